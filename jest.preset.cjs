@@ -1,0 +1,19 @@
+// The one Jest configuration: every test of the monorepo in one parallel run, on one temporary PostgreSQL.
+const swc = {
+  jsc: { parser: { syntax: 'typescript', decorators: false }, target: 'es2022' },
+  module: { type: 'commonjs' },
+  sourceMaps: 'inline',
+};
+const esmOnly = ['jose', 'lossless-json', 'openpgp', 'openapi-fetch', 'shamir-secret-sharing', 're2js', '@noble', 'croner'];
+
+/** @type {import('jest').Config} */
+module.exports = {
+  rootDir: __dirname,
+  testEnvironment: 'node',
+  testEnvironmentOptions: { customExportConditions: ['source', 'node', 'node-addons', 'require', 'default'] },
+  transform: { '^.+\\.[cm]?[jt]s$': ['@swc/jest', swc] },
+  transformIgnorePatterns: [`/node_modules/(?!\\.pnpm/)(?!(${esmOnly.join('|')})/)`],
+  modulePathIgnorePatterns: ['<rootDir>/.*/dist/', '<rootDir>/data/', '<rootDir>/.tools/'],
+  testMatch: ['**/*.test.ts'],
+  testTimeout: 30_000,
+};

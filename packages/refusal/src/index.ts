@@ -1,0 +1,46 @@
+/** Every kind of deliberate "no"; each service maps kind to status in exactly one table. */
+export type RefusalKind =
+  | 'malformed'
+  | 'unauthenticated'
+  | 'denied'
+  | 'missing'
+  | 'unsupported-path'
+  | 'unsupported-operation'
+  | 'conflict'
+  | 'transition'
+  | 'precondition'
+  | 'too-large'
+  | 'media-type'
+  | 'invalid'
+  | 'limited'
+  | 'sealed'
+  | 'not-initialised'
+  | 'upstream'
+  | 'unavailable'
+  | 'timeout'
+  | 'cap-exceeded';
+
+/** One failing input: where it is (keys from the outside in, as the client sent them) and what is wrong with it. */
+export interface Issue {
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+}
+
+/** An answer of "no" that the caller may read. Anything else thrown is a fault and becomes a bare 500. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal';
+  constructor(
+    readonly kind: RefusalKind,
+    message: string,
+    /** One issue per failing input; empty when the whole request is refused. */
+    readonly issues: readonly Issue[] = [],
+    options?: { cause?: unknown },
+  ) {
+    super(message, options);
+  }
+}
+
+/** True for errors that were thrown on purpose and may be shown to the caller. */
+export function isRefusal(error: unknown): error is Refusal {
+  return error instanceof Refusal;
+}
