@@ -1,0 +1,96 @@
+import { rowsOf, type Spec, type SpecRow, specs } from './rows';
+import { type TestTitle, testFiles, titlesOf } from './titles';
+
+/** What is proven: each specification's rows, the tests of each row, and ids that no specification has. */
+export interface Conformance {
+  specs: readonly { spec: Spec; rows: readonly SpecRow[] }[];
+  tests: ReadonlyMap<string, readonly TestTitle[]>;
+  /** One sentence per test title that names an id wrongly. */
+  mistakes: readonly string[];
+}
+
+const PARENTHESIS = /\(([SW][^()]*)\)/g;
+const ID = /^[SW](?:\d+|A|V)\.\d+$/;
+
+/** Reads specifications and test sources below the root. */
+export function readConformance(root: string): Conformance {
+  const documents = specs.map((spec) => ({ spec, rows: rowsOf(spec, root) }));
+  const known = new Set(documents.flatMap((document) => document.rows.map((row) => row.id)));
+  const tests = new Map<string, TestTitle[]>();
+  const mistakes: string[] = [];
+  for (const test of testFiles(root).flatMap((file) => titlesOf(file, root))) {
+    for (const title of new Set([...test.path, ...test.cases])) {
+      for (const id of idsIn(title)) {
+        if (!known.has(id)) mistakes.push(`${test.file}: "${title}" names ${id}, which no specification has`);
+        else tests.set(id, [...new Set([...(tests.get(id) ?? []), test])]);
+      }
+    }
+  }
+  return { specs: documents, tests, mistakes: [...new Set(mistakes)] };
+}
+
+/**
+ * Ids that a title names in parentheses: `(S27.1)`, `(S27.1, S27.4)`, `(W3.1-W3.5)`.
+ * A parenthesis that starts like an id but goes on otherwise is returned as it stands, so that it is reported.
+ */
+export function idsIn(title: string): string[] {
+  return [...title.matchAll(PARENTHESIS)].flatMap((match) => {
+    const parts = (match[1] ?? '').split(',').map((part) => part.trim());
+    if (!/^[SW](?:\d+|A|V)\./.test(parts[0] ?? '')) return [];
+    return parts.flatMap((part) => (ID.test(part) ? [part] : rangeOf(part)));
+  });
+}
+
+function rangeOf(text: string): string[] {
+  const match = /^([SW](?:\d+|A|V))\.(\d+)\s*[-–]\s*\1\.(\d+)$/.exec(text);
+  const [from, to] = [Number(match?.[2]), Number(match?.[3])];
+  if (!match || to <= from) return [text];
+  return Array.from({ length: to - from + 1 }, (_, index) => `${match[1]}.${from + index}`);
+}
+
+/** The committed document: one table per section, one line per row with its first test or "not yet". */
+export function renderConformance({ specs: documents, tests }: Conformance): string {
+  const lines = [
+    '# Conformance',
+    '',
+    'One line per table row (and per item of the Authentication and Versioning lists) of the two specifications.',
+    'Generated from test titles by `pnpm conformance`; never edited by hand. A test proves a row by naming its id at',
+    'the end of its title, or of a describe around it: `returns the stored pairs (S27.1)`, `(S27.1, S27.4)`, `(W3.1-W3.5)`.',
+    '',
+    '| Specification | Rows | Proven |',
+    '|---|---|---|',
+    ...documents.map(({ spec, rows }) => {
+      const proven = rows.filter((row) => tests.has(row.id)).length;
+      return `| [${spec.title}](${spec.file.replace('docs/', '')}) | ${rows.length} | ${proven} |`;
+    }),
+  ];
+  for (const { spec, rows } of documents) {
+    lines.push('', `## ${spec.title}`);
+    let table = '';
+    for (const row of rows) {
+      const name = row.id.slice(0, row.id.indexOf('.'));
+      if (name !== table)
+        lines.push('', `### ${name}: ${row.section}`, '', '| Id | Row | Proven by |', '|---|---|---|');
+      table = name;
+      lines.push(`| ${row.id} | ${escapeCell(row.text)} | ${escapeCell(proofOf(tests.get(row.id)))} |`);
+    }
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+/** Ids that a rendered document shows as proven. */
+export function provenIn(document: string): Set<string> {
+  const lines = [...document.matchAll(/^\| ([SW]\w+\.\d+) \|.*\| (.*) \|$/gm)];
+  return new Set(lines.filter((match) => match[2] !== 'not yet').map((match) => match[1] ?? ''));
+}
+
+function proofOf(found: readonly TestTitle[] | undefined): string {
+  const first = found?.[0];
+  if (!first) return 'not yet';
+  const more = (found?.length ?? 1) - 1;
+  return `${first.file}: ${first.path.join(' › ')}${more > 0 ? ` (and ${more} more)` : ''}`;
+}
+
+function escapeCell(text: string): string {
+  return text.replaceAll('|', '\\|').replaceAll('\n', ' ');
+}
