@@ -1,0 +1,24 @@
+/** What a rule can grant; `deny` takes everything back, `sudo` comes on top of the operation's own capability. */
+export type Capability = 'create' | 'read' | 'update' | 'patch' | 'delete' | 'list' | 'scan' | 'sudo' | 'deny';
+
+/** A capability a request can need. */
+export type Operation = Exclude<Capability, 'sudo' | 'deny'>;
+
+/** One bit per capability, so that the grants of merged blocks are one `|`. */
+export const capabilityBits: Readonly<Record<Capability, number>> = {
+  deny: 1,
+  create: 2,
+  read: 4,
+  update: 8,
+  delete: 16,
+  list: 32,
+  sudo: 64,
+  patch: 128,
+  scan: 256,
+};
+
+/** The names in a set of capability bits, sorted. */
+export function capabilityNames(bits: number): Capability[] {
+  const names = Object.keys(capabilityBits) as Capability[];
+  return names.filter((name) => (bits & capabilityBits[name]) !== 0).sort();
+}
