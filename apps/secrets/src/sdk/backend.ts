@@ -1,0 +1,45 @@
+import type { Errand } from './call';
+import type { Path } from './path';
+import type { Login } from './reply';
+
+/** How a kind of secret ends and lives on. `internal` is what the secret was registered with. */
+export interface SecretKind {
+  /** Ends the secret in the outside system. Absent there already counts as done. Throwing keeps the lease for a retry. */
+  revoke(internal: Readonly<Record<string, unknown>>, errand: Errand): Promise<void>;
+  /** The lifetimes a renewal goes by, read from configuration as it is now; absent: the mount's. */
+  renew?(
+    internal: Readonly<Record<string, unknown>>,
+    errand: Errand,
+  ): Promise<{ ttlSeconds?: number; maxTtlSeconds?: number; data?: Readonly<Record<string, unknown>> }>;
+}
+
+/** A kind of mount: its endpoints, and how what it hands out is ended. */
+export interface Backend {
+  readonly type: string;
+  readonly kind: 'secret' | 'auth' | 'system';
+  readonly summary: string;
+  readonly paths: readonly Path[];
+  /** `per-token` hands every caller a storage of their own, cleared when the token ends. */
+  readonly storage: 'shared' | 'per-token';
+  readonly secrets: Readonly<Record<string, SecretKind>>;
+  /** Auth methods: the login as it would be now, when its token is renewed. Throws a refusal to forbid the renewal. */
+  readonly renewLogin?: (login: StoredLogin, errand: Errand) => Promise<Partial<Login>>;
+  /** Undoes outside effects whose call never finished, by intent kind. */
+  readonly undo: Readonly<Record<string, (undo: Readonly<Record<string, unknown>>, errand: Errand) => Promise<void>>>;
+  /** Mount options this type understands, with their defaults (kv: version). */
+  readonly optionDefaults?: Readonly<Record<string, string>>;
+}
+
+/** What is remembered of a login for its renewals. */
+export interface StoredLogin {
+  readonly internal: Readonly<Record<string, unknown>>;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly policies: readonly string[];
+  readonly displayName: string;
+  readonly entityId: string;
+}
+
+/** Declares a kind of mount. */
+export function backend(spec: Pick<Backend, 'type' | 'kind' | 'summary' | 'paths'> & Partial<Backend>): Backend {
+  return { storage: 'shared', secrets: {}, undo: {}, ...spec };
+}

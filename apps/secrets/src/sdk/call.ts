@@ -1,0 +1,94 @@
+import type { Storage } from './storage';
+
+/** The five things a request can ask of a path. */
+export type Verb = 'read' | 'list' | 'write' | 'delete' | 'patch';
+
+/** What a handler may know of the token that was used; the token itself is not among it. */
+export interface CallerToken {
+  readonly hash: string;
+  readonly accessor: string;
+  readonly type: 'service' | 'batch';
+  readonly namespaceId: string;
+  /** The token's own policies, without those of its entity. */
+  readonly policies: readonly string[];
+  readonly displayName: string;
+  readonly path: string;
+  readonly meta: Readonly<Record<string, string>> | null;
+  readonly entityId: string;
+  /** 0 is unlimited; -1 says that this request was the last use. */
+  readonly usesLeft: number;
+  /** Epoch milliseconds; null never expires. */
+  readonly expiresAtMs: number | null;
+  readonly orphan: boolean;
+  readonly role?: string;
+}
+
+/** Who makes this call. */
+export interface Caller {
+  /** Absent on login paths and for anonymous requests. */
+  readonly token?: CallerToken;
+  /** Empty for callers without an entity. */
+  readonly entityId: string;
+  readonly displayName: string;
+  /** Token, entity and group policies together; empty for anonymous callers. */
+  readonly policies: readonly string[];
+  readonly root: boolean;
+  /** True where the caller's policies grant sudo on the path of this call (root always). */
+  readonly sudo: boolean;
+  /** The peer's address, after trusted proxies. */
+  readonly address: string;
+}
+
+/** The mount that answers this call. */
+export interface MountView {
+  readonly uuid: string;
+  readonly accessor: string;
+  /** With its trailing slash, `auth/` included for auth methods: `cubbyhole/`, `auth/userpass/`. */
+  readonly path: string;
+  readonly type: string;
+  readonly kind: 'secret' | 'auth' | 'system';
+  readonly options: Readonly<Record<string, string>> | null;
+  /** Effective lifetimes: the mount's own, else the system's. */
+  readonly defaultLeaseTtlSeconds: number;
+  readonly maxLeaseTtlSeconds: number;
+  readonly local: boolean;
+}
+
+/** The namespace a call is made in; the root namespace has the id `root` and an empty path. */
+export interface NamespaceView {
+  readonly id: string;
+  readonly path: string;
+}
+
+/** Everything a handler gets: parsed, checked, and already allowed. */
+export interface Call<P = Readonly<Record<string, string>>, I = Readonly<Record<string, unknown>>> {
+  readonly verb: Verb;
+  /** Below the mount, without a leading slash; ends in `/` (or is empty) for lists. */
+  readonly path: string;
+  readonly params: P;
+  readonly input: I;
+  /** Body and query fields as sent; numbers beyond a double's precision are lossless objects on freeform operations. */
+  readonly fields: Readonly<Record<string, unknown>>;
+  /** The fields as JSON text, every number with its digits: what freeform operations store. */
+  fieldsText(): string;
+  /** What the path's `stored` found, if it declares it. */
+  readonly stored: unknown;
+  readonly storage: Storage;
+  readonly caller: Caller;
+  readonly mount: MountView;
+  readonly namespace: NamespaceView;
+  readonly requestId: string;
+  /** The clock once per call, epoch milliseconds. */
+  readonly nowMs: number;
+  /** 0 when the answer is not to be wrapped. */
+  readonly wrapTtlSeconds: number;
+  /** Adds a warning to the answer, if it has a body. */
+  warn(message: string): void;
+}
+
+/** What is lent to a backend outside a call: to revoke, renew, undo or sweep. */
+export interface Errand {
+  readonly storage: Storage;
+  readonly mount: MountView;
+  readonly nowMs: number;
+}

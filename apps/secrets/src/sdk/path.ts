@@ -1,0 +1,160 @@
+import { z } from 'zod';
+import type { Call, Verb } from './call';
+import type { Reply } from './reply';
+
+/** Who may knock: a token, a token if there is one, nobody in particular, or a wrapping token. */
+export type Auth = 'token' | 'optional' | 'none' | 'wrapping';
+
+/** How an answer is dressed: enveloped, enveloped and copied to the top level, or bare. */
+export type Dress = 'standard' | 'injected' | 'raw';
+
+type ParamNames<P extends string> = P extends `${infer A}/${infer Rest}`
+  ? ParamNames<A> | ParamNames<Rest>
+  : P extends `:${infer Name}`
+    ? Name extends `${infer Bare}*`
+      ? Bare
+      : Name
+    : never;
+
+/** The parameters a pattern captures. */
+export type Params<P extends string> = { readonly [K in ParamNames<P>]: string };
+
+const noInput = z.object({});
+/** The input of an operation that takes no fields. */
+export type NoInput = typeof noInput;
+
+/** One verb of a path. */
+export interface Operation<P = Readonly<Record<string, string>>, I extends z.ZodObject = NoInput, S = unknown> {
+  /** One sentence in the imperative, for documents and help. */
+  readonly summary: string;
+  readonly description?: string;
+  /** The fields this operation reads, by wire name; stored shapes carry no defaults (see `defaults`). */
+  readonly input?: I;
+  /** The shape of `data` (or of the bare body). */
+  readonly output?: z.ZodType;
+  /** With `stored`: `merge` lays the given fields over the stored ones, `replace` over the defaults. */
+  readonly update?: 'merge' | 'replace';
+  /** Filled in when nothing is stored (merge) or always (replace). */
+  readonly defaults?: Partial<z.output<I>>;
+  /** Fields that return to their default with every write that leaves them out. */
+  readonly resets?: readonly (keyof z.output<I> & string)[];
+  /** All body fields are data: none is unrecognised, numbers keep their digits. */
+  readonly freeform?: boolean;
+  /** Overrides the path's. */
+  readonly auth?: Auth;
+  readonly sudo?: boolean;
+  readonly dress?: Dress;
+  /** Success status where it is neither 200 with a body nor 204 without. */
+  readonly status?: 200 | 202 | 204;
+  /** Further statuses for the document, with their description. */
+  readonly responses?: Readonly<Record<number, string>>;
+  /** Fields of request and response that may stand in the audit log as they are; `all` for everything. */
+  readonly auditClear?: readonly string[] | 'all';
+  /** The generated operation id, where the derived one would read badly. */
+  readonly operationId?: string;
+  run(call: Call<P, z.output<I>> & { readonly stored: S | undefined }): Promise<Reply> | Reply;
+}
+
+/** What the kernel sees of an operation. */
+export type AnyOperation = Operation<Readonly<Record<string, string>>, z.ZodObject, unknown>;
+
+interface PathSpec<P extends string, S> {
+  readonly summary: string;
+  readonly description?: string;
+  /** Section title of the specification this implements. */
+  readonly spec?: string;
+  readonly auth?: Auth;
+  /** The caller needs `sudo` besides the capability. */
+  readonly sudo?: boolean;
+  readonly rootNamespaceOnly?: boolean;
+  /** Answers while the service is sealed or not initialised; only for system paths without parameters. */
+  readonly whileSealed?: boolean;
+  readonly dress?: Dress;
+  /** Patterns of single parameters; without one, a `:name` takes a generic name and a rest takes anything. */
+  readonly params?: { readonly [K in ParamNames<P>]?: ParamRule };
+  /** Descriptions of parameters for the document. */
+  readonly paramDocs?: { readonly [K in ParamNames<P>]?: string };
+  /** A POST creates as well as updates, said in the document; implied by `exists` and `stored`. */
+  readonly creates?: boolean;
+  /** Decides between the capabilities create and update. `stored` implies it. */
+  readonly exists?: (call: Call<Params<P>>) => Promise<boolean> | boolean;
+  /** The record as it stands: decides create or update, and is what `update: 'merge'` merges into. */
+  readonly stored?: (call: Call<Params<P>>) => Promise<S | undefined> | S | undefined;
+}
+
+/**
+ * What a parameter may be. `name`: letters, digits, `_`, inner `-` and `.`. `name-at`: the same and `@`.
+ * `segment`: any non-empty segment. `uuid`: a UUID. `any`: for rests, everything, also nothing.
+ */
+export type ParamRule = 'name' | 'name-at' | 'segment' | 'uuid' | 'any' | RegExp;
+
+/** A declared endpoint: everything the kernel derives routing, checks, audit and documents from. */
+export interface Path {
+  readonly pattern: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly spec?: string;
+  readonly auth: Auth;
+  readonly sudo: boolean;
+  readonly rootNamespaceOnly: boolean;
+  readonly whileSealed: boolean;
+  readonly dress: Dress;
+  readonly params: Readonly<Record<string, ParamRule>>;
+  readonly paramDocs: Readonly<Record<string, string>>;
+  readonly creates: boolean;
+  readonly exists?: (call: Call) => Promise<boolean> | boolean;
+  readonly stored?: (call: Call) => Promise<unknown> | unknown;
+  readonly operations: Readonly<Partial<Record<Verb, AnyOperation>>>;
+}
+
+/**
+ * Declares an endpoint. Patterns: `role/:name` captures one segment, `:path*` the rest (also with something after it,
+ * as in `:path*` + `/tune`), everything else is literal. A more literal pattern wins over a looser one.
+ */
+export function path<
+  const P extends string,
+  S = unknown,
+  R extends z.ZodObject = NoInput,
+  L extends z.ZodObject = NoInput,
+  W extends z.ZodObject = NoInput,
+  D extends z.ZodObject = NoInput,
+  A extends z.ZodObject = NoInput,
+>(
+  pattern: P,
+  spec: PathSpec<P, S> & {
+    readonly read?: Operation<Params<P>, R, S>;
+    readonly list?: Operation<Params<P>, L, S>;
+    readonly write?: Operation<Params<P>, W, S>;
+    readonly delete?: Operation<Params<P>, D, S>;
+    readonly patch?: Operation<Params<P>, A, S>;
+  },
+): Path {
+  const operations: Partial<Record<Verb, AnyOperation>> = {};
+  for (const verb of ['read', 'list', 'write', 'delete', 'patch'] as const) {
+    if (spec[verb]) operations[verb] = spec[verb] as unknown as AnyOperation;
+  }
+  return {
+    pattern,
+    summary: spec.summary,
+    description: spec.description,
+    spec: spec.spec,
+    auth: spec.auth ?? 'token',
+    sudo: spec.sudo ?? false,
+    rootNamespaceOnly: spec.rootNamespaceOnly ?? false,
+    whileSealed: spec.whileSealed ?? false,
+    dress: spec.dress ?? 'standard',
+    params: (spec.params ?? {}) as Record<string, ParamRule>,
+    paramDocs: (spec.paramDocs ?? {}) as Record<string, string>,
+    creates: spec.creates ?? (spec.exists !== undefined || spec.stored !== undefined),
+    exists: spec.exists as Path['exists'],
+    stored: spec.stored as Path['stored'],
+    operations,
+  };
+}
+
+/** Declares an operation outside a path, to be shared by several verbs or paths. */
+export function operation<P = Readonly<Record<string, string>>, I extends z.ZodObject = NoInput, S = unknown>(
+  spec: Operation<P, I, S>,
+): Operation<P, I, S> {
+  return spec;
+}

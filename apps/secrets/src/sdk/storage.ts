@@ -1,0 +1,57 @@
+/** One page of a folder: keys after `after` (bytewise), at most `limit`. */
+export interface Page {
+  readonly after?: string;
+  readonly limit?: number;
+}
+
+/** What must hold of an entry when the call's writes are committed; a write set that finds otherwise is refused whole. */
+export type Precondition = 'absent' | 'present' | { readonly unchangedSince: string };
+
+/**
+ * What a backend sees of the database: its own mount's entries, and nothing else.
+ *
+ * Values are JSON texts, sealed before they leave the process. Writes join the call's write set and are committed once,
+ * after the handler returned and before the answer; reads see the call's own pending writes.
+ */
+export interface Storage {
+  get(key: string): Promise<string | undefined>;
+  getMany(keys: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  /** Names directly below `prefix` (empty or ending in `/`), bytewise sorted; folders end in `/`. */
+  list(prefix: string, page?: Page): Promise<string[]>;
+  put(key: string, value: string, when?: Precondition): void;
+  delete(key: string, when?: Precondition): void;
+  /** Deletes every key that begins with `prefix`. */
+  deletePrefix(prefix: string): void;
+  /**
+   * Runs in one database transaction of its own, with reads that lock what they return, and commits when `run` returns.
+   * No network call to another system belongs inside.
+   */
+  transaction<T>(run: (tx: Storage) => Promise<T>): Promise<T>;
+  /**
+   * Records, at once and durably, how to undo an outside effect that is about to be made. The intent is settled in the
+   * commit that ends this call successfully; after a crash or a failure the sweeper undoes it.
+   */
+  intent(kind: string, undo: Readonly<Record<string, unknown>>): Promise<Intent>;
+}
+
+/** An outside effect that is not yet settled. */
+export interface Intent {
+  readonly id: string;
+  /** Joins the call's write set: the effect is now owned by what that commit stores. */
+  settle(): void;
+}
+
+/**
+ * Records an intent, runs the effect, and settles the intent with the call's commit. When the effect throws, the intent
+ * stays for the sweeper, because the effect may have happened all the same.
+ */
+export async function withIntent<T>(
+  storage: Storage,
+  what: { kind: string; undo: Readonly<Record<string, unknown>> },
+  effect: () => Promise<T>,
+): Promise<T> {
+  const intent = await storage.intent(what.kind, what.undo);
+  const result = await effect();
+  intent.settle();
+  return result;
+}

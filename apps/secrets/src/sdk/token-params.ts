@@ -1,0 +1,148 @@
+import { Refusal } from '@keystead/refusal';
+import ipaddr from 'ipaddr.js';
+import { z } from 'zod';
+import { bool, commaList, duration, int, oneOf } from './fields';
+import type { Login } from './reply';
+
+const tokenTypes = ['service', 'batch', 'default', 'default-service', 'default-batch', ''] as const;
+
+const invalidType = (value: string) => `invalid 'token_type' value ${JSON.stringify(value)}`;
+
+/**
+ * The fields every auth method's roles or users share: what the token of a login will be.
+ * Lay them into a role's own schema with `.extend(tokenParams.shape)`.
+ * Spec: Cloud-identity auth role (Token parameters).
+ */
+export const tokenParams = z.object({
+  token_ttl: duration().describe('Initial lifetime of tokens; looked at again on renewal.'),
+  token_max_ttl: duration().describe('Longest lifetime renewals can reach; looked at again on renewal.'),
+  token_explicit_max_ttl: duration().describe('Hard cap written into the token.'),
+  token_period: duration().describe('Makes tokens periodic: every renewal gives this lifetime.'),
+  token_policies: commaList().describe('Policies of the tokens.'),
+  token_bound_cidrs: commaList().describe('Addresses that may log in and use the token.'),
+  token_no_default_policy: bool().describe('Leaves out the default policy.'),
+  token_num_uses: int().describe('Uses of a token; 0 is unlimited.'),
+  token_type: oneOf(tokenTypes, invalidType).describe('service, batch, or default (as the mount says).'),
+});
+
+/** The older names; set alone they fill their token_* field and are echoed on read. */
+export const tokenAliases = z.object({
+  policies: commaList().optional().describe('Older name of token_policies.'),
+  ttl: duration().optional().describe('Older name of token_ttl.'),
+  max_ttl: duration().optional().describe('Older name of token_max_ttl.'),
+  period: duration().optional().describe('Older name of token_period.'),
+  num_uses: int().optional().describe('Older name of token_num_uses.'),
+  bound_cidrs: commaList().optional().describe('Older name of token_bound_cidrs.'),
+});
+
+/** Token parameters as stored. */
+export type TokenParams = z.output<typeof tokenParams>;
+type TokenAliases = z.output<typeof tokenAliases>;
+
+/** What a role without any token parameter has. */
+export const tokenDefaults: TokenParams = {
+  token_ttl: 0,
+  token_max_ttl: 0,
+  token_explicit_max_ttl: 0,
+  token_period: 0,
+  token_policies: [],
+  token_bound_cidrs: [],
+  token_no_default_policy: false,
+  token_num_uses: 0,
+  token_type: 'default',
+};
+
+const aliasOf = {
+  policies: 'token_policies',
+  ttl: 'token_ttl',
+  max_ttl: 'token_max_ttl',
+  period: 'token_period',
+  num_uses: 'token_num_uses',
+  bound_cidrs: 'token_bound_cidrs',
+} as const satisfies Record<keyof TokenAliases, keyof TokenParams>;
+
+/**
+ * Settles aliases against their token_* fields, which win, and checks what the whole must obey. Call it in a write with
+ * the merged input and the fields as sent; answers the input to store. Throws `invalid` with the texts clients know.
+ */
+export function settleTokenParams<T extends TokenParams & TokenAliases>(
+  input: T,
+  given: Readonly<Record<string, unknown>>,
+): T {
+  const settled: Record<string, unknown> = { ...input };
+  for (const [alias, field] of Object.entries(aliasOf)) {
+    if (given[field] != null) {
+      // The alias shows the winning value while it is in use at all.
+      if (settled[alias] !== undefined) settled[alias] = settled[field];
+    } else if (given[alias] != null) settled[field] = settled[alias];
+  }
+  if (settled.token_type === '') settled.token_type = 'default';
+  const params = settled as T;
+  checkTokenParams(params);
+  return params;
+}
+
+/** Refuses token parameters that contradict each other. */
+export function checkTokenParams(params: TokenParams): void {
+  if (params.token_max_ttl > 0 && params.token_ttl > params.token_max_ttl) {
+    throw new Refusal('invalid', "'token_ttl' cannot be greater than 'token_max_ttl'");
+  }
+  if (params.token_num_uses < 0) throw new Refusal('invalid', "'token_num_uses' cannot be negative");
+  if (params.token_type === 'batch' || params.token_type === 'default-batch') {
+    if (params.token_period > 0)
+      throw new Refusal('invalid', "'token_type' cannot be 'batch' when 'token_period' is set");
+    if (params.token_num_uses > 0) {
+      throw new Refusal('invalid', "'token_type' cannot be 'batch' when 'token_num_uses' is set");
+    }
+  }
+  checkCidrs(params.token_bound_cidrs);
+}
+
+/** Refuses a list that holds anything but addresses and address blocks. */
+export function checkCidrs(cidrs: readonly string[]): void {
+  for (const cidr of cidrs) {
+    if (ipaddr.isValidCIDR(cidr) || ipaddr.isValid(cidr)) continue;
+    throw new Refusal(
+      'invalid',
+      `error parsing address "${cidr}": Unable to convert ${cidr} to an IP address or block`,
+    );
+  }
+}
+
+/** True where `address` lies in one of the blocks; an empty list holds everybody. */
+export function withinCidrs(address: string, cidrs: readonly string[]): boolean {
+  if (cidrs.length === 0) return true;
+  if (!ipaddr.isValid(address)) return false;
+  const peer = ipaddr.process(address);
+  return cidrs.some((cidr) => {
+    if (!cidr.includes('/')) return ipaddr.process(cidr).toString() === peer.toString();
+    const [block, bits] = ipaddr.parseCIDR(cidr);
+    return block.kind() === peer.kind() && peer.match(block, bits);
+  });
+}
+
+/** Token parameters as a read shows them: all of token_*, and the aliases that were used. */
+export function showTokenParams(params: TokenParams & TokenAliases): Record<string, unknown> {
+  const shown: Record<string, unknown> = {};
+  for (const key of Object.keys(tokenDefaults) as (keyof TokenParams)[]) shown[key] = params[key];
+  for (const alias of Object.keys(aliasOf) as (keyof TokenAliases)[]) {
+    if (params[alias] !== undefined) shown[alias] = params[alias];
+  }
+  return shown;
+}
+
+/** Token parameters as a login reply wants them. */
+export function loginParams(params: TokenParams): Partial<Login> {
+  const type = params.token_type.replace('default-', '') as 'service' | 'batch' | 'default' | '';
+  return {
+    policies: params.token_policies,
+    noDefaultPolicy: params.token_no_default_policy,
+    ttlSeconds: params.token_ttl,
+    maxTtlSeconds: params.token_max_ttl,
+    explicitMaxTtlSeconds: params.token_explicit_max_ttl,
+    periodSeconds: params.token_period,
+    numUses: params.token_num_uses,
+    boundCidrs: params.token_bound_cidrs,
+    type,
+  };
+}
