@@ -1,0 +1,207 @@
+import type { Cell } from '@keystead/keyring';
+import type pg from 'pg';
+
+/** The namespace that is always there; its path is `''`. */
+export const ROOT_NAMESPACE_ID = '00000000-0000-0000-0000-000000000000';
+
+/** Time in epoch milliseconds; replaced in tests. */
+export interface Clock {
+  now(): number;
+}
+
+/**
+ * Encrypts values at rest and makes keyed hashes. Every method throws `sealed` while the service is sealed.
+ *
+ * A cell names where a value lies: swapping two sealed values makes both unreadable.
+ */
+export interface Barrier {
+  readonly sealed: boolean;
+  seal(plain: Uint8Array, at: Cell): Buffer;
+  open(sealed: Uint8Array, at: Cell): Buffer;
+  /** JSON in, sealed bytes out. Maps and big numbers are the caller's affair. */
+  sealJson(value: unknown, at: Cell): Buffer;
+  openJson<T>(sealed: Uint8Array, at: Cell): T;
+  /** HMAC-SHA256 under a key that rotation never changes: for looking up what must not be stored. */
+  mac(purpose: string, data: string | Uint8Array): Buffer;
+  derive(purpose: string): Buffer;
+}
+
+/** An entry is named by its mount's uuid, never its path, so that a remount is one row. */
+export interface EntryKey {
+  readonly mountId: string;
+  readonly path: string;
+}
+
+/** A stored value, decrypted. The same object is returned while it stays cached, so it may key a WeakMap. */
+export interface Entry extends EntryKey {
+  readonly value: Buffer;
+  /** 1 when created, one more with every write. */
+  readonly revision: number;
+  /** From then on the entry counts as absent and is swept away. */
+  readonly expiresAtMs?: number;
+}
+
+/** What must be true at commit for the set to be written; otherwise `PreconditionFailed` and nothing is changed. */
+export type Precondition = 'absent' | 'present' | { readonly revision: number };
+
+/** Writes one entry, whole. */
+export interface EntryPut extends EntryKey {
+  readonly value: Uint8Array;
+  readonly expiresAtMs?: number;
+  readonly require?: Precondition;
+}
+
+/** Removes one entry; removing an absent one is no error unless `require` says so. */
+export interface EntryDelete extends EntryKey {
+  readonly require?: Precondition;
+}
+
+/** Removes every entry of a mount whose path begins with `prefix` (`''` for all). */
+export interface PrefixDelete {
+  readonly mountId: string;
+  readonly prefix: string;
+}
+
+/** What other nodes may have cached and must forget. */
+export type Topic =
+  | 'entry'
+  | 'token'
+  | 'policy'
+  | 'entity'
+  | 'group'
+  | 'mount'
+  | 'namespace'
+  | 'mfa'
+  | 'quota'
+  | 'setting'
+  | 'seal'
+  | 'audit';
+
+/** One thing to forget. Key `*` stands for everything of the topic. */
+export interface Notice {
+  readonly topic: Topic;
+  /** Chosen by the topic's owner; no line breaks. */
+  readonly key: string;
+}
+
+/** A row for the token table, sealed already; made by `kernel/tokens`. */
+export interface TokenRow {
+  readonly hash: Buffer;
+  readonly accessorHash: Buffer;
+  /** The parent must be live at commit, else the set fails with `denied`. */
+  readonly parentHash?: Buffer;
+  readonly namespaceId: string;
+  readonly mountId?: string;
+  readonly entityId?: string;
+  readonly path: string;
+  readonly usesLeft?: number;
+  readonly createdAtMs: number;
+  readonly expiresAtMs?: number;
+  readonly sealed: Buffer;
+}
+
+/** A row for the lease table, sealed already; made by `kernel/leases`. */
+export interface LeaseRow {
+  readonly hash: Buffer;
+  readonly namespaceId: string;
+  readonly mountId: string;
+  /** Without the random tail: `scheduler/creds/ops`. */
+  readonly path: string;
+  readonly role: string;
+  /** The token must be live at commit, else the set fails with `denied`. */
+  readonly tokenHash?: Buffer;
+  readonly issuedAtMs: number;
+  readonly expiresAtMs: number;
+  readonly sealed: Buffer;
+  /** Lease-count quotas this lease counts towards; at the limit the set fails with `limited`. */
+  readonly quotaIds: readonly string[];
+}
+
+/** Something about to be made in another system; `undo` tells how to take it back. */
+export interface IntentRow {
+  readonly id: string;
+  readonly mountId: string;
+  readonly kind: string;
+  readonly undo: unknown;
+}
+
+/**
+ * Everything one call changes, committed at once or not at all.
+ *
+ * Sets without `require`, `prefixes` and `run` are merged with others that wait at the same moment. Fill the lists in
+ * place; a set with nothing in it commits without touching the database.
+ */
+export interface WriteSet {
+  readonly puts: EntryPut[];
+  readonly deletes: EntryDelete[];
+  readonly prefixes: PrefixDelete[];
+  readonly tokens: TokenRow[];
+  readonly leases: LeaseRow[];
+  readonly intents: IntentRow[];
+  /** Ids of intents that are now accounted for; one that is gone already fails the set, since it has been undone. */
+  readonly settled: string[];
+  readonly notices: Notice[];
+  /** Lines for the chained audit table; see `kernel/audit`. */
+  readonly audit: string[];
+  /** Other rows, in the same transaction; such a set is never merged. May run again after a serialization failure. */
+  readonly run: ((tx: Tx) => Promise<void>)[];
+  /** Tokens that must be live at commit, else the set fails with `denied`. */
+  readonly authorities: Buffer[];
+}
+
+/** An open transaction. Statements with a name are prepared once per connection. */
+export interface Tx {
+  query<R extends pg.QueryResultRow>(
+    statement: string | { readonly name: string; readonly text: string },
+    values?: readonly unknown[],
+  ): Promise<pg.QueryResult<R>>;
+}
+
+/** Writes sets. Resolves after the commit; what this node caches is right by then, other nodes follow within 1 s. */
+export interface Committer {
+  commit(set: WriteSet): Promise<void>;
+  /** Runs other rows in a transaction of its own; notices are sent with it. */
+  transaction<T>(
+    run: (tx: Tx) => Promise<T>,
+    notices?: readonly Notice[] | ((result: T) => readonly Notice[]),
+  ): Promise<T>;
+}
+
+/** A piece of a listing, by bytewise order of keys. */
+export interface Page {
+  /** Only keys after this one. */
+  readonly after?: string;
+  readonly limit?: number;
+}
+
+/** Reads entries; cached, bounded, coherent over nodes. */
+export interface EntryStore {
+  read(key: EntryKey): Promise<Entry | undefined>;
+  /** One query for all that are not cached; the answer has the order of the keys. */
+  readMany(keys: readonly EntryKey[]): Promise<(Entry | undefined)[]>;
+  /** Names directly under a folder prefix (`''` or ending in `/`), sorted bytewise; folders end in `/`. */
+  list(mountId: string, prefix: string, page?: Page): Promise<string[]>;
+  /** Full paths of all entries under a prefix, sorted bytewise. */
+  listDeep(mountId: string, prefix: string, page?: Page): Promise<string[]>;
+}
+
+/** Caches hear here what changed, on this node or another. */
+export interface ChangeNotices {
+  /** Called for every notice of the topic; `*` asks to forget all. Also called with `*` when notices were missed. */
+  listen(topic: Topic, forget: (key: string) => void): void;
+  /** False while this node cannot know what changed elsewhere: cached authority must then be read again. */
+  readonly fresh: boolean;
+}
+
+/** A memory of answers that storage can give again. */
+export interface Cache<V> {
+  /** The cached value, or the loaded one; `undefined` (absent) is remembered as well. */
+  get(key: string, load: () => Promise<V | undefined>): Promise<V | undefined>;
+  /** What is cached right now, without loading. `null` stands for remembered absence, `undefined` for nothing known. */
+  peek(key: string): V | null | undefined;
+  forget(key: string): void;
+  clear(): void;
+}
+
+/** Called at named places so that tests can stop or kill a process there. */
+export type Fault = (name: string) => void | Promise<void>;

@@ -1,0 +1,102 @@
+import type { WriteSet } from '../storage/types';
+
+/** Whether a token is a stored row or an encrypted blob that carries itself. */
+export type TokenType = 'service' | 'batch';
+
+/** A live token, decrypted. Times are epoch milliseconds, durations whole seconds. */
+export interface TokenRecord {
+  /** Keyed hash of the token; for batch tokens of the whole blob. */
+  readonly hash: Buffer;
+  /** Hex of `hash`, for use as a key: the private folder of cubbyhole, cache keys. */
+  readonly key: string;
+  readonly type: TokenType;
+  /** Empty for batch tokens. */
+  readonly accessor: string;
+  readonly parentHash?: Buffer;
+  readonly namespaceId: string;
+  /** Where the token was made, `auth/token/create` or a login path; relative to its namespace. */
+  readonly path: string;
+  readonly displayName: string;
+  /** Sorted; without those of the entity and its groups. */
+  readonly policies: readonly string[];
+  readonly meta: Readonly<Record<string, string>> | null;
+  readonly entityId?: string;
+  /** Uuid of the auth mount that issued it. */
+  readonly mountId?: string;
+  /** Token role, when made through one. */
+  readonly role?: string;
+  readonly createdAtMs: number;
+  /** Absent: never expires. */
+  readonly expiresAtMs?: number;
+  readonly lastRenewalMs?: number;
+  /** As given at creation or last renewal. */
+  readonly ttlSeconds: number;
+  /** Cap of the issuing role or auth method, 0 for none; renewals observe it. */
+  readonly maxTtlSeconds: number;
+  readonly explicitMaxTtlSeconds: number;
+  readonly periodSeconds: number;
+  readonly renewable: boolean;
+  /** As given at creation; 0 is unlimited. */
+  readonly numUses: number;
+  /** Undefined for unlimited; -1 on the request that took the last use. */
+  readonly usesLeft?: number;
+  readonly boundCidrs: readonly string[];
+  readonly orphan: boolean;
+  /** What the issuing auth method keeps for renewal. */
+  readonly internal?: Readonly<Record<string, unknown>>;
+  /** Only the internal policy of a wrapping token; see `kernel/wrapping`. */
+  readonly wrapping?: { readonly creationPath: string; readonly ttlSeconds: number };
+}
+
+/** What a new token shall be; every rule about who may ask for it has been applied already. */
+export interface TokenSpec {
+  readonly type: TokenType;
+  /** Asked for by a sudo caller; otherwise random. */
+  readonly id?: string;
+  /** Undefined makes an orphan. */
+  readonly parent?: TokenRecord;
+  readonly namespaceId: string;
+  /** Appended to the token of a child namespace; `''` for root. */
+  readonly namespaceShortId: string;
+  readonly path: string;
+  readonly displayName: string;
+  readonly policies: readonly string[];
+  readonly meta?: Readonly<Record<string, string>> | null;
+  readonly entityId?: string;
+  readonly mountId?: string;
+  readonly role?: string;
+  /** 0 never expires: only for root tokens. */
+  readonly ttlSeconds: number;
+  readonly maxTtlSeconds?: number;
+  readonly explicitMaxTtlSeconds?: number;
+  readonly periodSeconds?: number;
+  readonly renewable: boolean;
+  readonly numUses?: number;
+  readonly boundCidrs?: readonly string[];
+  readonly internal?: Readonly<Record<string, unknown>>;
+  readonly wrapping?: { readonly creationPath: string; readonly ttlSeconds: number };
+}
+
+/** A token just made: the only moment its text exists. */
+export interface MintedToken {
+  readonly token: string;
+  readonly record: TokenRecord;
+}
+
+/** Token records: made, found, used. Their end is a matter of `kernel/leases`. */
+export interface Tokens {
+  /** The live record of a token; undefined when unknown, expired, revoked or with a dead parent (batch). */
+  find(token: string): Promise<TokenRecord | undefined>;
+  findByHash(hash: Buffer): Promise<TokenRecord | undefined>;
+  findByAccessor(accessor: string): Promise<TokenRecord | undefined>;
+  /**
+   * Counts one use in the database and returns the record as after it; unlimited tokens cost nothing.
+   * `usesLeft` is -1 when this was the last one: the caller ends the token after the request. Throws `denied` when
+   * another request took it.
+   */
+  spend(record: TokenRecord): Promise<TokenRecord>;
+  /** Adds a new token to the write set. It can be found after the set's commit. */
+  mint(spec: TokenSpec, set: WriteSet): MintedToken;
+  /** All accessors of a namespace, in pages. */
+  listAccessors(namespaceId: string, page?: { after?: string; limit?: number }): Promise<string[]>;
+}
