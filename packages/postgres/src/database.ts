@@ -1,0 +1,98 @@
+import pg from 'pg';
+
+const CONNECT_MS = 10_000;
+const UNKNOWN_DATABASE = '3D000';
+const DUPLICATE_DATABASE = '42P04';
+const UNIQUE_VIOLATION = '23505';
+
+/** Thrown when a server cannot be reached or refuses us; the message is one line without the password. */
+export class DatabaseUnreachable extends Error {
+  override readonly name = 'DatabaseUnreachable';
+}
+
+/**
+ * Creates the database a connection string names, unless it is there. Its role needs `CREATEDB` then.
+ * Throws `DatabaseUnreachable`.
+ */
+export async function ensureDatabase(url: string): Promise<void> {
+  const database = databaseName(url);
+  try {
+    await withClient(url, async () => {});
+    return;
+  } catch (error) {
+    if (codeOf((error as Error).cause) !== UNKNOWN_DATABASE) throw error;
+  }
+  await withClient(onDatabase(url, 'postgres'), async (client) => {
+    try {
+      await client.query(`CREATE DATABASE ${pg.escapeIdentifier(database)} TEMPLATE template0 ENCODING 'UTF8'`);
+    } catch (error) {
+      // Somebody else was faster.
+      if (codeOf(error) === DUPLICATE_DATABASE || codeOf(error) === UNIQUE_VIOLATION) return;
+      throw new DatabaseUnreachable(
+        `cannot create database ${database} at ${placeOf(url)}: ${(error as Error).message}`,
+        {
+          cause: error,
+        },
+      );
+    }
+  });
+}
+
+/** The version number of the server behind a connection string, for example 180004. Throws `DatabaseUnreachable`. */
+export async function serverVersion(url: string): Promise<number> {
+  return withClient(url, async (client) => {
+    const { rows } = await client.query<{ server_version_num: string }>('SHOW server_version_num');
+    return Number(rows[0]!.server_version_num);
+  });
+}
+
+/** Runs `use` with one connection and closes it after. A failed connect is `DatabaseUnreachable`. */
+export async function withClient<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: CONNECT_MS,
+    application_name: 'keystead set-up',
+  });
+  // A server that goes away between two statements fails the next one; without a listener it would end the process.
+  client.on('error', () => {});
+  try {
+    await client.connect();
+  } catch (error) {
+    client.end().catch(() => {});
+    throw new DatabaseUnreachable(`cannot reach PostgreSQL at ${placeOf(url)}: ${reasonOf(error)}`, { cause: error });
+  }
+  try {
+    return await use(client);
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+/** The same connection string with another database. */
+export function onDatabase(url: string, database: string): string {
+  const changed = new URL(url);
+  changed.pathname = `/${encodeURIComponent(database)}`;
+  return changed.href;
+}
+
+/** The database a connection string names. */
+export function databaseName(url: string): string {
+  const name = decodeURIComponent(new URL(url).pathname.slice(1));
+  if (name === '') throw new Error(`the connection string for ${placeOf(url)} names no database`);
+  return name;
+}
+
+/** Host, port and database of a connection string: what may be shown and logged. */
+export function placeOf(url: string): string {
+  const { hostname, port, pathname } = new URL(url);
+  return `${hostname || 'localhost'}:${port || '5432'}${pathname}`;
+}
+
+function reasonOf(error: unknown): string {
+  const { message, code } = error as NodeJS.ErrnoException;
+  return message || code || 'no reason given';
+}
+
+function codeOf(error: unknown): string | undefined {
+  return (error as { code?: string } | undefined)?.code;
+}

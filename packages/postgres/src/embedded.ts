@@ -1,0 +1,262 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:net';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Binaries, findBinaries } from './binaries';
+import { findPostmaster, isAlive, readPostmaster } from './postmaster';
+import { choosePrivileges, giveTo, type Privileges } from './privileges';
+
+/** The server's own log, inside its data directory. */
+export const LOG_FILE = 'server.log';
+const PASSWORD_FILE = 'superuser-password';
+const LOG_LIMIT_BYTES = 20 * 1024 * 1024;
+const START_SECONDS = 60;
+const STOP_SECONDS = 30;
+
+export interface EmbeddedOptions {
+  dataDir: string;
+  /** A fixed port; without it a free one is taken at each start. */
+  port?: number;
+  /** PostgreSQL settings, as `name: value`. */
+  settings?: Record<string, string>;
+  /** Another installation than the one that came with the packages. */
+  binaries?: Binaries;
+  log?: (line: string) => void;
+}
+
+/** A running PostgreSQL on the loopback address. */
+export interface EmbeddedServer {
+  /** The connection string of a database on this server, with its password. */
+  url(database: string): string;
+  port: number;
+  pid: number;
+  /** False when the server was running already, started by an earlier process. */
+  started: boolean;
+  logFile: string;
+  /** Resolves when the server process ends, whoever ended it. */
+  ended: Promise<void>;
+  /** Stops the server cleanly; `immediate` skips the final checkpoint, for data that nobody needs again. */
+  stop(options?: { immediate?: boolean }): Promise<void>;
+}
+
+/**
+ * Starts the PostgreSQL that came with the packages on a data directory, making the directory at first, or finds the
+ * one that is running on it. The server outlives a killed parent and is found again by the next start.
+ * Throws errors of one clear line.
+ */
+export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedServer> {
+  const running = existsSync(options.dataDir) ? await findEmbedded(options.dataDir) : undefined;
+  if (running) return running;
+  const binaries = options.binaries ?? findBinaries();
+  const privileges = choosePrivileges();
+  if (!existsSync(path.join(options.dataDir, 'PG_VERSION'))) initialise(binaries, privileges, options);
+  const dataDir = realpathSync(options.dataDir);
+  giveTo(privileges.owner, dataDir);
+  requireSameMajor(binaries, privileges, dataDir);
+  const { child, port } = await launch(binaries, privileges, { ...options, dataDir });
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  return describe(dataDir, { pid: child.pid!, port }, true, ended);
+}
+
+/** Finds the server that is running on a data directory and waits until it answers; `undefined` when none is. */
+export async function findEmbedded(dataDir: string): Promise<EmbeddedServer | undefined> {
+  const giveUpAt = Date.now() + START_SECONDS * 1000;
+  for (;;) {
+    const found = findPostmaster(dataDir);
+    if (!found) return undefined;
+    if (found.ready) return describe(realpathSync(dataDir), found, false, untilGone(found.pid));
+    if (Date.now() > giveUpAt) {
+      throw new Error(`PostgreSQL in ${dataDir} (process ${found.pid}) does not become ready: see ${LOG_FILE} there`);
+    }
+    await sleep(20);
+  }
+}
+
+function describe(
+  dataDir: string,
+  { pid, port }: { pid: number; port: number },
+  started: boolean,
+  ended: Promise<void>,
+): EmbeddedServer {
+  const password = readFileSync(path.join(dataDir, PASSWORD_FILE), 'utf8').trim();
+  return {
+    url: (database) => `postgresql://postgres:${password}@127.0.0.1:${port}/${encodeURIComponent(database)}`,
+    port,
+    pid,
+    started,
+    logFile: path.join(dataDir, LOG_FILE),
+    ended,
+    stop: ({ immediate = false } = {}) => stop(pid, ended, immediate),
+  };
+}
+
+/** Made beside its final place and renamed, so that an interrupted first start leaves nothing half done. */
+function initialise(binaries: Binaries, privileges: Privileges, { dataDir, log }: EmbeddedOptions): void {
+  log?.('creating the database files');
+  const partial = `${path.resolve(dataDir)}.partial`;
+  rmSync(partial, { recursive: true, force: true });
+  mkdirSync(partial, { recursive: true, mode: 0o700 });
+  const passwordFile = `${partial}.password`;
+  writeFileSync(passwordFile, randomBytes(24).toString('hex'), { mode: 0o600 });
+  try {
+    giveTo(privileges.owner, partial);
+    giveTo(privileges.owner, passwordFile);
+    run(privileges, binaries.initdb, [
+      `--pgdata=${partial}`,
+      '--username=postgres',
+      `--pwfile=${passwordFile}`,
+      '--auth=scram-sha-256',
+      '--encoding=UTF8',
+      '--locale=C',
+      '--no-sync',
+      '--no-instructions',
+      ...builtinLocale(binaries, privileges),
+    ]);
+    renameSync(passwordFile, path.join(partial, PASSWORD_FILE));
+    if (existsSync(dataDir)) rmSync(dataDir, { recursive: true });
+    renameSync(partial, dataDir);
+    chmodSync(dataDir, 0o700);
+  } catch (error) {
+    rmSync(partial, { recursive: true, force: true });
+    throw error;
+  } finally {
+    rmSync(passwordFile, { force: true });
+  }
+}
+
+/** From version 17 on, letters beyond ASCII fold case without the machine's own locales. */
+function builtinLocale(binaries: Binaries, privileges: Privileges): string[] {
+  return major(binaries, privileges) >= 17 ? ['--locale-provider=builtin', '--builtin-locale=C.UTF-8'] : [];
+}
+
+function major(binaries: Binaries, privileges: Privileges): number {
+  return Number(/\s(\d+)/.exec(run(privileges, binaries.postgres, ['--version']))?.[1]);
+}
+
+function requireSameMajor(binaries: Binaries, privileges: Privileges, dataDir: string): void {
+  const there = readFileSync(path.join(dataDir, 'PG_VERSION'), 'utf8').trim();
+  const here = String(major(binaries, privileges));
+  if (there !== here) {
+    throw new Error(
+      `${dataDir} was written by PostgreSQL ${there} and this is ${here}: restore a backup into a new folder`,
+    );
+  }
+}
+
+function run(privileges: Privileges, program: string, programArgs: string[]): string {
+  const { command, args } = privileges.wrap(program, programArgs);
+  const { status, error, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8', cwd: '/' });
+  if (error) throw new Error(`${path.basename(program)} could not be run: ${error.message}`);
+  if (status !== 0) throw new Error(`${path.basename(program)} failed: ${lastLine(stderr) ?? `status ${status}`}`);
+  return stdout;
+}
+
+async function launch(
+  binaries: Binaries,
+  privileges: Privileges,
+  options: EmbeddedOptions,
+): Promise<{ child: ChildProcess; port: number }> {
+  const giveUpAt = Date.now() + START_SECONDS * 1000;
+  for (;;) {
+    const port = options.port ?? (await freePort());
+    const { child, failure } = await launchOnce(binaries, privileges, { ...options, port }, giveUpAt);
+    if (!failure) return { child, port };
+    // Another program took the free port meanwhile, or the backends of a killed server are still going.
+    const passing = /shared memory block|is still in use/.test(failure) || (!options.port && /in use/.test(failure));
+    if (!passing || Date.now() > giveUpAt)
+      throw new Error(`PostgreSQL in ${options.dataDir} did not start: ${failure}`);
+    await sleep(100);
+  }
+}
+
+async function launchOnce(
+  binaries: Binaries,
+  privileges: Privileges,
+  { dataDir, port, settings = {} }: EmbeddedOptions & { port: number },
+  giveUpAt: number,
+): Promise<{ child: ChildProcess; failure?: string }> {
+  const logFile = path.join(dataDir, LOG_FILE);
+  if (existsSync(logFile) && statSync(logFile).size > LOG_LIMIT_BYTES) renameSync(logFile, `${logFile}.1`);
+  const logFrom = existsSync(logFile) ? statSync(logFile).size : 0;
+  const all = { listen_addresses: '127.0.0.1', unix_socket_directories: '', log_timezone: 'UTC', ...settings };
+  const { command, args } = privileges.wrap(binaries.postgres, [
+    '-D',
+    dataDir,
+    '-p',
+    String(port),
+    ...Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+  ]);
+  const output = openSync(logFile, 'a', 0o600);
+  // A session of its own: Ctrl-C in the terminal must reach the services first and the database last.
+  const child = spawn(command, args, { stdio: ['ignore', output, output], detached: true, cwd: dataDir });
+  closeSync(output);
+  let exited = false;
+  let spawnError: Error | undefined;
+  child.once('exit', () => {
+    exited = true;
+  });
+  child.once('error', (error) => {
+    spawnError = error;
+    exited = true;
+  });
+  child.unref();
+  while (!exited) {
+    const found = readPostmaster(dataDir);
+    if (found?.ready && found.pid === child.pid) return { child };
+    if (Date.now() > giveUpAt) {
+      child.kill('SIGQUIT');
+      return { child, failure: `not ready after ${START_SECONDS} s, see ${logFile}` };
+    }
+    await sleep(10);
+  }
+  const said = spawnError?.message ?? readFileSync(logFile).subarray(logFrom).toString();
+  return { child, failure: firstFatal(said) ?? lastLine(said) ?? `see ${logFile}` };
+}
+
+async function stop(pid: number, ended: Promise<void>, immediate: boolean): Promise<void> {
+  if (!signal(pid, immediate ? 'SIGQUIT' : 'SIGINT')) return;
+  const timer = setTimeout(() => signal(pid, 'SIGQUIT'), STOP_SECONDS * 1000);
+  await Promise.race([ended, untilGone(pid)]);
+  clearTimeout(timer);
+}
+
+function signal(pid: number, name: NodeJS.Signals): boolean {
+  try {
+    return process.kill(pid, name);
+  } catch {
+    return false;
+  }
+}
+
+async function untilGone(pid: number): Promise<void> {
+  while (isAlive(pid)) await sleep(25, undefined, { ref: false });
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', reject);
+    probe.listen(0, '127.0.0.1', () => {
+      const { port } = probe.address() as { port: number };
+      probe.close(() => resolve(port));
+    });
+  });
+}
+
+const firstFatal = (text: string) =>
+  /(?:FATAL|PANIC):\s+(.*)/.exec(text)?.[1] ?? /LOG:\s+(could not bind.*)/.exec(text)?.[1];
+const lastLine = (text: string) => text.trim().split('\n').at(-1) || undefined;

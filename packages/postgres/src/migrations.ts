@@ -1,0 +1,173 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import pg from 'pg';
+import { databaseName, withClient } from './database';
+
+/** The advisory lock that Prisma's own commands take, so that they and this runner never work at the same time. */
+const LOCK = 72707369;
+const LOCK_WAIT_SECONDS = 60;
+
+/** Thrown when a migration cannot be applied; the message is one line that names it and says what to do. */
+export class MigrationFailed extends Error {
+  override readonly name = 'MigrationFailed';
+  constructor(
+    readonly migration: string,
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+export interface MigrationOptions {
+  url: string;
+  /** The folder with one folder per migration. */
+  dir: string;
+  log?: (line: string) => void;
+}
+
+interface Migration {
+  name: string;
+  script: string;
+  checksum: string;
+}
+
+interface AppliedRow {
+  migration_name: string;
+  checksum: string;
+  finished: boolean;
+}
+
+/**
+ * Applies the migrations a database lacks, in order, and keeps Prisma's own table about them, so that the official
+ * commands and this runner agree. One process works at a time; others wait and then find nothing to do.
+ * `unknown` are migrations the database has and this version does not know.
+ * Throws `MigrationFailed` and `DatabaseUnreachable`.
+ */
+export async function applyMigrations(options: MigrationOptions): Promise<{ applied: string[]; unknown: string[] }> {
+  const migrations = readMigrations(options.dir);
+  return withClient(options.url, async (client) => {
+    await lock(client, options.url);
+    await client.query(TABLE);
+    const rows = await readApplied(client);
+    const applied: string[] = [];
+    for (const migration of migrations) {
+      if (isApplied(migration, rows)) continue;
+      options.log?.(`applying ${migration.name} to ${databaseName(options.url)}`);
+      await apply(client, migration);
+      applied.push(migration.name);
+    }
+    const known = new Set(migrations.map((migration) => migration.name));
+    return { applied, unknown: rows.map((row) => row.migration_name).filter((name) => !known.has(name)) };
+  });
+}
+
+/** The migrations of a folder that a database lacks; it changes nothing. */
+export async function pendingMigrations({ url, dir }: MigrationOptions): Promise<string[]> {
+  const names = readMigrations(dir).map((migration) => migration.name);
+  return withClient(url, async (client) => {
+    const { rows } = await client.query("SELECT to_regclass('_prisma_migrations') IS NOT NULL AS there");
+    if (!rows[0].there) return names;
+    const done = new Set((await readApplied(client)).filter((row) => row.finished).map((row) => row.migration_name));
+    return names.filter((name) => !done.has(name));
+  });
+}
+
+function readMigrations(dir: string): Migration[] {
+  return readdirSync(dir, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => entry.name)
+    .sort()
+    .map((name) => {
+      const script = readFileSync(path.join(dir, name, 'migration.sql'), 'utf8');
+      return { name, script, checksum: createHash('sha256').update(script).digest('hex') };
+    });
+}
+
+async function lock(client: pg.Client, url: string): Promise<void> {
+  await client.query(`SET lock_timeout = '${LOCK_WAIT_SECONDS}s'`);
+  try {
+    await client.query('SELECT pg_advisory_lock($1)', [LOCK]);
+  } catch (error) {
+    throw new MigrationFailed('', `another process is migrating ${databaseName(url)} for over ${LOCK_WAIT_SECONDS} s`, {
+      cause: error,
+    });
+  }
+  await client.query('RESET lock_timeout');
+}
+
+async function readApplied(client: pg.Client): Promise<AppliedRow[]> {
+  const { rows } = await client.query<AppliedRow>(
+    `SELECT migration_name, checksum, finished_at IS NOT NULL AS finished
+       FROM _prisma_migrations WHERE rolled_back_at IS NULL ORDER BY started_at`,
+  );
+  return rows;
+}
+
+function isApplied(migration: Migration, rows: AppliedRow[]): boolean {
+  const { name } = migration;
+  const mine = rows.filter((row) => row.migration_name === name);
+  const done = mine.find((row) => row.finished);
+  if (done && done.checksum !== migration.checksum) {
+    throw new MigrationFailed(name, `migration ${name} was edited after it was applied: put the file back as it was`);
+  }
+  if (!done && mine.length > 0) {
+    throw new MigrationFailed(
+      name,
+      `migration ${name} failed earlier: repair the database, then run prisma migrate resolve --rolled-back ${name}`,
+    );
+  }
+  return done !== undefined;
+}
+
+/**
+ * The script and its row are one implicit transaction, so a process killed in the middle leaves nothing behind.
+ * A script that cannot run in a transaction is recorded before and after instead, as Prisma does.
+ */
+async function apply(client: pg.Client, { name, script, checksum }: Migration): Promise<void> {
+  const id = randomUUID();
+  const values = [id, checksum, name].map((value) => pg.escapeLiteral(value)).join(', ');
+  const begin = `INSERT INTO _prisma_migrations (id, checksum, migration_name) VALUES (${values});`;
+  const finish = `UPDATE _prisma_migrations SET finished_at = clock_timestamp(), applied_steps_count = 1 WHERE id = '${id}';`;
+  const atomic = !/\bCONCURRENTLY\b|\bVACUUM\b/i.test(script);
+  try {
+    if (atomic) {
+      await client.query(`${begin}\n${script}\n;\n${finish}`);
+    } else {
+      await client.query(begin);
+      await client.query(script);
+      await client.query(finish);
+    }
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => {});
+    await recordFailure(client, { id, values, atomic, logs: (error as Error).message });
+    throw new MigrationFailed(name, `migration ${name} failed: ${oneLine((error as Error).message)}`, { cause: error });
+  }
+}
+
+/** A failure that undid itself is marked rolled back, so that the next start tries again. */
+async function recordFailure(
+  client: pg.Client,
+  { id, values, atomic, logs }: { id: string; values: string; atomic: boolean; logs: string },
+): Promise<void> {
+  const statement = atomic
+    ? `INSERT INTO _prisma_migrations (id, checksum, migration_name, rolled_back_at, logs)
+       VALUES (${values}, clock_timestamp(), $1)`
+    : `UPDATE _prisma_migrations SET logs = $1 WHERE id = '${id}'`;
+  // The database may be gone; the first error is the one to tell.
+  await client.query(statement, [logs]).catch(() => {});
+}
+
+const oneLine = (text: string) => text.replace(/\s*\n\s*/g, ' ');
+
+const TABLE = `CREATE TABLE IF NOT EXISTS _prisma_migrations (
+  id varchar(36) PRIMARY KEY NOT NULL,
+  checksum varchar(64) NOT NULL,
+  finished_at timestamptz,
+  migration_name varchar(255) NOT NULL,
+  logs text,
+  rolled_back_at timestamptz,
+  started_at timestamptz NOT NULL DEFAULT now(),
+  applied_steps_count integer NOT NULL DEFAULT 0
+)`;

@@ -1,0 +1,56 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync, readlinkSync, rmSync } from 'node:fs';
+import path from 'node:path';
+
+/** What a running server writes about itself into its data directory. */
+export interface Postmaster {
+  pid: number;
+  port: number;
+  ready: boolean;
+}
+
+/** Reads `postmaster.pid`; `undefined` when no server has the directory or the file is only half written. */
+export function readPostmaster(dataDir: string): Postmaster | undefined {
+  let lines: string[];
+  try {
+    lines = readFileSync(path.join(dataDir, 'postmaster.pid'), 'utf8').split('\n');
+  } catch {
+    return undefined;
+  }
+  const pid = Number(lines[0]);
+  const port = Number(lines[3]);
+  if (!Number.isInteger(pid) || pid <= 0) return undefined;
+  return { pid, port, ready: lines[7]?.trim() === 'ready' };
+}
+
+/**
+ * Finds the living server of a data directory. A file left by a machine that went down may name a process id that is
+ * somebody else's by now, and PostgreSQL would refuse to start for it: such a file is removed.
+ */
+export function findPostmaster(dataDir: string): Postmaster | undefined {
+  const found = readPostmaster(dataDir);
+  if (!found) return undefined;
+  if (isAlive(found.pid) && isPostgres(found.pid)) return found;
+  rmSync(path.join(dataDir, 'postmaster.pid'), { force: true });
+  return undefined;
+}
+
+/** Whether a process with this id exists. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+function isPostgres(pid: number): boolean {
+  try {
+    if (process.platform === 'linux') return /(^|\/)postgres( \(deleted\))?$/.test(readlinkSync(`/proc/${pid}/exe`));
+    return /postgres/.test(execFileSync('ps', ['-p', String(pid), '-o', 'comm='], { encoding: 'utf8' }));
+  } catch (error) {
+    // A process whose executable we may not read is left in charge: better a refused start than two servers.
+    return (error as NodeJS.ErrnoException).code === 'EACCES';
+  }
+}

@@ -1,0 +1,56 @@
+import { afterAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { emptyDatabase, freshDatabase, manualClock, type TestDatabase, testServer } from './index';
+
+describe('test databases', () => {
+  const made: TestDatabase[] = [];
+  afterAll(() => Promise.all(made.map((database) => database.drop())));
+
+  it('are clones of the migrated template and know nothing of each other', async () => {
+    const both = await Promise.all([freshDatabase('workspaces'), freshDatabase('workspaces')]);
+    made.push(...both);
+    await query(both[0]!.url, 'CREATE TABLE only_here (id int)');
+    expect(await query(both[0]!.url, "SELECT to_regclass('only_here') IS NOT NULL AS there")).toEqual([
+      { there: true },
+    ]);
+    expect(await query(both[1]!.url, "SELECT to_regclass('only_here') IS NOT NULL AS there")).toEqual([
+      { there: false },
+    ]);
+    expect(await query(both[1]!.url, "SELECT to_regclass('_prisma_migrations') IS NOT NULL AS there")).toEqual([
+      { there: true },
+    ]);
+  });
+
+  it('can be dropped while connections are open', async () => {
+    const database = await emptyDatabase();
+    const client = new pg.Client(database.url);
+    client.on('error', () => {});
+    await client.connect();
+    await database.drop();
+    await expect(query(database.url, 'SELECT 1')).rejects.toThrow('does not exist');
+  });
+
+  it('live on a server that says where it is', async () => {
+    const { adminUrl } = await testServer();
+    expect(await query(adminUrl, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  });
+});
+
+describe('manual clock', () => {
+  it('moves only when told', () => {
+    const clock = manualClock(1000);
+    expect(clock.now()).toBe(1000);
+    clock.advance(500);
+    expect(clock.now()).toBe(1500);
+  });
+});
+
+async function query(url: string, text: string): Promise<unknown[]> {
+  const client = new pg.Client(url);
+  await client.connect();
+  try {
+    return (await client.query(text)).rows;
+  } finally {
+    await client.end();
+  }
+}

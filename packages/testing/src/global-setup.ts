@@ -1,0 +1,78 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+// Jest loads this file with Node's own resolution, so it imports nothing that has to be built or resolved by condition.
+import { BROKER_VARIABLE } from './broker';
+
+interface Run {
+  broker: Server;
+  keeper?: Keeper;
+}
+
+/** The process that holds the server; one question is answered at a time, in order. */
+class Keeper {
+  private readonly waiting: Array<(line: string) => void> = [];
+  private readonly process: ChildProcessWithoutNullStreams;
+  private said = '';
+
+  constructor() {
+    this.process = spawn(
+      process.execPath,
+      ['--conditions=source', '--import', 'tsx', path.join(__dirname, 'keeper.ts')],
+      // A session of its own: after Ctrl-C it still has to clean up. It ends when its input ends, even if we are killed.
+      { detached: true, stdio: 'pipe', env: { ...process.env, NODE_OPTIONS: '' } },
+    );
+    this.process.stderr.on('data', (chunk) => {
+      this.said = (this.said + chunk).slice(-2000);
+    });
+    createInterface({ input: this.process.stdout }).on('line', (line) => this.waiting.shift()?.(line));
+    this.process.once('exit', () => {
+      for (const answer of this.waiting.splice(0)) answer(JSON.stringify({ error: `test server ended: ${this.said}` }));
+    });
+    this.process.stdin.on('error', () => {});
+  }
+
+  ask(question: string): Promise<string> {
+    if (this.process.exitCode !== null)
+      return Promise.resolve(JSON.stringify({ error: `test server ended: ${this.said}` }));
+    return new Promise((resolve) => {
+      this.waiting.push(resolve);
+      this.process.stdin.write(`${question}\n`);
+    });
+  }
+
+  end(): Promise<void> {
+    if (this.process.exitCode !== null) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.process.once('exit', () => resolve());
+      this.process.stdin.end();
+    });
+  }
+}
+
+/**
+ * Jest's global set-up. Starts nothing by itself: the first test that wants a database brings up the run's PostgreSQL,
+ * so that runs without one cost nothing.
+ */
+export default async function globalSetup(): Promise<void> {
+  const run: Run = {
+    broker: createServer(async (request, response) => {
+      run.keeper ??= new Keeper();
+      response.end(await run.keeper.ask(request.url!.slice(1)));
+    }),
+  };
+  await new Promise<void>((resolve) => run.broker.listen(0, '127.0.0.1', resolve));
+  run.broker.unref();
+  process.env[BROKER_VARIABLE] = `http://127.0.0.1:${(run.broker.address() as AddressInfo).port}`;
+  (globalThis as { keysteadTestRun?: Run }).keysteadTestRun = run;
+}
+
+/** Jest's global teardown: ends the run's server and leaves nothing behind. */
+export async function globalTeardown(): Promise<void> {
+  const run = (globalThis as { keysteadTestRun?: Run }).keysteadTestRun;
+  run?.broker.close();
+  run?.broker.closeAllConnections();
+  await run?.keeper?.end();
+}

@@ -1,0 +1,101 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import {
+  applyMigrations,
+  binariesIn,
+  type EmbeddedServer,
+  ensureDatabase,
+  onDatabase,
+  startEmbedded,
+  withClient,
+} from '@keystead/postgres';
+import type { Failed, Ready } from './broker';
+
+// The process that holds the PostgreSQL of one test run. Each line on its input names a service, or `server`; each is
+// answered by one line of JSON. When its input ends, for whatever reason, it removes all it made and goes.
+
+const root = path.resolve(__dirname, '../../..');
+const prefix = `keystead_test_${randomBytes(4).toString('hex')}`;
+const templates = new Map<string, string>();
+let server: EmbeddedServer | undefined;
+let box: string | undefined;
+let adminUrl: string | undefined;
+
+async function start(): Promise<string> {
+  if (adminUrl) return adminUrl;
+  const given = process.env.KEYSTEAD_TEST_POSTGRES_URL;
+  if (given) {
+    adminUrl = onDatabase(given, 'postgres');
+    return adminUrl;
+  }
+  box = mkdtempSync(path.join(tmpdir(), 'keystead-test-'));
+  const bin = process.env.KEYSTEAD_TEST_POSTGRES_BIN;
+  server = await startEmbedded({
+    dataDir: path.join(box, 'postgres'),
+    binaries: bin ? binariesIn(bin) : undefined,
+    // Nobody needs this data after a power cut; what needs a durable server starts its own.
+    settings: { fsync: 'off', full_page_writes: 'off', max_connections: '500', max_wal_size: '4GB' },
+  });
+  adminUrl = server.url('postgres');
+  return adminUrl;
+}
+
+async function template(service: string, admin: string): Promise<string> {
+  const there = templates.get(service);
+  if (there) return there;
+  const name = `${prefix}_${service}`;
+  const url = onDatabase(admin, name);
+  await ensureDatabase(url);
+  await applyMigrations({ url, dir: path.join(root, 'prisma', service, 'migrations') });
+  templates.set(service, name);
+  return name;
+}
+
+async function answer(question: string): Promise<Ready | Failed> {
+  try {
+    const admin = await start();
+    return {
+      adminUrl: admin,
+      prefix,
+      template: question === 'server' ? undefined : await template(question, admin),
+      dataDir: box && path.join(box, 'postgres'),
+      logFile: server?.logFile,
+    };
+  } catch (error) {
+    return { error: (error as Error).message };
+  }
+}
+
+async function removeAll(): Promise<void> {
+  if (server) await server.stop({ immediate: true });
+  else if (adminUrl) await dropDatabases(adminUrl);
+  if (box) rmSync(box, { recursive: true, force: true });
+}
+
+async function dropDatabases(admin: string): Promise<void> {
+  await withClient(admin, async (client) => {
+    const { rows } = await client.query('SELECT datname FROM pg_database WHERE starts_with(datname, $1)', [prefix]);
+    for (const { datname } of rows) await client.query(`DROP DATABASE IF EXISTS "${datname}" WITH (FORCE)`);
+  });
+}
+
+async function main(): Promise<void> {
+  for await (const question of createInterface({ input: process.stdin })) {
+    process.stdout.write(`${JSON.stringify(await answer(question))}\n`);
+  }
+  await removeAll();
+}
+
+// The reader of our answers may be gone already; that must not keep us from cleaning up.
+process.stdout.on('error', () => {});
+main().then(
+  () => process.exit(0),
+  async (error) => {
+    process.stderr.write(`${error}\n`);
+    await removeAll().catch(() => {});
+    process.exit(1);
+  },
+);
