@@ -1,0 +1,184 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { readOrders, wrongArrows } from './docs/architecture/arrows';
+import { readSources, type Source } from './docs/architecture/sources';
+import { sectionTitles, specs } from './docs/conformance/rows';
+
+const root = __dirname;
+const sources = readSources(root);
+const product = sources.filter((source) => !source.test && /^(apps|packages|local)\//.test(source.file));
+const apps = product.filter((source) => /^apps\/(secrets|workspaces)\//.test(source.file));
+const inApp = (source: Source) => source.file.replace(/^apps\/[^/]+\/src\//, '');
+
+describe('imports', () => {
+  it('follow the arrows of docs/architecture.md', () => {
+    const orders = readOrders(root);
+    expect(orders.kernel).toContain('storage');
+    expect(orders.resources).toContain('workspaces');
+    expect(sources.flatMap((source) => wrongArrows(source, orders))).toEqual([]);
+  });
+
+  it.each([
+    ['apps/secrets/src/kernel/storage/entries.ts', 'apps/secrets/src/kernel/tokens/tokens.ts'],
+    ['apps/secrets/src/kernel/tokens/tokens.ts', 'apps/secrets/src/http/app.ts'],
+    ['apps/secrets/src/backends/kv/backend.ts', 'apps/secrets/src/kernel/storage/entries.ts'],
+    ['apps/secrets/src/backends/kv/backend.ts', 'apps/secrets/src/backends/token/backend.ts'],
+    ['apps/secrets/src/sdk/path.ts', 'apps/secrets/src/pipeline/pipeline.ts'],
+    ['apps/secrets/src/extras/thing.ts', 'apps/secrets/src/sdk/path.ts'],
+    ['apps/workspaces/src/resources/users/service.ts', 'apps/workspaces/src/resources/runs/service.ts'],
+    ['apps/workspaces/src/kernel/ids.ts', 'apps/workspaces/src/resources/runs/service.ts'],
+    ['apps/workspaces/src/kernel/ids.ts', 'apps/secrets/src/sdk/path.ts'],
+    ['packages/envelope/src/index.ts', '@keystead/keyring'],
+    ['apps/secrets/src/service.ts', '@keystead/testing'],
+    ['apps/secrets/src/service.ts', '@keystead/auth/src/tokens'],
+    ['apps/cli/src/main.ts', '@keystead/secrets'],
+  ])('of %s may not be %s', (file, from) => {
+    const imported = { from, file: from.startsWith('@') ? undefined : from, typeOnly: false };
+    expect(wrongArrows({ ...emptySource, file, imports: [imported] }, readOrders(root))).toHaveLength(1);
+  });
+
+  it('form no cycle between files', () => {
+    expect(cycles(product)).toEqual([]);
+  });
+
+  it('name packages that the own package.json declares', () => {
+    expect(sources.flatMap(undeclared)).toEqual([]);
+  });
+
+  it('keep the web framework at the edge', () => {
+    const edge = /^(http\/|service\.ts|worker\.ts)/;
+    const inside = apps.filter((source) => !edge.test(inApp(source)));
+    expect(offending(inside, (source) => imports(source, ['express', '@keystead/server'], true))).toEqual([]);
+  });
+
+  it('keep the database driver in the kernel and the packages made for it', () => {
+    const kernel = /^(kernel\/|service\.ts|worker\.ts)/;
+    const outside = apps.filter((source) => !kernel.test(inApp(source)));
+    expect(offending(outside, (source) => imports(source, ['pg', '@prisma/adapter-pg'], false))).toEqual([]);
+  });
+});
+
+describe('source files', () => {
+  it('live in folders named for a thing', () => {
+    const vague = /(^|\/)(utils?|helpers?|common|lib|libs|types|misc|shared)\//;
+    expect(offending(sources, (source) => vague.test(source.file))).toEqual([]);
+  });
+
+  it('have kebab-case names', () => {
+    const kebab = /^[a-z0-9]+(-[a-z0-9]+)*(\.(test|config))?\.[cm]?ts$/;
+    expect(offending(sources, (source) => !kebab.test(basename(source.file)))).toEqual([]);
+  });
+
+  it('are reached directly: only a package has an index', () => {
+    const index = sources.filter((source) => basename(source.file) === 'index.ts');
+    expect(offending(index, (source) => !/^packages\/[^/]+\/src\/index\.ts$/.test(source.file))).toEqual([]);
+  });
+
+  it('read the environment in config.ts alone', () => {
+    expect(offending(apps, (source) => source.readsEnvironment && inApp(source) !== 'config.ts')).toEqual([]);
+  });
+
+  it('keep no state beside constants', () => {
+    expect(product.flatMap(({ file, moduleState }) => moduleState.map((name) => `${file}: ${name}`))).toEqual([]);
+  });
+
+  it('cite sections that the specifications have', () => {
+    const titles = new Set(specs.flatMap((spec) => [...sectionTitles(spec, root)]).map(plain));
+    const cited = sources.flatMap((source) =>
+      citationsOf(source).flatMap((text) => partsOf(text).map((part) => ({ file: source.file, part }))),
+    );
+    expect(cited.filter(({ part }) => !titles.has(plain(part))).map(({ file, part }) => `${file}: ${part}`)).toEqual(
+      [],
+    );
+  });
+});
+
+const emptySource: Source = {
+  file: '',
+  text: '',
+  test: false,
+  imports: [],
+  readsEnvironment: false,
+  moduleState: [],
+  citations: [],
+};
+
+function offending(candidates: readonly Source[], wrong: (source: Source) => boolean): string[] {
+  return candidates.filter(wrong).map((source) => source.file);
+}
+
+function imports(source: Source, names: readonly string[], evenTypes: boolean): boolean {
+  return source.imports.some((imported) => names.includes(imported.from) && (evenTypes || !imported.typeOnly));
+}
+
+/** `Spec:` lines of docstrings, and the `spec` property of declarations. */
+function citationsOf(source: Source): string[] {
+  if (source.file === basename(__filename)) return [];
+  const docstrings = [...source.text.matchAll(/^\s*(?:\/\*)?\*+ (?:.*\s)?Spec: (.*?)(?:\*\/)?$/gm)].map(
+    (match) => match[1] ?? '',
+  );
+  return [...docstrings, ...source.citations];
+}
+
+/** Several sections are separated by semicolons; what follows a title in parentheses or after a comma is detail. */
+function partsOf(citation: string): string[] {
+  return citation
+    .trim()
+    .replace(/\.$/, '')
+    .split(';')
+    .map((part) => part.trim())
+    .filter(Boolean);
+}
+
+function plain(title: string): string {
+  return title
+    .replace(/[(,:].*$/s, '')
+    .replace(/ \d+(–\d+)?$/, '')
+    .trim()
+    .toLowerCase();
+}
+
+function undeclared(source: Source): string[] {
+  const home = /^((?:apps|packages)\/[^/]+|local|bench)\//.exec(source.file)?.[1] ?? '.';
+  const declared = new Set([...dependenciesOf(home, !source.test), ...(source.test ? dependenciesOf('.', false) : [])]);
+  return source.imports
+    .filter((imported) => imported.file === undefined && !imported.from.startsWith('node:'))
+    .map((imported) => imported.from.match(/^(@[^/]+\/)?[^/]+/)?.[0] ?? '')
+    .filter((name) => !declared.has(name))
+    .map((name) => `${source.file}: ${name} is no dependency in ${join(home, 'package.json')}`);
+}
+
+function dependenciesOf(folder: string, productionOnly: boolean): string[] {
+  const path = join(root, folder, 'package.json');
+  if (!existsSync(path)) return [];
+  const manifest = JSON.parse(readFileSync(path, 'utf8')) as Record<string, Record<string, string> | undefined>;
+  const kinds = [
+    'dependencies',
+    'optionalDependencies',
+    'peerDependencies',
+    ...(productionOnly ? [] : ['devDependencies']),
+  ];
+  return kinds.flatMap((kind) => Object.keys(manifest[kind] ?? {}));
+}
+
+/** Cycles of imports that remain at run time, each as the files it passes through. */
+function cycles(candidates: readonly Source[]): string[] {
+  const next = new Map(
+    candidates.map((source) => [
+      source.file,
+      source.imports.filter((i) => !i.typeOnly && i.file).map((i) => i.file ?? ''),
+    ]),
+  );
+  const done = new Set<string>();
+  const found: string[] = [];
+  const walk = (file: string, trail: readonly string[]): void => {
+    const seen = trail.indexOf(file);
+    if (seen >= 0) found.push([...trail.slice(seen), file].join(' → '));
+    if (seen >= 0 || done.has(file)) return;
+    for (const target of next.get(file) ?? []) walk(target, [...trail, file]);
+    done.add(file);
+  };
+  for (const file of next.keys()) walk(file, []);
+  return found;
+}

@@ -1,0 +1,132 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Source } from './sources';
+
+/** Orders that docs/architecture.md draws: what stands left may import what stands to its right. */
+export interface Orders {
+  /** Kernel modules of the secrets service, highest first. */
+  kernel: readonly string[];
+  /** Resource areas of the workspace service, earliest first: each may call those before it. */
+  resources: readonly string[];
+}
+
+/** Reads both orders from the drawing, so that the page and the check cannot disagree. */
+export function readOrders(root: string): Orders {
+  const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8');
+  const block = (start: string) => new RegExp(`^${start} +([^]*?)(?=^\\S|\`\`\`)`, 'm').exec(page)?.[1] ?? '';
+  return {
+    kernel: block('kernel')
+      .replace(/\(.*?\)/gs, '')
+      .split('──►')
+      .map((name) => name.trim())
+      .filter(Boolean),
+    resources: block('resources')
+      .replace(/\(.*?\)/gs, '')
+      .split(',')
+      .map((name) => name.trim())
+      .filter(Boolean),
+  };
+}
+
+/** Packages of the project and those that each may import. */
+const packages: Readonly<Record<string, readonly string[]>> = {
+  refusal: [],
+  envelope: ['refusal'],
+  jsonapi: ['refusal'],
+  auth: ['refusal'],
+  server: [],
+  postgres: [],
+  keyring: [],
+  testing: ['postgres'],
+};
+
+/** Zones inside an app and those that each may import besides itself. `*` allows all. */
+const secretsZones: Readonly<Record<string, readonly string[]>> = {
+  main: ['service', 'config'],
+  service: ['*'],
+  config: [],
+  http: ['pipeline', 'kernel', 'sdk'],
+  pipeline: ['kernel', 'sdk'],
+  kernel: ['sdk', 'generated'],
+  sdk: [],
+  openapi: ['kernel/mounts', 'kernel/policy', 'sdk'],
+  'backends/registry': ['backends', 'sdk'],
+  backends: ['sdk'],
+};
+const workspacesZones: Readonly<Record<string, readonly string[]>> = {
+  main: ['service', 'worker', 'config'],
+  service: ['*'],
+  worker: ['*'],
+  config: [],
+  http: ['kernel'],
+  kernel: ['generated'],
+  'resources/registry': ['resources', 'kernel'],
+  resources: ['kernel', 'generated'],
+};
+const zonesOf: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  secrets: secretsZones,
+  workspaces: workspacesZones,
+};
+
+/** One sentence per import of this file that no arrow allows. Tests may import anything of their own app. */
+export function wrongArrows(source: Source, orders: Orders): string[] {
+  const says = (from: string, why: string) => `${source.file} imports ${from}: ${why}`;
+  const own = /^packages\/([^/]+)\//.exec(source.file)?.[1];
+  const app = /^apps\/([^/]+)\//.exec(source.file)?.[1];
+  return source.imports.flatMap((imported) => {
+    const named = /^@keystead\/([^/]+)(.*)$/.exec(imported.from);
+    if (named) {
+      const [, name = '', deep] = named;
+      if (!(name in packages) && !source.file.startsWith('local/') && !source.test) {
+        return [says(imported.from, 'an app is started, never imported')];
+      }
+      if (deep && name in packages) return [says(imported.from, 'packages are imported by their name alone')];
+      if (name === 'testing' && !source.test) return [says(imported.from, 'only tests may')];
+      if (own && !source.test && !packages[own]?.includes(name)) {
+        return [says(imported.from, `packages/${own} may import ${packages[own]?.join(', ') || 'no other package'}`)];
+      }
+      return [];
+    }
+    if (imported.file === undefined) return [];
+    const home = /^((?:apps|packages)\/[^/]+|[^/]+)\//.exec(source.file)?.[1];
+    if (home && !imported.file.startsWith(`${home}/`) && !/^(docs|prisma)\//.test(imported.file) && !source.test) {
+      return [says(imported.file, `it lies outside ${home}`)];
+    }
+    if (source.test || !app || !zonesOf[app]) return [];
+    const why = wrongInApp(app, pathInApp(source.file), pathInApp(imported.file), imported.typeOnly, orders);
+    return why ? [says(pathInApp(imported.file), why)] : [];
+  });
+}
+
+function pathInApp(file: string): string {
+  return file.replace(/^apps\/[^/]+\/src\//, '').replace(/\.ts$/, '');
+}
+
+function wrongInApp(app: string, from: string, to: string, typeOnly: boolean, orders: Orders): string | undefined {
+  const zones = zonesOf[app] ?? {};
+  const zone = zones[from] ? from : (from.split('/')[0] ?? '');
+  const allowed = zones[zone];
+  if (!allowed) return `${zone} is no layer drawn in docs/architecture.md`;
+  if (allowed.includes('*')) return undefined;
+  const target = to.split('/')[0] ?? '';
+  if (target === zone.split('/')[0]) return wrongInside(zone, from, to, orders);
+  const drawn = allowed.some((name) => to === name || to.startsWith(`${name}/`));
+  if (!drawn) return `${zone} may import ${allowed.join(', ') || 'packages only'}`;
+  if (zone === 'kernel' && target === 'sdk' && !typeOnly) return 'the kernel takes types only from the sdk';
+  return undefined;
+}
+
+function wrongInside(zone: string, from: string, to: string, orders: Orders): string | undefined {
+  const [own, other] = [from.split('/')[1] ?? '', to.split('/')[1] ?? ''];
+  if (own === other || zone.endsWith('/registry')) return undefined;
+  if (zone === 'backends') return 'a backend never imports another; what two share belongs to the sdk';
+  const order = zone === 'kernel' ? orders.kernel : zone === 'resources' ? [...orders.resources].reverse() : undefined;
+  // The kernel of the workspace service is small files without folders: its cycles are caught by their own rule.
+  if (!order || from.split('/').length < 3 || !order.includes(own)) {
+    return order && zone === 'resources' && !order.includes(own)
+      ? `resources/${own} is missing from the order in docs/architecture.md`
+      : undefined;
+  }
+  if (!order.includes(other)) return `${zone}/${other} is missing from the order in docs/architecture.md`;
+  return order.indexOf(own) < order.indexOf(other) ? undefined : `${own} stands below ${other} in docs/architecture.md`;
+}

@@ -1,0 +1,110 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, posix } from 'node:path';
+import { parseSync } from '@swc/core';
+
+/** One import of a source file. */
+export interface Import {
+  /** As written: `../sdk/path`, `@keystead/refusal`, `node:fs`. */
+  from: string;
+  /** Path below the root when the import is relative; undefined for packages. */
+  file?: string;
+  /** Erased at compile time. */
+  typeOnly: boolean;
+}
+
+/** What the rules need to know of one TypeScript file. */
+export interface Source {
+  /** Path below the root, with forward slashes. */
+  file: string;
+  text: string;
+  test: boolean;
+  imports: readonly Import[];
+  readsEnvironment: boolean;
+  /** Names of variables declared with `let` or `var` outside any function. */
+  moduleState: readonly string[];
+  /** Values of `spec:` properties, which cite a section of a specification. */
+  citations: readonly string[];
+}
+
+interface Node {
+  type?: string;
+  [key: string]: unknown;
+}
+
+const skipped = new Set(['node_modules', 'dist', 'generated', 'data', 'coverage']);
+
+/** Every TypeScript file of the project that is not generated, sorted by path. */
+export function readSources(root: string): Source[] {
+  return filesBelow(root, '')
+    .sort()
+    .map((file) => readSource(root, file));
+}
+
+function filesBelow(root: string, folder: string): string[] {
+  return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = posix.join(folder, entry.name);
+    if (entry.isDirectory()) return entry.name.startsWith('.') || skipped.has(entry.name) ? [] : filesBelow(root, path);
+    return /\.[cm]?ts$/.test(entry.name) && !entry.name.endsWith('.d.ts') ? [path] : [];
+  });
+}
+
+function readSource(root: string, file: string): Source {
+  const text = readFileSync(join(root, file), 'utf8');
+  const module = parseSync(text, { syntax: 'typescript', target: 'es2022' }) as unknown as { body: Node[] };
+  const imports: Import[] = [];
+  const citations: string[] = [];
+  let readsEnvironment = false;
+  visit(module, (node) => {
+    const from = importedFrom(node);
+    if (from !== undefined) {
+      const specifiers = (node.specifiers as { isTypeOnly?: boolean }[] | undefined) ?? [];
+      const allTypes = specifiers.length > 0 && specifiers.every((specifier) => specifier.isTypeOnly);
+      imports.push({ from, file: resolve(root, file, from), typeOnly: node.typeOnly === true || allTypes });
+    }
+    if (isEnvironment(node)) readsEnvironment = true;
+    if (node.type === 'KeyValueProperty' && (node.key as Node).value === 'spec') {
+      const value = node.value as Node;
+      if (value.type === 'StringLiteral') citations.push(String(value.value));
+    }
+  });
+  const test = /\.test\.ts$|^(apps\/[^/]+\/test|packages\/testing|docs|bench|prisma)\/|^[^/]+\.ts$/.test(file);
+  return { file, text, test, imports, readsEnvironment, moduleState: module.body.flatMap(stateOf), citations };
+}
+
+function visit(node: unknown, see: (node: Node) => void): void {
+  if (Array.isArray(node)) {
+    for (const child of node) visit(child, see);
+  } else if (typeof node === 'object' && node !== null) {
+    see(node as Node);
+    for (const child of Object.values(node)) visit(child, see);
+  }
+}
+
+function importedFrom(node: Node): string | undefined {
+  const source = node.source as Node | undefined | null;
+  if (/^(Import|ExportAll|ExportNamed)Declaration$/.test(node.type ?? '') && source) return String(source.value);
+  if (node.type !== 'CallExpression') return undefined;
+  const callee = node.callee as Node;
+  const [first] = node.arguments as { expression: Node }[];
+  const loads = callee.type === 'Import' || (callee.type === 'Identifier' && callee.value === 'require');
+  return loads && first?.expression.type === 'StringLiteral' ? String(first.expression.value) : undefined;
+}
+
+function isEnvironment(node: Node): boolean {
+  if (node.type !== 'MemberExpression') return false;
+  const [object, property] = [node.object as Node, node.property as Node];
+  return object.type === 'Identifier' && object.value === 'process' && property.value === 'env';
+}
+
+function stateOf(statement: Node): string[] {
+  const declaration = statement.type === 'ExportDeclaration' ? (statement.declaration as Node) : statement;
+  if (declaration.type !== 'VariableDeclaration' || declaration.kind === 'const' || declaration.declare) return [];
+  return (declaration.declarations as { id: Node }[]).map((variable) => String(variable.id.value ?? 'a pattern'));
+}
+
+function resolve(root: string, file: string, from: string): string | undefined {
+  if (!from.startsWith('.')) return undefined;
+  const path = posix.join(dirname(file), from);
+  const candidates = [path, `${path}.ts`, `${path}/index.ts`, path.replace(/\.js$/, '.ts')];
+  return candidates.find((candidate) => /\.\w+$/.test(candidate) && existsSync(join(root, candidate))) ?? path;
+}
