@@ -257,6 +257,7 @@ function freePort(): Promise<number> {
   });
 }
 
+// The line about the port explains more than the fatal one that follows it.
 const firstFatal = (text: string) =>
-  /(?:FATAL|PANIC):\s+(.*)/.exec(text)?.[1] ?? /LOG:\s+(could not bind.*)/.exec(text)?.[1];
+  /LOG:\s+(could not bind.*)/.exec(text)?.[1] ?? /(?:FATAL|PANIC):\s+(.*)/.exec(text)?.[1];
 const lastLine = (text: string) => text.trim().split('\n').at(-1) || undefined;

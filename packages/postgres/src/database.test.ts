@@ -1,0 +1,66 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from '@jest/globals';
+import { emptyDatabase, testServer } from '../../testing/src/index';
+import { createPool, databaseName, ensureDatabase, onDatabase, placeOf, serverVersion } from './index';
+
+describe('databases', () => {
+  it('are created once, also when several ask at the same moment', async () => {
+    const { name, url, drop } = await emptyDatabase();
+    await drop();
+    await Promise.all([1, 2, 3].map(() => ensureDatabase(url)));
+    await ensureDatabase(url);
+    expect(databaseName(url)).toBe(name);
+    expect(await serverVersion(url)).toBeGreaterThanOrEqual(150000);
+    await drop();
+  });
+
+  it('that cannot be reached are named without the password', async () => {
+    const error = await serverVersion('postgresql://someone:hidden@127.0.0.1:1/things').catch((caught) => caught);
+    expect(error.name).toBe('DatabaseUnreachable');
+    expect(error.message).toMatch(/^cannot reach PostgreSQL at 127\.0\.0\.1:1\/things: /);
+    expect(error.message).not.toContain('hidden');
+  });
+
+  it('are changed within a connection string without losing its options', () => {
+    expect(onDatabase('postgresql://u:p@h:1/a?sslmode=require', 'b c')).toBe(
+      'postgresql://u:p@h:1/b%20c?sslmode=require',
+    );
+    expect(placeOf('postgresql://u:p@h/a')).toBe('h:5432/a');
+    expect(() => databaseName('postgresql://u:p@h/')).toThrow('names no database');
+  });
+});
+
+describe('a pool', () => {
+  it('keeps int8 whole and names itself to the server', async () => {
+    const { adminUrl } = await testServer();
+    const pool = createPool({ url: adminUrl, applicationName: 'pool test' });
+    const { rows } = await pool.query(
+      "SELECT 9007199254740993::int8 AS big, current_setting('application_name') AS name",
+    );
+    expect(rows).toEqual([{ big: '9007199254740993', name: 'pool test' }]);
+    await pool.end();
+  });
+
+  it('outlives its broken connections', async () => {
+    const database = await emptyDatabase();
+    const broken: string[] = [];
+    const pool = createPool({ url: database.url, onIdleError: (error) => broken.push(error.message) });
+    await pool.query('SELECT 1');
+    const other = createPool({ url: database.url });
+    await other.query(
+      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()',
+    );
+    for (let waited = 0; broken.length === 0 && waited < 100; waited++) await sleep(10);
+    expect(broken).toHaveLength(1);
+    expect((await pool.query('SELECT 2 AS two')).rows).toEqual([{ two: 2 }]);
+    await Promise.all([pool.end(), other.end()]);
+    await database.drop();
+  });
+
+  it('ends a statement that runs too long', async () => {
+    const { adminUrl } = await testServer();
+    const pool = createPool({ url: adminUrl, statementSeconds: 0.1 });
+    await expect(pool.query('SELECT pg_sleep(5)')).rejects.toThrow('statement timeout');
+    await pool.end();
+  });
+});

@@ -1,0 +1,80 @@
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type EmbeddedServer, ensureDatabase, findEmbedded, serverVersion, startEmbedded, withClient } from './index';
+
+describe('embedded PostgreSQL', () => {
+  const box = mkdtempSync(path.join(tmpdir(), 'keystead-embedded-'));
+  const dataDir = path.join(box, 'postgres');
+  let server: EmbeddedServer;
+  beforeAll(async () => {
+    server = await startEmbedded({ dataDir });
+  });
+  afterAll(async () => {
+    await (await findEmbedded(dataDir))?.stop({ immediate: true });
+    rmSync(box, { recursive: true, force: true });
+  });
+
+  it('is a recent version that keeps its files to its owner', async () => {
+    expect(await serverVersion(server.url('postgres'))).toBeGreaterThanOrEqual(180000);
+    expect(statSync(dataDir).mode & 0o777).toBe(0o700);
+    expect(statSync(path.join(dataDir, 'superuser-password')).mode & 0o777).toBe(0o600);
+  });
+
+  it('asks for its password', async () => {
+    const wrong = server.url('postgres').replace(/:[0-9a-f]+@/, ':wrong@');
+    await expect(serverVersion(wrong)).rejects.toThrow(/cannot reach PostgreSQL at 127.0.0.1:\d+\/postgres: password/);
+  });
+
+  it('folds the case of letters beyond ASCII', async () => {
+    await ensureDatabase(server.url('letters'));
+    const lower = await withClient(server.url('letters'), (client) => client.query("SELECT lower('ÄÉ') AS letters"));
+    expect(lower.rows).toEqual([{ letters: 'äé' }]);
+  });
+
+  it('is found by a second start while it runs', async () => {
+    const again = await startEmbedded({ dataDir });
+    expect(again).toMatchObject({ pid: server.pid, port: server.port, started: false });
+  });
+
+  it('keeps what was committed through kill -9 and a start right after', async () => {
+    const url = server.url('kept');
+    await ensureDatabase(url);
+    await withClient(url, (client) => client.query('CREATE TABLE kept AS SELECT 42 AS answer'));
+    process.kill(server.pid, 'SIGKILL');
+    await server.ended;
+    server = await startEmbedded({ dataDir });
+    expect(server.started).toBe(true);
+    const rows = await withClient(server.url('kept'), (client) => client.query('SELECT answer FROM kept'));
+    expect(rows.rows).toEqual([{ answer: 42 }]);
+  });
+
+  it('does not mistake another process for itself', async () => {
+    await server.stop();
+    writeFileSync(path.join(dataDir, 'postmaster.pid'), `${process.pid}\n${dataDir}\n1\n5432\n\n127.0.0.1\n\nready\n`);
+    server = await startEmbedded({ dataDir });
+    expect(server.started).toBe(true);
+    expect(await serverVersion(server.url('postgres'))).toBeGreaterThan(0);
+  });
+
+  it('stops cleanly, and tells who was watching', async () => {
+    await server.stop();
+    await server.ended;
+    expect(existsSync(path.join(dataDir, 'postmaster.pid'))).toBe(false);
+    expect(await findEmbedded(dataDir)).toBeUndefined();
+  });
+
+  it('names the reason when a fixed port is taken', async () => {
+    server = await startEmbedded({ dataDir });
+    const other = path.join(box, 'other');
+    await expect(startEmbedded({ dataDir: other, port: server.port })).rejects.toThrow(/did not start: .*bind/);
+  });
+
+  it('leaves nothing half made behind when the first start fails', async () => {
+    const folder = path.join(box, 'file');
+    writeFileSync(folder, '');
+    await expect(startEmbedded({ dataDir: path.join(folder, 'postgres') })).rejects.toThrow();
+    expect(existsSync(`${folder}.partial`)).toBe(false);
+  });
+});
