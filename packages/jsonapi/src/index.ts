@@ -1,1 +1,5 @@
-export {};
+export * from './errors';
+export * from './input';
+export * from './paging';
+export * from './query';
+export * from './serializer';

@@ -1,0 +1,373 @@
+import { type Issue, Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { invalidAll, type Pointers } from './errors';
+import type { Aliases } from './serializer';
+
+type Camel<S extends string> = S extends `${infer A}-${infer B}`
+  ? `${A}${Capitalize<Camel<B>>}`
+  : S extends `${infer A}_${infer B}`
+    ? `${A}${Capitalize<Camel<B>>}`
+    : S;
+
+/** A value with the dashed keys of its objects renamed; arrays are left as they are. */
+export type Camelised<T> = T extends readonly unknown[] | Date
+  ? T
+  : T extends object
+    ? { [K in keyof T as K extends string ? Camel<K> : K]: Camelised<T[K]> }
+    : T;
+
+/** A reference as it was sent: tags and inline resources may come without an id. */
+export interface SentReference {
+  id?: string | undefined;
+  type?: string | undefined;
+  attributes?: Record<string, unknown> | undefined;
+}
+
+/** What a parsed body is: its value by the service's own names, and where each part stood. */
+export interface ParsedBody<T> {
+  value: T;
+  pointers: Pointers;
+}
+
+/** A shape that request bodies are checked against. */
+export interface BodyShape<T> {
+  /** An absent body is read as undefined instead of being refused. */
+  readonly optional: boolean;
+  parse(raw: unknown, options: { aliases: boolean }): ParsedBody<T>;
+  /** JSON schema for the API description. */
+  jsonSchema(): Record<string, unknown>;
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const camel = (name: string): string => name.replace(/[-_]([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+
+function camelised(value: unknown): unknown {
+  if (!isObject(value) || value instanceof Date) {
+    return value;
+  }
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [camel(key), camelised(inner)]));
+}
+
+const ARTICLE: Record<string, string> = {
+  int: 'an integer',
+  array: 'a list',
+  object: 'an object',
+  record: 'an object',
+};
+
+/** Messages for what zod finds, worded to follow the spoken name of the attribute. */
+function wording(issue: z.core.$ZodRawIssue): string | undefined {
+  switch (issue.code) {
+    case 'invalid_type':
+      return issue.input === undefined || (issue.input === null && issue.expected === 'string')
+        ? "can't be blank"
+        : `must be ${ARTICLE[issue.expected] ?? `a ${issue.expected}`}`;
+    case 'invalid_value':
+      return `must be one of ${issue.values.map(String).join(', ')}`;
+    case 'too_small':
+      return issue.origin === 'string' && issue.minimum === 1
+        ? "can't be blank"
+        : issue.origin === 'string'
+          ? `is too short (minimum is ${issue.minimum} characters)`
+          : `must be greater than or equal to ${issue.minimum}`;
+    case 'too_big':
+      return issue.origin === 'string'
+        ? `is too long (maximum is ${issue.maximum} characters)`
+        : issue.origin === 'array'
+          ? `has too many members (maximum is ${issue.maximum})`
+          : `must be less than or equal to ${issue.maximum}`;
+    case 'invalid_format':
+      return 'is invalid';
+    default:
+      return undefined;
+  }
+}
+
+/** Issues of a zod shape, each below `at`, under the keys that were sent. */
+function issuesOf(error: z.ZodError, at: readonly string[], sent: ReadonlyMap<string, string>): Issue[] {
+  const seen = new Set<string>();
+  const issues: Issue[] = [];
+  for (const issue of error.issues) {
+    const dotted = issue.path.join('.');
+    const path = (sent.get(dotted) ?? dotted).split('.').filter((part) => part !== '');
+    if (!seen.has(dotted)) {
+      seen.add(dotted);
+      issues.push({ path: [...at, ...path], message: issue.message });
+    }
+  }
+  return issues;
+}
+
+/** Moves values sent under an alias to their neutral key; notes which key was sent. Two different values are refused. */
+function neutral(
+  attributes: Record<string, unknown>,
+  aliases: readonly (readonly [readonly string[], string])[],
+  sent: Map<string, string>,
+): Record<string, unknown> {
+  const copy = { ...attributes };
+  for (const [path, alias] of aliases) {
+    let holder = copy;
+    for (const step of path.slice(0, -1)) {
+      const inner = holder[step];
+      if (!isObject(inner)) {
+        holder = {};
+        break;
+      }
+      holder[step] = { ...inner };
+      holder = holder[step] as Record<string, unknown>;
+    }
+    const key = path.at(-1)!;
+    if (!(alias in holder)) {
+      continue;
+    }
+    if (key in holder && JSON.stringify(holder[key]) !== JSON.stringify(holder[alias])) {
+      const above = ['data', 'attributes', ...path.slice(0, -1)];
+      const message = `must not be given as ${key} and ${alias} with different values`;
+      throw invalidAll([
+        { path: [...above, key], message },
+        { path: [...above, alias], message },
+      ]);
+    }
+    if (!(key in holder)) {
+      holder[key] = holder[alias];
+      sent.set(path.join('.'), [...path.slice(0, -1), alias].join('.'));
+    }
+    delete holder[alias];
+  }
+  return copy;
+}
+
+/** One relationship a document may carry. */
+export interface RelationshipShape<T> {
+  readonly many: boolean;
+  readonly types: readonly string[];
+  readonly required: boolean;
+  readonly schema: z.ZodType<T>;
+}
+
+const SentReferenceShape = z.object({
+  id: z.string().optional(),
+  type: z.string().optional(),
+  attributes: z.record(z.string(), z.unknown()).optional(),
+});
+
+const One = z.union([z.object({ id: z.string() }).transform(({ id }) => id), z.null()]);
+
+/** A relationship to one resource: its id, null when it is cut, undefined when it is not mentioned. */
+export function one(...types: string[]): RelationshipShape<string | null | undefined> {
+  return { many: false, types, required: false, schema: One.optional() };
+}
+
+/** A relationship to one resource that has to be given. */
+export function requiredOne(...types: string[]): RelationshipShape<string> {
+  return { many: false, types, required: true, schema: z.object({ id: z.string() }).transform(({ id }) => id) };
+}
+
+/** A relationship to many resources. */
+export function many(...types: string[]): RelationshipShape<SentReference[] | undefined> {
+  return { many: true, types, required: false, schema: z.array(SentReferenceShape).optional() };
+}
+
+type Relationships = Record<string, RelationshipShape<unknown>>;
+type RelationshipValues<R extends Relationships> = {
+  [K in keyof R as K extends string ? Camel<K> : K]: R[K] extends RelationshipShape<infer T> ? T : never;
+};
+
+/** What `document()` yields: attributes and relationships side by side, by the service's own names. */
+export type DocumentValue<A extends z.ZodRawShape, R extends Relationships> = Camelised<z.output<z.ZodObject<A>>> &
+  RelationshipValues<R>;
+
+/** The description of a resource document in a request. */
+export interface DocumentSpec<A extends z.ZodRawShape, R extends Relationships> {
+  attributes?: A;
+  relationships?: R;
+  aliases?: Aliases;
+  /** Other values of `data.type` that existing clients send. */
+  otherTypes?: readonly string[];
+  /** An absent body, or one without attributes, is fine. */
+  optional?: boolean;
+}
+
+function dataOf(raw: unknown): unknown {
+  if (!isObject(raw) || !('data' in raw) || raw['data'] === undefined) {
+    throw new Refusal('invalid', 'param is missing or the value is empty: data', [
+      { path: ['data'], message: 'param is missing or the value is empty: data' },
+    ]);
+  }
+  return raw['data'];
+}
+
+function requireType(type: unknown, allowed: readonly string[], path: readonly string[]): void {
+  if (typeof type !== 'string' || !allowed.includes(type)) {
+    throw new Refusal('invalid', 'wrong type', [{ path, message: `data.type must be ${allowed[0] ?? 'given'}` }]);
+  }
+}
+
+function relationshipIssues(name: string, shape: RelationshipShape<unknown>, sent: unknown, issues: Issue[]): unknown {
+  const at = ['data', 'relationships', name];
+  const data = isObject(sent) ? sent['data'] : sent;
+  const result = shape.schema.safeParse(data, { error: wording });
+  if (!result.success) {
+    issues.push({ path: at, message: data === undefined ? "can't be blank" : 'is malformed' });
+    return undefined;
+  }
+  for (const reference of Array.isArray(data) ? data : [data]) {
+    if (isObject(reference) && reference['type'] !== undefined && !shape.types.includes(String(reference['type']))) {
+      issues.push({ path: at, message: `must be of type ${shape.types.join(' or ')}` });
+      return undefined;
+    }
+  }
+  return result.data;
+}
+
+/**
+ * A resource document: `data.type`, attributes and relationships. Unknown keys are ignored; each failing one is an
+ * issue of its own, under the key that was sent.
+ */
+export function document<
+  A extends z.ZodRawShape = Record<never, never>,
+  R extends Relationships = Record<never, never>,
+>(type: string, spec: DocumentSpec<A, R>): BodyShape<DocumentValue<A, R>> {
+  const shape = z.object(spec.attributes ?? ({} as A));
+  const relationships = Object.entries(spec.relationships ?? {});
+  const aliases = Object.entries(spec.aliases ?? {}).map(
+    ([from, to]) => [from.split('.'), to.split('.').at(-1)!] as const,
+  );
+  return {
+    optional: spec.optional ?? false,
+    parse(raw, options) {
+      const absent = spec.optional === true && (raw === undefined || (isObject(raw) && !('data' in raw)));
+      const data = absent ? {} : dataOf(raw);
+      if (!isObject(data)) {
+        throw new Refusal('invalid', 'data must be an object', [{ path: ['data'], message: 'data must be an object' }]);
+      }
+      if (!absent) {
+        requireType(data['type'], [type, ...(spec.otherTypes ?? [])], ['data', 'type']);
+      }
+      const given = data['attributes'] ?? {};
+      if (!isObject(given)) {
+        const message = 'attributes must be an object';
+        throw new Refusal('invalid', message, [{ path: ['data', 'attributes'], message }]);
+      }
+      const sent = new Map<string, string>();
+      const attributes = options.aliases ? neutral(given, aliases, sent) : given;
+      const result = shape.safeParse(attributes, { error: wording });
+      const issues = result.success ? [] : issuesOf(result.error, ['data', 'attributes'], sent);
+      const pointers = new Map<string, string>();
+      for (const key of Object.keys(attributes)) {
+        pointers.set(camel(key), `/data/attributes/${sent.get(key) ?? key}`);
+      }
+      const value = result.success ? (camelised(result.data) as Record<string, unknown>) : {};
+      const links = isObject(data['relationships']) ? data['relationships'] : {};
+      for (const [name, relationship] of relationships) {
+        if (!(name in links) && !relationship.required) {
+          continue;
+        }
+        value[camel(name)] = relationshipIssues(name, relationship, links[name], issues);
+        if (!pointers.has(camel(name))) {
+          pointers.set(camel(name), `/data/relationships/${name}`);
+        }
+      }
+      if (issues.length > 0) {
+        throw invalidAll(issues);
+      }
+      return { value: value as DocumentValue<A, R>, pointers };
+    },
+    jsonSchema() {
+      return documentSchema(type, shape, relationships, spec.optional ?? false);
+    },
+  };
+}
+
+/** A list of references, as relationship endpoints take it: `{"data":[{"type","id"}]}`. */
+export function references(...types: string[]): BodyShape<SentReference[]> {
+  const schema = z.array(SentReferenceShape);
+  return {
+    optional: false,
+    parse(raw) {
+      const data = dataOf(raw);
+      const result = schema.safeParse(data);
+      if (!result.success) {
+        throw new Refusal('invalid', '', [{ path: ['data'], message: 'data must be a list of resource identifiers' }]);
+      }
+      for (const [index, reference] of result.data.entries()) {
+        if (reference.type !== undefined) {
+          requireType(reference.type, types, ['data', String(index), 'type']);
+        }
+      }
+      return { value: result.data, pointers: new Map() };
+    },
+    jsonSchema: () => ({
+      type: 'object',
+      required: ['data'],
+      properties: {
+        data: {
+          type: 'array',
+          items: {
+            type: 'object',
+            properties: {
+              type: { type: 'string', enum: types },
+              id: { type: 'string' },
+              attributes: { type: 'object', additionalProperties: true },
+            },
+          },
+        },
+      },
+    }),
+  };
+}
+
+/** A body read by a function of its own, for the few requests that are no resource document. */
+export function freeForm<T>(read: (raw: unknown) => T, schema: Record<string, unknown>, optional = true): BodyShape<T> {
+  return {
+    optional,
+    parse: (raw) => ({ value: read(raw), pointers: new Map() }),
+    jsonSchema: () => schema,
+  };
+}
+
+function documentSchema(
+  type: string,
+  attributes: z.ZodObject,
+  relationships: readonly (readonly [string, RelationshipShape<unknown>])[],
+  optional: boolean,
+): Record<string, unknown> {
+  const { $schema: _, ...shape } = z.toJSONSchema(attributes, {
+    target: 'openapi-3.0',
+    io: 'input',
+    unrepresentable: 'any',
+  }) as Record<string, unknown>;
+  delete shape['additionalProperties'];
+  const reference = (types: readonly string[]) => ({
+    type: 'object',
+    nullable: true,
+    properties: { type: { type: 'string', enum: [...types] }, id: { type: 'string' } },
+  });
+  const links = Object.fromEntries(
+    relationships.map(([name, { many: isMany, types }]) => [
+      name,
+      {
+        type: 'object',
+        properties: { data: isMany ? { type: 'array', items: reference(types) } : reference(types) },
+      },
+    ]),
+  );
+  return {
+    type: 'object',
+    ...(optional ? {} : { required: ['data'] }),
+    properties: {
+      data: {
+        type: 'object',
+        ...(optional ? {} : { required: ['type'] }),
+        properties: {
+          type: { type: 'string', enum: [type] },
+          id: { type: 'string' },
+          attributes: shape,
+          ...(relationships.length > 0 ? { relationships: { type: 'object', properties: links } } : {}),
+        },
+      },
+    },
+  };
+}

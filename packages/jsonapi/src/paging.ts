@@ -1,0 +1,93 @@
+import { badParameter } from './errors';
+import type { Query } from './query';
+
+/** One page of a list, counted from 1. */
+export interface Page {
+  number: number;
+  size: number;
+  offset: number;
+}
+
+/** The largest page; a request for more is cut to it. */
+export const LARGEST_PAGE = 100;
+const DEFAULT_SIZE = 20;
+const LARGEST_NUMBER = 2_147_483;
+
+function positive(query: Query, name: string): number | undefined {
+  const text = query.entries.get(name);
+  if (text === undefined) {
+    return undefined;
+  }
+  const value = Number(text);
+  if (!/^\d{1,15}$/.test(text) || value < 1) {
+    throw badParameter(name, `${name} must be a positive integer`);
+  }
+  return value;
+}
+
+/**
+ * The page a request asks for. With `optional`, a request without both parameters asks for the whole list (undefined).
+ * Spec: What the service does
+ */
+export function pageOf(query: Query, paging: 'always' | 'optional'): Page | undefined {
+  const number = positive(query, 'page[number]');
+  const size = positive(query, 'page[size]');
+  if (number === undefined && size === undefined && paging === 'optional') {
+    return undefined;
+  }
+  const page = { number: Math.min(number ?? 1, LARGEST_NUMBER), size: Math.min(size ?? DEFAULT_SIZE, LARGEST_PAGE) };
+  return { ...page, offset: (page.number - 1) * page.size };
+}
+
+/** `meta.pagination` of a page. */
+export interface Pagination {
+  'current-page': number;
+  'page-size': number;
+  'prev-page': number | null;
+  'next-page': number | null;
+  'total-pages': number;
+  'total-count': number;
+}
+
+/** The numbers of a page out of `total`; an empty list has one page. */
+export function pagination(page: Page, total: number): Pagination {
+  const pages = Math.max(1, Math.ceil(total / page.size));
+  return {
+    'current-page': page.number,
+    'page-size': page.size,
+    'prev-page': page.number > 1 ? page.number - 1 : null,
+    'next-page': page.number < pages ? page.number + 1 : null,
+    'total-pages': pages,
+    'total-count': total,
+  };
+}
+
+/** Links of a paginated list; null where there is no such page. */
+export interface PageLinks {
+  self: string;
+  first: string;
+  prev: string | null;
+  next: string | null;
+  last: string;
+}
+
+/** Absolute links of a page: the request's other parameters are kept, brackets are percent-encoded. */
+export function pageLinks(url: string, query: Query, page: Pagination): PageLinks {
+  const others = new URLSearchParams();
+  for (const [name, value] of query.entries) {
+    if (name !== 'page[number]' && name !== 'page[size]') {
+      others.append(name, value);
+    }
+  }
+  const kept = others.toString();
+  const start = `${url}?${kept === '' ? '' : `${kept}&`}page%5Bnumber%5D=`;
+  const end = `&page%5Bsize%5D=${page['page-size']}`;
+  const link = (number: number): string => start + number + end;
+  return {
+    self: link(page['current-page']),
+    first: link(1),
+    prev: page['prev-page'] === null ? null : link(page['prev-page']),
+    next: page['next-page'] === null ? null : link(page['next-page']),
+    last: link(page['total-pages']),
+  };
+}

@@ -1,0 +1,54 @@
+import { badParameter } from './errors';
+
+/** The parameters of a request's query string, brackets decoded; of a repeated one the last counts. */
+export class Query {
+  private constructor(readonly entries: ReadonlyMap<string, string>) {}
+
+  /** Parses what follows the question mark; a broken percent escape is kept as sent. */
+  static parse(search: string): Query {
+    const entries = new Map<string, string>();
+    if (search !== '') {
+      for (const [name, value] of new URLSearchParams(search)) {
+        entries.set(name, value);
+      }
+    }
+    return new Query(entries);
+  }
+
+  /** The value, or undefined when absent or blank. */
+  get(name: string): string | undefined {
+    const value = this.entries.get(name)?.trim();
+    return value === '' ? undefined : value;
+  }
+
+  /** The members of a comma-separated value. */
+  list(name: string): string[] {
+    return (this.get(name) ?? '')
+      .split(',')
+      .map((part) => part.trim())
+      .filter((part) => part !== '');
+  }
+
+  /** The sort keys asked for, checked against those offered; each may be sent with a leading dash. */
+  sort(offered: readonly string[]): { key: string; descending: boolean }[] {
+    return this.list('sort').map((part) => {
+      const descending = part.startsWith('-');
+      const key = descending ? part.slice(1) : part;
+      if (!offered.includes(key)) {
+        throw badParameter('sort', `Invalid sort parameter: ${part}`);
+      }
+      return { key, descending };
+    });
+  }
+
+  /** The include paths asked for, checked against those offered. */
+  include(offered: readonly string[]): string[] {
+    const asked = this.list('include');
+    for (const path of asked) {
+      if (!offered.includes(path)) {
+        throw badParameter('include', `Invalid include parameter: ${path}`);
+      }
+    }
+    return asked;
+  }
+}

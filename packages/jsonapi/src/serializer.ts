@@ -1,0 +1,104 @@
+/** Names a resource without its content. */
+export interface Reference {
+  id: string;
+  type: string;
+}
+
+/** What a resource says about another. */
+export interface Relationship {
+  data?: Reference | Reference[] | null;
+  links?: { related?: string; self?: string };
+  meta?: Record<string, unknown>;
+}
+
+/** A resource object, ready to be written. */
+export interface ResourceObject {
+  id: string;
+  type: string;
+  attributes: Record<string, unknown>;
+  relationships?: Record<string, Relationship>;
+  links?: Record<string, string>;
+}
+
+/** A relationship to one resource; a missing id is `data: null`. */
+export function toOne(type: string, id: string | null | undefined, related?: string): Relationship {
+  const data = id === null || id === undefined ? null : { id, type };
+  return related === undefined ? { data } : { data, links: { related } };
+}
+
+/** A relationship to many resources of one type. */
+export function toMany(type: string, ids: readonly string[], related?: string): Relationship {
+  const data = ids.map((id) => ({ id, type }));
+  return related === undefined ? { data } : { data, links: { related } };
+}
+
+/** A relationship that only says where to look. */
+export function related(url: string): Relationship {
+  return { links: { related: url } };
+}
+
+/** Second names of attributes that existing clients need: `'infra-version': 'other-name'`; `permissions.x` reaches inside. */
+export type Aliases = Readonly<Record<string, string>>;
+
+/** How a kind of resource is shown. Wire names out, and nothing else. */
+export interface SerializerSpec<T, View> {
+  type: string | ((item: T, view: View) => string);
+  id: (item: T) => string;
+  self?: (item: T) => string | undefined;
+  attributes: (item: T, view: View) => Record<string, unknown>;
+  relationships?: (item: T, view: View) => Record<string, Relationship>;
+  links?: (item: T) => Record<string, string>;
+  aliases?: Aliases;
+}
+
+/** Turns domain objects of one kind into resource objects. */
+export interface Serializer<T, View> {
+  readonly type: string;
+  readonly spec: SerializerSpec<T, View>;
+  resource(item: T, view: View): ResourceObject;
+}
+
+function addAlias(attributes: Record<string, unknown>, from: readonly string[], to: readonly string[]): void {
+  let holder = attributes;
+  for (const step of from.slice(0, -1)) {
+    const inner = holder[step];
+    if (typeof inner !== 'object' || inner === null) {
+      return;
+    }
+    holder = inner as Record<string, unknown>;
+  }
+  const key = from.at(-1)!;
+  if (key in holder) {
+    holder[to.at(-1)!] = holder[key];
+  }
+}
+
+/** A serializer from its description; aliases are sent beside the neutral names when the view says so. */
+export function serializer<T, View extends { aliases: boolean }>(spec: SerializerSpec<T, View>): Serializer<T, View> {
+  const aliases = Object.entries(spec.aliases ?? {}).map(([from, to]) => [from.split('.'), to.split('.')] as const);
+  return {
+    type: typeof spec.type === 'string' ? spec.type : '',
+    spec,
+    resource(item, view) {
+      const attributes = spec.attributes(item, view);
+      if (view.aliases) {
+        for (const [from, to] of aliases) {
+          addAlias(attributes, from, to);
+        }
+      }
+      const object: ResourceObject = {
+        id: spec.id(item),
+        type: typeof spec.type === 'string' ? spec.type : spec.type(item, view),
+        attributes,
+      };
+      if (spec.relationships !== undefined) {
+        object.relationships = spec.relationships(item, view);
+      }
+      const self = spec.self?.(item);
+      if (self !== undefined || spec.links !== undefined) {
+        object.links = { ...(self === undefined ? {} : { self }), ...spec.links?.(item) };
+      }
+      return object;
+    },
+  };
+}
