@@ -1,1 +1,2 @@
-export {};
+export { type Auth, type Envelope, envelope, injected, type WrapInfo } from './envelope';
+export { errorBody } from './error-body';

@@ -1,0 +1,68 @@
+import { describe, expect, it } from '@jest/globals';
+import { type Auth, envelope, errorBody, injected } from './index';
+
+const requestId = '8f1c9b1e-0000-4000-8000-000000000000';
+const auth: Auth = {
+  clientToken: 's.abc',
+  accessor: 'acc',
+  policies: ['default'],
+  tokenPolicies: ['default'],
+  identityPolicies: [],
+  metadata: null,
+  leaseDurationSeconds: 3600,
+  renewable: true,
+  entityId: '',
+  tokenType: 'service',
+  orphan: true,
+  mfaRequirement: null,
+  numUses: 0,
+};
+
+describe('envelope', () => {
+  it('has all eight keys in their order, empty ones in their empty form (S1.2, S1.3, S1.4, S1.5)', () => {
+    expect(envelope({ requestId })).toBe(
+      `{"request_id":"${requestId}","lease_id":"","renewable":false,"lease_duration":0,"data":null,"wrap_info":null,"warnings":null,"auth":null}\n`,
+    );
+  });
+
+  it('splices data text in unchanged, so that numbers keep their digits', () => {
+    expect(envelope({ requestId, dataText: '{"n":12345678901234567890}' })).toContain(
+      '"data":{"n":12345678901234567890}',
+    );
+  });
+
+  it('leaves out token_policies when there are none, and writes identity_policies when there are some', () => {
+    const text = envelope({ requestId, auth: { ...auth, policies: [], tokenPolicies: [] } });
+    expect(text).not.toContain('token_policies');
+    const with2 = JSON.parse(envelope({ requestId, auth: { ...auth, identityPolicies: ['p2'] } }));
+    expect(Object.keys(with2.auth)).toEqual([
+      'client_token',
+      'accessor',
+      'policies',
+      'token_policies',
+      'identity_policies',
+      'metadata',
+      'lease_duration',
+      'renewable',
+      'entity_id',
+      'token_type',
+      'orphan',
+      'mfa_requirement',
+      'num_uses',
+    ]);
+  });
+
+  it('copies the fields of data to the top level when injected', () => {
+    const body = JSON.parse(injected({ requestId, data: { a: 1, b: { c: 2 } } }));
+    expect(body).toMatchObject({ a: 1, b: { c: 2 }, data: { a: 1, b: { c: 2 } }, request_id: requestId });
+    expect(JSON.parse(injected({ requestId, data: {} })).data).toEqual({});
+    expect(JSON.parse(injected({ requestId })).data).toBeNull();
+  });
+
+  it('escapes what a lease id, a warning or an error text may hold', () => {
+    const body = JSON.parse(envelope({ requestId, leaseId: 'a/"b\n', warnings: ['x "y"'] }));
+    expect(body).toMatchObject({ lease_id: 'a/"b\n', warnings: ['x "y"'] });
+    expect(JSON.parse(errorBody(['a "b"\n']))).toEqual({ errors: ['a "b"\n'] });
+    expect(errorBody([])).toBe('{"errors":[]}\n');
+  });
+});

@@ -1,0 +1,95 @@
+/** The `auth` block: a token that was just issued or renewed. */
+export interface Auth {
+  readonly clientToken: string;
+  readonly accessor: string;
+  /** Null only while a login waits for its second factor. */
+  readonly policies: readonly string[] | null;
+  readonly tokenPolicies: readonly string[];
+  readonly identityPolicies: readonly string[];
+  readonly metadata: Readonly<Record<string, string>> | null;
+  readonly leaseDurationSeconds: number;
+  readonly renewable: boolean;
+  readonly entityId: string;
+  readonly tokenType: string;
+  readonly orphan: boolean;
+  readonly mfaRequirement: Readonly<Record<string, unknown>> | null;
+  readonly numUses: number;
+}
+
+/** The `wrap_info` block: where a wrapped answer can be fetched, once. */
+export interface WrapInfo {
+  readonly token: string;
+  readonly accessor: string;
+  readonly ttlSeconds: number;
+  /** RFC 3339. */
+  readonly creationTime: string;
+  readonly creationPath: string;
+  readonly wrappedAccessor?: string;
+}
+
+/** What goes into an envelope; everything left out takes its empty form. */
+export interface Envelope {
+  readonly requestId: string;
+  readonly leaseId?: string;
+  readonly renewable?: boolean;
+  readonly leaseDurationSeconds?: number;
+  readonly data?: Readonly<Record<string, unknown>> | null;
+  /** `data` as JSON text, spliced in unchanged; wins over `data`. */
+  readonly dataText?: string;
+  readonly wrapInfo?: WrapInfo | null;
+  readonly warnings?: readonly string[] | null;
+  readonly auth?: Auth | null;
+}
+
+/**
+ * The standard answer as JSON text: all eight keys, in their order. Written by hand because this runs for every request.
+ * Spec: Response envelopes.
+ */
+export function envelope(e: Envelope): string {
+  return `{${body(e, dataOf(e))}}\n`;
+}
+
+/** The standard answer with the fields of `data` also at the top level, before the envelope's own keys. */
+export function injected(e: Envelope): string {
+  const data = dataOf(e);
+  const inner = data.startsWith('{') ? data.slice(1, -1) : '';
+  return inner === '' ? `{${body(e, data)}}\n` : `{${inner},${body(e, data)}}\n`;
+}
+
+function dataOf(e: Envelope): string {
+  return e.dataText ?? (e.data ? JSON.stringify(e.data) : 'null');
+}
+
+function body(e: Envelope, data: string): string {
+  const lease = e.leaseId ? JSON.stringify(e.leaseId) : '""';
+  const warnings = e.warnings && e.warnings.length > 0 ? JSON.stringify(e.warnings) : 'null';
+  return `"request_id":"${e.requestId}","lease_id":${lease},"renewable":${e.renewable === true},"lease_duration":${
+    e.leaseDurationSeconds ?? 0
+  },"data":${data},"wrap_info":${e.wrapInfo ? wrapText(e.wrapInfo) : 'null'},"warnings":${warnings},"auth":${
+    e.auth ? authText(e.auth) : 'null'
+  }`;
+}
+
+function authText(auth: Auth): string {
+  const token = auth.tokenPolicies.length > 0 ? `,"token_policies":${JSON.stringify(auth.tokenPolicies)}` : '';
+  const identity =
+    auth.identityPolicies.length > 0 ? `,"identity_policies":${JSON.stringify(auth.identityPolicies)}` : '';
+  return `{"client_token":"${auth.clientToken}","accessor":"${auth.accessor}","policies":${JSON.stringify(
+    auth.policies,
+  )}${token}${identity},"metadata":${JSON.stringify(auth.metadata)},"lease_duration":${
+    auth.leaseDurationSeconds
+  },"renewable":${auth.renewable},"entity_id":"${auth.entityId}","token_type":"${auth.tokenType}","orphan":${
+    auth.orphan
+  },"mfa_requirement":${JSON.stringify(auth.mfaRequirement)},"num_uses":${auth.numUses}}`;
+}
+
+function wrapText(wrap: WrapInfo): string {
+  return JSON.stringify({
+    token: wrap.token,
+    accessor: wrap.accessor,
+    ttl: wrap.ttlSeconds,
+    creation_time: wrap.creationTime,
+    creation_path: wrap.creationPath,
+    wrapped_accessor: wrap.wrappedAccessor,
+  });
+}
