@@ -1,1 +1,12 @@
-export {};
+export type { Logger } from 'pino';
+export { Registry } from 'prom-client';
+export { createApp } from './app';
+export { clientAddress, type TrustedProxies, trustedProxies } from './client-address';
+export { type ConnectionRefusal, createServer, type Limits, type ServerOptions } from './create-server';
+export type { Readiness } from './health';
+export type { Listen } from './listen';
+export { createLogger } from './logger';
+export { labelRoute, observe, type RequestMetrics } from './metrics';
+export { BodyAborted, BodyTooLarge, readBody } from './read-body';
+export { requestId } from './request-id';
+export { type ServeOptions, type Serving, serve } from './serve';

@@ -1,0 +1,62 @@
+import type { IncomingMessage } from 'node:http';
+import ipaddr from 'ipaddr.js';
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+
+/** Networks whose word about the client's address is believed; made once by `trustedProxies`. */
+export type TrustedProxies = readonly [Address, number][];
+
+/**
+ * Parses addresses and CIDR blocks of trusted proxies.
+ *
+ * Throws an `Error` that names the entry which is neither.
+ */
+export function trustedProxies(entries: readonly string[]): TrustedProxies {
+  return entries.map((entry) => {
+    try {
+      if (entry.includes('/')) return ipaddr.parseCIDR(entry);
+      const address = ipaddr.parse(entry);
+      return [address, address.kind() === 'ipv4' ? 32 : 128];
+    } catch {
+      throw new Error(`trusted proxy "${entry}" is not an IP address or CIDR block`);
+    }
+  });
+}
+
+/**
+ * The address a request came from: the TCP peer, unless that peer is a trusted proxy.
+ *
+ * Behind trusted proxies it is the last entry of `X-Forwarded-For` that is not itself one of them; an entry that is no
+ * address ends the search, because everything before it may be invented. IPv4-mapped IPv6 is shown as IPv4.
+ */
+export function clientAddress(req: IncomingMessage, trusted: TrustedProxies): string {
+  const peer = req.socket.remoteAddress ?? '';
+  if (trusted.length === 0) return unmapped(peer);
+  let client = parse(peer);
+  if (client === undefined) return peer;
+  const forwarded = req.headers['x-forwarded-for'];
+  const hops = (typeof forwarded === 'string' ? forwarded : (forwarded ?? []).join(',')).split(',');
+  while (hops.length > 0 && isTrusted(client, trusted)) {
+    const before = parse((hops.pop() as string).trim());
+    if (before === undefined) break;
+    client = before;
+  }
+  return client.toString();
+}
+
+function isTrusted(address: Address, trusted: TrustedProxies): boolean {
+  return trusted.some(([network, bits]) => network.kind() === address.kind() && address.match(network as never, bits));
+}
+
+function parse(text: string): Address | undefined {
+  const bare = text.startsWith('[')
+    ? text.slice(1, text.indexOf(']'))
+    : /^\d+(\.\d+){3}:\d+$/.test(text)
+      ? text.slice(0, text.indexOf(':'))
+      : text;
+  return ipaddr.isValid(bare) ? ipaddr.process(bare) : undefined;
+}
+
+function unmapped(address: string): string {
+  return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;
+}

@@ -1,0 +1,89 @@
+import http from 'node:http';
+import https from 'node:https';
+import type { Socket } from 'node:net';
+import type express from 'express';
+import { messageClasses } from './app';
+
+/** Limits of a server; every one has a default. */
+export interface Limits {
+  /** Request line and headers together; 16 KiB. Above it: 431. */
+  headerBytes?: number;
+  /** Time a client may take to send a whole request, body included; 300 s. Above it: 408. */
+  requestSeconds?: number;
+  /** Time an idle connection is kept; 75 s. */
+  keepAliveSeconds?: number;
+}
+
+/** What a refusal below HTTP is answered with: content type and body for a status. */
+export type ConnectionRefusal = (status: number, message: string) => { type: string; body: string };
+
+/** Options of `createServer`; `tls` holds PEM texts. */
+export interface ServerOptions {
+  limits?: Limits;
+  tls?: { key: string; cert: string };
+  refusal?: ConnectionRefusal;
+}
+
+type Handler = (req: http.IncomingMessage, res: http.ServerResponse) => void;
+
+/**
+ * An HTTP or HTTPS server for an application made by `createApp`, with its request classes and with limits, that does
+ * not listen yet: `serve` and supertest make it listen.
+ *
+ * `handler` is called in the application's place and passes on to it.
+ */
+export function createServer(app: express.Express, options: ServerOptions = {}, handler: Handler = app): http.Server {
+  const { headerBytes = 16 * 1024, requestSeconds = 300, keepAliveSeconds = 75 } = options.limits ?? {};
+  const settings: http.ServerOptions = {
+    ...(messageClasses(app) as object),
+    maxHeaderSize: headerBytes,
+    requestTimeout: requestSeconds * 1000,
+    headersTimeout: Math.min(requestSeconds, 30) * 1000,
+    keepAliveTimeout: keepAliveSeconds * 1000,
+    connectionsCheckingInterval: Math.min(requestSeconds * 500, 5000),
+    noDelay: true,
+  };
+  const server =
+    options.tls === undefined
+      ? http.createServer(settings, handler)
+      : https.createServer({ ...settings, ...options.tls, minVersion: 'TLSv1.2' }, handler);
+  const refusal = options.refusal ?? plainText;
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuse(socket, error.code, refusal));
+  server.on('connect', (_req, socket: Socket) => end(socket, 405, 'method not allowed', refusal));
+  return server;
+}
+
+const reasons: Record<string, readonly [number, string]> = {
+  HPE_HEADER_OVERFLOW: [431, 'request header fields too large'],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'chunk extensions too large'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'request timeout'],
+  HPE_INVALID_METHOD: [400, 'unknown method'],
+  HPE_INVALID_URL: [400, 'invalid request target'],
+  HPE_INVALID_VERSION: [400, 'invalid HTTP version'],
+};
+
+function refuse(socket: Socket, code: string | undefined, refusal: ConnectionRefusal): void {
+  // An answer that is already on its way must not get a second one written into it.
+  const answering = (socket as Socket & { _httpMessage?: { headersSent: boolean } })._httpMessage;
+  if (code === 'ECONNRESET' || code === 'EPIPE' || !socket.writable || answering?.headersSent === true) {
+    socket.destroy();
+    return;
+  }
+  const [status, message] = reasons[code ?? ''] ?? [400, 'malformed request'];
+  end(socket, status, message, refusal);
+}
+
+function end(socket: Socket, status: number, message: string, refusal: ConnectionRefusal): void {
+  const { type, body } = refusal(status, message);
+  socket.end(
+    `HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\nConnection: close\r\nContent-Type: ${type}\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+    () => socket.destroy(),
+  );
+  socket.on('error', () => socket.destroy());
+}
+
+const plainText: ConnectionRefusal = (_status, message) => ({
+  type: 'text/plain; charset=utf-8',
+  body: `${message}\n`,
+});

@@ -1,0 +1,27 @@
+import type http from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** Where to listen; port 0 takes a free one. `tls` holds PEM texts. */
+export interface Listen {
+  host: string;
+  port: number;
+  tls?: { key: string; cert: string };
+}
+
+/** Makes a server listen and returns the port it got. Rejects with Node's error, as for a port that is taken. */
+export async function listenOn(server: http.Server, { host, port }: Listen): Promise<number> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+/** The base URL under which a listener can be reached from its own machine. */
+export function urlOf({ host, tls }: Listen, port: number): string {
+  const name = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '[::1]' : host.includes(':') ? `[${host}]` : host;
+  return `${tls === undefined ? 'http' : 'https'}://${name}:${port}`;
+}

@@ -1,0 +1,26 @@
+import pino, { type DestinationStream, type Logger } from 'pino';
+
+const secret = ['authorization', 'cookie', 'token', 'password', 'secret', 'client_token', 'jwt', 'key', 'keys'];
+
+/**
+ * A logger of JSON lines that never shows the fields a secret could stand in, at the top level or one below.
+ *
+ * Lines go to standard output without blocking the event loop and are flushed when the process ends. `level` is one of
+ * pino's level names or `silent`.
+ */
+export function createLogger(options: { name: string; level: string; destination?: DestinationStream }): Logger {
+  return pino(
+    {
+      name: options.name,
+      level: options.level,
+      base: { name: options.name },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      redact: {
+        paths: [...secret, ...secret.map((field) => `*.${field}`), 'headers', '*.headers', 'body', '*.body'],
+        censor: '[redacted]',
+      },
+    },
+    options.destination ?? pino.destination({ fd: 1, sync: false }),
+  );
+}

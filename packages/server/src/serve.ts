@@ -1,0 +1,110 @@
+import type http from 'node:http';
+import type express from 'express';
+import type { Logger } from 'pino';
+import type { Registry } from 'prom-client';
+import { type ConnectionRefusal, createServer, type Limits } from './create-server';
+import { drain } from './drain';
+import { answerHealth, type Readiness } from './health';
+import { type Listen, listenOn, urlOf } from './listen';
+import { observe, observeProcess, type RequestMetrics } from './metrics';
+import { createMetricsServer } from './metrics-server';
+import { type RequestLog, requestLog } from './request-log';
+
+/** What `serve` needs to know. */
+export interface ServeOptions {
+  app: express.Express;
+  listen: Listen;
+  log: Logger;
+  /** Requests are counted in `registry`; with `listen`, it is shown there at `/metrics`. */
+  metrics?: { listen?: Listen; registry: Registry };
+  ready(): Promise<Readiness>;
+  limits?: Limits;
+  /** How long answers under way may still take once `close` is called; 10 s. */
+  drainSeconds?: number;
+  /** Called with the server before it listens, to change how it treats connections. */
+  onServer?(server: http.Server): void;
+  /** One log line a request; true. */
+  logRequests?: boolean;
+  refusal?: ConnectionRefusal;
+}
+
+/** A listening server. */
+export interface Serving {
+  url: string;
+  port: number;
+  server: http.Server;
+  metricsPort?: number;
+  /** Stops accepting, lets answers under way finish, and resolves when every connection is closed. */
+  close(): Promise<void>;
+}
+
+/**
+ * Runs an application made by `createApp`: request ids, log lines, metrics, limits, `/livez`, `/readyz`, draining.
+ *
+ * Rejects with Node's own error when an address cannot be listened on; nothing is left open then.
+ */
+export async function serve(options: ServeOptions): Promise<Serving> {
+  const { app, listen, metrics, ready } = options;
+  let closing: Promise<void> | undefined;
+  const readiness = async (): Promise<Readiness> =>
+    closing === undefined ? ready() : { ready: false, reasons: ['shutting down'] };
+  const record = recorder(options);
+  const server = createServer(
+    app,
+    { limits: options.limits, tls: listen.tls, refusal: options.refusal },
+    (req, res) => {
+      if (closing !== undefined) res.shouldKeepAlive = false;
+      if (answerHealth(req, res, readiness)) return;
+      record(req, res);
+      app(req, res);
+    },
+  );
+  options.onServer?.(server);
+  const port = await listenOn(server, listen);
+  const shown =
+    metrics?.listen &&
+    (await showMetrics(metrics.registry, metrics.listen).catch(async (error) => {
+      await drain(server, 0);
+      throw error;
+    }));
+  const seconds = options.drainSeconds ?? 10;
+  return {
+    url: urlOf(listen, port),
+    port,
+    server,
+    metricsPort: shown?.port,
+    close() {
+      closing ??= drain(server, seconds).then(() => (shown === undefined ? undefined : drain(shown.server, 0)));
+      return closing;
+    },
+  };
+}
+
+type Recorder = (req: http.IncomingMessage, res: http.ServerResponse) => void;
+
+interface Recorded extends http.ServerResponse {
+  startedAtMs?: number;
+}
+
+// One listener shared by all responses: what it needs to know travels on the response itself.
+function recorder({ log, logRequests = true, metrics }: ServeOptions): Recorder {
+  const writeLine: RequestLog | undefined = logRequests && log.isLevelEnabled('info') ? requestLog(log) : undefined;
+  const counted: RequestMetrics | undefined = metrics && observe(metrics.registry);
+  if (writeLine === undefined && counted === undefined) return () => undefined;
+  function onClose(this: Recorded): void {
+    const ms = performance.now() - (this.startedAtMs as number);
+    writeLine?.(this.req, this.statusCode, ms, this.writableFinished);
+    counted?.end(this.req, this.statusCode, ms / 1000);
+  }
+  return (_req, res: Recorded) => {
+    res.startedAtMs = performance.now();
+    counted?.begin();
+    res.on('close', onClose);
+  };
+}
+
+async function showMetrics(registry: Registry, listen: Listen): Promise<{ server: http.Server; port: number }> {
+  observeProcess(registry);
+  const server = createMetricsServer(registry, listen.tls);
+  return { server, port: await listenOn(server, listen) };
+}
