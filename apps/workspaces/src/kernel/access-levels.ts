@@ -1,0 +1,92 @@
+import {
+  type Mask,
+  maskOf,
+  projectCapabilities,
+  projectDials,
+  projectWorkspaceDials,
+  settingsMask,
+  workspaceCapabilities,
+  workspaceDials,
+} from './capabilities';
+
+/** Levels of a team's grant on one workspace. `custom` is what its dials say, never administrator powers. */
+export const workspaceLevels = ['read', 'plan', 'write', 'admin', 'custom'] as const;
+export type WorkspaceLevel = (typeof workspaceLevels)[number];
+
+/** Levels of a team's grant on a project. */
+export const projectLevels = ['read', 'write', 'maintain', 'admin', 'custom'] as const;
+export type ProjectLevel = (typeof projectLevels)[number];
+
+/** Everything an administrator of a workspace may do. */
+export const workspaceAdmin: Mask = maskOf(...workspaceCapabilities);
+
+/** Everything an administrator of a project may do, its workspaces included. */
+export const projectAdmin: Mask = maskOf(...projectCapabilities) | workspaceAdmin;
+
+/** The dials each workspace level stands for; `custom` holds the defaults of what is not given. */
+export const workspaceLevelSettings = {
+  read: level('read', 'read', 'read', 'none', false, false),
+  plan: level('plan', 'read', 'read', 'none', false, false),
+  write: level('apply', 'write', 'write', 'read', true, false),
+  admin: level('apply', 'write', 'write', 'read', true, true),
+  custom: level('read', 'none', 'none', 'none', false, false),
+} as const;
+
+/** The project dials of each project level. */
+export const projectLevelSettings = {
+  read: { settings: 'read', teams: 'none' },
+  write: { settings: 'read', teams: 'none' },
+  maintain: { settings: 'read', teams: 'none' },
+  admin: { settings: 'delete', teams: 'manage' },
+  custom: { settings: 'read', teams: 'none' },
+} as const;
+
+/** The workspace dials of each project level: what the team may do in every workspace of the project. */
+export const projectLevelWorkspaceSettings = {
+  read: inProject('read', 'none', 'read', 'read', false, false, false),
+  write: inProject('apply', 'read', 'write', 'write', false, true, false),
+  maintain: inProject('apply', 'read', 'write', 'write', true, true, false),
+  admin: inProject('apply', 'read', 'write', 'write', true, true, true),
+  custom: inProject('read', 'none', 'none', 'none', false, false, false),
+} as const;
+
+/** The effective mask of a workspace grant. */
+export function workspaceGrant(
+  access: WorkspaceLevel,
+  settings: Record<keyof typeof workspaceDials, string | boolean> = workspaceLevelSettings[access],
+): Mask {
+  return access === 'admin' ? workspaceAdmin : settingsMask(workspaceDials, settings);
+}
+
+/** The effective mask of a project grant: `maintain` and `admin` administer every workspace of the project. */
+export function projectGrant(
+  access: ProjectLevel,
+  project: Record<keyof typeof projectDials, string | boolean> = projectLevelSettings[access],
+  workspaces: Record<keyof typeof projectWorkspaceDials, string | boolean> = projectLevelWorkspaceSettings[access],
+): Mask {
+  const administers = access === 'maintain' || access === 'admin' ? workspaceAdmin : 0;
+  return settingsMask(projectDials, project) | settingsMask(projectWorkspaceDials, workspaces) | administers;
+}
+
+function level(
+  runs: string,
+  variables: string,
+  stateVersions: string,
+  polengineMocks: string,
+  workspaceLocking: boolean,
+  runTasks: boolean,
+) {
+  return { runs, variables, stateVersions, polengineMocks, workspaceLocking, runTasks };
+}
+
+function inProject(
+  runs: string,
+  polengineMocks: string,
+  stateVersions: string,
+  variables: string,
+  create: boolean,
+  locking: boolean,
+  move: boolean,
+) {
+  return { runs, polengineMocks, stateVersions, variables, create, locking, delete: create, move, runTasks: create };
+}

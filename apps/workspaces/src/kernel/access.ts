@@ -1,0 +1,227 @@
+import { projectAdmin, workspaceAdmin } from './access-levels';
+import { holds, type Mask, maskOf, type ProjectCapability, type WorkspaceCapability } from './capabilities';
+import {
+  everyRight,
+  hasRight,
+  type OrganizationRight,
+  projectFloor,
+  type Rights,
+  rightsOf,
+  withImplied,
+  workspaceFloor,
+} from './organization-rights';
+import type { Principal } from './principal';
+
+/** What permission rules need to know of a workspace. */
+export interface WorkspaceTarget {
+  readonly id: string;
+  readonly projectId: string;
+  readonly organizationId: string;
+}
+
+/** What permission rules need to know of a project. */
+export interface ProjectTarget {
+  readonly id: string;
+  readonly organizationId: string;
+}
+
+/** The grants of one team: masks by workspace and by project, and the projects its workspace grants lie in. */
+export interface TeamGrants {
+  readonly workspaces: ReadonlyMap<string, Mask>;
+  readonly projects: ReadonlyMap<string, Mask>;
+  readonly around: ReadonlySet<string>;
+}
+
+/** What one organization gives the caller. Built by the access store; `teamIds` are the caller's own teams. */
+export interface Standing {
+  readonly organizationId: string;
+  /** An active member, or a team or the organization itself. */
+  readonly member: boolean;
+  readonly owner: boolean;
+  readonly rights: Rights;
+  readonly teamIds: readonly string[];
+  readonly grants: readonly TeamGrants[];
+  readonly requiresTwoFactor: boolean;
+  /** Switched off by a site administrator: nobody may do anything in it. */
+  readonly disabled: boolean;
+  readonly allowsForceDelete: boolean;
+  /** The organization's limits on sessions, in minutes; null is the installation's. */
+  readonly sessionTimeoutMinutes: number | null;
+  readonly sessionRememberMinutes: number | null;
+}
+
+/** An organization's own token administers, but never plans, applies, cancels or uploads state. */
+const organizationTokenMask = workspaceAdmin & ~maskOf('runs:plan', 'runs:apply', 'state:write');
+
+const organizationTokenRights = rightsOf(
+  'manage-workspaces',
+  'manage-projects',
+  'manage-vcs-settings',
+  'manage-agent-pools',
+  'manage-membership',
+  'manage-teams',
+  'manage-organization-access',
+  'access-secret-teams',
+);
+
+/**
+ * What the caller may reach: a snapshot for the organizations it was loaded for, pure and synchronous.
+ *
+ * An organization that was not loaded, or where the caller has no standing, gives nothing.
+ */
+export class Access {
+  private readonly standings: ReadonlyMap<string, Standing>;
+  /** The last workspace judged: its twenty rules follow one another. */
+  private last: { workspace: WorkspaceTarget; mask: Mask } | undefined;
+
+  constructor(
+    readonly principal: Principal,
+    standings: readonly Standing[],
+    private readonly nowMs: number = Date.now(),
+  ) {
+    this.standings = new Map(standings.map((standing) => [standing.organizationId, standing]));
+  }
+
+  /** The caller's standing, unless two-factor or session limits of the organization bar the way. */
+  private effective(organizationId: string): Standing | undefined {
+    const standing = this.standings.get(organizationId);
+    return standing && !this.barred(standing) ? standing : undefined;
+  }
+
+  private barred(standing: Standing): boolean {
+    const { kind, twoFactor, session } = this.principal;
+    if (standing.disabled) return true;
+    if (kind !== 'user') return false;
+    if (standing.requiresTwoFactor && !twoFactor) return true;
+    if (!session) return false;
+    const { sessionRememberMinutes: remember, sessionTimeoutMinutes: timeout } = standing;
+    const tooOld = remember !== null && this.nowMs - session.startedAtMs > remember * 60_000;
+    return tooOld || (timeout !== null && this.nowMs - session.idleSinceMs > timeout * 60_000);
+  }
+
+  /** True for a user token (API token or session). */
+  get isUser(): boolean {
+    return this.principal.kind === 'user';
+  }
+
+  /** True for the organization's own token. */
+  isOrganizationToken(organizationId: string): boolean {
+    return this.principal.kind === 'organization' && this.principal.organizationId === organizationId;
+  }
+
+  /** May see that the organization exists: its members, tokens of its own, and site administrators. */
+  canTraverse(organizationId: string): boolean {
+    return this.principal.siteAdmin || this.standings.get(organizationId)?.member === true;
+  }
+
+  /** An active member who meets the organization's sign-in rules. */
+  isMember(organizationId: string): boolean {
+    return this.effective(organizationId)?.member === true;
+  }
+
+  /** In the owners team, or its token. */
+  isOwner(organizationId: string): boolean {
+    return this.effective(organizationId)?.owner === true;
+  }
+
+  /** Is the team one of the caller's? */
+  inTeam(team: { readonly id: string; readonly organizationId: string }): boolean {
+    return this.effective(team.organizationId)?.teamIds.includes(team.id) === true;
+  }
+
+  /** Has the right in the organization, by a team's setting or what that implies; owners have all. */
+  can(organizationId: string, right: OrganizationRight): boolean {
+    return hasRight(this.rights(organizationId), right);
+  }
+
+  /** May use the capability on the workspace: union of organization, project and workspace grants. */
+  has(workspace: WorkspaceTarget, capability: WorkspaceCapability): boolean {
+    return holds(this.workspaceMask(workspace), capability);
+  }
+
+  /** May use the capability on the project itself. */
+  hasProject(project: ProjectTarget, capability: ProjectCapability): boolean {
+    return holds(this.projectMask(project), capability);
+  }
+
+  /** Everything the caller may do on the workspace, as one number: usable as a cache key. */
+  workspaceMask(workspace: WorkspaceTarget): Mask {
+    if (this.last?.workspace !== workspace) this.last = { workspace, mask: this.unionOver(workspace) };
+    return this.last.mask;
+  }
+
+  private unionOver(workspace: WorkspaceTarget): Mask {
+    const standing = this.effective(workspace.organizationId);
+    if (!standing?.member) return 0;
+    let mask = this.workspaceFloor(workspace.organizationId);
+    for (const grants of standing.grants) {
+      mask |= grants.workspaces.get(workspace.id) ?? 0;
+      mask |= grants.projects.get(workspace.projectId) ?? 0;
+    }
+    return mask & workspaceAdmin;
+  }
+
+  /** May see the project: by right, by a grant on it, or by a grant on one of its workspaces. */
+  seesProject(project: ProjectTarget): boolean {
+    if (this.hasProject(project, 'project:read')) return true;
+    return (this.effective(project.organizationId)?.grants ?? []).some(({ around }) => around.has(project.id));
+  }
+
+  /** Everything the caller may do on the project. */
+  projectMask(project: ProjectTarget): Mask {
+    const standing = this.effective(project.organizationId);
+    if (!standing?.member) return 0;
+    let mask = this.projectFloor(project.organizationId);
+    for (const grants of standing.grants) mask |= grants.projects.get(project.id) ?? 0;
+    return mask & projectAdmin;
+  }
+
+  /** What the caller may do on every workspace of the organization. */
+  workspaceFloor(organizationId: string): Mask {
+    if (this.isOwner(organizationId)) return workspaceAdmin;
+    if (this.isOrganizationToken(organizationId)) return organizationTokenMask;
+    return workspaceFloor(this.rights(organizationId));
+  }
+
+  /** What the caller may do on every project of the organization. */
+  projectFloor(organizationId: string): Mask {
+    return this.isOwner(organizationId) ? projectAdmin : projectFloor(this.rights(organizationId));
+  }
+
+  /** Does the organization let administrators of a workspace delete it with its resources? Owners always may. */
+  mayForceDelete(organizationId: string): boolean {
+    return this.isOwner(organizationId) || this.effective(organizationId)?.allowsForceDelete === true;
+  }
+
+  /** Administers at least one workspace of the organization. */
+  administersSome(organizationId: string): boolean {
+    if (holds(this.workspaceFloor(organizationId), 'settings:write')) return true;
+    return this.someGrant(organizationId, 'settings:write');
+  }
+
+  /** May create workspaces in at least one project of the organization. */
+  createsInSome(organizationId: string): boolean {
+    if (holds(this.projectFloor(organizationId), 'workspaces:create')) return true;
+    return this.someGrant(organizationId, 'workspaces:create');
+  }
+
+  /** The caller's teams in the organization, for SQL that mirrors these rules. */
+  teamIds(organizationId: string): readonly string[] {
+    return this.effective(organizationId)?.teamIds ?? [];
+  }
+
+  /** The caller's organization rights, implications included. */
+  rights(organizationId: string): Rights {
+    const standing = this.effective(organizationId);
+    if (!standing?.member) return 0;
+    if (standing.owner) return everyRight;
+    return withImplied(this.isOrganizationToken(organizationId) ? organizationTokenRights : standing.rights);
+  }
+
+  private someGrant(organizationId: string, capability: ProjectCapability | WorkspaceCapability): boolean {
+    const grants = this.effective(organizationId)?.grants ?? [];
+    return grants.some(({ workspaces, projects }) =>
+      [workspaces, projects].some((masks) => [...masks.values()].some((mask) => holds(mask, capability))),
+    );
+  }
+}

@@ -1,0 +1,121 @@
+/** What a grant can allow on a workspace; each name is one bit of a mask. */
+export const workspaceCapabilities = [
+  'runs:read',
+  'runs:plan',
+  'runs:apply',
+  'variables:read',
+  'variables:write',
+  'state:read-outputs',
+  'state:read',
+  'state:write',
+  'mocks:read',
+  'locking',
+  'run-tasks',
+  'delete',
+  'settings:write',
+] as const;
+
+/** What a grant can allow on a project; the bits above the workspace ones, so that one number holds both. */
+export const projectCapabilities = [
+  'project:read',
+  'project:update',
+  'project:delete',
+  'teams:read',
+  'teams:manage',
+  'workspaces:create',
+  'workspaces:move',
+] as const;
+
+export type WorkspaceCapability = (typeof workspaceCapabilities)[number];
+export type ProjectCapability = (typeof projectCapabilities)[number];
+export type Capability = WorkspaceCapability | ProjectCapability;
+
+/** A set of capabilities, one bit each (fits 32 bits, so unions are one OR). */
+export type Mask = number;
+
+const bits = Object.fromEntries(
+  [...workspaceCapabilities, ...projectCapabilities].map((name, index) => [name, 1 << index]),
+) as Record<Capability, number>;
+
+/** The mask of the named capabilities. */
+export function maskOf(...names: readonly Capability[]): Mask {
+  return names.reduce((mask, name) => mask | bits[name], 0);
+}
+
+/** True when the mask holds the capability. */
+export function holds(mask: Mask, capability: Capability): boolean {
+  return (mask & bits[capability]) !== 0;
+}
+
+/** The names in a mask, in their fixed order. */
+export function namesOf(mask: Mask): Capability[] {
+  return [...workspaceCapabilities, ...projectCapabilities].filter((name) => holds(mask, name));
+}
+
+/** One adjustable part of a grant: its values from least to most, each with what it adds to the one before. */
+export interface Dial {
+  readonly values: readonly (string | boolean)[];
+  readonly adds: readonly (readonly Capability[])[];
+}
+
+const ladder = (values: readonly string[], ...adds: readonly (readonly Capability[])[]): Dial => ({ values, adds });
+const toggle = (...adds: readonly Capability[]): Dial => ({ values: [false, true], adds: [[], adds] });
+
+/** The parts of a workspace grant. Allowed values of reference tables; everything else is refused. */
+export const workspaceDials = {
+  runs: ladder(['read', 'plan', 'apply'], ['runs:read'], ['runs:plan'], ['runs:apply']),
+  variables: ladder(['none', 'read', 'write'], [], ['variables:read'], ['variables:write']),
+  stateVersions: ladder(
+    ['none', 'read-outputs', 'read', 'write'],
+    [],
+    ['state:read-outputs'],
+    ['state:read'],
+    ['state:write'],
+  ),
+  polengineMocks: ladder(['none', 'read'], [], ['mocks:read']),
+  workspaceLocking: toggle('locking'),
+  runTasks: toggle('run-tasks'),
+} as const satisfies Record<string, Dial>;
+
+/** The parts of a project grant that concern the project itself. */
+export const projectDials = {
+  settings: ladder(['read', 'update', 'delete'], ['project:read'], ['project:update'], ['project:delete']),
+  teams: ladder(['none', 'read', 'manage'], [], ['teams:read'], ['teams:manage']),
+} as const satisfies Record<string, Dial>;
+
+/** The parts of a project grant that reach every workspace of the project. */
+export const projectWorkspaceDials = {
+  runs: workspaceDials.runs,
+  polengineMocks: workspaceDials.polengineMocks,
+  stateVersions: workspaceDials.stateVersions,
+  variables: workspaceDials.variables,
+  create: toggle('workspaces:create'),
+  locking: toggle('locking'),
+  delete: toggle('delete'),
+  move: toggle('workspaces:move'),
+  runTasks: toggle('run-tasks'),
+} as const satisfies Record<string, Dial>;
+
+/** The mask of a dial turned to a value. An unknown value is a fault: inputs are checked before. */
+export function dialMask(dial: Dial, value: string | boolean): Mask {
+  const index = dial.values.indexOf(value);
+  if (index < 0) throw new Error(`no such value: ${String(value)}`);
+  return dial.adds.slice(0, index + 1).reduce((mask, names) => mask | maskOf(...names), 0);
+}
+
+/** Where a dial stands in a mask: the highest value whose capabilities are all held. */
+export function dialValue(dial: Dial, mask: Mask): string | boolean {
+  for (let index = dial.values.length - 1; index > 0; index--) {
+    const names = dial.adds[index] ?? [];
+    if (names.length > 0 && names.every((name) => holds(mask, name))) return dial.values[index]!;
+  }
+  return dial.values[0]!;
+}
+
+/** The values of several dials as a mask. */
+export function settingsMask<D extends Record<string, Dial>>(
+  dials: D,
+  settings: Record<keyof D, string | boolean>,
+): Mask {
+  return Object.entries(dials).reduce((mask, [name, dial]) => mask | dialMask(dial, settings[name]!), 0);
+}

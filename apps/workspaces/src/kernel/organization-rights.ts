@@ -1,0 +1,77 @@
+import { projectAdmin, workspaceAdmin, workspaceGrant } from './access-levels';
+import { type Mask, maskOf } from './capabilities';
+
+/** What a team may do in its whole organization; each name is one bit and, dashed, the wire name. */
+export const organizationRights = [
+  'manage-policies',
+  'manage-policy-overrides',
+  'manage-run-tasks',
+  'manage-workspaces',
+  'manage-vcs-settings',
+  'manage-agent-pools',
+  'manage-providers',
+  'manage-modules',
+  'manage-projects',
+  'read-workspaces',
+  'read-projects',
+  'manage-membership',
+  'manage-teams',
+  'manage-organization-access',
+  'access-secret-teams',
+  'manage-public-providers',
+  'manage-public-modules',
+  'delegate-policy-overrides',
+] as const;
+export type OrganizationRight = (typeof organizationRights)[number];
+
+/** A set of organization rights, one bit each. */
+export type Rights = number;
+
+const bits = Object.fromEntries(organizationRights.map((name, index) => [name, 1 << index])) as Record<
+  OrganizationRight,
+  number
+>;
+
+/** Every right: the owners team. */
+export const everyRight: Rights = rightsOf(...organizationRights);
+
+/** The set of the named rights. */
+export function rightsOf(...names: readonly OrganizationRight[]): Rights {
+  return names.reduce((rights, name) => rights | bits[name], 0);
+}
+
+/** True when the set holds the right itself, implications aside. */
+export function hasRight(rights: Rights, right: OrganizationRight): boolean {
+  return (rights & bits[right]) !== 0;
+}
+
+const implied: readonly (readonly [OrganizationRight, readonly OrganizationRight[]])[] = [
+  ['manage-organization-access', ['manage-teams', 'manage-membership']],
+  ['manage-teams', ['manage-membership']],
+  ['manage-projects', ['manage-workspaces', 'read-projects']],
+  ['manage-workspaces', ['read-workspaces']],
+  ['read-projects', ['read-workspaces']],
+];
+
+/** The set with all that its rights imply, as the permission rules see it. */
+export function withImplied(rights: Rights): Rights {
+  return implied.reduce((all, [right, more]) => (hasRight(all, right) ? all | rightsOf(...more) : all), rights);
+}
+
+/**
+ * What organization rights grant on every workspace.
+ * Those who manage policies or agent pools must see the runs that use them.
+ */
+export function workspaceFloor(rights: Rights): Mask {
+  if (hasRight(rights, 'manage-workspaces') || hasRight(rights, 'manage-projects')) return workspaceAdmin;
+  if (hasRight(rights, 'read-workspaces') || hasRight(rights, 'read-projects')) return workspaceGrant('read');
+  const seesRuns = rightsOf('manage-policies', 'manage-policy-overrides', 'manage-agent-pools');
+  return rights & seesRuns ? maskOf('runs:read') : 0;
+}
+
+/** What organization rights grant on every project. Who manages all workspaces sees and fills every project. */
+export function projectFloor(rights: Rights): Mask {
+  if (hasRight(rights, 'manage-projects')) return projectAdmin;
+  const reads = hasRight(rights, 'read-projects') ? maskOf('project:read') : 0;
+  return hasRight(rights, 'manage-workspaces') ? reads | maskOf('project:read', 'workspaces:create') : reads;
+}

@@ -1,0 +1,26 @@
+import type { Access } from './access';
+
+/** A permission rule: pure and synchronous, so that a page of rows is judged without a query. */
+export type Rule<T> = (access: Access, target: T) => boolean;
+
+/** Rules by the name the API shows them under; the same rule guards the endpoint and fills `permissions`. */
+export type Policy<T, Name extends string = string> = Readonly<Record<Name, Rule<T>>>;
+
+/**
+ * Declares the rules of a resource: `policy<Team>()({ 'can-destroy': (access, team) => … })`.
+ * Called twice so that the target is stated and the names are inferred.
+ */
+export function policy<T>() {
+  return <Name extends string>(rules: Record<Name, Rule<T>>): Policy<T, Name> => Object.freeze(rules);
+}
+
+/** Every rule of a policy, judged for one target: the `permissions` attribute. */
+export function abilities<T, Name extends string>(
+  rules: Policy<T, Name>,
+  access: Access,
+  target: T,
+): Record<Name, boolean> {
+  const result = {} as Record<Name, boolean>;
+  for (const name in rules) result[name] = rules[name](access, target);
+  return result;
+}

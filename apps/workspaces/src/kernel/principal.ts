@@ -1,0 +1,20 @@
+/** Kinds of token that may call this service; agent tokens may not. */
+export type PrincipalKind = 'user' | 'team' | 'organization';
+
+/**
+ * Who is calling, as the token says; read from the database for each request, never remembered.
+ *
+ * `id` names the user, team or organization (its `org-…` id). A team or organization token belongs to
+ * `organizationId`. `siteAdmin` and `twoFactor` are only ever true for users.
+ */
+export interface Principal {
+  readonly kind: PrincipalKind;
+  readonly id: string;
+  readonly name: string;
+  readonly tokenId: string;
+  readonly organizationId?: string;
+  readonly siteAdmin: boolean;
+  readonly twoFactor: boolean;
+  /** Present when the token came from signing in: when that was, and when it was used before this request. */
+  readonly session?: { readonly startedAtMs: number; readonly idleSinceMs: number };
+}
