@@ -3,7 +3,7 @@ import type express from 'express';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import { type ConnectionRefusal, createServer, type Limits } from './create-server';
-import { drain } from './drain';
+import { drainable } from './drain';
 import { answerHealth, type Readiness } from './health';
 import { type Listen, listenOn, urlOf } from './listen';
 import { observe, observeProcess, type RequestMetrics } from './metrics';
@@ -59,12 +59,13 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       app(req, res);
     },
   );
+  const drain = drainable(server);
   options.onServer?.(server);
   const port = await listenOn(server, listen);
   const shown =
     metrics?.listen &&
     (await showMetrics(metrics.registry, metrics.listen).catch(async (error) => {
-      await drain(server, 0);
+      await drain(0);
       throw error;
     }));
   const seconds = options.drainSeconds ?? 10;
@@ -74,7 +75,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     server,
     metricsPort: shown?.port,
     close() {
-      closing ??= drain(server, seconds).then(() => (shown === undefined ? undefined : drain(shown.server, 0)));
+      closing ??= drain(seconds).then(() => (shown === undefined ? undefined : shown.drain(0)));
       return closing;
     },
   };
@@ -103,8 +104,12 @@ function recorder({ log, logRequests = true, metrics }: ServeOptions): Recorder 
   };
 }
 
-async function showMetrics(registry: Registry, listen: Listen): Promise<{ server: http.Server; port: number }> {
+async function showMetrics(
+  registry: Registry,
+  listen: Listen,
+): Promise<{ drain: (seconds: number) => Promise<void>; port: number }> {
   observeProcess(registry);
   const server = createMetricsServer(registry, listen.tls);
-  return { server, port: await listenOn(server, listen) };
+  const drain = drainable(server);
+  return { drain, port: await listenOn(server, listen) };
 }

@@ -1,0 +1,87 @@
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, it } from '@jest/globals';
+import express from 'express';
+import request from 'supertest';
+import { createApp } from './app';
+import { createServer } from './create-server';
+
+function appWithRoute() {
+  const app = createApp();
+  const router = express.Router();
+  router.get('/things/:id', (req, res) => {
+    res.json({
+      id: req.params.id,
+      host: req.hostname,
+      base: req.baseUrl,
+      app: req.app === app,
+      mirror: res.app === app,
+    });
+  });
+  app.use('/api', router);
+  return app;
+}
+
+describe('an application at native speed', () => {
+  it('routes, answers and knows itself like any Express application', async () => {
+    const response = await request(createServer(appWithRoute())).get('/api/things/7?x=1').expect(200);
+    expect(response.body).toEqual({ id: '7', host: '127.0.0.1', base: '/api', app: true, mirror: true });
+  });
+
+  it('also works behind a server that does not know its classes', async () => {
+    const response = await request(http.createServer(appWithRoute())).get('/api/things/8').expect(200);
+    expect(response.body).toMatchObject({ id: '8', app: true });
+  });
+
+  it('says nothing of Express and sends no etag', async () => {
+    const { headers } = await request(createServer(appWithRoute())).get('/api/things/7').expect(200);
+    expect(headers).not.toHaveProperty('x-powered-by');
+    expect(headers).not.toHaveProperty('etag');
+  });
+
+  it('leaves the prototypes of its messages as they were made', async () => {
+    const app = createApp();
+    const seen: object[] = [];
+    app.use((req, res) => {
+      seen.push(Object.getPrototypeOf(req), Object.getPrototypeOf(res));
+      res.end();
+    });
+    const made: object[] = [];
+    const server = createServer(app, {}, (req, res) => {
+      made.push(Object.getPrototypeOf(req), Object.getPrototypeOf(res));
+      app(req as express.Request, res as express.Response);
+    });
+    await request(server).get('/').expect(200);
+    expect(seen).toHaveLength(2);
+    expect(seen[0]).toBe(made[0]);
+    expect(seen[1]).toBe(made[1]);
+  });
+
+  it('keeps two applications apart', async () => {
+    const [one, two] = [createApp(), createApp()];
+    for (const [app, name] of [
+      [one, 'one'],
+      [two, 'two'],
+    ] as const) {
+      app.locals.name = name;
+      app.get('/', (req, res) => void res.send(req.app.locals.name));
+    }
+    expect((await request(createServer(one)).get('/')).text).toBe('one');
+    expect((await request(createServer(two)).get('/')).text).toBe('two');
+  });
+
+  it('mounts another application below a path', async () => {
+    const [outer, inner] = [createApp(), createApp()];
+    inner.get('/x', (req, res) => void res.json({ base: req.baseUrl, inner: req.app === inner }));
+    outer.use('/in', inner);
+    outer.get('/out', (req, res) => void res.json({ outer: req.app === outer }));
+    const server = createServer(outer).listen(0);
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    try {
+      expect((await request(url).get('/in/x')).body).toEqual({ base: '/in', inner: true });
+      expect((await request(url).get('/out')).body).toEqual({ outer: true });
+    } finally {
+      server.close();
+    }
+  });
+});

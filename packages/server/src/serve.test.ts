@@ -1,0 +1,209 @@
+import http from 'node:http';
+import net from 'node:net';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { Registry } from 'prom-client';
+import { createApp } from './app';
+import { createLogger } from './logger';
+import { labelRoute } from './metrics';
+import { requestId } from './request-id';
+import { type ServeOptions, type Serving, serve } from './serve';
+
+const local = { host: '127.0.0.1', port: 0 };
+const running: Serving[] = [];
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((one) => one.close()));
+});
+
+async function start(options: Partial<ServeOptions> & { onGo?: (release: () => void) => void } = {}) {
+  const lines: Record<string, unknown>[] = [];
+  const log = createLogger({
+    name: 'test',
+    level: 'info',
+    destination: { write: (l) => void lines.push(JSON.parse(l)) },
+  });
+  const app = createApp();
+  app.get('/hello', (req, res) => {
+    labelRoute(req, 'GET /hello');
+    res.json({ id: requestId(req) });
+  });
+  app.get('/slow', (_req, res) => {
+    options.onGo?.(() => res.end('done'));
+  });
+  const serving = await serve({
+    app,
+    listen: local,
+    log,
+    ready: async () => ({ ready: true, reasons: [] }),
+    ...options,
+  });
+  running.push(serving);
+  return { ...serving, lines };
+}
+
+/** Sends bytes on a fresh connection and returns all that comes back until the server closes it. */
+function raw(port: number, text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let answer = '';
+    const socket = net.connect(port, '127.0.0.1', () => socket.write(text));
+    socket.on('data', (chunk) => {
+      answer += chunk.toString('latin1');
+    });
+    socket.on('close', () => resolve(answer));
+    socket.on('error', reject);
+  });
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+describe('a serving application', () => {
+  it('writes one line a request, without query string, headers or body', async () => {
+    const { url, lines } = await start();
+    const response = await fetch(`${url}/hello?token=hvs.secret`, { headers: { authorization: 'Bearer hvs.secret' } });
+    const { id } = (await response.json()) as { id: string };
+    await until(() => lines.length === 1);
+    expect(lines[0]).toMatchObject({ msg: 'request', method: 'GET', path: '/hello', status: 200, requestId: id });
+    expect(lines[0]!.ms).toEqual(expect.any(Number));
+    expect(JSON.stringify(lines)).not.toContain('secret');
+  });
+
+  it('can leave requests out of the log', async () => {
+    const { url, lines } = await start({ logRequests: false });
+    await (await fetch(`${url}/hello`)).text();
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    expect(lines).toEqual([]);
+  });
+
+  it('keeps a well-formed inbound request id and replaces any other', async () => {
+    const { url } = await start();
+    const idOf = async (sent: string) => {
+      const response = await fetch(`${url}/hello`, { headers: { 'x-request-id': sent } });
+      return ((await response.json()) as { id: string }).id;
+    };
+    expect(await idOf('build-4711.step_2')).toBe('build-4711.step_2');
+    for (const bad of ['short', 'has space in it', 'x'.repeat(200), '"quoted-id"']) {
+      expect(await idOf(bad)).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-/);
+    }
+  });
+
+  it('is alive, and ready or not with its reasons', async () => {
+    const states = [
+      { ready: true, reasons: [] },
+      { ready: false, reasons: ['the database is unreachable'] },
+    ];
+    let current = states[0]!;
+    const { url, lines } = await start({ ready: async () => current });
+    expect((await fetch(`${url}/livez`)).status).toBe(200);
+    const first = await fetch(`${url}/readyz`);
+    expect([first.status, await first.json()]).toEqual([200, states[0]]);
+    current = states[1]!;
+    const second = await fetch(`${url}/readyz`);
+    expect([second.status, await second.json()]).toEqual([503, states[1]]);
+    expect(lines).toEqual([]);
+  });
+
+  it('is not ready when the check itself fails', async () => {
+    const { url } = await start({ ready: () => Promise.reject(new Error('password=hunter2')) });
+    const response = await fetch(`${url}/readyz`);
+    expect(response.status).toBe(503);
+    expect(await response.json()).toEqual({ ready: false, reasons: ['the readiness check failed'] });
+  });
+
+  it('shows request metrics by route on a listener of their own', async () => {
+    const registry = new Registry();
+    const { url, metricsPort } = await start({ metrics: { listen: local, registry } });
+    await (await fetch(`${url}/hello`)).text();
+    await (await fetch(`${url}/nowhere`)).text();
+    const metricsUrl = `http://127.0.0.1:${metricsPort}`;
+    let text = '';
+    await until(() => {
+      void registry.metrics().then((shown) => {
+        text = shown;
+      });
+      return text.includes('route="other"');
+    });
+    text = await (await fetch(`${metricsUrl}/metrics`)).text();
+    expect(text).toContain('http_requests_total{route="GET /hello",status="200"} 1');
+    expect(text).toContain('http_requests_total{route="other",status="404"} 1');
+    expect(text).toContain('http_requests_in_flight 0');
+    expect(text).toContain('http_request_duration_seconds_bucket{le="+Inf",route="GET /hello"} 1');
+    expect(text).toContain('process_cpu_seconds_total');
+    expect((await fetch(`${metricsUrl}/hello`)).status).toBe(404);
+    expect((await fetch(`${url}/metrics`)).status).toBe(404);
+  });
+
+  it.each([
+    ['a bad request line', 'NONSENSE\r\n\r\n', 400],
+    ['a bad version', 'GET / HTTP/9.9\r\n\r\n', 400],
+    ['a header line without colon', 'GET / HTTP/1.1\r\nHost: a\r\nbroken\r\n\r\n', 400],
+    ['headers above the limit', `GET / HTTP/1.1\r\nHost: a\r\nX: ${'y'.repeat(20_000)}\r\n\r\n`, 431],
+    ['a path above the limit', `GET /${'y'.repeat(20_000)} HTTP/1.1\r\nHost: a\r\n\r\n`, 431],
+    ['two content lengths', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\na', 400],
+    ['a tunnel', 'CONNECT example.org:443 HTTP/1.1\r\nHost: a\r\n\r\n', 405],
+  ])('answers %s cleanly and goes on', async (_what, text, status) => {
+    const refusal = (_code: number, message: string) => ({
+      type: 'application/json',
+      body: JSON.stringify({ errors: [message] }),
+    });
+    const { url, port } = await start({ refusal });
+    const answer = await raw(port, text);
+    expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    const body = answer.slice(answer.indexOf('\r\n\r\n') + 4);
+    expect(JSON.parse(body)).toEqual({ errors: [expect.any(String)] });
+    expect((await fetch(`${url}/hello`)).status).toBe(200);
+  });
+
+  it('ends a request that does not arrive in time', async () => {
+    const { port } = await start({ limits: { requestSeconds: 0.1 } });
+    const answer = await raw(port, 'POST /hello HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf');
+    expect(answer).toMatch(/^HTTP\/1\.1 40[48] /);
+  });
+
+  it('finishes answers under way before it closes, and is not ready meanwhile', async () => {
+    let release: (() => void) | undefined;
+    const serving = await start({
+      onGo: (go) => {
+        release = go;
+      },
+    });
+    const idle = net.connect(serving.port, '127.0.0.1');
+    const idleClosed = new Promise((resolve) => idle.once('close', resolve));
+    const agent = new http.Agent({ keepAlive: true });
+    const answered = new Promise<string>((resolve, reject) => {
+      http
+        .get(`${serving.url}/slow`, { agent }, (res) => res.setEncoding('utf8').on('data', resolve))
+        .on('error', reject);
+    });
+    await until(() => release !== undefined);
+    const closed = serving.close();
+    await idleClosed;
+    await expect(fetch(`${serving.url}/hello`)).rejects.toThrow();
+    release?.();
+    expect(await answered).toBe('done');
+    await closed;
+    agent.destroy();
+  });
+
+  it('closes by force what has not finished when the time for draining is over', async () => {
+    let started = false;
+    const serving = await start({
+      drainSeconds: 0.05,
+      onGo: () => {
+        started = true;
+      },
+    });
+    const answer = fetch(`${serving.url}/slow`);
+    answer.catch(() => undefined);
+    await until(() => started);
+    await serving.close();
+    await expect(answer).rejects.toThrow();
+  });
+
+  it('says which port is taken and leaves nothing open', async () => {
+    const { port } = await start();
+    await expect(start({ listen: { ...local, port } })).rejects.toMatchObject({ code: 'EADDRINUSE' });
+    const metrics = { listen: { ...local, port }, registry: new Registry() };
+    await expect(start({ metrics })).rejects.toMatchObject({ code: 'EADDRINUSE' });
+  });
+});
