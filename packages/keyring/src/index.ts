@@ -1,1 +1,12 @@
-export {};
+export { NotAuthentic, UnknownKeyVersion, WrongSealKey } from './errors';
+export { type Cell, Keyring } from './keyring';
+export {
+  createSealKeyFile,
+  openWithSealKey,
+  parseKey,
+  readSealKeys,
+  type SealKeySource,
+  type SealKeys,
+  sealWithSealKey,
+} from './seal-key';
+export { combineShares, sameSecret, splitKey } from './shares';

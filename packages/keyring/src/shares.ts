@@ -1,0 +1,25 @@
+import { timingSafeEqual } from 'node:crypto';
+import { combine, split } from 'shamir-secret-sharing';
+
+/**
+ * Splits a key so that any `threshold` of its shares give it back and fewer tell nothing. A share is one byte longer
+ * than the key: its last byte is where the polynomial was taken. A single share is the key itself.
+ */
+export async function splitKey(key: Uint8Array, shares: number, threshold: number): Promise<Buffer[]> {
+  if (shares === 1 && threshold === 1) return [Buffer.from(key)];
+  return (await split(Uint8Array.from(key), shares, threshold)).map((share) => Buffer.from(share));
+}
+
+/**
+ * Combines shares. Too few, or shares of different keys, give a wrong key and not an error: check what comes out.
+ * Throws when shares differ in length or one is given twice.
+ */
+export async function combineShares(shares: readonly Uint8Array[]): Promise<Buffer> {
+  if (shares.length === 1) return Buffer.from(shares[0]!);
+  return Buffer.from(await combine(shares.map((share) => Uint8Array.from(share))));
+}
+
+/** Compares two secrets in a time that depends on their lengths alone. */
+export function sameSecret(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && timingSafeEqual(a, b);
+}
