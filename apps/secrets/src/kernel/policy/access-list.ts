@@ -1,0 +1,172 @@
+import { capabilityBits, capabilityNames, type Operation } from './capability';
+import { judgeParameters } from './parameters';
+import type { Rule } from './rule';
+import { comparePatterns, hasWildcard, RuleTree } from './rule-tree';
+import { isTemplateWitnessed } from './template-witness';
+import type { AccessList, Decision, Explanation, LosingRule, Objection, PathTemplate, Question } from './types';
+
+const rootDecision: Decision = { allowed: true, sudo: true, root: true };
+const noRule: Decision = { allowed: false, sudo: false, root: false, objection: 'no-rule' };
+
+/** May do everything. */
+export const rootAccess: AccessList = {
+  root: true,
+  decide: () => rootDecision,
+  capabilities: () => ['root'],
+  explain: () => ({ ...rootDecision, losers: [] }),
+  grantsBelow: () => true,
+  grantsSome: () => true,
+};
+
+/** Compiled rules. Exactly one rule applies to a path: an exact pattern, else the best one with wildcards. */
+export class RuleAccess implements AccessList {
+  readonly root = false;
+  private readonly exact = new Map<string, Rule>();
+  private readonly wild: RuleTree;
+  private readonly decisions = new Map<Rule, Map<Operation, Decision>>();
+
+  constructor(
+    private readonly rules: readonly Rule[],
+    readonly validUntilMs?: number,
+  ) {
+    const wild: Rule[] = [];
+    for (const rule of rules) {
+      if (hasWildcard(rule.pattern)) wild.push(rule);
+      else this.exact.set(rule.pattern, rule);
+    }
+    this.wild = new RuleTree(wild);
+  }
+
+  decide(question: Question): Decision {
+    const path = withoutLeadingSlashes(question.path);
+    const rule = this.ruleFor(path, isListing(question.operation));
+    if (!rule) return noRule;
+    const objection = judge(rule, question);
+    return objection === undefined ? this.granted(rule, question.operation) : refused(rule, objection);
+  }
+
+  capabilities(path: string): string[] {
+    const bits = this.ruleFor(withoutLeadingSlashes(path), path.endsWith('/'))?.bits ?? 0;
+    return bits === 0 || (bits & capabilityBits.deny) !== 0 ? ['deny'] : capabilityNames(bits);
+  }
+
+  explain(question: Question): Explanation {
+    const path = withoutLeadingSlashes(question.path);
+    const decision = this.decide(question);
+    const matching = [
+      this.exact.get(path),
+      isListing(question.operation) && path.endsWith('/') ? this.exact.get(path.slice(0, -1)) : undefined,
+      ...this.wild.findAll(path),
+    ].filter((rule) => rule !== undefined);
+    const losers = matching.filter((rule) => rule !== decision.rule);
+    return { ...decision, losers: losers.map((rule) => describeLoser(rule, decision.rule as Rule)) };
+  }
+
+  grantsBelow(prefix: string): boolean {
+    return this.grantsSome({ segments: prefix.split('/').slice(0, -1), open: true }, undefined);
+  }
+
+  grantsSome(template: PathTemplate, operation: Operation | undefined): boolean {
+    const bit = operation === undefined ? ~(capabilityBits.deny | capabilityBits.sudo) : capabilityBits[operation];
+    const listing = operation === undefined || isListing(operation);
+    return this.rules.some(
+      (rule) =>
+        (rule.bits & capabilityBits.deny) === 0 &&
+        (rule.bits & bit) !== 0 &&
+        isTemplateWitnessed(template, rule.pattern, listing, (path) => {
+          const found = this.ruleFor(path, listing && path.endsWith('/'));
+          return found !== undefined && (found.bits & capabilityBits.deny) === 0 && (found.bits & bit) !== 0;
+        }),
+    );
+  }
+
+  private ruleFor(path: string, listing: boolean): Rule | undefined {
+    const exact = this.exact.get(path);
+    if (exact) return exact;
+    if (listing && path.endsWith('/')) {
+      const folder = this.exact.get(path.slice(0, -1));
+      if (folder) return folder;
+    }
+    return this.wild.find(path);
+  }
+
+  /** Grants are the same for every request, so each is made once. */
+  private granted(rule: Rule, operation: Operation): Decision {
+    let byOperation = this.decisions.get(rule);
+    if (!byOperation) {
+      byOperation = new Map();
+      this.decisions.set(rule, byOperation);
+    }
+    let decision = byOperation.get(operation);
+    if (!decision) {
+      const { paginationLimit, listFilter } = rule;
+      decision = {
+        allowed: true,
+        sudo: (rule.bits & capabilityBits.sudo) !== 0,
+        root: false,
+        rule,
+        ...(isListing(operation) && paginationLimit > 0 && { paginationLimit }),
+        ...(isListing(operation) && listFilter !== undefined && { listFilter }),
+      };
+      byOperation.set(operation, decision);
+    }
+    return decision;
+  }
+}
+
+function isListing(operation: Operation): boolean {
+  return operation === 'list' || operation === 'scan';
+}
+
+function withoutLeadingSlashes(path: string): string {
+  let start = 0;
+  while (path.charAt(start) === '/') start += 1;
+  return start === 0 ? path : path.slice(start);
+}
+
+function refused(rule: Rule, objection: Objection): Decision {
+  return { allowed: false, sudo: (rule.bits & capabilityBits.sudo) !== 0, root: false, rule, objection };
+}
+
+/** What the rule that applies holds against the request; undefined when nothing. */
+function judge(rule: Rule, { operation, parameters, wrapTtlSeconds }: Question): Objection | undefined {
+  if ((rule.bits & capabilityBits[operation]) === 0) {
+    return (rule.bits & capabilityBits.deny) !== 0 ? 'denied' : 'capability';
+  }
+  if (rule.maxWrappingSeconds > 0 && !(wrapTtlSeconds !== undefined && wrapTtlSeconds <= rule.maxWrappingSeconds)) {
+    return 'wrapping';
+  }
+  if (rule.minWrappingSeconds > 0 && !(wrapTtlSeconds !== undefined && wrapTtlSeconds >= rule.minWrappingSeconds)) {
+    return 'wrapping';
+  }
+  if (rule.requiredParameters.length > 0 || rule.allowedParameters || rule.deniedParameters) {
+    const objection = judgeParameters(rule, parameters ?? {});
+    if (objection) return objection;
+  }
+  return isListing(operation) && rule.paginationLimit > 0 ? judgePage(rule, parameters) : undefined;
+}
+
+function judgePage(rule: Rule, parameters: Question['parameters']): Objection | undefined {
+  const limit = parameters?.limit;
+  if (limit === undefined || limit === null) return undefined;
+  const asked = Number(String(limit));
+  return asked >= 1 && asked <= rule.paginationLimit ? undefined : 'pagination';
+}
+
+function describeLoser(rule: Rule, winner: Rule): LosingRule {
+  const { pattern, capabilities, places } = rule;
+  return { pattern, capabilities, places, lostBecause: whyLost(pattern, winner.pattern) };
+}
+
+function whyLost(loser: string, winner: string): string {
+  if (!hasWildcard(winner)) {
+    return hasWildcard(loser) ? 'an exact pattern wins over wildcards' : 'the path with its trailing slash wins';
+  }
+  const place = (pattern: string) => pattern.search(/(?<=^|\/)\+(?=\/|$)|\*$/);
+  if (place(loser) !== place(winner)) return 'its first wildcard stands further left';
+  if (loser.endsWith('*') !== winner.endsWith('*')) return 'it ends in *';
+  const pluses = (pattern: string) => pattern.split('/').filter((segment) => segment === '+').length;
+  if (pluses(loser) !== pluses(winner)) return 'it has more + segments';
+  if (loser.length !== winner.length) return 'it is shorter';
+  return comparePatterns(loser, winner) < 0 ? 'it sorts before the winner' : 'it is the same pattern';
+}

@@ -1,0 +1,78 @@
+import type { Rule } from './rule';
+import type { Objection, ParameterLists, PolicyValue } from './types';
+
+/** What a rule's parameter lists hold against the parameters of a request; undefined when nothing. */
+export function judgeParameters(rule: Rule, parameters: Readonly<Record<string, unknown>>): Objection | undefined {
+  const names = Object.keys(parameters);
+  if (rule.requiredParameters.length > 0) {
+    const present = new Set(names.map((name) => name.toLowerCase()));
+    if (!rule.requiredParameters.every((name) => present.has(name))) return 'required-parameter';
+  }
+  if (names.length === 0) return undefined;
+  if (rule.deniedParameters && isDenied(rule.deniedParameters, parameters)) return 'denied-parameter';
+  if (rule.allowedParameters && !areAllowed(rule.allowedParameters, parameters)) return 'allowed-parameter';
+  return undefined;
+}
+
+function isDenied(denied: ParameterLists, parameters: Readonly<Record<string, unknown>>): boolean {
+  if (denied.has('*')) return true;
+  return Object.entries(parameters).some(([name, value]) => {
+    const values = denied.get(name.toLowerCase());
+    return values !== undefined && isListed(values, value);
+  });
+}
+
+function areAllowed(allowed: ParameterLists, parameters: Readonly<Record<string, unknown>>): boolean {
+  const anyName = allowed.has('*');
+  return Object.entries(parameters).every(([name, value]) => {
+    const values = allowed.get(name.toLowerCase());
+    return values === undefined ? anyName : isListed(values, value);
+  });
+}
+
+function isListed(values: readonly PolicyValue[], value: unknown): boolean {
+  return values.length === 0 || values.some((listed) => matches(listed, value));
+}
+
+function matches(listed: PolicyValue, value: unknown): boolean {
+  if (typeof listed === 'string') return typeof value === 'string' && matchesGlob(listed, value);
+  if (typeof listed === 'boolean') return listed === value;
+  if (Array.isArray(listed)) {
+    return Array.isArray(value) && value.length === listed.length && listed.every((item, i) => equals(item, value[i]));
+  }
+  return equals(listed, value);
+}
+
+/** Inside lists and objects nothing is a glob. */
+function equals(listed: PolicyValue, value: unknown): boolean {
+  if (typeof listed === 'string' || typeof listed === 'boolean') return listed === value;
+  if (Array.isArray(listed)) return matches(listed, value);
+  if ('number' in listed) return equalNumbers(listed.number, value);
+  if (!('object' in listed) || typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const entries = Object.entries(value);
+  return (
+    entries.length === listed.object.size &&
+    entries.every(([key, item]) => listed.object.has(key) && equals(listed.object.get(key)!, item))
+  );
+}
+
+/** Numbers arrive as numbers, or as objects that print the digits the client sent. */
+function equalNumbers(listed: string, value: unknown): boolean {
+  if (typeof value !== 'number' && !(typeof value === 'object' && value !== null && 'isLosslessNumber' in value))
+    return false;
+  const text = String(value);
+  if (text === listed) return true;
+  const [one, other] = [Number(listed), Number(text)];
+  // Beyond the safe integers two different texts may round to one double.
+  return one === other && Math.abs(one) <= Number.MAX_SAFE_INTEGER;
+}
+
+function matchesGlob(pattern: string, value: string): boolean {
+  const open = pattern.startsWith('*');
+  const openEnd = pattern.endsWith('*');
+  if (pattern === '*') return true;
+  if (open && openEnd) return value.includes(pattern.slice(1, -1));
+  if (open) return value.endsWith(pattern.slice(1));
+  if (openEnd) return value.startsWith(pattern.slice(0, -1));
+  return pattern === value;
+}

@@ -1,0 +1,153 @@
+import type { Rule } from './rule';
+
+/**
+ * The rules with wildcards, by segment.
+ *
+ * Which of two matching patterns wins depends on the patterns alone, so every rule gets its rank once; a search then
+ * only looks for the best rank and skips branches that cannot beat what it has.
+ */
+export class RuleTree {
+  private readonly top = new TreeNode();
+
+  constructor(rules: readonly Rule[]) {
+    [...rules]
+      .sort((a, b) => comparePatterns(a.pattern, b.pattern))
+      .forEach((rule, index) => {
+        this.insert({ rule, rank: index + 1 });
+      });
+  }
+
+  /** The winning rule for a path; undefined when none matches. */
+  find(path: string): Rule | undefined {
+    return this.top.best(path, 0, undefined)?.rule;
+  }
+
+  /** Every rule that matches, best first. */
+  findAll(path: string): Rule[] {
+    const found: Ranked[] = [];
+    this.top.collect(path, 0, found);
+    return found.sort((a, b) => b.rank - a.rank).map(({ rule }) => rule);
+  }
+
+  private insert(ranked: Ranked): void {
+    const segments = ranked.rule.pattern.split('/');
+    const last = segments[segments.length - 1]!;
+    const path = last.endsWith('*') ? segments.slice(0, -1) : segments;
+    let node = this.top;
+    for (const segment of path) {
+      node.bestRank = Math.max(node.bestRank, ranked.rank);
+      node = node.child(segment);
+    }
+    node.bestRank = Math.max(node.bestRank, ranked.rank);
+    if (last.endsWith('*')) node.addPrefix(last.slice(0, -1), ranked);
+    else node.end = ranked;
+  }
+}
+
+/** Whether a pattern has `+` segments or a trailing `*`. */
+export function hasWildcard(pattern: string): boolean {
+  return pattern.endsWith('*') || firstPlus(pattern) >= 0;
+}
+
+/**
+ * Orders patterns with wildcards; the greater wins: first wildcard further right, no trailing `*`, fewer `+`,
+ * longer, lexicographically greater.
+ */
+export function comparePatterns(a: string, b: string): number {
+  return (
+    firstWildcard(a) - firstWildcard(b) ||
+    Number(b.endsWith('*')) - Number(a.endsWith('*')) ||
+    plusCount(b) - plusCount(a) ||
+    a.length - b.length ||
+    (a < b ? -1 : a > b ? 1 : 0)
+  );
+}
+
+function firstPlus(pattern: string): number {
+  let start = 0;
+  for (const segment of pattern.split('/')) {
+    if (segment === '+') return start;
+    start += segment.length + 1;
+  }
+  return -1;
+}
+
+function firstWildcard(pattern: string): number {
+  const plus = firstPlus(pattern);
+  return plus < 0 ? pattern.length - 1 : plus;
+}
+
+function plusCount(pattern: string): number {
+  return pattern.split('/').filter((segment) => segment === '+').length;
+}
+
+interface Ranked {
+  readonly rule: Rule;
+  readonly rank: number;
+}
+
+class TreeNode {
+  /** Highest rank in this node and below. */
+  bestRank = 0;
+  /** The rule whose pattern ends exactly here. */
+  end: Ranked | undefined;
+  private readonly children = new Map<string, TreeNode>();
+  private plus: TreeNode | undefined;
+  /** Rules ending in `*`, by what stands before it in the last segment. */
+  private prefixes: Map<string, Ranked> | undefined;
+  /** Lengths of the keys of `prefixes`, longest first. */
+  private prefixLengths: number[] = [];
+
+  child(segment: string): TreeNode {
+    if (segment === '+') {
+      this.plus ??= new TreeNode();
+      return this.plus;
+    }
+    let node = this.children.get(segment);
+    if (!node) {
+      node = new TreeNode();
+      this.children.set(segment, node);
+    }
+    return node;
+  }
+
+  addPrefix(prefix: string, ranked: Ranked): void {
+    this.prefixes ??= new Map();
+    this.prefixes.set(prefix, ranked);
+    if (!this.prefixLengths.includes(prefix.length)) {
+      this.prefixLengths = [...this.prefixLengths, prefix.length].sort((a, b) => b - a);
+    }
+  }
+
+  /** `from` is where the next segment begins; one past the end of the path when no segment is left. */
+  best(path: string, from: number, soFar: Ranked | undefined): Ranked | undefined {
+    if (soFar && this.bestRank <= soFar.rank) return soFar;
+    if (from > path.length) return this.end && (!soFar || this.end.rank > soFar.rank) ? this.end : soFar;
+    const slash = path.indexOf('/', from);
+    const segmentEnd = slash < 0 ? path.length : slash;
+    const segment = path.slice(from, segmentEnd);
+    let best = soFar;
+    const literal = this.children.get(segment);
+    if (literal) best = literal.best(path, segmentEnd + 1, best);
+    if (this.prefixes) {
+      for (const length of this.prefixLengths) {
+        const found = length <= segment.length ? this.prefixes.get(segment.slice(0, length)) : undefined;
+        if (found && (!best || found.rank > best.rank)) best = found;
+      }
+    }
+    return this.plus ? this.plus.best(path, segmentEnd + 1, best) : best;
+  }
+
+  collect(path: string, from: number, into: Ranked[]): void {
+    if (from > path.length) {
+      if (this.end) into.push(this.end);
+      return;
+    }
+    const slash = path.indexOf('/', from);
+    const segmentEnd = slash < 0 ? path.length : slash;
+    const segment = path.slice(from, segmentEnd);
+    this.children.get(segment)?.collect(path, segmentEnd + 1, into);
+    for (const [prefix, ranked] of this.prefixes ?? []) if (segment.startsWith(prefix)) into.push(ranked);
+    this.plus?.collect(path, segmentEnd + 1, into);
+  }
+}

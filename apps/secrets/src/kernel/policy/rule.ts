@@ -1,0 +1,57 @@
+import { capabilityBits, capabilityNames } from './capability';
+import { mergeValues } from './path-rule';
+import type { ParameterLists, PathRule, PolicyValue, RulePlace, RuleReference } from './types';
+
+/** Everything the policies of a caller say about one pattern. */
+export class Rule implements RuleReference {
+  readonly places: RulePlace[] = [];
+  bits = 0;
+  allowedParameters?: ParameterLists;
+  deniedParameters?: ParameterLists;
+  requiredParameters: readonly string[] = [];
+  minWrappingSeconds = 0;
+  maxWrappingSeconds = 0;
+  paginationLimit = 0;
+  listFilter?: string;
+
+  constructor(readonly pattern: string) {}
+
+  get capabilities(): readonly string[] {
+    return capabilityNames(this.bits);
+  }
+
+  /**
+   * Adds a block for the same pattern. Grants add up and `deny` beats them all; of two bounds the lower holds;
+   * parameter lists add up, an empty list of values standing for every value.
+   */
+  merge(rule: PathRule, place: RulePlace): void {
+    this.places.push(place);
+    if ((this.bits & capabilityBits.deny) !== 0) return;
+    if ((rule.capabilities & capabilityBits.deny) !== 0) {
+      this.bits = capabilityBits.deny;
+      this.allowedParameters = this.deniedParameters = undefined;
+      this.requiredParameters = [];
+      return;
+    }
+    this.bits |= rule.capabilities;
+    this.minWrappingSeconds = lowerBound(this.minWrappingSeconds, rule.minWrappingSeconds);
+    this.maxWrappingSeconds = lowerBound(this.maxWrappingSeconds, rule.maxWrappingSeconds);
+    this.paginationLimit = lowerBound(this.paginationLimit, rule.paginationLimit);
+    this.listFilter ??= rule.listFilter;
+    this.allowedParameters = mergeLists(this.allowedParameters, rule.allowedParameters);
+    this.deniedParameters = mergeLists(this.deniedParameters, rule.deniedParameters);
+    this.requiredParameters = [...new Set([...this.requiredParameters, ...rule.requiredParameters])];
+  }
+}
+
+/** The lower of two bounds; 0 is none. */
+function lowerBound(one: number, other: number): number {
+  return one === 0 || other === 0 ? Math.max(one, other) : Math.min(one, other);
+}
+
+function mergeLists(one: ParameterLists | undefined, other: ParameterLists | undefined): ParameterLists | undefined {
+  if (!one || !other) return one ?? other;
+  const merged = new Map<string, readonly PolicyValue[]>(one);
+  for (const [name, values] of other) merged.set(name, mergeValues(merged.get(name), values));
+  return merged;
+}

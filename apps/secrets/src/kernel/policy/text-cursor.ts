@@ -1,0 +1,48 @@
+import type { Position } from './policy-tree';
+
+/** Walks a text by UTF-16 unit and knows its line and column. */
+export class TextCursor {
+  offset = 0;
+  private line = 1;
+  private lineStart = 0;
+
+  constructor(readonly text: string) {}
+
+  get at(): Position {
+    return { line: this.line, column: this.offset - this.lineStart + 1 };
+  }
+
+  /** The character `ahead` places on; `''` past the end. */
+  peek(ahead = 0): string {
+    return this.text.charAt(this.offset + ahead);
+  }
+
+  /** Takes one character; `''` at the end. */
+  next(): string {
+    const character = this.text.charAt(this.offset);
+    if (character === '') return character;
+    this.offset += 1;
+    if (character === '\n') {
+      this.line += 1;
+      this.lineStart = this.offset;
+    }
+    return character;
+  }
+
+  /** Takes characters while they pass, and returns them. */
+  takeWhile(passes: (character: string) => boolean): string {
+    const start = this.offset;
+    while (this.offset < this.text.length && passes(this.text.charAt(this.offset))) this.next();
+    return this.text.slice(start, this.offset);
+  }
+}
+
+/** ASCII digit. */
+export function isDigit(character: string): boolean {
+  return character >= '0' && character <= '9';
+}
+
+/** Hexadecimal digit. */
+export function isHexDigit(character: string): boolean {
+  return isDigit(character) || (character >= 'a' && character <= 'f') || (character >= 'A' && character <= 'F');
+}
