@@ -1,3 +1,4 @@
 export type { Service } from './broker';
+export { testCertificate } from './certificate';
 export { type Clock, manualClock } from './clock';
 export { emptyDatabase, freshDatabase, type TestDatabase, type TestServer, testServer } from './fresh-database';

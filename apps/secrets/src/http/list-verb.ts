@@ -1,0 +1,117 @@
+import type http from 'node:http';
+import https from 'node:https';
+import type { Socket } from 'node:net';
+
+/** The verb of a request; `LIST` for one that `rescueList` let through. */
+export function methodOf(req: http.IncomingMessage): string {
+  return req.method as string;
+}
+
+/**
+ * Teaches an HTTP or HTTPS server the verb LIST, which Node's parser refuses.
+ *
+ * The parser stops at the S of LIST, so it stays the only judge of where a request begins: its refusal is taken as the
+ * signal, the connection gets a fresh parser, and that is fed the same bytes with a verb it knows, which is turned
+ * back into LIST before anybody sees it. Connections that never send LIST are not touched. LIST behind a request that
+ * is not answered yet is refused like any unknown verb. When the verb itself is split over packets, the letters of the
+ * earlier packet are gone, so that a misspelt verb that differs from LIST in just those is taken for LIST.
+ *
+ * Takes over the server's `clientError` listeners and passes on to them whatever is not LIST; without any, it answers
+ * 400 itself. Spec: Cubbyhole.
+ */
+export function rescueList(server: http.Server): void {
+  const refusals = server.listeners('clientError') as ((error: Error, socket: Socket) => void)[];
+  server.removeAllListeners('clientError');
+  const attach = server
+    .listeners(server instanceof https.Server ? 'secureConnection' : 'connection')
+    .find(({ name }) => name === 'connectionListener') as ((socket: Socket) => void) | undefined;
+  server.on('clientError', (error: ParseError, socket: ServerSocket) => {
+    const rest = attach && bytesAfterLis(error, socket);
+    if (rest !== undefined && detach(socket)) {
+      socket.setTimeout(server.timeout);
+      attach?.call(server, socket);
+      feed(socket, rest);
+    } else if (refusals.length === 0) refuse(socket);
+    else for (const listener of refusals) listener.call(server, error, socket);
+  });
+}
+
+interface ParseError extends Error {
+  code?: string;
+  bytesParsed?: number;
+  rawPacket?: Buffer;
+}
+
+interface Parser {
+  onIncoming(req: http.IncomingMessage, keepAlive: boolean): unknown;
+}
+
+interface ServerSocket extends Socket {
+  parser?: Parser | null;
+  _httpMessage?: unknown;
+  [rescued]?: boolean;
+}
+
+/** Set while a rescued request line is still incomplete: a second refusal is then not another LIST. */
+const rescued = Symbol('rescued');
+const stoppedAt = 'S'.charCodeAt(0);
+
+/** What follows the letters LIS when the parser stopped there at the start of a request; otherwise undefined. */
+function bytesAfterLis({ code, rawPacket, bytesParsed }: ParseError, socket: ServerSocket): Buffer | undefined {
+  if (code !== 'HPE_INVALID_METHOD' || rawPacket === undefined || bytesParsed === undefined) return undefined;
+  if (socket._httpMessage || socket[rescued] || !socket.writable || rawPacket[bytesParsed] !== stoppedAt)
+    return undefined;
+  // At most two letters came in earlier packets. UNLINK is the one known verb with LI inside.
+  const letters = rawPacket.toString('latin1', Math.max(0, bytesParsed - 3), bytesParsed);
+  const fits = bytesParsed >= 2 ? letters.endsWith('LI') && letters !== 'NLI' : 'LI'.endsWith(letters);
+  return fits ? rawPacket.subarray(bytesParsed + 1) : undefined;
+}
+
+// Node's own listeners, by name. `socketOnClose` gives back the parser, as it does when a connection ends.
+const closing = 'bound socketOnClose';
+const others: Record<string, string> = {
+  data: 'bound socketOnData',
+  end: 'bound socketOnEnd',
+  drain: 'bound socketOnDrain',
+  error: 'socketOnError',
+  timeout: 'socketOnTimeout',
+  resume: 'onSocketResume',
+  pause: 'onSocketPause',
+};
+
+/** Undoes what the server did to the socket when it was accepted; false, and nothing done, in an unknown Node. */
+function detach(socket: ServerSocket): boolean {
+  const release = named(socket, 'close', closing);
+  const data = named(socket, 'data', others.data as string);
+  if (release === undefined || data === undefined || typeof socket.parser?.onIncoming !== 'function') return false;
+  for (const [event, name] of Object.entries(others)) {
+    const listener = named(socket, event, name);
+    if (listener !== undefined) socket.removeListener(event, listener);
+  }
+  socket.removeListener('close', release);
+  release.call(socket);
+  return true;
+}
+
+function named(socket: Socket, event: string, name: string): ((...args: unknown[]) => void) | undefined {
+  return socket.rawListeners(event).find((listener) => listener.name === name) as never;
+}
+
+/** Starts the fresh parser on REPORT, which no endpoint uses and which ends in the letter that LIS still lacks. */
+function feed(socket: ServerSocket, rest: Buffer): void {
+  const parser = socket.parser as Parser;
+  const onIncoming = parser.onIncoming;
+  socket[rescued] = true;
+  parser.onIncoming = (req, keepAlive) => {
+    parser.onIncoming = onIncoming;
+    socket[rescued] = false;
+    req.method = 'LIST';
+    return onIncoming.call(parser, req, keepAlive);
+  };
+  socket.unshift(Buffer.concat([Buffer.from('REPOR'), rest]));
+}
+
+function refuse(socket: Socket): void {
+  if (socket.writable) socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n');
+  else socket.destroy();
+}
