@@ -23,6 +23,8 @@ export class RuleAccess implements AccessList {
   readonly root = false;
   private readonly exact = new Map<string, Rule>();
   private readonly wild: RuleTree;
+  /** In segments. */
+  private readonly longestPattern: number;
   private readonly decisions = new Map<Rule, Map<Operation, Decision>>();
 
   constructor(
@@ -35,6 +37,7 @@ export class RuleAccess implements AccessList {
       else this.exact.set(rule.pattern, rule);
     }
     this.wild = new RuleTree(wild);
+    this.longestPattern = rules.reduce((longest, { pattern }) => Math.max(longest, pattern.split('/').length), 0);
   }
 
   decide(question: Question): Decision {
@@ -73,7 +76,7 @@ export class RuleAccess implements AccessList {
       (rule) =>
         (rule.bits & capabilityBits.deny) === 0 &&
         (rule.bits & bit) !== 0 &&
-        isTemplateWitnessed(template, rule.pattern, listing, (path) => {
+        isTemplateWitnessed(template, rule.pattern, listing, this.longestPattern, (path) => {
           const found = this.ruleFor(path, listing && path.endsWith('/'));
           return found !== undefined && (found.bits & capabilityBits.deny) === 0 && (found.bits & bit) !== 0;
         }),

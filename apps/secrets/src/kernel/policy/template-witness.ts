@@ -13,12 +13,13 @@ export function isTemplateWitnessed(
   template: PathTemplate,
   pattern: string,
   listing: boolean,
+  longestPattern: number,
   passes: (path: string) => boolean,
 ): boolean {
   const parts = pattern.split('/');
   const open = parts[parts.length - 1]!.endsWith('*');
   const shortest = template.segments.length + (template.open ? 1 : 0);
-  const longest = template.open ? Math.max(shortest, parts.length + 1) : shortest;
+  const longest = template.open ? Math.max(shortest, longestPattern + 1) : shortest;
   for (let length = shortest; length <= longest; length += 1) {
     if (open ? length < parts.length : length !== parts.length) {
       // A rule for a folder without its slash also grants listing the folder.

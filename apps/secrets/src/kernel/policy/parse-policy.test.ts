@@ -1,0 +1,162 @@
+import { describe, expect, it } from '@jest/globals';
+import { isRefusal } from '@keystead/refusal';
+import { defaultPolicyText, wrappingPolicyText } from './built-in';
+import { capabilityNames } from './capability';
+import { maxPolicyBytes, parsePolicy } from './parse-policy';
+
+/** The message a text is refused with. */
+function refusal(text: string): string {
+  try {
+    parsePolicy(text);
+  } catch (error) {
+    if (isRefusal(error) && error.kind === 'malformed') return error.message;
+    throw error;
+  }
+  throw new Error('accepted');
+}
+
+describe('policy parser', () => {
+  it('reads blocks with comments, all value types, commas and trailing commas', () => {
+    const { rules } = parsePolicy(`
+      # hash
+      // slashes
+      /* and
+         blocks */
+      name = "mine"
+      path "/sec/a" {
+        capabilities = ["read", "list",] // trailing
+        "comment" = "why",
+        allowed_parameters = { "A" = [1, -2.5e3, true, "x"], b = [] }
+        min_wrapping_ttl = 60
+        max_wrapping_ttl = "1h30m"
+        mfa_methods = ["m"]
+        expiration = "2030-01-31"
+        pagination_limit = 5
+        list_scan_response_keys_filter_path = "{{ .path }}{{ .key }}"
+      }`);
+    expect(rules).toHaveLength(1);
+    expect(rules[0]).toMatchObject({
+      pattern: 'sec/a',
+      line: 7,
+      comment: 'why',
+      minWrappingSeconds: 60,
+      maxWrappingSeconds: 5_400,
+      mfaMethods: ['m'],
+      expiresAtMs: Date.UTC(2030, 0, 31),
+      paginationLimit: 5,
+    });
+    expect(capabilityNames(rules[0]!.capabilities)).toEqual(['list', 'read']);
+    expect([...rules[0]!.allowedParameters!]).toEqual([
+      ['a', [{ number: '1' }, { number: '-2.5e3' }, true, 'x']],
+      ['b', []],
+    ]);
+  });
+
+  it.each([
+    ['an object of blocks', '{"path":{"x":{"capabilities":["read"]}}}'],
+    ['a list of objects', ' \n{"path":[{"x":{"capabilities":["read"]}}]}'],
+    ['a list of bodies', '{"path":{"x":[{"capabilities":["read"]}]}}'],
+    ['a block', 'path "x" { capabilities = ["read"] }'],
+    ['an identifier as pattern', 'path x { capabilities = ["read"] }'],
+    ['an assignment', 'path = { "x" = { capabilities = ["read"] } }'],
+    ['a heredoc', 'path "x" {\n comment = <<EOT\nline "one"\nEOT\n capabilities = ["read"] }'],
+    ['a byte order mark', '\uFEFFpath "x" { capabilities = ["read"] }'],
+    ['escapes', 'path "\\u0078" { capabilities = ["re\\x61d"] }'],
+    ['JSON escapes', '{"path":{"\\u0078":{"capabilities":["read"],"comment":null}}}'],
+  ])('accepts %s', (_, text) => {
+    const { rules } = parsePolicy(text);
+    expect(rules.map(({ pattern, capabilities }) => [pattern, capabilityNames(capabilities)])).toEqual([
+      ['x', ['read']],
+    ]);
+  });
+
+  it('accepts a policy without any rule', () => {
+    expect(parsePolicy('# nothing')).toEqual({ rules: [], templated: false });
+    expect(parsePolicy('{}').rules).toEqual([]);
+  });
+
+  it.each([
+    ['path "x" { capabilities = ["bogus"] }', 'path "x": invalid capability "bogus"'],
+    ['path "x" { capabilities = ["toString"] }', 'path "x": invalid capability "toString"'],
+    ['path "x" { policy = "bogus" }', 'path "x": invalid policy "bogus"'],
+    ['path "x" {{ }', 'At 1:11: expected: IDENT | STRING got: LBRACE'],
+    ['path "x" { foo = 1 }', '1 error occurred:\n\t* path "x": invalid key "foo" on line 1\n\n'],
+    [
+      'path "x" {\n foo = 1\n bar = 2 }',
+      '2 errors occurred:\n\t* path "x": invalid key "foo" on line 2\n\t* path "x": invalid key "bar" on line 3\n\n',
+    ],
+    ['paths "x" { }', '1 error occurred:\n\t* invalid key "paths" on line 1\n\n'],
+    ['path "x+*" { policy = "read" }', `path "x+*": invalid use of wildcards ('+*' is forbidden)`],
+    [
+      'path "x" { min_wrapping_ttl = "2m" max_wrapping_ttl = "1m" }',
+      'max_wrapping_ttl cannot be less than min_wrapping_ttl',
+    ],
+    ['path "x" { min_wrapping_ttl = "soon" }', 'path "x": error parsing min_wrapping_ttl on line 1'],
+    ['path "x" { max_wrapping_ttl = -1 }', 'path "x": error parsing max_wrapping_ttl on line 1'],
+    ['path "x" { max_wrapping_ttl = "99999999999999d" }', 'path "x": error parsing max_wrapping_ttl on line 1'],
+    ['path "x" { capabilities = "read" }', 'path "x": capabilities must be a list of strings on line 1'],
+    ['path "x" { capabilities = [1] }', 'path "x": capabilities must be a list of strings on line 1'],
+    ['path "x" { allowed_parameters = ["a"] }', 'path "x": allowed_parameters must be an object of lists on line 1'],
+    ['path "x" { denied_parameters = { a = 1 } }', 'path "x": denied_parameters must be an object of lists on line 1'],
+    [
+      'path "x" { expiration = "tomorrow" }',
+      'path "x": expiration must be a time such as 2030-01-31T12:00:00Z on line 1',
+    ],
+    [
+      'path "x" { pagination_limit = -1 }',
+      'path "x": pagination_limit must be a whole number, zero or greater on line 1',
+    ],
+    [
+      'path "x" { list_scan_response_keys_filter_path = "{{ .nope }}" }',
+      'path "x": list_scan_response_keys_filter_path is not a template of .path and .key on line 1',
+    ],
+    ['path "x" { comment = "a"\n comment = "b" }', 'path "x": key "comment" given twice on line 2'],
+    ['path "x" "y" { }', 'path "x" has a second label on line 1'],
+    [
+      'path "{{identity" { }',
+      'path "{{identity": failed to validate policy templating: unbalanced templating characters',
+    ],
+    ['path "a}}" { }', 'path "a}}": failed to validate policy templating: unbalanced templating characters'],
+    ['path "{{ }}" { }', 'path "{{ }}": failed to validate policy templating: empty template'],
+    ['path "x" {', 'At 1:11: object expected closing RBRACE got: EOF'],
+    ['path "x" { capabilities }', `At 1:25: key 'capabilities' expected start of object ('{') or assignment ('=')`],
+    ['path "x" { capabilities = ["a" "b"] }', 'At 1:32: error parsing list, expected comma or list end, got: STRING'],
+    ['path "x" { capabilities = [', 'At 1:28: unexpected token while parsing list: EOF'],
+    ['path "x', 'At 1:6: literal not terminated'],
+    ['path "\\q" {}', 'At 1:7: illegal char escape'],
+    ['/* open', 'At 1:1: comment not terminated'],
+    ['path "x" = 1', 'At 1:10: nested object expected: LBRACE got: ASSIGN'],
+    ['= 1', 'At 1:1: no object keys found!'],
+    ['$', 'At 1:1: illegal character'],
+    ['{"path":', 'At 1:9: unexpected end of JSON input looking for beginning of value'],
+    ['{"path":{} x', `At 1:12: invalid character 'x' in an object`],
+    ['{"path":{"x":{"capabilities":[01]}}}', 'At 1:31: invalid number "01"'],
+    ['{"path":1}', 'path must name a pattern on line 1'],
+    ['{"path":{"x":1}}', 'path "x": must be an object on line 1'],
+    ['{"name":1}', 'name must be a string on line 1'],
+  ])('refuses %s', (text, message) => {
+    expect(refusal(text)).toBe(`failed to parse policy: ${message}`);
+  });
+
+  it('refuses text beyond the limit, deep nesting and patterns of thousands of segments quickly', () => {
+    expect(refusal('#'.repeat(maxPolicyBytes + 1))).toBe(`'policy' is longer than ${maxPolicyBytes} bytes`);
+    expect(refusal(`path "x" { comment = ${'['.repeat(100_000)}`)).toMatch(/nesting deeper than 32 levels$/);
+    expect(refusal(`{"path":${'['.repeat(100_000)}`)).toMatch(/nesting deeper than 32 levels$/);
+    expect(refusal(`path "${'a/'.repeat(10_000)}" { policy = "read" }`)).toMatch(/more than 1000 segments$/);
+  });
+
+  it('parses a policy as long as the limit in well under a second', () => {
+    const block = 'path "sec/+/{{identity.entity.id}}/*" { capabilities = ["read"] }\n';
+    const started = performance.now();
+    expect(parsePolicy(block.repeat(Math.floor(maxPolicyBytes / block.length))).rules.length).toBeGreaterThan(7_000);
+    expect(performance.now() - started).toBeLessThan(2_000);
+  });
+
+  it('parses the built-in policies', () => {
+    expect(parsePolicy(defaultPolicyText)).toMatchObject({ templated: true });
+    expect(parsePolicy(wrappingPolicyText).rules.map(({ pattern }) => pattern)).toEqual([
+      'cubbyhole/response',
+      'sys/wrapping/unwrap',
+    ]);
+  });
+});
