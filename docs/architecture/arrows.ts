@@ -44,7 +44,7 @@ const packages: Readonly<Record<string, readonly string[]>> = {
 const secretsZones: Readonly<Record<string, readonly string[]>> = {
   main: ['service', 'config'],
   service: ['*'],
-  config: [],
+  config: ['kernel'],
   http: ['pipeline', 'kernel', 'sdk'],
   pipeline: ['kernel', 'sdk'],
   kernel: ['sdk', 'generated'],
@@ -57,7 +57,7 @@ const workspacesZones: Readonly<Record<string, readonly string[]>> = {
   main: ['service', 'worker', 'config'],
   service: ['*'],
   worker: ['*'],
-  config: [],
+  config: ['kernel'],
   http: ['kernel'],
   kernel: ['generated'],
   'resources/registry': ['resources', 'kernel'],

@@ -1,0 +1,103 @@
+import { readFileSync } from 'node:fs';
+
+/** A fenced shell block of a guide, as a reader would paste it. */
+export interface Step {
+  /** Line of the fence, counted from 1. */
+  line: number;
+  /** Title of the section it stands in. */
+  section: string;
+  command: string;
+  /** Text of the `json` or `text` block right after it: what the page promises to be printed. */
+  shows?: string;
+}
+
+const FENCE = /^```(\w*)\s*$/;
+
+/**
+ * The commands of a guide, in order: every fence marked `sh`. Blocks marked otherwise are not run; a `json` or `text`
+ * block that follows a command before any other command is the output the page shows for it.
+ */
+export function stepsOf(path: string): Step[] {
+  const steps: Step[] = [];
+  let section = '';
+  let open: { language: string; line: number; text: string[] } | undefined;
+  readFileSync(path, 'utf8')
+    .split('\n')
+    .forEach((text, index) => {
+      const fence = FENCE.exec(text);
+      if (!open) {
+        if (fence) open = { language: fence[1] ?? '', line: index + 1, text: [] };
+        else if (/^#+ /.test(text)) section = text.replace(/^#+ /, '').trim();
+        return;
+      }
+      if (!fence) {
+        open.text.push(text);
+        return;
+      }
+      const block = open.text.join('\n');
+      const last = steps.at(-1);
+      if (open.language === 'sh') steps.push({ line: open.line, section, command: block });
+      else if ((open.language === 'json' || open.language === 'text') && last && !last.shows) last.shows = block;
+      open = undefined;
+    });
+  if (open) throw new Error(`${path}:${open.line}: the block is never closed`);
+  return steps;
+}
+
+/**
+ * Says where printed output differs from what a page shows; undefined when it agrees.
+ *
+ * `…` in the shown text stands for anything on one line, and a line that is only `…` for any number of lines. JSON is
+ * compared as values: every key shown must be there, with the same value where it is no string that contains `…`.
+ */
+export function differenceOf(shown: string, printed: string): string | undefined {
+  const [expected, actual] = [parseJson(shown), parseJson(printed)];
+  if (expected !== undefined && actual !== undefined) return differs(expected, actual, '');
+  const pattern = shown
+    .trim()
+    .split('\n')
+    .map((line) => (line.trim() === '…' ? '[^]*?' : line.trimEnd().split('…').map(literal).join('.*')))
+    .join('\\n');
+  return new RegExp(`^${pattern}$`).test(printed.trim())
+    ? undefined
+    : `printed\n${printed.trim()}\ninstead of\n${shown}`;
+}
+
+function differs(shown: unknown, actual: unknown, at: string): string | undefined {
+  const where = at || 'the document';
+  if (typeof shown === 'string' && shown.includes('…')) {
+    const pattern = new RegExp(`^${shown.split('…').map(literal).join('[^]*')}$`);
+    return shown === '…' || pattern.test(String(actual)) ? undefined : `${where} is ${JSON.stringify(actual)}`;
+  }
+  if (Array.isArray(shown)) {
+    if (!Array.isArray(actual)) return `${where} is no list`;
+    if (actual.length < shown.length) return `${where} has ${actual.length} items, not ${shown.length}`;
+    return first(shown.map((item, index) => differs(item, actual[index], `${at}[${index}]`)));
+  }
+  if (typeof shown === 'object' && shown !== null) {
+    if (typeof actual !== 'object' || actual === null) return `${where} is ${JSON.stringify(actual)}, no object`;
+    const found = actual as Record<string, unknown>;
+    return first(
+      Object.entries(shown).map(([key, value]) =>
+        key in found ? differs(value, found[key], at ? `${at}.${key}` : key) : `${where} has no ${key}`,
+      ),
+    );
+  }
+  return shown === actual ? undefined : `${where} is ${JSON.stringify(actual)}, not ${JSON.stringify(shown)}`;
+}
+
+function first(found: readonly (string | undefined)[]): string | undefined {
+  return found.find((text) => text !== undefined);
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function literal(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+}

@@ -1,0 +1,82 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from '@jest/globals';
+import { differenceOf, stepsOf } from './document';
+import { runDocument } from './run-document';
+
+const cwd = mkdtempSync(join(tmpdir(), 'keystead-guide-'));
+afterAll(() => rmSync(cwd, { recursive: true, force: true }));
+
+function page(...lines: string[]): string {
+  const path = join(cwd, 'page.md');
+  writeFileSync(path, lines.join('\n'));
+  return path;
+}
+
+const sh = (command: string) => ['```sh', command, '```'];
+
+describe('a guide', () => {
+  it('is its shell blocks, each with the output shown below it', () => {
+    const path = page(
+      '# One',
+      ...sh('echo hello'),
+      '',
+      '```text',
+      'hello',
+      '```',
+      '```hcl',
+      'not run',
+      '```',
+      ...sh('true'),
+    );
+    expect(stepsOf(path)).toEqual([
+      { line: 2, section: 'One', command: 'echo hello', shows: 'hello' },
+      { line: 12, section: 'One', command: 'true' },
+    ]);
+  });
+
+  it('runs as one session, in which variables live on', async () => {
+    const path = page(...sh('A=1; B=$(echo two)'), ...sh('echo "$A $B"'), '```text', '1 two', '```');
+    await expect(runDocument(path, { cwd })).resolves.toBe(2);
+  });
+
+  it('fails at the line whose command fails, even in the middle of a block', async () => {
+    const path = page(...sh('echo fine'), ...sh('false\necho later'));
+    await expect(runDocument(path, { cwd })).rejects.toThrow('page.md:4');
+  });
+
+  it('fails where a pipe breaks', async () => {
+    await expect(runDocument(page(...sh('false | cat')), { cwd })).rejects.toThrow('ended with 1');
+  });
+
+  it('fails where the output is not what the page shows', async () => {
+    const path = page(...sh('echo goodbye'), '```text', 'hello', '```');
+    await expect(runDocument(path, { cwd })).rejects.toThrow('instead of');
+  });
+
+  it('fails where a command does not end', async () => {
+    await expect(runDocument(page(...sh('sleep 60')), { cwd, secondsPerStep: 0.2 })).rejects.toThrow('still running');
+  });
+
+  it('tells after each step', async () => {
+    const seen: number[] = [];
+    await runDocument(page(...sh('true'), ...sh('true')), { cwd, after: (_, index) => void seen.push(index) });
+    expect(seen).toEqual([0, 1]);
+  });
+});
+
+describe('shown output', () => {
+  it.each([
+    ['{"a":1}', '{"a":1,"b":2}', undefined],
+    ['{"a":"hvs.…"}', '{"a":"hvs.abc"}', undefined],
+    ['{"a":"…"}', '{"a":7}', undefined],
+    ['{"a":[1]}', '{"a":[2]}', 'a[0] is 2, not 1'],
+    ['{"a":{"b":null}}', '{"a":{}}', 'a has no b'],
+    ['{"a":[1,2]}', '{"a":[1]}', 'a has 1 items, not 2'],
+    ['HTTP/1.1 204 …', 'HTTP/1.1 204 No Content', undefined],
+    ['first\n…\nlast', 'first\n1\n2\nlast', undefined],
+  ])('%s against %s', (shown, printed, difference) => {
+    expect(differenceOf(shown, printed)).toBe(difference);
+  });
+});

@@ -1,0 +1,93 @@
+import { spawn } from 'node:child_process';
+import { basename } from 'node:path';
+import { differenceOf, type Step, stepsOf } from './document';
+
+/** Where and with what a guide's commands run. */
+export interface RunOptions {
+  /** Folder of the shell; the guides expect `data/first-run.json` below it. */
+  cwd: string;
+  env?: NodeJS.ProcessEnv;
+  /** Called after each step; a test can end the services in the middle of a guide here. */
+  after?: (step: Step, index: number) => Promise<void> | void;
+  secondsPerStep?: number;
+}
+
+const END = '__keystead_step_end__';
+
+/**
+ * Runs the commands of a Markdown page as one shell session, so that variables set in one block live on in the next.
+ *
+ * A block fails when any of its commands does (`set -e`, `pipefail`) or when it prints something else than the page shows.
+ * Throws on the first failing block, naming page and line. Returns the number of blocks run.
+ */
+export async function runDocument(path: string, options: RunOptions): Promise<number> {
+  const steps = stepsOf(path);
+  const shell = openShell(options);
+  try {
+    for (const [index, step] of steps.entries()) {
+      const { printed, complained, status } = await shell.run(step.command, options.secondsPerStep ?? 30);
+      const place = `${basename(path)}:${step.line} (${step.section})`;
+      if (status !== 0) throw new Error(`${place} ended with ${status}:\n${step.command}\n${printed}\n${complained}`);
+      const difference = step.shows === undefined ? undefined : differenceOf(step.shows, printed);
+      if (difference) throw new Error(`${place}: ${difference}\n${step.command}\n${complained}`);
+      await options.after?.(step, index);
+    }
+  } finally {
+    shell.close();
+  }
+  return steps.length;
+}
+
+function openShell(options: RunOptions) {
+  const child = spawn('bash', ['--noprofile', '--norc'], {
+    cwd: options.cwd,
+    env: { ...process.env, ...options.env },
+    // A group of its own, so that what a block left running ends with the session.
+    detached: true,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  let printed = '';
+  let complained = '';
+  let wake = () => {};
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    printed += text;
+    wake();
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    complained += text;
+  });
+  child.on('exit', () => wake());
+  return {
+    async run(command: string, seconds: number): Promise<{ printed: string; complained: string; status: number }> {
+      printed = '';
+      complained = '';
+      const deadline = Date.now() + seconds * 1000;
+      // The block runs in the session itself, so its variables stay; the trap reports a failure and ends the session.
+      child.stdin.write(`trap 'printf "\\n${END} %s\\n" "$?"' EXIT; set -eo pipefail\n${command}\n`);
+      child.stdin.write(`set +e; trap - EXIT; printf '\\n${END} 0\\n'\n`);
+      const end = new RegExp(`\\n${END} (\\d+)\\n`);
+      for (;;) {
+        const match = end.exec(printed);
+        if (match) return { printed: printed.slice(0, match.index), complained, status: Number(match[1]) };
+        if (child.exitCode !== null) return { printed, complained, status: child.exitCode };
+        const left = deadline - Date.now();
+        if (left <= 0) return { printed, complained: `${complained}\nstill running after ${seconds} s`, status: 124 };
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, left);
+          wake = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        });
+      }
+    },
+    close(): void {
+      try {
+        if (child.pid) process.kill(-child.pid, 'SIGKILL');
+      } catch {
+        // The group is gone already: the last command ended the session.
+      }
+      for (const stream of child.stdio) stream?.destroy();
+    },
+  };
+}
