@@ -184,8 +184,7 @@ CREATE TABLE "idempotency_key" (
     "path" TEXT NOT NULL,
     "key" TEXT NOT NULL,
     "body_hash" BYTEA NOT NULL,
-    "status" INTEGER NOT NULL,
-    "body" TEXT NOT NULL,
+    "resource_id" TEXT NOT NULL,
     "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
 
     CONSTRAINT "idempotency_key_pkey" PRIMARY KEY ("principal","path","key")

@@ -56,7 +56,6 @@ CREATE TABLE "token" (
     "organization_id" TEXT,
     "agent_pool_id" TEXT,
     "description" TEXT,
-    "created_by_type" TEXT NOT NULL,
     "created_by_id" TEXT NOT NULL,
     "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
     "last_used_at" TIMESTAMPTZ(3),

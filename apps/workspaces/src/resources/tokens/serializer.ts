@@ -1,0 +1,21 @@
+import { serializer, toOne } from '@keystead/jsonapi';
+import type { View } from '../../kernel/endpoint';
+import type { Token } from './service';
+
+/** A credential; its text is shown once, by the answer to its creation. */
+export const tokenSerializer = serializer<Token, View>({
+  type: 'authentication-tokens',
+  id: (token) => token.id,
+  self: (token) => `/api/v2/authentication-tokens/${token.id}`,
+  attributes: (token) => ({
+    'created-at': token.createdAt.toISOString(),
+    'last-used-at': token.lastUsedAt?.toISOString() ?? null,
+    description: token.description,
+    token: token.secret ?? null,
+    'expired-at': token.expiresAt?.toISOString() ?? null,
+  }),
+  relationships: (token) => ({
+    'created-by': toOne('users', token.createdById),
+    ...(token.kind === 'team' ? { team: toOne('teams', token.teamId) } : {}),
+  }),
+});

@@ -1,0 +1,172 @@
+import { invalid } from '@keystead/jsonapi';
+import type { Keyring } from '@keystead/keyring';
+import { type Actor, accountIdOf, recordChange } from '../../kernel/audit';
+import type { Database } from '../../kernel/database';
+import { newId } from '../../kernel/ids';
+import { hashSecret, newSecret } from './secret';
+
+/** Kinds of credential; `audit-trails` may only read audit events, `agent` nothing on this interface. */
+export type TokenKind = 'user' | 'session' | 'team' | 'organization' | 'audit-trails' | 'agent';
+
+/** A credential as it is kept. `secret` is there only when it was just made, and never again. */
+export interface Token {
+  readonly id: string;
+  readonly kind: TokenKind;
+  readonly userId: string | null;
+  readonly teamId: string | null;
+  /** The organization it belongs to; null for tokens of people. */
+  readonly organizationId: string | null;
+  readonly agentPoolId: string | null;
+  readonly description: string | null;
+  /** An account: a person's, or the service account of a team or organization. */
+  readonly createdById: string;
+  readonly createdAt: Date;
+  readonly lastUsedAt: Date | null;
+  readonly expiresAt: Date | null;
+  readonly secret?: string;
+}
+
+/** Whom a new token is for. */
+export interface Holder {
+  readonly kind: TokenKind;
+  readonly userId?: string;
+  readonly teamId?: string;
+  readonly agentPoolId?: string;
+  /** Of the team, pool or organization: where the change is audited. */
+  readonly organizationId?: string;
+}
+
+const withTeam = { team: { select: { organizationId: true } } } as const;
+
+type TokenRow = Awaited<ReturnType<Database['prisma']['token']['findUniqueOrThrow']>> & {
+  team: { organizationId: string } | null;
+};
+
+/**
+ * Makes a token and answers its secret, this once. A team or an organization has one token of a kind: making another
+ * ends the first in the same transaction.
+ * Throws `invalid` when the expiry lies in the past.
+ */
+export async function create(
+  db: Database,
+  keyring: Keyring,
+  actor: Actor,
+  holder: Holder,
+  input: { description?: string | null; expiredAt?: Date | null },
+  now: number,
+): Promise<Token> {
+  if (input.expiredAt && input.expiredAt.getTime() <= now) throw invalid('expiredAt', 'must be in the future');
+  const secret = newSecret();
+  return db.transaction(async (tx) => {
+    await endPrevious(tx, holder);
+    const row = await tx.prisma.token.create({
+      data: {
+        id: newId('at'),
+        kind: holder.kind,
+        hash: new Uint8Array(hashSecret(keyring, secret)),
+        userId: holder.userId,
+        teamId: holder.teamId,
+        organizationId: holder.teamId === undefined && holder.userId === undefined ? holder.organizationId : undefined,
+        agentPoolId: holder.agentPoolId,
+        description: input.description,
+        expiresAt: input.expiredAt,
+        createdById: actor.type === 'system' ? holder.userId! : accountIdOf(actor),
+      },
+      include: withTeam,
+    });
+    const token = toToken(row);
+    await recordChange(tx, actor, {
+      organizationId: token.organizationId,
+      action: `${token.kind}-token.create`,
+      target: { type: 'authentication-tokens', id: row.id, name: row.description },
+      after: shown(token),
+    });
+    return { ...token, secret };
+  });
+}
+
+async function endPrevious(tx: Database, { kind, teamId, organizationId }: Holder): Promise<void> {
+  if (kind === 'team') {
+    // Two at once would both find nothing to end: the team's row is the lock.
+    await tx.prisma.$queryRaw`SELECT 1 FROM team WHERE id = ${teamId} FOR UPDATE`;
+    await tx.prisma.token.deleteMany({ where: { teamId, kind } });
+  }
+  if (kind === 'organization' || kind === 'audit-trails') {
+    await tx.prisma.$queryRaw`SELECT 1 FROM organization WHERE id = ${organizationId} FOR UPDATE`;
+    await tx.prisma.token.deleteMany({ where: { organizationId, kind } });
+  }
+}
+
+/** Ends a token at once, on every node. */
+export async function remove(db: Database, actor: Actor, token: Token): Promise<void> {
+  await db.transaction(async (tx) => {
+    const { count } = await tx.prisma.token.deleteMany({ where: { id: token.id } });
+    if (count === 0) return;
+    await recordChange(tx, actor, {
+      organizationId: token.organizationId,
+      action: `${token.kind}-token.delete`,
+      target: { type: 'authentication-tokens', id: token.id, name: token.description },
+      before: shown(token),
+    });
+  });
+}
+
+/** A token by id. */
+export async function find(db: Database, id: string): Promise<Token | undefined> {
+  const row = await db.prisma.token.findUnique({ where: { id }, include: withTeam });
+  return row ? toToken(row) : undefined;
+}
+
+/** The one token of a team. */
+export async function findOfTeam(db: Database, teamId: string): Promise<Token | undefined> {
+  const row = await db.prisma.token.findFirst({ where: { teamId, kind: 'team' }, include: withTeam });
+  return row ? toToken(row) : undefined;
+}
+
+/** The one token of a kind that an organization has. */
+export async function findOfOrganization(
+  db: Database,
+  organizationId: string,
+  kind: 'organization' | 'audit-trails' = 'organization',
+): Promise<Token | undefined> {
+  const row = await db.prisma.token.findFirst({ where: { organizationId, kind }, include: withTeam });
+  return row ? toToken(row) : undefined;
+}
+
+/** The API tokens of a person, oldest first; without a page, all of them. */
+export async function listOfUser(
+  db: Database,
+  userId: string,
+  page: { offset: number; size: number } | undefined,
+): Promise<{ items: Token[]; total: number }> {
+  const where = { userId, kind: 'user' };
+  const rows = await db.prisma.token.findMany({
+    where,
+    include: withTeam,
+    orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
+    skip: page?.offset,
+    take: page?.size,
+  });
+  return { items: rows.map(toToken), total: page ? await db.prisma.token.count({ where }) : rows.length };
+}
+
+function shown(token: Token) {
+  return { description: token.description, expiresAt: token.expiresAt, teamId: token.teamId, userId: token.userId };
+}
+
+/** The row with the organization of its team. */
+export function toToken(row: TokenRow): Token {
+  return {
+    id: row.id,
+    kind: row.kind as TokenKind,
+    userId: row.userId,
+    teamId: row.teamId,
+    organizationId: row.organizationId ?? row.team?.organizationId ?? null,
+    agentPoolId: row.agentPoolId,
+    description: row.description,
+    createdById: row.createdById,
+    createdAt: row.createdAt,
+    lastUsedAt: row.lastUsedAt,
+    expiresAt: row.expiresAt,
+  };
+}

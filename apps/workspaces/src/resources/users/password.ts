@@ -1,0 +1,41 @@
+import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
+
+const LOG2_COST = 15;
+const BLOCK_SIZE = 8;
+const PARALLEL = 1;
+const KEY_BYTES = 32;
+
+/** The shortest password accepted. */
+export const shortestPassword = 10;
+
+/** A password as it is kept: `scrypt$log2cost$blocksize$parallel$salt$key`, so that costs can rise later. */
+export async function hashPassword(password: string): Promise<string> {
+  const salt = randomBytes(16);
+  const key = await derive(password, salt, LOG2_COST, BLOCK_SIZE, PARALLEL);
+  return ['scrypt', LOG2_COST, BLOCK_SIZE, PARALLEL, salt.toString('base64'), key.toString('base64')].join('$');
+}
+
+/** True when the password is the one that was kept. Takes as long when there is none, so that a caller cannot tell. */
+export async function checkPassword(password: string, kept: string | null): Promise<boolean> {
+  const [, cost, block, parallel, salt, key] = (kept ?? nobody).split('$');
+  const wanted = Buffer.from(key ?? '', 'base64');
+  const given = await derive(
+    password,
+    Buffer.from(salt ?? '', 'base64'),
+    Number(cost),
+    Number(block),
+    Number(parallel),
+  );
+  return timingSafeEqual(wanted, given) && kept !== null;
+}
+
+const nobody = `scrypt$${LOG2_COST}$${BLOCK_SIZE}$${PARALLEL}$${'A'.repeat(22)}==$${'A'.repeat(43)}=`;
+
+function derive(password: string, salt: Buffer, cost: number, r: number, p: number): Promise<Buffer> {
+  const options: ScryptOptions = { N: 2 ** cost, r, p, maxmem: 256 * 2 ** cost * r };
+  return new Promise((resolve, reject) => {
+    scrypt(password.normalize('NFKC'), salt, KEY_BYTES, options, (error, key) =>
+      error ? reject(error) : resolve(key),
+    );
+  });
+}

@@ -1,0 +1,24 @@
+import { document } from '@keystead/jsonapi';
+import { z } from 'zod';
+
+const username = z
+  .string()
+  .min(1)
+  .max(60)
+  .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]*$/, 'may only contain letters, numbers, dashes, underscores and dots');
+
+/** Name and address of a person, as requests give them. */
+export const personAttributes = { username, email: z.email().max(254) };
+
+export const UpdateAccount = document('users', {
+  attributes: { username: username.optional(), email: personAttributes.email.optional() },
+});
+
+// Underscores are how existing clients spell these three.
+export const ChangePassword = document('users', {
+  attributes: {
+    current_password: z.string().max(1024),
+    password: z.string().max(1024),
+    password_confirmation: z.string().max(1024),
+  },
+});
