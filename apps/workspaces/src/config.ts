@@ -1,0 +1,210 @@
+import { readFileSync } from 'node:fs';
+import { type TrustedProxies, trustedProxies } from '@keystead/server';
+import { z } from 'zod';
+import { editions } from './kernel/edition';
+
+const onOff = (fallback: boolean) =>
+  z
+    .enum(['on', 'off', 'true', 'false', '1', '0'])
+    .transform((value) => value === 'on' || value === 'true' || value === '1')
+    .default(fallback);
+
+const port = (fallback?: number) => {
+  const number = z.coerce.number().int().min(0).max(65535);
+  return fallback === undefined ? number.optional() : number.default(fallback);
+};
+
+const proxies = z.string().transform((text, context): TrustedProxies => {
+  try {
+    return trustedProxies(text.split(',').flatMap((entry) => entry.trim() || []));
+  } catch (error) {
+    context.addIssue({ code: 'custom', message: (error as Error).message });
+    return z.NEVER;
+  }
+});
+
+const Variables = z.object({
+  WORKSPACES_HOST: z.string().default('127.0.0.1').describe('Address to listen on.'),
+  WORKSPACES_PORT: port(8300).describe('Port to listen on; 0 takes a free one.'),
+  WORKSPACES_DATABASE_URL: z
+    .string()
+    .regex(/^postgres(ql)?:\/\//, 'is not a postgresql:// address')
+    .describe('PostgreSQL 15 or newer. Also as WORKSPACES_DATABASE_URL_FILE.'),
+  WORKSPACES_DATABASE_CONNECTIONS: z.coerce
+    .number()
+    .int()
+    .min(2)
+    .max(500)
+    .default(20)
+    .describe('Database connections at most.'),
+  WORKSPACES_SEAL_KEY: z
+    .string()
+    .optional()
+    .describe('The key that protects secrets at rest: 32 bytes, hex or base64. Losing it loses all state and keys.'),
+  WORKSPACES_SEAL_KEY_FILE: z.string().optional().describe('File with that key.'),
+  WORKSPACES_PREVIOUS_SEAL_KEY: z
+    .string()
+    .optional()
+    .describe('The key before the last change, until everything is sealed anew.'),
+  WORKSPACES_PREVIOUS_SEAL_KEY_FILE: z.string().optional().describe('File with the previous key.'),
+  WORKSPACES_PUBLIC_URL: z
+    .url({ protocol: /^https?$/ })
+    .transform((url) => url.replace(/\/+$/, ''))
+    .optional()
+    .describe('Where clients reach the service; the start of every absolute link.'),
+  WORKSPACES_TRUSTED_PROXIES: proxies
+    .optional()
+    .describe('Comma-separated addresses or CIDR blocks of proxies whose X-Forwarded-For is believed.'),
+  WORKSPACES_TLS_CERT_FILE: z.string().optional().describe('PEM certificate; with it the service speaks TLS.'),
+  WORKSPACES_TLS_KEY_FILE: z.string().optional().describe('PEM private key of the certificate.'),
+  WORKSPACES_METRICS_PORT: port().describe('Port for Prometheus metrics at /metrics; off unless set.'),
+  WORKSPACES_METRICS_HOST: z.string().default('127.0.0.1').describe('Address for metrics.'),
+  WORKSPACES_EDITION: z.enum(editions).default('self-hosted').describe('Edition to be: hosted or self-hosted.'),
+  WORKSPACES_CLIENT_ALIASES: onOff(true).describe(
+    'Send and accept the names existing clients use beside the neutral ones.',
+  ),
+  WORKSPACES_REASONS: onOff(true).describe('Refusals name the missing permission where the caller may see the target.'),
+  WORKSPACES_RATE_LIMIT: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(1_000_000)
+    .optional()
+    .describe('Requests a second for each caller; 0 is no limit. Unless set, the site settings decide.'),
+  WORKSPACES_DEFAULT_FEATURE_SET: z
+    .enum(['free', 'standard', 'plus', 'business', 'trial'])
+    .default('business')
+    .describe('Plan of organizations without a subscription of their own.'),
+  WORKSPACES_LOG_LEVEL: z
+    .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
+    .default('info')
+    .describe('What is logged.'),
+  WORKSPACES_MIGRATE: onOff(true).describe('Apply outstanding database migrations at start.'),
+  WORKSPACES_DRAIN_SECONDS: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(600)
+    .default(10)
+    .describe('How long answers under way may take at shutdown.'),
+});
+
+/** Variables that may instead name a file holding the value. */
+const fromFile = ['WORKSPACES_DATABASE_URL'] as const;
+
+/** How a service process is set up. */
+export type Config = ReturnType<typeof readConfig>;
+
+/** The environment is not usable; each problem names its variable. */
+export class BadConfig extends Error {
+  override readonly name = 'BadConfig';
+  constructor(readonly problems: readonly string[]) {
+    super(problems.join('\n'));
+  }
+}
+
+function withFiles(environment: NodeJS.ProcessEnv, problems: string[]): Record<string, string | undefined> {
+  const values: Record<string, string | undefined> = {};
+  for (const [name, value] of Object.entries(environment)) {
+    if (name.startsWith('WORKSPACES_') && value !== '') {
+      values[name] = value;
+    }
+  }
+  for (const name of fromFile) {
+    const file = values[`${name}_FILE`];
+    delete values[`${name}_FILE`];
+    if (file === undefined) {
+      continue;
+    }
+    if (values[name] !== undefined) {
+      problems.push(`${name} and ${name}_FILE are both set; keep one`);
+      continue;
+    }
+    try {
+      values[name] = readFileSync(file, 'utf8').trim();
+    } catch {
+      problems.push(`${name}_FILE: cannot read ${file}`);
+    }
+  }
+  return values;
+}
+
+function pem(file: string | undefined, name: string, problems: string[]): string | undefined {
+  if (file === undefined) {
+    return undefined;
+  }
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    problems.push(`${name}: cannot read ${file}`);
+    return undefined;
+  }
+}
+
+/** Reads the configuration from the environment. Throws `BadConfig` naming every unknown or bad variable. */
+export function readConfig(environment: NodeJS.ProcessEnv) {
+  const problems: string[] = [];
+  const values = withFiles(environment, problems);
+  for (const name of Object.keys(values)) {
+    if (!(name in Variables.shape)) {
+      problems.push(`${name} is not a known setting`);
+    }
+  }
+  const result = Variables.safeParse(values);
+  if (!result.success) {
+    problems.push(
+      ...result.error.issues.map(({ path, message }) =>
+        values[String(path[0])] === undefined ? `${String(path[0])} is not set` : `${String(path[0])}: ${message}`,
+      ),
+    );
+    throw new BadConfig(problems);
+  }
+  const given = result.data;
+  const cert = pem(given.WORKSPACES_TLS_CERT_FILE, 'WORKSPACES_TLS_CERT_FILE', problems);
+  const key = pem(given.WORKSPACES_TLS_KEY_FILE, 'WORKSPACES_TLS_KEY_FILE', problems);
+  if ((given.WORKSPACES_TLS_CERT_FILE === undefined) !== (given.WORKSPACES_TLS_KEY_FILE === undefined)) {
+    problems.push('WORKSPACES_TLS_CERT_FILE and WORKSPACES_TLS_KEY_FILE go together');
+  }
+  if (problems.length > 0) {
+    throw new BadConfig(problems);
+  }
+  const tls = cert === undefined || key === undefined ? undefined : { cert, key };
+  const host = given.WORKSPACES_HOST;
+  return {
+    listen: { host, port: given.WORKSPACES_PORT, tls },
+    metrics:
+      given.WORKSPACES_METRICS_PORT === undefined
+        ? undefined
+        : { host: given.WORKSPACES_METRICS_HOST, port: given.WORKSPACES_METRICS_PORT },
+    databaseUrl: given.WORKSPACES_DATABASE_URL,
+    databaseConnections: given.WORKSPACES_DATABASE_CONNECTIONS,
+    sealKey: {
+      value: given.WORKSPACES_SEAL_KEY,
+      file: given.WORKSPACES_SEAL_KEY_FILE,
+      previousValue: given.WORKSPACES_PREVIOUS_SEAL_KEY,
+      previousFile: given.WORKSPACES_PREVIOUS_SEAL_KEY_FILE,
+    },
+    publicUrl:
+      given.WORKSPACES_PUBLIC_URL ?? `${tls === undefined ? 'http' : 'https'}://${host}:${given.WORKSPACES_PORT}`,
+    trustedProxies: given.WORKSPACES_TRUSTED_PROXIES ?? [],
+    edition: given.WORKSPACES_EDITION,
+    aliases: given.WORKSPACES_CLIENT_ALIASES,
+    reasons: given.WORKSPACES_REASONS,
+    rateLimit: given.WORKSPACES_RATE_LIMIT,
+    defaultFeatureSet: given.WORKSPACES_DEFAULT_FEATURE_SET,
+    logLevel: given.WORKSPACES_LOG_LEVEL,
+    migrate: given.WORKSPACES_MIGRATE,
+    drainSeconds: given.WORKSPACES_DRAIN_SECONDS,
+  };
+}
+
+/** One line per variable, for `--help`. */
+export function describeConfig(): string {
+  return Object.entries(Variables.shape)
+    .map(([name, schema]) => {
+      const fallback = schema.safeParse(undefined);
+      const standard = fallback.success && fallback.data !== undefined ? ` [${String(fallback.data)}]` : '';
+      return `  ${name}${standard}\n      ${schema.description ?? ''}`;
+    })
+    .join('\n');
+}

@@ -1,0 +1,113 @@
+import type { ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream/promises';
+import { type ErrorObject, errorObjects, statusOf } from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
+import { BodyAborted, BodyTooLarge } from '@keystead/server';
+import type { Raw } from '../kernel/endpoint';
+import type { RateVerdict } from '../kernel/rate-limit';
+import type { Answer } from '../kernel/run-endpoint';
+
+/** Version of the interface that the service says it speaks. */
+export const API_VERSION = '2.6';
+const RELEASE = 'v202404-2';
+const JSON_API = 'application/vnd.api+json; charset=utf-8';
+
+/** Headers that depend on how the service is set up; made once. */
+export function fixedHeaders(edition: string, aliases: boolean): readonly string[] {
+  const headers = ['X-API-Version', API_VERSION, 'X-App-Name', edition === 'hosted' ? 'Keystead Cloud' : 'Keystead'];
+  if (aliases) {
+    // Existing clients choose what they offer by these names.
+    headers.push('TFP-API-Version', API_VERSION);
+    headers.push('TFP-AppName', edition === 'hosted' ? 'HCP Terraform' : 'Terraform Enterprise');
+    if (edition === 'self-hosted') {
+      headers.push('X-TFE-Version', RELEASE);
+    }
+  }
+  headers.push('Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff');
+  return headers;
+}
+
+/** The headers every answer carries: fixed ones, request id, rate limit. */
+export function commonHeaders(fixed: readonly string[], requestId: string, rate: RateVerdict): string[] {
+  return [
+    ...fixed,
+    'X-Request-Id',
+    requestId,
+    'X-RateLimit-Limit',
+    String(rate.limit),
+    'X-RateLimit-Remaining',
+    String(rate.remaining),
+    'X-RateLimit-Reset',
+    rate.limit === 0 ? '0.0' : rate.resetSeconds.toFixed(3),
+  ];
+}
+
+/** Writes an answer. */
+export async function sendAnswer(res: ServerResponse, answer: Answer, headers: string[]): Promise<void> {
+  if (answer.raw !== undefined) {
+    return sendRaw(res, answer.raw, headers);
+  }
+  if (answer.body === undefined) {
+    res.writeHead(answer.status, headers);
+    res.end();
+    return;
+  }
+  if (answer.etag !== undefined) {
+    headers.push('ETag', answer.etag);
+  }
+  sendText(res, answer.status, JSON_API, answer.body, headers);
+}
+
+async function sendRaw(res: ServerResponse, raw: Raw, headers: string[]): Promise<void> {
+  for (const [name, value] of Object.entries(raw.headers)) {
+    headers.push(name, value);
+  }
+  if (raw.body === undefined || typeof raw.body === 'string' || Buffer.isBuffer(raw.body)) {
+    if (raw.status !== 204) {
+      headers.push('Content-Length', String(Buffer.byteLength(raw.body ?? '')));
+    }
+    res.writeHead(raw.status, headers);
+    res.end(raw.body);
+    return;
+  }
+  res.writeHead(raw.status, headers);
+  await pipeline(raw.body, res);
+}
+
+function sendText(res: ServerResponse, status: number, type: string, text: string, headers: string[]): void {
+  headers.push('Content-Type', type, 'Content-Length', String(Buffer.byteLength(text)));
+  res.writeHead(status, headers);
+  res.end(text);
+}
+
+/** What was thrown, as a refusal; undefined for a fault. */
+export function asRefusal(error: unknown): Refusal | undefined {
+  if (error instanceof Refusal) {
+    return error;
+  }
+  if (error instanceof BodyTooLarge) {
+    return new Refusal('too-large', error.message);
+  }
+  if (error instanceof BodyAborted) {
+    return new Refusal('malformed', error.message);
+  }
+  return undefined;
+}
+
+/** Writes the error document of a refusal, or of a fault when there is none. */
+export function sendRefusal(
+  res: ServerResponse,
+  refusal: Refusal | undefined,
+  headers: string[],
+  options: Parameters<typeof errorObjects>[1] = {},
+): void {
+  const fault: ErrorObject[] = [{ status: '500', title: 'internal server error' }];
+  const errors = refusal === undefined ? fault : errorObjects(refusal, options);
+  sendText(res, refusal === undefined ? 500 : statusOf(refusal.kind), JSON_API, JSON.stringify({ errors }), headers);
+}
+
+/** The answer to one request too many; its status is a number, as clients have always seen it. */
+export function sendLimited(res: ServerResponse, headers: string[]): void {
+  const error = { detail: "You have exceeded the API's rate limit.", status: 429, title: 'Too many requests' };
+  sendText(res, 429, JSON_API, JSON.stringify({ errors: [error] }), headers);
+}

@@ -1,0 +1,107 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { readBearer } from '@keystead/auth';
+import { Refusal } from '@keystead/refusal';
+import { clientAddress, createApp, type Logger, labelRoute, requestId, type TrustedProxies } from '@keystead/server';
+import type express from 'express';
+import type { Endpoint } from '../kernel/endpoint';
+import type { Principal } from '../kernel/principal';
+import { RateLimit, type RateVerdict } from '../kernel/rate-limit';
+import type { Match, Routes } from '../kernel/routes';
+import { type Kernel, type Request, runEndpoint } from '../kernel/run-endpoint';
+import { asRefusal, commonHeaders, fixedHeaders, sendAnswer, sendLimited, sendRefusal } from './answer';
+import { readJson } from './body';
+
+/** Where every endpoint lives, unless it says `outside`. */
+export const PREFIX = '/api/v2';
+
+/** What the application is built from. */
+export interface AppParts {
+  readonly kernel: Kernel;
+  readonly inside: Routes;
+  readonly outside: Routes;
+  readonly trustedProxies: TrustedProxies;
+  readonly log: Logger;
+}
+
+const UNLIMITED: RateVerdict = { allowed: true, limit: 0, remaining: 0, resetSeconds: 0 };
+
+/** The HTTP application: finds the endpoint, finds the caller, reads the body, answers; the error edge is here alone. */
+export function buildApp(parts: AppParts): express.Express {
+  const { env } = parts.kernel;
+  const fixed = fixedHeaders(env.edition, env.aliases);
+  const rates = new RateLimit(env.now);
+  const app = createApp();
+
+  const find = (method: string, path: string): Match | undefined =>
+    path.startsWith(`${PREFIX}/`)
+      ? parts.inside.find(method, path.slice(PREFIX.length))
+      : parts.outside.find(method, path);
+
+  const limitFor = async (caller: string): Promise<RateVerdict> => {
+    const { apiRateLimitingEnabled, apiRateLimit } = await env.settings();
+    return apiRateLimitingEnabled ? rates.take(caller, apiRateLimit) : UNLIMITED;
+  };
+
+  const handle = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
+    const id = requestId(req);
+    let rate = UNLIMITED;
+    let request: Request | undefined;
+    try {
+      const url = req.url ?? '/';
+      const cut = url.indexOf('?');
+      const path = cut < 0 ? url : url.slice(0, cut);
+      const match = find(req.method ?? 'GET', path);
+      const principal = match === undefined ? undefined : await authenticate(parts.kernel, match.endpoint, req);
+      const address = clientAddress(req, parts.trustedProxies);
+      rate = await limitFor(principal === undefined ? address : `${principal.kind} ${principal.id}`);
+      if (!rate.allowed) {
+        req.resume();
+        return sendLimited(res, commonHeaders(fixed, id, rate));
+      }
+      if (match === undefined) {
+        req.resume();
+        throw new Refusal('unsupported-path', '');
+      }
+      labelRoute(req, match.endpoint.path);
+      request = {
+        id,
+        method: match.endpoint.method,
+        path,
+        search: cut < 0 ? '' : url.slice(cut + 1),
+        params: match.params,
+        headers: req.headers,
+        address,
+        principal,
+        body: match.endpoint.streams ? undefined : await readJson(req),
+        stream: match.endpoint.streams ? req : undefined,
+      };
+      await sendAnswer(res, await runEndpoint(parts.kernel, match.endpoint, request), commonHeaders(fixed, id, rate));
+    } catch (error) {
+      const refusal = asRefusal(error);
+      if (refusal === undefined) {
+        parts.log.error({ err: error, requestId: id }, 'request failed');
+      }
+      if (res.headersSent) {
+        res.destroy();
+        return;
+      }
+      const options = { pointers: request?.pointers, reasons: env.reasons };
+      sendRefusal(res, refusal, commonHeaders(fixed, id, rate), options);
+    }
+  };
+
+  app.use((req, res) => void handle(req, res));
+  return app;
+}
+
+async function authenticate({ env }: Kernel, endpoint: Endpoint, req: IncomingMessage): Promise<Principal | undefined> {
+  if (endpoint.auth === 'none') {
+    return undefined;
+  }
+  const token = readBearer(req.headers.authorization);
+  const principal = token === undefined ? undefined : await env.authenticate(token);
+  if (principal === undefined && (endpoint.auth === 'token' || token !== undefined)) {
+    throw new Refusal('unauthenticated', '');
+  }
+  return principal;
+}

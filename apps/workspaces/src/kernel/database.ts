@@ -1,0 +1,119 @@
+import { invalid } from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
+import { PrismaPg } from '@prisma/adapter-pg';
+import type { Pool, QueryResultRow } from 'pg';
+import { Prisma, PrismaClient } from '../generated/prisma/client';
+
+/** A statement PostgreSQL plans once per connection; for the few hot paths. */
+export interface Statement {
+  name: string;
+  text: string;
+  values: unknown[];
+}
+
+/** The database as resources use it: Prisma for ordinary work, named statements for hot reads, transactions. */
+export interface Database {
+  /** Inside a transaction, that transaction. */
+  readonly prisma: Prisma.TransactionClient;
+  /** True inside a transaction. */
+  readonly inTransaction: boolean;
+  /** Runs all or nothing; run again when it lost to another transaction. Inside a transaction it joins it. */
+  transaction<T>(run: (db: Database) => Promise<T>): Promise<T>;
+  /** A named statement, outside any transaction. */
+  rows<R extends QueryResultRow>(statement: Statement): Promise<R[]>;
+}
+
+const TRANSACTION = { maxWait: 10_000, timeout: 30_000 } as const;
+const ATTEMPTS = 6;
+
+/** The attribute a unique index stands for, where it is not its last column. */
+const attributeOfIndex: Record<string, string> = {
+  organization_name_key: 'name',
+  team_name_key: 'name',
+  project_name_key: 'name',
+  user_account_username_key: 'username',
+  user_account_email_key: 'email',
+};
+
+interface DriverCause {
+  originalCode?: string;
+  kind?: string;
+  constraint?: { fields?: string[]; index?: string };
+}
+
+function causeOf(error: Prisma.PrismaClientKnownRequestError): DriverCause {
+  const meta = error.meta as { driverAdapterError?: { cause?: DriverCause } } | undefined;
+  return meta?.driverAdapterError?.cause ?? {};
+}
+
+function takenAttribute({ constraint, ...cause }: DriverCause): string {
+  const said = (cause as { originalMessage?: string }).originalMessage ?? '';
+  const index = constraint?.index ?? /unique constraint "([^"]+)"/.exec(said)?.[1] ?? '';
+  const column = constraint?.fields?.at(-1) ?? index.replace(/_key$/, '').split('_').at(-1) ?? 'name';
+  return (
+    attributeOfIndex[index] ??
+    column.replace(/"/g, '').replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+  );
+}
+
+const isKnown = (error: unknown): error is Prisma.PrismaClientKnownRequestError =>
+  error instanceof Prisma.PrismaClientKnownRequestError;
+
+/** What the database says to our own doing, as the answer it means: a taken name is a refusal, all else a fault. */
+export function refusalOf(error: unknown): unknown {
+  if (error instanceof Refusal || !isKnown(error)) {
+    return error;
+  }
+  const cause = causeOf(error);
+  if (error.code === 'P2002' || cause.originalCode === '23505') {
+    return invalid(takenAttribute(cause), 'has already been taken');
+  }
+  return error;
+}
+
+function lostToAnother(error: unknown): boolean {
+  if (!isKnown(error)) {
+    return false;
+  }
+  const { originalCode } = causeOf(error);
+  return error.code === 'P2034' || originalCode === '40001' || originalCode === '40P01';
+}
+
+/** The database of a service process, on a pool that the caller owns. */
+export function openDatabase(pool: Pool): Database & { close(): Promise<void> } {
+  const client = new PrismaClient({ adapter: new PrismaPg(pool) });
+  const guarded = client.$extends({
+    query: {
+      async $allOperations({ args, query }) {
+        try {
+          return await query(args);
+        } catch (error) {
+          throw refusalOf(error);
+        }
+      },
+    },
+  }) as unknown as PrismaClient;
+  const rows = async <R extends QueryResultRow>(statement: Statement): Promise<R[]> =>
+    (await pool.query<R>(statement)).rows;
+  const inside = (prisma: Prisma.TransactionClient): Database => {
+    const db: Database = { prisma, inTransaction: true, rows, transaction: (run) => run(db) };
+    return db;
+  };
+  return {
+    prisma: guarded,
+    inTransaction: false,
+    rows,
+    async transaction(run) {
+      for (let attempt = 1; ; attempt++) {
+        try {
+          return await guarded.$transaction((tx) => run(inside(tx)), TRANSACTION);
+        } catch (error) {
+          if (attempt >= ATTEMPTS || !lostToAnother(error)) {
+            throw refusalOf(error);
+          }
+        }
+      }
+    },
+    close: () => client.$disconnect(),
+  };
+}

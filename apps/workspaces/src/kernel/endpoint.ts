@@ -1,0 +1,267 @@
+import type { BodyShape, Page, Query, Serializer } from '@keystead/jsonapi';
+import type { Access } from './access';
+import type { Database } from './database';
+import type { Edition } from './edition';
+import type { Environment, SiteSettings } from './environment';
+import type { Policy, Rule } from './policy';
+import type { Principal, PrincipalKind } from './principal';
+
+/** What serializers know besides the item: who asks, and how the service is set up. */
+export interface View {
+  readonly access: Access;
+  readonly edition: Edition;
+  readonly aliases: boolean;
+  readonly publicUrl: string;
+  readonly settings: SiteSettings;
+  readonly defaultFeatureSet: string;
+}
+
+type ParamNames<P extends string> = P extends `${string}:${infer Name}/${infer Rest}`
+  ? Name | ParamNames<`/${Rest}`>
+  : P extends `${string}:${infer Name}`
+    ? Name
+    : never;
+
+/** The parameters of a path pattern, by name: `/workspaces/:workspace_id`. */
+export type Params<P extends string> = { readonly [Name in ParamNames<P>]: string };
+
+/** What `load` is given. */
+export interface Lookup<P extends string> {
+  readonly db: Database;
+  readonly env: Environment;
+  readonly principal: Principal;
+  readonly params: Params<P>;
+  readonly query: Query;
+}
+
+/** What `run` is given: the caller, the target, and the parsed request. */
+export interface Call<P extends string, Body, Target> extends Lookup<P> {
+  /** Loaded for the target's organization. */
+  readonly access: Access;
+  readonly target: Target;
+  readonly body: Body;
+  /** Undefined: the whole list. */
+  readonly page: Page | undefined;
+  readonly sort: readonly { key: string; descending: boolean }[];
+  readonly include: readonly string[];
+  readonly settings: SiteSettings;
+  /** The revision the caller requires the target to have, from `If-Match`. */
+  readonly ifMatch: bigint | undefined;
+  readonly request: { readonly id: string; readonly address: string; readonly headers: NodeJS.Dict<string | string[]> };
+  /** The caller's access to other organizations. */
+  accessTo(organizationIds: readonly string[]): Promise<Access>;
+}
+
+/** A page of a list with its total, or a whole list (`total` left out). */
+export interface Listed<T> {
+  readonly items: readonly T[];
+  readonly total?: number;
+  readonly meta?: Record<string, unknown>;
+}
+
+/** An answer that is no JSON:API document. */
+export interface Raw {
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  readonly body?: string | Buffer | NodeJS.ReadableStream;
+}
+
+export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
+export type Shows = 'one' | 'many' | 'nothing' | 'raw';
+
+/** A declared endpoint: everything the kernel, the documentation and the tests need to know about it. */
+export interface Endpoint {
+  readonly method: Method;
+  /** Below `/api/v2`, unless `outside`. */
+  readonly path: string;
+  readonly outside: boolean;
+  readonly summary: string;
+  /** Title of the section of the specification it implements. */
+  readonly spec?: string;
+  readonly auth: 'token' | 'optional' | 'none';
+  readonly edition?: Edition;
+  readonly tokens: readonly PrincipalKind[];
+  readonly siteAdmin: boolean;
+  readonly status: number;
+  readonly shows: Shows;
+  readonly paging: 'always' | 'optional' | 'none';
+  readonly query: Readonly<Record<string, string>>;
+  readonly sort: readonly string[];
+  readonly include: readonly string[];
+  readonly alwaysIncludes: readonly string[];
+  readonly body?: BodyShape<unknown>;
+  readonly streams: boolean;
+  readonly idempotent: boolean;
+  readonly requires?: string;
+  readonly serializer?: Serializer<never, View>;
+  readonly organizationsOf: (item: never) => readonly string[];
+  readonly visible?: Rule<never>;
+  readonly rule?: Rule<never>;
+  readonly load?: (lookup: Lookup<string>) => Promise<unknown>;
+  readonly run: (call: Call<string, never, never>) => Promise<unknown>;
+  readonly documentMeta?: (item: never) => Record<string, unknown> | undefined;
+}
+
+/** What stands in one declaration; the rest is given by `endpoints()` and the verb. */
+export interface Declaration<P extends string, Body, Target, Result, RuleName extends string, T> {
+  summary: string;
+  spec?: string;
+  auth?: 'token' | 'optional' | 'none';
+  /** Only this edition has it; in the other it is 404. */
+  edition?: Edition;
+  /** Kinds of token that may call it; others get 404. All kinds unless told. */
+  tokens?: readonly PrincipalKind[];
+  /** Only for site administrators; others get 404. */
+  siteAdmin?: boolean;
+  status?: number;
+  paging?: 'always' | 'optional' | 'none';
+  /** Query parameters besides page, sort and include, with what they mean. */
+  query?: Readonly<Record<string, string>>;
+  sort?: readonly string[];
+  include?: readonly string[];
+  alwaysIncludes?: readonly string[];
+  body?: BodyShape<Body>;
+  /** The body is left on the wire for `run` to read. */
+  streams?: boolean;
+  /** Accepts `Idempotency-Key`; creates do, unless told. */
+  idempotent?: boolean;
+  /** The rule the caller must satisfy on the target. */
+  requires?: RuleName | Rule<Target>;
+  /** Whether the caller may know that the target exists; the rule of `endpoints()` unless told. */
+  visible?: Rule<Target>;
+  /** Organizations the rules look at; those of `endpoints()` unless told. */
+  organizationsOf?: (target: Target) => readonly string[];
+  load?: (lookup: Lookup<P>) => Promise<Target | undefined | null>;
+  run: (call: Call<P, Body, Target>) => Promise<Result>;
+  /** How the answer is shown; the serializer of `endpoints()` unless told. */
+  serializer?: Serializer<T, View>;
+  /** Top-level `meta` of an answer with one resource. */
+  documentMeta?: (item: T) => Record<string, unknown> | undefined;
+  /** Path outside `/api/v2`. */
+  outside?: boolean;
+}
+
+/** What the endpoints of a resource share. */
+export interface Shared<Item, Target> {
+  /** Whether the caller may know that a target exists. */
+  visible?: Rule<Target>;
+  /** The organizations whose rules matter for an item or a target; its `organizationId` unless told. */
+  organizationsOf?: (item: Item | Target) => readonly string[];
+}
+
+const everyKind: readonly PrincipalKind[] = ['user', 'team', 'organization'];
+
+function ownOrganization(item: unknown): readonly string[] {
+  const { organizationId } = (item ?? {}) as { organizationId?: string | null };
+  return organizationId === undefined || organizationId === null ? [] : [organizationId];
+}
+
+type AnyDeclaration = Declaration<string, never, never, unknown, string, never>;
+
+function declare(
+  policy: Policy<never>,
+  serializer: Serializer<never, View> | undefined,
+  shared: Shared<never, never>,
+  method: Method,
+  shows: Shows,
+  status: number,
+  path: string,
+  given: AnyDeclaration,
+): Endpoint {
+  const { requires } = given;
+  const rule = typeof requires === 'string' ? policy[requires] : requires;
+  if (typeof requires === 'string' && rule === undefined) {
+    throw new Error(`${method} ${path} requires ${requires}, which is no rule of its policy`);
+  }
+  return {
+    method,
+    path,
+    outside: given.outside ?? false,
+    summary: given.summary,
+    spec: given.spec,
+    auth: given.auth ?? 'token',
+    edition: given.edition,
+    tokens: given.tokens ?? everyKind,
+    siteAdmin: given.siteAdmin ?? false,
+    status: given.status ?? status,
+    shows,
+    paging: shows === 'many' ? (given.paging ?? 'always') : 'none',
+    query: given.query ?? {},
+    sort: given.sort ?? [],
+    include: given.include ?? [],
+    alwaysIncludes: given.alwaysIncludes ?? [],
+    body: given.body,
+    streams: given.streams ?? false,
+    idempotent: given.idempotent ?? (method === 'POST' && shows === 'one' && (given.status ?? status) === 201),
+    requires: typeof requires === 'string' ? requires : undefined,
+    serializer: given.serializer ?? serializer,
+    organizationsOf: given.organizationsOf ?? shared.organizationsOf ?? ownOrganization,
+    visible: given.visible ?? shared.visible,
+    rule,
+    load: given.load,
+    run: given.run,
+    documentMeta: given.documentMeta,
+  };
+}
+
+/**
+ * The vocabulary in which a resource declares its endpoints: its policy, its serializer, and the words.
+ *
+ * `get`, `post` (201), `patch` and `put` answer with one resource, `list` with many, `remove` and `command` (204) with
+ * nothing, `action` is a POST that answers with the resource (200), `raw` answers as it likes.
+ */
+export function endpoints<Item, Target, RuleName extends string>(
+  policy: Policy<Target, RuleName>,
+  serializer: Serializer<Item, View> | undefined,
+  shared: Shared<Item, Target> = {},
+) {
+  const word =
+    <D>(method: Method, shows: Shows, status: number) =>
+    <P extends string, Body = undefined, On = Target, Shown = Item>(
+      path: P,
+      given: Declaration<
+        P,
+        Body,
+        On,
+        D extends 'many' ? Listed<Shown> : D extends 'one' ? Shown | null : D extends 'raw' ? Raw : void,
+        RuleName,
+        Shown
+      >,
+    ): Endpoint =>
+      declare(
+        policy as Policy<never>,
+        serializer as Serializer<never, View> | undefined,
+        shared as Shared<never, never>,
+        method,
+        shows,
+        status,
+        path,
+        given as unknown as AnyDeclaration,
+      );
+  return {
+    get: word<'one'>('GET', 'one', 200),
+    list: word<'many'>('GET', 'many', 200),
+    post: word<'one'>('POST', 'one', 201),
+    patch: word<'one'>('PATCH', 'one', 200),
+    put: word<'one'>('PUT', 'one', 200),
+    action: word<'one'>('POST', 'one', 200),
+    remove: word<'nothing'>('DELETE', 'nothing', 204),
+    command: (method: Method) => word<'nothing'>(method, 'nothing', 204),
+    raw: (method: Method) => word<'raw'>(method, 'raw', 200),
+  };
+}
+
+/** How resources of one type are fetched and shown when another answer includes them. */
+export interface Includable<T = never> {
+  readonly serializer: Serializer<T, View>;
+  load(db: Database, ids: readonly string[], env: Environment): Promise<readonly T[]>;
+  visible(access: Access, item: T): boolean;
+  organizationsOf?(item: T): readonly string[];
+}
+
+/** One entry of the registry: endpoints, and what other answers may include of it. */
+export interface Resource {
+  readonly name: string;
+  readonly endpoints: readonly Endpoint[];
+  readonly includable?: Readonly<Record<string, Includable>>;
+}

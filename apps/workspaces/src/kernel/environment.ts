@@ -1,0 +1,41 @@
+import type { Keyring } from '@keystead/keyring';
+import type { AccessStore } from './access-store';
+import type { Edition } from './edition';
+import type { Principal } from './principal';
+
+/** Settings of the whole installation, as site administrators see them. */
+export interface SiteSettings {
+  limitUserOrganizationCreation: boolean;
+  apiRateLimitingEnabled: boolean;
+  apiRateLimit: number;
+  sendPassingStatusesForUntriggeredSpeculativePlans: boolean;
+  allowSpeculativePlansOnPullRequestsFromForks: boolean;
+  requireTwoFactorForAdmins: boolean;
+  fairRunQueuingEnabled: boolean;
+  limitOrganizationsPerUser: boolean;
+  defaultOrganizationsPerUserCeiling: number;
+  limitWorkspacesPerOrganization: boolean;
+  defaultWorkspacesPerOrganizationCeiling: number;
+  defaultRemoteStateAccess: boolean;
+  costEstimationEnabled: boolean;
+}
+
+/** What a service process is made of, lent to every endpoint. Built once, in `service.ts`. */
+export interface Environment {
+  readonly edition: Edition;
+  /** Names that existing clients need are sent and accepted beside the neutral ones. */
+  readonly aliases: boolean;
+  /** Refusals say which permission is missing, where the caller may see the target. */
+  readonly reasons: boolean;
+  /** Where clients reach the service, without a trailing slash: the start of absolute links. */
+  readonly publicUrl: string;
+  /** The tier of organizations without a subscription of their own. */
+  readonly defaultFeatureSet: string;
+  readonly keyring: Keyring;
+  readonly accessStore: AccessStore;
+  now(): number;
+  /** The installation's settings as they are now. */
+  settings(): Promise<SiteSettings>;
+  /** Who a bearer token belongs to; undefined when it is unknown, revoked or expired. */
+  authenticate(token: string): Promise<Principal | undefined>;
+}

@@ -1,0 +1,150 @@
+import type { Edition } from './edition';
+
+/** What a plan allows: one boolean for each feature, one number (null: unlimited) for each limit. */
+export interface Entitlements {
+  readonly costEstimation: boolean;
+  readonly configurationDesigner: boolean;
+  readonly moduleTestsGeneration: boolean;
+  readonly operations: boolean;
+  readonly privateModuleRegistry: boolean;
+  readonly policyEnforcement: boolean;
+  readonly polengine: boolean;
+  readonly runTasks: boolean;
+  readonly stateStorage: boolean;
+  readonly teams: boolean;
+  readonly vcsIntegrations: boolean;
+  readonly usageReporting: boolean;
+  readonly selfServeBilling: boolean;
+  readonly auditLogging: boolean;
+  readonly agents: boolean;
+  readonly sso: boolean;
+  readonly privateVcs: boolean;
+  readonly privatePolicyAgents: boolean;
+  readonly globalRunTasks: boolean;
+  readonly privateRunTasks: boolean;
+  readonly moduleDeprecations: boolean;
+  readonly moduleRevocations: boolean;
+  readonly runTaskLimit: number | null;
+  readonly runTaskWorkspaceLimit: number | null;
+  readonly runTaskMandatoryEnforcementLimit: number | null;
+  readonly policySetLimit: number | null;
+  readonly policyLimit: number | null;
+  readonly policyMandatoryEnforcementLimit: number | null;
+  readonly versionedPolicySetLimit: number | null;
+  readonly userLimit: number | null;
+}
+
+/** A plan that organizations can be on. Plans are shipped with the service; their ids never change. */
+export interface FeatureSet {
+  readonly id: string;
+  readonly identifier: string;
+  readonly name: string;
+  readonly cost: number;
+  readonly isFreeTier: boolean;
+  readonly runsCeiling: number;
+  readonly agentsCeiling: number;
+  readonly entitlements: Entitlements;
+}
+
+const everything: Entitlements = {
+  costEstimation: true,
+  configurationDesigner: true,
+  moduleTestsGeneration: true,
+  operations: true,
+  privateModuleRegistry: true,
+  policyEnforcement: true,
+  polengine: true,
+  runTasks: true,
+  stateStorage: true,
+  teams: true,
+  vcsIntegrations: true,
+  usageReporting: false,
+  selfServeBilling: true,
+  auditLogging: true,
+  agents: true,
+  sso: true,
+  privateVcs: true,
+  privatePolicyAgents: true,
+  globalRunTasks: true,
+  privateRunTasks: true,
+  moduleDeprecations: true,
+  moduleRevocations: true,
+  runTaskLimit: null,
+  runTaskWorkspaceLimit: null,
+  runTaskMandatoryEnforcementLimit: null,
+  policySetLimit: null,
+  policyLimit: null,
+  policyMandatoryEnforcementLimit: null,
+  versionedPolicySetLimit: null,
+  userLimit: null,
+};
+
+const free: Entitlements = {
+  ...everything,
+  costEstimation: false,
+  moduleTestsGeneration: false,
+  policyEnforcement: false,
+  polengine: false,
+  runTasks: false,
+  teams: false,
+  auditLogging: false,
+  agents: false,
+  sso: false,
+  privateVcs: false,
+  privatePolicyAgents: false,
+  globalRunTasks: false,
+  privateRunTasks: false,
+  moduleDeprecations: false,
+  moduleRevocations: false,
+  runTaskLimit: 1,
+  runTaskWorkspaceLimit: 10,
+  runTaskMandatoryEnforcementLimit: 1,
+  policySetLimit: 1,
+  policyLimit: 5,
+  userLimit: 5,
+};
+
+const standard: Entitlements = {
+  ...everything,
+  policyEnforcement: false,
+  polengine: false,
+  agents: false,
+  auditLogging: false,
+};
+
+/** Every plan, from the smallest. */
+export const featureSets: readonly FeatureSet[] = [
+  plan('fs-keysteadFree0001', 'free', 'Free', 0, 1, 1, free),
+  plan('fs-keysteadStandard', 'standard', 'Standard', 20, 3, 3, standard),
+  plan('fs-keysteadPlus0001', 'plus', 'Plus', 70, 10, 10, everything),
+  plan('fs-keysteadBusiness', 'business', 'Business', 100, 100, 100, everything),
+  plan('fs-keysteadTrial001', 'trial', 'Trial', 0, 10, 10, everything),
+];
+
+function plan(
+  id: string,
+  identifier: string,
+  name: string,
+  cost: number,
+  runsCeiling: number,
+  agentsCeiling: number,
+  entitlements: Entitlements,
+): FeatureSet {
+  return { id, identifier, name, cost, isFreeTier: identifier === 'free', runsCeiling, agentsCeiling, entitlements };
+}
+
+/** The plan with an identifier such as `business`; an unknown one is a fault. */
+export function requireFeatureSet(identifier: string): FeatureSet {
+  const found = featureSets.find((set) => set.identifier === identifier);
+  if (found === undefined) {
+    throw new Error(`no feature set ${identifier}`);
+  }
+  return found;
+}
+
+/** What an organization's plan allows; the self-hosted edition has no plans, so everything but billing. */
+export function entitlementsOf(edition: Edition, featureSet: string): Entitlements {
+  return edition === 'self-hosted'
+    ? { ...everything, selfServeBilling: false }
+    : requireFeatureSet(featureSet).entitlements;
+}

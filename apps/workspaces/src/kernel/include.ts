@@ -1,0 +1,76 @@
+import type { Reference, ResourceObject } from '@keystead/jsonapi';
+import type { Access } from './access';
+import type { Database } from './database';
+import type { Includable, View } from './endpoint';
+import type { Environment } from './environment';
+
+/** What resolving includes needs to know of the request. */
+export interface IncludeContext {
+  readonly db: Database;
+  readonly env: Environment;
+  readonly includables: ReadonlyMap<string, Includable>;
+  readonly view: View;
+  accessTo(organizationIds: readonly string[]): Promise<Access>;
+}
+
+function referencesOf(resources: readonly ResourceObject[], step: string): Reference[] {
+  const names = [step, step.replace(/_/g, '-')];
+  return resources.flatMap((resource) => {
+    for (const name of names) {
+      const data = resource.relationships?.[name]?.data;
+      if (data !== undefined && data !== null) {
+        return Array.isArray(data) ? data : [data];
+      }
+    }
+    return [];
+  });
+}
+
+async function fetchType(context: IncludeContext, type: string, ids: readonly string[]): Promise<ResourceObject[]> {
+  const includable = context.includables.get(type);
+  if (includable === undefined || ids.length === 0) {
+    return [];
+  }
+  const items: readonly unknown[] = await includable.load(context.db, ids, context.env);
+  const organizationsOf = includable.organizationsOf as ((item: unknown) => readonly string[]) | undefined;
+  const access =
+    organizationsOf === undefined ? context.view.access : await context.accessTo(items.flatMap(organizationsOf));
+  const visible = includable.visible as (access: Access, item: unknown) => boolean;
+  return items
+    .filter((item) => visible(access, item))
+    .map((item) => includable.serializer.resource(item as never, { ...context.view, access }));
+}
+
+/**
+ * The `included` list of a document: every step of every path, each resource once, one query per type and step.
+ * Resources the caller may not see, and the primary ones themselves, are left out.
+ */
+export async function includedFor(
+  context: IncludeContext,
+  primary: readonly ResourceObject[],
+  paths: readonly string[],
+): Promise<ResourceObject[]> {
+  const known = new Map(primary.map((resource) => [`${resource.type} ${resource.id}`, resource]));
+  const included: ResourceObject[] = [];
+  for (const path of paths) {
+    let level: readonly ResourceObject[] = primary;
+    for (const step of path.split('.')) {
+      const wanted = new Map<string, Set<string>>();
+      const keys = new Set<string>();
+      for (const { type, id } of referencesOf(level, step)) {
+        keys.add(`${type} ${id}`);
+        if (!known.has(`${type} ${id}`)) {
+          wanted.set(type, (wanted.get(type) ?? new Set()).add(id));
+        }
+      }
+      for (const [type, ids] of wanted) {
+        for (const resource of await fetchType(context, type, [...ids])) {
+          known.set(`${resource.type} ${resource.id}`, resource);
+          included.push(resource);
+        }
+      }
+      level = [...keys].flatMap((key) => known.get(key) ?? []);
+    }
+  }
+  return included;
+}

@@ -1,0 +1,102 @@
+import type { Endpoint, Method } from './endpoint';
+
+interface Node {
+  readonly literals: Map<string, Node>;
+  parameter?: { name: string; node: Node };
+  readonly endpoints: Map<Method, Endpoint>;
+  /** Parameter names differ by pattern; each endpoint keeps its own. */
+  readonly names: Map<Method, readonly string[]>;
+}
+
+/** An endpoint found for a request, with the decoded parts of its path. */
+export interface Match {
+  readonly endpoint: Endpoint;
+  readonly params: Record<string, string>;
+}
+
+const node = (): Node => ({ literals: new Map(), endpoints: new Map(), names: new Map() });
+
+function decode(segment: string): string | undefined {
+  if (!segment.includes('%')) {
+    return segment;
+  }
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Paths of all endpoints as a tree of segments, made once; a literal segment wins over a parameter. */
+export class Routes {
+  private readonly root = node();
+
+  constructor(endpoints: Iterable<Endpoint>) {
+    for (const endpoint of endpoints) {
+      this.add(endpoint);
+    }
+  }
+
+  private add(endpoint: Endpoint): void {
+    const names: string[] = [];
+    let at = this.root;
+    for (const segment of endpoint.path.split('/').slice(1)) {
+      if (segment.startsWith(':')) {
+        names.push(segment.slice(1));
+        at.parameter ??= { name: segment.slice(1), node: node() };
+        at = at.parameter.node;
+      } else {
+        let next = at.literals.get(segment);
+        if (next === undefined) {
+          next = node();
+          at.literals.set(segment, next);
+        }
+        at = next;
+      }
+    }
+    if (at.endpoints.has(endpoint.method)) {
+      throw new Error(`${endpoint.method} ${endpoint.path} is declared twice`);
+    }
+    at.endpoints.set(endpoint.method, endpoint);
+    at.names.set(endpoint.method, names);
+  }
+
+  /** The endpoint for a method and a path (without query), or undefined. A trailing slash is ignored. */
+  find(method: string, path: string): Match | undefined {
+    const segments = path.split('/');
+    const last = segments.length > 2 && segments.at(-1) === '' ? segments.length - 1 : segments.length;
+    return this.walk(this.root, segments, 1, last, [], method as Method);
+  }
+
+  private walk(
+    at: Node,
+    segments: readonly string[],
+    index: number,
+    last: number,
+    values: readonly string[],
+    method: Method,
+  ): Match | undefined {
+    if (index === last) {
+      const endpoint = at.endpoints.get(method);
+      if (endpoint === undefined) {
+        return undefined;
+      }
+      const names = at.names.get(method) ?? [];
+      const params: Record<string, string> = {};
+      for (let i = 0; i < names.length; i++) {
+        params[names[i]!] = values[i]!;
+      }
+      return { endpoint, params };
+    }
+    const segment = segments[index]!;
+    const literal = at.literals.get(segment);
+    const found = literal && this.walk(literal, segments, index + 1, last, values, method);
+    if (found !== undefined || at.parameter === undefined || segment === '') {
+      return found;
+    }
+    const value = decode(segment);
+    return value === undefined
+      ? undefined
+      : this.walk(at.parameter.node, segments, index + 1, last, [...values, value], method);
+  }
+}

@@ -1,0 +1,246 @@
+import {
+  type BodyShape,
+  MissingPermission,
+  pageLinks,
+  pageOf,
+  pagination,
+  Query,
+  type ResourceObject,
+} from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
+import { Access } from './access';
+import type { Database } from './database';
+import type { Call, Endpoint, Includable, Listed, Raw, View } from './endpoint';
+import type { Environment, SiteSettings } from './environment';
+import { claimKey, type IdempotentCreate } from './idempotency';
+import { includedFor } from './include';
+import type { Principal } from './principal';
+
+/** A request as the kernel sees it: nothing of HTTP but its words. */
+export interface Request {
+  readonly id: string;
+  readonly method: string;
+  /** With the prefix, without the query. */
+  readonly path: string;
+  readonly search: string;
+  readonly params: Record<string, string>;
+  readonly headers: NodeJS.Dict<string | string[]>;
+  readonly address: string;
+  /** Who calls; undefined for endpoints that need nobody. */
+  readonly principal: Principal | undefined;
+  /** The parsed JSON body; undefined when it was empty. */
+  readonly body: unknown;
+  /** The body on the wire, for endpoints that stream it. */
+  readonly stream: NodeJS.ReadableStream | undefined;
+  /** Filled while parsing: where each part of the body was sent, for error pointers. */
+  pointers?: ReadonlyMap<string, string>;
+}
+
+/** What the kernel needs for every request. */
+export interface Kernel {
+  readonly db: Database;
+  readonly env: Environment;
+  readonly includables: ReadonlyMap<string, Includable>;
+}
+
+/** An answer before it becomes bytes. `etag` is the revision of the one resource shown. */
+export interface Answer {
+  readonly status: number;
+  readonly body?: string;
+  readonly etag?: string;
+  readonly raw?: Raw;
+}
+
+const nobody: Principal = { kind: 'user', id: '', name: '', tokenId: '', siteAdmin: false, twoFactor: false };
+
+function refuseUnlessFor(endpoint: Endpoint, env: Environment, principal: Principal): void {
+  const wrongEdition = endpoint.edition !== undefined && endpoint.edition !== env.edition;
+  const wrongToken = endpoint.auth === 'token' && !endpoint.tokens.includes(principal.kind);
+  if (wrongEdition || wrongToken || (endpoint.siteAdmin && !principal.siteAdmin)) {
+    throw new Refusal('missing', '');
+  }
+}
+
+async function loadTarget(endpoint: Endpoint, lookup: Parameters<NonNullable<Endpoint['load']>>[0]): Promise<unknown> {
+  if (endpoint.load === undefined) {
+    return undefined;
+  }
+  const target = await endpoint.load(lookup);
+  if (target === undefined || target === null) {
+    throw new Refusal('missing', '');
+  }
+  return target;
+}
+
+function allow(endpoint: Endpoint, access: Access, target: unknown): void {
+  if (endpoint.rule === undefined) {
+    if (endpoint.visible !== undefined && !endpoint.visible(access, target as never)) {
+      throw new Refusal('missing', '');
+    }
+    return;
+  }
+  if (!endpoint.rule(access, target as never)) {
+    const maySee = endpoint.requires !== undefined && endpoint.visible?.(access, target as never) === true;
+    throw maySee ? new MissingPermission(endpoint.requires!) : new Refusal('missing', '');
+  }
+}
+
+function parseBody(shape: BodyShape<unknown> | undefined, request: Request, aliases: boolean): unknown {
+  if (shape === undefined) {
+    return undefined;
+  }
+  const { value, pointers } = shape.parse(request.body, { aliases });
+  request.pointers = pointers;
+  return value;
+}
+
+const ETAG = /^(?:W\/)?"(\d+)"$/;
+
+/** The revision named by `If-Match`; `*` and absence ask for nothing. */
+function ifMatch(header: string | string[] | undefined): bigint | undefined {
+  if (header === undefined || header === '*') {
+    return undefined;
+  }
+  const revision = ETAG.exec(String(header).trim())?.[1];
+  if (revision === undefined) {
+    throw new Refusal('precondition', 'If-Match names no revision of this resource');
+  }
+  return BigInt(revision);
+}
+
+function requireRevision(target: unknown, wanted: bigint | undefined): void {
+  const { revision } = (target ?? {}) as { revision?: bigint };
+  if (wanted !== undefined && revision !== wanted) {
+    throw new Refusal('precondition', 'the resource has changed since it was read');
+  }
+}
+
+/** The life of a request, from the declaration found for it to the answer. */
+export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: Request): Promise<Answer> {
+  const { db, env } = kernel;
+  const principal = request.principal ?? nobody;
+  refuseUnlessFor(endpoint, env, principal);
+  const query = Query.parse(request.search);
+  const lookup = { db, env, principal, params: request.params, query };
+  const accessTo = (ids: readonly string[]): Promise<Access> =>
+    ids.length === 0 ? Promise.resolve(new Access(principal, [], env.now())) : env.accessStore.load(principal, ids);
+  const settings = await env.settings();
+  const target = await loadTarget(endpoint, lookup);
+  const access = await accessTo(target === undefined ? [] : endpoint.organizationsOf(target as never));
+  allow(endpoint, access, target);
+  const wanted = endpoint.method === 'GET' ? undefined : ifMatch(request.headers['if-match']);
+  requireRevision(target, wanted);
+  const call = {
+    ...lookup,
+    access,
+    target: target as never,
+    page: endpoint.paging === 'none' ? undefined : pageOf(query, endpoint.paging),
+    sort: query.sort(endpoint.sort),
+    include: [...endpoint.alwaysIncludes, ...query.include(endpoint.include)],
+    body: parseBody(endpoint.body, request, env.aliases) as never,
+    settings,
+    ifMatch: wanted,
+    request: { id: request.id, address: request.address, headers: request.headers, stream: request.stream },
+    accessTo,
+  } satisfies Call<string, never, never> & { request: { stream: unknown } };
+  const result = await runOnce(kernel, endpoint, request, call);
+  return show(kernel, endpoint, request, call, result, settings);
+}
+
+/** Runs the endpoint; with an idempotency key, at most once in a day for the same caller, path and body. */
+async function runOnce(
+  { db, includables, env }: Kernel,
+  endpoint: Endpoint,
+  request: Request,
+  call: Call<string, never, never>,
+): Promise<unknown> {
+  const key = request.headers['idempotency-key'];
+  if (key === undefined || endpoint.method === 'GET') {
+    return endpoint.run(call);
+  }
+  if (!endpoint.idempotent) {
+    throw new Refusal('malformed', 'this request does not take an Idempotency-Key');
+  }
+  const create: IdempotentCreate = {
+    principal: `${call.principal.kind} ${call.principal.id}`,
+    path: `${request.method} ${request.path}`,
+    key: String(key),
+    body: request.body,
+  };
+  return claimKey(db, create, {
+    now: env.now(),
+    run: (tx) => endpoint.run({ ...call, db: tx }),
+    idOf: (item) => endpoint.serializer!.spec.id(item as never),
+    async find(id) {
+      const items = await includables.get(endpoint.serializer!.type)?.load(db, [id], env);
+      return items?.[0];
+    },
+  });
+}
+
+async function show(
+  kernel: Kernel,
+  endpoint: Endpoint,
+  request: Request,
+  call: Call<string, never, never>,
+  result: unknown,
+  settings: SiteSettings,
+): Promise<Answer> {
+  if (endpoint.shows === 'raw') {
+    return { status: (result as Raw).status, raw: result as Raw };
+  }
+  if (endpoint.shows === 'nothing') {
+    return { status: endpoint.status };
+  }
+  const { env } = kernel;
+  const listed = endpoint.shows === 'many' ? (result as Listed<unknown>) : undefined;
+  const items = listed?.items ?? (result === null ? [] : [result]);
+  const serializer = endpoint.serializer!;
+  const ids = new Set(items.flatMap((item) => endpoint.organizationsOf(item as never) ?? []));
+  const access = ids.size === 0 ? call.access : await call.accessTo([...ids]);
+  const view: View = {
+    access,
+    edition: env.edition,
+    aliases: env.aliases,
+    publicUrl: env.publicUrl,
+    settings,
+    defaultFeatureSet: env.defaultFeatureSet,
+  };
+  const resources = items.map((item) => serializer.resource(item as never, view));
+  const document: Record<string, unknown> = { data: listed === undefined ? (resources[0] ?? null) : resources };
+  if (call.include.length > 0) {
+    const context = { db: kernel.db, env, includables: kernel.includables, view, accessTo: call.accessTo };
+    document['included'] = await includedFor(context, resources as ResourceObject[], call.include);
+  }
+  if (listed !== undefined) {
+    describeList(document, env.publicUrl + request.path, call, listed);
+  } else if (endpoint.documentMeta !== undefined && result !== null) {
+    const meta = endpoint.documentMeta(result as never);
+    if (meta !== undefined) {
+      document['meta'] = meta;
+    }
+  }
+  const { revision } = (listed === undefined ? (result ?? {}) : {}) as { revision?: bigint };
+  return {
+    status: endpoint.status,
+    body: JSON.stringify(document),
+    etag: revision === undefined ? undefined : `W/"${revision}"`,
+  };
+}
+
+function describeList(
+  document: Record<string, unknown>,
+  url: string,
+  call: Call<string, never, never>,
+  listed: Listed<unknown>,
+): void {
+  const meta: Record<string, unknown> = { ...listed.meta };
+  if (call.page !== undefined && listed.total !== undefined) {
+    const numbers = pagination(call.page, listed.total);
+    document['links'] = pageLinks(url, call.query, numbers);
+    meta['pagination'] = numbers;
+  }
+  if (Object.keys(meta).length > 0) {
+    document['meta'] = meta;
+  }
+}

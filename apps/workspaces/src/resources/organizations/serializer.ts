@@ -1,0 +1,95 @@
+import { related, serializer, toOne } from '@keystead/jsonapi';
+import type { View } from '../../kernel/endpoint';
+import { abilities } from '../../kernel/policy';
+import type { Organization } from './organization';
+import { organizationPolicy } from './policy';
+
+const path = ({ name }: Organization): string => `/api/v2/organizations/${name}`;
+
+/** The type under which a retention policy is shown. */
+export function retentionType(policy: { readonly deleteOlderThanNDays: number | null }): string {
+  return policy.deleteOlderThanNDays === null
+    ? 'data-retention-policy-dont-deletes'
+    : 'data-retention-policy-delete-olders';
+}
+
+function planAttributes({ subscription }: Organization, { edition }: View, nowMs: number): Record<string, unknown> {
+  if (edition === 'self-hosted') {
+    return {
+      'plan-expired': false,
+      'plan-expires-at': null,
+      'plan-is-trial': false,
+      'plan-is-enterprise': true,
+      'plan-identifier': 'enterprise',
+      'trial-expires-at': null,
+    };
+  }
+  const endAt = subscription?.endAt ?? null;
+  const identifier = subscription?.featureSet ?? 'business';
+  return {
+    'plan-expired': endAt !== null && endAt.getTime() <= nowMs,
+    'plan-expires-at': endAt,
+    'plan-is-trial': identifier === 'trial',
+    'plan-is-enterprise': false,
+    'plan-identifier': identifier,
+    'trial-expires-at': identifier === 'trial' ? endAt : null,
+  };
+}
+
+/** Spec: Organization (type `organizations`; id is the organization name) */
+export const organizationSerializer = serializer<Organization, View>({
+  type: 'organizations',
+  id: ({ name }) => name,
+  self: path,
+  aliases: { 'permissions.can-update-polengine': 'permissions.can-update-sentinel' },
+  attributes: (org, view) => ({
+    name: org.name,
+    email: org.email,
+    'external-id': org.id,
+    'created-at': org.createdAt,
+    'session-timeout': org.sessionTimeout,
+    'session-remember': org.sessionRemember,
+    'collaborator-auth-policy': org.collaboratorAuthPolicy,
+    ...planAttributes(org, view, Date.now()),
+    'cost-estimation-enabled': org.costEstimationEnabled && view.settings.costEstimationEnabled,
+    'send-passing-statuses-for-untriggered-speculative-plans': org.sendPassingStatuses,
+    'aggregated-commit-status-enabled': org.aggregatedCommitStatusEnabled,
+    'speculative-plan-management-enabled': org.speculativePlanManagement,
+    'allow-force-delete-workspaces': org.allowForceDeleteWorkspaces,
+    'fair-run-queuing-enabled': view.settings.fairRunQueuingEnabled,
+    'saml-enabled': false,
+    'owners-team-saml-role-id': org.ownersTeamSamlRoleId,
+    ...(view.edition === 'hosted'
+      ? {
+          'two-factor-conformant': (org as { twoFactorConformant?: boolean }).twoFactorConformant ?? false,
+          'assessments-enforced': org.assessmentsEnforced,
+        }
+      : {}),
+    'default-execution-mode': org.defaultExecutionMode,
+    'remaining-testable-count': 5,
+    permissions: abilities(organizationPolicy, view.access, org),
+  }),
+  relationships: (org, view) => ({
+    'default-agent-pool': toOne('agent-pools', org.defaultAgentPoolId),
+    'default-project': toOne('projects', org.defaultProjectId),
+    'oauth-tokens': related(`${path(org)}/oauth-tokens`),
+    'authentication-token': related(`${path(org)}/authentication-token`),
+    'entitlement-set': toOne('entitlement-sets', org.id, `${path(org)}/entitlement-set`),
+    subscription:
+      view.edition === 'hosted' && org.subscription !== null
+        ? toOne('subscriptions', org.subscription.id, `${path(org)}/subscription`)
+        : related(`${path(org)}/subscription`),
+    ...(view.edition === 'self-hosted'
+      ? {
+          'module-producers': related(`${path(org)}/relationships/module-producers`),
+          'data-retention-policy': {
+            data:
+              org.retentionPolicy === null
+                ? null
+                : { id: org.retentionPolicy.id, type: retentionType(org.retentionPolicy) },
+            links: { related: `${path(org)}/relationships/data-retention-policy` },
+          },
+        }
+      : {}),
+  }),
+});
