@@ -1,0 +1,88 @@
+import { Refusal } from '@keystead/refusal';
+import { parse } from 'lossless-json';
+import { ExactNumber } from '../sdk/json-text';
+
+/** Deeper bodies are refused: nothing real nests like that, and every later step may recurse. */
+export const maxNesting = 500;
+
+/** Fields of a body, and whether some number in them is held by its digits. */
+export interface BodyFields {
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly exact: boolean;
+}
+
+// Numbers that a double might not give back digit by digit: long ones, fractions, exponents, minus zero.
+const perhapsInexact = /\d{16}|\d[.eE]|-0/;
+
+/**
+ * Reads a JSON object. Duplicate keys: the last wins. Numbers keep their digits: the fast native parser is used where
+ * it cannot lose any. Throws `malformed` with a text that quotes no more than one character of the body.
+ */
+export function parseJsonBody(text: string): BodyFields {
+  if (text.length > 2 * maxNesting) refuseDeep(text);
+  const exact = perhapsInexact.test(text);
+  const value = exact ? parseExactly(text) : parseNatively(text);
+  if (value === null) return { fields: {}, exact: false };
+  if (typeof value !== 'object' || Array.isArray(value) || value instanceof ExactNumber) {
+    const kind = Array.isArray(value) ? 'array' : value instanceof ExactNumber ? 'number' : typeof value;
+    throw new Refusal('malformed', `failed to decode JSON input: json: cannot unmarshal ${kind} into an object`);
+  }
+  return { fields: value as Record<string, unknown>, exact };
+}
+
+function parseNatively(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw undecodable(text, error);
+  }
+}
+
+function parseExactly(text: string): unknown {
+  try {
+    return parse(text, null, {
+      parseNumber: (digits) => (String(Number(digits)) === digits ? Number(digits) : new ExactNumber(digits)),
+      onDuplicateKey: ({ newValue }) => newValue,
+    });
+  } catch (error) {
+    // The native parser has the position in its message; the exact one is not asked twice.
+    try {
+      JSON.parse(text);
+    } catch (native) {
+      throw undecodable(text, native);
+    }
+    throw undecodable(text, error);
+  }
+}
+
+function undecodable(text: string, error: unknown): Refusal {
+  const position = /position (\d+)/.exec(error instanceof Error ? error.message : '')?.[1];
+  const at = position === undefined ? undefined : text.charAt(Number(position));
+  return new Refusal(
+    'malformed',
+    at
+      ? `failed to decode JSON input: invalid character ${at === "'" ? `'\\''` : `'${printable(at)}'`}`
+      : 'failed to decode JSON input: unexpected end of JSON input',
+  );
+}
+
+function printable(character: string): string {
+  return character < ' ' ? JSON.stringify(character).slice(1, -1) : character;
+}
+
+function refuseDeep(text: string): void {
+  let depth = 0;
+  let quoted = false;
+  for (let i = 0; i < text.length; i++) {
+    const c = text.charCodeAt(i);
+    if (quoted) {
+      if (c === 92) i++;
+      else if (c === 34) quoted = false;
+    } else if (c === 34) quoted = true;
+    else if (c === 123 || c === 91) {
+      if (++depth > maxNesting) {
+        throw new Refusal('malformed', `failed to decode JSON input: exceeded ${maxNesting} levels of nesting`);
+      }
+    } else if (c === 125 || c === 93) depth--;
+  }
+}

@@ -1,0 +1,81 @@
+import type { ServerResponse } from 'node:http';
+import { envelope, errorBody, injected } from '@keystead/envelope';
+import type { Refusal, RefusalKind } from '@keystead/refusal';
+import type { Outcome } from '../pipeline/outcome';
+
+/** The one table from kinds of refusal to statuses. */
+export const statusOf: Readonly<Record<RefusalKind, number>> = {
+  malformed: 400,
+  unauthenticated: 403,
+  denied: 403,
+  missing: 404,
+  'unsupported-path': 404,
+  'unsupported-operation': 405,
+  conflict: 400,
+  transition: 400,
+  precondition: 412,
+  'too-large': 413,
+  'media-type': 415,
+  invalid: 400,
+  limited: 429,
+  sealed: 503,
+  'not-initialised': 503,
+  upstream: 502,
+  unavailable: 503,
+  timeout: 504,
+  'cap-exceeded': 500,
+};
+
+const fixedHeaders = [
+  'Cache-Control',
+  'no-store',
+  'Content-Type',
+  'application/json',
+  'Strict-Transport-Security',
+  'max-age=31536000; includeSubDomains',
+];
+
+/** Writes an answer; `extra` are headers beside the fixed ones, as a flat list of names and values. */
+export function send(res: ServerResponse, status: number, body: string, extra?: readonly string[]): void {
+  const headers = extra === undefined ? fixedHeaders : withExtra(extra);
+  if (status === 204 || (body === '' && res.req.method === 'HEAD')) {
+    res.writeHead(status, headers);
+    res.end();
+    return;
+  }
+  res.writeHead(status, [...headers, 'Content-Length', String(Buffer.byteLength(body))]);
+  res.end(res.req.method === 'HEAD' ? undefined : body);
+}
+
+// A header given explicitly replaces the fixed one of its name.
+function withExtra(extra: readonly string[]): string[] {
+  const names = new Set(extra.filter((_item, i) => i % 2 === 0).map((name) => name.toLowerCase()));
+  const kept = fixedHeaders.filter((_item, i) => !names.has(fixedHeaders[i - (i % 2)]!.toLowerCase()));
+  return [...kept, ...extra];
+}
+
+/** Writes the outcome of a request. */
+export function sendOutcome(res: ServerResponse, outcome: Outcome, extra: readonly string[] | undefined): void {
+  const own = outcome.headers || outcome.contentType ? headersOf(outcome, extra) : extra;
+  send(res, outcome.status, bodyOf(outcome), own);
+}
+
+/** The body of an outcome as text; empty where it has none. */
+export function bodyOf(outcome: Outcome): string {
+  if (outcome.envelope) return outcome.injected ? injected(outcome.envelope) : envelope(outcome.envelope);
+  if (outcome.stored !== undefined) return outcome.stored;
+  if (outcome.bare === undefined) return '';
+  return typeof outcome.bare === 'string' ? outcome.bare : `${JSON.stringify(outcome.bare)}\n`;
+}
+
+function headersOf(outcome: Outcome, extra: readonly string[] | undefined): string[] {
+  const headers = [...(extra ?? [])];
+  for (const [name, value] of Object.entries(outcome.headers ?? {})) headers.push(name, value);
+  if (outcome.contentType) headers.push('Content-Type', outcome.contentType);
+  return headers;
+}
+
+/** Writes a refusal: its status, and its text unless it has none. */
+export function sendRefusal(res: ServerResponse, refusal: Refusal, extra?: readonly string[]): void {
+  send(res, statusOf[refusal.kind], errorBody(refusal.message === '' ? [] : [refusal.message]), extra);
+}

@@ -1,0 +1,233 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { Refusal } from '@keystead/refusal';
+import type { Backend } from '../../sdk/backend';
+import type { MountView } from '../../sdk/call';
+import type { Database } from '../storage/database';
+import type { Barrier, ChangeNotices, Clock, Committer, Tx } from '../storage/types';
+import type { LiveMount, Mount, MountConfig, MountKind, Resolved } from './mount';
+import { deleteMount, insertMount, readMounts, updateMount } from './mount-rows';
+import { PathTree } from './path-tree';
+import { Router } from './router';
+
+/** Finds the backend of a type; what it answers may depend on the mount's options (kv: version). */
+export interface Catalog {
+  find(type: string, kind: MountKind, options: Readonly<Record<string, string>> | null): Backend | undefined;
+}
+
+/** The longest lifetimes anything can have where neither mount nor role says otherwise. */
+export interface SystemTtls {
+  readonly defaultLeaseTtlSeconds: number;
+  readonly maxLeaseTtlSeconds: number;
+}
+
+interface Parts {
+  readonly database: Database;
+  readonly committer: Committer;
+  readonly changes: ChangeNotices;
+  readonly barrier: Barrier;
+  readonly clock: Clock;
+  readonly catalog: Catalog;
+  readonly ttls: SystemTtls;
+}
+
+/** What a new mount is given. */
+export interface NewMount {
+  readonly kind: MountKind;
+  /** With `auth/` for auth methods and a trailing slash. */
+  readonly path: string;
+  readonly type: string;
+  readonly description?: string;
+  readonly config?: Partial<MountConfig>;
+  readonly options?: Readonly<Record<string, string>> | null;
+  readonly local?: boolean;
+  readonly sealWrap?: boolean;
+}
+
+const defaultConfig: MountConfig = { defaultLeaseTtlSeconds: 0, maxLeaseTtlSeconds: 0, forceNoCache: false };
+
+/** The mount table: persisted, wholly in memory, read again when another node changed it. */
+export class Mounts {
+  private router = new Router();
+  private byUuid = new Map<string, LiveMount>();
+  private known = false;
+  private loading: Promise<void> | undefined;
+  /** Compiled paths, one tree per backend. */
+  private readonly trees = new WeakMap<Backend, PathTree>();
+
+  constructor(private readonly parts: Parts) {
+    parts.changes.listen('mount', () => {
+      this.known = false;
+    });
+  }
+
+  /** Reads the table again where it may have changed; call once per request before `resolve`. */
+  refresh(): Promise<void> | undefined {
+    if (this.known && this.parts.changes.fresh) return undefined;
+    this.loading ??= this.load().finally(() => {
+      this.loading = undefined;
+    });
+    return this.loading;
+  }
+
+  /** Forgets everything: the service is being sealed. */
+  clear(): void {
+    this.known = false;
+    this.router = new Router();
+    this.byUuid = new Map();
+  }
+
+  resolve(namespaceId: string, path: string): Resolved | undefined {
+    return this.router.resolve(namespaceId, path);
+  }
+
+  find(uuid: string): LiveMount | undefined {
+    return this.byUuid.get(uuid);
+  }
+
+  findByAccessor(accessor: string): LiveMount | undefined {
+    for (const mount of this.byUuid.values()) if (mount.accessor === accessor) return mount;
+    return undefined;
+  }
+
+  /** The mount at exactly this path. */
+  at(namespaceId: string, path: string): LiveMount | undefined {
+    const found = this.router.resolve(namespaceId, path)?.mount;
+    return found?.path === path ? found : undefined;
+  }
+
+  /** Mounts of a namespace by path. System mounts count as secret engines, as clients expect. */
+  list(namespaceId: string, kind?: 'secret' | 'auth'): LiveMount[] {
+    return [...this.byUuid.values()]
+      .filter((mount) => mount.namespaceId === namespaceId)
+      .filter((mount) => kind === undefined || mount.path.startsWith('auth/') === (kind === 'auth'))
+      .sort((a, b) => (a.path < b.path ? -1 : 1));
+  }
+
+  /** Every mount of every namespace. */
+  all(): Iterable<LiveMount> {
+    return this.byUuid.values();
+  }
+
+  /** Adds a mount. Throws `invalid` for an unknown type, or a path inside, around or at another mount. */
+  async create(namespaceId: string, spec: NewMount): Promise<Mount> {
+    const mount = this.prepare(namespaceId, spec);
+    const taken = this.router.conflict(namespaceId, mount.path);
+    if (taken) throw new Refusal('invalid', `path is already in use at ${taken.path}`);
+    await this.change(async (tx) => {
+      if (!(await insertMount(tx, this.parts.barrier, mount))) {
+        throw new Refusal('invalid', `path is already in use at ${mount.path}`);
+      }
+    }, mount.uuid);
+    return mount;
+  }
+
+  /** Adds several mounts inside a transaction of the caller's, for a namespace that is just being made. */
+  async createAll(tx: Tx, namespaceId: string, specs: readonly NewMount[]): Promise<void> {
+    for (const spec of specs) await insertMount(tx, this.parts.barrier, this.prepare(namespaceId, spec));
+  }
+
+  /** Changes what can be tuned. */
+  async tune(mount: LiveMount, change: Partial<Pick<Mount, 'description' | 'config' | 'options'>>): Promise<void> {
+    await this.update({ ...mount, ...change });
+  }
+
+  /** From now on the mount answers nothing; its name is not free yet. */
+  async taint(mount: LiveMount): Promise<void> {
+    await this.update({ ...mount, tainted: true });
+  }
+
+  /** Gives the mount another path. Its entries keep their place, because they lie under its uuid. */
+  async move(mount: LiveMount, path: string): Promise<void> {
+    const taken = this.router.conflict(mount.namespaceId, path);
+    if (taken && taken.uuid !== mount.uuid) throw new Refusal('invalid', `path is already in use at ${taken.path}`);
+    await this.update({ ...mount, path, tainted: false });
+  }
+
+  /** Removes the mount and every entry below it. Its leases must have ended. */
+  async remove(mount: LiveMount): Promise<void> {
+    await this.change(async (tx) => {
+      await tx.query('DELETE FROM entry WHERE mount_id = $1', [mount.uuid]);
+      await tx.query('DELETE FROM entry_witness WHERE mount_id = $1', [mount.uuid]);
+      await deleteMount(tx, mount.uuid);
+    }, mount.uuid);
+  }
+
+  private prepare(namespaceId: string, spec: NewMount): Mount {
+    const options = spec.options ?? null;
+    if (!this.parts.catalog.find(spec.type, spec.kind, options)) {
+      throw new Refusal('invalid', `plugin not found in the catalog: ${spec.type}`);
+    }
+    return {
+      uuid: randomUUID(),
+      accessor: `${spec.path.startsWith('auth/') ? 'auth_' : ''}${spec.type}_${randomBytes(4).toString('hex')}`,
+      namespaceId,
+      kind: spec.kind,
+      path: spec.path,
+      type: spec.type,
+      local: spec.local ?? false,
+      sealWrap: spec.sealWrap ?? false,
+      description: spec.description ?? '',
+      config: { ...defaultConfig, ...spec.config },
+      options,
+      createdAtMs: this.parts.clock.now(),
+      tainted: false,
+    };
+  }
+
+  private update(mount: Mount): Promise<void> {
+    return this.change((tx) => updateMount(tx, this.parts.barrier, mount), mount.uuid);
+  }
+
+  private async change(run: (tx: Tx) => Promise<void>, uuid: string): Promise<void> {
+    await this.parts.committer.transaction(run, [{ topic: 'mount', key: uuid }]);
+    await this.load();
+  }
+
+  private async load(): Promise<void> {
+    // Set before reading: a change heard meanwhile must not be overwritten by its older state.
+    this.known = true;
+    const router = new Router();
+    const byUuid = new Map<string, LiveMount>();
+    for (const mount of await readMounts(this.parts.database, this.parts.barrier)) {
+      const live = this.enliven(mount);
+      if (!live) continue;
+      byUuid.set(mount.uuid, live);
+      router.add(live);
+    }
+    this.byUuid = byUuid;
+    this.router = router;
+  }
+
+  /** A mount whose type this release does not know is left alone: stored, but answering nothing. */
+  private enliven(mount: Mount): LiveMount | undefined {
+    const before = this.byUuid.get(mount.uuid);
+    const backend = this.parts.catalog.find(mount.type, mount.kind, mount.options);
+    if (!backend) return undefined;
+    let tree = this.trees.get(backend);
+    if (!tree) {
+      tree = new PathTree(backend.paths);
+      this.trees.set(backend, tree);
+    }
+    const view = this.viewOf(mount);
+    return { ...mount, backend, tree, view: before && sameView(before.view, view) ? before.view : view };
+  }
+
+  private viewOf(mount: Mount): MountView {
+    const { ttls } = this.parts;
+    return {
+      uuid: mount.uuid,
+      accessor: mount.accessor,
+      path: mount.path,
+      type: mount.type,
+      kind: mount.kind,
+      options: mount.options,
+      defaultLeaseTtlSeconds: mount.config.defaultLeaseTtlSeconds || ttls.defaultLeaseTtlSeconds,
+      maxLeaseTtlSeconds: mount.config.maxLeaseTtlSeconds || ttls.maxLeaseTtlSeconds,
+      local: mount.local,
+    };
+  }
+}
+
+function sameView(a: MountView, b: MountView): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}

@@ -1,0 +1,227 @@
+import { randomInt, randomUUID } from 'node:crypto';
+import { Refusal } from '@keystead/refusal';
+import type { Database } from '../storage/database';
+import { type Barrier, type ChangeNotices, type Clock, type Committer, ROOT_NAMESPACE_ID } from '../storage/types';
+
+/** A part of the service with mounts, policies, identities and tokens of its own. */
+export interface Namespace {
+  readonly uuid: string;
+  /** Six characters; `root` for the root namespace. Tokens of a child end in it. */
+  readonly id: string;
+  /** `''` for root, else with a trailing slash. */
+  readonly path: string;
+  readonly parentUuid: string | undefined;
+  readonly customMetadata: Readonly<Record<string, string>>;
+  /** Being removed: refuses every request. */
+  readonly tainted: boolean;
+  readonly locked: boolean;
+}
+
+interface Row {
+  id: string;
+  short_id: string;
+  parent_id: string | null;
+  path: string;
+  tainted: boolean;
+  locked: boolean;
+  sealed: Buffer | null;
+}
+
+interface Parts {
+  readonly database: Database;
+  readonly committer: Committer;
+  readonly changes: ChangeNotices;
+  readonly barrier: Barrier;
+  readonly clock: Clock;
+}
+
+const reserved = new Set(['sys', 'root', 'audit', 'auth', 'cubbyhole', 'identity']);
+const columns = 'id, short_id, parent_id, path, tainted, locked, sealed';
+
+/** The tree of namespaces, and what a path belongs to. All of it is kept in memory. */
+export class Namespaces {
+  private byPath = new Map<string, Namespace>();
+  private byUuid = new Map<string, Namespace>();
+  private known = false;
+  private loading: Promise<void> | undefined;
+
+  constructor(private readonly parts: Parts) {
+    parts.changes.listen('namespace', () => {
+      this.known = false;
+    });
+  }
+
+  /** Reads the tree again where it may have changed; call once per request before `resolve`. */
+  refresh(): Promise<void> | undefined {
+    if (this.known && this.parts.changes.fresh) return undefined;
+    this.loading ??= this.load().finally(() => {
+      this.loading = undefined;
+    });
+    return this.loading;
+  }
+
+  get root(): Namespace {
+    return this.byPath.get('')!;
+  }
+
+  /** Forgets everything: the service is being sealed. */
+  clear(): void {
+    this.known = false;
+  }
+
+  find(uuid: string): Namespace | undefined {
+    return this.byUuid.get(uuid);
+  }
+
+  /** All namespaces below another, nearest first. */
+  below(parent: Namespace): Namespace[] {
+    return [...this.byPath.values()]
+      .filter(({ path }) => path !== parent.path && path.startsWith(parent.path))
+      .sort((a, b) => (a.path < b.path ? -1 : 1));
+  }
+
+  /** The namespace itself and those above it, up to root. */
+  lineage(namespace: Namespace): Namespace[] {
+    const line: Namespace[] = [];
+    for (
+      let at: Namespace | undefined = namespace;
+      at;
+      at = at.parentUuid ? this.byUuid.get(at.parentUuid) : undefined
+    ) {
+      line.push(at);
+    }
+    return line;
+  }
+
+  /**
+   * The namespace of a request, and the path inside it. The header names one, the path may go further down.
+   * Throws `missing` for a header that names none.
+   */
+  resolve(header: string, path: string): { namespace: Namespace; path: string } {
+    if (header === '' && this.byPath.size === 1) return { namespace: this.root, path };
+    const named = normalise(header);
+    let namespace = this.byPath.get(named);
+    if (!namespace || namespace.tainted) throw new Refusal('missing', 'namespace not found');
+    let rest = path;
+    for (;;) {
+      const slash = rest.indexOf('/');
+      if (slash < 0) break;
+      const below = this.byPath.get(namespace.path + rest.slice(0, slash + 1));
+      if (!below || below.tainted) break;
+      namespace = below;
+      rest = rest.slice(slash + 1);
+    }
+    return { namespace, path: rest };
+  }
+
+  /** The namespace at a path relative to another; undefined when there is none. */
+  at(parent: Namespace, path: string): Namespace | undefined {
+    return this.byPath.get(parent.path + normalise(path));
+  }
+
+  /** Makes a namespace inside `parent`; `path` may have several segments, of which all but the last must exist. */
+  async create(parent: Namespace, path: string, customMetadata: Record<string, string>): Promise<Namespace> {
+    const name = normalise(path);
+    const last = name.slice(0, -1).split('/').at(-1)!;
+    checkName(name, last);
+    const above = this.at(parent, name.slice(0, -last.length - 1)) ?? parent;
+    const full = parent.path + name;
+    if (`${above.path}${last}/` !== full) throw new Refusal('invalid', 'parent namespace does not exist');
+    const { barrier, clock, committer } = this.parts;
+    const made: Namespace = {
+      uuid: randomUUID(),
+      id: shortId(),
+      path: full,
+      parentUuid: above.uuid,
+      customMetadata,
+      tainted: false,
+      locked: false,
+    };
+    const sealed = barrier.sealJson({ customMetadata }, cell(made.uuid));
+    await committer.transaction(
+      (tx) =>
+        tx.query(
+          `INSERT INTO namespace (id, short_id, parent_id, path, created_at_ms, sealed) VALUES ($1, $2, $3, $4, $5, $6)
+           ON CONFLICT (path) DO NOTHING`,
+          [made.uuid, made.id, made.parentUuid, made.path, clock.now(), sealed],
+        ),
+      [{ topic: 'namespace', key: made.uuid }],
+    );
+    await this.load();
+    return this.byPath.get(full)!;
+  }
+
+  /** Replaces the custom metadata. */
+  async annotate(namespace: Namespace, customMetadata: Record<string, string>): Promise<void> {
+    const sealed = this.parts.barrier.sealJson({ customMetadata }, cell(namespace.uuid));
+    await this.change(namespace.uuid, 'UPDATE namespace SET sealed = $2 WHERE id = $1', [sealed]);
+  }
+
+  /** From now on nobody gets in; what is inside can be removed. */
+  taint(namespace: Namespace): Promise<void> {
+    return this.change(namespace.uuid, 'UPDATE namespace SET tainted = true WHERE id = $1', []);
+  }
+
+  /** Removes the row of an empty namespace. */
+  remove(namespace: Namespace): Promise<void> {
+    return this.change(namespace.uuid, 'DELETE FROM namespace WHERE id = $1', []);
+  }
+
+  private async change(uuid: string, statement: string, values: unknown[]): Promise<void> {
+    await this.parts.committer.transaction(
+      (tx) => tx.query(statement, [uuid, ...values]),
+      [{ topic: 'namespace', key: uuid }],
+    );
+    await this.load();
+  }
+
+  private async load(): Promise<void> {
+    // Set before reading: a change heard meanwhile must not be overwritten by its older state.
+    this.known = true;
+    const { rows } = await this.parts.database.query<Row>(`SELECT ${columns} FROM namespace`);
+    const byPath = new Map<string, Namespace>();
+    const byUuid = new Map<string, Namespace>();
+    for (const row of rows) {
+      const stored = row.sealed
+        ? this.parts.barrier.openJson<{ customMetadata: Record<string, string> }>(row.sealed, cell(row.id))
+        : { customMetadata: {} };
+      const namespace: Namespace = {
+        uuid: row.id,
+        id: row.id === ROOT_NAMESPACE_ID ? 'root' : row.short_id,
+        path: row.path,
+        parentUuid: row.parent_id ?? undefined,
+        customMetadata: stored.customMetadata,
+        tainted: row.tainted,
+        locked: row.locked,
+      };
+      byPath.set(row.path, namespace);
+      byUuid.set(row.id, namespace);
+    }
+    this.byPath = byPath;
+    this.byUuid = byUuid;
+  }
+}
+
+const cell = (row: string) => ({ table: 'namespace', row, column: 'sealed' });
+
+/** `root`, empty and missing are the root namespace; everything else ends in one slash and begins with none. */
+function normalise(path: string): string {
+  const bare = path.replace(/^\/+|\/+$/g, '');
+  return bare === '' || bare === 'root' ? '' : `${bare}/`;
+}
+
+function checkName(path: string, last: string): void {
+  if (path === '') throw new Refusal('invalid', 'namespace path must not be empty');
+  if (reserved.has(last)) {
+    throw new Refusal('invalid', `"${last}/" is a reserved path and cannot be used as a namespace name`);
+  }
+  if (!/^[\w.~-]+$/.test(last) || last.length > 128) {
+    throw new Refusal('invalid', `"${last}" is not a valid namespace name`);
+  }
+}
+
+const letters = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+
+function shortId(): string {
+  return Array.from({ length: 6 }, () => letters[randomInt(letters.length)]).join('');
+}

@@ -1,0 +1,17 @@
+import type { Envelope } from '@keystead/envelope';
+
+/** What a request came to: everything the HTTP edge needs to answer it. */
+export interface Outcome {
+  readonly status: number;
+  /** Enveloped answers. */
+  readonly envelope?: Envelope;
+  readonly injected?: boolean;
+  /** Bare answers: text as it is, anything else as JSON. */
+  readonly bare?: unknown;
+  readonly contentType?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Name of the route, for metrics: a pattern, never a path. */
+  readonly label?: string;
+  /** Text of an envelope that was stored earlier. */
+  readonly stored?: string;
+}

@@ -1,0 +1,23 @@
+import type { Verb } from '../sdk/call';
+
+/** A request as the kernel knows it: no HTTP left in it. */
+export interface Request {
+  readonly id: string;
+  readonly verb: Verb;
+  /** Decoded, without a leading slash; lists end in `/`. May begin with a namespace's path. */
+  readonly path: string;
+  /** Namespace named by header; empty for root. */
+  readonly namespace: string;
+  readonly token: string | undefined;
+  /** As sent; undefined when the answer is not to be wrapped. */
+  readonly wrapTtl: string | undefined;
+  /** Second factors sent along with a login, one per entry: `method[:passcode]`. */
+  readonly mfa: readonly string[];
+  /** Body fields of writes, query fields of everything else. */
+  readonly fields: Readonly<Record<string, unknown>>;
+  /** Some numbers in `fields` are held by their digits. */
+  readonly exact: boolean;
+  readonly address: string;
+  /** `?help=1`: the path's own description instead of its answer. */
+  readonly help: boolean;
+}
