@@ -1,0 +1,21 @@
+/** Where audit lines go. */
+export interface AuditDevice {
+  /** With a trailing slash, unique: `file/`. */
+  readonly path: string;
+  readonly type: 'file' | 'stdout' | 'table';
+  readonly description: string;
+  readonly options: Readonly<Record<string, string>>;
+  /** Resolves when the line (with its line break) has been written; rejects with a reason that names the device. */
+  write(line: string): Promise<void>;
+  /** Opens the sink anew, as after log rotation. */
+  reopen(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A device that did not take a line. */
+export class DeviceFailed extends Error {
+  override readonly name = 'DeviceFailed';
+  constructor(path: string, reason: string, options?: { cause?: unknown }) {
+    super(`audit device ${path}: ${reason}`, options);
+  }
+}

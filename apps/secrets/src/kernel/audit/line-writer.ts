@@ -1,0 +1,107 @@
+import { fsync, write } from 'node:fs';
+import { DeviceFailed } from './device';
+
+interface Waiting {
+  readonly line: string;
+  readonly done: () => void;
+  readonly failed: (error: Error) => void;
+}
+
+/** Limits of a writer; every one has a default. */
+export interface WriterLimits {
+  /** A write that takes longer counts as failed; 5 s. */
+  readonly patienceMs?: number;
+  /** Bytes that may wait; above it lines are refused at once; 32 MiB. */
+  readonly waitingBytes?: number;
+  /** Also wait until the lines are on the disk. */
+  readonly sync?: boolean;
+}
+
+/**
+ * Appends lines to an open file descriptor. Lines that arrive while a write is under way go out together with the next
+ * one. A sink that is stuck is waited for a bounded time and a bounded amount only; what waits is then refused, and new
+ * lines are refused at once until the stuck write has come back.
+ */
+export class LineWriter {
+  private queue: Waiting[] = [];
+  private queuedBytes = 0;
+  private writing = false;
+  private stuck = false;
+
+  constructor(
+    private readonly path: string,
+    private readonly descriptor: () => number,
+    private readonly limits: WriterLimits = {},
+  ) {}
+
+  append(line: string): Promise<void> {
+    if (this.stuck) return Promise.reject(new DeviceFailed(this.path, 'the sink does not take anything'));
+    if (this.queuedBytes > (this.limits.waitingBytes ?? 32 * 1024 * 1024)) {
+      return Promise.reject(new DeviceFailed(this.path, 'the sink is too slow'));
+    }
+    return new Promise((done, failed) => {
+      this.queue.push({ line, done, failed });
+      this.queuedBytes += line.length;
+      if (!this.writing) this.flush();
+    });
+  }
+
+  /** Resolves when nothing is being written. */
+  async idle(): Promise<void> {
+    while (this.writing && !this.stuck) await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+
+  private flush(): void {
+    const batch = this.queue;
+    if (batch.length === 0) return;
+    this.queue = [];
+    this.queuedBytes = 0;
+    this.writing = true;
+    const bytes = Buffer.from(batch.length === 1 ? batch[0]!.line : batch.map(({ line }) => line).join(''));
+    const timer = setTimeout(() => this.giveUp(batch), this.limits.patienceMs ?? 5000);
+    this.writeAll(bytes, 0, Date.now(), (error) => {
+      clearTimeout(timer);
+      this.writing = false;
+      this.stuck = false;
+      for (const waiting of batch) {
+        if (error) waiting.failed(new DeviceFailed(this.path, reason(error), { cause: error }));
+        else waiting.done();
+      }
+      this.flush();
+    });
+  }
+
+  private giveUp(batch: Waiting[]): void {
+    this.stuck = true;
+    const late = [...batch, ...this.queue];
+    this.queue = [];
+    this.queuedBytes = 0;
+    for (const { failed } of late) failed(new DeviceFailed(this.path, 'the sink does not take anything'));
+  }
+
+  private writeAll(bytes: Buffer, from: number, startedMs: number, done: (error: Error | null) => void): void {
+    write(this.descriptor(), bytes, from, bytes.length - from, null, (error, written) => {
+      if (error) {
+        // A pipe that is full and must not block: try again until patience ends.
+        if (error.code === 'EAGAIN' && Date.now() - startedMs < (this.limits.patienceMs ?? 5000)) {
+          setTimeout(() => this.writeAll(bytes, from, startedMs, done), 5);
+        } else done(error);
+      } else if (from + written < bytes.length) this.writeAll(bytes, from + written, startedMs, done);
+      else if (this.limits.sync) fsync(this.descriptor(), done);
+      else done(null);
+    });
+  }
+}
+
+function reason(error: NodeJS.ErrnoException): string {
+  switch (error.code) {
+    case 'ENOSPC':
+      return 'no space left';
+    case 'EPIPE':
+      return 'nobody reads the sink';
+    case 'EBADF':
+      return 'the sink is closed';
+    default:
+      return `writing failed (${error.code ?? 'unknown'})`;
+  }
+}
