@@ -1,0 +1,43 @@
+import autocannon from 'autocannon';
+import type { Load } from '../src/load';
+
+interface Settings {
+  url: string;
+  load: Load;
+  connections: number;
+  seconds: number;
+  start: number;
+}
+
+const { url, load, connections, seconds, start }: Settings = JSON.parse(process.argv[2] as string);
+let n = start;
+let at = 0;
+
+/** Takes the next path and number; all connections share both. */
+function next(request: autocannon.Request): autocannon.Request {
+  const number = String(++n);
+  const path = load.paths[at++ % load.paths.length] as string;
+  return { ...request, path: path.replaceAll('{n}', number), body: load.body?.replaceAll('{n}', number) };
+}
+
+async function main() {
+  const method = load.method as autocannon.Request['method'];
+  const result = await autocannon({
+    url,
+    connections,
+    duration: Math.max(1, seconds),
+    headers: load.headers,
+    requests: [{ method, setupRequest: next }],
+  });
+  const failed = result.non2xx + result.errors + result.timeouts;
+  console.log(
+    JSON.stringify({
+      requestsPerSecond: result.requests.total / result.duration,
+      p50Ms: result.latency.p50,
+      p99Ms: result.latency.p99,
+      errors: failed,
+    }),
+  );
+}
+
+void main();

@@ -1,0 +1,30 @@
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createApp, createLogger, serve } from '@keystead/server';
+import express from 'express';
+
+const answer = { request_id: '00000000-0000-0000-0000-000000000000', data: { value: 'a small answer' } };
+const text = JSON.stringify(answer);
+const headers = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(text) };
+const write = (_req: http.IncomingMessage, res: http.ServerResponse) => {
+  res.writeHead(200, headers);
+  res.end(text);
+};
+
+/** Three servers that give the same small answer: the ceiling, Express as it comes, and ours with its log lines. */
+async function start(kind: string): Promise<number> {
+  if (kind === 'keystead') {
+    const app = createApp();
+    app.get('/', write);
+    const log = createLogger({ name: 'bench', level: 'info' });
+    const ready = async () => ({ ready: true, reasons: [] });
+    return (await serve({ app, log, ready, listen: { host: '127.0.0.1', port: 0 } })).port;
+  }
+  const app = express();
+  app.get('/', (_req, res) => void res.json(answer));
+  const server = http.createServer(kind === 'bare' ? write : app);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return (server.address() as AddressInfo).port;
+}
+
+void start(process.argv[2] as string).then((port) => console.log(`ready http://127.0.0.1:${port}`));

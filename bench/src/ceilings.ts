@@ -1,0 +1,39 @@
+import { execFile } from 'node:child_process';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { ensureDatabase, type startEmbedded, withClient } from '@keystead/postgres';
+import { benchRoot } from './child';
+import type { Figures } from './figures';
+import { pinned } from './machine';
+
+type Server = Awaited<ReturnType<typeof startEmbedded>>;
+
+/** Which statement of PostgreSQL a ceiling repeats. */
+export type Statement = 'upsert' | 'select';
+
+/** Makes the table of 10,000 small rows that the ceilings are measured on, and returns its database's URL. */
+export async function prepareCeilings(postgres: Server): Promise<string> {
+  const url = postgres.url('ceilings');
+  await ensureDatabase(url);
+  await withClient(url, async (client) => {
+    await client.query(`CREATE TABLE IF NOT EXISTS ceiling (key text PRIMARY KEY, value bytea NOT NULL)`);
+    await client.query(`INSERT INTO ceiling SELECT 'key-' || n, decode(repeat('ab', 120), 'hex')
+                        FROM generate_series(0, 9999) n ON CONFLICT DO NOTHING`);
+    await client.query('VACUUM ANALYZE ceiling');
+  });
+  return url;
+}
+
+/** Runs a statement on as many connections as there are clients, from the cores a server under test would have. */
+export async function measureCeiling(
+  url: string,
+  statement: Statement,
+  clients: number,
+  seconds: number,
+  cores: string | undefined,
+): Promise<Figures> {
+  const program = path.join(benchRoot, 'servers', 'postgres-client.ts');
+  const args = ['--import', 'tsx', program, url, statement, String(clients), String(seconds)];
+  const { stdout } = await promisify(execFile)(...pinned(cores, process.execPath, args), { cwd: benchRoot });
+  return JSON.parse(stdout) as Figures;
+}

@@ -1,0 +1,28 @@
+/** What one run of load showed. */
+export interface Figures {
+  requestsPerSecond: number;
+  p50Ms: number;
+  p99Ms: number;
+}
+
+/** The middle value; the mean of the two middle ones of an even number. NaN of nothing. */
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  if (sorted.length === 0) return Number.NaN;
+  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+}
+
+/** The value below which the given share (0 to 1) of sorted values lies. */
+export function quantile(sorted: ArrayLike<number>, share: number): number {
+  return sorted.length === 0 ? Number.NaN : sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]!;
+}
+
+/** The median of each figure. */
+export function medianFigures(rounds: readonly Figures[]): Figures {
+  return {
+    requestsPerSecond: median(rounds.map((one) => one.requestsPerSecond)),
+    p50Ms: median(rounds.map((one) => one.p50Ms)),
+    p99Ms: median(rounds.map((one) => one.p99Ms)),
+  };
+}

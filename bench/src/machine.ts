@@ -1,0 +1,46 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import os from 'node:os';
+
+/** Which cores do what: the server under test has one for itself; load and PostgreSQL share the others. */
+export interface Pinning {
+  server: string;
+  others: string;
+}
+
+/** Splits the cores this process may use, or returns undefined where there is one core or no `taskset`. */
+export function choosePinning(): Pinning | undefined {
+  const cores = allowedCores();
+  if (cores.length < 2) return undefined;
+  return { server: String(cores[0]), others: cores.slice(1).join(',') };
+}
+
+/** Puts a command on cores. */
+export function pinned(cores: string | undefined, command: string, args: readonly string[]): [string, string[]] {
+  return cores === undefined ? [command, [...args]] : ['taskset', ['-c', cores, command, ...args]];
+}
+
+/** Moves a running process, its threads and its future children to cores. */
+export function pinProcess(cores: string | undefined, pid: number): void {
+  if (cores !== undefined) execFileSync('taskset', ['-apc', cores, String(pid)], { stdio: 'ignore' });
+}
+
+/** True when a program of this name can be run. */
+export function found(program: string, args: readonly string[] = ['--version']): boolean {
+  return spawnSync(program, args, { stdio: 'ignore' }).error === undefined;
+}
+
+/** One line about where the figures come from. */
+export function machine(): string {
+  const cpu = os.cpus()[0]?.model.trim() ?? 'unknown processor';
+  return `${os.cpus().length} × ${cpu}, ${os.type()} ${os.release()}, Node ${process.version}`;
+}
+
+function allowedCores(): number[] {
+  const shown = spawnSync('taskset', ['-cp', String(process.pid)], { encoding: 'utf8' });
+  const list = /:\s*([\d,-]+)\s*$/.exec(shown.stdout ?? '')?.[1];
+  if (list === undefined) return [];
+  return list.split(',').flatMap((part) => {
+    const [from = 0, to = from] = part.split('-').map(Number);
+    return Array.from({ length: to - from + 1 }, (_, i) => from + i);
+  });
+}

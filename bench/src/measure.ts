@@ -1,0 +1,35 @@
+import type { Statement } from './ceilings';
+import type { Options } from './options';
+import type { Measured, Row, Scenario } from './scenario';
+
+/** The two ceilings: bare `node:http`, and PostgreSQL by statement. Each run gives requests a second. */
+export interface Baselines {
+  bare(connections: number, seconds: number): Promise<number>;
+  ceiling(statement: Statement, connections: number, seconds: number): Promise<number>;
+}
+
+/**
+ * Runs every scenario in every round, each with its baselines measured right beside it, so that a machine that is
+ * busier for a while is so for both.
+ */
+export async function measure(
+  scenarios: readonly Scenario[],
+  baselines: Baselines,
+  options: Options,
+  progress: (text: string) => void,
+): Promise<Row[]> {
+  const rows = scenarios.flatMap((scenario) =>
+    options.connections.map((connections) => ({ scenario, connections, rounds: [] as Measured[] })),
+  );
+  for (let round = 1; round <= options.rounds; round++) {
+    for (const { scenario, connections, rounds } of rows) {
+      progress(`round ${round} of ${options.rounds}: ${scenario.name}, ${connections} connections`);
+      const bare = await baselines.bare(connections, options.baselineSeconds);
+      const figures = await scenario.run(connections, options.seconds);
+      const ceiling =
+        scenario.ceiling && (await baselines.ceiling(scenario.ceiling, connections, options.baselineSeconds));
+      rounds.push({ ...figures, bare, ceiling });
+    }
+  }
+  return rows.map(({ scenario, connections, rounds }) => ({ name: scenario.name, connections, rounds }));
+}

@@ -1,0 +1,23 @@
+import type { Statement } from './ceilings';
+import type { Figures } from './figures';
+
+/** One row of the table: something that can be put under load. */
+export interface Scenario {
+  readonly name: string;
+  /** The PostgreSQL ceiling it is compared with, besides bare `node:http`. */
+  readonly ceiling?: Statement;
+  run(connections: number, seconds: number): Promise<Figures>;
+}
+
+/** One measurement with the baselines that were measured beside it. */
+export interface Measured extends Figures {
+  readonly bare?: number;
+  readonly ceiling?: number;
+}
+
+/** A row of the finished table. */
+export interface Row {
+  readonly name: string;
+  readonly connections: number;
+  readonly rounds: readonly Measured[];
+}

@@ -1,0 +1,33 @@
+import { median, medianFigures } from './figures';
+import type { Measured, Row } from './scenario';
+
+const headings = ['what', 'connections', 'requests/s', 'p50 ms', 'p99 ms', '× bare node:http', '× PostgreSQL'];
+
+/** The rows as a Markdown table, padded so that it reads well in a terminal too. */
+export function table(rows: readonly Row[]): string {
+  const cells = [headings, ...rows.map(cellsOf)];
+  const widths = headings.map((_, column) => Math.max(...cells.map((row) => row[column]!.length)));
+  const line = (row: readonly string[]) =>
+    `| ${row.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!))).join(' | ')} |`;
+  const rule = `|${widths.map((width, i) => `${'-'.repeat(width + 1)}${i === 0 ? '-' : ':'}`).join('|')}|`;
+  return [line(cells[0]!), rule, ...cells.slice(1).map(line)].join('\n');
+}
+
+function cellsOf({ name, connections, rounds }: Row): string[] {
+  const { requestsPerSecond, p50Ms, p99Ms } = medianFigures(rounds);
+  return [
+    name,
+    String(connections),
+    Math.round(requestsPerSecond).toLocaleString('en'),
+    p50Ms.toFixed(2),
+    p99Ms.toFixed(2),
+    ratio(rounds, 'bare'),
+    ratio(rounds, 'ceiling'),
+  ];
+}
+
+// The ratio is taken within each round, because both of its sides felt the same machine.
+function ratio(rounds: readonly Measured[], to: 'bare' | 'ceiling'): string {
+  const ratios = rounds.flatMap((one) => (one[to] === undefined ? [] : [one.requestsPerSecond / one[to]]));
+  return ratios.length === 0 ? '' : median(ratios).toFixed(3);
+}

@@ -1,0 +1,6 @@
+import type { Setting } from './family';
+import type { Scenario } from './scenario';
+
+export async function workspacesFamily(_setting: Setting): Promise<Scenario[]> {
+  return [];
+}

@@ -1,0 +1,24 @@
+#!/usr/bin/env node
+// `npm run bench`: builds what is to be measured, then runs the bench program.
+import { spawn } from 'node:child_process';
+import path from 'node:path';
+import { build, requireNode, root, toolEnvironment } from './bootstrap.mjs';
+import { giveUp } from './progress.mjs';
+
+try {
+  requireNode();
+  await build();
+  const program = path.join(root, 'bench', 'src', 'main.ts');
+  const child = spawn(process.execPath, ['--import', 'tsx', program, ...process.argv.slice(2)], {
+    cwd: path.join(root, 'bench'),
+    env: toolEnvironment(),
+    stdio: 'inherit',
+  });
+  // The terminal sends Ctrl-C to the child as well, which then cleans up; this process waits for it.
+  process.on('SIGINT', () => undefined);
+  child.on('exit', (code) => {
+    process.exitCode = code ?? 1;
+  });
+} catch (error) {
+  giveUp(error);
+}
