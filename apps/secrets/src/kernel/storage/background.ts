@@ -1,0 +1,79 @@
+import { isRefusal } from '@keystead/refusal';
+
+export interface BackgroundLog {
+  warn(fields: object, message: string): void;
+}
+
+interface Task {
+  readonly name: string;
+  readonly everyMs: number;
+  run(): Promise<boolean | undefined>;
+  timer: NodeJS.Timeout | undefined;
+  running: Promise<void> | undefined;
+  again: boolean;
+}
+
+/**
+ * Work that every node does by itself now and then. A task never overlaps itself; times are spread at random, so that
+ * nodes do not ask the database in step. Tasks rest while the service is sealed.
+ */
+export class Background {
+  private readonly tasks = new Map<string, Task>();
+  private active = false;
+
+  constructor(
+    private readonly resting: () => boolean,
+    private readonly log?: BackgroundLog,
+  ) {}
+
+  /** `run` returns true to be run again at once, because more is waiting. */
+  every(name: string, everyMs: number, run: () => Promise<boolean | undefined>): void {
+    const task: Task = { name, everyMs, run, timer: undefined, running: undefined, again: false };
+    this.tasks.set(name, task);
+    if (this.active) this.schedule(task, everyMs);
+  }
+
+  start(): void {
+    this.active = true;
+    for (const task of this.tasks.values()) this.schedule(task, task.everyMs);
+  }
+
+  /** Asks a task to run now, or again if it is running. */
+  wake(name: string): void {
+    const task = this.tasks.get(name);
+    if (!task || !this.active) return;
+    if (task.running) task.again = true;
+    else this.schedule(task, 0);
+  }
+
+  /** Starts no task any more and waits for those that run. */
+  async stop(): Promise<void> {
+    this.active = false;
+    for (const task of this.tasks.values()) clearTimeout(task.timer);
+    await Promise.all([...this.tasks.values()].map((task) => task.running));
+  }
+
+  private schedule(task: Task, afterMs: number): void {
+    clearTimeout(task.timer);
+    if (!this.active) return;
+    const spread = afterMs * (0.75 + Math.random() / 2);
+    task.timer = setTimeout(() => {
+      task.running = this.once(task).finally(() => {
+        task.running = undefined;
+        const soon = task.again;
+        task.again = false;
+        this.schedule(task, soon ? 0 : task.everyMs);
+      });
+    }, spread);
+  }
+
+  private async once(task: Task): Promise<void> {
+    if (this.resting()) return;
+    try {
+      if (await task.run()) task.again = true;
+    } catch (error) {
+      // The database being away is told once by the heartbeat.
+      if (!isRefusal(error)) this.log?.warn({ err: error, task: task.name }, 'background work failed');
+    }
+  }
+}

@@ -1,0 +1,54 @@
+import type { Cell, Keyring } from '@keystead/keyring';
+import { Refusal } from '@keystead/refusal';
+import type { Barrier } from './types';
+
+/** The barrier of one process: holds the keyring while the service is unsealed, and nothing while it is sealed. */
+export class KeyringBarrier implements Barrier {
+  private keyring: Keyring | undefined;
+
+  get sealed(): boolean {
+    return this.keyring === undefined;
+  }
+
+  /** The keyring in use; throws `sealed`. Only sealing and rotation need it. */
+  get keys(): Keyring {
+    if (!this.keyring) throw new Refusal('sealed', 'Service is sealed');
+    return this.keyring;
+  }
+
+  /** Takes a keyring into use; the one before is wiped. */
+  unseal(keyring: Keyring): void {
+    if (this.keyring && this.keyring !== keyring) this.keyring.destroy();
+    this.keyring = keyring;
+  }
+
+  /** Wipes the keys of this process. */
+  drop(): void {
+    this.keyring?.destroy();
+    this.keyring = undefined;
+  }
+
+  seal(plain: Uint8Array, at: Cell): Buffer {
+    return this.keys.seal(plain, at);
+  }
+
+  open(sealed: Uint8Array, at: Cell): Buffer {
+    return this.keys.open(sealed, at);
+  }
+
+  sealJson(value: unknown, at: Cell): Buffer {
+    return this.keys.seal(Buffer.from(JSON.stringify(value)), at);
+  }
+
+  openJson<T>(sealed: Uint8Array, at: Cell): T {
+    return JSON.parse(this.keys.open(sealed, at).toString()) as T;
+  }
+
+  mac(purpose: string, data: string | Uint8Array): Buffer {
+    return this.keys.mac(purpose, data);
+  }
+
+  derive(purpose: string): Buffer {
+    return this.keys.derive(purpose);
+  }
+}

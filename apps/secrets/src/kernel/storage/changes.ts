@@ -1,0 +1,311 @@
+import { randomUUID } from 'node:crypto';
+import type pg from 'pg';
+import type { Database } from './database';
+import {
+  beatPayload,
+  CHANNEL,
+  MAX_PAYLOAD_BYTES,
+  type Message,
+  noticeLines,
+  noticesPayload,
+  parseNoticeLines,
+  parsePayload,
+  seePayload,
+} from './notice-text';
+import type { ChangeNotices, Notice, Topic, Tx } from './types';
+
+/** What the heartbeat learns about the seal of the whole installation. */
+export interface SealBeat {
+  readonly initialised: boolean;
+  readonly sealed: boolean;
+  /** Grows whenever the wrapped keyring changes. */
+  readonly generation: number;
+}
+
+export interface ChangesOptions {
+  readonly database: Database;
+  /** Makes the connection that listens; it is used for nothing else. */
+  readonly connect: () => pg.Client;
+  readonly address: string;
+  /** Never listen: behind transaction poolers. */
+  readonly poll?: boolean;
+  readonly beatMs?: number;
+  readonly log?: { warn(fields: object, message: string): void };
+}
+
+interface BeatRow {
+  others: number;
+  polling: number;
+  lagging: number;
+  seal_there: boolean;
+  sealed: boolean | null;
+  seal_generation: number | null;
+}
+
+/** A node not heard for so long counts as gone. */
+const GONE_MS = 3000;
+/** Older than this, a heartbeat no longer proves that notices arrive. */
+const STALE_MS = 900;
+/** How long a new node waits until all others must have noticed it. */
+const JOIN_MS = 1000;
+const UNHEARD_BEATS_BEFORE_POLLING = 6;
+const TIDY_BEATS = 32;
+const LISTEN_AGAIN_BEATS = 1000;
+
+const BEAT = {
+  name: 'node-beat',
+  text: `WITH beat AS (
+    INSERT INTO node (id, seen_at, generation, polls, address) VALUES ($1, clock_timestamp(), $2, $3, $4)
+    ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, generation = excluded.generation, polls = excluded.polls
+    RETURNING id
+  ), others AS (
+    SELECT count(*)::int AS others, (count(*) FILTER (WHERE polls))::int AS polling,
+           (count(*) FILTER (WHERE generation < $2))::int AS lagging
+      FROM node WHERE id <> $1 AND seen_at > clock_timestamp() - make_interval(secs => $5)
+  )
+  SELECT others.*, seal.id IS NOT NULL AS seal_there, seal.sealed, seal.generation AS seal_generation,
+         CASE WHEN $3 THEN NULL ELSE pg_notify('${CHANNEL}', $6) END
+    FROM others CROSS JOIN beat LEFT JOIN seal ON true`,
+};
+const TIDY = {
+  name: 'node-tidy',
+  text: `WITH gone AS (DELETE FROM node WHERE seen_at < clock_timestamp() - interval '1 minute')
+         DELETE FROM change WHERE at < clock_timestamp() - interval '1 minute'`,
+};
+const LEAVE = { name: 'node-leave', text: 'DELETE FROM node WHERE id = $1' };
+const TELL = { name: 'change-tell', text: `SELECT pg_notify('${CHANNEL}', $1)` };
+const STORE = { name: 'change-store', text: 'INSERT INTO change (node, keys) VALUES ($1, $2) RETURNING id' };
+const SEE = { name: 'change-see', text: 'SELECT keys FROM change WHERE id = $1' };
+// Ids become visible out of order, so a poll looks back further than it must and skips what it knows.
+const POLL = {
+  name: 'change-poll',
+  text: `SELECT id, keys FROM change WHERE node <> $1 AND at > clock_timestamp() - interval '10 seconds'`,
+};
+
+/**
+ * Tells other nodes what to forget, and hears what they tell.
+ *
+ * Nothing is sent while this node is alone. A node proves to itself that it hears by a heartbeat of its own; when it
+ * misses that, everything cached is forgotten and stays unused until it hears again.
+ */
+export class NodeChanges implements ChangeNotices {
+  readonly id = randomUUID();
+  /** Number of other living nodes at the last heartbeat. */
+  others = 0;
+  /** Other nodes that do not yet have this node's keyring generation. */
+  lagging = 0;
+  private readonly listeners = new Map<Topic, Set<(key: string) => void>>();
+  private readonly beats = new Set<(seal: SealBeat) => void>();
+  private readonly known = new Set<string>();
+  private listening: pg.Client | undefined;
+  private timer: NodeJS.Timeout | undefined;
+  private stopped = true;
+  private polls: boolean;
+  private othersPoll = false;
+  private generation = 0;
+  private joinedMs = Number.POSITIVE_INFINITY;
+  private heardMs = Number.NEGATIVE_INFINITY;
+  private beatMs = Number.NEGATIVE_INFINITY;
+  private unheard = 0;
+  private beatCount = 0;
+  private failing = false;
+  private running: Promise<void> | undefined;
+
+  constructor(private readonly options: ChangesOptions) {
+    this.polls = options.poll ?? false;
+  }
+
+  get fresh(): boolean {
+    const now = performance.now();
+    return now - this.heardMs <= STALE_MS && now - this.joinedMs >= JOIN_MS;
+  }
+
+  /** Milliseconds since this node last heard itself; infinite before the first time. */
+  get silenceMs(): number {
+    return performance.now() - this.heardMs;
+  }
+
+  listen(topic: Topic, forget: (key: string) => void): void {
+    const listeners = this.listeners.get(topic) ?? new Set();
+    listeners.add(forget);
+    this.listeners.set(topic, listeners);
+  }
+
+  /** Calls back at every heartbeat with what the database says about the seal. */
+  onBeat(seen: (seal: SealBeat) => void): void {
+    this.beats.add(seen);
+  }
+
+  /** The keyring generation this node has, shown to the others with the next heartbeat. */
+  setGeneration(generation: number): void {
+    this.generation = generation;
+  }
+
+  /** Registers the node and begins to hear; the first heartbeat has been written when it resolves. */
+  async start(): Promise<void> {
+    this.stopped = false;
+    await this.beat();
+    this.joinedMs = performance.now();
+    this.schedule();
+  }
+
+  async stop(): Promise<void> {
+    this.stopped = true;
+    clearTimeout(this.timer);
+    await this.running;
+    const listening = this.listening;
+    this.listening = undefined;
+    await listening?.end().catch(() => {});
+    await this.options.database.query(LEAVE, [this.id]).catch(() => {});
+  }
+
+  /** True when a commit has to tell others; unsure counts as yes. */
+  get mustTell(): boolean {
+    const { beatMs = 300 } = this.options;
+    return this.others > 0 || performance.now() - this.beatMs > beatMs * 2 + 100;
+  }
+
+  /** Tells notices inside a transaction, so that they are heard exactly when it commits. */
+  async tell(tx: Pick<Tx, 'query'>, notices: readonly Notice[]): Promise<void> {
+    if (notices.length === 0) return;
+    const lines = noticeLines(notices);
+    const payload = noticesPayload(this.id, lines);
+    const fits = Buffer.byteLength(payload) <= MAX_PAYLOAD_BYTES;
+    if (fits && !this.othersPoll) {
+      await tx.query(TELL, [payload]);
+      return;
+    }
+    const { rows } = await tx.query<{ id: string }>(STORE, [this.id, lines]);
+    await tx.query(TELL, [fits ? payload : seePayload(this.id, rows[0]!.id)]);
+  }
+
+  /** Forgets on this node; called after the commit that made the notices true. */
+  apply(notices: readonly Notice[]): void {
+    for (const { topic, key } of notices) {
+      const listeners = this.listeners.get(topic);
+      if (listeners) for (const forget of listeners) forget(key);
+    }
+  }
+
+  /** Forgets everything on this node. */
+  applyAll(): void {
+    for (const listeners of this.listeners.values()) for (const forget of listeners) forget('*');
+  }
+
+  private schedule(): void {
+    if (this.stopped) return;
+    this.timer = setTimeout(() => {
+      this.running = this.beat().finally(() => this.schedule());
+    }, this.options.beatMs ?? 300);
+  }
+
+  private async beat(): Promise<void> {
+    try {
+      if (!this.polls && !this.listening) await this.connect();
+      const { rows } = await this.options.database.query<BeatRow & pg.QueryResultRow>(BEAT, [
+        this.id,
+        this.generation,
+        this.polls,
+        this.options.address,
+        GONE_MS / 1000,
+        beatPayload(this.id),
+      ]);
+      const row = rows[0]!;
+      this.failing = false;
+      this.others = row.others;
+      this.othersPoll = row.polling > 0;
+      this.lagging = row.lagging;
+      this.beatMs = performance.now();
+      if (this.polls) await this.poll();
+      else this.countUnheard();
+      for (const seen of this.beats) {
+        seen({ initialised: row.seal_there, sealed: row.sealed ?? false, generation: row.seal_generation ?? 0 });
+      }
+      this.beatCount++;
+      if (this.beatCount % TIDY_BEATS === 0) await this.options.database.query(TIDY);
+      if (this.beatCount % LISTEN_AGAIN_BEATS === 0 && !this.options.poll) this.polls = false;
+    } catch (error) {
+      if (!this.failing) this.options.log?.warn({ err: error }, 'heartbeat failed');
+      this.failing = true;
+    }
+  }
+
+  private async connect(): Promise<void> {
+    const client = this.options.connect();
+    client.on('notification', ({ payload }) => {
+      const message = parsePayload(payload ?? '');
+      if (message) this.heard(message);
+    });
+    const lost = () => {
+      if (this.listening === client) this.dropListener();
+    };
+    client.on('error', lost);
+    client.on('end', lost);
+    await client.connect();
+    await client.query(`LISTEN ${CHANNEL}`);
+    this.listening = client;
+  }
+
+  /** What was said while nobody listened is lost, so nothing cached can be trusted. */
+  private dropListener(): void {
+    const client = this.listening;
+    this.listening = undefined;
+    this.heardMs = Number.NEGATIVE_INFINITY;
+    this.applyAll();
+    client?.end().catch(() => {});
+  }
+
+  private heard(message: Message): void {
+    if (message.node === this.id) {
+      if (message.kind === 'beat') this.alive();
+      return;
+    }
+    if (message.kind === 'beat') {
+      // Somebody new: whether to tell is known before the next heartbeat of our own.
+      this.others = Math.max(this.others, 1);
+    } else if (message.kind === 'notices') {
+      this.apply(message.notices);
+    } else {
+      this.fetch(message.change);
+    }
+  }
+
+  private alive(): void {
+    this.unheard = 0;
+    // Others may have thought this node gone, and told it nothing.
+    if (this.silenceMs > STALE_MS) this.applyAll();
+    this.heardMs = performance.now();
+  }
+
+  private fetch(change: string): void {
+    this.options.database
+      .query<{ keys: string }>(SEE, [change])
+      .then(({ rows }) => (rows[0] ? this.apply(parseNoticeLines(rows[0].keys)) : this.applyAll()))
+      .catch(() => this.applyAll());
+  }
+
+  /** Queries work but notifications never come: a pooler in between. Then look for changes instead. */
+  private countUnheard(): void {
+    this.unheard++;
+    // The listening connection may be dead without having noticed: try a new one first.
+    if (this.unheard === UNHEARD_BEATS_BEFORE_POLLING / 2) this.dropListener();
+    if (this.unheard <= UNHEARD_BEATS_BEFORE_POLLING) return;
+    this.unheard = 0;
+    this.options.log?.warn({}, 'notifications do not arrive; polling for changes instead');
+    this.polls = true;
+    this.dropListener();
+    this.joinedMs = performance.now();
+  }
+
+  private async poll(): Promise<void> {
+    const { rows } = await this.options.database.query<{ id: string; keys: string }>(POLL, [this.id]);
+    for (const { id, keys } of rows) {
+      if (this.known.has(id)) continue;
+      this.known.add(id);
+      this.apply(parseNoticeLines(keys));
+    }
+    const current = new Set(rows.map((row) => row.id));
+    for (const id of this.known) if (!current.has(id)) this.known.delete(id);
+    this.alive();
+  }
+}

@@ -1,0 +1,104 @@
+import { Refusal } from '@keystead/refusal';
+import type pg from 'pg';
+import type { Tx } from './types';
+
+/** A statement prepared once per connection. */
+export interface Statement {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** Told how long statements took, for the metrics. */
+export type ObserveStorage = (operation: 'read' | 'commit' | 'list' | 'claim', seconds: number) => void;
+
+// Class 08 and the shutdown codes, and what node's sockets say when a server is gone.
+const LOST = new Set([
+  '57P01',
+  '57P02',
+  '57P03',
+  '53300',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOENT',
+]);
+const AGAIN = new Set(['40001', '40P01']);
+const RETRIES = 5;
+
+/** True when an error says that the database is away, not that the statement was wrong. */
+export function isConnectionLoss(error: unknown): boolean {
+  const { code, message } = error as { code?: string; message?: string };
+  if (code !== undefined && (LOST.has(code) || code.startsWith('08'))) return true;
+  return (
+    code === undefined &&
+    /connection terminated|connection ended|timeout exceeded when trying to connect|not queryable|Client has encountered/i.test(
+      message ?? '',
+    )
+  );
+}
+
+/** True when the same transaction may succeed if it is run once more. */
+export const isSerializationFailure = (error: unknown): boolean => AGAIN.has((error as { code?: string }).code ?? '');
+
+/** The pool, with lost connections turned into refusals: callers are told to come back, and nothing crashes. */
+export class Database {
+  constructor(readonly pool: pg.Pool) {}
+
+  async query<R extends pg.QueryResultRow>(
+    statement: string | Statement,
+    values: readonly unknown[] = [],
+  ): Promise<pg.QueryResult<R>> {
+    try {
+      return await this.pool.query<R>(config(statement, values));
+    } catch (error) {
+      throw refusalFor(error);
+    }
+  }
+
+  /** Runs in one transaction; runs again after a deadlock or a serialization failure. */
+  async transaction<T>(run: (tx: Tx) => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.once(run);
+      } catch (error) {
+        if (attempt >= RETRIES || !isSerializationFailure(error)) throw refusalFor(error);
+        await new Promise((resolve) => setTimeout(resolve, Math.random() * 10 * attempt));
+      }
+    }
+  }
+
+  private async once<T>(run: (tx: Tx) => Promise<T>): Promise<T> {
+    const client = await this.pool.connect();
+    let broken: Error | undefined;
+    // While checked out, the pool does not listen for errors of the connection.
+    const onError = (error: Error) => {
+      broken = error;
+    };
+    client.on('error', onError);
+    try {
+      await client.query('BEGIN');
+      const result = await run({ query: (statement, values = []) => client.query(config(statement, values)) });
+      await client.query('COMMIT');
+      return result;
+    } catch (error) {
+      if (isConnectionLoss(error)) broken = error as Error;
+      else await client.query('ROLLBACK').catch((failure: Error) => (broken = failure));
+      throw error;
+    } finally {
+      client.off('error', onError);
+      client.release(broken);
+    }
+  }
+}
+
+function config(statement: string | Statement, values: readonly unknown[]): pg.QueryConfig {
+  return typeof statement === 'string'
+    ? { text: statement, values: values as unknown[] }
+    : { name: statement.name, text: statement.text, values: values as unknown[] };
+}
+
+function refusalFor(error: unknown): unknown {
+  if (!isConnectionLoss(error)) return error;
+  return new Refusal('unavailable', 'storage is unavailable', [], { cause: error });
+}

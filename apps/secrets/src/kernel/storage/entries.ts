@@ -1,0 +1,114 @@
+import type { CoherentCache } from './cache';
+import type { Database, ObserveStorage } from './database';
+import { cacheKey, type EntryRow, openEntry, prefixEnd } from './entry-rows';
+import * as sql from './statements';
+import type { Barrier, Clock, Entry, EntryKey, EntryStore, Page, Tx } from './types';
+
+export interface EntriesOptions {
+  readonly database: Database;
+  readonly barrier: Barrier;
+  readonly cache: CoherentCache<Entry>;
+  readonly clock: Clock;
+  /** Called when a value was sealed with a key this node does not have yet; the read is then tried again. */
+  readonly reloadKeys: () => Promise<boolean>;
+  readonly observe?: ObserveStorage;
+}
+
+const ALL = 1_000_000_000;
+
+/** Entries of the database, remembered decrypted; see `CoherentCache` for why no old answer stays. */
+export class DatabaseEntries implements EntryStore {
+  constructor(private readonly options: EntriesOptions) {}
+
+  read(key: EntryKey): Promise<Entry | undefined> {
+    const { cache } = this.options;
+    return cache.get(cacheKey(key), () => this.load(key)).then((entry) => this.living(entry));
+  }
+
+  async readMany(keys: readonly EntryKey[]): Promise<(Entry | undefined)[]> {
+    const { cache } = this.options;
+    const found = new Map<string, Entry | undefined>();
+    const missing: EntryKey[] = [];
+    for (const key of keys) {
+      const kept = cache.peek(cacheKey(key));
+      if (kept === undefined) missing.push(key);
+      else found.set(cacheKey(key), kept ?? undefined);
+    }
+    if (missing.length > 0) {
+      const tickets = missing.map((key) => cache.begin(cacheKey(key), false));
+      let loaded: Map<string, Entry> | undefined;
+      try {
+        loaded = await this.loadMany(missing);
+        for (const key of missing) found.set(cacheKey(key), loaded.get(cacheKey(key)));
+      } finally {
+        for (const ticket of tickets) cache.settle(ticket, loaded ? (loaded.get(ticket.key) ?? null) : undefined);
+      }
+    }
+    return keys.map((key) => this.living(found.get(cacheKey(key))));
+  }
+
+  /** Reads past the cache and keeps others from changing the entry until the transaction ends. */
+  async readLocked(tx: Tx, { mountId, path }: EntryKey): Promise<Entry | undefined> {
+    const { rows } = await tx.query<EntryRow>(sql.READ_ENTRY_LOCKED, [mountId, path, this.options.clock.now()]);
+    return rows[0] && this.open(rows[0]);
+  }
+
+  async list(mountId: string, prefix: string, page: Page = {}): Promise<string[]> {
+    const start = page.after === undefined ? prefix : prefix + behind(page.after);
+    const { rows } = await this.options.database.query<{ name: string }>(sql.LIST_ENTRIES, [
+      mountId,
+      prefix,
+      prefixEnd(prefix),
+      start,
+      page.limit ?? ALL,
+      this.options.clock.now(),
+    ]);
+    return rows.map((row) => row.name);
+  }
+
+  async listDeep(mountId: string, prefix: string, page: Page = {}): Promise<string[]> {
+    const start = page.after === undefined ? prefix : `${page.after}\u0001`;
+    const { rows } = await this.options.database.query<{ path: string }>(sql.LIST_DEEP, [
+      mountId,
+      prefix,
+      prefixEnd(prefix),
+      start,
+      page.limit ?? ALL,
+      this.options.clock.now(),
+    ]);
+    return rows.map((row) => row.path);
+  }
+
+  private living(entry: Entry | undefined): Entry | undefined {
+    return entry?.expiresAtMs !== undefined && entry.expiresAtMs <= this.options.clock.now() ? undefined : entry;
+  }
+
+  private async load(key: EntryKey): Promise<Entry | undefined> {
+    const { database, clock, observe } = this.options;
+    const start = performance.now();
+    const { rows } = await database.query<EntryRow>(sql.READ_ENTRY, [key.mountId, key.path, clock.now()]);
+    observe?.('read', (performance.now() - start) / 1000);
+    return rows[0] && this.open(rows[0]);
+  }
+
+  private async loadMany(keys: readonly EntryKey[]): Promise<Map<string, Entry>> {
+    const { database, clock } = this.options;
+    const values = [keys.map((key) => key.mountId), keys.map((key) => key.path), clock.now()];
+    const { rows } = await database.query<EntryRow>(sql.READ_ENTRIES, values);
+    const entries = await Promise.all(rows.map((row) => this.open(row)));
+    return new Map(entries.map((entry) => [cacheKey(entry), entry]));
+  }
+
+  private async open(row: EntryRow): Promise<Entry> {
+    const { barrier, reloadKeys } = this.options;
+    try {
+      return openEntry(barrier, row);
+    } catch (error) {
+      if (barrier.sealed || !(await reloadKeys())) throw error;
+      return openEntry(barrier, row);
+    }
+  }
+}
+
+/** Where a listing goes on after a name: behind all that a folder holds, or right behind an entry. */
+const behind = (name: string): string => (name.endsWith('/') ? `${name.slice(0, -1)}0` : `${name}\u0001`);

@@ -1,0 +1,182 @@
+import { randomUUID } from 'node:crypto';
+import { isRefusal } from '@keystead/refusal';
+import type { Database, Statement } from './database';
+import type { Barrier, Clock, Fault } from './types';
+
+/** What one step of a job achieved; the next step begins from `state`. */
+export interface Step<S> {
+  readonly state: S;
+  /** How many things this step dealt with. */
+  readonly advanced: number;
+  readonly finished: boolean;
+  /** How many things there are in all, once known. */
+  readonly total?: number;
+}
+
+/** Runs one step; it may run twice with the same state after a crash, so it must not mind. */
+export type RunStep<S> = (state: S) => Promise<Step<S>>;
+
+/** A job as others see it. */
+export interface JobFacts {
+  readonly id: string;
+  readonly kind: string;
+  readonly key: string;
+  readonly running: boolean;
+  readonly done: number;
+  readonly total?: number;
+  readonly startedAtMs: number;
+  readonly updatedAtMs: number;
+  /** Steps that failed in a row. */
+  readonly failures: number;
+}
+
+export interface JobsOptions {
+  readonly database: Database;
+  readonly barrier: Barrier;
+  readonly clock: Clock;
+  readonly fault: Fault;
+  readonly log?: { warn(fields: object, message: string): void };
+}
+
+interface JobRow {
+  id: string;
+  kind: string;
+  key: string;
+  state: number;
+  done: string;
+  total: string | null;
+  attempts: number;
+  created_at_ms: string;
+  updated_at_ms: string;
+  sealed: Buffer;
+}
+
+/** A node that has not come back to its job by then is taken for dead. */
+const CLAIM_MS = 60_000;
+const MAX_PAUSE_MS = 5 * 60_000;
+const COLUMNS = 'id, kind, key, state, done, total, attempts, created_at_ms, updated_at_ms, sealed';
+
+const START: Statement = {
+  name: 'job-start',
+  text: `INSERT INTO job (id, kind, key, created_at_ms, updated_at_ms, due_at_ms, sealed)
+         VALUES ($1, $2, $3, $4, $4, $4, $5)`,
+};
+const CLAIM: Statement = {
+  name: 'job-claim',
+  text: `UPDATE job SET due_at_ms = $1::bigint + ${CLAIM_MS} WHERE id = (
+    SELECT id FROM job WHERE due_at_ms <= $1 AND kind = ANY($2::text[]) AND ($3::uuid IS NULL OR id = $3)
+     ORDER BY due_at_ms LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING ${COLUMNS}`,
+};
+const ADVANCE: Statement = {
+  name: 'job-advance',
+  text: `UPDATE job SET sealed = $2, done = done + $3, total = coalesce($4, total), state = $5, due_at_ms = $6,
+                updated_at_ms = $7, attempts = 0 WHERE id = $1 RETURNING ${COLUMNS}`,
+};
+const PAUSE: Statement = {
+  name: 'job-pause',
+  text: 'UPDATE job SET attempts = attempts + 1, due_at_ms = $2, updated_at_ms = $3 WHERE id = $1',
+};
+const FIND: Statement = { name: 'job-find', text: `SELECT ${COLUMNS} FROM job WHERE id = $1` };
+const NEWEST: Statement = {
+  name: 'job-newest',
+  text: `SELECT ${COLUMNS} FROM job WHERE kind = $1 AND key = $2 ORDER BY created_at_ms DESC LIMIT 1`,
+};
+const TIDY: Statement = {
+  name: 'job-tidy',
+  text: 'DELETE FROM job WHERE due_at_ms IS NULL AND updated_at_ms < $1',
+};
+/** How long a finished job can still be asked about. */
+const KEPT_MS = 7 * 24 * 3600_000;
+
+/** Long work in small steps, kept in the database: any node goes on where another one stopped. */
+export class Jobs {
+  private readonly kinds = new Map<string, RunStep<unknown>>();
+
+  constructor(private readonly options: JobsOptions) {}
+
+  /** Says how the jobs of a kind are done; every node must know all kinds. */
+  define<S>(kind: string, step: RunStep<S>): void {
+    this.kinds.set(kind, step as RunStep<unknown>);
+  }
+
+  /** Records a job; it runs at the next sweep of any node, or with `finish`. */
+  async start(kind: string, key: string, state: unknown): Promise<string> {
+    const { database, barrier, clock } = this.options;
+    const id = randomUUID();
+    await database.query(START, [id, kind, key, clock.now(), barrier.sealJson(state, cell(id))]);
+    return id;
+  }
+
+  async find(id: string): Promise<JobFacts | undefined> {
+    const { rows } = await this.options.database.query<JobRow>(FIND, [id]);
+    return rows[0] && facts(rows[0]);
+  }
+
+  /** The job of this kind and key that was started last. */
+  async newest(kind: string, key: string): Promise<JobFacts | undefined> {
+    const { rows } = await this.options.database.query<JobRow>(NEWEST, [kind, key]);
+    return rows[0] && facts(rows[0]);
+  }
+
+  /** Runs one step of one job that is due; false when there is none. */
+  async runDue(id: string | null = null): Promise<boolean> {
+    const { database, clock } = this.options;
+    const { rows } = await database.query<JobRow>(CLAIM, [clock.now(), [...this.kinds.keys()], id]);
+    if (!rows[0]) return false;
+    await this.run(rows[0]);
+    return true;
+  }
+
+  /** Goes on with a job on this node until it ends, or until another node has it; returns whether it has ended. */
+  async finish(id: string): Promise<boolean> {
+    while (await this.runDue(id)) {
+      const { rows } = await this.options.database.query<JobRow>(FIND, [id]);
+      if (rows[0]?.state !== 0) return true;
+      if (rows[0].attempts > 0) return false;
+    }
+    const found = await this.find(id);
+    return found === undefined || !found.running;
+  }
+
+  async tidy(): Promise<void> {
+    await this.options.database.query(TIDY, [this.options.clock.now() - KEPT_MS]);
+  }
+
+  private async run(row: JobRow): Promise<void> {
+    const { database, barrier, clock, fault, log } = this.options;
+    try {
+      const step = await this.kinds.get(row.kind)!(barrier.openJson(row.sealed, cell(row.id)));
+      await fault(`job:${row.kind}`);
+      const now = clock.now();
+      await database.query(ADVANCE, [
+        row.id,
+        barrier.sealJson(step.state, cell(row.id)),
+        step.advanced,
+        step.total ?? null,
+        step.finished ? 1 : 0,
+        step.finished ? null : now,
+        now,
+      ]);
+    } catch (error) {
+      if (!isRefusal(error)) log?.warn({ err: error, job: row.id, kind: row.kind }, 'job step failed');
+      const pause = Math.min(1000 * 2 ** row.attempts, MAX_PAUSE_MS);
+      await database.query(PAUSE, [row.id, clock.now() + pause, clock.now()]);
+    }
+  }
+}
+
+const cell = (id: string) => ({ table: 'job', row: id, column: 'sealed' });
+
+function facts(row: JobRow): JobFacts {
+  return {
+    id: row.id,
+    kind: row.kind,
+    key: row.key,
+    running: row.state === 0,
+    done: Number(row.done),
+    total: row.total === null ? undefined : Number(row.total),
+    startedAtMs: Number(row.created_at_ms),
+    updatedAtMs: Number(row.updated_at_ms),
+    failures: row.attempts,
+  };
+}

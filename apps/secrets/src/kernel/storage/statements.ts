@@ -1,0 +1,217 @@
+import type { Statement } from './database';
+
+// Writes of one batch share a statement per table; arrays are unnested side by side. Rows are ordered by key, so that
+// two batches never wait for each other in a circle.
+
+/** Locks tokens that must stay live until the commit; a token being revoked does not come back. */
+export const LOCK_TOKENS: Statement = {
+  name: 'token-lock',
+  text: 'SELECT hash FROM token WHERE hash = ANY($1::bytea[]) AND state = 0 ORDER BY hash FOR KEY SHARE',
+};
+
+const UPSERT = `
+  INSERT INTO entry AS e (mount_id, path, sealed, expires_at_ms)
+  SELECT i.mount_id, i.path, i.sealed, i.expires_at_ms FROM i
+  ON CONFLICT (mount_id, path) DO UPDATE
+     SET sealed = excluded.sealed, expires_at_ms = excluded.expires_at_ms, revision = e.revision + 1
+  RETURNING e.mount_id, e.path, e.revision, e.sealed`;
+
+// The stamp is the end of the sealed value: its authentication tag.
+const WITNESS = `
+  INSERT INTO entry_witness (mount_id, path, stamp)
+  SELECT mount_id, path, substring(sealed FROM length(sealed) - 15) FROM written WHERE revision > 1
+  ON CONFLICT (mount_id, path) DO UPDATE SET stamp = excluded.stamp`;
+
+/** $1 mounts, $2 paths, $3 sealed values, $4 expiries. */
+export const PUT_ENTRIES: Statement = {
+  name: 'entry-put',
+  text: `WITH i AS (
+    SELECT * FROM unnest($1::uuid[], $2::text[], $3::bytea[], $4::bigint[]) AS i(mount_id, path, sealed, expires_at_ms)
+  ), written AS (${UPSERT}), witness AS (${WITNESS})
+  SELECT mount_id, path, revision FROM written`,
+};
+
+/** The same for sets that are nothing but puts under tokens some under tokens which must be live; rows of dead tokens are left out. */
+export const PUT_ENTRIES_UNDER_TOKENS: Statement = {
+  name: 'entry-put-under',
+  text: `WITH live AS (
+    SELECT hash FROM token WHERE hash = ANY($6::bytea[]) AND state = 0 ORDER BY hash FOR KEY SHARE
+  ), i AS (
+    SELECT u.* FROM unnest($1::uuid[], $2::text[], $3::bytea[], $4::bigint[], $5::bytea[])
+      AS u(mount_id, path, sealed, expires_at_ms, token_hash)
+      LEFT JOIN live ON live.hash = u.token_hash WHERE u.token_hash IS NULL OR live.hash IS NOT NULL
+  ), written AS (${UPSERT}), witness AS (${WITNESS})
+  SELECT mount_id, path, revision FROM written`,
+};
+
+/** $1 mount, $2 path, $3 sealed, $4 expiry, $5 now: writes only where no live entry is. */
+export const CREATE_ENTRY: Statement = {
+  name: 'entry-create',
+  text: `WITH written AS (
+    INSERT INTO entry AS e (mount_id, path, sealed, expires_at_ms) VALUES ($1, $2, $3, $4)
+    ON CONFLICT (mount_id, path) DO UPDATE
+       SET sealed = excluded.sealed, expires_at_ms = excluded.expires_at_ms, revision = e.revision + 1
+     WHERE e.expires_at_ms <= $5
+    RETURNING e.mount_id, e.path, e.revision, e.sealed
+  ), witness AS (${WITNESS}) SELECT mount_id, path, revision FROM written`,
+};
+
+/** $5 now, $6 revision or null: writes only where a live entry is, of that revision if one is named. */
+export const REPLACE_ENTRY: Statement = {
+  name: 'entry-replace',
+  text: `WITH written AS (
+    UPDATE entry SET sealed = $3, expires_at_ms = $4, revision = revision + 1
+     WHERE mount_id = $1 AND path = $2 AND (expires_at_ms IS NULL OR expires_at_ms > $5)
+       AND ($6::int IS NULL OR revision = $6)
+    RETURNING mount_id, path, revision, sealed
+  ), witness AS (${WITNESS}) SELECT mount_id, path, revision FROM written`,
+};
+
+/** $1 mounts, $2 paths. */
+export const DELETE_ENTRIES: Statement = {
+  name: 'entry-delete',
+  text: `WITH gone AS (
+    DELETE FROM entry USING unnest($1::uuid[], $2::text[]) AS i(mount_id, path)
+     WHERE entry.mount_id = i.mount_id AND entry.path = i.path
+    RETURNING entry.mount_id, entry.path
+  ) DELETE FROM entry_witness w USING gone WHERE w.mount_id = gone.mount_id AND w.path = gone.path`,
+};
+
+/** $3 now, $4 revision or null: removes only a live entry, of that revision if one is named. */
+export const DELETE_ENTRY: Statement = {
+  name: 'entry-delete-one',
+  text: `WITH gone AS (
+    DELETE FROM entry WHERE mount_id = $1 AND path = $2 AND (expires_at_ms IS NULL OR expires_at_ms > $3)
+       AND ($4::int IS NULL OR revision = $4)
+    RETURNING mount_id, path
+  ), witness AS (
+    DELETE FROM entry_witness w USING gone WHERE w.mount_id = gone.mount_id AND w.path = gone.path
+  ) SELECT path FROM gone`,
+};
+
+/** $2 prefix, $3 the first text after all that begin with it, or null for no bound. */
+export const DELETE_PREFIX: Statement = {
+  name: 'entry-delete-prefix',
+  text: `WITH gone AS (
+    DELETE FROM entry WHERE mount_id = $1 AND path >= $2 AND ($3::text IS NULL OR path < $3)
+    RETURNING mount_id, path
+  ), witness AS (
+    DELETE FROM entry_witness w USING gone WHERE w.mount_id = gone.mount_id AND w.path = gone.path
+  ) SELECT count(*)::int AS count FROM gone`,
+};
+
+/** $1 mounts, $2 paths, $3 now. The witness is missing for entries that were never rewritten. */
+export const READ_ENTRIES: Statement = {
+  name: 'entry-read',
+  text: `SELECT e.mount_id, e.path, e.revision, e.sealed, e.expires_at_ms, w.stamp
+    FROM unnest($1::uuid[], $2::text[]) AS i(mount_id, path)
+    JOIN entry e ON e.mount_id = i.mount_id AND e.path = i.path
+    LEFT JOIN entry_witness w ON w.mount_id = e.mount_id AND w.path = e.path
+   WHERE e.expires_at_ms IS NULL OR e.expires_at_ms > $3`,
+};
+
+/** One entry: $1 mount, $2 path, $3 now. */
+export const READ_ENTRY: Statement = {
+  name: 'entry-read-one',
+  text: `SELECT e.mount_id, e.path, e.revision, e.sealed, e.expires_at_ms, w.stamp
+    FROM entry e LEFT JOIN entry_witness w ON w.mount_id = e.mount_id AND w.path = e.path
+   WHERE e.mount_id = $1 AND e.path = $2 AND (e.expires_at_ms IS NULL OR e.expires_at_ms > $3)`,
+};
+
+/** The same, and nobody else changes it before the transaction ends. */
+export const READ_ENTRY_LOCKED: Statement = {
+  name: 'entry-read-locked',
+  text: `SELECT e.mount_id, e.path, e.revision, e.sealed, e.expires_at_ms, w.stamp
+    FROM entry e LEFT JOIN entry_witness w ON w.mount_id = e.mount_id AND w.path = e.path
+   WHERE e.mount_id = $1 AND e.path = $2 AND (e.expires_at_ms IS NULL OR e.expires_at_ms > $3) FOR UPDATE OF e`,
+};
+
+/**
+ * Names under a folder by a skip scan: after a folder, the search goes on behind all it holds, so the cost is that of
+ * the names shown and not of the entries below. $1 mount, $2 prefix, $3 end of prefix or null, $4 start (exclusive
+ * for entries), $5 limit, $6 now.
+ */
+export const LIST_ENTRIES: Statement = {
+  name: 'entry-list',
+  text: `WITH RECURSIVE seen(name, next, n) AS (
+    (SELECT k.name, k.next, 1 FROM (
+       SELECT path FROM entry WHERE mount_id = $1 AND path >= $4 AND ($3::text IS NULL OR path < $3)
+          AND (expires_at_ms IS NULL OR expires_at_ms > $6)
+        ORDER BY path LIMIT 1) e, LATERAL (SELECT
+          CASE WHEN position('/' IN substr(e.path, length($2) + 1)) > 0
+               THEN left(e.path, length($2) + position('/' IN substr(e.path, length($2) + 1))) ELSE e.path END AS name,
+          CASE WHEN position('/' IN substr(e.path, length($2) + 1)) > 0
+               THEN left(e.path, length($2) + position('/' IN substr(e.path, length($2) + 1)) - 1) || '0'
+               ELSE e.path || chr(1) END AS next) k)
+    UNION ALL
+    SELECT k.name, k.next, seen.n + 1 FROM seen, LATERAL (
+       SELECT path FROM entry WHERE mount_id = $1 AND path >= seen.next AND ($3::text IS NULL OR path < $3)
+          AND (expires_at_ms IS NULL OR expires_at_ms > $6)
+        ORDER BY path LIMIT 1) e, LATERAL (SELECT
+          CASE WHEN position('/' IN substr(e.path, length($2) + 1)) > 0
+               THEN left(e.path, length($2) + position('/' IN substr(e.path, length($2) + 1))) ELSE e.path END AS name,
+          CASE WHEN position('/' IN substr(e.path, length($2) + 1)) > 0
+               THEN left(e.path, length($2) + position('/' IN substr(e.path, length($2) + 1)) - 1) || '0'
+               ELSE e.path || chr(1) END AS next) k
+     WHERE seen.n < $5
+  ) SELECT substr(name, length($2) + 1) AS name FROM seen`,
+};
+
+/** $1 mount, $2 prefix, $3 end or null, $4 start (inclusive), $5 limit, $6 now. */
+export const LIST_DEEP: Statement = {
+  name: 'entry-list-deep',
+  text: `SELECT path FROM entry WHERE mount_id = $1 AND path >= $2 AND ($3::text IS NULL OR path < $3) AND path >= $4
+      AND (expires_at_ms IS NULL OR expires_at_ms > $6) ORDER BY path LIMIT $5`,
+};
+
+/** $1 hashes, $2 accessor hashes, $3 parents, $4 namespaces, $5 mounts, $6 entities, $7 paths, $8 uses, $9 created, $10 expires, $11 sealed, $12 all parents. */
+export const INSERT_TOKENS: Statement = {
+  name: 'token-insert',
+  text: `WITH live AS (
+    SELECT hash FROM token WHERE hash = ANY($12::bytea[]) AND state = 0 ORDER BY hash FOR KEY SHARE
+  )
+  INSERT INTO token (hash, accessor_hash, parent_hash, namespace_id, mount_id, entity_id, path, uses_left,
+                     created_at_ms, expires_at_ms, due_at_ms, sealed)
+  SELECT t.hash, t.accessor_hash, t.parent_hash, t.namespace_id, t.mount_id, t.entity_id, t.path, t.uses_left,
+         t.created_at_ms, t.expires_at_ms, t.expires_at_ms, t.sealed
+    FROM unnest($1::bytea[], $2::bytea[], $3::bytea[], $4::uuid[], $5::uuid[], $6::uuid[], $7::text[], $8::int[],
+                $9::bigint[], $10::bigint[], $11::bytea[])
+      AS t(hash, accessor_hash, parent_hash, namespace_id, mount_id, entity_id, path, uses_left, created_at_ms,
+           expires_at_ms, sealed)
+   WHERE t.parent_hash IS NULL OR t.parent_hash IN (SELECT hash FROM live)
+  ON CONFLICT (hash) DO NOTHING
+  RETURNING hash`,
+};
+
+/** Which of these hashes are taken; $1 hashes. */
+export const TAKEN_TOKENS: Statement = {
+  name: 'token-taken',
+  text: 'SELECT hash FROM token WHERE hash = ANY($1::bytea[])',
+};
+
+export const INSERT_LEASES: Statement = {
+  name: 'lease-insert',
+  text: `INSERT INTO lease (hash, namespace_id, mount_id, path, role, token_hash, issued_at_ms, expires_at_ms, due_at_ms, sealed)
+  SELECT hash, namespace_id, mount_id, path, role, token_hash, issued_at_ms, expires_at_ms, expires_at_ms, sealed
+    FROM unnest($1::bytea[], $2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::bytea[], $7::bigint[], $8::bigint[], $9::bytea[])
+      AS l(hash, namespace_id, mount_id, path, role, token_hash, issued_at_ms, expires_at_ms, sealed)`,
+};
+
+/** Counts new leases towards quotas; a quota at its limit does not come back. $1 ids, $2 how many. */
+export const COUNT_LEASES: Statement = {
+  name: 'quota-count',
+  text: `UPDATE quota SET leases = leases + c.count
+    FROM (SELECT * FROM unnest($1::uuid[], $2::bigint[]) AS c(id, count) ORDER BY id) c
+   WHERE quota.id = c.id AND (max_leases IS NULL OR leases + c.count <= max_leases) RETURNING quota.id`,
+};
+
+export const INSERT_INTENTS: Statement = {
+  name: 'intent-insert',
+  text: `INSERT INTO intent (id, mount_id, kind, created_at_ms, due_at_ms, sealed)
+  SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::bigint[], $5::bigint[], $6::bytea[])`,
+};
+
+export const SETTLE_INTENTS: Statement = {
+  name: 'intent-settle',
+  text: 'DELETE FROM intent WHERE id = ANY($1::uuid[])',
+};

@@ -1,0 +1,271 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { freshStorage, type TestStorage, until } from '../../../test/fresh-storage';
+import type { WriteSet } from './types';
+import { newWriteSet, PreconditionFailed } from './write-set';
+
+const mountId = randomUUID();
+let test: TestStorage;
+
+beforeAll(async () => {
+  test = await freshStorage();
+});
+afterAll(() => test.close());
+
+const put = (path: string, value: string, require?: WriteSet['puts'][number]['require']): WriteSet => {
+  const set = newWriteSet();
+  set.puts.push({ mountId, path, value: Buffer.from(value), require });
+  return set;
+};
+const gone = (path: string): WriteSet => {
+  const set = newWriteSet();
+  set.deletes.push({ mountId, path });
+  return set;
+};
+const commit = (set: WriteSet) => test.storage.committer.commit(set);
+const read = async (path: string) => (await test.storage.entries.read({ mountId, path }))?.value.toString();
+const freshly = () => until(() => test.storage.changes.fresh);
+
+describe('entries', () => {
+  it('are read as they were written, before and after they are cached', async () => {
+    await commit(put('plain', 'one'));
+    expect(await read('plain')).toBe('one');
+    await freshly();
+    await commit(put('plain', 'two'));
+    expect(await read('plain')).toBe('two');
+    await commit(gone('plain'));
+    expect(await read('plain')).toBeUndefined();
+  });
+
+  it('come in the order of the keys when many are asked for', async () => {
+    await Promise.all(['m/1', 'm/2', 'm/3'].map((path) => commit(put(path, path))));
+    const found = await test.storage.entries.readMany(
+      ['m/3', 'm/none', 'm/1', 'm/3'].map((path) => ({ mountId, path })),
+    );
+    expect(found.map((entry) => entry?.value.toString())).toEqual(['m/3', undefined, 'm/1', 'm/3']);
+  });
+
+  it('expire', async () => {
+    const set = newWriteSet();
+    set.puts.push({ mountId, path: 'short', value: Buffer.from('x'), expiresAtMs: Date.now() + 80 });
+    await commit(set);
+    expect(await read('short')).toBe('x');
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(await read('short')).toBeUndefined();
+    await commit(put('short', 'again', 'absent'));
+    expect(await read('short')).toBe('again');
+  });
+
+  it('can be anything between nothing and megabytes', async () => {
+    const large = Buffer.alloc(3 << 20, 'k');
+    const set = newWriteSet();
+    set.puts.push(
+      { mountId, path: 'size/large', value: large },
+      { mountId, path: 'size/empty', value: Buffer.alloc(0) },
+    );
+    await commit(set);
+    expect((await test.storage.entries.read({ mountId, path: 'size/large' }))?.value.equals(large)).toBe(true);
+    expect(await read('size/empty')).toBe('');
+  });
+});
+
+describe('listing', () => {
+  const list = (prefix: string, page = {}) => test.storage.entries.list(mountId, prefix, page);
+
+  it('shows names and folders once, bytewise sorted, page by page', async () => {
+    const paths = ['l/a', 'l/a/x', 'l/a/y/z', 'l/a-b', 'l/a0', 'l/B', 'l/é', 'l/b/1', 'l/b/2', 'l/zz'];
+    await Promise.all(paths.map((path) => commit(put(path, 'v'))));
+    const all = ['B', 'a', 'a-b', 'a/', 'a0', 'b/', 'zz', 'é'];
+    expect(await list('l/')).toEqual(all);
+    const paged: string[] = [];
+    for (;;) {
+      const page = await list('l/', { after: paged.at(-1), limit: 3 });
+      if (page.length === 0) break;
+      paged.push(...page);
+    }
+    expect(paged).toEqual(all);
+    expect(await list('l/a/')).toEqual(['x', 'y/']);
+    expect(await list('nothing/')).toEqual([]);
+  });
+
+  it('does not confuse a folder with names that begin like it', async () => {
+    await Promise.all(['pre/x', 'pref/y', 'pre'].map((path) => commit(put(path, 'v'))));
+    expect(await list('pre/')).toEqual(['x']);
+    expect(await test.storage.entries.listDeep(mountId, 'pre')).toEqual(['pre', 'pre/x', 'pref/y']);
+  });
+
+  it('takes characters that mean something to LIKE as they are', async () => {
+    await Promise.all(['w/%', 'w/_', 'w/\\', 'w/100%/x'].map((path) => commit(put(path, 'v'))));
+    expect(await list('w/')).toEqual(['%', '100%/', '\\', '_']);
+  });
+});
+
+describe('a write set', () => {
+  it('is written whole or not at all', async () => {
+    await commit(put('p/taken', 'old'));
+    const set = put('p/taken', 'new', 'absent');
+    set.puts.push({ mountId, path: 'p/other', value: Buffer.from('x') });
+    await expect(commit(set)).rejects.toThrow(PreconditionFailed);
+    expect(await read('p/other')).toBeUndefined();
+    expect(await read('p/taken')).toBe('old');
+  });
+
+  it('that replaces must find the entry, and the revision it names', async () => {
+    await expect(commit(put('r/none', 'x', 'present'))).rejects.toThrow(PreconditionFailed);
+    await commit(put('r/one', '1', 'absent'));
+    await commit(put('r/one', '2', { revision: 1 }));
+    await expect(commit(put('r/one', '3', { revision: 1 }))).rejects.toThrow(PreconditionFailed);
+    expect(await read('r/one')).toBe('2');
+  });
+
+  it('that creates wins once among many', async () => {
+    const tries = await Promise.allSettled(
+      Array.from({ length: 12 }, (_, index) => commit(put('race', String(index), 'absent'))),
+    );
+    expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+  });
+
+  it('that fails does not fail those it was merged with', async () => {
+    const sets = Array.from({ length: 40 }, (_, index) => put(index === 20 ? 'bad/\0' : `ok/${index}`, 'v'));
+    const results = await Promise.allSettled(sets.map(commit));
+    expect(results.filter(({ status }) => status === 'rejected')).toHaveLength(1);
+    expect(results[20]!.status).toBe('rejected');
+    expect(await test.storage.entries.list(mountId, 'ok/')).toHaveLength(39);
+  });
+
+  it('removes a prefix and nothing beside it', async () => {
+    await Promise.all(['x/a/1', 'x/a/2/3', 'x/ab', 'x/a'].map((path) => commit(put(path, 'v'))));
+    await read('x/a/1');
+    const set = newWriteSet();
+    set.prefixes.push({ mountId, prefix: 'x/a/' });
+    await commit(set);
+    expect(await test.storage.entries.listDeep(mountId, 'x/')).toEqual(['x/a', 'x/ab']);
+    expect(await read('x/a/1')).toBeUndefined();
+  });
+
+  it('under a token that is not live is denied alone', async () => {
+    const set = put('under/dead', 'x');
+    set.authorities.push(Buffer.alloc(32, 9));
+    const [dead, live] = await Promise.allSettled([commit(set), commit(put('under/none', 'y'))]);
+    expect(dead).toMatchObject({ status: 'rejected', reason: { kind: 'denied' } });
+    expect(live.status).toBe('fulfilled');
+    expect(await read('under/dead')).toBeUndefined();
+  });
+
+  it('keeps the last of many writes of one key, on every read', async () => {
+    await freshly();
+    for (let round = 0; round < 20; round++) {
+      await Promise.all(Array.from({ length: 8 }, (_, index) => commit(put('hot', `${round}.${index}`))));
+      const cached = await read('hot');
+      const [{ revision }] = (await test.byHand('SELECT revision FROM entry WHERE path = $1', ['hot'])) as [
+        { revision: number },
+      ];
+      const stored = await test.storage.entries.read({ mountId, path: 'hot' });
+      expect(stored?.value.toString()).toBe(cached);
+      expect(stored?.revision).toBe(revision);
+    }
+  });
+});
+
+describe('an entry changed by hand', () => {
+  // Without this, whoever can write to the database could exchange or bring back secrets unnoticed.
+  const forget = () => test.storage.changes.applyAll();
+
+  it('is noticed when two sealed values are swapped', async () => {
+    await Promise.all([commit(put('t/a', 'A')), commit(put('t/b', 'B'))]);
+    await test.byHand(
+      `UPDATE entry e SET sealed = o.sealed FROM entry o WHERE e.path IN ('t/a', 't/b') AND o.path IN ('t/a', 't/b') AND o.path <> e.path`,
+    );
+    forget();
+    await expect(read('t/a')).rejects.toThrow('cannot be decrypted where it lies');
+    await expect(read('t/b')).rejects.toThrow('cannot be decrypted where it lies');
+  });
+
+  it.each([1, 3])('is noticed when a row is rolled back to revision %i', async (back) => {
+    const path = `t/roll${back}`;
+    for (let index = 1; index <= back; index++) await commit(put(path, `v${index}`));
+    const [old] = await test.byHand('SELECT sealed, revision FROM entry WHERE path = $1', [path]);
+    await commit(put(path, 'newest'));
+    await test.byHand('UPDATE entry SET sealed = $2, revision = $3 WHERE path = $1', [
+      path,
+      old!.sealed,
+      old!.revision,
+    ]);
+    forget();
+    await expect(read(path)).rejects.toThrow('is not the version that was written last');
+  });
+
+  it('is noticed when a removed row that had been rewritten is put back', async () => {
+    await commit(put('t/back', '1'));
+    await commit(put('t/back', '2'));
+    const [old] = await test.byHand(`SELECT mount_id, path, sealed, revision FROM entry WHERE path = 't/back'`);
+    await commit(gone('t/back'));
+    await test.byHand('INSERT INTO entry (mount_id, path, sealed, revision) VALUES ($1, $2, $3, $4)', [
+      old!.mount_id,
+      old!.path,
+      old!.sealed,
+      old!.revision,
+    ]);
+    forget();
+    await expect(read('t/back')).rejects.toThrow('is not the version that was written last');
+  });
+});
+
+describe('two nodes', () => {
+  it('see each other’s changes within a second, cached or not', async () => {
+    const other = await test.another();
+    await until(() => test.storage.changes.others === 1 && other.changes.fresh && test.storage.changes.fresh);
+    const elsewhere = async () => (await other.entries.read({ mountId, path: 'both' }))?.value.toString();
+    expect(await elsewhere()).toBeUndefined();
+    for (let round = 0; round < 10; round++) {
+      await commit(put('both', String(round)));
+      expect(await until(async () => (await elsewhere()) === String(round))).toBeLessThan(1000);
+    }
+    const set = newWriteSet();
+    set.prefixes.push({ mountId, prefix: 'bo' });
+    await commit(set);
+    expect(await until(async () => (await elsewhere()) === undefined)).toBeLessThan(1000);
+    await other.stop();
+    await until(() => test.storage.changes.others === 0);
+  });
+
+  it('see changes without notifications, by looking for them', async () => {
+    const other = await test.another({ poll: true });
+    await until(() => test.storage.changes.others === 1 && other.changes.fresh);
+    const elsewhere = async () => (await other.entries.read({ mountId, path: 'polled' }))?.value.toString();
+    for (let round = 0; round < 3; round++) {
+      await commit(put('polled', String(round)));
+      expect(await until(async () => (await elsewhere()) === String(round))).toBeLessThan(1000);
+    }
+    await other.stop();
+  });
+
+  it('tell more than one notification can hold', async () => {
+    const other = await test.another();
+    await until(() => test.storage.changes.others === 1 && other.changes.fresh);
+    const keys = Array.from({ length: 200 }, (_, index) => ({ mountId, path: `many/${'long'.repeat(20)}/${index}` }));
+    await Promise.all(keys.map(({ path }) => commit(put(path, '1'))));
+    await until(() => other.changes.fresh);
+    await other.entries.readMany(keys);
+    await Promise.all(keys.map(({ path }) => commit(put(path, '2'))));
+    await until(async () => (await other.entries.readMany(keys)).every((entry) => entry?.value.toString() === '2'));
+    await other.stop();
+  });
+
+  it('one that cannot hear answers nothing from memory', async () => {
+    const other = await test.another();
+    await until(() => test.storage.changes.others === 1 && other.changes.fresh);
+    await commit(put('deaf', '1'));
+    await other.entries.read({ mountId, path: 'deaf' });
+    // Cut every connection of the other node and keep cutting: it neither hears nor beats.
+    await test.byHand(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE '%listener' AND datname = current_database()`,
+    );
+    await commit(put('deaf', '2'));
+    expect(
+      await until(async () => (await other.entries.read({ mountId, path: 'deaf' }))?.value.toString() === '2'),
+    ).toBeLessThan(1000);
+    await until(() => other.changes.fresh && test.storage.changes.fresh);
+    await other.stop();
+  });
+});

@@ -1,0 +1,134 @@
+import { createPool } from '@keystead/postgres';
+import pg from 'pg';
+import { Background } from './background';
+import { KeyringBarrier } from './barrier';
+import { CoherentCache } from './cache';
+import { NodeChanges } from './changes';
+import { GroupCommitter, PREFIX_MARK } from './committer';
+import { Database, type ObserveStorage } from './database';
+import { DatabaseEntries } from './entries';
+import { Jobs } from './jobs';
+import type { Clock, Entry, Fault } from './types';
+
+export interface StorageOptions {
+  /** The service's database, migrated. */
+  readonly url: string;
+  readonly maxConnections?: number;
+  /** Where this node listens, shown in the node table. */
+  readonly address?: string;
+  /** Look for changes instead of listening: behind transaction poolers. */
+  readonly poll?: boolean;
+  readonly cacheEntries?: number;
+  readonly cacheBytes?: number;
+  readonly clock?: Clock;
+  readonly fault?: Fault;
+  readonly observe?: ObserveStorage;
+  readonly log?: { warn(fields: object, message: string): void };
+}
+
+/** Bytes an entry costs besides its value. */
+const ENTRY_OVERHEAD = 200;
+
+/**
+ * The storage of one node: everything that stands on the database, built together. `start` registers the node and
+ * begins to hear others; reading and writing need an unsealed barrier.
+ */
+export class StorageKernel {
+  readonly database: Database;
+  readonly barrier = new KeyringBarrier();
+  readonly changes: NodeChanges;
+  readonly entries: DatabaseEntries;
+  readonly committer: GroupCommitter;
+  readonly jobs: Jobs;
+  readonly background: Background;
+  readonly clock: Clock;
+  readonly fault: Fault;
+  /** Set by `kernel/seal`: reads the wrapped keyring again, and says whether it had changed. */
+  reloadKeys: () => Promise<boolean> = async () => false;
+
+  constructor(options: StorageOptions) {
+    const { url, log, observe } = options;
+    this.clock = options.clock ?? { now: Date.now };
+    this.fault = options.fault ?? (() => {});
+    const clock = this.clock;
+    const fault = this.fault;
+    const barrier = this.barrier;
+    const database = new Database(
+      createPool({ url, max: options.maxConnections ?? 10, applicationName: 'keystead secrets' }),
+    );
+    this.database = database;
+    this.changes = new NodeChanges({
+      database,
+      connect: () =>
+        new pg.Client({ connectionString: url, application_name: 'keystead secrets listener', keepAlive: true }),
+      address: options.address ?? '',
+      poll: options.poll,
+      log,
+    });
+    const cache = new CoherentCache<Entry>({
+      maxEntries: options.cacheEntries ?? 50_000,
+      maxBytes: options.cacheBytes ?? 32 << 20,
+      sizeOf: (entry) => entry.value.length + ENTRY_OVERHEAD,
+      fresh: () => this.changes.fresh,
+    });
+    this.changes.listen('entry', (key) => {
+      if (key === '*') cache.clear();
+      else if (key.endsWith(PREFIX_MARK)) cache.forgetPrefix(key.slice(0, -1));
+      else cache.forget(key);
+    });
+    this.changes.listen('seal', () => cache.clear());
+    this.entries = new DatabaseEntries({
+      database,
+      barrier,
+      cache,
+      clock,
+      reloadKeys: () => this.reloadKeys(),
+      observe,
+    });
+    this.committer = new GroupCommitter({ database, barrier, changes: this.changes, cache, clock, fault, observe });
+    this.jobs = new Jobs({ database, barrier, clock, fault, log });
+    this.background = new Background(() => barrier.sealed, log);
+    this.background.every('jobs', 1000, () => this.jobs.runDue());
+    this.background.every('tidy', 60_000, () => this.tidy());
+  }
+
+  async start(): Promise<void> {
+    await this.changes.start();
+    this.background.start();
+  }
+
+  /** Lets what runs come to its end, leaves the other nodes, and forgets the keys. */
+  async stop(): Promise<void> {
+    await this.background.stop();
+    await this.changes.stop();
+    await this.database.pool.end();
+    this.barrier.drop();
+  }
+
+  /** Drops the keys of this process and all it remembers. */
+  drop(): void {
+    this.barrier.drop();
+    this.changes.applyAll();
+  }
+
+  /** Removes what has expired, in small bites. */
+  private async tidy(): Promise<boolean> {
+    const { rows } = await this.database.query<{ count: number }>(SWEEP_EXPIRED, [this.clock.now()]);
+    await this.jobs.tidy();
+    return rows[0]!.count >= SWEPT_AT_ONCE;
+  }
+}
+
+const SWEPT_AT_ONCE = 1000;
+const SWEEP_EXPIRED = {
+  name: 'entry-sweep',
+  text: `WITH due AS (
+    SELECT mount_id, path FROM entry WHERE expires_at_ms <= $1 LIMIT ${SWEPT_AT_ONCE} FOR UPDATE SKIP LOCKED
+  ), gone AS (
+    DELETE FROM entry USING due WHERE entry.mount_id = due.mount_id AND entry.path = due.path
+    RETURNING entry.mount_id, entry.path
+  ), witness AS (
+    DELETE FROM entry_witness w USING gone WHERE w.mount_id = gone.mount_id AND w.path = gone.path
+  ), pending AS (DELETE FROM mfa_pending WHERE expires_at_ms <= $1)
+  SELECT count(*)::int AS count FROM gone`,
+};

@@ -1,0 +1,56 @@
+import type { Precondition, WriteSet } from './types';
+
+/** An empty write set, to be filled in place. */
+export function newWriteSet(): WriteSet {
+  return {
+    puts: [],
+    deletes: [],
+    prefixes: [],
+    tokens: [],
+    leases: [],
+    intents: [],
+    settled: [],
+    notices: [],
+    audit: [],
+    run: [],
+    authorities: [],
+  };
+}
+
+/** True when committing the set would change nothing and tell nobody. */
+export function isEmpty(set: WriteSet): boolean {
+  return (
+    set.puts.length === 0 &&
+    set.deletes.length === 0 &&
+    set.prefixes.length === 0 &&
+    set.tokens.length === 0 &&
+    set.leases.length === 0 &&
+    set.intents.length === 0 &&
+    set.settled.length === 0 &&
+    set.notices.length === 0 &&
+    set.audit.length === 0 &&
+    set.run.length === 0
+  );
+}
+
+/** True for sets that need a transaction of their own. */
+export function standsAlone(set: WriteSet): boolean {
+  return (
+    set.run.length > 0 ||
+    set.prefixes.length > 0 ||
+    set.puts.some((put) => put.require !== undefined) ||
+    set.deletes.some((entry) => entry.require !== undefined)
+  );
+}
+
+/** A write found the entry otherwise than its set required; nothing of the set was written. */
+export class PreconditionFailed extends Error {
+  override readonly name = 'PreconditionFailed';
+  constructor(
+    readonly mountId: string,
+    readonly path: string,
+    readonly required: Precondition,
+  ) {
+    super('an entry changed meanwhile');
+  }
+}

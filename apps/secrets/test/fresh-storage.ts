@@ -1,0 +1,57 @@
+import { Keyring } from '@keystead/keyring';
+import { freshDatabase, type TestDatabase } from '@keystead/testing';
+import pg from 'pg';
+import { StorageKernel, type StorageOptions } from '../src/kernel/storage/storage';
+
+/** Storage on a database of its own, unsealed; for tests of the kernel. */
+export interface TestStorage {
+  storage: StorageKernel;
+  database: TestDatabase;
+  keyring: Keyring;
+  /** Another node on the same database. */
+  another(options?: Partial<StorageOptions>): Promise<StorageKernel>;
+  /** A statement as an operator would type it. */
+  byHand(text: string, values?: unknown[]): Promise<Record<string, unknown>[]>;
+  close(): Promise<void>;
+}
+
+const SEAL_KEY = Buffer.alloc(32, 7);
+
+export async function freshStorage(options: Partial<StorageOptions> = {}): Promise<TestStorage> {
+  const database = await freshDatabase('secrets');
+  const keyring = Keyring.create();
+  const wrapped = keyring.wrap(SEAL_KEY);
+  const nodes: StorageKernel[] = [];
+  const open = async (more: Partial<StorageOptions>): Promise<StorageKernel> => {
+    const node = new StorageKernel({ url: database.url, ...more });
+    node.barrier.unseal(Keyring.unwrap(wrapped, [SEAL_KEY]));
+    nodes.push(node);
+    await node.start();
+    return node;
+  };
+  const storage = await open(options);
+  const hand = new pg.Pool({ connectionString: database.url, max: 1 });
+  hand.on('error', () => {});
+  return {
+    storage,
+    database,
+    keyring,
+    another: (more = {}) => open(more),
+    byHand: async (text, values) => (await hand.query(text, values)).rows,
+    async close() {
+      await Promise.all(nodes.map((node) => node.stop().catch(() => {})));
+      await hand.end();
+      await database.drop();
+    },
+  };
+}
+
+/** Waits until something becomes true; fails after `withinMs`. */
+export async function until(holds: () => boolean | Promise<boolean>, withinMs = 5000): Promise<number> {
+  const start = performance.now();
+  while (!(await holds())) {
+    if (performance.now() - start > withinMs) throw new Error(`did not become true within ${withinMs} ms`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  return performance.now() - start;
+}
