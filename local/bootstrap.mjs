@@ -1,0 +1,166 @@
+// From a fresh clone to a built tree with nothing but Node and git: the pinned pnpm, the packages, the generated
+// clients, the build. Each part keeps a stamp of what it was made from and is skipped while that has not changed.
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Stop, step } from './progress.mjs';
+
+export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
+const manifest = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
+const pnpmVersion = manifest.packageManager.split('@')[1];
+const tools = path.join(root, '.tools');
+const toolsBin = path.join(tools, 'node_modules', '.bin');
+const stamps = path.join(root, 'node_modules', '.keystead');
+
+/** Node before 20.19, 21, and 22 before 22.12 cannot load ES modules through require. */
+export function requireNode(version = process.versions.node) {
+  const [major, minor] = version.split('.').map(Number);
+  if (major > 22 || (major === 22 && minor >= 12) || (major === 20 && minor >= 19)) return;
+  throw new Stop(`Node ${version} is too old: install Node 20.19 or newer (22.12 or newer of 22), then start again.`);
+}
+
+/** Brings the tree to the point where tests can run: packages installed, clients generated. */
+export async function prepare() {
+  requireNode();
+  await install();
+  await made('generated', generateInputs(), ['apps/secrets/src/generated', 'apps/workspaces/src/generated'], () =>
+    step('generating the database clients', () => turbo(['generate'])),
+  );
+}
+
+/** Brings the tree to the point where `npm start` can run. */
+export async function build() {
+  await prepare();
+  const outputs = [
+    'apps/secrets/dist/main.js',
+    'apps/workspaces/dist/main.js',
+    'apps/cli/dist/main.js',
+    'local/dist/main.js',
+  ];
+  await made('built', buildInputs(), outputs, () =>
+    step('building', () => turbo(['build', '--filter=@keystead/local', '--filter=@keystead/cli'])),
+  );
+}
+
+/** Runs turbo tasks with the pinned pnpm first on PATH, which turbo calls by itself. */
+export async function turbo(args) {
+  const bin = path.join(root, 'node_modules', '.bin', 'turbo');
+  await run(bin, ['run', ...args, '--output-logs=errors-only'], {
+    TURBO_TELEMETRY_DISABLED: '1',
+    TURBO_NO_UPDATE_NOTIFIER: '1',
+    DO_NOT_TRACK: '1',
+  });
+}
+
+/** Runs a program in the project's folder; what it said is shown only when it fails. */
+export function run(command, args, extra = {}) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, {
+      cwd: root,
+      env: { ...toolEnvironment(), ...extra },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let said = '';
+    const listen = (chunk) => {
+      said = (said + chunk).slice(-20_000);
+    };
+    child.stdout.on('data', listen);
+    child.stderr.on('data', listen);
+    child.once('error', (error) => reject(new Stop(`${path.basename(command)} could not be run: ${error.message}`)));
+    child.once('close', (code, signal) => {
+      if (code === 0) return resolve(said);
+      const what = [path.basename(command), ...args].join(' ');
+      reject(new Stop(`\`${what}\` failed (${signal ?? `exit code ${code}`}); its last words are above.`, said));
+    });
+  });
+}
+
+/** The environment of tools: the pinned pnpm first on PATH, and nothing that the calling npm left behind. */
+export function toolEnvironment() {
+  const kept = Object.entries(process.env).filter(([name]) => !/^npm_(package|lifecycle|command|execpath)/i.test(name));
+  const env = Object.fromEntries(kept);
+  env.PATH = [toolsBin, path.join(root, 'node_modules', '.bin'), path.dirname(process.execPath), process.env.PATH].join(
+    path.delimiter,
+  );
+  return env;
+}
+
+async function install() {
+  const manifests = ['apps', 'packages'].flatMap((folder) => filesBelow(folder, (name) => name === 'package.json', 1));
+  const inputs = ['package.json', 'pnpm-lock.yaml', 'pnpm-workspace.yaml', 'local/package.json', 'bench/package.json'];
+  await made('installed', [...inputs, ...manifests], ['node_modules/.pnpm', 'node_modules/.bin/turbo'], async () => {
+    await step(`fetching pnpm ${pnpmVersion}`, fetchPnpm);
+    await step('installing packages', () =>
+      // CI keeps pnpm from asking before it replaces a node_modules folder that something else made.
+      run(path.join(toolsBin, 'pnpm'), ['install', '--frozen-lockfile', '--reporter=append-only'], { CI: 'true' }),
+    );
+  });
+}
+
+async function fetchPnpm() {
+  if (installedVersion() === pnpmVersion) return false;
+  mkdirSync(tools, { recursive: true });
+  const args = ['install', '--prefix', tools, '--no-audit', '--no-fund', '--no-save', `pnpm@${pnpmVersion}`];
+  const npm = besideNode('npm');
+  await run(npm.command, [...npm.args, ...args]);
+  if (installedVersion() !== pnpmVersion) throw new Stop(`npm did not install pnpm ${pnpmVersion} into .tools.`);
+}
+
+function installedVersion() {
+  try {
+    return JSON.parse(readFileSync(path.join(tools, 'node_modules', 'pnpm', 'package.json'), 'utf8')).version;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The npm that started us, or the one that came with this Node, or the one on PATH. */
+function besideNode(name) {
+  const caller = process.env.npm_execpath ?? '';
+  if (/npm-cli\.[cm]?js$/.test(caller) && existsSync(caller)) return { command: process.execPath, args: [caller] };
+  const beside = path.join(path.dirname(process.execPath), name);
+  return { command: existsSync(beside) ? beside : name, args: [] };
+}
+
+/** Runs `work` unless its outputs are there and were made from exactly these inputs by this Node. */
+async function made(name, inputs, outputs, work) {
+  const file = path.join(stamps, name);
+  const stamp = stampOf(inputs);
+  const current = existsSync(file) && readFileSync(file, 'utf8') === stamp;
+  if (current && outputs.every((output) => existsSync(path.join(root, output)))) return;
+  rmSync(file, { force: true });
+  await work();
+  mkdirSync(stamps, { recursive: true });
+  writeFileSync(file, stamp);
+}
+
+function stampOf(inputs) {
+  const hash = createHash('sha256').update(`${process.platform} ${process.arch} ${process.versions.modules}`);
+  for (const file of [...inputs].sort()) {
+    const full = path.join(root, file);
+    if (existsSync(full)) hash.update(`\0${file}\0`).update(readFileSync(full));
+  }
+  return hash.digest('hex');
+}
+
+function generateInputs() {
+  return [...filesBelow('prisma', (name) => /\.(prisma|ts|mjs)$/.test(name)), 'pnpm-lock.yaml'];
+}
+
+function buildInputs() {
+  const sources = ['apps', 'packages', 'local'].flatMap((folder) =>
+    filesBelow(folder, (name) => /\.(ts|json)$/.test(name) && !name.endsWith('.test.ts')),
+  );
+  return [...sources, ...generateInputs(), 'tsconfig.base.json', 'turbo.json'];
+}
+
+function filesBelow(folder, wanted, depth = Number.POSITIVE_INFINITY) {
+  return readdirSync(path.join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    const file = `${folder}/${entry.name}`;
+    if (!entry.isDirectory()) return wanted(entry.name) ? [file] : [];
+    const skipped = ['node_modules', 'dist', 'generated', '.turbo'].includes(entry.name);
+    return skipped || depth < 1 ? [] : filesBelow(file, wanted, depth - 1);
+  });
+}

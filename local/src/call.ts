@@ -1,0 +1,54 @@
+import http from 'node:http';
+import https from 'node:https';
+import type { ServiceConfig } from './config';
+
+/** An answer of a service, its body parsed when there was one. */
+export interface Answer {
+  status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: bodies of two services, read by whoever asked
+  body: any;
+}
+
+/** Asks a local service over HTTP. Rejects when it does not answer within the time. */
+export function call(
+  service: ServiceConfig,
+  method: string,
+  path: string,
+  options: { body?: unknown; headers?: Record<string, string>; timeoutMs?: number } = {},
+): Promise<Answer> {
+  const { body, headers = {}, timeoutMs = 30_000 } = options;
+  const secure = service.certificate !== undefined;
+  const payload = body === undefined ? undefined : JSON.stringify(body);
+  const type =
+    payload === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(payload) };
+  return new Promise((resolve, reject) => {
+    const request = (secure ? https : http).request(
+      `${service.address}${path}`,
+      {
+        method,
+        headers: { ...type, ...headers },
+        signal: AbortSignal.timeout(timeoutMs),
+        // The certificate is for the public name; here it only has to be the very one that was configured.
+        ...(secure ? { ca: service.certificate, checkServerIdentity: () => undefined } : {}),
+      },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk) => chunks.push(chunk));
+        response.on('error', reject);
+        response.on('end', () =>
+          resolve({ status: response.statusCode!, body: parse(Buffer.concat(chunks).toString()) }),
+        );
+      },
+    );
+    request.on('error', reject);
+    request.end(payload);
+  });
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

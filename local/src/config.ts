@@ -1,0 +1,104 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { onDatabase } from '@keystead/postgres';
+import { Stop } from './stop';
+
+/** The two services, in the order they start. */
+export const serviceNames = ['secrets', 'workspaces'] as const;
+export type ServiceName = (typeof serviceNames)[number];
+
+/** What the local program itself must know about one service; everything else that service reads by itself. */
+export interface ServiceConfig {
+  name: ServiceName;
+  host: string;
+  port: number;
+  /** Where this machine reaches it. */
+  address: string;
+  /** The certificate it serves with, to check that it answers. */
+  certificate?: string;
+  /** A PostgreSQL of the user's own; absent for the embedded one. */
+  databaseUrl?: string;
+  /** True when the user gave a seal key and this program makes none. */
+  ownSealKey: boolean;
+}
+
+export interface LocalConfig {
+  dataDir: string;
+  services: Record<ServiceName, ServiceConfig>;
+}
+
+const known = new Set(['KEYSTEAD_DATA', 'KEYSTEAD_LONG']);
+const defaultPorts: Record<ServiceName, number> = { secrets: 8200, workspaces: 8300 };
+
+/** Reads the environment. Throws `Stop` naming the first variable that is unknown or bad. */
+export function readLocalConfig(env: NodeJS.ProcessEnv): LocalConfig {
+  for (const name of Object.keys(env)) {
+    if (name.startsWith('KEYSTEAD_') && !known.has(name) && !name.startsWith('KEYSTEAD_TEST_')) {
+      throw new Stop(`${name} is not a known setting: see npm start -- --help`);
+    }
+  }
+  const services = { secrets: serviceConfig('secrets', env), workspaces: serviceConfig('workspaces', env) };
+  if (services.secrets.port === services.workspaces.port && services.secrets.host === services.workspaces.host) {
+    throw new Stop(`SECRETS_PORT and WORKSPACES_PORT are both ${services.secrets.port}: change one`);
+  }
+  return { dataDir: path.resolve(env.KEYSTEAD_DATA || 'data'), services };
+}
+
+function serviceConfig(name: ServiceName, env: NodeJS.ProcessEnv): ServiceConfig {
+  const prefix = name.toUpperCase();
+  const host = env[`${prefix}_HOST`] || '127.0.0.1';
+  const port = readPort(`${prefix}_PORT`, env[`${prefix}_PORT`], defaultPorts[name]);
+  const certificateFile = env[`${prefix}_TLS_CERT_FILE`];
+  const scheme = certificateFile ? 'https' : 'http';
+  return {
+    name,
+    host,
+    port,
+    address: `${scheme}://${reachable(host)}:${port}`,
+    certificate: certificateFile ? readGiven(`${prefix}_TLS_CERT_FILE`, certificateFile) : undefined,
+    databaseUrl: databaseUrl(name, prefix, env),
+    ownSealKey: Boolean(env[`${prefix}_SEAL_KEY`] || env[`${prefix}_SEAL_KEY_FILE`]),
+  };
+}
+
+/** A service listening everywhere is reached on the loopback address. */
+function reachable(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+/** The service's own URL wins; one URL for both names a server, on which each service has a database of its name. */
+function databaseUrl(name: ServiceName, prefix: string, env: NodeJS.ProcessEnv): string | undefined {
+  const own = valueOrFile(`${prefix}_DATABASE_URL`, env);
+  const both = own ? undefined : valueOrFile('DATABASE_URL', env);
+  const url = own ?? both;
+  if (url === undefined) return undefined;
+  const variable = own ? `${prefix}_DATABASE_URL` : 'DATABASE_URL';
+  if (!/^postgres(ql)?:\/\//.test(url) || !URL.canParse(url)) {
+    throw new Stop(`${variable} is not a postgresql:// address`);
+  }
+  return own ?? onDatabase(url, name);
+}
+
+function valueOrFile(variable: string, env: NodeJS.ProcessEnv): string | undefined {
+  const value = env[variable] || undefined;
+  const file = env[`${variable}_FILE`];
+  if (!file) return value;
+  if (value) throw new Stop(`${variable} and ${variable}_FILE are both set: keep one`);
+  return readGiven(`${variable}_FILE`, file).trim();
+}
+
+function readGiven(variable: string, file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new Stop(`${variable}: ${file} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+  }
+}
+
+function readPort(variable: string, text: string | undefined, standard: number): number {
+  if (text === undefined || text === '') return standard;
+  const port = Number(text);
+  if (!/^\d+$/.test(text) || port < 1 || port > 65535) throw new Stop(`${variable} must be a port from 1 to 65535`);
+  return port;
+}

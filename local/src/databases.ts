@@ -1,0 +1,88 @@
+import { createHmac } from 'node:crypto';
+import path from 'node:path';
+import {
+  applyMigrations,
+  DatabaseUnreachable,
+  type EmbeddedServer,
+  ensureDatabase,
+  MigrationFailed,
+  onDatabase,
+  serverVersion,
+  startEmbedded,
+  withClient,
+} from '@keystead/postgres';
+import { type LocalConfig, type ServiceConfig, type ServiceName, serviceNames } from './config';
+import { Stop } from './stop';
+
+const OLDEST = 15;
+const root = path.resolve(__dirname, '../..');
+
+/** Where the embedded PostgreSQL keeps its files. */
+export const embeddedFolder = (dataDir: string) => path.join(dataDir, 'postgres');
+
+/** Whether any service has to live on the embedded PostgreSQL. */
+export function needsEmbedded(config: LocalConfig): boolean {
+  return serviceNames.some((name) => config.services[name].databaseUrl === undefined);
+}
+
+/** Starts the embedded PostgreSQL or takes over the one a killed start left behind. Throws `Stop`. */
+export async function startDatabase(dataDir: string, port?: number): Promise<EmbeddedServer> {
+  try {
+    return await startEmbedded({ dataDir: embeddedFolder(dataDir), port });
+  } catch (error) {
+    throw new Stop((error as Error).message, { cause: error });
+  }
+}
+
+/**
+ * Makes sure a service's database exists on a server that is new enough, and returns its connection string. On the
+ * embedded server each service has a role of its own, which owns its database and may not enter the other's.
+ */
+export async function prepareDatabase(service: ServiceConfig, embedded: EmbeddedServer | undefined): Promise<string> {
+  const url = service.databaseUrl ?? (await ownDatabase(service.name, embedded!));
+  try {
+    await ensureDatabase(url);
+    const version = Math.floor((await serverVersion(url)) / 10_000);
+    if (version < OLDEST) {
+      throw new Stop(
+        `the ${service.name} database runs on PostgreSQL ${version}: version ${OLDEST} or newer is needed`,
+      );
+    }
+  } catch (error) {
+    if (!(error instanceof DatabaseUnreachable)) throw error;
+    throw new Stop(`${error.message}; check ${service.name.toUpperCase()}_DATABASE_URL or DATABASE_URL`, {
+      cause: error,
+    });
+  }
+  return url;
+}
+
+/** Brings a service's tables up to date and names the migrations that did it. Throws `Stop`. */
+export async function migrate(name: ServiceName, url: string): Promise<string[]> {
+  try {
+    const { applied } = await applyMigrations({ url, dir: path.join(root, 'prisma', name, 'migrations') });
+    return applied;
+  } catch (error) {
+    if (!(error instanceof MigrationFailed || error instanceof DatabaseUnreachable)) throw error;
+    throw new Stop(`the ${name} database: ${error.message}`, { cause: error });
+  }
+}
+
+async function ownDatabase(name: ServiceName, embedded: EmbeddedServer): Promise<string> {
+  const admin = embedded.url('postgres');
+  const password = createHmac('sha256', new URL(admin).password).update(`role ${name}`).digest('hex');
+  await withClient(admin, async (client) => {
+    const { rows } = await client.query(
+      `SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1) AS role,
+              EXISTS (SELECT FROM pg_database WHERE datname = $1) AS database`,
+      [name],
+    );
+    if (!rows[0].role) await client.query(`CREATE ROLE ${name} LOGIN PASSWORD '${password}'`);
+    if (!rows[0].database) await client.query(`CREATE DATABASE ${name} OWNER ${name} TEMPLATE template0`);
+    await client.query(`REVOKE ALL ON DATABASE ${name} FROM PUBLIC`);
+  });
+  const url = new URL(onDatabase(admin, name));
+  url.username = name;
+  url.password = password;
+  return url.href;
+}

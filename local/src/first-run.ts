@@ -1,0 +1,89 @@
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
+import path from 'node:path';
+import { call } from './call';
+import type { LocalConfig, ServiceConfig } from './config';
+import { Stop } from './stop';
+
+const FILE = 'first-run.json';
+const PART = 'first-run.part.json';
+const SHARES = 5;
+const THRESHOLD = 3;
+
+/** What the first start made and shows once. The keys are the file's own names. */
+export interface FirstRun {
+  secrets: { address: string; root_token: string; recovery_keys: string[] };
+  workspaces: { address: string; username: string; password: string; token: string };
+}
+
+/** The file of the first start, in the data folder. */
+export const firstRunFile = (dataDir: string) => path.join(dataDir, FILE);
+
+/** Where the workspace service leaves its first administrator for this program to take over. */
+export const adminFile = (dataDir: string) => path.join(dataDir, 'first-admin.json');
+
+/** Reads what the first start wrote; `undefined` when the file is not there, or was moved away as advised. */
+export function readFirstRun(dataDir: string): FirstRun | undefined {
+  return readJson<FirstRun>(firstRunFile(dataDir));
+}
+
+/**
+ * Initialises both services where that was not done and writes the file of the first start. What one service gave is
+ * kept before the other is asked, so that an interrupted first start goes on where it was. Answers what it made, or
+ * `undefined` when there was nothing to do.
+ */
+export async function initialise(config: LocalConfig): Promise<FirstRun | undefined> {
+  const { dataDir, services } = config;
+  const part = path.join(dataDir, PART);
+  const begun: Partial<FirstRun> = readJson(part) ?? {};
+  const made = await initialiseSecrets(services.secrets);
+  if (made) {
+    begun.secrets = made;
+    writeSecret(part, begun);
+  }
+  const admin = readJson<Omit<FirstRun['workspaces'], 'address'>>(adminFile(dataDir));
+  if (admin) {
+    const { username, password, token } = admin;
+    begun.workspaces = { address: services.workspaces.address, username, password, token };
+    writeSecret(part, begun);
+    rmSync(adminFile(dataDir));
+  }
+  if (!begun.secrets && !begun.workspaces) return undefined;
+  const firstRun = { ...readFirstRun(dataDir), ...begun } as FirstRun;
+  writeSecret(firstRunFile(dataDir), firstRun);
+  rmSync(part, { force: true });
+  return firstRun;
+}
+
+async function initialiseSecrets(service: ServiceConfig): Promise<FirstRun['secrets'] | undefined> {
+  const state = await call(service, 'GET', '/v1/sys/init');
+  if (state.body?.initialized === true) return undefined;
+  const { status, body } = await call(service, 'PUT', '/v1/sys/init', {
+    body: { recovery_shares: SHARES, recovery_threshold: THRESHOLD },
+    timeoutMs: 60_000,
+  });
+  if (status !== 200) throw new Stop(`the secrets service could not be initialised: ${JSON.stringify(body)}`);
+  return { address: service.address, root_token: body.root_token, recovery_keys: body.recovery_keys };
+}
+
+/** Written whole or not at all, for its owner alone, and on the disk before the call returns. */
+function writeSecret(file: string, value: unknown): void {
+  const fresh = `${file}.new`;
+  rmSync(fresh, { force: true });
+  const descriptor = openSync(fresh, 'wx', 0o600);
+  try {
+    writeSync(descriptor, `${JSON.stringify(value, null, 2)}\n`);
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+  renameSync(fresh, file);
+}
+
+function readJson<T>(file: string): T | undefined {
+  if (!existsSync(file)) return undefined;
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as T;
+  } catch {
+    throw new Stop(`${file} is damaged: put back a copy, or move it away`);
+  }
+}

@@ -1,0 +1,37 @@
+import path from 'node:path';
+import type { Programs } from './installation';
+
+/** What a service's compiled configuration offers beside reading itself. */
+interface Describes {
+  describeConfig(): string;
+}
+
+/** Everything `npm start -- --help` prints: the settings of the local program, then those of each service. */
+export function helpText(programs: Programs): string {
+  return [
+    'npm start                  both services on an embedded PostgreSQL',
+    'npm start -- --help        this text',
+    'npm test                   all checks and tests; -- --long and -- --interop run more',
+    '',
+    'Settings are environment variables.',
+    '',
+    'Both services',
+    '  KEYSTEAD_DATA [./data]',
+    '      Folder of the embedded database, the seal keys, the logs and first-run.json.',
+    '  DATABASE_URL',
+    '      A PostgreSQL server (15 or newer) for both services, instead of the embedded one; each uses the database of',
+    '      its name, secrets and workspaces, and creates it when the role may. Also as DATABASE_URL_FILE.',
+    '',
+    'Secrets service',
+    describe(programs.secrets),
+    '',
+    'Workspace service',
+    describe(programs.workspaces),
+    '',
+  ].join('\n');
+}
+
+function describe(program: string): string {
+  const config = require(path.join(path.dirname(program), 'config.js')) as Describes;
+  return config.describeConfig();
+}

@@ -1,0 +1,119 @@
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { EmbeddedServer } from '@keystead/postgres';
+import { type LocalConfig, type ServiceName, serviceNames } from './config';
+import { migrate, needsEmbedded, prepareDatabase, startDatabase } from './databases';
+import { adminFile } from './first-run';
+import { sealKeyFile } from './seal-keys';
+import { ServiceProcess } from './service-process';
+import { Stop } from './stop';
+
+/** Where the built services lie. */
+export type Programs = Record<ServiceName, string>;
+
+export interface Events {
+  /** One sentence about something that ended and was started again. */
+  notice(message: string): void;
+  /** Something keeps failing: everything has to stop. */
+  failed(error: Error): void;
+}
+
+/** PostgreSQL and both services of one data folder: started in order, kept alive, stopped in the reverse order. */
+export class Installation {
+  private embedded: EmbeddedServer | undefined;
+  private readonly running: ServiceProcess[] = [];
+  private stopping = false;
+
+  constructor(
+    private readonly config: LocalConfig,
+    private readonly programs: Programs,
+    private readonly events: Events,
+  ) {}
+
+  /** Starts PostgreSQL, unless both services were given one, and answers where the databases are. */
+  async startDatabase(): Promise<string> {
+    if (!needsEmbedded(this.config)) return 'your own PostgreSQL';
+    this.embedded = await startDatabase(this.config.dataDir);
+    this.watchDatabase(this.embedded);
+    return `embedded PostgreSQL on port ${this.embedded.port}`;
+  }
+
+  /** Creates and migrates both databases and answers their connection strings. */
+  async prepareDatabases(): Promise<Record<ServiceName, string>> {
+    const prepared = serviceNames.map(async (name) => {
+      const url = await prepareDatabase(this.config.services[name], this.embedded);
+      await migrate(name, url);
+      return [name, url] as const;
+    });
+    return Object.fromEntries(await Promise.all(prepared)) as Record<ServiceName, string>;
+  }
+
+  /** Starts both services and resolves when both answer. */
+  async startServices(urls: Record<ServiceName, string>, env: NodeJS.ProcessEnv): Promise<void> {
+    const processes = serviceNames.map(
+      (name) =>
+        new ServiceProcess({
+          service: this.config.services[name],
+          program: this.programs[name],
+          env: serviceEnvironment(this.config, name, urls[name], env),
+          logFile: path.join(this.config.dataDir, `${name}.log`),
+          onRestart: (message) => this.events.notice(message),
+          onGiveUp: (message) => this.events.failed(new Stop(message)),
+        }),
+    );
+    this.running.push(...processes);
+    await Promise.all(processes.map((process) => process.start()));
+  }
+
+  /** Lets the services drain, then stops PostgreSQL. */
+  async stop(): Promise<void> {
+    this.stopping = true;
+    await Promise.all(this.running.map((process) => process.stop()));
+    await this.embedded?.stop();
+  }
+
+  /** Ends the services at once; PostgreSQL still stops cleanly. */
+  async kill(): Promise<void> {
+    this.stopping = true;
+    for (const process of this.running) process.kill();
+    await this.embedded?.stop();
+  }
+
+  /** The services know PostgreSQL by its port, so it comes back on the same one. */
+  private watchDatabase(server: EmbeddedServer): void {
+    server.ended.then(async () => {
+      if (this.stopping) return;
+      await sleep(50);
+      try {
+        this.embedded = await startDatabase(this.config.dataDir, server.port);
+      } catch (error) {
+        if (!this.stopping) this.events.failed(error as Error);
+        return;
+      }
+      if (this.stopping) return this.embedded.stop();
+      this.watchDatabase(this.embedded);
+      this.events.notice(`PostgreSQL ended and was started again as process ${this.embedded.pid}`);
+    });
+  }
+}
+
+function serviceEnvironment(
+  config: LocalConfig,
+  name: ServiceName,
+  url: string,
+  env: NodeJS.ProcessEnv,
+): NodeJS.ProcessEnv {
+  const prefix = name.toUpperCase();
+  const service = config.services[name];
+  const given = Object.entries(env).filter(
+    ([variable]) => !/^(KEYSTEAD_|npm_)/.test(variable) && !/^(\w+_)?DATABASE_URL(_FILE)?$/.test(variable),
+  );
+  return {
+    ...Object.fromEntries(given),
+    [`${prefix}_HOST`]: service.host,
+    [`${prefix}_PORT`]: String(service.port),
+    [`${prefix}_DATABASE_URL`]: url,
+    ...(service.ownSealKey ? {} : { [`${prefix}_SEAL_KEY_FILE`]: sealKeyFile(config.dataDir, name) }),
+    ...(name === 'workspaces' ? { WORKSPACES_FIRST_RUN_FILE: adminFile(config.dataDir) } : {}),
+  };
+}

@@ -1,0 +1,79 @@
+import path from 'node:path';
+import { readLocalConfig } from './config';
+import { lockDataFolder, prepareDataFolder } from './data-folder';
+import { initialise } from './first-run';
+import { helpText } from './help';
+import { Installation, type Programs } from './installation';
+import { requireFreePorts } from './ports';
+import { readyText } from './report';
+import { ensureSealKeys } from './seal-keys';
+import { Stop } from './stop';
+
+/** How the caller shows a step that takes a moment. */
+export type Step = <T>(name: string, work: () => Promise<T>) => Promise<T>;
+
+// npm passes Ctrl-C on to us although the terminal did so already: one keypress arrives twice.
+const SAME_KEYPRESS_MS = 1_000;
+const root = path.resolve(__dirname, '../..');
+const builtPrograms: Programs = {
+  secrets: path.join(root, 'apps/secrets/dist/main.js'),
+  workspaces: path.join(root, 'apps/workspaces/dist/main.js'),
+};
+
+/** Runs everything until a signal ends it. Throws `Stop` when it cannot start; nothing is left running then. */
+export async function main(args: string[], step: Step, programs: Programs = builtPrograms): Promise<void> {
+  if (args.includes('--help') || args.includes('-h')) {
+    process.stdout.write(helpText(programs));
+    return;
+  }
+  if (args.length > 0) throw new Stop(`${args[0]} is not an option: see npm start -- --help`);
+  const begin = Date.now();
+  const config = readLocalConfig(process.env);
+  prepareDataFolder(config.dataDir);
+  const unlock = lockDataFolder(config.dataDir);
+  const installation = new Installation(config, programs, {
+    notice: (message) => process.stdout.write(`${time()} ${message}\n`),
+    failed: (error) => {
+      process.stderr.write(`${time()} ${error.message}\n`);
+      end(installation.kill(), 1);
+    },
+  });
+  const end = (stopping: Promise<void>, code: number) => {
+    stopping.finally(() => {
+      unlock();
+      process.exit(code);
+    });
+  };
+  stopOnSignals(installation, end);
+  try {
+    const newKeys = ensureSealKeys(config);
+    await requireFreePorts(config);
+    const database = await step('starting PostgreSQL', () => installation.startDatabase());
+    const urls = await step('creating and migrating the databases', () => installation.prepareDatabases());
+    await step('starting the services', () => installation.startServices(urls, process.env));
+    const firstRun = await initialise(config);
+    const seconds = ((Date.now() - begin) / 1000).toFixed(1);
+    process.stdout.write(readyText({ config, database, firstRun, newKeys, seconds }));
+  } catch (error) {
+    await installation.kill();
+    unlock();
+    throw error;
+  }
+}
+
+function stopOnSignals(installation: Installation, end: (stopping: Promise<void>, code: number) => void): void {
+  let askedAtMs: number | undefined;
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      if (askedAtMs === undefined) {
+        askedAtMs = Date.now();
+        process.stdout.write('\nStopping; Ctrl-C again stops at once.\n');
+        end(installation.stop(), 0);
+      } else if (Date.now() - askedAtMs > SAME_KEYPRESS_MS) {
+        end(installation.kill(), 130);
+      }
+    });
+  }
+}
+
+const time = () => new Date().toISOString().slice(11, 19);

@@ -1,0 +1,92 @@
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import type { LocalConfig, ServiceName } from './config';
+import { type FirstRun, firstRunFile, readFirstRun } from './first-run';
+import { sealKeyFile } from './seal-keys';
+
+/** What the program says once everything runs. */
+export interface Ready {
+  config: LocalConfig;
+  database: string;
+  /** Present at the first start only. */
+  firstRun?: FirstRun;
+  newKeys: ServiceName[];
+  seconds: string;
+}
+
+/** The text that ends a start: what runs where, what was made, what to keep, three commands to try. */
+export function readyText(ready: Ready): string {
+  const { config, database, firstRun, newKeys, seconds } = ready;
+  const { secrets, workspaces } = config.services;
+  return [
+    '',
+    `Keystead is ready (${seconds} s).`,
+    '',
+    `  secrets service     ${secrets.address}/v1`,
+    `  workspace service   ${workspaces.address}/api/v2`,
+    `  database            ${database}`,
+    `  data and logs       ${config.dataDir}`,
+    ...(newKeys.length > 0 ? keysText(config, newKeys) : []),
+    ...(firstRun ? firstRunText(config, firstRun) : []),
+    ...warningText(config),
+    '',
+    'Try:',
+    ...tryText(config),
+    '',
+    'Ctrl-C stops everything; the data stays.',
+    '',
+  ].join('\n');
+}
+
+function keysText(config: LocalConfig, names: ServiceName[]): string[] {
+  const loss: Record<ServiceName, string> = {
+    secrets: 'every secret, token and policy',
+    workspaces: 'all state, SSH keys and sensitive variables',
+  };
+  return [
+    '',
+    'Made for this installation; keep a copy of each elsewhere:',
+    ...names.map((name) => `  ${sealKeyFile(config.dataDir, name)}: whoever loses it loses ${loss[name]}`),
+  ];
+}
+
+function firstRunText(config: LocalConfig, { secrets, workspaces }: FirstRun): string[] {
+  const secretsText = secrets && [
+    `  root token          ${secrets.root_token}`,
+    ...secrets.recovery_keys.map((key, index) => `  recovery key ${index + 1}      ${key}`),
+    '                      any three of the five recovery keys act together',
+  ];
+  const workspacesText = workspaces && [
+    `  administrator       ${workspaces.username}`,
+    `  password            ${workspaces.password}`,
+    `  token               ${workspaces.token}`,
+  ];
+  return [
+    '',
+    `Shown this once, and written to ${firstRunFile(config.dataDir)}:`,
+    ...(secretsText || []),
+    ...(workspacesText || []),
+  ];
+}
+
+function warningText(config: LocalConfig): string[] {
+  const { dataDir } = config;
+  if (!readFirstRun(dataDir)?.secrets?.recovery_keys?.length || !existsSync(sealKeyFile(dataDir, 'secrets'))) return [];
+  return [
+    '',
+    `Warning: root token, recovery keys and seal key all lie in ${dataDir}. That is fine for trying things out.`,
+    'For anything else give the recovery keys to different people, revoke the root token, and move',
+    `${path.basename(firstRunFile(dataDir))} out of there.`,
+  ];
+}
+
+function tryText(config: LocalConfig): string[] {
+  const { secrets, workspaces } = config.services;
+  const token = (name: string) => `$(node -p "require('${firstRunFile(config.dataDir)}').${name}")`;
+  const curl = (secure: boolean) => (secure ? 'curl --insecure' : 'curl');
+  return [
+    `  ${curl(Boolean(secrets.certificate))} -H "X-Service-Token: ${token('secrets.root_token')}" -d '{"color":"green"}' ${secrets.address}/v1/cubbyhole/hello`,
+    `  ${curl(Boolean(secrets.certificate))} -H "X-Service-Token: ${token('secrets.root_token')}" ${secrets.address}/v1/cubbyhole/hello`,
+    `  ${curl(Boolean(workspaces.certificate))} -H "Authorization: Bearer ${token('workspaces.token')}" ${workspaces.address}/api/v2/account/details`,
+  ];
+}

@@ -1,0 +1,27 @@
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { createSealKeyFile } from '@keystead/keyring';
+import { type LocalConfig, type ServiceName, serviceNames } from './config';
+import { embeddedFolder } from './databases';
+import { Stop } from './stop';
+
+/** Where this program keeps the seal key it made for a service. */
+export const sealKeyFile = (dataDir: string, name: ServiceName) => path.join(dataDir, `${name}.key`);
+
+/**
+ * Makes the seal keys that are missing and answers which. It runs before the database exists: a database whose key is
+ * gone must never get a new key, which would only hide that the old one is needed. Throws `Stop` then.
+ */
+export function ensureSealKeys(config: LocalConfig): ServiceName[] {
+  const missing = serviceNames.filter(
+    (name) => !config.services[name].ownSealKey && !existsSync(sealKeyFile(config.dataDir, name)),
+  );
+  for (const name of missing) {
+    const file = sealKeyFile(config.dataDir, name);
+    if (existsSync(path.join(embeddedFolder(config.dataDir), 'PG_VERSION')) && !config.services[name].databaseUrl) {
+      throw new Stop(`${file} is missing: put it back, without it nobody can read the ${name} database`);
+    }
+    createSealKeyFile(file);
+  }
+  return missing;
+}

@@ -1,0 +1,143 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { closeSync, existsSync, openSync, readFileSync, renameSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { call } from './call';
+import type { ServiceConfig } from './config';
+import { Stop } from './stop';
+
+const START_SECONDS = 60;
+const DRAIN_SECONDS = 20;
+const LOG_LIMIT_BYTES = 50 * 1024 * 1024;
+const STEADY_MS = 60_000;
+const MOST_FAILURES = 6;
+
+export interface ServiceProcessOptions {
+  service: ServiceConfig;
+  /** The program: the built main of the service. */
+  program: string;
+  env: NodeJS.ProcessEnv;
+  logFile: string;
+  /** Told in one sentence when the process ended by itself and was started again. */
+  onRestart(message: string): void;
+  /** Told when it keeps ending right after its start. */
+  onGiveUp(message: string): void;
+}
+
+/**
+ * One service as a process of its own, started again when it ends unasked. A process that keeps ending right after
+ * its start is given up. Its output goes to its log file.
+ */
+export class ServiceProcess {
+  private child: ChildProcess | undefined;
+  private stopping = false;
+  private failures = 0;
+  private answeredAtMs = 0;
+  private logFrom = 0;
+
+  constructor(private readonly options: ServiceProcessOptions) {}
+
+  get pid(): number | undefined {
+    return this.child?.pid;
+  }
+
+  /** Starts the process and resolves when it answers. Throws `Stop` with its last words when it ends before that. */
+  async start(): Promise<void> {
+    const { service, logFile } = this.options;
+    const child = this.launch();
+    const giveUpAt = Date.now() + START_SECONDS * 1000;
+    while (!hasEnded(child)) {
+      if (await this.answers()) {
+        this.answeredAtMs = Date.now();
+        this.watch(child);
+        return;
+      }
+      if (Date.now() > giveUpAt) {
+        child.kill('SIGKILL');
+        throw new Stop(`the ${service.name} service does not answer at ${service.address}: see ${logFile}`);
+      }
+      await sleep(30);
+    }
+    throw new Stop(`the ${service.name} service did not start: ${this.lastWords()}`);
+  }
+
+  /** Lets the process drain and end; a process that does not is killed. */
+  async stop(): Promise<void> {
+    this.stopping = true;
+    const { child } = this;
+    if (!child || hasEnded(child)) return;
+    const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+    child.kill('SIGTERM');
+    const timer = setTimeout(() => child.kill('SIGKILL'), DRAIN_SECONDS * 1000);
+    await ended;
+    clearTimeout(timer);
+  }
+
+  /** Ends the process at once. */
+  kill(): void {
+    this.stopping = true;
+    this.child?.kill('SIGKILL');
+  }
+
+  private launch(): ChildProcess {
+    const { program, env, logFile } = this.options;
+    if (existsSync(logFile) && statSync(logFile).size > LOG_LIMIT_BYTES) renameSync(logFile, `${logFile}.1`);
+    this.logFrom = existsSync(logFile) ? statSync(logFile).size : 0;
+    const output = openSync(logFile, 'a', 0o600);
+    this.child = fork(program, [], {
+      env,
+      execArgv: ['--require', path.resolve(__dirname, '../parent-watch.cjs')],
+      stdio: ['ignore', output, output, 'ipc'],
+      // Ctrl-C reaches only the local program, which stops the services in order.
+      detached: true,
+    });
+    closeSync(output);
+    return this.child;
+  }
+
+  private watch(child: ChildProcess): void {
+    const tell = () => this.ended(child.signalCode ?? `exit code ${child.exitCode}`);
+    if (hasEnded(child)) tell();
+    else child.once('exit', tell);
+  }
+
+  private async ended(how: string): Promise<void> {
+    if (this.stopping) return;
+    const { service, onRestart, onGiveUp, logFile } = this.options;
+    this.failures = Date.now() - this.answeredAtMs > STEADY_MS ? 1 : this.failures + 1;
+    await sleep(Math.min(50 * 2 ** this.failures, 5_000));
+    if (this.stopping) return;
+    try {
+      await this.start();
+      onRestart(`the ${service.name} service ended (${how}) and was started again as process ${this.pid}`);
+    } catch (error) {
+      if (this.stopping) return;
+      if (this.failures < MOST_FAILURES) await this.ended(how);
+      else onGiveUp(`${(error as Error).message} (log: ${logFile})`);
+    }
+  }
+
+  private async answers(): Promise<boolean> {
+    try {
+      return (await call(this.options.service, 'GET', '/livez', { timeoutMs: 2_000 })).status === 200;
+    } catch {
+      return false;
+    }
+  }
+
+  /** The last thing the process wrote, which says why it ended: a plain line or the message of a log line. */
+  private lastWords(): string {
+    const lines = readFileSync(this.options.logFile).subarray(this.logFrom).toString().trim().split('\n');
+    const last = lines.at(-1) ?? '';
+    try {
+      const line = JSON.parse(last);
+      return [line.msg, line.err?.message].filter(Boolean).join(': ');
+    } catch {
+      return last || `it ended without a word (log: ${this.options.logFile})`;
+    }
+  }
+}
+
+function hasEnded(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null;
+}
