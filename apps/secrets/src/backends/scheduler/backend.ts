@@ -1,0 +1,34 @@
+import { type Backend, backend } from '../../sdk/backend';
+import { accessInForce, accessPath } from './config-access';
+import { leasePath, leaseTimes } from './config-lease';
+import { credsPath } from './creds';
+import { roleListPath, rolePath } from './role';
+import type { Scheduler } from './scheduler';
+
+/** Tokens of a job scheduler, made from roles and ended with their leases. Spec: Job-scheduler engine. */
+export const scheduler = (outside: Scheduler): Backend =>
+  backend({
+    type: 'scheduler',
+    kind: 'secret',
+    summary: 'Generates job-scheduler tokens from roles.',
+    paths: [accessPath(outside), leasePath, roleListPath, rolePath, credsPath(outside)],
+    secrets: {
+      token: {
+        async revoke(internal, { storage }) {
+          const access = await accessInForce(storage, outside.defaults);
+          await outside.client(access).deleteToken(String(internal.accessor_id));
+        },
+        async renew(_internal, { storage }) {
+          const { ttl, max_ttl } = await leaseTimes(storage);
+          return { ttlSeconds: ttl, maxTtlSeconds: max_ttl };
+        },
+      },
+    },
+    undo: {
+      // The call may have failed before its answer came, so the token is known by its unique name only.
+      async token(undo, { storage }) {
+        const client = outside.client(await accessInForce(storage, outside.defaults));
+        for (const accessor of await client.accessorsNamed(String(undo.name))) await client.deleteToken(accessor);
+      },
+    },
+  });

@@ -1,0 +1,149 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { single } from '../../sdk/collection';
+import { bool, int, secretString, string } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { data, empty, missing } from '../../sdk/reply';
+import type { Storage } from '../../sdk/storage';
+import type { Scheduler } from './scheduler';
+import { type SchedulerAccess, schedulerRefusal } from './scheduler-client';
+
+const Access = z.object({
+  address: string().describe('Address of the scheduler, as protocol://host:port.'),
+  token: secretString().describe('Management token of the scheduler.'),
+  max_token_name_length: int().describe('Longest token name in bytes; 0 takes what the scheduler version allows.'),
+  ca_cert: string().describe('PEM certificate of the authority that signed the scheduler certificate.'),
+  client_cert: string().describe('PEM certificate we show to the scheduler; needs client_key.'),
+  client_key: secretString().describe('PEM key of client_cert.'),
+});
+const AccessInput = Access.extend({
+  verify: bool().optional().describe('Check address, TLS and token against the scheduler before storing.'),
+  bootstrap: bool().optional().describe('Make the first management token of a scheduler that has none, and keep it.'),
+});
+const access = single('config/access', Access);
+
+/** What the environment of the service says where the configuration is silent. */
+export interface SchedulerDefaults {
+  readonly address: string;
+  readonly token: string;
+}
+
+/** The access in force: stored values win, the environment fills what is missing. Throws `invalid` without an address. */
+export async function accessInForce(
+  storage: Storage,
+  defaults: SchedulerDefaults,
+): Promise<SchedulerAccess & { nameLimit: number }> {
+  const stored = await access.find(storage);
+  const found = resolve(stored ?? none, defaults);
+  if (!found.address) throw new Refusal('invalid', 'scheduler access is not configured: write config/access first');
+  return { ...found, nameLimit: stored?.max_token_name_length ?? 0 };
+}
+
+const none = { address: '', token: '', max_token_name_length: 0, ca_cert: '', client_cert: '', client_key: '' };
+
+function resolve(config: z.output<typeof Access>, defaults: SchedulerDefaults): SchedulerAccess {
+  return {
+    address: config.address || defaults.address,
+    token: config.token || defaults.token,
+    caCert: config.ca_cert,
+    clientCert: config.client_cert,
+    clientKey: config.client_key,
+  };
+}
+
+/** How the scheduler is reached. Spec: Job-scheduler engine (Access configuration). */
+export const accessPath = (scheduler: Scheduler) =>
+  path('config/access', {
+    summary: 'How the scheduler is reached and which management token is used there.',
+    spec: 'Job-scheduler engine',
+    stored: ({ storage }) => access.find(storage),
+    read: {
+      summary: 'Read the access configuration, without token and key.',
+      async run({ storage }) {
+        const stored = await access.find(storage);
+        if (!stored) return missing;
+        const { address, ca_cert, client_cert, max_token_name_length } = stored;
+        return data({ address, ca_cert, client_cert, max_token_name_length });
+      },
+    },
+    write: {
+      summary: 'Configure the access; omitted fields keep their value.',
+      update: 'merge',
+      defaults: none,
+      resets: ['max_token_name_length'],
+      input: AccessInput,
+      async run({ input, storage, warn }) {
+        const { verify, bootstrap, ...config } = input;
+        checkAddress(config.address);
+        checkCertificates(config);
+        if (config.max_token_name_length < 0) {
+          throw new Refusal('invalid', 'max_token_name_length cannot be negative');
+        }
+        const reach = resolve(config, scheduler.defaults);
+        if (bootstrap && !reach.token) {
+          // Nothing can take a bootstrap back, so its token is stored by this very call or shown as lost by its failure.
+          config.token = await scheduler.client(requireAddress(reach)).bootstrap().catch(rethrow);
+        }
+        scheduler.forget(reach.address);
+        access.put(storage, config);
+        if (!verify) return empty;
+        const report = await verifyAccess(scheduler, requireAddress(resolve(config, scheduler.defaults)));
+        if (report.version === '')
+          warn('the version of the scheduler could not be read; names of 256 bytes are assumed');
+        return data(report);
+      },
+    },
+    delete: {
+      summary: 'Forget the access configuration.',
+      run({ storage }) {
+        access.delete(storage);
+        return empty;
+      },
+    },
+  });
+
+/** Asks the scheduler who we are there; throws a refusal that says what is wrong: address, TLS, or the token's kind. */
+async function verifyAccess(scheduler: Scheduler, reach: SchedulerAccess) {
+  const client = scheduler.client(reach);
+  const type = await client.ownTokenType().catch(rethrow);
+  if (type !== 'management') {
+    throw new Refusal('invalid', `token is no management token: the scheduler calls it ${type || 'unknown'}`);
+  }
+  const version = await client.version().catch(() => '');
+  return { address: reach.address, tls: reach.address.startsWith('https:'), token_type: type, version };
+}
+
+function rethrow(error: unknown): never {
+  throw schedulerRefusal(error);
+}
+
+function requireAddress<T extends { address: string }>(reach: T): T {
+  if (!reach.address) throw new Refusal('invalid', 'address is needed: give it here or in SCHEDULER_ADDR');
+  return reach;
+}
+
+function checkAddress(address: string): void {
+  if (address === '') return;
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  if (url && (url.protocol === 'http:' || url.protocol === 'https:') && !url.username && !url.password) return;
+  throw new Refusal('invalid', `address must have the form protocol://host:port, got ${JSON.stringify(address)}`);
+}
+
+function checkCertificates(config: { ca_cert: string; client_cert: string; client_key: string }): void {
+  if ((config.client_cert === '') !== (config.client_key === '')) {
+    throw new Refusal('invalid', 'Both client cert and client key must be provided');
+  }
+  for (const field of ['ca_cert', 'client_cert'] as const) {
+    if (config[field]) attempt(field, 'an x509 PEM certificate', () => new X509Certificate(config[field]));
+  }
+  if (config.client_key) attempt('client_key', 'a PEM private key', () => createPrivateKey(config.client_key));
+}
+
+function attempt(field: string, what: string, parse: () => unknown): void {
+  try {
+    parse();
+  } catch {
+    throw new Refusal('invalid', `${field} is not ${what}`);
+  }
+}

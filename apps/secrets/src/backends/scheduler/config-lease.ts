@@ -1,0 +1,52 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { single } from '../../sdk/collection';
+import { duration } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { data, empty, missing } from '../../sdk/reply';
+import type { Storage } from '../../sdk/storage';
+
+const Lease = z.object({
+  ttl: duration().describe('Lifetime of credentials before they must be renewed; 0 takes the mount default.'),
+  max_ttl: duration().describe('Longest lifetime renewals can reach; 0 takes the mount maximum.'),
+});
+const lease = single('config/lease', Lease);
+
+/** The configured lifetimes, zero where nothing is. */
+export async function leaseTimes(storage: Storage): Promise<z.output<typeof Lease>> {
+  return (await lease.find(storage)) ?? { ttl: 0, max_ttl: 0 };
+}
+
+/** Lifetimes of the credentials. Spec: Job-scheduler engine (Lease configuration). */
+export const leasePath = path('config/lease', {
+  summary: 'Lifetimes of the credentials this engine hands out.',
+  spec: 'Job-scheduler engine',
+  read: {
+    summary: 'Read the lifetimes, in seconds.',
+    output: z.object({ max_ttl: z.number(), ttl: z.number() }),
+    async run({ storage }) {
+      const found = await lease.find(storage);
+      return found ? data({ max_ttl: found.max_ttl, ttl: found.ttl }) : missing;
+    },
+  },
+  write: {
+    summary: 'Set both lifetimes; an omitted one becomes 0.',
+    update: 'replace',
+    defaults: { ttl: 0, max_ttl: 0 },
+    input: Lease,
+    run({ input, storage }) {
+      if (input.max_ttl > 0 && input.ttl > input.max_ttl) {
+        throw new Refusal('invalid', "'ttl' cannot be greater than 'max_ttl'");
+      }
+      lease.put(storage, input);
+      return empty;
+    },
+  },
+  delete: {
+    summary: 'Return to the lifetimes of the mount.',
+    run({ storage }) {
+      lease.delete(storage);
+      return empty;
+    },
+  },
+});

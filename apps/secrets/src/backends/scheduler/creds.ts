@@ -1,0 +1,51 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { path } from '../../sdk/path';
+import { secret } from '../../sdk/reply';
+import { withIntent } from '../../sdk/storage';
+import { accessInForce } from './config-access';
+import { leaseTimes } from './config-lease';
+import { roles } from './role';
+import type { Scheduler } from './scheduler';
+import { schedulerRefusal } from './scheduler-client';
+import { tokenName } from './token-name';
+
+/** Tokens made on demand. Spec: Job-scheduler engine (Credentials result). */
+export const credsPath = (scheduler: Scheduler) =>
+  path('creds/:name', {
+    summary: 'Scheduler tokens made from a role.',
+    spec: 'Job-scheduler engine',
+    read: {
+      summary: 'Make a token; it ends with its lease.',
+      output: z.object({ accessor_id: z.string(), secret_id: z.string() }),
+      async run({ params, storage, caller, nowMs, warn }) {
+        const role = await roles.require(storage, params.name, `role "${params.name}" not found`);
+        const access = await accessInForce(storage, scheduler.defaults);
+        const absent = await scheduler.missingPolicies(access, role.policies);
+        if (absent === undefined) warn('the policies of the role could not be checked in the scheduler');
+        else if (absent.length > 0) {
+          throw new Refusal(
+            'invalid',
+            `role "${params.name}" names policies the scheduler does not have: ${absent.join(', ')}`,
+          );
+        }
+        const name = tokenName(params.name, caller.displayName, nowMs, await scheduler.nameLimit(access));
+        const times = await leaseTimes(storage);
+        const token = await withIntent(storage, { kind: 'token', undo: { name } }, () =>
+          scheduler
+            .client(access)
+            .createToken({ name, type: role.type, policies: role.policies, global: role.global })
+            .catch((error) => {
+              throw schedulerRefusal(error);
+            }),
+        );
+        return secret('token', {
+          data: { accessor_id: token.accessorId, secret_id: token.secretId },
+          internal: { accessor_id: token.accessorId },
+          ttlSeconds: times.ttl,
+          maxTtlSeconds: times.max_ttl,
+          renewable: true,
+        });
+      },
+    },
+  });

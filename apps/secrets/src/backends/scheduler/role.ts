@@ -1,0 +1,77 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { collection } from '../../sdk/collection';
+import { durationText } from '../../sdk/duration';
+import { bool, commaList, oneOf } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { data, empty, keys, missing } from '../../sdk/reply';
+import { leaseTimes } from './config-lease';
+
+const Role = z.object({
+  policies: commaList().describe('Scheduler policies given to each token; they must already exist there.'),
+  global: bool().describe('Replicate the token to every region of the scheduler.'),
+  type: oneOf(['client', 'management'], () => 'type must be "client" or "management"').describe(
+    'Kind of scheduler token; every write that leaves it out sets it back to client.',
+  ),
+});
+
+/** The shapes of tokens, by role name. */
+export const roles = collection('role/', Role);
+
+/** The names of the roles. Spec: Job-scheduler engine. */
+export const roleListPath = path('role', {
+  summary: 'The roles of this engine.',
+  spec: 'Job-scheduler engine',
+  list: {
+    summary: 'List the roles.',
+    async run({ storage }) {
+      return keys(await roles.list(storage));
+    },
+  },
+});
+
+/** One role. Spec: Job-scheduler engine (Role). */
+export const rolePath = path('role/:name', {
+  summary: 'The shape of the scheduler tokens handed out under a name.',
+  spec: 'Job-scheduler engine',
+  stored: ({ params, storage }) => roles.find(storage, params.name),
+  read: {
+    summary: 'Read a role.',
+    async run({ params, storage }) {
+      const role = await roles.find(storage, params.name);
+      if (!role) return missing;
+      const { ttl } = await leaseTimes(storage);
+      return data({
+        global: role.global,
+        lease: durationText(ttl),
+        policies: role.policies,
+        token_type: role.type,
+        type: role.type,
+      });
+    },
+  },
+  write: {
+    summary: 'Create a role, or change what is named.',
+    update: 'merge',
+    defaults: { policies: [], global: false, type: 'client' },
+    resets: ['type'],
+    input: Role,
+    run({ params, input, storage }) {
+      if (input.type === 'client' && input.policies.length === 0) {
+        throw new Refusal('invalid', 'policies cannot be empty when using client tokens');
+      }
+      if (input.type === 'management' && input.policies.length > 0) {
+        throw new Refusal('invalid', 'policies should be empty when using management tokens');
+      }
+      roles.put(storage, params.name, input);
+      return empty;
+    },
+  },
+  delete: {
+    summary: 'Delete a role. Deleting an absent role succeeds.',
+    run({ params, storage }) {
+      roles.delete(storage, params.name);
+      return empty;
+    },
+  },
+});
