@@ -57,6 +57,8 @@ function openShell(options: RunOptions) {
     complained += text;
   });
   child.on('exit', () => wake());
+  // A block that ends the session leaves nobody to read the rest; its status says what happened.
+  child.stdin.on('error', () => wake());
   return {
     async run(command: string, seconds: number): Promise<{ printed: string; complained: string; status: number }> {
       printed = '';
