@@ -1,0 +1,76 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createServer } from 'node:net';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** A started local program and what it said so far. */
+export interface Started {
+  process: ChildProcess;
+  output(): string;
+  /** Resolves once the output matches; rejects when the program ends or a minute passes before that. */
+  says(pattern: RegExp): Promise<void>;
+  /** Resolves with the exit code. */
+  ended: Promise<number | null>;
+}
+
+/** Starts a program of this folder in a process of its own, as a terminal would. */
+export function start(command: string[], env: Record<string, string>): Started {
+  const child = spawn(process.execPath, command, {
+    cwd: path.resolve(__dirname, '../..'),
+    env: { ...cleanEnvironment(), ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let said = '';
+  for (const stream of [child.stdout!, child.stderr!]) {
+    stream.on('data', (chunk) => {
+      said += chunk;
+    });
+  }
+  const ended = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)));
+  return {
+    process: child,
+    output: () => said,
+    says: (pattern) =>
+      waitFor(
+        () => pattern.test(said),
+        child,
+        () => said,
+      ),
+    ended,
+  };
+}
+
+/** Resolves when `done` holds; rejects when the program ends or a minute passes before that. */
+export async function waitFor(
+  done: () => boolean | Promise<boolean>,
+  child?: ChildProcess,
+  said = () => '',
+): Promise<void> {
+  const giveUpAt = Date.now() + 60_000;
+  while (!(await done())) {
+    if (child && (child.exitCode !== null || child.signalCode !== null)) throw new Error(`ended early: ${said()}`);
+    if (Date.now() > giveUpAt) throw new Error(`waited a minute: ${said()}`);
+    await sleep(20);
+  }
+}
+
+/** Ports that were free a moment ago. */
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: count }, () => {
+      const server = createServer();
+      return new Promise<typeof server>((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));
+    }),
+  );
+  const ports = servers.map((server) => (server.address() as { port: number }).port);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}
+
+/** What a terminal would pass on: nothing that Jest or a calling npm set. */
+function cleanEnvironment(): NodeJS.ProcessEnv {
+  const kept = Object.entries(process.env).filter(
+    ([name]) => !/^(npm_|JEST_|NODE_|KEYSTEAD_|SECRETS_|WORKSPACES_|DATABASE_URL)/.test(name),
+  );
+  return Object.fromEntries(kept);
+}
