@@ -1,0 +1,32 @@
+import { related, serializer, toMany, toOne } from '@keystead/jsonapi';
+import type { View } from '../../kernel/endpoint';
+import { everyRight, hasRight, organizationRights } from '../../kernel/organization-rights';
+import { abilities } from '../../kernel/policy';
+import { teamPolicy } from './policy';
+import type { Team } from './service';
+
+export const teamSerializer = serializer<Team, View>({
+  type: 'teams',
+  id: (team) => team.id,
+  self: (team) => `/api/v2/teams/${team.id}`,
+  attributes: (team, view) => ({
+    name: team.name,
+    'users-count': team.userIds.length,
+    visibility: team.visibility,
+    'sso-team-id': team.ssoTeamId,
+    'allow-member-token-management': team.allowMemberTokenManagement,
+    'organization-access': organizationAccess(team),
+    permissions: abilities(teamPolicy, view.access, team),
+  }),
+  relationships: (team) => ({
+    organization: toOne('organizations', team.organizationName),
+    users: toMany('users', team.userIds),
+    'organization-memberships': toMany('organization-memberships', team.membershipIds),
+    'authentication-token': related(`/api/v2/teams/${team.id}/authentication-token`),
+  }),
+});
+
+function organizationAccess(team: Team): Record<string, boolean> {
+  const rights = team.isOwners ? everyRight : team.rights;
+  return Object.fromEntries(organizationRights.map((right) => [right, hasRight(rights, right)]));
+}
