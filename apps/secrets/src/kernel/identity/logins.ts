@@ -1,0 +1,122 @@
+import { Refusal } from '@keystead/refusal';
+import type { Tx } from '../storage/types';
+import { isTaken } from './checks';
+import { type Entities, entityNotice } from './entities';
+import { type AliasMount, type EntityAliases, equalMetadata } from './entity-aliases';
+import { aliasNameHash } from './rows';
+import type { EntityAlias, IdentityNeeds, Metadata } from './types';
+
+/** Who an auth method says has logged in. */
+export interface LoginIdentity {
+  readonly namespaceId: string;
+  readonly mount: AliasMount;
+  readonly aliasName: string;
+  readonly metadata: Metadata;
+  /** Names of the groups the auth method found; absent when it knows nothing of groups. */
+  readonly groupAliases?: readonly string[];
+}
+
+/** Entities of logins: found by alias, made at the first login, moved between external groups at each. */
+export class Logins {
+  constructor(
+    private readonly needs: IdentityNeeds,
+    private readonly entities: Entities,
+    private readonly aliases: EntityAliases,
+  ) {}
+
+  /** The entity of a login. Everything is written before it returns. */
+  async entityOf(login: LoginIdentity): Promise<string> {
+    const alias = (await this.aliases.findByName(login.mount.uuid, login.aliasName)) ?? (await this.create(login));
+    await this.refresh(alias, login);
+    if (login.groupAliases) await this.joinGroups(alias.entityId, login.mount.uuid, login.groupAliases);
+    return alias.entityId;
+  }
+
+  /** The entity an alias name would log in as; undefined before its first login. */
+  async findEntity(mountId: string, aliasName: string): Promise<string | undefined> {
+    return (await this.aliases.findByName(mountId, aliasName))?.entityId;
+  }
+
+  /**
+   * Makes an entity a member of exactly those external groups of a mount whose alias has one of the names.
+   * Called at login and at renewal.
+   */
+  async joinGroups(entityId: string, mountId: string, names: readonly string[]): Promise<void> {
+    const hashes = names.map((name) => aliasNameHash(this.needs.barrier, 'group', mountId, name));
+    const { rows } = await this.needs.database.query<{ group_id: string; wanted: boolean }>(
+      {
+        name: 'group-alias-membership',
+        text: `SELECT a.group_id, a.name_hash = ANY($2) AS wanted FROM group_alias a
+               LEFT JOIN group_member m ON m.group_id = a.group_id AND m.entity_id = $3
+               WHERE a.mount_id = $1 AND (a.name_hash = ANY($2)) <> (m.id IS NOT NULL)`,
+      },
+      [mountId, hashes, entityId],
+    );
+    if (rows.length === 0) return;
+    const joined = rows.filter(({ wanted }) => wanted).map((row) => row.group_id);
+    const left = rows.filter(({ wanted }) => !wanted).map((row) => row.group_id);
+    await this.needs.committer.transaction(
+      async (tx) => {
+        await tx.query('DELETE FROM group_member WHERE entity_id = $1 AND group_id = ANY($2)', [entityId, left]);
+        await tx.query(
+          `INSERT INTO group_member (group_id, entity_id) SELECT g.id, $1 FROM "group" g WHERE g.id = ANY($2) ON CONFLICT DO NOTHING`,
+          [entityId, joined],
+        );
+      },
+      [entityNotice(entityId)],
+    );
+  }
+
+  /** Removes every entity and group alias of a mount, with the memberships that came through it. */
+  async forgetMount(mountId: string): Promise<void> {
+    await this.needs.committer.transaction(
+      async (tx) => {
+        await tx.query(
+          `WITH gone AS (DELETE FROM group_alias WHERE mount_id = $1 RETURNING group_id)
+           DELETE FROM group_member m USING gone WHERE m.group_id = gone.group_id AND m.entity_id IS NOT NULL`,
+          [mountId],
+        );
+        await tx.query('DELETE FROM entity_alias WHERE mount_id = $1', [mountId]);
+      },
+      [
+        { topic: 'group', key: '*' },
+        { topic: 'entity', key: '*' },
+      ],
+    );
+  }
+
+  private async create(login: LoginIdentity): Promise<EntityAlias> {
+    const { namespaceId, mount, aliasName, metadata } = login;
+    const run = async (tx: Tx) => {
+      const entity = await this.entities.insert(tx, namespaceId, {});
+      return this.aliases.insert(tx, {
+        namespaceId,
+        entityId: entity.id,
+        mountId: mount.uuid,
+        mountAccessor: mount.accessor,
+        name: aliasName,
+        metadata,
+        customMetadata: null,
+        local: mount.local,
+        mergedFromIds: [],
+      });
+    };
+    try {
+      return await this.needs.committer.transaction(run, ({ entityId }) => [entityNotice(entityId)]);
+    } catch (error) {
+      if (!isTaken(error)) throw error;
+      // Two first logins at the same moment: the other one made it.
+      const made = await this.aliases.findByName(mount.uuid, aliasName);
+      if (!made) throw new Refusal('conflict', 'the alias was changed by another request', [], { cause: error });
+      return made;
+    }
+  }
+
+  private async refresh(alias: EntityAlias, { metadata }: LoginIdentity): Promise<void> {
+    if (equalMetadata(alias.metadata, metadata)) return;
+    await this.needs.committer.transaction(
+      (tx) => this.aliases.save(tx, { ...alias, metadata }),
+      [entityNotice(alias.entityId)],
+    );
+  }
+}

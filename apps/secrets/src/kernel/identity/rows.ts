@@ -1,0 +1,123 @@
+import type { Barrier } from '../storage/types';
+import type { Entity, EntityAlias, Group, GroupAlias, GroupType, Metadata } from './types';
+
+/** Rows as the database gives them, and what is inside their sealed column. */
+export interface EntityRow {
+  id: string;
+  namespace_id: string;
+  name: string;
+  disabled: boolean;
+  created_at_ms: string;
+  updated_at_ms: string;
+  sealed: Buffer;
+}
+export interface EntityAliasRow {
+  id: string;
+  namespace_id: string;
+  entity_id: string;
+  mount_id: string;
+  mount_accessor: string;
+  created_at_ms: string;
+  updated_at_ms: string;
+  sealed: Buffer;
+}
+export interface GroupRow {
+  id: string;
+  namespace_id: string;
+  name: string;
+  type: string;
+  version: number;
+  created_at_ms: string;
+  updated_at_ms: string;
+  sealed: Buffer;
+}
+export interface GroupAliasRow {
+  id: string;
+  namespace_id: string;
+  group_id: string;
+  mount_id: string | null;
+  mount_accessor: string;
+  created_at_ms: string;
+  updated_at_ms: string;
+  sealed: Buffer;
+}
+
+/** The secret part of an entity or a group. */
+export interface SealedPrincipal {
+  readonly metadata: Metadata;
+  readonly policies: readonly string[];
+}
+/** The secret part of an entity alias. */
+export interface SealedEntityAlias {
+  readonly name: string;
+  readonly metadata: Metadata | null;
+  readonly customMetadata: Metadata | null;
+  readonly local: boolean;
+  readonly mergedFromIds: readonly string[];
+}
+/** The secret part of a group alias. */
+export interface SealedGroupAlias {
+  readonly name: string;
+}
+
+/** Where the sealed column of a row lies. */
+export const cellOf = (table: 'entity' | 'entity_alias' | 'group' | 'group_alias', row: string) => ({
+  table,
+  row,
+  column: 'sealed',
+});
+
+const times = (row: { created_at_ms: string; updated_at_ms: string }) => ({
+  createdAtMs: Number(row.created_at_ms),
+  updatedAtMs: Number(row.updated_at_ms),
+});
+
+type Opener = Pick<Barrier, 'openJson'>;
+
+export function toEntity(barrier: Opener, row: EntityRow): Entity {
+  const { metadata, policies } = barrier.openJson<SealedPrincipal>(row.sealed, cellOf('entity', row.id));
+  const { id, namespace_id: namespaceId, name, disabled } = row;
+  return { id, namespaceId, name, disabled, metadata, policies, ...times(row) };
+}
+
+export function toEntityAlias(barrier: Opener, row: EntityAliasRow): EntityAlias {
+  const secret = barrier.openJson<SealedEntityAlias>(row.sealed, cellOf('entity_alias', row.id));
+  return {
+    id: row.id,
+    namespaceId: row.namespace_id,
+    entityId: row.entity_id,
+    mountId: row.mount_id,
+    mountAccessor: row.mount_accessor,
+    ...secret,
+    ...times(row),
+  };
+}
+
+export function toGroup(barrier: Opener, row: GroupRow): Group {
+  const { metadata, policies } = barrier.openJson<SealedPrincipal>(row.sealed, cellOf('group', row.id));
+  const { id, namespace_id: namespaceId, name, version } = row;
+  return { id, namespaceId, name, type: row.type as GroupType, version, metadata, policies, ...times(row) };
+}
+
+export function toGroupAlias(barrier: Opener, row: GroupAliasRow): GroupAlias {
+  const { name } = barrier.openJson<SealedGroupAlias>(row.sealed, cellOf('group_alias', row.id));
+  return {
+    id: row.id,
+    namespaceId: row.namespace_id,
+    groupId: row.group_id,
+    mountId: row.mount_id ?? undefined,
+    mountAccessor: row.mount_accessor,
+    name,
+    ...times(row),
+  };
+}
+
+/** What an alias is found by: its name in lower case, keyed, so that the database tells nobody who logs in. */
+export function aliasNameHash(
+  barrier: Pick<Barrier, 'mac'>,
+  kind: 'entity' | 'group',
+  mountId: string,
+  name: string,
+): Buffer {
+  return barrier.mac(`identity-${kind}-alias`, `${mountId}\u0000${name.toLowerCase()}`);
+}

@@ -1,0 +1,111 @@
+import type { Identified } from '../policy/access';
+import type { Barrier, ChangeNotices, Clock, Committer, Tx } from '../storage/types';
+
+export type Metadata = Readonly<Record<string, string>>;
+
+/** A person or machine, whatever they log in with. */
+export interface Entity {
+  readonly id: string;
+  readonly namespaceId: string;
+  readonly name: string;
+  /** A disabled entity can neither log in nor use its tokens. */
+  readonly disabled: boolean;
+  readonly metadata: Metadata;
+  readonly policies: readonly string[];
+  readonly createdAtMs: number;
+  readonly updatedAtMs: number;
+}
+
+/** What an auth mount calls an entity. */
+export interface EntityAlias {
+  readonly id: string;
+  readonly namespaceId: string;
+  readonly entityId: string;
+  readonly mountId: string;
+  readonly mountAccessor: string;
+  readonly name: string;
+  /** As the auth method said at the last login. */
+  readonly metadata: Metadata | null;
+  readonly customMetadata: Metadata | null;
+  readonly local: boolean;
+  /** Entities this alias belonged to before they were merged. */
+  readonly mergedFromIds: readonly string[];
+  readonly createdAtMs: number;
+  readonly updatedAtMs: number;
+}
+
+export type GroupType = 'internal' | 'external';
+
+/** Entities and groups that share policies. Members of an external group come from logins only. */
+export interface Group {
+  readonly id: string;
+  readonly namespaceId: string;
+  readonly name: string;
+  readonly type: GroupType;
+  readonly metadata: Metadata;
+  readonly policies: readonly string[];
+  /** Counts changes. */
+  readonly version: number;
+  readonly createdAtMs: number;
+  readonly updatedAtMs: number;
+}
+
+/** What an auth mount calls an external group. Without a mount no login can match it. */
+export interface GroupAlias {
+  readonly id: string;
+  readonly namespaceId: string;
+  readonly groupId: string;
+  readonly mountId?: string;
+  readonly mountAccessor: string;
+  readonly name: string;
+  readonly createdAtMs: number;
+  readonly updatedAtMs: number;
+}
+
+/** A group with what hangs on it. */
+export interface GroupDetails extends Group {
+  readonly memberEntityIds: readonly string[];
+  readonly memberGroupIds: readonly string[];
+  readonly parentGroupIds: readonly string[];
+  readonly alias?: GroupAlias;
+}
+
+/** An entity with what hangs on it. */
+export interface EntityDetails extends Entity {
+  readonly aliases: readonly EntityAlias[];
+  readonly mergedEntityIds: readonly string[];
+  readonly directGroupIds: readonly string[];
+  readonly inheritedGroupIds: readonly string[];
+  readonly mfaSecrets: readonly {
+    readonly methodId: string;
+    readonly methodType: string;
+    readonly methodName: string;
+  }[];
+}
+
+/** An entity as requests and logins need it: cached, and a new object after every change. */
+export interface IdentityView extends Identified {
+  readonly namespaceId: string;
+  readonly name: string;
+  readonly disabled: boolean;
+  /** Names in the entity's own namespace, sorted: what `identity_policies` shows. */
+  readonly ownPolicies: readonly string[];
+  readonly groupIds: ReadonlySet<string>;
+}
+
+/** What identity is built from. */
+export interface IdentityNeeds {
+  readonly database: Pick<Tx, 'query'>;
+  readonly committer: Pick<Committer, 'transaction'>;
+  readonly barrier: Pick<Barrier, 'sealJson' | 'openJson' | 'mac'>;
+  readonly notices: ChangeNotices;
+  readonly clock: Clock;
+  /** True when the second namespace is the first or lies below it. */
+  isWithin(outer: string, inner: string): boolean;
+}
+
+/** A page of names or ids in bytewise order. */
+export interface IdentityPage {
+  readonly after?: string;
+  readonly limit?: number;
+}

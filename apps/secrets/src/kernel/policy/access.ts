@@ -1,0 +1,135 @@
+import { LRUCache } from 'lru-cache';
+import { type ChangeNotices, type Clock, ROOT_NAMESPACE_ID } from '../storage/types';
+import { rootAccess } from './access-list';
+import { rootPolicyName } from './built-in';
+import { compile } from './compile';
+import type { PolicyStore } from './store';
+import type { AccessList, NamedPolicy, Subject } from './types';
+
+/** Policy names that hold in one namespace. */
+export interface PolicyNames {
+  readonly namespaceId: string;
+  readonly names: readonly string[];
+}
+
+/** The identity behind a caller: a new object whenever anything in it has changed. */
+export interface Identified {
+  readonly entityId: string;
+  readonly subject: Subject;
+  /** Policies of the entity and of all its groups, each in the namespace it comes from. */
+  readonly policies: readonly PolicyNames[];
+}
+
+/** Who asks: the token's own policies, and the identity it carries, if any. */
+export interface AccessQuery {
+  readonly namespaceId: string;
+  /** The same array for every request of a token makes look-ups cheapest. */
+  readonly policies: readonly string[];
+  readonly identity?: Identified;
+}
+
+export interface AccessNeeds {
+  readonly policies: PolicyStore;
+  readonly notices: Pick<ChangeNotices, 'fresh'>;
+  readonly clock: Clock;
+  /** `''` for the root namespace, else with a trailing slash; undefined for a namespace that is gone. */
+  namespacePath(id: string): string | undefined;
+}
+
+interface Compiled {
+  readonly epoch: number;
+  readonly identity: Identified | undefined;
+  readonly list: AccessList;
+}
+
+const anonymous = {};
+
+/**
+ * Compiled access lists of callers: token policies ∪ entity policies ∪ group policies, in force at this moment.
+ *
+ * An answer is remembered as long as no policy has changed and the identity is the same object, so nothing has to be
+ * forgotten: an outdated list is simply not found.
+ */
+export class Access {
+  private readonly byCaller = new WeakMap<readonly string[], WeakMap<object, Compiled>>();
+  private readonly byNames = new LRUCache<string, Compiled>({ max: 10_000 });
+
+  constructor(private readonly needs: AccessNeeds) {}
+
+  /** The list if it is at hand, without any waiting. */
+  peek({ policies, namespaceId, identity }: AccessQuery): AccessList | undefined {
+    if (policies.length === 1 && policies[0] === rootPolicyName && namespaceId === ROOT_NAMESPACE_ID) return rootAccess;
+    const compiled = this.byCaller.get(policies)?.get(identity ?? anonymous);
+    return compiled && this.holds(compiled, identity) ? compiled.list : undefined;
+  }
+
+  async of(query: AccessQuery): Promise<AccessList> {
+    const known = this.peek(query);
+    if (known) return known;
+    const { policies, identity } = query;
+    const names = collectNames(query);
+    const key = keyOf(names, identity);
+    let compiled = this.byNames.get(key);
+    if (!compiled || !this.holds(compiled, identity)) {
+      // Read before the policies are: a change meanwhile makes the result outdated at once.
+      const { epoch } = this.needs.policies;
+      const list = compile(await this.load(names), identity?.subject, this.needs.clock.now());
+      compiled = { epoch, identity, list };
+      this.byNames.set(key, compiled);
+    }
+    let callers = this.byCaller.get(policies);
+    if (!callers) {
+      callers = new WeakMap();
+      this.byCaller.set(policies, callers);
+    }
+    callers.set(identity ?? anonymous, compiled);
+    return compiled.list;
+  }
+
+  private holds({ epoch, identity, list }: Compiled, now: Identified | undefined): boolean {
+    return (
+      epoch === this.needs.policies.epoch &&
+      identity === now &&
+      this.needs.notices.fresh &&
+      (list.validUntilMs === undefined || this.needs.clock.now() < list.validUntilMs)
+    );
+  }
+
+  private async load(names: readonly PolicyNames[]): Promise<NamedPolicy[]> {
+    const nowMs = this.needs.clock.now();
+    const wanted = names.flatMap((group) => group.names.map((name) => ({ namespaceId: group.namespaceId, name })));
+    const found = await Promise.all(
+      wanted.map(async ({ namespaceId, name }): Promise<NamedPolicy | undefined> => {
+        const namespacePath = this.needs.namespacePath(namespaceId);
+        const stored = namespacePath === undefined ? undefined : await this.needs.policies.find(namespaceId, name);
+        if (!stored || namespacePath === undefined) return undefined;
+        if (stored.expiresAtMs === undefined) return { ...stored, namespacePath };
+        return stored.expiresAtMs <= nowMs
+          ? undefined
+          : { ...stored, namespacePath, policy: expiring(stored.policy, stored.expiresAtMs) };
+      }),
+    );
+    return found.filter((policy) => policy !== undefined);
+  }
+}
+
+/** An expiring policy is one whose every rule expires no later. */
+function expiring(policy: NamedPolicy['policy'], atMs: number): NamedPolicy['policy'] {
+  const rules = policy.rules.map((rule) => ({ ...rule, expiresAtMs: Math.min(rule.expiresAtMs ?? atMs, atMs) }));
+  return { ...policy, rules };
+}
+
+function collectNames({ namespaceId, policies, identity }: AccessQuery): PolicyNames[] {
+  const byNamespace = new Map<string, Set<string>>();
+  for (const group of [{ namespaceId, names: policies }, ...(identity?.policies ?? [])]) {
+    const names = byNamespace.get(group.namespaceId) ?? new Set();
+    for (const name of group.names) names.add(name);
+    byNamespace.set(group.namespaceId, names);
+  }
+  return [...byNamespace].map(([id, names]) => ({ namespaceId: id, names: [...names].sort() }));
+}
+
+/** Names hold no commas and no line breaks in a path segment; JSON keeps the parts apart all the same. */
+function keyOf(names: readonly PolicyNames[], identity: Identified | undefined): string {
+  return JSON.stringify([names.map((group) => [group.namespaceId, group.names]), identity?.entityId ?? '']);
+}
