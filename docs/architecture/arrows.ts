@@ -58,6 +58,7 @@ const workspacesZones: Readonly<Record<string, readonly string[]>> = {
   service: ['*'],
   worker: ['*'],
   config: ['kernel'],
+  keys: ['kernel'],
   http: ['kernel'],
   kernel: ['generated'],
   'resources/registry': ['resources', 'kernel'],
