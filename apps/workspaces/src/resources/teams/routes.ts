@@ -1,5 +1,5 @@
 import { actorOf } from '../../kernel/audit';
-import { endpoints, type Includable, type Resource } from '../../kernel/endpoint';
+import { endpoints, includable, type Resource } from '../../kernel/endpoint';
 import { organizationPolicy } from '../organizations/policy';
 import * as organizations from '../organizations/service';
 import { addMembers, membershipsOf, membershipsOfUsers, removeMembers } from './members';
@@ -98,16 +98,16 @@ const removeMemberships = command('DELETE')('/teams/:team_id/relationships/organ
   },
 });
 
-const includable: Includable<teams.Team> = {
+const teamsIncluded = includable<teams.Team>({
   serializer: teamSerializer,
   load: teams.findMany,
   visible: seesTeam,
   organizationsOf: (team) => [team.organizationId],
-};
+});
 
 /** Teams and who is in them. */
 export const teamResource: Resource = {
   name: 'teams',
   endpoints: [list, create, show, update, destroy, addUsers, removeUsers, addMemberships, removeMemberships],
-  includable: { teams: includable as unknown as Includable },
+  includable: { teams: teamsIncluded },
 };

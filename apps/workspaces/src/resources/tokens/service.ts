@@ -111,10 +111,10 @@ export async function remove(db: Database, actor: Actor, token: Token): Promise<
   });
 }
 
-/** A token by id. */
-export async function find(db: Database, id: string): Promise<Token | undefined> {
-  const row = await db.prisma.token.findUnique({ where: { id }, include: withTeam });
-  return row ? toToken(row) : undefined;
+/** Tokens by id; unknown ids are left out. */
+export async function findMany(db: Database, ids: readonly string[]): Promise<Token[]> {
+  const rows = await db.prisma.token.findMany({ where: { id: { in: [...ids] } }, include: withTeam });
+  return rows.map(toToken);
 }
 
 /** The one token of a team. */

@@ -1,5 +1,5 @@
 import { actorOf } from '../../kernel/audit';
-import { endpoints, type Includable, type Resource } from '../../kernel/endpoint';
+import { endpoints, includable, type Resource } from '../../kernel/endpoint';
 import { userPolicy } from './policy';
 import { ChangePassword, UpdateAccount } from './schema';
 import { userSerializer } from './serializer';
@@ -37,15 +37,15 @@ const show = get('/users/:user_id', {
   run: async ({ target }) => target,
 });
 
-const includable = {
+const usersIncluded = includable<users.Account>({
   serializer: userSerializer,
   load: users.findMany,
   visible: () => true,
-} satisfies Includable<users.Account>;
+});
 
 /** People and their accounts. */
 export const userResource: Resource = {
   name: 'users',
   endpoints: [details, update, password, show],
-  includable: { users: includable as unknown as Includable },
+  includable: { users: usersIncluded },
 };

@@ -1,0 +1,179 @@
+import { Refusal } from '@keystead/refusal';
+import { actorOf } from '../../kernel/audit';
+import type { Database } from '../../kernel/database';
+import { endpoints, includable, type Lookup, type Resource } from '../../kernel/endpoint';
+import type { Organization } from '../organizations/organization';
+import { organizationPolicy } from '../organizations/policy';
+import * as organizations from '../organizations/service';
+import { seesTeam, teamPolicy } from '../teams/policy';
+import * as teams from '../teams/service';
+import { type JudgedToken, ownsOrganization, tokenPolicy } from './policy';
+import { CreateToken } from './schema';
+import { tokenSerializer } from './serializer';
+import * as tokens from './service';
+import { listTeamTokens, teamTokenSorts } from './team-tokens';
+
+const ofPeople = endpoints(tokenPolicy, tokenSerializer, { organizationsOf: () => [] });
+const byId = endpoints(tokenPolicy, tokenSerializer);
+const ofTeams = endpoints(teamPolicy, tokenSerializer, { visible: seesTeam });
+const ofOrganizations = endpoints(organizationPolicy, tokenSerializer);
+
+const list = ofPeople.list('/users/:user_id/authentication-tokens', {
+  summary: "List the caller's own API tokens; of anybody else's the list is empty.",
+  paging: 'optional',
+  run: async ({ db, params, principal, page }) =>
+    principal.kind === 'user' && principal.id === params.user_id
+      ? tokens.listOfUser(db, principal.id, page)
+      : { items: [], total: 0 },
+});
+
+const create = ofPeople.post('/users/:user_id/authentication-tokens', {
+  summary: 'Create an API token for the caller. Its text is in this answer only.',
+  tokens: ['user'],
+  idempotent: false,
+  body: CreateToken,
+  load: async ({ principal, params }) => (principal.id === params.user_id ? principal : undefined),
+  run: ({ db, env, target, body, ...call }) =>
+    tokens.create(db, env.keyring, actorOf(call), { kind: 'user', userId: target.id }, body, env.now()),
+});
+
+const show = byId.get('/authentication-tokens/:token_id', {
+  summary: 'Show a token of any kind, without its text.',
+  requires: 'can-manage',
+  load: ({ db, params }) => findOne(db, params.token_id),
+  run: async ({ target }) => target,
+});
+
+const remove = byId.remove('/authentication-tokens/:token_id', {
+  summary: 'End a token of any kind, at once and everywhere.',
+  requires: 'can-manage',
+  load: ({ db, params }) => findOne(db, params.token_id),
+  run: ({ db, target, ...call }) => tokens.remove(db, actorOf(call), target),
+});
+
+const loadTeam = ({ db, params }: Lookup<'/teams/:team_id/authentication-token'>) => teams.find(db, params.team_id);
+
+const createForTeam = ofTeams.post('/teams/:team_id/authentication-token', {
+  summary: "Create the team's token; the one before ends at once.",
+  requires: 'can-update-api-token',
+  idempotent: false,
+  body: CreateToken,
+  load: loadTeam,
+  run: ({ db, env, target, body, ...call }) => {
+    const holder = { kind: 'team', teamId: target.id, organizationId: target.organizationId } as const;
+    return tokens.create(db, env.keyring, actorOf(call), holder, body, env.now());
+  },
+});
+
+const showOfTeam = ofTeams.get('/teams/:team_id/authentication-token', {
+  summary: "Show the team's token, without its text.",
+  requires: 'can-view-api-token',
+  load: loadTeam,
+  run: async ({ db, target }) => present(await tokens.findOfTeam(db, target.id)),
+});
+
+const removeOfTeam = ofTeams.remove('/teams/:team_id/authentication-token', {
+  summary: "End the team's token.",
+  requires: 'can-update-api-token',
+  load: loadTeam,
+  run: async ({ db, target, ...call }) =>
+    tokens.remove(db, actorOf(call), present(await tokens.findOfTeam(db, target.id))),
+});
+
+const teamTokens = ofOrganizations.list('/organizations/:organization_name/team-tokens', {
+  summary: 'List the tokens of the teams whose token the caller manages.',
+  query: { q: "Part of a team's name, in any case." },
+  sort: teamTokenSorts,
+  visible: (access, organization) => access.isMember(organization.id),
+  load: ({ db, env, params }) => organizations.findByName(db, env, params.organization_name),
+  run: ({ db, access, target, query, sort, page }) =>
+    listTeamTokens(db, access, target.id, { q: query.get('q'), sort, page }),
+});
+
+type OrganizationLookup = Lookup<'/organizations/:organization_name/authentication-token'>;
+const loadOrganization = ({ db, env, params }: OrganizationLookup) =>
+  organizations.findByName(db, env, params.organization_name);
+const owners = {
+  tokens: ['user'],
+  requires: (access: Parameters<typeof ownsOrganization>[0], organization: Organization) =>
+    ownsOrganization(access, organization.id),
+  load: loadOrganization,
+} as const;
+const query = { token: 'audit-trails names the token that may only read audit events.' };
+
+/** Which of an organization's tokens a request is about; the audit token is the hosted edition's. */
+function kindOf({ query: asked, env }: OrganizationLookup): 'organization' | 'audit-trails' {
+  return asked.get('token') === 'audit-trails' && env.edition === 'hosted' ? 'audit-trails' : 'organization';
+}
+
+const createForOrganization = ofOrganizations.post('/organizations/:organization_name/authentication-token', {
+  ...owners,
+  summary: "Create the organization's token; the one before ends at once.",
+  query,
+  idempotent: false,
+  body: CreateToken,
+  run: ({ db, target, body, ...call }) => {
+    const holder = { kind: kindOf({ db, ...call }), organizationId: target.id } as const;
+    return tokens.create(db, call.env.keyring, actorOf(call), holder, body, call.env.now());
+  },
+});
+
+const showOfOrganization = ofOrganizations.get('/organizations/:organization_name/authentication-token', {
+  ...owners,
+  summary: "Show the organization's token, without its text.",
+  query,
+  run: async (call) => present(await tokens.findOfOrganization(call.db, call.target.id, kindOf(call))),
+});
+
+const removeOfOrganization = ofOrganizations.remove('/organizations/:organization_name/authentication-token', {
+  ...owners,
+  summary: "End the organization's token.",
+  query,
+  run: async (call) => {
+    const token = present(await tokens.findOfOrganization(call.db, call.target.id, kindOf(call)));
+    await tokens.remove(call.db, actorOf(call), token);
+  },
+});
+
+async function findWithTeams(db: Database, ids: readonly string[]): Promise<JudgedToken[]> {
+  const found = await tokens.findMany(db, ids);
+  const owners = await teams.findMany(
+    db,
+    found.flatMap(({ teamId }) => teamId ?? []),
+  );
+  const byTeam = new Map(owners.map((team) => [team.id, team]));
+  return found.map((token) => ({ ...token, team: byTeam.get(token.teamId ?? '') }));
+}
+
+const findOne = async (db: Database, id: string) => (await findWithTeams(db, [id]))[0];
+
+function present<T>(found: T | undefined): T {
+  if (found === undefined) throw new Refusal('missing', '');
+  return found;
+}
+
+const tokensIncluded = includable<JudgedToken>({
+  serializer: tokenSerializer,
+  load: findWithTeams,
+  visible: tokenPolicy['can-manage'],
+  organizationsOf: (token) => (token.organizationId === null ? [] : [token.organizationId]),
+});
+
+/** Tokens of people, teams and organizations. */
+export const tokenResource: Resource = {
+  name: 'tokens',
+  endpoints: [
+    list,
+    create,
+    show,
+    remove,
+    createForTeam,
+    showOfTeam,
+    removeOfTeam,
+    teamTokens,
+    createForOrganization,
+    showOfOrganization,
+    removeOfOrganization,
+  ],
+  includable: { 'authentication-tokens': tokensIncluded },
+};

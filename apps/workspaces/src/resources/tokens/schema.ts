@@ -1,0 +1,20 @@
+import { document } from '@keystead/jsonapi';
+import { z } from 'zod';
+
+/** An instant as ISO 8601, with or without an offset; null means never. */
+const instant = z
+  .string()
+  .refine((text) => /^\d{4}-\d\d-\d\d(T|$)/.test(text) && !Number.isNaN(Date.parse(text)), 'is not a valid date')
+  .transform((text) => new Date(text))
+  .nullish();
+
+const attributes = { description: z.string().max(255).nullish(), 'expired-at': instant };
+const otherTypes = ['authentication-token'];
+
+export const CreateToken = document('authentication-tokens', { attributes, otherTypes, optional: true });
+
+/** Agents' tokens must say what they are for. */
+export const CreateAgentToken = document('authentication-tokens', {
+  attributes: { description: z.string().min(1).max(255) },
+  otherTypes,
+});
