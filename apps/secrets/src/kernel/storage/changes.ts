@@ -20,6 +20,8 @@ export interface SealBeat {
   readonly sealed: boolean;
   /** Grows whenever the wrapped keyring changes. */
   readonly generation: number;
+  /** When the database was asked, on this process's own scale (`performance.now`). */
+  readonly askedMs: number;
 }
 
 export interface ChangesOptions {
@@ -202,6 +204,7 @@ export class NodeChanges implements ChangeNotices {
   private async beat(): Promise<void> {
     try {
       if (!this.polls && !this.listening) await this.connect();
+      const askedMs = performance.now();
       const { rows } = await this.options.database.query<BeatRow & pg.QueryResultRow>(BEAT, [
         this.id,
         this.generation,
@@ -219,7 +222,12 @@ export class NodeChanges implements ChangeNotices {
       if (this.polls) await this.poll();
       else this.countUnheard();
       for (const seen of this.beats) {
-        seen({ initialised: row.seal_there, sealed: row.sealed ?? false, generation: row.seal_generation ?? 0 });
+        seen({
+          initialised: row.seal_there,
+          sealed: row.sealed ?? false,
+          generation: row.seal_generation ?? 0,
+          askedMs,
+        });
       }
       this.beatCount++;
       if (this.beatCount % TIDY_BEATS === 0) await this.options.database.query(TIDY);
