@@ -1,10 +1,11 @@
+import { Refusal } from '@keystead/refusal';
 import { Entities } from './entities';
-import { EntityAliases } from './entity-aliases';
+import { type AliasMount, EntityAliases } from './entity-aliases';
 import { GroupAliases } from './group-aliases';
 import { Groups } from './groups';
 import { Logins } from './logins';
 import { type Merge, mergeEntities } from './merge';
-import type { IdentityNeeds } from './types';
+import type { IdentityNeeds, IdentityView, Metadata } from './types';
 import { IdentityViews } from './views';
 
 /** Everything the service knows about who its callers are. */
@@ -23,6 +24,28 @@ export class Identity {
     this.groupAliases = new GroupAliases(needs, this.groups);
     this.logins = new Logins(needs, this.entities, this.entityAliases);
     this.views = new IdentityViews(needs, this.entities);
+  }
+
+  /** The view of an entity, or of the one it was merged into; undefined when it is gone. */
+  find(entityId: string): Promise<IdentityView | undefined> {
+    return this.views.of(entityId);
+  }
+
+  /**
+   * The entity of a login: found by its alias or made, and put into the external groups of the mount that have one of
+   * the names. Throws `denied` for a disabled entity.
+   */
+  async login(
+    namespaceId: string,
+    mount: AliasMount,
+    alias: { readonly name: string; readonly metadata?: Metadata },
+    groupAliases: readonly string[],
+  ): Promise<string> {
+    const { name: aliasName, metadata = {} } = alias;
+    const entityId = await this.logins.entityOf({ namespaceId, mount, aliasName, metadata, groupAliases });
+    const view = await this.views.of(entityId);
+    if (!view || view.disabled) throw new Refusal('denied', 'permission denied');
+    return entityId;
   }
 
   /** Merges entities into one; see `mergeEntities`. */

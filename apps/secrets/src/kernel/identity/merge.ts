@@ -3,6 +3,7 @@ import type { Tx } from '../storage/types';
 import { isId } from './checks';
 import { type Entities, entityNotice } from './entities';
 import type { EntityAliases } from './entity-aliases';
+import { mfaSecretCell } from './rows';
 import type { EntityAlias, IdentityNeeds } from './types';
 
 /** What to merge into what. */
@@ -39,7 +40,7 @@ export async function mergeEntities(
             mergedFromIds: [...new Set([...alias.mergedFromIds, fromId])],
           });
         }
-        await moveSecrets(tx, fromId, merge);
+        await moveSecrets(needs.barrier, tx, fromId, merge);
         await tx.query('UPDATE entity_merge SET entity_id = $2 WHERE entity_id = $1', [fromId, toId]);
         await tx.query('DELETE FROM entity WHERE id = $1', [fromId]);
         await tx.query('INSERT INTO entity_merge (merged_id, entity_id) VALUES ($1, $2)', [fromId, toId]);
@@ -86,7 +87,12 @@ async function dropClashes(
   if (dropped.length > 0) await tx.query('DELETE FROM entity_alias WHERE id = ANY($1)', [dropped]);
 }
 
-async function moveSecrets(tx: Tx, fromId: string, { toId, force }: Merge): Promise<void> {
+async function moveSecrets(
+  barrier: IdentityNeeds['barrier'],
+  tx: Tx,
+  fromId: string,
+  { toId, force }: Merge,
+): Promise<void> {
   const { rows } = await tx.query<{ method_id: string }>(
     'SELECT a.method_id FROM mfa_secret a JOIN mfa_secret b ON b.method_id = a.method_id WHERE a.entity_id = $1 AND b.entity_id = $2',
     [fromId, toId],
@@ -98,10 +104,19 @@ async function moveSecrets(tx: Tx, fromId: string, { toId, force }: Merge): Prom
       `both entities have a secret for MFA method ${ids}; set 'force' to keep the target's`,
     );
   }
-  // The sealed secret is bound to its row, so what moves is opened and sealed again by the MFA module's next write.
-  await tx.query(`UPDATE mfa_secret SET entity_id = $2 WHERE entity_id = $1 AND NOT method_id = ANY($3)`, [
-    fromId,
-    toId,
-    rows.map((row) => row.method_id),
-  ]);
+  const kept = rows.map((row) => row.method_id);
+  const moving = await tx.query<{ method_id: string; sealed: Buffer }>(
+    'SELECT method_id, sealed FROM mfa_secret WHERE entity_id = $1 AND NOT method_id = ANY($2) FOR UPDATE',
+    [fromId, kept],
+  );
+  for (const { method_id: methodId, sealed } of moving.rows) {
+    // A sealed value opens only in its own row.
+    const secret = barrier.openJson(sealed, mfaSecretCell(methodId, fromId));
+    await tx.query('UPDATE mfa_secret SET entity_id = $3, sealed = $4 WHERE method_id = $1 AND entity_id = $2', [
+      methodId,
+      fromId,
+      toId,
+      barrier.sealJson(secret, mfaSecretCell(methodId, toId)),
+    ]);
+  }
 }

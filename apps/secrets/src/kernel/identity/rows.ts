@@ -67,6 +67,13 @@ export const cellOf = (table: 'entity' | 'entity_alias' | 'group' | 'group_alias
   column: 'sealed',
 });
 
+/** Where the sealed secret of an entity at an MFA method lies. */
+export const mfaSecretCell = (methodId: string, entityId: string) => ({
+  table: 'mfa_secret',
+  row: `${methodId}/${entityId}`,
+  column: 'sealed',
+});
+
 const times = (row: { created_at_ms: string; updated_at_ms: string }) => ({
   createdAtMs: Number(row.created_at_ms),
   updatedAtMs: Number(row.updated_at_ms),

@@ -9,12 +9,8 @@ interface Loaded {
   readonly view: IdentityView;
 }
 
-const findMerged = {
-  name: 'entity-view',
-  text: `SELECT e.* FROM entity e WHERE e.id = $1
-         UNION ALL
-         SELECT e.* FROM entity e JOIN entity_merge m ON m.entity_id = e.id WHERE m.merged_id = $1`,
-};
+const findEntity = { name: 'entity-view', text: 'SELECT * FROM entity WHERE id = $1' };
+const findMerge = { name: 'entity-view-merge', text: 'SELECT entity_id FROM entity_merge WHERE merged_id = $1' };
 const findGroups = {
   name: 'entity-view-groups',
   text: `SELECT g.* FROM (${groupsOfEntity}) AS mine JOIN "group" g ON g.id = mine.id ORDER BY g.id`,
@@ -27,31 +23,41 @@ const findGroups = {
  */
 export class IdentityViews {
   private readonly cache: CoherentCache<Loaded>;
+  /** Entities that are no more, and which one took their place. */
+  private readonly merges: CoherentCache<{ into: string }>;
 
   constructor(
     private readonly needs: IdentityNeeds,
     private readonly entities: Entities,
   ) {
     this.cache = new CoherentCache({ maxEntries: 50_000, fresh: () => needs.notices.fresh });
-    needs.notices.listen('entity', (key) => (key === '*' ? this.cache.clear() : this.cache.forget(key)));
+    this.merges = new CoherentCache({ maxEntries: 10_000, fresh: () => needs.notices.fresh });
+    needs.notices.listen('entity', (key) => {
+      for (const cache of [this.cache, this.merges]) {
+        if (key === '*') cache.clear();
+        else cache.forget(key);
+      }
+    });
     needs.notices.listen('group', () => this.cache.clear());
-  }
-
-  /** The view if it is at hand: `null` for an entity known to be absent, `undefined` for nothing known. */
-  peek(entityId: string): IdentityView | null | undefined {
-    const loaded = this.cache.peek(entityId);
-    return loaded ? loaded.view : loaded;
   }
 
   /** The view of an entity, or of the one it was merged into; undefined when it is gone. */
   async of(entityId: string): Promise<IdentityView | undefined> {
     if (!isId(entityId)) return undefined;
-    return (await this.cache.get(entityId, () => this.load(entityId)))?.view;
+    const loaded = await this.cache.get(entityId, () => this.load(entityId));
+    if (loaded) return loaded.view;
+    const merged = await this.merges.get(entityId, () => this.loadMerge(entityId));
+    return merged && this.of(merged.into);
+  }
+
+  private async loadMerge(entityId: string): Promise<{ into: string } | undefined> {
+    const { rows } = await this.needs.database.query<{ entity_id: string }>(findMerge, [entityId]);
+    return rows[0] && { into: rows[0].entity_id };
   }
 
   private async load(entityId: string): Promise<Loaded | undefined> {
     const { database, barrier } = this.needs;
-    const row = (await database.query<EntityRow>(findMerged, [entityId])).rows[0];
+    const row = (await database.query<EntityRow>(findEntity, [entityId])).rows[0];
     if (!row) return undefined;
     const entity = toEntity(barrier, row);
     const [aliases, groups] = await Promise.all([
