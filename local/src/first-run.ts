@@ -18,37 +18,38 @@ export interface FirstRun {
 /** The file of the first start, in the data folder. */
 export const firstRunFile = (dataDir: string) => path.join(dataDir, FILE);
 
-/** Where the workspace service leaves its first administrator for this program to take over. */
-export const adminFile = (dataDir: string) => path.join(dataDir, 'first-admin.json');
-
 /** Reads what the first start wrote; `undefined` when the file is not there, or was moved away as advised. */
 export function readFirstRun(dataDir: string): FirstRun | undefined {
   return readJson<FirstRun>(firstRunFile(dataDir));
 }
+
+/** Makes the first administrator of the workspace service; `undefined` when there is one. */
+export type MakeAdministrator = () => Promise<Omit<FirstRun['workspaces'], 'address'> | undefined>;
 
 /**
  * Initialises both services where that was not done and writes the file of the first start. What one service gave is
  * kept before the other is asked, so that an interrupted first start goes on where it was. Answers what it made, or
  * `undefined` when there was nothing to do.
  */
-export async function initialise(config: LocalConfig): Promise<FirstRun | undefined> {
-  const { dataDir, services } = config;
+export async function initialise(
+  { dataDir, services }: LocalConfig,
+  makeAdministrator: MakeAdministrator,
+): Promise<FirstRun | undefined> {
+  const before = readFirstRun(dataDir);
   const part = path.join(dataDir, PART);
-  const begun: Partial<FirstRun> = readJson(part) ?? {};
-  const made = await initialiseSecrets(services.secrets);
-  if (made) {
-    begun.secrets = made;
-    writeSecret(part, begun);
+  const made: Partial<FirstRun> = readJson(part) ?? {};
+  const secrets = await initialiseSecrets(services.secrets);
+  if (secrets) {
+    made.secrets = secrets;
+    writeSecret(part, made);
   }
-  const admin = readJson<Omit<FirstRun['workspaces'], 'address'>>(adminFile(dataDir));
-  if (admin) {
-    const { username, password, token } = admin;
-    begun.workspaces = { address: services.workspaces.address, username, password, token };
-    writeSecret(part, begun);
-    rmSync(adminFile(dataDir));
+  const administrator = before?.workspaces ? undefined : await makeAdministrator();
+  if (administrator) {
+    made.workspaces = { address: services.workspaces.address, ...administrator };
+    writeSecret(part, made);
   }
-  if (!begun.secrets && !begun.workspaces) return undefined;
-  const firstRun = { ...readFirstRun(dataDir), ...begun } as FirstRun;
+  if (!made.secrets && !made.workspaces) return undefined;
+  const firstRun = { ...before, ...made } as FirstRun;
   writeSecret(firstRunFile(dataDir), firstRun);
   rmSync(part, { force: true });
   return firstRun;

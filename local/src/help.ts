@@ -1,10 +1,5 @@
-import path from 'node:path';
+import { spawnSync } from 'node:child_process';
 import type { Programs } from './installation';
-
-/** What a service's compiled configuration offers beside reading itself. */
-interface Describes {
-  describeConfig(): string;
-}
 
 /** Everything `npm start -- --help` prints: the settings of the local program, then those of each service. */
 export function helpText(programs: Programs): string {
@@ -32,6 +27,5 @@ export function helpText(programs: Programs): string {
 }
 
 function describe(program: string): string {
-  const config = require(path.join(path.dirname(program), 'config.js')) as Describes;
-  return config.describeConfig();
+  return spawnSync(process.execPath, [program, '--help'], { encoding: 'utf8' }).stdout.trimEnd();
 }

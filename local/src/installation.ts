@@ -1,9 +1,11 @@
+import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import type { EmbeddedServer } from '@keystead/postgres';
 import { type LocalConfig, type ServiceName, serviceNames } from './config';
 import { migrate, needsEmbedded, prepareDatabase, startDatabase } from './databases';
-import { adminFile } from './first-run';
+import type { FirstRun } from './first-run';
 import { sealKeyFile } from './seal-keys';
 import { ServiceProcess } from './service-process';
 import { Stop } from './stop';
@@ -65,6 +67,17 @@ export class Installation {
     await Promise.all(processes.map((process) => process.start()));
   }
 
+  /** Asks the workspace service for its first administrator; `undefined` when it has one. */
+  async makeAdministrator(
+    url: string,
+    env: NodeJS.ProcessEnv,
+  ): Promise<Omit<FirstRun['workspaces'], 'address'> | undefined> {
+    const command = [this.programs.workspaces, 'first-run'];
+    const own = serviceEnvironment(this.config, 'workspaces', url, env);
+    const { stdout } = await promisify(execFile)(process.execPath, command, { env: own });
+    return JSON.parse(stdout) ?? undefined;
+  }
+
   /** Lets the services drain, then stops PostgreSQL. */
   async stop(): Promise<void> {
     this.stopping = true;
@@ -114,6 +127,5 @@ function serviceEnvironment(
     [`${prefix}_PORT`]: String(service.port),
     [`${prefix}_DATABASE_URL`]: url,
     ...(service.ownSealKey ? {} : { [`${prefix}_SEAL_KEY_FILE`]: sealKeyFile(config.dataDir, name) }),
-    ...(name === 'workspaces' ? { WORKSPACES_FIRST_RUN_FILE: adminFile(config.dataDir) } : {}),
   };
 }

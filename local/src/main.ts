@@ -51,7 +51,7 @@ export async function main(args: string[], step: Step, programs: Programs = buil
     const database = await step('starting PostgreSQL', () => installation.startDatabase());
     const urls = await step('creating and migrating the databases', () => installation.prepareDatabases());
     await step('starting the services', () => installation.startServices(urls, process.env));
-    const firstRun = await initialise(config);
+    const firstRun = await initialise(config, () => installation.makeAdministrator(urls.workspaces, process.env));
     const seconds = ((Date.now() - begin) / 1000).toFixed(1);
     process.stdout.write(readyText({ config, database, firstRun, newKeys, seconds }));
   } catch (error) {

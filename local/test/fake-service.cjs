@@ -8,6 +8,10 @@ const prefix = name.toUpperCase();
 const env = process.env;
 const state = `${env.FAKE_STATE}-${name}`;
 
+if (process.argv[2] === '--help') {
+  process.stdout.write(`${prefix}_A_SETTING\n`);
+  process.exit(0);
+}
 if (env.FAKE_BROKEN === name) {
   process.stderr.write(`${prefix}_SOMETHING is not a known setting\n`);
   process.exit(1);
@@ -15,10 +19,11 @@ if (env.FAKE_BROKEN === name) {
 for (const variable of [`${prefix}_DATABASE_URL`, `${prefix}_SEAL_KEY_FILE`]) {
   if (!env[variable]) throw new Error(`${variable} is not set`);
 }
-if (name === 'workspaces' && !fs.existsSync(state)) {
+if (process.argv[2] === 'first-run') {
   const admin = { username: 'admin', password: 'fake-password', token: 'fake-token' };
-  fs.writeFileSync(env.WORKSPACES_FIRST_RUN_FILE, JSON.stringify(admin), { mode: 0o600 });
+  process.stdout.write(JSON.stringify(fs.existsSync(state) ? null : admin));
   fs.writeFileSync(state, '');
+  process.exit(0);
 }
 
 const server = http.createServer((request, response) => {

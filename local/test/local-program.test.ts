@@ -12,7 +12,6 @@ mkdirSync(programs);
 for (const name of ['secrets.cjs', 'workspaces.cjs']) {
   writeFileSync(path.join(programs, name), `require(${JSON.stringify(path.join(__dirname, 'fake-service.cjs'))});`);
 }
-writeFileSync(path.join(programs, 'config.js'), "exports.describeConfig = () => '  A_SETTING';");
 
 const started: Started[] = [];
 let dataDir: string;
@@ -240,7 +239,8 @@ describe('help', () => {
     const program = run({}, ['--help']);
     expect(await program.ended).toBe(0);
     expect(program.output()).toContain('KEYSTEAD_DATA');
-    expect(program.output()).toContain('A_SETTING');
+    expect(program.output()).toContain('SECRETS_A_SETTING');
+    expect(program.output()).toContain('WORKSPACES_A_SETTING');
     expect(existsSync(dataDir)).toBe(false);
   });
 });
