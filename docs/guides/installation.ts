@@ -1,0 +1,143 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { freshDatabase } from '../../packages/testing/src/index';
+
+type Name = 'secrets' | 'workspaces';
+
+/** Both services as processes of their own on fresh databases, with `data/first-run.json` below `folder`. */
+export interface Installation {
+  folder: string;
+  /** Ends both processes without a chance to tidy up, and starts them again on the same ports. */
+  killAndRestart(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const root = resolve(__dirname, '../..');
+const START_SECONDS = 60;
+
+/** Starts an installation as the guides expect it: initialised, with root token and site administrator. */
+export async function startInstallation(): Promise<Installation> {
+  const folder = mkdtempSync(join(tmpdir(), 'keystead-guides-'));
+  const data = join(folder, 'data');
+  mkdirSync(data);
+  const databases = { secrets: await freshDatabase('secrets'), workspaces: await freshDatabase('workspaces') };
+  const ports = { secrets: await freePort(), workspaces: await freePort() };
+  const addresses = {
+    secrets: `http://127.0.0.1:${ports.secrets}`,
+    workspaces: `http://127.0.0.1:${ports.workspaces}`,
+  };
+  const environment = (name: Name) => {
+    const prefix = name.toUpperCase();
+    return {
+      PATH: process.env.PATH,
+      [`${prefix}_PORT`]: String(ports[name]),
+      [`${prefix}_DATABASE_URL`]: databases[name].url,
+      [`${prefix}_SEAL_KEY`]: (name === 'secrets' ? '11' : '22').repeat(32),
+      ...(name === 'workspaces' ? { WORKSPACES_PUBLIC_URL: addresses.workspaces } : {}),
+    };
+  };
+  const running: { name: Name; child: ChildProcess; ended: Promise<unknown> }[] = [];
+  const start = async (name: Name) => {
+    const { child, said, ended } = launch(name, [], environment(name));
+    running.push({ name, child, ended });
+    await answers(`${addresses[name]}${name === 'secrets' ? '/livez' : '/readyz'}`, child, said);
+  };
+  const end = async (signal: NodeJS.Signals) => {
+    const ending = running.splice(0);
+    for (const { child } of ending) child.kill(signal);
+    await Promise.all(ending.map(({ ended }) => ended));
+  };
+  const startBoth = () => Promise.all([start('secrets'), start('workspaces')]);
+  const stop = async () => {
+    await end('SIGKILL');
+    await Promise.all([databases.secrets.drop(), databases.workspaces.drop()]);
+    rmSync(folder, { recursive: true, force: true });
+  };
+  try {
+    await startBoth();
+    const secrets = await initialise(addresses.secrets);
+    const workspaces = await firstRun(environment('workspaces'));
+    const made = {
+      secrets: { address: addresses.secrets, ...secrets },
+      workspaces: { address: addresses.workspaces, ...workspaces },
+    };
+    writeFileSync(join(data, 'first-run.json'), JSON.stringify(made));
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return {
+    folder,
+    stop,
+    async killAndRestart() {
+      await end('SIGKILL');
+      await startBoth();
+    },
+  };
+}
+
+function launch(name: Name, args: string[], env: NodeJS.ProcessEnv) {
+  const main = join(root, 'apps', name, 'src/main.ts');
+  const child = spawn(process.execPath, ['--conditions=source', '--require=tsx/cjs', main, ...args], {
+    cwd: root,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let printed = '';
+  let everything = '';
+  child.stdout.on('data', (chunk) => {
+    printed += chunk;
+    everything += chunk;
+  });
+  child.stderr.on('data', (chunk) => {
+    everything += chunk;
+  });
+  const ended = new Promise<number | null>((resolveEnd) => child.once('close', resolveEnd));
+  return { child, ended, printed: () => printed, said: () => everything };
+}
+
+async function answers(url: string, child: ChildProcess, said: () => string): Promise<void> {
+  const giveUpAtMs = Date.now() + START_SECONDS * 1000;
+  for (;;) {
+    if (child.exitCode !== null || child.signalCode !== null) throw new Error(`ended before it answered: ${said()}`);
+    if (
+      await fetch(url).then(
+        (answer) => answer.ok,
+        () => false,
+      )
+    )
+      return;
+    if (Date.now() > giveUpAtMs) throw new Error(`${url} does not answer: ${said()}`);
+    await sleep(50);
+  }
+}
+
+async function initialise(address: string): Promise<{ root_token: string; recovery_keys: string[] }> {
+  const answer = await fetch(`${address}/v1/sys/init`, {
+    method: 'POST',
+    body: JSON.stringify({ recovery_shares: 5, recovery_threshold: 3 }),
+  });
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`sys/init answered ${answer.status}: ${text}`);
+  const { root_token, recovery_keys } = JSON.parse(text) as { root_token: string; recovery_keys: string[] };
+  return { root_token, recovery_keys };
+}
+
+async function firstRun(env: NodeJS.ProcessEnv): Promise<Record<string, string>> {
+  const { ended, printed, said } = launch('workspaces', ['first-run'], env);
+  const code = await ended;
+  if (code !== 0) throw new Error(`first-run ended with ${code}: ${said()}`);
+  return JSON.parse(printed()) as Record<string, string>;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const { port } = server.address() as { port: number };
+  await new Promise((done) => server.close(done));
+  return port;
+}
