@@ -26,5 +26,7 @@ module.exports = {
   transformIgnorePatterns: [`/node_modules/(?!\\.pnpm/)(?!(${esmOnly.join('|')})/)`],
   modulePathIgnorePatterns: ['<rootDir>/.*/dist/', '<rootDir>/data/', '<rootDir>/.tools/'],
   testMatch: ['**/*.test.ts'],
+  // Sessions of real clients need more than Node: npm test -- --interop runs them.
+  testPathIgnorePatterns: ['/node_modules/', ...(process.env.KEYSTEAD_INTEROP ? [] : ['\\.interop\\.test\\.ts$'])],
   testTimeout: 30_000,
 };
