@@ -56,6 +56,8 @@ export interface MountView {
 
 /** The namespace a call is made in; the root namespace has the id `root` and an empty path. */
 export interface NamespaceView {
+  /** What the kernel knows it by; `id` is the short name clients see. */
+  readonly uuid: string;
   readonly id: string;
   readonly path: string;
 }
@@ -78,6 +80,10 @@ export interface Call<P = Readonly<Record<string, string>>, I = Readonly<Record<
   readonly mount: MountView;
   readonly namespace: NamespaceView;
   readonly requestId: string;
+  /** The token as sent, on paths that a wrapping token authenticates. */
+  readonly sentToken?: string;
+  /** Second factors sent along with a login. */
+  readonly mfa: readonly string[];
   /** The clock once per call, epoch milliseconds. */
   readonly nowMs: number;
   /** 0 when the answer is not to be wrapped. */

@@ -20,7 +20,7 @@ class Failure {
   ) {}
 }
 
-function field<T>(json: Record<string, unknown>, convert: Convert<T>) {
+function field<T>(json: Record<string, unknown>, convert: Convert<T>, hidden = false) {
   return z
     .unknown()
     .transform((value, ctx): T => {
@@ -30,7 +30,12 @@ function field<T>(json: Record<string, unknown>, convert: Convert<T>) {
       }
       const result = convert(value);
       if (!(result instanceof Failure)) return result;
-      ctx.issues.push({ code: 'custom', message: result.message, params: { whole: result.whole }, input: value });
+      ctx.issues.push({
+        code: 'custom',
+        message: result.message,
+        params: { whole: result.whole, hidden },
+        input: value,
+      });
       return z.NEVER;
     })
     .meta({ json });
@@ -40,7 +45,7 @@ function field<T>(json: Record<string, unknown>, convert: Convert<T>) {
 export const string = () => field({ type: 'string' }, toText);
 
 /** A string that is kept out of every error text. */
-export const secretString = () => field({ type: 'string', format: 'password' }, toText);
+export const secretString = () => field({ type: 'string', format: 'password' }, toText, true);
 
 /** A string out of a closed list, compared exactly; `text` is the whole refusal. */
 export const oneOf = <const T extends readonly string[]>(values: T, text?: (value: string) => string) =>

@@ -4,8 +4,11 @@ export interface Page {
   readonly limit?: number;
 }
 
-/** What must hold of an entry when the call's writes are committed; a write set that finds otherwise is refused whole. */
-export type Precondition = 'absent' | 'present' | { readonly unchangedSince: string };
+/**
+ * What must hold of an entry when the call's writes are committed; a write set that finds otherwise is refused whole.
+ * `unchanged`: as this call last read it, absence included.
+ */
+export type Precondition = 'absent' | 'present' | 'unchanged';
 
 /**
  * What a backend sees of the database: its own mount's entries, and nothing else.
@@ -23,8 +26,8 @@ export interface Storage {
   /** Deletes every key that begins with `prefix`. */
   deletePrefix(prefix: string): void;
   /**
-   * Runs in one database transaction of its own, with reads that lock what they return, and commits when `run` returns.
-   * No network call to another system belongs inside.
+   * Runs with a write set of its own, committed when `run` returns, and only if nothing it wrote was changed by others
+   * since it read it; otherwise it runs again. No network call to another system belongs inside.
    */
   transaction<T>(run: (tx: Storage) => Promise<T>): Promise<T>;
   /**

@@ -1,0 +1,87 @@
+import { Refusal } from '@keystead/refusal';
+import type { Identified } from '../kernel/policy/access';
+import type { AccessList } from '../kernel/policy/types';
+import type { TokenRecord } from '../kernel/tokens/types';
+import type { CallerToken } from '../sdk/call';
+import { withinCidrs } from '../sdk/token-params';
+import type { Kernel } from './kernel';
+import type { Place } from './place';
+import type { Request } from './request';
+
+/** A caller whose token holds. */
+export interface Bearer {
+  readonly record: TokenRecord;
+  readonly facts: CallerToken;
+  readonly access: AccessList;
+  readonly identity: Identified | undefined;
+  /** Token, entity and group policies together, sorted. */
+  readonly policies: readonly string[];
+}
+
+/**
+ * Finds out who calls, and counts one use of the token before anything else happens.
+ *
+ * Undefined where the path asks for no token, or for none was sent where none is needed. Throws `denied` for every other
+ * reason alike: no token, an unknown or expired one, one of another namespace, from a forbidden address, of a disabled
+ * entity.
+ */
+export async function authenticate(kernel: Kernel, request: Request, place: Place): Promise<Bearer | undefined> {
+  if (place.auth === 'none' || place.auth === 'wrapping') return undefined;
+  if (request.token === undefined) {
+    if (place.auth === 'optional') return undefined;
+    throw denied();
+  }
+  let record = await kernel.tokens.find(request.token);
+  if (record === undefined) throw denied();
+  if (record.boundCidrs.length > 0 && !withinCidrs(request.address, record.boundCidrs)) throw denied();
+  if (!reaches(kernel, record, place)) throw denied();
+  if (record.usesLeft !== undefined) record = await kernel.tokens.spend(record);
+  if (record.entityId === undefined) {
+    const query = { namespaceId: record.namespaceId, policies: record.policies };
+    const access = kernel.access.peek(query) ?? (await kernel.access.of(query));
+    return { record, facts: factsOf(record), access, identity: undefined, policies: record.policies };
+  }
+  const identity = await kernel.identity.find(record.entityId);
+  if (identity === undefined || identity.disabled) throw denied();
+  const access = await kernel.access.of({ namespaceId: record.namespaceId, policies: record.policies, identity });
+  const policies = [...new Set([...record.policies, ...identity.policies.flatMap(({ names }) => names)])].sort();
+  return { record, facts: factsOf(record), access, identity, policies };
+}
+
+/** A token works in its own namespace and in those below it. */
+function reaches(kernel: Kernel, record: TokenRecord, place: Place): boolean {
+  if (record.namespaceId === place.namespace.uuid) return true;
+  const own = kernel.namespaces.find(record.namespaceId);
+  return own !== undefined && place.namespace.path.startsWith(own.path);
+}
+
+// Kept on the side: the record is the same object for every request of a token.
+const cache = new WeakMap<TokenRecord, CallerToken>();
+
+/** What handlers see of a token. */
+export function factsOf(record: TokenRecord): CallerToken {
+  let facts = cache.get(record);
+  if (facts === undefined) {
+    facts = {
+      hash: record.key,
+      accessor: record.accessor,
+      type: record.type,
+      namespaceId: record.namespaceId,
+      policies: record.policies,
+      displayName: record.displayName,
+      path: record.path,
+      meta: record.meta,
+      entityId: record.entityId ?? '',
+      usesLeft: record.usesLeft ?? 0,
+      expiresAtMs: record.expiresAtMs ?? null,
+      orphan: record.orphan,
+      role: record.role,
+    };
+    cache.set(record, facts);
+  }
+  return facts;
+}
+
+function denied(): Refusal {
+  return new Refusal('denied', 'permission denied');
+}

@@ -1,0 +1,84 @@
+import { Refusal } from '@keystead/refusal';
+import type { Operation as Capability } from '../kernel/policy/capability';
+import type { Decision } from '../kernel/policy/types';
+import { listed } from '../sdk/reply';
+import type { Bearer } from './authenticate';
+import type { Place } from './place';
+import type { Request } from './request';
+
+/** What was decided about a request. */
+export interface Grant {
+  /** What the request counts as: create or update where the path tells them apart. */
+  readonly capability: Capability;
+  /** Sudo on this path, for what a handler allows only then. */
+  readonly sudo: boolean;
+  /** What must be true of the entry at commit, because the caller may only create or only change it. */
+  readonly guard: 'absent' | 'present' | undefined;
+  readonly decision: Decision | undefined;
+}
+
+/** A refusal by policy, with the rule that spoke against the request; the rule goes to the audit log only. */
+export class PolicyDenied extends Refusal {
+  constructor(readonly decision: Decision) {
+    super('denied', 'permission denied');
+  }
+}
+
+/**
+ * Asks the caller's policies. Where a path can be created as well as changed and the rule grants both, nothing is read;
+ * where it grants only one, `exists` decides, and the commit will make sure of it. Throws `denied`.
+ */
+export async function authorize(
+  request: Request,
+  place: Place,
+  bearer: Bearer,
+  wrapTtlSeconds: number,
+  exists: () => Promise<boolean>,
+): Promise<Grant> {
+  const { access } = bearer;
+  if (access.root) return { capability: capabilityOf(request), sudo: true, guard: undefined, decision: undefined };
+  const ask = (operation: Capability): Decision =>
+    access.decide({
+      path: place.namespace.path + place.path,
+      operation,
+      parameters: request.fields,
+      wrapTtlSeconds: wrapTtlSeconds > 0 ? wrapTtlSeconds : undefined,
+    });
+  let capability = capabilityOf(request);
+  let decision = ask(capability);
+  let guard: Grant['guard'];
+  if (request.verb === 'write' && place.declared?.creates) {
+    const create = ask('create');
+    if (create.allowed !== decision.allowed) {
+      guard = create.allowed ? 'absent' : 'present';
+      if ((await exists()) !== (guard === 'present')) throw new PolicyDenied(decision.allowed ? create : decision);
+      if (create.allowed) {
+        capability = 'create';
+        decision = create;
+      }
+    }
+  }
+  if (!decision.allowed) throw new PolicyDenied(decision);
+  const needsSudo = place.operation?.sudo ?? place.declared?.sudo ?? false;
+  if (needsSudo && !decision.sudo) throw new PolicyDenied(decision);
+  return { capability, sudo: decision.sudo, guard, decision };
+}
+
+/** Refuses what leads nowhere, in the words the caller may hear: only root learns which mounts there are. */
+export function requireOperation(place: Place, bearer: Bearer | undefined): void {
+  if (place.operation) return;
+  if (!place.mount) {
+    if (bearer?.access.root) {
+      throw new Refusal('unsupported-path', `no handler for route "${place.path}". route entry not found.`);
+    }
+    throw listed('denied', 'permission denied');
+  }
+  const known = place.declared !== undefined;
+  const text = known ? 'unsupported operation' : 'unsupported path';
+  const kind = known ? 'unsupported-operation' : 'unsupported-path';
+  throw place.auth === 'none' ? new Refusal(kind, text) : listed(kind, text);
+}
+
+function capabilityOf(request: Request): Capability {
+  return request.verb === 'write' ? 'update' : request.verb;
+}

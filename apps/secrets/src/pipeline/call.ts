@@ -1,0 +1,97 @@
+import type { Envelope } from '@keystead/envelope';
+import type { WriteSet } from '../kernel/storage/types';
+import type { Call, Caller, MountView, NamespaceView, Verb } from '../sdk/call';
+import { jsonText } from '../sdk/json-text';
+import type { Bearer } from './authenticate';
+import type { Grant } from './authorize';
+import { CallStorage } from './call-storage';
+import type { Birthplace } from './issue-token';
+import type { Kernel } from './kernel';
+import type { Place } from './place';
+import type { Request } from './request';
+
+const noFields: Readonly<Record<string, unknown>> = {};
+
+/** A request on its way through its handler: what the handler sees, and what the steps after it need. */
+export class Running implements Call {
+  readonly verb: Verb;
+  readonly path: string;
+  readonly params: Readonly<Record<string, string>>;
+  readonly fields: Readonly<Record<string, unknown>>;
+  caller: Caller;
+  readonly mount: MountView;
+  readonly requestId: string;
+  readonly mfa: readonly string[];
+  readonly sentToken: string | undefined;
+  readonly nowMs: number;
+  readonly storage: CallStorage;
+  input: Readonly<Record<string, unknown>> = noFields;
+  stored: unknown;
+  grant: Grant | undefined;
+  private said: string[] | undefined;
+
+  constructor(
+    private readonly kernel: Kernel,
+    private readonly request: Request,
+    readonly place: Place,
+    readonly bearer: Bearer | undefined,
+    readonly wrapTtlSeconds: number,
+    set: WriteSet,
+  ) {
+    const mount = place.mount!;
+    const token = bearer?.record;
+    this.verb = request.verb;
+    this.path = place.below;
+    this.params = place.params;
+    this.fields = request.fields;
+    this.requestId = request.id;
+    this.mfa = request.mfa;
+    this.sentToken = place.auth === 'wrapping' ? request.token : undefined;
+    this.nowMs = kernel.clock.now();
+    this.mount = mount.view;
+    this.caller = {
+      token: bearer?.facts,
+      entityId: bearer?.facts.entityId ?? '',
+      displayName: bearer?.facts.displayName ?? '',
+      policies: bearer?.policies ?? [],
+      root: bearer?.access.root ?? false,
+      sudo: false,
+      address: request.address,
+    };
+    const own = mount.backend.storage === 'per-token' && token !== undefined;
+    if (own) set.authorities.push(token.hash);
+    this.storage = new CallStorage(kernel, set, mount.uuid, own ? `${token.key}/` : '');
+  }
+
+  /** Takes over what the policies said. */
+  allow(grant: Grant): void {
+    this.grant = grant;
+    this.storage.guard = grant.guard;
+    if (grant.sudo) this.caller = { ...this.caller, sudo: true };
+  }
+
+  get namespace(): NamespaceView {
+    return this.place.namespace;
+  }
+
+  get birthplace(): Birthplace {
+    return { namespace: this.place.namespace, mount: this.place.mount!, path: this.place.path };
+  }
+
+  fieldsText(): string {
+    return this.request.exact ? jsonText(this.fields) : JSON.stringify(this.fields);
+  }
+
+  warn(message: string): void {
+    this.said ??= [];
+    this.said.push(message);
+  }
+
+  /** Warnings of the answer; the ones about unread fields only where there is a body anyway. */
+  warnings(withBody: boolean): Envelope['warnings'] {
+    if (!withBody) return this.said ?? null;
+    const unread = this.kernel.inputs.warnings(this.place.operation!, this.fields, this.params);
+    if (unread.length === 0) return this.said ?? null;
+    return [...(this.said ?? []), ...unread];
+  }
+}

@@ -1,0 +1,146 @@
+import type { Auth } from '@keystead/envelope';
+import { Refusal } from '@keystead/refusal';
+import type { LiveMount } from '../kernel/mounts/mount';
+import type { Namespace } from '../kernel/namespaces/namespaces';
+import type { WriteSet } from '../kernel/storage/types';
+import type { MintedToken, TokenRecord, TokenSpec } from '../kernel/tokens/types';
+import { lifetime } from '../sdk/lifetime';
+import type { Issue, Login } from '../sdk/reply';
+import type { Kernel } from './kernel';
+
+/** A token that joined a write set, and what to say of it. */
+export interface Issued {
+  readonly auth: Auth;
+  readonly warnings: readonly string[];
+}
+
+/** Where a token is made. */
+export interface Birthplace {
+  readonly namespace: Namespace;
+  readonly mount: LiveMount;
+  /** Inside the namespace. */
+  readonly path: string;
+}
+
+/** Mints a token the token backend has already checked. */
+export async function issueToken(
+  kernel: Kernel,
+  at: Birthplace,
+  parent: TokenRecord | undefined,
+  issue: Issue,
+  set: WriteSet,
+): Promise<Issued> {
+  const spec: TokenSpec = {
+    type: issue.type,
+    id: issue.id,
+    parent: issue.orphan ? undefined : parent,
+    namespaceId: at.namespace.uuid,
+    namespaceShortId: shortIdOf(at.namespace),
+    path: issue.path,
+    displayName: issue.displayName,
+    policies: issue.policies,
+    meta: issue.meta,
+    entityId: issue.entityId === '' ? undefined : issue.entityId,
+    mountId: at.mount.uuid,
+    role: issue.role,
+    ttlSeconds: issue.ttlSeconds,
+    explicitMaxTtlSeconds: issue.explicitMaxTtlSeconds,
+    periodSeconds: issue.periodSeconds,
+    renewable: issue.renewable,
+    numUses: issue.numUses,
+    boundCidrs: issue.boundCidrs,
+  };
+  const minted = kernel.tokens.mint(spec, set);
+  return { auth: await authOf(kernel, minted, minted.record.ttlSeconds), warnings: [] };
+}
+
+/** Finds or makes the entity of a login, and mints its token. Throws `denied` for a disabled entity. */
+export async function issueLogin(kernel: Kernel, at: Birthplace, login: Login, set: WriteSet): Promise<Issued> {
+  const { namespace, mount } = at;
+  const policies = loginPolicies(login);
+  const type = loginType(login, mount);
+  if (type === 'batch' && ((login.periodSeconds ?? 0) > 0 || (login.numUses ?? 0) > 0)) {
+    throw new Refusal('invalid', 'batch tokens cannot have a period or a number of uses');
+  }
+  const entityId = login.alias
+    ? await kernel.identity.login(namespace.uuid, mount, login.alias, login.groupAliases ?? [])
+    : undefined;
+  const nowMs = kernel.clock.now();
+  const life = lifetime({
+    nowMs,
+    issuedAtMs: nowMs,
+    ttlSeconds: login.ttlSeconds,
+    maxTtlSeconds: login.maxTtlSeconds,
+    explicitMaxTtlSeconds: login.explicitMaxTtlSeconds,
+    periodSeconds: login.periodSeconds,
+    mount: mount.view,
+  });
+  const minted = kernel.tokens.mint(
+    {
+      type,
+      namespaceId: namespace.uuid,
+      namespaceShortId: shortIdOf(namespace),
+      path: at.path,
+      displayName: login.displayName,
+      policies,
+      meta: Object.keys(login.metadata).length > 0 ? login.metadata : null,
+      entityId,
+      mountId: mount.uuid,
+      ttlSeconds: life.ttlSeconds,
+      maxTtlSeconds: login.maxTtlSeconds,
+      explicitMaxTtlSeconds: login.explicitMaxTtlSeconds,
+      periodSeconds: login.periodSeconds,
+      renewable: type === 'service' && (login.renewable ?? true),
+      numUses: login.numUses,
+      boundCidrs: login.boundCidrs,
+      internal: login.internal,
+    },
+    set,
+  );
+  return { auth: await authOf(kernel, minted, life.ttlSeconds), warnings: life.warnings };
+}
+
+/** The `auth` block of a token; policies of its entity are looked up now. */
+export async function authOf(
+  kernel: Kernel,
+  { token, record }: MintedToken,
+  leaseDurationSeconds: number,
+): Promise<Auth> {
+  const identity = record.entityId ? await kernel.identity.find(record.entityId) : undefined;
+  const identityPolicies = identity ? [...new Set(identity.policies.flatMap(({ names }) => names))].sort() : [];
+  return {
+    clientToken: token,
+    accessor: record.accessor,
+    policies: [...new Set([...record.policies, ...identityPolicies])].sort(),
+    tokenPolicies: record.policies,
+    identityPolicies,
+    metadata: record.meta,
+    leaseDurationSeconds,
+    renewable: record.renewable,
+    entityId: record.entityId ?? '',
+    tokenType: record.type,
+    orphan: record.orphan,
+    mfaRequirement: null,
+    numUses: record.numUses,
+  };
+}
+
+function loginPolicies(login: Login): string[] {
+  const names = new Set(login.policies.map((name) => name.trim().toLowerCase()).filter((name) => name !== ''));
+  if (names.has('root')) throw new Refusal('invalid', 'auth methods cannot create root tokens');
+  if (login.noDefaultPolicy) names.delete('default');
+  else names.add('default');
+  return [...names].sort();
+}
+
+// The mount may force a kind of token; a kind it only prefers gives way to the role's.
+function loginType(login: Login, mount: LiveMount): 'service' | 'batch' {
+  const { tokenType } = mount.config;
+  if (tokenType === 'service' || tokenType === 'batch') return tokenType;
+  if (login.type === 'service' || login.type === 'batch') return login.type;
+  return tokenType === 'default-batch' ? 'batch' : 'service';
+}
+
+function shortIdOf(namespace: Namespace): string {
+  return namespace.parentUuid === undefined ? '' : namespace.id;
+}

@@ -1,0 +1,95 @@
+import type { Logger } from '@keystead/server';
+import type { Audit } from '../kernel/audit/audit';
+import type { LiveMount } from '../kernel/mounts/mount';
+import type { Mounts } from '../kernel/mounts/mounts';
+import type { PathTree } from '../kernel/mounts/path-tree';
+import type { Namespace, Namespaces } from '../kernel/namespaces/namespaces';
+import type { Access, Identified } from '../kernel/policy/access';
+import type { Barrier, Clock, Committer, EntryStore, WriteSet } from '../kernel/storage/types';
+import type { TokenRecord, Tokens } from '../kernel/tokens/types';
+import type { Login, SecretReply } from '../sdk/reply';
+import type { InputParsers } from './parse-input';
+
+/** The identity of a caller, as far as a request needs it. */
+export interface IdentityPort {
+  /** Undefined when the entity is gone. */
+  find(entityId: string): Promise<(Identified & { readonly disabled: boolean }) | undefined>;
+  /** Finds or makes the entity of a login, and keeps its external groups. Throws `denied` for a disabled entity. */
+  login(
+    namespaceId: string,
+    mount: LiveMount,
+    alias: NonNullable<Login['alias']>,
+    groupAliases: readonly string[],
+  ): Promise<string>;
+}
+
+/** A lease that joined a write set. */
+export interface NewLease {
+  readonly id: string;
+  readonly ttlSeconds: number;
+  readonly warnings: readonly string[];
+}
+
+/** Lifetimes, as the pipeline needs them. */
+export interface LeasePort {
+  /** Adds a lease for a secret to the write set, its lifetime capped. */
+  register(
+    place: { readonly namespace: Namespace; readonly mount: LiveMount; readonly path: string },
+    owner: TokenRecord | undefined,
+    secret: SecretReply,
+    set: WriteSet,
+  ): Promise<NewLease>;
+  /** Ends a secret at once that could not be registered or returned. */
+  abandon(mount: LiveMount, secret: SecretReply): Promise<void>;
+  /** Ends a token, its descendants, and everything they own. */
+  endToken(record: TokenRecord): Promise<void>;
+}
+
+/** A wrapped answer that joined a write set. */
+export interface Wrapped {
+  readonly token: string;
+  readonly accessor: string;
+  readonly createdAtMs: number;
+}
+
+/** Single-use wrapped answers. */
+export interface WrappingPort {
+  /** Adds a wrapping token to the write set that holds the envelope's JSON text. */
+  wrap(
+    what: {
+      readonly envelope: string;
+      readonly namespace: Namespace;
+      readonly path: string;
+      readonly ttlSeconds: number;
+      readonly wrappedAccessor?: string;
+    },
+    set: WriteSet,
+  ): Wrapped;
+}
+
+/** Limits on how often and how much; consulted once the caller is known. */
+export interface QuotaPort {
+  /** Throws `limited`. */
+  check(place: { namespaceId: string; mountUuid: string | undefined; path: string; address: string }): void;
+}
+
+/** Everything the life of a request needs, built by `service.ts`. */
+export interface Kernel {
+  readonly barrier: Barrier;
+  readonly clock: Clock;
+  readonly committer: Committer;
+  readonly entries: EntryStore;
+  readonly namespaces: Namespaces;
+  readonly mounts: Mounts;
+  readonly access: Access;
+  readonly tokens: Tokens;
+  readonly identity: IdentityPort;
+  readonly leases: LeasePort;
+  readonly wrapping: WrappingPort;
+  readonly quotas: QuotaPort;
+  readonly audit: Audit;
+  readonly inputs: InputParsers;
+  /** System paths that answer while the service is sealed, without mounts or namespaces. */
+  readonly whileSealed: PathTree;
+  readonly log: Logger;
+}

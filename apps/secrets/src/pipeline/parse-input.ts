@@ -1,0 +1,113 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { shown } from '../sdk/fields';
+import { plainNumbers } from '../sdk/json-text';
+import type { AnyOperation } from '../sdk/path';
+
+/** An operation's schema, ready to parse with. */
+interface Compiled {
+  readonly schema: z.ZodObject;
+  /** Keys a merge must end up with. */
+  readonly required: readonly string[];
+  readonly known: ReadonlySet<string>;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The schemas of operations, compiled when first used. */
+export class InputParsers {
+  private readonly compiled = new WeakMap<AnyOperation, Compiled>();
+
+  /**
+   * Parses the fields of a request: null counts as not given, unknown fields are left out. With `update`, what was
+   * given is laid over what is stored (merge) or over the defaults. Throws `invalid` with the text clients know.
+   */
+  parse(operation: AnyOperation, fields: Fields, exact: boolean, stored: unknown): Fields {
+    const { schema, required } = this.of(operation);
+    const given: Record<string, unknown> = {};
+    for (const key of Object.keys(schema.shape)) {
+      if (!Object.hasOwn(fields, key)) continue;
+      const value = fields[key];
+      if (value !== null && value !== undefined)
+        given[key] = exact && !operation.freeform ? plainNumbers(value) : value;
+    }
+    const result = schema.safeParse(given);
+    if (!result.success) throw invalid(result.error.issues, given);
+    if (!operation.update) return result.data;
+    const merged = merge(operation, result.data, stored);
+    for (const key of required) {
+      if (merged[key] === undefined) throw new Refusal('invalid', `missing required field "${key}"`);
+    }
+    return merged;
+  }
+
+  /** The warnings about fields nobody reads; only for answers that have a body anyway. */
+  warnings(operation: AnyOperation, fields: Fields, params: Readonly<Record<string, string>>): string[] {
+    if (operation.freeform) return [];
+    const { known } = this.of(operation);
+    const unread: string[] = [];
+    const replaced: string[] = [];
+    for (const key of Object.keys(fields)) {
+      if (Object.hasOwn(params, key)) replaced.push(key);
+      else if (!known.has(key)) unread.push(key);
+    }
+    const warnings: string[] = [];
+    if (unread.length > 0) {
+      warnings.push(`Endpoint ignored these unrecognized parameters: [${unread.sort().join(' ')}]`);
+    }
+    if (replaced.length > 0) {
+      warnings.push(
+        `Endpoint replaced the value of these parameters with the values captured from the endpoint's path: [${replaced.sort().join(' ')}]`,
+      );
+    }
+    return warnings;
+  }
+
+  private of(operation: AnyOperation): Compiled {
+    let compiled = this.compiled.get(operation);
+    if (!compiled) {
+      const input = operation.input ?? z.object({});
+      compiled = {
+        schema: operation.update ? input.partial() : input,
+        required: operation.update
+          ? Object.entries(input.shape).flatMap(([key, field]) => (isOptional(field as z.ZodType) ? [] : [key]))
+          : [],
+        known: new Set(Object.keys(input.shape)),
+      };
+      this.compiled.set(operation, compiled);
+    }
+    return compiled;
+  }
+}
+
+function isOptional(field: z.ZodType): boolean {
+  return field instanceof z.ZodOptional || field instanceof z.ZodDefault;
+}
+
+function merge(operation: AnyOperation, given: Fields, stored: unknown): Record<string, unknown> {
+  const defaults = operation.defaults as Fields | undefined;
+  if (operation.update === 'replace' || stored === undefined) return { ...defaults, ...given };
+  const base: Record<string, unknown> = { ...defaults, ...(stored as Fields) };
+  for (const key of operation.resets ?? []) {
+    if (defaults && key in defaults) base[key] = defaults[key];
+    else delete base[key];
+  }
+  return { ...base, ...given };
+}
+
+function invalid(issues: readonly z.core.$ZodIssue[], given: Fields): Refusal {
+  const details = issues.map((issue) => ({ path: issue.path as (string | number)[], message: issue.message }));
+  const issue = issues[0]!;
+  const field = String(issue.path[0] ?? '');
+  const params = (issue as { params?: { missing?: boolean; whole?: boolean; hidden?: boolean } }).params;
+  if (params?.whole) return new Refusal('invalid', issue.message, details);
+  if (params?.missing || !Object.hasOwn(given, field)) {
+    return new Refusal('invalid', `missing required field "${field}"`, details);
+  }
+  const input = params?.hidden ? '[hidden]' : shown(given[field]);
+  return new Refusal(
+    'invalid',
+    `Field validation failed: error converting input ${input} for field "${field}": ${issue.message}`,
+    details,
+  );
+}

@@ -1,0 +1,98 @@
+import { Refusal } from '@keystead/refusal';
+import { newWriteSet } from '../kernel/storage/write-set';
+import { parseDuration } from '../sdk/duration';
+import { listedText } from '../sdk/reply';
+import { authenticate, type Bearer } from './authenticate';
+import { authorize, requireOperation } from './authorize';
+import { Running } from './call';
+import type { Kernel } from './kernel';
+import type { Outcome } from './outcome';
+import { findPlace, type Place } from './place';
+import type { Request } from './request';
+import { settle } from './settle';
+import { Trail } from './trail';
+import { handleWhileSealed } from './while-sealed';
+
+/**
+ * The life of a request: find the place, learn who calls, ask the policies, write the audit line, run the handler,
+ * commit, write the audit line of the answer. Refusals and faults are thrown; both leave their audit lines too.
+ */
+export async function handle(kernel: Kernel, request: Request): Promise<Outcome> {
+  if (kernel.barrier.sealed) return handleWhileSealed(kernel, request);
+  const trail = new Trail(kernel.audit, request);
+  try {
+    const outcome = await live(kernel, request, trail);
+    await trail.responseLine(outcome);
+    return outcome;
+  } catch (error) {
+    const known = inCallersWords(error, trail);
+    await trail.failed(known, known instanceof Refusal ? 400 : 500);
+    throw known;
+  } finally {
+    spent(kernel, trail.bearer);
+  }
+}
+
+async function live(kernel: Kernel, request: Request, trail: Trail): Promise<Outcome> {
+  await (kernel.namespaces.refresh() ?? kernel.mounts.refresh());
+  await kernel.mounts.refresh();
+  const place = findPlace(kernel.namespaces, kernel.mounts, request);
+  trail.place = place;
+  const wrapTtlSeconds = request.wrapTtl === undefined ? 0 : parseWrapTtl(request.wrapTtl);
+  trail.wrapTtlSeconds = wrapTtlSeconds;
+  const bearer = await authenticate(kernel, request, place);
+  trail.bearer = bearer;
+  kernel.quotas.check({
+    namespaceId: place.namespace.uuid,
+    mountUuid: place.mount?.uuid,
+    path: place.path,
+    address: request.address,
+  });
+  const set = newWriteSet();
+  const running = place.mount && new Running(kernel, request, place, bearer, wrapTtlSeconds, set);
+  const grant = bearer
+    ? await authorize(request, place, bearer, wrapTtlSeconds, () => exists(running!, place))
+    : undefined;
+  trail.grant = grant;
+  requireOperation(place, bearer);
+  await trail.requestLine();
+  const call = running!;
+  if (grant) call.allow(grant);
+  const operation = place.operation!;
+  if (operation.update && call.stored === undefined) call.stored = await place.declared!.stored?.(call);
+  call.input = kernel.inputs.parse(operation, request.fields, request.exact, call.stored);
+  const outcome = await settle(kernel, call, await operation.run(call), set);
+  return { ...outcome, label: labelOf(place) };
+}
+
+async function exists(running: Running, { declared }: Place): Promise<boolean> {
+  if (declared?.exists) return declared.exists(running);
+  running.stored = await declared?.stored?.(running);
+  return running.stored !== undefined;
+}
+
+function parseWrapTtl(text: string): number {
+  const seconds = parseDuration(text);
+  if (seconds === undefined || seconds < 0) {
+    throw new Refusal('malformed', `error parsing X-Service-Wrap-TTL header: time: invalid duration "${text}"`);
+  }
+  return seconds;
+}
+
+// A refusal after the caller was known travels through a list on its way out, except on paths that ask for no token.
+function inCallersWords(error: unknown, trail: Trail): unknown {
+  if (!(error instanceof Refusal) || error.kind !== 'denied' || !trail.bearer) return error;
+  if (error.message.startsWith('1 error occurred')) return error;
+  error.message = listedText(error.message);
+  return error;
+}
+
+/** A token whose last use this was ends once its request is over. */
+function spent(kernel: Kernel, bearer: Bearer | undefined): void {
+  if (bearer?.record.usesLeft !== -1) return;
+  kernel.leases.endToken(bearer.record).catch((error) => kernel.log.warn({ err: error }, 'a spent token did not end'));
+}
+
+function labelOf({ mount, declared }: Place): string {
+  return `${mount!.type}/${declared!.pattern}`;
+}

@@ -1,0 +1,143 @@
+import { type Envelope, envelope } from '@keystead/envelope';
+import { Refusal } from '@keystead/refusal';
+import type { WriteSet } from '../kernel/storage/types';
+import { PreconditionFailed } from '../kernel/storage/write-set';
+import { listed, type Reply } from '../sdk/reply';
+import type { Running } from './call';
+import { changedMeanwhile } from './call-storage';
+import { issueLogin, issueToken } from './issue-token';
+import type { Kernel } from './kernel';
+import type { Outcome } from './outcome';
+
+const notFound: Outcome = { status: 404, bare: '{"errors":[]}\n' };
+const noContent: Outcome = { status: 204 };
+
+/**
+ * Turns a reply into an outcome and commits everything the call changed, its lease or token included, at once.
+ * A secret that could not be registered is ended in the outside system before the failure is reported.
+ */
+export async function settle(kernel: Kernel, running: Running, reply: Reply, set: WriteSet): Promise<Outcome> {
+  const plain = await outcomeOf(kernel, running, reply, set);
+  const outcome = running.wrapTtlSeconds > 0 && plain.envelope ? wrap(kernel, running, plain.envelope, set) : plain;
+  try {
+    await kernel.committer.commit(set);
+  } catch (error) {
+    if (reply.kind === 'secret') await kernel.leases.abandon(running.place.mount!, reply);
+    if (!(error instanceof PreconditionFailed)) throw error;
+    throw running.grant?.guard ? listed('denied', 'permission denied') : changedMeanwhile(error);
+  }
+  return outcome;
+}
+
+async function outcomeOf(kernel: Kernel, running: Running, reply: Reply, set: WriteSet): Promise<Outcome> {
+  switch (reply.kind) {
+    case 'data':
+      return enveloped(running, {
+        requestId: running.requestId,
+        data: reply.data,
+        dataText: reply.text,
+        leaseId: reply.lease?.id,
+        renewable: reply.lease?.renewable,
+        leaseDurationSeconds: reply.lease?.durationSeconds,
+        warnings: running.warnings(true),
+      });
+    case 'empty': {
+      const warnings = running.warnings(false);
+      return warnings ? enveloped(running, { requestId: running.requestId, warnings }) : noContent;
+    }
+    case 'missing':
+      return notFound;
+    case 'raw':
+      return { status: reply.status, bare: reply.body, contentType: reply.contentType, headers: reply.headers };
+    case 'unwrapped':
+      return {
+        status: 200,
+        stored: reply.envelope.replace(/^\{"request_id":"[^"]*"/, `{"request_id":"${running.requestId}"`),
+      };
+    case 'auth':
+      return enveloped(running, {
+        requestId: running.requestId,
+        auth: reply.auth,
+        warnings: running.warnings(true),
+      });
+    case 'issue': {
+      const issued = await issueToken(kernel, running.birthplace, running.bearer?.record, reply.issue, set);
+      return enveloped(running, { requestId: running.requestId, auth: issued.auth, warnings: running.warnings(true) });
+    }
+    case 'login': {
+      const origin = reply.originMount ? kernel.mounts.find(reply.originMount) : undefined;
+      const at = origin ? { ...running.birthplace, mount: origin } : running.birthplace;
+      const issued = await issueLogin(kernel, at, reply.login, set);
+      for (const warning of issued.warnings) running.warn(warning);
+      return enveloped(running, { requestId: running.requestId, auth: issued.auth, warnings: running.warnings(true) });
+    }
+    case 'secret':
+      return leased(kernel, running, reply, set);
+  }
+}
+
+async function leased(
+  kernel: Kernel,
+  running: Running,
+  reply: Extract<Reply, { kind: 'secret' }>,
+  set: WriteSet,
+): Promise<Outcome> {
+  const { place } = running;
+  const mount = place.mount!;
+  const owner = running.bearer?.record;
+  if (owner?.usesLeft === -1) {
+    await kernel.leases.abandon(mount, reply);
+    throw new Refusal(
+      'invalid',
+      'Secret cannot be returned; token had one use left, so leased credentials were immediately revoked.',
+    );
+  }
+  const at = { namespace: place.namespace, mount, path: place.path };
+  const lease = await kernel.leases.register(at, owner, reply, set).catch(async (error) => {
+    await kernel.leases.abandon(mount, reply);
+    throw error;
+  });
+  for (const warning of lease.warnings) running.warn(warning);
+  return enveloped(running, {
+    requestId: running.requestId,
+    leaseId: lease.id,
+    renewable: reply.renewable ?? true,
+    leaseDurationSeconds: lease.ttlSeconds,
+    data: reply.data,
+    warnings: running.warnings(true),
+  });
+}
+
+function enveloped(running: Running, body: Envelope): Outcome {
+  const dress = running.place.operation?.dress ?? running.place.declared?.dress;
+  const status = running.place.operation?.status ?? 200;
+  return { status, envelope: body, injected: dress === 'injected' && running.verb !== 'write' };
+}
+
+function wrap(kernel: Kernel, running: Running, body: Envelope, set: WriteSet): Outcome {
+  const { place, wrapTtlSeconds } = running;
+  const wrapped = kernel.wrapping.wrap(
+    {
+      envelope: envelope(body),
+      namespace: place.namespace,
+      path: place.path,
+      ttlSeconds: wrapTtlSeconds,
+      wrappedAccessor: body.auth?.accessor,
+    },
+    set,
+  );
+  return {
+    status: 200,
+    envelope: {
+      requestId: running.requestId,
+      wrapInfo: {
+        token: wrapped.token,
+        accessor: wrapped.accessor,
+        ttlSeconds: wrapTtlSeconds,
+        creationTime: new Date(wrapped.createdAtMs).toISOString(),
+        creationPath: place.path,
+        wrappedAccessor: body.auth?.accessor,
+      },
+    },
+  };
+}

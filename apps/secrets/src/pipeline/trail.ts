@@ -1,0 +1,118 @@
+import { envelope } from '@keystead/envelope';
+import { isRefusal } from '@keystead/refusal';
+import type { Audit, AuditCaller, AuditedRequest } from '../kernel/audit/audit';
+import type { Bearer } from './authenticate';
+import { type Grant, PolicyDenied } from './authorize';
+import type { Outcome } from './outcome';
+import type { Place } from './place';
+import type { Request } from './request';
+
+/** The audit side of one request: what is known so far, and which lines were written. */
+export class Trail {
+  place: Place | undefined;
+  bearer: Bearer | undefined;
+  grant: Grant | undefined;
+  wrapTtlSeconds = 0;
+  private entry: AuditedRequest | undefined;
+
+  constructor(
+    private readonly audit: Audit,
+    private readonly request: Request,
+  ) {}
+
+  /** Writes the request line; nothing may have been changed before it is written. */
+  requestLine(): Promise<void> | undefined {
+    if (!this.audit.active) return undefined;
+    this.entry = this.build();
+    return this.audit.request(this.entry);
+  }
+
+  responseLine(outcome: Outcome): Promise<void> | undefined {
+    if (!this.audit.active) return undefined;
+    const e = outcome.envelope;
+    return this.audit.response(this.entry ?? this.build(), {
+      status: outcome.status,
+      data: e ? e.data : typeof outcome.bare === 'object' ? outcome.bare : undefined,
+      dataText: e?.dataText ?? (outcome.stored === undefined ? undefined : outcome.stored),
+      auth: e?.auth ? authFields(e) : undefined,
+      leaseId: e?.leaseId,
+      wrapToken: e?.wrapInfo?.token,
+      warnings: e?.warnings ?? undefined,
+    });
+  }
+
+  /** Writes what a refused or failed request leaves: its request line, if it has none yet, and its response line. */
+  async failed(error: unknown, status: number): Promise<void> {
+    if (!this.audit.active) return;
+    const message = isRefusal(error) ? error.message : 'internal error';
+    const rule = error instanceof PolicyDenied ? explain(error) : undefined;
+    const problem = { message, rule };
+    const entry = this.entry ?? this.build();
+    if (!this.entry) await this.audit.request(entry, problem);
+    await this.audit.response(entry, { status }, problem);
+  }
+
+  private build(): AuditedRequest {
+    const { request, place, bearer } = this;
+    const mount = place?.mount;
+    return {
+      id: request.id,
+      operation: this.grant?.capability ?? (request.verb === 'write' ? 'update' : request.verb),
+      path: place?.path ?? request.path,
+      namespace: place ? { id: place.namespace.id, path: place.namespace.path } : { id: '', path: request.namespace },
+      mount: mount && { path: mount.path, type: mount.type, accessor: mount.accessor },
+      fields: request.fields,
+      address: request.address,
+      wrapTtlSeconds: this.wrapTtlSeconds,
+      caller: callerOf(bearer, request),
+      clear: clearFields(place),
+    };
+  }
+}
+
+// One object per token record and token text, so that the hashed text is made once per token.
+const callers = new WeakMap<object, AuditCaller>();
+
+function callerOf(bearer: Bearer | undefined, request: Request): AuditCaller | undefined {
+  if (!bearer) {
+    if (request.token === undefined) return undefined;
+    return {
+      token: request.token,
+      accessor: '',
+      displayName: '',
+      policies: [],
+      tokenPolicies: [],
+      entityId: '',
+      tokenType: '',
+    };
+  }
+  const { record } = bearer;
+  const known = callers.get(record);
+  if (known && known.policies === bearer.policies) return known;
+  const caller: AuditCaller = {
+    token: request.token,
+    accessor: record.accessor,
+    displayName: record.displayName,
+    policies: bearer.policies,
+    tokenPolicies: record.policies,
+    entityId: record.entityId ?? '',
+    tokenType: record.type,
+  };
+  callers.set(record, caller);
+  return caller;
+}
+
+function clearFields(place: Place | undefined): readonly string[] | 'all' | undefined {
+  const declared = place?.operation?.auditClear;
+  const config = place?.mount?.config;
+  if (declared === 'all' || (!config?.auditClearRequestKeys && !config?.auditClearResponseKeys)) return declared;
+  return [...(declared ?? []), ...(config.auditClearRequestKeys ?? []), ...(config.auditClearResponseKeys ?? [])];
+}
+
+function authFields(e: NonNullable<Outcome['envelope']>): Record<string, unknown> {
+  return (JSON.parse(envelope({ requestId: '', auth: e.auth })) as { auth: Record<string, unknown> }).auth;
+}
+
+function explain({ decision }: PolicyDenied): unknown {
+  return { objection: decision.objection, pattern: decision.rule?.pattern, places: decision.rule?.places };
+}

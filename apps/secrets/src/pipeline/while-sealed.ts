@@ -1,0 +1,62 @@
+import { Refusal } from '@keystead/refusal';
+import { ROOT_NAMESPACE_ID } from '../kernel/storage/types';
+import type { Call, Caller, MountView } from '../sdk/call';
+import type { Storage } from '../sdk/storage';
+import type { Kernel } from './kernel';
+import type { Outcome } from './outcome';
+import type { Request } from './request';
+
+const nobody: Caller = { entityId: '', displayName: '', policies: [], root: false, sudo: false, address: '' };
+
+const systemView: MountView = {
+  uuid: '',
+  accessor: '',
+  path: 'sys/',
+  type: 'system',
+  kind: 'system',
+  options: null,
+  defaultLeaseTtlSeconds: 0,
+  maxLeaseTtlSeconds: 0,
+  local: false,
+};
+
+/**
+ * The few system paths that answer while the service is sealed or not yet initialised. There is no token to check, no
+ * storage to read and nothing to audit with; everything else is refused.
+ */
+export async function handleWhileSealed(kernel: Kernel, request: Request): Promise<Outcome> {
+  const matched = request.path.startsWith('sys/')
+    ? kernel.whileSealed.match(request.path.slice('sys/'.length), request.verb)
+    : undefined;
+  if (!matched) throw new Refusal('sealed', 'Service is sealed');
+  if (request.namespace !== '' && request.namespace.replace(/\/+$/, '') !== 'root') {
+    throw new Refusal('invalid', 'operation unavailable in namespaces');
+  }
+  const operation = matched.path.operations[request.verb];
+  if (!operation) throw new Refusal('unsupported-operation', '');
+  const call: Call = {
+    verb: request.verb,
+    path: request.path.slice('sys/'.length),
+    params: matched.params,
+    input: kernel.inputs.parse(operation, request.fields, request.exact, undefined),
+    fields: request.fields,
+    fieldsText: () => JSON.stringify(request.fields),
+    stored: undefined,
+    get storage(): Storage {
+      throw new Refusal('sealed', 'Service is sealed');
+    },
+    caller: { ...nobody, address: request.address },
+    mount: systemView,
+    namespace: { uuid: ROOT_NAMESPACE_ID, id: 'root', path: '' },
+    requestId: request.id,
+    mfa: [],
+    nowMs: kernel.clock.now(),
+    wrapTtlSeconds: 0,
+    warn: () => {},
+  };
+  const reply = await operation.run(call);
+  if (reply.kind === 'empty') return { status: 204 };
+  if (reply.kind !== 'raw') throw new Error('paths that answer while sealed answer bare');
+  const { status, body, contentType, headers } = reply;
+  return { status, bare: body, contentType, headers, label: `system/${matched.path.pattern}` };
+}
