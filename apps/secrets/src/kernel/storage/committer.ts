@@ -269,10 +269,11 @@ export class GroupCommitter implements Committer {
     const { barrier, clock } = this.options;
     const authorities = authoritiesOf(sets);
     if (authorities.length > 0) await lockTokens(tx, authorities);
-    const outcome = await this.entrySteps(tx, operations);
+    // Prefixes first: what a call writes after clearing a folder stays.
     for (const { mountId, prefix } of sets.flatMap((set) => set.prefixes)) {
       await tx.query(sql.DELETE_PREFIX, [mountId, prefix, prefixEnd(prefix)]);
     }
+    const outcome = await this.entrySteps(tx, operations);
     const tokens = sets.flatMap((set) => set.tokens);
     if (tokens.length > 0 && (await insertTokens(tx, tokens)).size < tokens.length) {
       throw new Refusal('invalid', 'cannot create a token with a duplicate ID');

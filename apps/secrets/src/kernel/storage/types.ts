@@ -132,6 +132,8 @@ export interface IntentRow {
  * place; a set with nothing in it commits without touching the database.
  */
 export interface WriteSet {
+  // An entry stands in one of `puts` and `deletes` only, once; prefixes are removed before either. The `add…` functions
+  // of write-set.ts keep it so.
   readonly puts: EntryPut[];
   readonly deletes: EntryDelete[];
   readonly prefixes: PrefixDelete[];

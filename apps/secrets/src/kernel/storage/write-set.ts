@@ -1,4 +1,4 @@
-import type { Precondition, WriteSet } from './types';
+import type { EntryDelete, EntryKey, EntryPut, Precondition, PrefixDelete, WriteSet } from './types';
 
 /** An empty write set, to be filled in place. */
 export function newWriteSet(): WriteSet {
@@ -15,6 +15,30 @@ export function newWriteSet(): WriteSet {
     run: [],
     authorities: [],
   };
+}
+
+/** Adds a write; what the set did to the same entry before counts no more. */
+export function addPut(set: WriteSet, put: EntryPut): void {
+  dropEntry(set, ({ mountId, path }) => mountId === put.mountId && path === put.path);
+  set.puts.push(put);
+}
+
+/** Adds a removal; what the set did to the same entry before counts no more. */
+export function addDelete(set: WriteSet, gone: EntryDelete): void {
+  dropEntry(set, ({ mountId, path }) => mountId === gone.mountId && path === gone.path);
+  set.deletes.push(gone);
+}
+
+/** Adds the removal of a prefix; what the set wrote below it before counts no more. */
+export function addPrefixDelete(set: WriteSet, gone: PrefixDelete): void {
+  dropEntry(set, ({ mountId, path }) => mountId === gone.mountId && path.startsWith(gone.prefix));
+  set.prefixes.push(gone);
+}
+
+function dropEntry(set: WriteSet, dropped: (key: EntryKey) => boolean): void {
+  for (const list of [set.puts, set.deletes] as EntryKey[][]) {
+    for (let at = list.length - 1; at >= 0; at--) if (dropped(list[at]!)) list.splice(at, 1);
+  }
 }
 
 /** True when committing the set would change nothing and tell nobody. */

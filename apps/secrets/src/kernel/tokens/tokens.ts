@@ -1,0 +1,194 @@
+import { mintToken, randomBase62 } from '@keystead/auth';
+import { Refusal } from '@keystead/refusal';
+import { LRUCache } from 'lru-cache';
+import { CoherentCache } from '../storage/cache';
+import type { Statement } from '../storage/database';
+import type { StorageKernel } from '../storage/storage';
+import type { WriteSet } from '../storage/types';
+import { isBatchToken, readBatchToken, writeBatchToken } from './batch-token';
+import { openToken, type StoredToken, TOKEN_COLUMNS, tokenRow } from './token-row';
+import type { MintedToken, TokenRecord, TokenSpec, Tokens } from './types';
+
+const FIND: Statement = {
+  name: 'token-find',
+  text: `SELECT ${TOKEN_COLUMNS} FROM token WHERE hash = $1 AND state = 0`,
+};
+const FIND_BY_ACCESSOR: Statement = {
+  name: 'token-find-accessor',
+  text: `SELECT ${TOKEN_COLUMNS} FROM token WHERE accessor_hash = $1 AND state = 0`,
+};
+// The last use makes the row due, so that it goes even if the node that took the use does not come back.
+const SPEND: Statement = {
+  name: 'token-spend',
+  text: `UPDATE token SET uses_left = uses_left - 1,
+                due_at_ms = CASE WHEN uses_left = 1 THEN $2::bigint ELSE due_at_ms END
+          WHERE hash = $1 AND state = 0 AND uses_left > 0 RETURNING uses_left`,
+};
+const LIST_ACCESSORS: Statement = {
+  name: 'token-accessors',
+  text: `SELECT ${TOKEN_COLUMNS} FROM token WHERE namespace_id = $1 AND state = 0 AND accessor_hash > $2
+            AND (expires_at_ms IS NULL OR expires_at_ms > $4) ORDER BY accessor_hash LIMIT $3`,
+};
+
+/** A request that took the last use has this long to end the token itself. */
+const LAST_USE_MS = 120_000;
+const RANDOM_LENGTH = 24;
+const PAGE = 1000;
+
+/** Tokens on the token table. What was found is remembered; revocation on any node is heard within a second. */
+export class StoredTokens implements Tokens {
+  private readonly cache: CoherentCache<TokenRecord>;
+  /** Keyed hashing costs more than remembering which text has which hash. */
+  private readonly keys: LRUCache<string, string>;
+
+  constructor(
+    private readonly storage: StorageKernel,
+    { maxCached = 20_000 }: { maxCached?: number } = {},
+  ) {
+    this.cache = new CoherentCache({ maxEntries: maxCached, fresh: () => storage.changes.fresh });
+    this.keys = new LRUCache({ max: maxCached });
+    storage.changes.listen('token', (key) => (key === '*' ? this.cache.clear() : this.cache.forget(key)));
+    storage.changes.listen('seal', () => this.clear());
+  }
+
+  /** Forgets everything: the service is being sealed. */
+  clear(): void {
+    this.cache.clear();
+    this.keys.clear();
+  }
+
+  async find(token: string): Promise<TokenRecord | undefined> {
+    if (isBatchToken(token)) return this.findBatch(token);
+    const known = this.keys.get(token);
+    const kept = known === undefined ? undefined : this.cache.peek(known);
+    if (kept) return this.living(kept);
+    const hash = known === undefined ? this.hashOf(token) : Buffer.from(known, 'hex');
+    const record = await this.findByHash(hash);
+    // Only tokens that exist: guesses must not push others out.
+    if (record) this.keys.set(token, record.key);
+    return record;
+  }
+
+  async findByHash(hash: Buffer): Promise<TokenRecord | undefined> {
+    const key = hash.toString('hex');
+    const kept = this.cache.peek(key);
+    if (kept) return this.living(kept);
+    const ticket = this.cache.begin(key, false);
+    let record: TokenRecord | undefined;
+    try {
+      const { rows } = await this.storage.database.query<StoredToken>(FIND, [hash]);
+      record = rows[0] && (await this.open(rows[0]));
+    } finally {
+      // Uses are counted in the database, so a limited token is read each time; absence is not remembered.
+      this.cache.settle(ticket, record?.usesLeft === undefined ? record : undefined);
+    }
+    return record && this.living(record);
+  }
+
+  async findByAccessor(accessor: string): Promise<TokenRecord | undefined> {
+    const hash = this.storage.barrier.mac('accessor', accessor);
+    const { rows } = await this.storage.database.query<StoredToken>(FIND_BY_ACCESSOR, [hash]);
+    return rows[0] && this.living(await this.open(rows[0]));
+  }
+
+  async spend(record: TokenRecord): Promise<TokenRecord> {
+    if (record.usesLeft === undefined) return record;
+    const due = this.storage.clock.now() + LAST_USE_MS;
+    const { rows } = await this.storage.database.query<{ uses_left: number }>(SPEND, [record.hash, due]);
+    if (!rows[0]) throw new Refusal('denied', 'permission denied');
+    return { ...record, usesLeft: rows[0].uses_left || -1 };
+  }
+
+  mint(spec: TokenSpec, set: WriteSet): MintedToken {
+    const now = this.storage.clock.now();
+    const { barrier } = this.storage;
+    const base = {
+      type: spec.type,
+      accessor: spec.type === 'batch' ? '' : randomBase62(RANDOM_LENGTH),
+      parentHash: spec.parent?.hash,
+      namespaceId: spec.namespaceId,
+      path: spec.path,
+      displayName: spec.displayName,
+      policies: spec.policies,
+      meta: spec.meta ?? null,
+      entityId: spec.entityId || undefined,
+      mountId: spec.mountId,
+      role: spec.role,
+      createdAtMs: now,
+      expiresAtMs: spec.ttlSeconds > 0 ? now + spec.ttlSeconds * 1000 : undefined,
+      ttlSeconds: spec.ttlSeconds,
+      maxTtlSeconds: spec.maxTtlSeconds ?? 0,
+      explicitMaxTtlSeconds: spec.explicitMaxTtlSeconds ?? 0,
+      periodSeconds: spec.periodSeconds ?? 0,
+      renewable: spec.renewable && spec.type === 'service',
+      numUses: spec.numUses ?? 0,
+      usesLeft: spec.numUses || undefined,
+      boundCidrs: spec.boundCidrs ?? [],
+      orphan: spec.parent === undefined,
+      internal: spec.internal,
+      wrapping: spec.wrapping,
+    };
+    if (spec.type === 'batch') {
+      // A batch token is nowhere written, but its parent must live, as it must for each of its uses.
+      if (spec.parent) set.authorities.push(spec.parent.hash);
+      const token = writeBatchToken(barrier, base);
+      return { token, record: this.identified(token, base) };
+    }
+    const suffix = spec.namespaceShortId ? `.${spec.namespaceShortId}` : '';
+    const token = spec.id ?? mintToken('s.', RANDOM_LENGTH) + suffix;
+    const record = this.identified(token, base);
+    set.tokens.push(tokenRow(barrier, record));
+    return { token, record };
+  }
+
+  async listAccessors(namespaceId: string, page: { after?: string; limit?: number } = {}): Promise<string[]> {
+    const { database, barrier, clock } = this.storage;
+    const accessors: string[] = [];
+    let after = page.after === undefined ? Buffer.alloc(0) : barrier.mac('accessor', page.after);
+    const wanted = page.limit ?? Number.POSITIVE_INFINITY;
+    while (accessors.length < wanted) {
+      const limit = Math.min(PAGE, wanted - accessors.length);
+      const { rows } = await database.query<StoredToken>(LIST_ACCESSORS, [namespaceId, after, limit, clock.now()]);
+      for (const row of rows) accessors.push((await this.open(row)).accessor);
+      if (rows.length < limit) break;
+      after = barrier.mac('accessor', accessors.at(-1)!);
+    }
+    // Pages follow the keyed hashes, which is all an index can hold; a whole list can be sorted.
+    return page.limit === undefined ? accessors.sort() : accessors;
+  }
+
+  /** The keyed hash a token is found by. */
+  hashOf(token: string): Buffer {
+    return this.storage.barrier.mac('token', token);
+  }
+
+  private identified(token: string, base: Omit<TokenRecord, 'hash' | 'key'>): TokenRecord {
+    const hash = this.hashOf(token);
+    return { ...base, hash, key: hash.toString('hex') };
+  }
+
+  private async findBatch(token: string): Promise<TokenRecord | undefined> {
+    let carried = readBatchToken(this.storage.barrier, token);
+    // Another node may have made it under a newer key.
+    if (!carried && (await this.storage.reloadKeys())) carried = readBatchToken(this.storage.barrier, token);
+    if (!carried) return undefined;
+    const record = this.living(this.identified(token, carried));
+    if (record?.parentHash && !(await this.findByHash(record.parentHash))) return undefined;
+    return record;
+  }
+
+  private async open(row: StoredToken): Promise<TokenRecord> {
+    const { barrier } = this.storage;
+    try {
+      return openToken(barrier, row);
+    } catch (error) {
+      if (barrier.sealed || !(await this.storage.reloadKeys())) throw error;
+      return openToken(barrier, row);
+    }
+  }
+
+  private living(record: TokenRecord): TokenRecord | undefined {
+    if (record.usesLeft === 0) return undefined;
+    return record.expiresAtMs !== undefined && record.expiresAtMs <= this.storage.clock.now() ? undefined : record;
+  }
+}
