@@ -1,0 +1,158 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { Call } from '../../sdk/call';
+import { duration, string } from '../../sdk/fields';
+import { operation, path } from '../../sdk/path';
+import { secret } from '../../sdk/reply';
+import { withIntent } from '../../sdk/storage';
+import type { CloudTwo } from './cloud';
+import { leaseTimes } from './config-lease';
+import { connection, rootInForce } from './config-root';
+import { createUser } from './iam-user';
+import { type CredentialType, type Role, roles } from './role';
+import { assumeRole, federationToken, filterOf, type StsCredentials } from './sts-credentials';
+import { normalise, userName } from './user-name';
+
+const sessionNameLimit = 64;
+const defaultTtlSeconds = 3600;
+
+const CredsInput = z.object({
+  role_arn: string().optional().describe('Which role to assume; needed where the role allows several.'),
+  role_session_name: string().optional().describe('Name of the session; cut to 64 characters.'),
+  ttl: duration().optional().describe('Lifetime of short credentials; the role’s default, else 3600s.'),
+});
+type CredsCall = Call<{ readonly name: string }, z.output<typeof CredsInput>>;
+
+const Output = z.object({
+  access_key: z.string(),
+  secret_key: z.string(),
+  security_token: z.string().nullable(),
+  arn: z.string().optional(),
+  ttl: z.number().optional(),
+});
+
+/** Credentials from a role, at `creds/` and `sts/` alike. Spec: Cloud-provider engine (Credential request parameters). */
+export function credsPaths(cloud: CloudTwo) {
+  const issueAt = (where: 'creds' | 'sts') => {
+    const issue = operation({
+      summary: 'Make credentials from a role.',
+      input: CredsInput,
+      output: Output,
+      async run(call: CredsCall) {
+        const { params, storage } = call;
+        const role = await roles.require(storage, params.name, `Role "${params.name}" not found`);
+        const type = typeFor(role, where);
+        return type === 'iam_user' ? user(cloud, call, role) : session(cloud, call, role, type);
+      },
+    });
+    return path(`${where}/:name`, {
+      summary: 'Credentials of the cloud provider, made from a role.',
+      spec: 'Cloud-provider engine',
+      params: { name: 'name-at' },
+      read: issue,
+      write: issue,
+    });
+  };
+  return [issueAt('creds'), issueAt('sts')];
+}
+
+/** Legacy roles give users at `creds/` and short credentials at `sts/`, and nothing crosswise. */
+function typeFor(role: Role, where: 'creds' | 'sts'): CredentialType {
+  if (!role.legacy) {
+    const [type] = role.credential_types;
+    if (type) return type;
+    throw new Refusal('invalid', 'did not supply credential_type');
+  }
+  const fits = role.credential_types.find((type) => (type === 'iam_user') === (where === 'creds'));
+  if (fits) return fits;
+  const [type] = role.credential_types;
+  const text = `attempted to retrieve ${type} credentials through the ${where} path; this is not allowed for legacy roles`;
+  throw new Refusal('invalid', text);
+}
+
+async function user(cloud: CloudTwo, call: CredsCall, role: Role) {
+  const { params, storage, caller, nowMs, input, warn } = call;
+  for (const field of ['ttl', 'role_arn'] as const) {
+    if (input[field] !== undefined) warn(`${field} has no meaning for iam_user credentials and is ignored`);
+  }
+  const config = await rootInForce(storage);
+  const { iam } = cloud.of(connection(config));
+  const times = await leaseTimes(storage);
+  const name = userName(
+    config.username_template,
+    'IAM',
+    { displayName: caller.displayName, role: params.name },
+    { nowMs },
+  );
+  const made = await withIntent(storage, { kind: 'iam_user', undo: { name } }, () =>
+    createUser(iam, name, params.name, role),
+  );
+  return secret('iam_user', {
+    data: { access_key: made.accessKey, secret_key: made.secretKey, security_token: null, arn: made.arn },
+    internal: { name, access_key: made.accessKey },
+    ttlSeconds: times.lease,
+    maxTtlSeconds: times.lease_max,
+    renewable: true,
+  });
+}
+
+async function session(cloud: CloudTwo, call: CredsCall, role: Role, type: 'assumed_role' | 'federation_token') {
+  const { params, storage, nowMs, input } = call;
+  // Everything that can be refused without a call is refused before the first one.
+  const arn = type === 'assumed_role' ? roleArn(role, input.role_arn, params.name) : '';
+  const sessionName = type === 'assumed_role' ? givenSessionName(input.role_session_name) : undefined;
+  const seconds = ttlFor(call, role);
+  const config = await rootInForce(storage);
+  const name = sessionName ?? madeName(config.username_template, type, call);
+  const { iam, sts } = cloud.of(connection(config));
+  const filter = await filterOf(iam, role);
+  const made: StsCredentials =
+    type === 'assumed_role'
+      ? await assumeRole(sts, { arn, sessionName: name, seconds, filter })
+      : await federationToken(sts, { name, seconds, filter });
+  const left = Math.max(1, Math.floor((made.expiresAtMs - nowMs) / 1000));
+  return secret(type, {
+    data: {
+      access_key: made.accessKey,
+      ...(made.arn ? { arn: made.arn } : {}),
+      secret_key: made.secretKey,
+      security_token: made.securityToken,
+      ttl: left,
+    },
+    internal: {},
+    ttlSeconds: left,
+    maxTtlSeconds: left,
+    renewable: false,
+  });
+}
+
+function madeName(
+  template: string,
+  type: 'assumed_role' | 'federation_token',
+  { caller, params, nowMs }: CredsCall,
+): string {
+  const who = { displayName: caller.displayName, role: params.name };
+  return userName(template, type === 'assumed_role' ? 'IAM' : 'STS', who, { nowMs });
+}
+
+function roleArn(role: Role, asked: string | undefined, name: string): string {
+  const arn = asked || (role.role_arns.length === 1 ? role.role_arns[0]! : '');
+  if (!arn) throw new Refusal('invalid', 'did not supply a role_arn parameter and unable to determine one');
+  if (role.role_arns.includes(arn)) return arn;
+  throw new Refusal('invalid', `role_arn "${arn}" not in allowed role arns for Service role "${name}"`);
+}
+
+function givenSessionName(asked: string | undefined): string | undefined {
+  if (!asked) return undefined;
+  const name = normalise(asked).slice(0, sessionNameLimit);
+  if (name.length >= 2) return name;
+  throw new Refusal('invalid', 'role_session_name needs at least 2 characters');
+}
+
+function ttlFor({ input, mount, warn }: CredsCall, role: Role): number {
+  const wanted = input.ttl || role.default_sts_ttl || defaultTtlSeconds;
+  const most = role.max_sts_ttl || mount.maxLeaseTtlSeconds;
+  if (wanted <= most) return wanted;
+  warn(`ttl of ${wanted} seconds exceeds the maximum of ${most} seconds and is capped`);
+  return most;
+}

@@ -1,0 +1,19 @@
+interface Document {
+  readonly Version?: string;
+  readonly Statement?: unknown;
+}
+
+/**
+ * One policy document that holds the statements of all; undefined where there are none. A lone statement that is no
+ * list counts as a list of one.
+ */
+export function mergeDocuments(documents: readonly string[]): string | undefined {
+  const given = documents.filter((document) => document !== '');
+  if (given.length === 0) return undefined;
+  if (given.length === 1) return given[0];
+  const statements = given.flatMap((text) => {
+    const { Statement } = JSON.parse(text) as Document;
+    return Array.isArray(Statement) ? Statement : Statement === undefined ? [] : [Statement];
+  });
+  return JSON.stringify({ Version: '2012-10-17', Statement: statements });
+}

@@ -1,0 +1,51 @@
+import { Refusal } from '@keystead/refusal';
+import type { CredentialType } from './role';
+
+const notBeside = [
+  'role_arns',
+  'policy_arns',
+  'policy_document',
+  'default_sts_ttl',
+  'max_sts_ttl',
+  'user_path',
+  'permissions_boundary_arn',
+] as const;
+
+/** Why the older parameters cannot stand beside the other fields given; undefined where they can. */
+export function legacyMix(fields: Readonly<Record<string, unknown>>): string | undefined {
+  const deprecated = 'cannot supply deprecated role or policy parameters with';
+  if (fields.credential_type != null) return `${deprecated} an explicit credential_type`;
+  const mixed = notBeside.find((field) => fields[field] != null);
+  return mixed && `${deprecated} ${mixed}`;
+}
+
+/** What the older parameters mean in today's terms. Throws `invalid` where they mean nothing. */
+export function fromLegacy(policy: string | undefined, arn: string | undefined) {
+  const role = (
+    credential_types: CredentialType[],
+    more: { policy_arns?: string[]; role_arns?: string[]; policy_document?: string },
+  ) => ({
+    credential_types,
+    legacy: true,
+    ...more,
+  });
+  if (arn !== undefined) {
+    const resource = arn.startsWith('arn:') ? (arn.split(':')[5] ?? '') : '';
+    if (resource.startsWith('policy/')) return role(['iam_user'], { policy_arns: [arn] });
+    if (resource.startsWith('role/')) return role(['assumed_role'], { role_arns: [arn] });
+    throw unusable(arn);
+  }
+  try {
+    const document: unknown = JSON.parse(policy ?? '');
+    if (typeof document === 'object' && document !== null) {
+      return role(['iam_user', 'federation_token'], { policy_document: JSON.stringify(document) });
+    }
+  } catch {
+    // refused below, together with JSON that is no object
+  }
+  throw unusable(policy ?? '');
+}
+
+function unusable(value: string): Refusal {
+  return new Refusal('invalid', `unable to parse supplied data: ${JSON.stringify(value)}`);
+}

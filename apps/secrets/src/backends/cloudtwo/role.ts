@@ -1,0 +1,160 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { collection } from '../../sdk/collection';
+import { commaList, duration, keyValues, oneOf, string } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { data, empty, keys, listed, missing } from '../../sdk/reply';
+import { fromLegacy, legacyMix } from './role-legacy';
+import { roleFaults } from './role-rules';
+
+export const credentialTypes = ['iam_user', 'assumed_role', 'federation_token'] as const;
+export type CredentialType = (typeof credentialTypes)[number];
+
+const unrecognised = (value: string) => invalidRole([`unrecognized credential type: ${value}`]);
+
+const RoleFields = z.object({
+  policy_arns: commaList().describe('Managed policies: attached to users, filters for the other types.'),
+  role_arns: commaList().describe('Roles that may be assumed; only for assumed_role, and required there.'),
+  policy_document: string().describe('Policy document in JSON: rights of users, a filter for the other types.'),
+  iam_groups: commaList().describe('Groups users are added to; for the other types their policies are combined in.'),
+  iam_tags: keyValues().describe('Tags of users, as key=value texts or as a map.'),
+  default_sts_ttl: duration().describe('Lifetime where a request names none; not for iam_user.'),
+  max_sts_ttl: duration().describe('Longest lifetime a request can name; not for iam_user.'),
+  user_path: string().describe('Path of users; empty is /.'),
+  permissions_boundary_arn: string().describe('Policy that bounds the rights of users.'),
+});
+const RoleInput = RoleFields.extend({
+  credential_type: oneOf(credentialTypes, unrecognised).optional().describe('What kind of credentials the role gives.'),
+  policy: string().optional().describe('Older form: a policy document in JSON.'),
+  arn: string().optional().describe('Older form: the ARN of a policy or of a role.'),
+});
+/** A role as stored. `legacy` was written with the older parameters, which tie each type to one of the two paths. */
+export const Role = RoleFields.extend({
+  credential_types: z.array(z.enum(credentialTypes)),
+  legacy: z.boolean(),
+  invalid_data: z.string().optional(),
+});
+export type Role = z.output<typeof Role>;
+export const roles = collection('roles/', Role);
+
+const defaults: z.output<typeof RoleFields> = {
+  policy_arns: [],
+  role_arns: [],
+  policy_document: '',
+  iam_groups: [],
+  iam_tags: {},
+  default_sts_ttl: 0,
+  max_sts_ttl: 0,
+  user_path: '',
+  permissions_boundary_arn: '',
+};
+
+/** The names of the roles. Spec: Cloud-provider engine. */
+export const roleListPath = path('roles', {
+  summary: 'The roles of this engine.',
+  spec: 'Cloud-provider engine',
+  list: {
+    summary: 'List the roles.',
+    async run({ storage }) {
+      return keys(await roles.list(storage));
+    },
+  },
+});
+
+/** One role. Spec: Cloud-provider engine (Role). */
+export const rolePath = path('roles/:name', {
+  summary: 'What credentials are handed out under a name.',
+  spec: 'Cloud-provider engine',
+  params: { name: 'name-at' },
+  creates: true,
+  stored: ({ params, storage }) => roles.find(storage, params.name),
+  read: {
+    summary: 'Read a role.',
+    async run({ params, storage }) {
+      const role = await roles.find(storage, params.name);
+      return role ? data(shownRole(role)) : missing;
+    },
+  },
+  write: {
+    summary: 'Create a role, or change what is named.',
+    update: 'merge',
+    defaults,
+    input: RoleInput,
+    run({ params, input, fields, stored, storage, warn }) {
+      const before = stored as Role | undefined;
+      if (fields.policy != null && fields.arn != null) {
+        throw listed('invalid', 'only one of policy or arn should be provided');
+      }
+      if (before?.invalid_data) warn(`Invalid data of "${before.invalid_data}" cleared out of role`);
+      if (fields.policy != null || fields.arn != null) {
+        const mix = legacyMix(fields);
+        if (mix) throw new Refusal('invalid', mix);
+        warn('Detected use of legacy role or policy parameter. Please upgrade to use the new parameters.');
+        roles.put(storage, params.name, { ...defaults, ...fromLegacy(input.policy, input.arn) });
+        return empty;
+      }
+      const { policy: _policy, arn: _arn, credential_type, ...rest } = input;
+      const types = credential_type ? [credential_type] : before && !before.legacy ? before.credential_types : [];
+      const role: Role = {
+        ...pick(rest),
+        policy_document: compact(rest.policy_document),
+        credential_types: types,
+        legacy: false,
+      };
+      const faults = roleFaults(role);
+      if (faults.length > 0) throw new Refusal('invalid', invalidRole(faults));
+      roles.put(storage, params.name, role);
+      return empty;
+    },
+  },
+  delete: {
+    summary: 'Delete a role; its credentials live on until their leases end.',
+    async run({ params, storage }) {
+      if (!(await roles.find(storage, params.name))) return missing;
+      roles.delete(storage, params.name);
+      return empty;
+    },
+  },
+});
+
+function pick(from: z.output<typeof RoleFields>): z.output<typeof RoleFields> {
+  const picked = {} as Record<string, unknown>;
+  for (const key of Object.keys(defaults) as (keyof typeof defaults)[]) picked[key] = from[key] ?? defaults[key];
+  return picked as z.output<typeof RoleFields>;
+}
+
+/** A policy document without its blanks; refused where it is not JSON. */
+function compact(document: string): string {
+  if (document === '') return '';
+  try {
+    const parsed: unknown = JSON.parse(document);
+    if (typeof parsed === 'object' && parsed !== null) return JSON.stringify(parsed);
+  } catch {
+    // refused below, together with JSON that is no object
+  }
+  throw new Refusal('invalid', `cannot parse policy document: ${JSON.stringify(document)}`);
+}
+
+function invalidRole(faults: readonly string[]): string {
+  const count = faults.length === 1 ? '1 error' : `${faults.length} errors`;
+  const list = `${count} occurred:\n${faults.map((fault) => `\t* ${fault}\n`).join('')}\n`;
+  return `error(s) validating supplied role data: ${JSON.stringify(list)}`;
+}
+
+function shownRole(role: Role): Record<string, unknown> {
+  const orNull = <T>(list: readonly T[]) => (list.length > 0 ? list : null);
+  return {
+    credential_type: role.credential_types.join(','),
+    credential_types: role.credential_types,
+    default_sts_ttl: role.default_sts_ttl,
+    iam_groups: orNull(role.iam_groups),
+    iam_tags: Object.keys(role.iam_tags).length > 0 ? role.iam_tags : null,
+    max_sts_ttl: role.max_sts_ttl,
+    permissions_boundary_arn: role.permissions_boundary_arn,
+    policy_arns: orNull(role.policy_arns),
+    policy_document: role.policy_document,
+    role_arns: orNull(role.role_arns),
+    user_path: role.user_path,
+    ...(role.invalid_data ? { invalid_data: role.invalid_data } : {}),
+  };
+}

@@ -1,0 +1,156 @@
+import {
+  CreateAccessKeyCommand,
+  DeleteAccessKeyCommand,
+  GetUserCommand,
+  ListAccessKeysCommand,
+} from '@aws-sdk/client-iam';
+import { GetCallerIdentityCommand } from '@aws-sdk/client-sts';
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { path } from '../../sdk/path';
+import { data, listed } from '../../sdk/reply';
+import type { Storage } from '../../sdk/storage';
+import type { CloudTwo } from './cloud';
+import { attempt, codeOf, isGone } from './cloud-error';
+import { connection, type Root, root } from './config-root';
+
+type KeyPair = NonNullable<Root['pending']>;
+
+const tryEveryMs = 500;
+/** Longest time between the start of a rotation and the making of its key, with the clocks of both sides apart. */
+const rotationMs = 120_000;
+
+/**
+ * Replaces the root key by a new one: made, stored as pending, tried until the provider knows it, switched to, and only
+ * then is the old one deleted. An intent covers the whole, so that a rotation that stopped anywhere is taken up again or
+ * back. Spec: Cloud-provider engine (Rotate root).
+ */
+export const rotateRootPath = (cloud: CloudTwo, tryForMs = 25_000) =>
+  path('config/rotate-root', {
+    summary: 'Replaces the root access key.',
+    spec: 'Cloud-provider engine',
+    write: {
+      summary: 'Make a new root key, switch to it and delete the old one.',
+      output: z.object({ access_key: z.string() }),
+      async run({ storage, nowMs, warn }) {
+        const before = await root.find(storage);
+        if (!before) throw listed('invalid', 'no configuration found for config/root');
+        if (before.credential_source !== 'static' || !before.access_key || !before.secret_key) {
+          throw new Refusal('invalid', 'Cannot call config/rotate-root when either access_key or secret_key is empty');
+        }
+        const { iam } = cloud.of(connection(before));
+        const { User } = await attempt('error calling GetUser', () => iam.send(new GetUserCommand({})));
+        const userName = User?.UserName ?? '';
+        const intent = await storage.intent('root-key', { user: userName, before: before.access_key, at_ms: nowMs });
+        const after = await makeKey(cloud, before, userName).catch((error) => {
+          // Nothing was made where the provider said so.
+          if (error instanceof Refusal && error.kind === 'invalid') intent.settle();
+          throw error;
+        });
+        await storage.transaction((tx) => store(tx, before, { pending: after }));
+        if (!(await works(cloud, before, after, tryForMs))) {
+          throw new Refusal('upstream', `the new key ${after.access_key} does not work yet; the old one stays in use`);
+        }
+        await storage.transaction((tx) =>
+          store(tx, before, { ...after, pending: undefined, retiring: before.access_key }),
+        );
+        cloud.forget();
+        const left = await retire(cloud, { ...before, ...after }, userName, before.access_key);
+        if (left) {
+          warn(`error deleting old access key: ${left}; it is tried again later`);
+        } else {
+          await storage.transaction((tx) => store(tx, { ...before, ...after }, { retiring: undefined }));
+          intent.settle();
+        }
+        return data({ access_key: after.access_key });
+      },
+    },
+  });
+
+/** Finishes or takes back a rotation that stopped: the undo of its intent. */
+export async function resumeRotation(
+  cloud: CloudTwo,
+  undo: Readonly<Record<string, unknown>>,
+  storage: Storage,
+): Promise<void> {
+  const config = await root.find(storage);
+  if (config?.credential_source !== 'static') return;
+  const user = String(undo.user);
+  const before = String(undo.before);
+  let inUse = config;
+  if (config.pending && config.access_key === before && (await works(cloud, config, config.pending, tryEveryMs))) {
+    inUse = { ...config, ...config.pending };
+    await storage.transaction((tx) => store(tx, config, { ...config.pending, pending: undefined, retiring: before }));
+    cloud.forget();
+  }
+  if (inUse.access_key !== before) {
+    const left = await retire(cloud, inUse, user, before);
+    if (left) throw new Refusal('upstream', `error deleting old access key: ${left}`);
+    await storage.transaction((tx) => store(tx, inUse, { retiring: undefined, pending: undefined }));
+    return;
+  }
+  // The old key is still the one: a key that the user got while that rotation ran was made by it.
+  const { iam } = cloud.of(connection(config));
+  const { AccessKeyMetadata = [] } = await attempt('error calling ListAccessKeys', () =>
+    iam.send(new ListAccessKeysCommand({ UserName: user })),
+  );
+  const begun = Number(undo.at_ms);
+  for (const { AccessKeyId, CreateDate } of AccessKeyMetadata) {
+    if (!AccessKeyId || AccessKeyId === before || !CreateDate) continue;
+    const ours = AccessKeyId === config.pending?.access_key || Math.abs(CreateDate.getTime() - begun) <= rotationMs;
+    if (!ours) continue;
+    const left = await retire(cloud, config, user, AccessKeyId);
+    if (left) throw new Refusal('upstream', `error deleting unused access key: ${left}`);
+  }
+  await storage.transaction((tx) => store(tx, config, { pending: undefined }));
+}
+
+async function makeKey(cloud: CloudTwo, config: Root, UserName: string): Promise<KeyPair> {
+  const { iam } = cloud.of(connection(config));
+  const { AccessKey } = await attempt('error calling CreateAccessKey', () =>
+    iam.send(new CreateAccessKeyCommand({ UserName })),
+  );
+  return { access_key: AccessKey!.AccessKeyId!, secret_key: AccessKey!.SecretAccessKey! };
+}
+
+/** Lays `change` over the configuration, provided that the root key is still the one `seen` had. */
+async function store(tx: Storage, seen: Root, change: Partial<Root>): Promise<void> {
+  const current = await root.find(tx);
+  if (current?.access_key !== seen.access_key) {
+    throw new Refusal('conflict', 'the root key was changed by another request; read config/root and try again');
+  }
+  root.put(tx, { ...current, ...change });
+}
+
+/** True once the provider accepts the key; new keys need some seconds to be known everywhere. */
+async function works(cloud: CloudTwo, config: Root, key: KeyPair, forMs: number): Promise<boolean> {
+  const { sts } = cloud.of(connection({ ...config, ...key }));
+  const until = Date.now() + forMs;
+  for (;;) {
+    try {
+      await sts.send(new GetCallerIdentityCommand({}));
+      return true;
+    } catch (error) {
+      if (Date.now() >= until) return false;
+      // A provider that refuses for another reason than an unknown key still knows the key.
+      if (codeOf(error) === 'AccessDenied') return true;
+      await new Promise((resolve) => setTimeout(resolve, tryEveryMs));
+    }
+  }
+}
+
+/** Deletes a key with the one in force; answers why it could not be done, or nothing. */
+async function retire(
+  cloud: CloudTwo,
+  config: Root,
+  UserName: string,
+  AccessKeyId: string,
+): Promise<string | undefined> {
+  const { iam } = cloud.of(connection(config));
+  try {
+    await iam.send(new DeleteAccessKeyCommand({ UserName, AccessKeyId }));
+    return undefined;
+  } catch (error) {
+    return isGone(error) ? undefined : (error as Error).message;
+  }
+}

@@ -1,0 +1,108 @@
+import {
+  GetGroupPolicyCommand,
+  type IAMClient,
+  paginateListAttachedGroupPolicies,
+  paginateListGroupPolicies,
+} from '@aws-sdk/client-iam';
+import { AssumeRoleCommand, GetFederationTokenCommand, type STSClient } from '@aws-sdk/client-sts';
+import { Refusal } from '@keystead/refusal';
+import { attempt } from './cloud-error';
+import { mergeDocuments } from './policy-document';
+import type { Role } from './role';
+
+/** Credentials of the token service, which end by themselves at `expiresAtMs`. */
+export interface StsCredentials {
+  readonly accessKey: string;
+  readonly secretKey: string;
+  readonly securityToken: string;
+  readonly expiresAtMs: number;
+  /** Of the assumed role; absent for federated users. */
+  readonly arn?: string;
+}
+
+/** What narrows the rights of short credentials. */
+export interface Filter {
+  readonly document: string | undefined;
+  readonly arns: readonly string[];
+}
+
+/** The role's own document and ARNs together with those of its groups. */
+export async function filterOf(iam: IAMClient, role: Role): Promise<Filter> {
+  const documents = [role.policy_document];
+  const arns = [...role.policy_arns];
+  for (const GroupName of role.iam_groups) {
+    await attempt('Error reading group policies', async () => {
+      for await (const page of paginateListAttachedGroupPolicies({ client: iam }, { GroupName })) {
+        arns.push(...(page.AttachedPolicies ?? []).map((policy) => policy.PolicyArn ?? ''));
+      }
+      for await (const page of paginateListGroupPolicies({ client: iam }, { GroupName })) {
+        for (const PolicyName of page.PolicyNames ?? []) {
+          const { PolicyDocument = '' } = await iam.send(new GetGroupPolicyCommand({ GroupName, PolicyName }));
+          documents.push(decodeURIComponent(PolicyDocument));
+        }
+      }
+    });
+  }
+  return { document: mergeDocuments(documents), arns: [...new Set(arns)] };
+}
+
+function narrowed({ document, arns }: Filter) {
+  return {
+    ...(document ? { Policy: document } : {}),
+    ...(arns.length > 0 ? { PolicyArns: arns.map((arn) => ({ arn })) } : {}),
+  };
+}
+
+/** Assumes a role of the provider for `seconds`. */
+export async function assumeRole(
+  sts: STSClient,
+  what: { arn: string; sessionName: string; seconds: number; filter: Filter },
+): Promise<StsCredentials> {
+  const answer = await attempt('Error assuming role', () =>
+    sts.send(
+      new AssumeRoleCommand({
+        RoleArn: what.arn,
+        RoleSessionName: what.sessionName,
+        DurationSeconds: what.seconds,
+        ...narrowed(what.filter),
+      }),
+    ),
+  );
+  return { ...credentialsOf(answer.Credentials), arn: answer.AssumedRoleUser?.Arn ?? what.arn };
+}
+
+/** Credentials of a federated user; without any filter they would hold all rights of the root, so that is refused. */
+export async function federationToken(
+  sts: STSClient,
+  what: { name: string; seconds: number; filter: Filter },
+): Promise<StsCredentials> {
+  if (!what.filter.document && what.filter.arns.length === 0) {
+    const text = 'must specify at least one of policy_arns or policy_document with federation_token credential_type';
+    throw new Refusal('invalid', text);
+  }
+  const command = new GetFederationTokenCommand({
+    Name: what.name,
+    DurationSeconds: what.seconds,
+    ...narrowed(what.filter),
+  });
+  return credentialsOf((await attempt('Error generating STS keys', () => sts.send(command))).Credentials);
+}
+
+interface Given {
+  readonly AccessKeyId?: string | undefined;
+  readonly SecretAccessKey?: string | undefined;
+  readonly SessionToken?: string | undefined;
+  readonly Expiration?: Date | undefined;
+}
+
+function credentialsOf(given: Given | undefined): StsCredentials {
+  if (!given?.AccessKeyId || !given.SecretAccessKey || !given.SessionToken || !given.Expiration) {
+    throw new Refusal('upstream', 'the cloud provider answered without credentials');
+  }
+  return {
+    accessKey: given.AccessKeyId,
+    secretKey: given.SecretAccessKey,
+    securityToken: given.SessionToken,
+    expiresAtMs: given.Expiration.getTime(),
+  };
+}
