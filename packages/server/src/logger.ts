@@ -1,11 +1,12 @@
 import pino, { type DestinationStream, type Logger } from 'pino';
+import { LineWriter } from './line-writer';
 
 const secret = ['authorization', 'cookie', 'token', 'password', 'secret', 'client_token', 'jwt', 'key', 'keys'];
 
 /**
  * A logger of JSON lines that never shows the fields a secret could stand in, at the top level or one below.
  *
- * Lines go to standard output without blocking the event loop and are flushed when the process ends. `level` is one of
+ * Lines go to standard output in batches of a few milliseconds, the last one when the process ends. `level` is one of
  * pino's level names or `silent`.
  */
 export function createLogger(options: { name: string; level: string; destination?: DestinationStream }): Logger {
@@ -21,6 +22,13 @@ export function createLogger(options: { name: string; level: string; destination
         censor: '[redacted]',
       },
     },
-    options.destination ?? pino.destination({ fd: 1, sync: false }),
+    options.destination ?? standardOutput(options.level),
   );
+}
+
+function standardOutput(level: string): DestinationStream {
+  if (level === 'silent') return { write: () => undefined };
+  const writer = new LineWriter(process.stdout.fd);
+  process.once('exit', () => writer.flushSync());
+  return writer;
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { Logger } from 'pino';
+import pino, { type Logger } from 'pino';
 import { requestId } from './request-id';
 
 /** Writes the line of one answered request. */
@@ -9,22 +9,44 @@ export type RequestLog = (req: IncomingMessage, status: number, ms: number, comp
  * Prepares the one line that every request leaves in the log: method, path, status, milliseconds and request id.
  *
  * Query strings, headers and bodies never appear, because they can carry secrets. A request whose client left before
- * the answer was complete has `aborted: true`.
+ * the answer was complete has `"aborted":true`. The line looks like the logger's own, but is put together here and
+ * handed to its destination, which takes a quarter of the time.
  */
 export function requestLog(log: Logger): RequestLog {
-  // Nothing in these lines can be secret, so they do not pay for the redaction of others.
-  const lines = log.child({}, { redact: [] });
-  return (req, status, ms, completed) => {
-    const line = {
-      method: req.method,
-      path: pathOf(req),
-      status,
-      ms: Math.round(ms * 1000) / 1000,
-      requestId: requestId(req),
-      aborted: completed ? undefined : true,
-    };
-    lines.info(line, 'request');
+  const inside = log as unknown as {
+    [pino.symbols.streamSym]: { write(line: string): void };
+    [pino.symbols.chindingsSym]: string;
   };
+  const destination = inside[pino.symbols.streamSym];
+  const bindings = inside[pino.symbols.chindingsSym];
+  const now = clock();
+  return (req, status, ms, completed) => {
+    const line =
+      `{"level":"info","time":"${now()}"${bindings},"method":"${req.method}","path":${quoted(pathOf(req))}` +
+      `,"status":${status},"ms":${Math.round(ms * 1000) / 1000},"requestId":"${requestId(req)}"` +
+      `${completed ? '' : ',"aborted":true'},"msg":"request"}\n`;
+    destination.write(line);
+  };
+}
+
+// Formatting a date costs more than the rest of the line, and many requests end in the same millisecond.
+function clock(): () => string {
+  let atMs = 0;
+  let text = '';
+  return () => {
+    const now = Date.now();
+    if (now !== atMs) {
+      atMs = now;
+      text = new Date(now).toISOString();
+    }
+    return text;
+  };
+}
+
+const harmless = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
+
+function quoted(text: string): string {
+  return harmless.test(text) ? `"${text}"` : JSON.stringify(text);
 }
 
 // Express rewrites `url` below a mounted router and keeps what was sent in `originalUrl`.

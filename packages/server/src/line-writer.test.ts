@@ -1,0 +1,77 @@
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { LineWriter } from './line-writer';
+
+describe('LineWriter', () => {
+  let file: string;
+  let fd: number;
+  beforeEach(() => {
+    file = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'line-writer-')), 'log');
+    fd = fs.openSync(file, 'w');
+  });
+  afterEach(() => {
+    fs.closeSync(fd);
+    fs.rmSync(path.dirname(file), { recursive: true });
+  });
+
+  async function written(length: number): Promise<string> {
+    for (let i = 0; i < 200 && fs.statSync(file).size < length; i++) await new Promise((go) => setTimeout(go, 10));
+    return fs.readFileSync(file, 'utf8');
+  }
+
+  it('writes every line once and in order, however many there are', async () => {
+    const writer = new LineWriter(fd);
+    let all = '';
+    for (let i = 0; i < 5000; i++) {
+      const line = `line ${i} with an ü\n`;
+      all += line;
+      writer.write(line);
+      if (i % 700 === 0) await new Promise((go) => setTimeout(go, 5));
+    }
+    expect(await written(Buffer.byteLength(all))).toBe(all);
+  });
+
+  it('writes a lone line soon', async () => {
+    new LineWriter(fd).write('alone\n');
+    expect(await written(6)).toBe('alone\n');
+  });
+
+  it('writes what is left when it is flushed, and goes on after that', async () => {
+    const writer = new LineWriter(fd);
+    writer.write('one\n');
+    writer.flushSync();
+    expect(fs.readFileSync(file, 'utf8')).toBe('one\n');
+    writer.write('two\n');
+    expect(await written(8)).toBe('one\ntwo\n');
+  });
+
+  it('outlives a destination that is gone', async () => {
+    const reader = fs.openSync(file, 'r');
+    const writer = new LineWriter(reader);
+    writer.write('lost\n');
+    await new Promise((go) => setTimeout(go, 60));
+    writer.write('lost\n');
+    writer.flushSync();
+    fs.closeSync(reader);
+    expect(fs.readFileSync(file, 'utf8')).toBe('');
+  });
+});
+
+describe('a logger on standard output', () => {
+  it('loses no line when the process ends by itself or by an exit', () => {
+    const script = `
+      const { createLogger } = require('./logger.ts');
+      const log = createLogger({ name: 'x', level: 'info' });
+      for (let i = 0; i < 3000; i++) log.info('line ' + i);
+      if (process.argv[1] === 'exit') process.exit(0);`;
+    for (const how of ['exit', 'end']) {
+      const args = ['--conditions=source', '--import', 'tsx', '-e', script, how];
+      const lines = execFileSync(process.execPath, args, { cwd: __dirname, encoding: 'utf8' }).trim().split('\n');
+      expect(lines).toHaveLength(3000);
+      expect(JSON.parse(lines[2999]!).msg).toBe('line 2999');
+    }
+  });
+});
