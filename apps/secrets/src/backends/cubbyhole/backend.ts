@@ -1,0 +1,93 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { backend } from '../../sdk/backend';
+import type { Call } from '../../sdk/call';
+import { operation, path } from '../../sdk/path';
+import { dataText, empty, keys, missing } from '../../sdk/reply';
+
+type Own = Call<{ path: string }>;
+
+const pairs = z.looseObject({}).describe('Any pairs; they replace what is stored as a whole.');
+const listing = z.object({ keys: z.array(z.string()) });
+
+const read = operation<{ path: string }>({
+  summary: 'Read the pairs at a path.',
+  operationId: 'cubbyhole-read',
+  output: pairs,
+  freeform: true,
+  async run({ storage, params, caller }: Own) {
+    requireOwner(caller);
+    requirePath(params.path);
+    const text = await storage.get(params.path);
+    return text === undefined ? missing : dataText(text);
+  },
+});
+
+const write = operation<{ path: string }>({
+  summary: 'Store pairs at a path.',
+  operationId: 'cubbyhole-write',
+  freeform: true,
+  run(call: Own) {
+    requireOwner(call.caller);
+    requirePath(call.params.path);
+    if (Object.keys(call.fields).length === 0) throw new Refusal('invalid', 'missing data fields');
+    call.storage.put(call.params.path, call.fieldsText());
+    return empty;
+  },
+});
+
+const remove = operation<{ path: string }>({
+  summary: 'Delete what is stored at a path. Deleting nothing succeeds.',
+  operationId: 'cubbyhole-delete',
+  run({ storage, params, caller }: Own) {
+    requireOwner(caller);
+    if (params.path !== '') storage.delete(params.path);
+    return empty;
+  },
+});
+
+const list = operation<{ path: string }>({
+  summary: 'List the names below a folder; folders end in /.',
+  operationId: 'cubbyhole-list',
+  output: listing,
+  async run({ storage, params, caller }: Own) {
+    requireOwner(caller);
+    return keys(await storage.list(params.path));
+  },
+});
+
+/**
+ * Private storage of every token: nobody else sees it, not even root, and it ends with the token.
+ * Spec: Cubbyhole.
+ */
+export const cubbyhole = backend({
+  type: 'cubbyhole',
+  kind: 'secret',
+  summary: 'per-token private secret storage',
+  storage: 'per-token',
+  paths: [
+    path(':path*', {
+      summary: 'Pass-through secret storage to a token-specific cubbyhole.',
+      description: 'The path may be anything; what lies there is seen by the token that wrote it and by nobody else.',
+      spec: 'Cubbyhole',
+      paramDocs: { path: 'Where the pairs lie.' },
+      exists: async ({ storage, params, caller }) => {
+        requireOwner(caller);
+        return (await storage.get(params.path)) !== undefined;
+      },
+      read,
+      list,
+      write,
+      delete: remove,
+    }),
+  ],
+});
+
+function requireOwner({ token }: Own['caller']): void {
+  if (token?.type === 'service') return;
+  throw new Refusal('invalid', "cubbyhole operations are only supported by 'service' type tokens");
+}
+
+function requirePath(given: string): void {
+  if (given === '') throw new Refusal('invalid', 'missing path');
+}

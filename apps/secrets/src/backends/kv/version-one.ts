@@ -1,0 +1,73 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { backend } from '../../sdk/backend';
+import { parseDuration } from '../../sdk/duration';
+import { path } from '../../sdk/path';
+import { dataText, empty, keys, missing } from '../../sdk/reply';
+
+/** Key/value storage without versions: a write replaces what was there. */
+export const kvOne = backend({
+  type: 'kv',
+  kind: 'secret',
+  summary: 'key/value secret storage',
+  paths: [
+    path(':path*', {
+      summary: 'Pass-through secret storage to the storage backend.',
+      paramDocs: { path: 'Where the pairs lie.' },
+      exists: async ({ storage, params }) => (await storage.get(params.path)) !== undefined,
+      read: {
+        summary: 'Read the pairs at a path.',
+        output: z.looseObject({}),
+        operationId: 'kv-v1-read',
+        freeform: true,
+        async run({ storage, params, mount }) {
+          requirePath(params.path);
+          const text = await storage.get(params.path);
+          if (text === undefined) return missing;
+          const durationSeconds = ttlOf(text) ?? mount.defaultLeaseTtlSeconds;
+          return { ...dataText(text), lease: { id: '', renewable: false, durationSeconds } };
+        },
+      },
+      list: {
+        summary: 'List the names below a folder; folders end in /.',
+        output: z.object({ keys: z.array(z.string()) }),
+        operationId: 'kv-v1-list',
+        run: async ({ storage, params }) => keys(await storage.list(params.path)),
+      },
+      write: {
+        summary: 'Store pairs at a path.',
+        operationId: 'kv-v1-write',
+        freeform: true,
+        run(call) {
+          requirePath(call.params.path);
+          if (Object.keys(call.fields).length === 0) throw new Refusal('invalid', 'missing data fields');
+          call.storage.put(call.params.path, call.fieldsText());
+          return empty;
+        },
+      },
+      delete: {
+        summary: 'Delete what is stored at a path. Deleting nothing succeeds.',
+        operationId: 'kv-v1-delete',
+        run({ storage, params }) {
+          requirePath(params.path);
+          storage.delete(params.path);
+          return empty;
+        },
+      },
+    }),
+  ],
+});
+
+/** A pair named `ttl` (or `lease`) is a hint to readers how long they may keep the secret. */
+function ttlOf(text: string): number | undefined {
+  if (!text.includes('"ttl"') && !text.includes('"lease"')) return undefined;
+  const { ttl, lease } = JSON.parse(text) as { ttl?: unknown; lease?: unknown };
+  const hint = ttl ?? lease;
+  if (typeof hint !== 'string' && typeof hint !== 'number') return undefined;
+  const seconds = parseDuration(String(hint));
+  return seconds !== undefined && seconds > 0 ? seconds : undefined;
+}
+
+function requirePath(given: string): void {
+  if (given === '') throw new Refusal('invalid', 'missing path');
+}

@@ -1,0 +1,325 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { operation, path } from '../../sdk/path';
+import { data, empty } from '../../sdk/reply';
+import { type MountTuning, mountInput, tuned, tuneInput } from './mount-fields';
+
+/** A mount as its administration sees it. */
+export interface MountRecord {
+  readonly uuid: string;
+  readonly accessor: string;
+  readonly namespaceId: string;
+  readonly kind: 'secret' | 'auth' | 'system';
+  readonly path: string;
+  readonly type: string;
+  readonly local: boolean;
+  readonly sealWrap: boolean;
+  readonly description: string;
+  readonly config: MountTuning;
+  readonly options: Readonly<Record<string, string>> | null;
+}
+
+/** The mount table, and the endings that removing a mount brings with it. */
+export interface MountPort {
+  list(namespaceId: string, kind: 'secret' | 'auth'): readonly MountRecord[];
+  /** The mount at exactly this path. */
+  at(namespaceId: string, path: string): MountRecord | undefined;
+  create(
+    namespaceId: string,
+    spec: {
+      kind: 'secret' | 'auth';
+      path: string;
+      type: string;
+      description?: string;
+      config?: MountTuning;
+      options?: Readonly<Record<string, string>> | null;
+      local?: boolean;
+      sealWrap?: boolean;
+    },
+  ): Promise<unknown>;
+  tune(
+    mount: MountRecord,
+    change: { description?: string; config?: MountTuning; options?: Readonly<Record<string, string>> | null },
+  ): Promise<void>;
+  /** Ends everything the mount gave out, then removes it and all it stores. */
+  unmount(mount: MountRecord): Promise<void>;
+  /** The lifetimes a mount without its own has. */
+  readonly ttls: { readonly defaultLeaseTtlSeconds: number; readonly maxLeaseTtlSeconds: number };
+}
+
+const untouchable = new Set(['sys/', 'cubbyhole/', 'identity/']);
+const unmountable = new Set(['cubbyhole', 'identity', 'system', 'token']);
+const noTuning: MountTuning = { defaultLeaseTtlSeconds: 0, maxLeaseTtlSeconds: 0, forceNoCache: false };
+
+/** `sys/mounts` for secret engines, `sys/auth` for auth methods: list, mount, unmount, tune. */
+export function mountPaths(mounts: MountPort, kind: 'secret' | 'auth') {
+  const words = kind === 'auth' ? authWords : secretWords;
+  const full = (given: string) => `${kind === 'auth' ? 'auth/' : ''}${given.replace(/^\/+|\/+$/g, '')}/`;
+
+  const find = (namespaceId: string, given: string): MountRecord => {
+    const mount = mounts.at(namespaceId, full(given));
+    if (!mount) throw new Refusal('invalid', `${words.none} at ${given.replace(/\/+$/, '')}/`);
+    return mount;
+  };
+
+  const enable = operation<{ path: string }, typeof mountInput>({
+    summary: words.enable,
+    operationId: words.enableId,
+    input: mountInput,
+    auditClear: ['type', 'description', 'config', 'options', 'plugin_name'],
+    async run({ input, params, namespace }) {
+      const given = input.type || input.plugin_name || '';
+      if (given === '') throw new Refusal('invalid', 'backend type must be specified as a string');
+      const { type, options } = aliased(given, input.options ?? null);
+      const target = full(params.path);
+      checkTarget(kind, type, target);
+      const config = tuned(noTuning, parseConfig(input.config));
+      checkTtls(config, mounts.ttls);
+      await mounts.create(namespace.uuid, {
+        kind,
+        path: target,
+        type,
+        description: input.description,
+        config,
+        options,
+        local: input.local,
+        sealWrap: input.seal_wrap,
+      });
+      return empty;
+    },
+  });
+
+  const tune = operation<{ path: string }, typeof tuneInput>({
+    summary: words.tune,
+    operationId: words.tuneId,
+    input: tuneInput,
+    auditClear: 'all',
+    async run({ input, params, namespace }) {
+      const target = full(params.path);
+      const mount = mounts.at(namespace.uuid, target);
+      if (!mount) throw new Refusal('invalid', `tune of path "${params.path}/" failed: no mount entry found`);
+      const touchesTtl = input.default_lease_ttl !== undefined || input.max_lease_ttl !== undefined;
+      if (touchesTtl && untouchable.has(target)) {
+        const name = input.default_lease_ttl === undefined ? 'max_lease_ttl' : 'default_lease_ttl';
+        throw new Refusal('invalid', `cannot tune parameter ${name} of ${target}`);
+      }
+      const config = tuned(mount.config, input);
+      checkTuned(config, mounts.ttls);
+      await mounts.tune(mount, {
+        description: input.description ?? mount.description,
+        config,
+        options: input.options ? { ...mount.options, ...input.options } : mount.options,
+      });
+      return empty;
+    },
+  });
+
+  const base = kind === 'auth' ? 'auth' : 'mounts';
+  return [
+    path(base, {
+      summary: words.listSummary,
+      dress: 'injected',
+      sudo: false,
+      read: {
+        summary: words.listSummary,
+        operationId: words.listId,
+        output: z.record(z.string(), mountOutput),
+        auditClear: 'all',
+        run({ namespace }) {
+          const shown: Record<string, unknown> = {};
+          for (const mount of mounts.list(namespace.uuid, kind)) shown[shownPath(mount)] = showMount(mount);
+          return data(shown);
+        },
+      },
+    }),
+    path(`${base}/:path*`, {
+      summary: words.oneSummary,
+      dress: 'injected',
+      sudo: kind === 'auth',
+      paramDocs: { path: 'Where it is mounted.' },
+      read: {
+        summary: words.readSummary,
+        operationId: words.readId,
+        output: mountOutput,
+        auditClear: 'all',
+        run: ({ params, namespace }) => data(showMount(find(namespace.uuid, params.path))),
+      },
+      write: enable,
+      delete: {
+        summary: words.disable,
+        operationId: words.disableId,
+        async run({ params, namespace }) {
+          const target = full(params.path);
+          if (untouchable.has(target)) throw new Refusal('invalid', `cannot unmount "${target}"`);
+          if (target === 'auth/token/') throw new Refusal('invalid', 'token credential backend cannot be disabled');
+          const mount = mounts.at(namespace.uuid, target);
+          if (mount) await mounts.unmount(mount);
+          return empty;
+        },
+      },
+    }),
+    path(`${base}/:path*/tune`, {
+      summary: words.tune,
+      dress: 'injected',
+      sudo: kind === 'auth',
+      paramDocs: { path: 'Where it is mounted.' },
+      read: {
+        summary: words.readTune,
+        operationId: words.readTuneId,
+        output: tuneOutput,
+        auditClear: 'all',
+        run: ({ params, namespace }) => data(showTuning(find(namespace.uuid, params.path), mounts.ttls)),
+      },
+      write: tune,
+    }),
+  ];
+}
+
+/** The path of a mount as its listing names it: auth methods without `auth/`. */
+export const shownPath = ({ path: at }: MountRecord): string => (at.startsWith('auth/') ? at.slice(5) : at);
+
+/** A mount as reads show it. */
+export function showMount(mount: MountRecord): Record<string, unknown> {
+  const { config } = mount;
+  return {
+    accessor: mount.accessor,
+    config: {
+      default_lease_ttl: config.defaultLeaseTtlSeconds,
+      force_no_cache: config.forceNoCache,
+      max_lease_ttl: config.maxLeaseTtlSeconds,
+      ...showOptional(config),
+      ...(mount.path.startsWith('auth/') ? { token_type: config.tokenType ?? 'default-service' } : {}),
+    },
+    description: mount.description,
+    external_entropy_access: false,
+    local: mount.local,
+    options: mount.options,
+    plugin_version: '',
+    running_plugin_version: '',
+    running_sha256: '',
+    seal_wrap: mount.sealWrap,
+    type: mount.type,
+    uuid: mount.uuid,
+  };
+}
+
+function showTuning(mount: MountRecord, ttls: MountPort['ttls']): Record<string, unknown> {
+  const { config } = mount;
+  return {
+    default_lease_ttl: config.defaultLeaseTtlSeconds || ttls.defaultLeaseTtlSeconds,
+    description: mount.description,
+    force_no_cache: config.forceNoCache,
+    ...showOptional(config),
+    max_lease_ttl: config.maxLeaseTtlSeconds || ttls.maxLeaseTtlSeconds,
+    ...(mount.options ? { options: mount.options } : {}),
+    ...(mount.path.startsWith('auth/') ? { token_type: config.tokenType ?? 'default-service' } : {}),
+  };
+}
+
+function showOptional(config: MountTuning): Record<string, unknown> {
+  return {
+    ...(config.listingVisibility ? { listing_visibility: config.listingVisibility } : {}),
+    ...(config.passthroughRequestHeaders ? { passthrough_request_headers: config.passthroughRequestHeaders } : {}),
+    ...(config.allowedResponseHeaders ? { allowed_response_headers: config.allowedResponseHeaders } : {}),
+    ...(config.auditClearRequestKeys ? { audit_non_hmac_request_keys: config.auditClearRequestKeys } : {}),
+    ...(config.auditClearResponseKeys ? { audit_non_hmac_response_keys: config.auditClearResponseKeys } : {}),
+  };
+}
+
+function aliased(type: string, options: Readonly<Record<string, string>> | null) {
+  if (type === 'kv-v2') return { type: 'kv', options: { ...options, version: '2' } };
+  if (type === 'kv-v1' || type === 'generic') return { type: 'kv', options: { ...options, version: '1' } };
+  return { type, options };
+}
+
+function checkTarget(kind: 'secret' | 'auth', type: string, target: string): void {
+  if (kind === 'auth' && type === 'token') {
+    throw new Refusal('invalid', 'token credential backend cannot be instantiated');
+  }
+  if (unmountable.has(type)) throw new Refusal('invalid', `mount type of "${type}" is not mountable`);
+  if (kind === 'secret' && (target.startsWith('auth/') || target.startsWith('sys/'))) {
+    throw new Refusal('invalid', `cannot mount "${target}"`);
+  }
+  if (target === '/' || target === 'auth//') throw new Refusal('invalid', `cannot mount "${target}"`);
+}
+
+function parseConfig(config: Record<string, unknown> | undefined) {
+  const given: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(config ?? {})) if (value !== null) given[key] = value;
+  const parsed = tuneInput.safeParse(given);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0]!;
+  throw new Refusal('invalid', `Field validation failed: config.${String(issue.path[0])}: ${issue.message}`);
+}
+
+function checkTtls(config: MountTuning, ttls: MountPort['ttls']): void {
+  const max = config.maxLeaseTtlSeconds || ttls.maxLeaseTtlSeconds;
+  if (config.defaultLeaseTtlSeconds > max) {
+    throw new Refusal('invalid', 'given default lease TTL greater than given max lease TTL');
+  }
+}
+
+function checkTuned(config: MountTuning, ttls: MountPort['ttls']): void {
+  const max = config.maxLeaseTtlSeconds || ttls.maxLeaseTtlSeconds;
+  const usual = config.defaultLeaseTtlSeconds || (config.maxLeaseTtlSeconds > 0 ? 0 : ttls.defaultLeaseTtlSeconds);
+  if (usual > max) {
+    throw new Refusal(
+      'invalid',
+      `backend max lease TTL of ${max} would be less than backend default lease TTL of ${usual}`,
+    );
+  }
+}
+
+const configOutput = z.looseObject({
+  default_lease_ttl: z.int(),
+  max_lease_ttl: z.int(),
+  force_no_cache: z.boolean(),
+});
+const mountOutput = z.object({
+  accessor: z.string(),
+  config: configOutput,
+  description: z.string(),
+  external_entropy_access: z.boolean(),
+  local: z.boolean(),
+  options: z.record(z.string(), z.string()).nullable(),
+  plugin_version: z.string(),
+  running_plugin_version: z.string(),
+  running_sha256: z.string(),
+  seal_wrap: z.boolean(),
+  type: z.string(),
+  uuid: z.string(),
+});
+const tuneOutput = configOutput.extend({ description: z.string() });
+
+const secretWords = {
+  none: 'No secret engine mount',
+  enable: 'Mount a secrets engine.',
+  enableId: 'mounts-enable-secrets-engine',
+  disable: 'Unmount a secrets engine, ending everything it gave out. Unmounting nothing succeeds.',
+  disableId: 'mounts-disable-secrets-engine',
+  tune: 'Tune a mounted secrets engine.',
+  tuneId: 'mounts-tune-configuration-parameters',
+  readTune: 'Read the tuning of a mounted secrets engine.',
+  readTuneId: 'mounts-read-tuning-information',
+  listSummary: 'List the mounted secrets engines.',
+  listId: 'mounts-list-secrets-engines',
+  oneSummary: 'One mounted secrets engine.',
+  readSummary: 'Read the configuration of a mounted secrets engine.',
+  readId: 'mounts-read-configuration',
+};
+const authWords = {
+  none: 'No auth engine',
+  enable: 'Enable an auth method.',
+  enableId: 'auth-enable-method',
+  disable: 'Disable an auth method, ending every token it gave out. Disabling nothing succeeds.',
+  disableId: 'auth-disable-method',
+  tune: 'Tune an enabled auth method.',
+  tuneId: 'auth-tune-configuration-parameters',
+  readTune: 'Read the tuning of an enabled auth method.',
+  readTuneId: 'auth-read-tuning-information',
+  listSummary: 'List the enabled auth methods.',
+  listId: 'auth-list-enabled-methods',
+  oneSummary: 'One enabled auth method.',
+  readSummary: 'Read the configuration of an enabled auth method.',
+  readId: 'auth-read-configuration',
+};
