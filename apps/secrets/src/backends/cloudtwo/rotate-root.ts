@@ -84,6 +84,8 @@ export async function resumeRotation(
     cloud.forget();
   }
   if (inUse.access_key !== before) {
+    // Configured anew meanwhile: that configuration is somebody's own, and so is the key it replaced.
+    if (inUse === config && config.retiring !== before) return;
     const left = await retire(cloud, inUse, user, before);
     if (left) throw new Refusal('upstream', `error deleting old access key: ${left}`);
     await storage.transaction((tx) => store(tx, inUse, { retiring: undefined, pending: undefined }));

@@ -124,7 +124,7 @@ export class CloudStandIn {
       const fault = error instanceof Fault ? error : new Fault(500, 'ServiceFailure', String(error));
       response.statusCode = fault.status;
       response.end(
-        `<ErrorResponse><Error><Type>Sender</Type><Code>${fault.code}</Code><Message>${escape(fault.message)}</Message></Error><RequestId>r-1</RequestId></ErrorResponse>`,
+        `<ErrorResponse><Error><Type>Sender</Type><Code>${fault.code}</Code><Message>${escapeXml(fault.message)}</Message></Error><RequestId>r-1</RequestId></ErrorResponse>`,
       );
     }
   }
@@ -319,6 +319,6 @@ function members(form: Form, name: string): Form[] {
   return found.filter(Boolean);
 }
 
-function escape(text: string): string {
+function escapeXml(text: string): string {
   return text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
 }
