@@ -47,7 +47,7 @@ export interface EmbeddedServer {
   /** False when the server was running already, started by an earlier process. */
   started: boolean;
   logFile: string;
-  /** Resolves when the server process ends, whoever ended it. */
+  /** Resolves when the server process ends, whoever ended it; waiting for it keeps no process alive. */
   ended: Promise<void>;
   /** Stops the server cleanly; `immediate` skips the final checkpoint, for data that nobody needs again. */
   stop(options?: { immediate?: boolean }): Promise<void>;
@@ -105,7 +105,7 @@ function describe(
 }
 
 /** Made beside its final place and renamed, so that an interrupted first start leaves nothing half done. */
-function initialise(binaries: Binaries, privileges: Privileges, { dataDir, log }: EmbeddedOptions): void {
+function initialise(binaries: Binaries, privileges: Privileges, { dataDir, log, settings }: EmbeddedOptions): void {
   log?.('creating the database files');
   const partial = `${path.resolve(dataDir)}.partial`;
   rmSync(partial, { recursive: true, force: true });
@@ -122,8 +122,8 @@ function initialise(binaries: Binaries, privileges: Privileges, { dataDir, log }
       '--auth=scram-sha-256',
       '--encoding=UTF8',
       '--locale=C',
-      '--no-sync',
       '--no-instructions',
+      ...(settings?.fsync === 'off' ? ['--no-sync'] : []),
       ...builtinLocale(binaries, privileges),
     ]);
     renameSync(passwordFile, path.join(partial, PASSWORD_FILE));

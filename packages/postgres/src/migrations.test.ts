@@ -7,16 +7,18 @@ import { applyMigrations, pendingMigrations, withClient } from './index';
 
 describe('applying migrations', () => {
   const made: TestDatabase[] = [];
+  const box = mkdtempSync(path.join(tmpdir(), 'keystead-migrations-'));
   let dir: string;
   let url: string;
   beforeEach(async () => {
-    dir = mkdtempSync(path.join(tmpdir(), 'keystead-migrations-'));
+    dir = mkdtempSync(path.join(box, 'set-'));
     const database = await emptyDatabase();
     made.push(database);
     url = database.url;
   });
   afterAll(async () => {
     await Promise.all(made.map((database) => database.drop()));
+    rmSync(box, { recursive: true });
   });
 
   function write(name: string, script: string): void {

@@ -38,10 +38,12 @@ export function choosePrivileges(): Privileges {
   );
 }
 
-/** Gives a folder and all below it to the owner PostgreSQL will run as; touches nothing that is right already. */
+/** Gives a file, or a folder and all below it, to the user PostgreSQL runs as; touches nothing that is right already. */
 export function giveTo(owner: Privileges['owner'], folder: string): void {
-  if (statSync(folder).uid === owner.uid) return;
+  const found = statSync(folder);
+  if (found.uid === owner.uid) return;
   chownSync(folder, owner.uid, owner.gid);
+  if (!found.isDirectory()) return;
   for (const entry of readdirSync(folder, { withFileTypes: true, recursive: true })) {
     lchownSync(path.join(entry.parentPath, entry.name), owner.uid, owner.gid);
   }
