@@ -9,10 +9,7 @@ const onOff = (fallback: boolean) =>
     .transform((value) => value === 'on' || value === 'true' || value === '1')
     .default(fallback);
 
-const port = (fallback?: number) => {
-  const number = z.coerce.number().int().min(0).max(65535);
-  return fallback === undefined ? number.optional() : number.default(fallback);
-};
+const portNumber = z.coerce.number().int().min(0).max(65535);
 
 const proxies = z.string().transform((text, context): TrustedProxies => {
   try {
@@ -25,7 +22,7 @@ const proxies = z.string().transform((text, context): TrustedProxies => {
 
 const Variables = z.object({
   WORKSPACES_HOST: z.string().default('127.0.0.1').describe('Address to listen on.'),
-  WORKSPACES_PORT: port(8300).describe('Port to listen on; 0 takes a free one.'),
+  WORKSPACES_PORT: portNumber.default(8300).describe('Port to listen on; 0 takes a free one.'),
   WORKSPACES_DATABASE_URL: z
     .string()
     .regex(/^postgres(ql)?:\/\//, 'is not a postgresql:// address')
@@ -57,7 +54,7 @@ const Variables = z.object({
     .describe('Comma-separated addresses or CIDR blocks of proxies whose X-Forwarded-For is believed.'),
   WORKSPACES_TLS_CERT_FILE: z.string().optional().describe('PEM certificate; with it the service speaks TLS.'),
   WORKSPACES_TLS_KEY_FILE: z.string().optional().describe('PEM private key of the certificate.'),
-  WORKSPACES_METRICS_PORT: port().describe('Port for Prometheus metrics at /metrics; off unless set.'),
+  WORKSPACES_METRICS_PORT: portNumber.optional().describe('Port for Prometheus metrics at /metrics; off unless set.'),
   WORKSPACES_METRICS_HOST: z.string().default('127.0.0.1').describe('Address for metrics.'),
   WORKSPACES_EDITION: z.enum(editions).default('self-hosted').describe('Edition to be: hosted or self-hosted.'),
   WORKSPACES_CLIENT_ALIASES: onOff(true).describe(
@@ -75,6 +72,10 @@ const Variables = z.object({
     .enum(['free', 'standard', 'plus', 'business', 'trial'])
     .default('business')
     .describe('Plan of organizations without a subscription of their own.'),
+  WORKSPACES_FIRST_RUN_FILE: z
+    .string()
+    .optional()
+    .describe('File to which the first start writes name, password and token of the first site administrator.'),
   WORKSPACES_LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
     .default('info')
@@ -192,6 +193,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     reasons: given.WORKSPACES_REASONS,
     rateLimit: given.WORKSPACES_RATE_LIMIT,
     defaultFeatureSet: given.WORKSPACES_DEFAULT_FEATURE_SET,
+    firstRunFile: given.WORKSPACES_FIRST_RUN_FILE,
     logLevel: given.WORKSPACES_LOG_LEVEL,
     migrate: given.WORKSPACES_MIGRATE,
     drainSeconds: given.WORKSPACES_DRAIN_SECONDS,

@@ -3,6 +3,7 @@ import { Refusal } from '@keystead/refusal';
 import { PrismaPg } from '@prisma/adapter-pg';
 import type { Pool, QueryResultRow } from 'pg';
 import { Prisma, PrismaClient } from '../generated/prisma/client';
+import { gather } from './gather';
 
 /** A statement PostgreSQL plans once per connection; for the few hot paths. */
 export interface Statement {
@@ -21,6 +22,19 @@ export interface Database {
   transaction<T>(run: (db: Database) => Promise<T>): Promise<T>;
   /** A named statement, outside any transaction. */
   rows<R extends QueryResultRow>(statement: Statement): Promise<R[]>;
+  /** One row of a keyed read; outside a transaction, calls of the same moment share one query. */
+  readOne<R extends KeyedRow>(read: KeyedRead, key: string): Promise<R | undefined>;
+}
+
+/** A statement that reads many rows by key: `… WHERE x = ANY($1)`, the key again in a column `key`. */
+export interface KeyedRead {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** A row of a keyed read. */
+export interface KeyedRow extends QueryResultRow {
+  readonly key: string;
 }
 
 const TRANSACTION = { maxWait: 10_000, timeout: 30_000 } as const;
@@ -95,14 +109,36 @@ export function openDatabase(pool: Pool): Database & { close(): Promise<void> } 
   }) as unknown as PrismaClient;
   const rows = async <R extends QueryResultRow>(statement: Statement): Promise<R[]> =>
     (await pool.query<R>(statement)).rows;
+  const readers = new Map<string, (key: string) => Promise<KeyedRow | undefined>>();
+  const readerOf = (read: KeyedRead) => {
+    let reader = readers.get(read.name);
+    if (reader === undefined) {
+      reader = gather<string, KeyedRow>(async (keys) => {
+        const found = await rows<KeyedRow>({ ...read, values: [keys] });
+        return new Map(found.map((row) => [row.key, row]));
+      });
+      readers.set(read.name, reader);
+    }
+    return reader;
+  };
   const inside = (prisma: Prisma.TransactionClient): Database => {
-    const db: Database = { prisma, inTransaction: true, rows, transaction: (run) => run(db) };
+    const db: Database = {
+      prisma,
+      inTransaction: true,
+      rows,
+      transaction: (run) => run(db),
+      async readOne<R extends KeyedRow>(read: KeyedRead, key: string) {
+        const found = await prisma.$queryRawUnsafe<R[]>(read.text, [key]);
+        return found[0];
+      },
+    };
     return db;
   };
   return {
     prisma: guarded,
     inTransaction: false,
     rows,
+    readOne: <R extends KeyedRow>(read: KeyedRead, key: string) => readerOf(read)(key) as Promise<R | undefined>,
     async transaction(run) {
       for (let attempt = 1; ; attempt++) {
         try {

@@ -265,3 +265,18 @@ export interface Resource {
   readonly endpoints: readonly Endpoint[];
   readonly includable?: Readonly<Record<string, Includable>>;
 }
+
+/** States the item type of an includable, for the registry to forget. */
+export function includable<T>(described: Includable<T>): Includable {
+  return described as unknown as Includable;
+}
+
+/** Declares one endpoint at several paths that differ only in how the target is found: by id and by name. */
+export function both<D extends object>(
+  word: (path: never, given: never) => Endpoint,
+  places: Readonly<Record<string, (lookup: Lookup<string>) => Promise<unknown>>>,
+  declaration: D,
+): Endpoint[] {
+  const declareAt = word as unknown as (path: string, given: object) => Endpoint;
+  return Object.entries(places).map(([path, load]) => declareAt(path, { ...declaration, load }));
+}

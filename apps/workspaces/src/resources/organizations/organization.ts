@@ -1,29 +1,57 @@
-import type { Organization as Row, Subscription } from '../../generated/prisma/client';
+import type { Organization as Row } from '../../generated/prisma/client';
 import type { Environment } from '../../kernel/environment';
 import { type Entitlements, entitlementsOf } from '../../kernel/feature-sets';
+import { rowMapper } from '../../kernel/rows';
 
 /** An organization with its plan, as rules and serializers see it. `organizationId` is its own id. */
 export interface Organization extends Row {
   readonly organizationId: string;
-  readonly subscription: Subscription | null;
-  readonly retentionPolicy: { readonly id: string; readonly deleteOlderThanNDays: number | null } | null;
+  readonly subscriptionId: string | null;
+  readonly featureSet: string;
+  readonly planEndsAt: Date | null;
+  readonly retentionId: string | null;
+  /** Null also when the policy is to keep everything. */
+  readonly retentionDays: number | null;
+  /** Every active member has a second factor. */
+  readonly twoFactorConformant: boolean;
   readonly entitlements: Entitlements;
 }
 
 /** The parts of the environment that decide what a plan is worth. */
 export type PlanEnvironment = Pick<Environment, 'edition' | 'defaultFeatureSet'>;
 
-/** What every read of an organization brings along. */
-export const withPlan = {
-  subscription: true,
-  retentionPolicy: { select: { id: true, deleteOlderThanNDays: true } },
-} as const;
+const select = `
+SELECT o.*, s.id AS subscription_id, s.feature_set, s.end_at AS plan_ends_at,
+       r.id AS retention_id, r.delete_older_than_n_days AS retention_days,
+       NOT EXISTS (SELECT 1 FROM membership m LEFT JOIN two_factor f ON f.user_id = m.user_id
+                    WHERE m.organization_id = o.id AND m.status = 'active' AND f.verified_at IS NULL)
+         AS two_factor_conformant`;
 
-/** An organization from its row. */
-export function organizationOf(
-  row: Omit<Organization, 'organizationId' | 'entitlements'>,
-  env: PlanEnvironment,
-): Organization {
-  const entitlements = entitlementsOf(env.edition, row.subscription?.featureSet ?? env.defaultFeatureSet);
-  return { ...row, organizationId: row.id, entitlements };
+const from = `
+  FROM organization o
+  LEFT JOIN subscription s ON s.organization_id = o.id
+  LEFT JOIN retention_policy r ON r.organization_id = o.id`;
+
+/** Organizations by lower-case name. */
+export const readByName = {
+  name: 'organization_by_name',
+  text: `${select}, lower(o.name) AS key ${from} WHERE lower(o.name) = ANY($1) AND o.removed_at IS NULL`,
+};
+
+/** Organizations by id. */
+export const readById = {
+  name: 'organization_by_id',
+  text: `${select}, o.id AS key ${from} WHERE o.id = ANY($1) AND o.removed_at IS NULL`,
+};
+
+/** The start of a list query: everything an `Organization` is made of, from rows named `o`. */
+export const selectOrganizations = select + from;
+
+const mapRow = rowMapper<Omit<Organization, 'organizationId' | 'entitlements'>>();
+
+/** An organization from a row of these statements. */
+export function organizationOf(row: Record<string, unknown>, env: PlanEnvironment): Organization {
+  const mapped = mapRow(row);
+  const featureSet = mapped.featureSet ?? env.defaultFeatureSet;
+  return { ...mapped, featureSet, organizationId: mapped.id, entitlements: entitlementsOf(env.edition, featureSet) };
 }

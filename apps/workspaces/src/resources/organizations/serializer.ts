@@ -7,13 +7,11 @@ import { organizationPolicy } from './policy';
 const path = ({ name }: Organization): string => `/api/v2/organizations/${name}`;
 
 /** The type under which a retention policy is shown. */
-export function retentionType(policy: { readonly deleteOlderThanNDays: number | null }): string {
-  return policy.deleteOlderThanNDays === null
-    ? 'data-retention-policy-dont-deletes'
-    : 'data-retention-policy-delete-olders';
+export function retentionType(days: number | null): string {
+  return days === null ? 'data-retention-policy-dont-deletes' : 'data-retention-policy-delete-olders';
 }
 
-function planAttributes({ subscription }: Organization, { edition }: View, nowMs: number): Record<string, unknown> {
+function planAttributes(org: Organization, { edition }: View): Record<string, unknown> {
   if (edition === 'self-hosted') {
     return {
       'plan-expired': false,
@@ -24,15 +22,14 @@ function planAttributes({ subscription }: Organization, { edition }: View, nowMs
       'trial-expires-at': null,
     };
   }
-  const endAt = subscription?.endAt ?? null;
-  const identifier = subscription?.featureSet ?? 'business';
+  const { planEndsAt, featureSet } = org;
   return {
-    'plan-expired': endAt !== null && endAt.getTime() <= nowMs,
-    'plan-expires-at': endAt,
-    'plan-is-trial': identifier === 'trial',
+    'plan-expired': planEndsAt !== null && planEndsAt.getTime() <= Date.now(),
+    'plan-expires-at': planEndsAt,
+    'plan-is-trial': featureSet === 'trial',
     'plan-is-enterprise': false,
-    'plan-identifier': identifier,
-    'trial-expires-at': identifier === 'trial' ? endAt : null,
+    'plan-identifier': featureSet,
+    'trial-expires-at': featureSet === 'trial' ? planEndsAt : null,
   };
 }
 
@@ -50,7 +47,7 @@ export const organizationSerializer = serializer<Organization, View>({
     'session-timeout': org.sessionTimeout,
     'session-remember': org.sessionRemember,
     'collaborator-auth-policy': org.collaboratorAuthPolicy,
-    ...planAttributes(org, view, Date.now()),
+    ...planAttributes(org, view),
     'cost-estimation-enabled': org.costEstimationEnabled && view.settings.costEstimationEnabled,
     'send-passing-statuses-for-untriggered-speculative-plans': org.sendPassingStatuses,
     'aggregated-commit-status-enabled': org.aggregatedCommitStatusEnabled,
@@ -61,7 +58,7 @@ export const organizationSerializer = serializer<Organization, View>({
     'owners-team-saml-role-id': org.ownersTeamSamlRoleId,
     ...(view.edition === 'hosted'
       ? {
-          'two-factor-conformant': (org as { twoFactorConformant?: boolean }).twoFactorConformant ?? false,
+          'two-factor-conformant': org.twoFactorConformant,
           'assessments-enforced': org.assessmentsEnforced,
         }
       : {}),
@@ -76,17 +73,14 @@ export const organizationSerializer = serializer<Organization, View>({
     'authentication-token': related(`${path(org)}/authentication-token`),
     'entitlement-set': toOne('entitlement-sets', org.id, `${path(org)}/entitlement-set`),
     subscription:
-      view.edition === 'hosted' && org.subscription !== null
-        ? toOne('subscriptions', org.subscription.id, `${path(org)}/subscription`)
+      view.edition === 'hosted' && org.subscriptionId !== null
+        ? toOne('subscriptions', org.subscriptionId, `${path(org)}/subscription`)
         : related(`${path(org)}/subscription`),
     ...(view.edition === 'self-hosted'
       ? {
           'module-producers': related(`${path(org)}/relationships/module-producers`),
           'data-retention-policy': {
-            data:
-              org.retentionPolicy === null
-                ? null
-                : { id: org.retentionPolicy.id, type: retentionType(org.retentionPolicy) },
+            data: org.retentionId === null ? null : { id: org.retentionId, type: retentionType(org.retentionDays) },
             links: { related: `${path(org)}/relationships/data-retention-policy` },
           },
         }

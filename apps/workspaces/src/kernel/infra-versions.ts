@@ -1,0 +1,88 @@
+import semver from 'semver';
+
+/** Versions of the infrastructure tool every installation knows; site administrators may add more. */
+export const shippedVersions: readonly string[] = [
+  '0.11.15',
+  '0.12.31',
+  '0.13.7',
+  '0.14.11',
+  '0.15.5',
+  '1.0.11',
+  '1.1.9',
+  '1.2.9',
+  '1.3.10',
+  '1.4.7',
+  '1.5.7',
+  '1.6.6',
+  '1.7.5',
+  '1.8.5',
+  '1.9.8',
+  '1.10.5',
+  '1.11.4',
+];
+
+/** The word for "always the newest stable version". */
+export const LATEST = 'latest';
+
+const CLAUSE = /^(=|!=|>=|<=|>|<|~>)?\s*v?(\d+(?:\.\d+){0,2}(?:-[0-9A-Za-z.-]+)?)$/;
+
+/** True for an exact, complete version such as `1.11.4`. */
+export function isExact(text: string): boolean {
+  return /^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$/.test(text) && semver.valid(text) !== null;
+}
+
+function complete(version: string): string {
+  const [numbers, ...pre] = version.split('-');
+  const parts = numbers!.split('.');
+  while (parts.length < 3) {
+    parts.push('0');
+  }
+  return [parts.join('.'), ...pre].join('-');
+}
+
+/** The first version `~> 1.2` or `~> 1.2.3` no longer allows. */
+function above(version: string): string {
+  const parts = version.split('-')[0]!.split('.').map(Number);
+  const kept = parts.slice(0, Math.max(1, parts.length - 1));
+  kept[kept.length - 1]! += 1;
+  return complete(kept.join('.'));
+}
+
+type Test = (version: string) => boolean;
+
+function clauseTest(clause: string): Test | undefined {
+  const match = CLAUSE.exec(clause.trim());
+  const given = match?.[2];
+  if (given === undefined || semver.valid(complete(given)) === null) {
+    return undefined;
+  }
+  const wanted = complete(given);
+  switch (match?.[1] ?? '=') {
+    case '!=':
+      return (version) => semver.neq(version, wanted);
+    case '>':
+      return (version) => semver.gt(version, wanted);
+    case '>=':
+      return (version) => semver.gte(version, wanted);
+    case '<':
+      return (version) => semver.lt(version, wanted);
+    case '<=':
+      return (version) => semver.lte(version, wanted);
+    case '~>':
+      return (version) => semver.gte(version, wanted) && semver.lt(version, above(given));
+    default:
+      return (version) => semver.eq(version, wanted);
+  }
+}
+
+/** A constraint such as `~> 1.3, != 1.3.4` as a test; undefined when it is none. */
+export function parseConstraint(text: string): Test | undefined {
+  const tests = text.split(',').map(clauseTest);
+  return tests.every((test) => test !== undefined) ? (version) => tests.every((test) => test(version)) : undefined;
+}
+
+/** The newest stable version among those given, or among those a constraint allows; undefined when there is none. */
+export function newest(versions: readonly string[], allowed: Test = () => true): string | undefined {
+  const stable = versions.filter((version) => semver.prerelease(version) === null && allowed(version));
+  return stable.sort(semver.rcompare)[0];
+}

@@ -1,0 +1,109 @@
+#!/usr/bin/env node
+import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
+import { createLogger, Registry, type Serving, serve } from '@keystead/server';
+import { BadConfig, type Config, describeConfig, readConfig } from './config';
+import { createService, type Service } from './service';
+
+const usage = `keystead-workspaces: the infrastructure workspace service
+
+  main.js              run the service
+  main.js migrate      apply outstanding database migrations and end
+  main.js first-run    make the first site administrator and print name, password and token as JSON, once;
+                       prints null when there is one already
+  main.js --help       this text
+
+Settings come from the environment; [..] is what holds when nothing is set.
+`;
+
+function readOrExit(): Config {
+  try {
+    return readConfig(process.env);
+  } catch (error) {
+    if (!(error instanceof BadConfig)) {
+      throw error;
+    }
+    process.stderr.write(`${error.problems.join('\n')}\n`);
+    process.exit(78);
+  }
+}
+
+async function writeFirstRun(service: Service, file: string): Promise<void> {
+  const made = await service.firstRun();
+  if (made === undefined) {
+    return;
+  }
+  const descriptor = openSync(file, 'w', 0o600);
+  try {
+    writeSync(descriptor, `${JSON.stringify(made, null, 2)}\n`);
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+async function run(config: Config): Promise<void> {
+  const log = createLogger({ name: 'workspaces', level: config.logLevel });
+  const service = await createService(config, { log });
+  if (config.firstRunFile !== undefined) {
+    await writeFirstRun(service, config.firstRunFile);
+  }
+  const serving = await serve({
+    app: service.app,
+    listen: config.listen,
+    log,
+    metrics: { listen: config.metrics, registry: new Registry() },
+    ready: service.ready,
+    drainSeconds: config.drainSeconds,
+  }).catch(async (error) => {
+    await service.close();
+    throw error;
+  });
+  log.info({ url: serving.url, edition: config.edition }, 'listening');
+  stopOnSignal(serving, service);
+}
+
+function stopOnSignal(serving: Serving, service: Service): void {
+  const stop = async (): Promise<void> => {
+    await serving.close();
+    await service.close();
+    process.exit(0);
+  };
+  process.once('SIGTERM', () => void stop());
+  process.once('SIGINT', () => void stop());
+}
+
+async function once(config: Config, work: (service: Service) => Promise<unknown>): Promise<void> {
+  const log = createLogger({ name: 'workspaces', level: 'silent' });
+  const service = await createService(config, { log });
+  try {
+    const said = await work(service);
+    if (said !== undefined) {
+      process.stdout.write(`${JSON.stringify(said)}\n`);
+    }
+  } finally {
+    await service.close();
+  }
+}
+
+async function main([command]: string[]): Promise<void> {
+  if (command === '--help' || command === 'help') {
+    process.stdout.write(`${usage}\n${describeConfig()}\n`);
+    return;
+  }
+  if (command === undefined) {
+    return run(readOrExit());
+  }
+  if (command === 'first-run') {
+    return once(readOrExit(), async (service) => (await service.firstRun()) ?? null);
+  }
+  if (command === 'migrate') {
+    return once({ ...readOrExit(), migrate: true }, async () => undefined);
+  }
+  process.stderr.write(`${command} is no command; --help lists them\n`);
+  process.exitCode = 64;
+}
+
+main(process.argv.slice(2)).catch((error: Error) => {
+  process.stderr.write(`${error.message}\n`);
+  process.exitCode = 1;
+});

@@ -1,0 +1,26 @@
+import { endpoints, type Resource } from '../../kernel/endpoint';
+import type { Policy } from '../../kernel/policy';
+
+const { raw } = endpoints({} as Policy<undefined>, undefined);
+
+const ping = raw('GET')('/ping', {
+  summary: 'Answer that the service is there; its headers say which version it speaks.',
+  auth: 'none',
+  run: async () => ({ status: 204, headers: {} }),
+});
+
+const BASE = '/api/v2/';
+
+const discovery = raw('GET')('/.well-known/terraform.json', {
+  summary: 'Say where the parts of the service are.',
+  auth: 'none',
+  outside: true,
+  run: async () => ({
+    status: 200,
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ 'tfe.v2': BASE, 'tfe.v2.1': BASE, 'tfe.v2.2': BASE, 'state.v2': BASE }),
+  }),
+});
+
+/** Ping and service discovery. */
+export const serviceResource: Resource = { name: 'service', endpoints: [ping, discovery] };

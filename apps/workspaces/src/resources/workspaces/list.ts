@@ -1,0 +1,135 @@
+import { badParameter, type Page, type Query } from '@keystead/jsonapi';
+import { Prisma } from '../../generated/prisma/client';
+import type { Access } from '../../kernel/access';
+import type { Database } from '../../kernel/database';
+import { visibleWorkspaces } from '../../kernel/visible';
+import { fromWorkspaces, selectWorkspaces, type Workspace, workspaceOf } from './workspace';
+
+/** What a list of workspaces can be sorted by. */
+export const sortKeys = ['name', 'current-run.created-at', 'latest-change-at'] as const;
+
+/** Query parameters of the list besides paging, for the documentation. */
+export const listParameters = {
+  'search[name]': 'Part of the name, whatever its case.',
+  'search[wildcard-name]': 'Name with * at its start, its end, or both.',
+  'search[tags]': 'Comma-separated tags or keys of tag bindings; all must be there.',
+  'search[exclude-tags]': 'Comma-separated tags; none may be there.',
+  'filter[project][id]': 'Id of a project.',
+  'filter[current-run][status]': 'Comma-separated statuses of the current run.',
+  'filter[tagged][i][key]': 'Key of a tag binding; i counts from 0.',
+  'filter[tagged][i][value]': 'Its value.',
+} as const;
+
+const escaped = (text: string): string => text.replace(/[\\%_]/g, '\\$&');
+
+function wildcard(pattern: string): Prisma.Sql {
+  const starts = pattern.startsWith('*');
+  const ends = pattern.endsWith('*') && pattern.length > 1;
+  const core = escaped(pattern.slice(starts ? 1 : 0, ends ? -1 : undefined));
+  return Prisma.sql`w.name ILIKE ${`${starts ? '%' : ''}${core}${ends ? '%' : ''}`}`;
+}
+
+const hasTag = (name: string): Prisma.Sql => Prisma.sql`EXISTS (
+  SELECT 1 FROM workspace_tag wt JOIN tag t ON t.id = wt.tag_id WHERE wt.workspace_id = w.id AND t.name = ${name})`;
+
+/** Own bindings and those of the project; one of its own hides the project's with that key. */
+function hasBinding(key: string, value?: string): Prisma.Sql {
+  const valued = value === undefined ? Prisma.sql`TRUE` : Prisma.sql`b.value = ${value}`;
+  return Prisma.sql`EXISTS (
+    SELECT 1 FROM tag_binding b WHERE b.key = ${key} AND ${valued}
+       AND (b.workspace_id = w.id OR (b.project_id = w.project_id AND NOT EXISTS (
+             SELECT 1 FROM tag_binding own WHERE own.workspace_id = w.id AND own.key = ${key}))))`;
+}
+
+const TAGGED = /^filter\[tagged\]\[(\d+)\]\[(key|value)\]$/;
+
+function taggedFilters(query: Query): { key: string; value?: string }[] {
+  const filters = new Map<string, { key?: string; value?: string }>();
+  for (const [name, value] of query.entries) {
+    const match = TAGGED.exec(name);
+    if (match !== null) {
+      filters.set(match[1]!, { ...filters.get(match[1]!), [match[2]!]: value });
+    }
+  }
+  return [...filters.values()].flatMap(({ key, value }) => (key ? [{ key, value: value || undefined }] : []));
+}
+
+/** The conditions a query puts on rows named `w`, besides what the caller may see. */
+function conditions(query: Query): Prisma.Sql[] {
+  const found: Prisma.Sql[] = [];
+  const name = query.get('search[name]');
+  if (name !== undefined) {
+    found.push(Prisma.sql`w.name ILIKE ${`%${escaped(name)}%`}`);
+  }
+  const pattern = query.get('search[wildcard-name]');
+  if (pattern !== undefined) {
+    found.push(wildcard(pattern));
+  }
+  for (const tag of query.list('search[tags]')) {
+    found.push(Prisma.sql`(${hasTag(tag)} OR ${hasBinding(tag)})`);
+  }
+  for (const tag of [...query.list('search[exclude-tags]'), ...query.list('search[exclude_tags]')]) {
+    found.push(Prisma.sql`NOT ${hasTag(tag)}`);
+  }
+  for (const { key, value } of taggedFilters(query)) {
+    found.push(hasBinding(key, value));
+  }
+  const project = query.get('filter[project][id]');
+  if (project !== undefined) {
+    found.push(Prisma.sql`w.project_id = ${project}`);
+  }
+  const statuses = query.list('filter[current-run][status]');
+  if (statuses.length > 0) {
+    found.push(Prisma.sql`EXISTS (SELECT 1 FROM run u WHERE u.id = w.current_run_id AND u.status = ANY(${statuses}))`);
+  }
+  return found;
+}
+
+const order: Record<(typeof sortKeys)[number], Prisma.Sql> = {
+  name: Prisma.sql`w.name COLLATE "C"`,
+  'latest-change-at': Prisma.sql`w.latest_change_at`,
+  'current-run.created-at': Prisma.sql`(SELECT u.created_at FROM run u WHERE u.id = w.current_run_id)`,
+};
+
+function ordering(sort: readonly { key: string; descending: boolean }[]): Prisma.Sql {
+  const keys = sort.length === 0 ? [{ key: 'name', descending: false }] : sort;
+  if (keys.length > 3) {
+    throw badParameter('sort', 'Invalid sort parameter: too many keys');
+  }
+  const parts = keys.map(({ key, descending }) => {
+    const direction = descending ? Prisma.sql`DESC NULLS LAST` : Prisma.sql`ASC`;
+    return Prisma.sql`${order[key as (typeof sortKeys)[number]]} ${direction}`;
+  });
+  return Prisma.sql`${Prisma.join(parts, ', ')}, w.id`;
+}
+
+/** A page of an organization's workspaces that the caller sees. Spec: Workspaces */
+export async function list(
+  db: Database,
+  access: Access,
+  organizationId: string,
+  query: Query,
+  sort: readonly { key: string; descending: boolean }[],
+  page: Page,
+): Promise<{ items: Workspace[]; total: number }> {
+  const visible = visibleWorkspaces(access, organizationId);
+  const filters = conditions(query);
+  const where = Prisma.join([Prisma.sql`w.organization_id = ${organizationId}`, visible, ...filters], ' AND ');
+  const rows = await db.prisma.$queryRaw<Record<string, unknown>[]>`
+    ${Prisma.raw(selectWorkspaces + fromWorkspaces)}
+    JOIN (SELECT w.id, row_number() OVER (ORDER BY ${ordering(sort)}) AS place FROM workspace w WHERE ${where}
+           ORDER BY ${ordering(sort)} LIMIT ${page.size} OFFSET ${page.offset}) chosen ON chosen.id = w.id
+    ORDER BY chosen.place`;
+  const total = await countWhere(db, organizationId, where, filters.length === 0 && visible.sql === 'TRUE');
+  return { items: rows.map(workspaceOf), total };
+}
+
+async function countWhere(db: Database, organizationId: string, where: Prisma.Sql, all: boolean): Promise<number> {
+  if (all) {
+    const tally = await db.prisma.organizationTally.findUnique({ where: { organizationId } });
+    return tally?.workspaces ?? 0;
+  }
+  const [count] = await db.prisma.$queryRaw<[{ total: number }]>`
+    SELECT count(*)::int AS total FROM workspace w WHERE ${where}`;
+  return count.total;
+}

@@ -1,0 +1,197 @@
+import { references } from '@keystead/jsonapi';
+import { actorOf } from '../../kernel/audit';
+import { both, type Call, endpoints, includable, type Lookup, type Resource } from '../../kernel/endpoint';
+import type { Organization } from '../organizations/organization';
+import { organizationPolicy } from '../organizations/policy';
+import * as organizations from '../organizations/service';
+import { changeConsumers, listConsumers } from './consumers';
+import { listParameters, list as listWorkspaces, sortKeys } from './list';
+import { forceUnlock, lock, unlock } from './lock';
+import { workspacePolicy } from './policy';
+import { AssignSshKey, CreateWorkspace, LockBody, UpdateWorkspace, type WorkspaceChanges } from './schema';
+import { workspaceSerializer } from './serializer';
+import * as workspaces from './service';
+import { assignSshKey } from './ssh-key';
+import type { Workspace } from './workspace';
+
+const visible = workspacePolicy['can-read-settings'];
+const { get, list, post, patch, action, remove, command } = endpoints(workspacePolicy, workspaceSerializer, {
+  visible,
+});
+
+const spec = 'Workspaces';
+const collection = '/organizations/:organization_name/workspaces';
+const byId = '/workspaces/:workspace_id';
+const byName = `${collection}/:name`;
+
+const findOrganization = ({ db, env, params }: Lookup<string>) =>
+  organizations.findByName(db, env, (params as Record<string, string>)['organization_name']!);
+const findById = ({ db, params }: Lookup<string>) =>
+  workspaces.find(db, (params as Record<string, string>)['workspace_id']!);
+const findByName = ({ db, params }: Lookup<string>) => {
+  const { organization_name, name } = params as Record<string, string>;
+  return workspaces.findByName(db, organization_name!, name!);
+};
+
+const places = { [byId]: findById, [byName]: findByName };
+const below = (rest: string) => ({ [`${byId}/${rest}`]: findById, [`${byName}/${rest}`]: findByName });
+
+type On = Call<string, unknown, Workspace>;
+const callerOf = (call: Pick<On, 'principal' | 'request' | 'access' | 'env' | 'settings'>): workspaces.Caller => ({
+  actor: actorOf(call),
+  access: call.access,
+  edition: call.env.edition,
+  settings: call.settings,
+});
+
+/** What the answers about workspaces may include. */
+const include = [
+  'organization',
+  'current_run',
+  'current_run.plan',
+  'current_run.configuration_version',
+  'current_run.configuration_version.ingress_attributes',
+  'current_configuration_version',
+  'current_configuration_version.ingress_attributes',
+  'current_state_version',
+  'current_state_version.outputs',
+  'locked_by',
+  'outputs',
+  'project',
+  'readme',
+  'effective_tag_bindings',
+  'agent_pool',
+  'latest_run',
+  'vars',
+];
+
+const index = list(collection, {
+  summary: 'List the workspaces of an organization that the caller sees.',
+  spec,
+  query: listParameters,
+  sort: sortKeys,
+  include,
+  visible: organizationPolicy['can-traverse'],
+  load: ({ db, env, params }) => organizations.findByName(db, env, params.organization_name),
+  run: ({ db, access, target, query, sort, page }: Call<typeof collection, undefined, Organization>) =>
+    listWorkspaces(db, access, target.id, query, sort, page!),
+});
+
+const create = post(collection, {
+  summary: 'Create a workspace.',
+  spec,
+  requires: organizationPolicy['can-create-workspace'],
+  visible: organizationPolicy['can-traverse'],
+  body: CreateWorkspace,
+  load: findOrganization,
+  run: ({ db, target, body, ...call }) => workspaces.create(db, callerOf(call), target, body),
+});
+
+const show = both(get, places, {
+  summary: 'Show a workspace.',
+  spec,
+  include,
+  run: async ({ target }: On) => target,
+});
+
+const update = both(patch, places, {
+  summary: 'Update a workspace; what is left out keeps its value.',
+  spec,
+  requires: 'can-update',
+  include,
+  body: UpdateWorkspace,
+  run: ({ db, target, body, ifMatch, ...call }: Call<string, WorkspaceChanges, Workspace>) =>
+    workspaces.update(db, callerOf(call), target, body, ifMatch),
+});
+
+const destroy = both(remove, places, {
+  summary: 'Delete a workspace, whatever it manages.',
+  requires: 'can-destroy',
+  run: ({ db, target, ...call }: On) => workspaces.remove(db, callerOf(call), target),
+});
+
+const safeDestroy = both(command('POST'), below('actions/safe-delete'), {
+  summary: 'Delete a workspace that manages no resources.',
+  requires: 'can-destroy',
+  run: ({ db, target, ...call }: On) => workspaces.safeRemove(db, callerOf(call), target),
+});
+
+const locking = both(action, below('actions/lock'), {
+  summary: 'Lock a workspace for the caller.',
+  requires: 'can-lock',
+  include,
+  body: LockBody,
+  run: ({ db, target, body, ...call }: Call<string, string | null, Workspace>) => lock(db, actorOf(call), target, body),
+});
+
+const unlocking = both(action, below('actions/unlock'), {
+  summary: "Release the caller's own lock.",
+  requires: 'can-unlock',
+  include,
+  run: ({ db, target, ...call }: On) => unlock(db, actorOf(call), target),
+});
+
+const forcing = both(action, below('actions/force-unlock'), {
+  summary: "Release anybody's lock.",
+  requires: 'can-force-unlock',
+  include,
+  run: ({ db, target, ...call }: On) => forceUnlock(db, actorOf(call), target),
+});
+
+const assignment = patch('/workspaces/:workspace_id/relationships/ssh-key', {
+  summary: 'Assign an SSH key to a workspace, or take it away with null.',
+  tokens: ['user', 'team'],
+  requires: (access, workspace: Workspace) =>
+    workspacePolicy['can-update'](access, workspace) ||
+    (access.can(workspace.organizationId, 'manage-vcs-settings') && visible(access, workspace)),
+  body: AssignSshKey,
+  load: findById,
+  run: ({ db, target, body, ...call }) => assignSshKey(db, actorOf(call), target, body),
+});
+
+const consumersPath = '/workspaces/:workspace_id/relationships/remote-state-consumers';
+
+const consumers = list(consumersPath, {
+  summary: 'List the workspaces that may read the state of this one.',
+  load: findById,
+  run: ({ db, access, target, page }: Call<string, undefined, Workspace>) => listConsumers(db, access, target, page!),
+});
+
+const changing = (method: 'POST' | 'PATCH' | 'DELETE', how: 'add' | 'replace' | 'remove', summary: string) =>
+  command(method)(consumersPath, {
+    summary,
+    requires: 'can-update',
+    body: references('workspaces'),
+    load: findById,
+    run: ({ db, target, body, access, ...call }) =>
+      changeConsumers(db, { access, actor: actorOf(call) }, target, body, how),
+  });
+
+/** Workspaces. */
+export const workspaceResource: Resource = {
+  name: 'workspaces',
+  endpoints: [
+    index,
+    create,
+    ...show,
+    ...update,
+    ...destroy,
+    ...safeDestroy,
+    ...locking,
+    ...unlocking,
+    ...forcing,
+    assignment,
+    consumers,
+    changing('POST', 'add', 'Let more workspaces read the state of this one.'),
+    changing('PATCH', 'replace', 'Choose the workspaces that may read the state of this one.'),
+    changing('DELETE', 'remove', 'Stop workspaces from reading the state of this one.'),
+  ],
+  includable: {
+    workspaces: includable({
+      serializer: workspaceSerializer,
+      load: workspaces.findMany,
+      visible,
+      organizationsOf: ({ organizationId }) => [organizationId],
+    }),
+  },
+};

@@ -1,0 +1,125 @@
+import { type Relationship, related, serializer, toMany, toOne } from '@keystead/jsonapi';
+import type { View } from '../../kernel/endpoint';
+import { abilities } from '../../kernel/policy';
+import { retentionType } from '../organizations/serializer';
+import { workspacePolicy } from './policy';
+import { effectiveMode, type Workspace } from './workspace';
+
+const path = ({ organization, name }: Workspace): string => `/api/v2/organizations/${organization}/workspaces/${name}`;
+const below = ({ id }: Workspace, rest: string): string => `/api/v2/workspaces/${id}/${rest}`;
+
+function repository(workspace: Workspace): Record<string, unknown> | null {
+  const { vcsIdentifier, oauthTokenId, vcsInstallationId } = workspace;
+  if (vcsIdentifier === null) {
+    return null;
+  }
+  return {
+    branch: workspace.vcsBranch,
+    'display-identifier': vcsIdentifier,
+    identifier: vcsIdentifier,
+    'ingress-submodules': workspace.vcsIngressSubmodules,
+    'oauth-token-id': oauthTokenId,
+    ...(vcsInstallationId === null ? {} : { 'vcshost-app-installation-id': vcsInstallationId }),
+    'repository-http-url': workspace.vcsHttpUrl === null ? null : `${workspace.vcsHttpUrl}/${vcsIdentifier}`,
+    'service-provider': workspace.vcsProvider,
+    'tags-regex': workspace.vcsTagsRegex,
+    'webhook-url': null,
+  };
+}
+
+function lockedBy({ lockedByType, lockedById }: Workspace): Relationship {
+  return { data: lockedByType === null || lockedById === null ? null : { id: lockedById, type: lockedByType } };
+}
+
+/** Spec: Workspace (type `workspaces`; id of the form `ws-<id>`) */
+export const workspaceSerializer = serializer<Workspace, View>({
+  type: 'workspaces',
+  id: ({ id }) => id,
+  self: path,
+  aliases: {
+    'infra-version': 'terraform-version',
+    'vcs-repo.vcshost-app-installation-id': 'vcs-repo.github-app-installation-id',
+  },
+  attributes: (ws, view) => {
+    const { mode } = effectiveMode(ws);
+    const overwrites = ws.executionMode !== null;
+    const destroyable = ws.allowDestroyPlan && ws.resourceCount > 0;
+    const permissions = abilities(workspacePolicy, view.access, ws);
+    return {
+      name: ws.name,
+      description: ws.description,
+      environment: 'default',
+      'execution-mode': mode,
+      operations: mode !== 'local',
+      'allow-destroy-plan': ws.allowDestroyPlan,
+      'auto-apply': ws.autoApply,
+      'auto-apply-run-trigger': ws.autoApplyRunTrigger,
+      'auto-destroy-at': ws.autoDestroyAt,
+      'auto-destroy-activity-duration': ws.autoDestroyActivityDuration,
+      'file-triggers-enabled': ws.fileTriggersEnabled,
+      'global-remote-state': ws.globalRemoteState,
+      'queue-all-runs': ws.queueAllRuns,
+      'speculative-enabled': ws.speculativeEnabled,
+      'structured-run-output-enabled': ws.structuredRunOutputEnabled,
+      ...(view.edition === 'hosted' ? { 'assessments-enabled': ws.assessmentsEnabled } : {}),
+      locked: ws.lockedAt !== null,
+      'locked-reason': ws.lockedReason,
+      'infra-version': ws.infraVersion,
+      'trigger-prefixes': ws.triggerPrefixes,
+      'trigger-patterns': ws.triggerPatterns,
+      'tag-names': ws.tagNames,
+      'working-directory': ws.workingDirectory,
+      'vcs-repo': repository(ws),
+      'vcs-repo-identifier': ws.vcsIdentifier,
+      source: ws.source,
+      'source-name': ws.sourceName,
+      'source-url': ws.sourceUrl,
+      'source-module-id': null,
+      'migration-environment': null,
+      'created-at': ws.createdAt,
+      'updated-at': ws.updatedAt,
+      'latest-change-at': ws.latestChangeAt,
+      'last-assessment-result-at': null,
+      'resource-count': ws.resourceCount,
+      'apply-duration-average': null,
+      'plan-duration-average': null,
+      'policy-check-failures': null,
+      'run-failures': null,
+      'workspace-kpis-runs-count': null,
+      'setting-overwrites': { 'execution-mode': overwrites, 'agent-pool': overwrites },
+      'can-queue-destroy-plan': destroyable && permissions['can-queue-destroy'],
+      actions: { 'is-destroyable': destroyable },
+      permissions,
+    };
+  },
+  relationships: (ws, view) => ({
+    organization: toOne('organizations', ws.organization),
+    project: toOne('projects', ws.projectId),
+    'agent-pool': toOne('agent-pools', effectiveMode(ws).poolId),
+    'current-configuration-version': toOne('configuration-versions', ws.currentConfigurationId),
+    'current-run': toOne('runs', ws.currentRunId),
+    'latest-run': toOne('runs', ws.latestRunId),
+    'current-state-version': toOne(
+      'state-versions',
+      ws.currentStateVersionId,
+      ws.currentStateVersionId === null ? undefined : below(ws, 'current-state-version'),
+    ),
+    'current-assessment-result': toOne('assessment-results', null),
+    'locked-by': lockedBy(ws),
+    'ssh-key': toOne('ssh-keys', ws.sshKeyId),
+    outputs: toMany('workspace-outputs', [], below(ws, 'current-state-version-outputs')),
+    readme: toOne('workspace-readme', null),
+    vars: toMany('vars', ws.variableIds),
+    'remote-state-consumers': related(below(ws, 'relationships/remote-state-consumers')),
+    'tag-bindings': related(below(ws, 'tag-bindings')),
+    'effective-tag-bindings': related(below(ws, 'effective-tag-bindings')),
+    ...(view.edition === 'self-hosted'
+      ? {
+          'data-retention-policy': {
+            data: ws.retentionId === null ? null : { id: ws.retentionId, type: retentionType(ws.retentionDays) },
+            links: { related: below(ws, 'relationships/data-retention-policy') },
+          },
+        }
+      : {}),
+  }),
+});

@@ -1,0 +1,88 @@
+import { invalid, type SentReference } from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
+import type { Database } from '../../kernel/database';
+import { newId } from '../../kernel/ids';
+
+const NAME = /^[A-Za-z0-9:_-]{1,255}$/;
+const BINDING = /^[A-Za-z0-9_.=+\-@: ]*$/;
+const MOST_BINDINGS = 10;
+const MOST_TAGS = 1000;
+
+/** The names and ids of tags as they were sent. Throws `invalid` for a bad name or an item with neither. */
+export function readTags(sent: readonly SentReference[]): { names: string[]; ids: string[] } {
+  if (sent.length > MOST_TAGS) {
+    throw invalid('tags', `has too many members (maximum is ${MOST_TAGS})`);
+  }
+  const names = new Set<string>();
+  const ids = new Set<string>();
+  for (const { id, attributes } of sent) {
+    const name = attributes?.['name'];
+    if (typeof name === 'string' && NAME.test(name)) {
+      names.add(name);
+    } else if (name !== undefined) {
+      throw invalid('tags', 'Tags must only contain letters, numbers, colons, hyphens or underscores');
+    } else if (id !== undefined && id !== '') {
+      ids.add(id);
+    } else {
+      throw invalid('tags', 'must each have an id or a name');
+    }
+  }
+  return { names: [...names], ids: [...ids] };
+}
+
+/** Attaches tags to a workspace, in the order given; names that are new to the organization are made. */
+export async function attachTags(
+  db: Database,
+  organizationId: string,
+  workspaceId: string,
+  sent: readonly SentReference[],
+): Promise<void> {
+  const { names, ids } = readTags(sent);
+  const { prisma } = db;
+  if (names.length > 0) {
+    // In name order, so that two requests never wait for each other in a circle.
+    const data = [...names].sort().map((name) => ({ id: newId('tag'), organizationId, name }));
+    await prisma.tag.createMany({ data, skipDuplicates: true });
+  }
+  const tags = await prisma.tag.findMany({
+    where: { organizationId, OR: [{ name: { in: names } }, { id: { in: ids } }] },
+    select: { id: true, name: true },
+  });
+  const known = new Set(tags.map(({ id }) => id));
+  if (ids.some((id) => !known.has(id))) {
+    throw new Refusal('missing', '');
+  }
+  const byName = new Map(tags.map(({ id, name }) => [name, id]));
+  const ordered = new Set([...names.map((name) => byName.get(name)!), ...ids]);
+  await prisma.workspaceTag.createMany({
+    data: [...ordered].map((tagId) => ({ workspaceId, tagId })),
+    skipDuplicates: true,
+  });
+}
+
+/** Adds key-value bindings to a workspace or a project, or changes the values of those it has. */
+export async function bindTags(
+  db: Database,
+  owner: { workspaceId: string } | { projectId: string },
+  sent: readonly SentReference[],
+): Promise<void> {
+  const { prisma } = db;
+  for (const { attributes } of sent) {
+    const { key, value = '' } = (attributes ?? {}) as { key?: unknown; value?: unknown };
+    if (typeof key !== 'string' || key === '' || key.length > 128 || !BINDING.test(key) || /^hcp?:/.test(key)) {
+      throw invalid('tagBindings', 'have an invalid key');
+    }
+    if (typeof value !== 'string' || value.length > 256 || !BINDING.test(value)) {
+      throw invalid('tagBindings', 'have an invalid value');
+    }
+    const existing = await prisma.tagBinding.findFirst({ where: { ...owner, key }, select: { id: true } });
+    if (existing === null) {
+      await prisma.tagBinding.create({ data: { id: newId('tb'), ...owner, key, value } });
+    } else {
+      await prisma.tagBinding.update({ where: { id: existing.id }, data: { value } });
+    }
+  }
+  if ((await prisma.tagBinding.count({ where: owner })) > MOST_BINDINGS) {
+    throw invalid('tagBindings', `has too many members (maximum is ${MOST_BINDINGS})`);
+  }
+}

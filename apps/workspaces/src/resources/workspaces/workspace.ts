@@ -1,0 +1,70 @@
+import type { Workspace as Row } from '../../generated/prisma/client';
+import { rowMapper } from '../../kernel/rows';
+
+/** Where a workspace's runs take place. */
+export type ExecutionMode = 'remote' | 'local' | 'agent';
+
+/** A workspace with what its rendering and its rules take from its surroundings. */
+export interface Workspace extends Row {
+  /** Name of the organization. */
+  readonly organization: string;
+  readonly organizationMode: ExecutionMode;
+  readonly organizationPoolId: string | null;
+  readonly projectMode: ExecutionMode | null;
+  readonly projectPoolId: string | null;
+  readonly tagNames: readonly string[];
+  readonly variableIds: readonly string[];
+  /** Of the connection behind the repository. */
+  readonly vcsHttpUrl: string | null;
+  readonly vcsProvider: string | null;
+  readonly retentionId: string | null;
+  /** Null also when the policy is to keep everything. */
+  readonly retentionDays: number | null;
+}
+
+/** Everything a `Workspace` is made of, from rows named `w`; conditions follow. */
+export const selectWorkspaces = `
+SELECT w.*, o.name AS organization, o.default_execution_mode AS organization_mode,
+       o.default_agent_pool_id AS organization_pool_id, p.execution_mode AS project_mode,
+       p.agent_pool_id AS project_pool_id, r.id AS retention_id, r.delete_older_than_n_days AS retention_days,
+       ARRAY(SELECT t.name FROM workspace_tag wt JOIN tag t ON t.id = wt.tag_id
+              WHERE wt.workspace_id = w.id ORDER BY wt.position) AS tag_names,
+       ARRAY(SELECT v.id FROM variable v WHERE v.workspace_id = w.id ORDER BY v.key, v.id) AS variable_ids,
+       c.http_url AS vcs_http_url, c.service_provider AS vcs_provider`;
+
+/** The tables behind `selectWorkspaces`. */
+export const fromWorkspaces = `
+  FROM workspace w
+  JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL
+  JOIN project p ON p.id = w.project_id
+  LEFT JOIN retention_policy r ON r.workspace_id = w.id
+  LEFT JOIN oauth_token a ON a.id = w.oauth_token_id
+  LEFT JOIN oauth_client c ON c.id = a.oauth_client_id`;
+
+/** Workspaces by id. */
+export const readById = {
+  name: 'workspace_by_id',
+  text: `${selectWorkspaces}, w.id AS key ${fromWorkspaces} WHERE w.id = ANY($1)`,
+};
+
+/** Workspaces by organization and name, `acme/web`; the organization whatever its case. */
+export const readByName = {
+  name: 'workspace_by_name',
+  text: `${selectWorkspaces}, k.key ${fromWorkspaces}
+    JOIN unnest($1::text[]) AS k(key)
+      ON lower(o.name) = lower(split_part(k.key, '/', 1)) AND w.name = split_part(k.key, '/', 2)`,
+};
+
+/** A workspace from a row of these statements. */
+export const workspaceOf = rowMapper<Workspace>();
+
+/** Own value, else the project's, else the organization's: the one place where inheritance is decided. */
+export function effectiveMode(workspace: Workspace): { mode: ExecutionMode; poolId: string | null } {
+  if (workspace.executionMode !== null) {
+    return { mode: workspace.executionMode as ExecutionMode, poolId: workspace.agentPoolId };
+  }
+  if (workspace.projectMode !== null) {
+    return { mode: workspace.projectMode, poolId: workspace.projectPoolId };
+  }
+  return { mode: workspace.organizationMode, poolId: workspace.organizationPoolId };
+}

@@ -1,0 +1,97 @@
+import path from 'node:path';
+import { applyMigrations, createPool, ensureDatabase } from '@keystead/postgres';
+import { createLogger, type Logger } from '@keystead/server';
+import type { Express } from 'express';
+import type { Pool } from 'pg';
+import type { Config } from './config';
+import { buildApp } from './http/app';
+import { AccessStore } from './kernel/access-store';
+import { type Database, openDatabase } from './kernel/database';
+import type { Environment } from './kernel/environment';
+import { Routes } from './kernel/routes';
+import { openKeyring } from './keys';
+import { includablesOf, resources } from './resources/registry';
+import { settingsReader } from './resources/settings/service';
+import { createAuthenticator } from './resources/tokens/authenticate';
+import { type FirstRun, firstRun } from './resources/tokens/first-run';
+
+/** Where the service's migrations are, seen from the compiled and from the source file alike. */
+export const migrationsDir = path.join(__dirname, '..', '..', '..', 'prisma', 'workspaces', 'migrations');
+
+const TWO_WEEKS_IN_MINUTES = 20_160;
+
+/** A service put together but not listening. */
+export interface Service {
+  readonly app: Express;
+  readonly db: Database;
+  readonly env: Environment;
+  readonly pool: Pool;
+  /** Makes the first site administrator, once; undefined when somebody is there. */
+  firstRun(options?: { username?: string; email?: string; password?: string }): Promise<FirstRun | undefined>;
+  ready(): Promise<{ ready: boolean; reasons: string[] }>;
+  close(): Promise<void>;
+}
+
+/** What a caller may replace: the clock and the log. */
+export interface Parts {
+  readonly now?: () => number;
+  readonly log?: Logger;
+}
+
+/** Builds the service from its configuration: the only place where long-lived objects are made. */
+export async function createService(config: Config, parts: Parts = {}): Promise<Service> {
+  const log = parts.log ?? createLogger({ name: 'workspaces', level: config.logLevel });
+  const now = parts.now ?? Date.now;
+  if (config.migrate) {
+    await ensureDatabase(config.databaseUrl);
+    await applyMigrations({ url: config.databaseUrl, dir: migrationsDir, log: (line) => log.info(line) });
+  }
+  const pool = createPool({
+    url: config.databaseUrl,
+    max: config.databaseConnections,
+    applicationName: 'keystead-workspaces',
+    onIdleError: (error) => log.warn({ err: error }, 'database connection lost'),
+  });
+  const db = openDatabase(pool);
+  const keyring = await openKeyring(db, config.sealKey, (line) => log.warn(line));
+  const env: Environment = {
+    edition: config.edition,
+    aliases: config.aliases,
+    reasons: config.reasons,
+    publicUrl: config.publicUrl,
+    defaultFeatureSet: config.defaultFeatureSet,
+    keyring,
+    accessStore: new AccessStore(pool, now),
+    now,
+    settings: settingsReader(db, config.edition, config.rateLimit),
+    authenticate: createAuthenticator({ pool, keyring, now, sessionIdleMinutes: TWO_WEEKS_IN_MINUTES }),
+  };
+  const endpoints = resources.flatMap((resource) => resource.endpoints);
+  const app = buildApp({
+    kernel: { db, env, includables: includablesOf(resources) },
+    inside: new Routes(endpoints.filter((endpoint) => !endpoint.outside)),
+    outside: new Routes(endpoints.filter((endpoint) => endpoint.outside)),
+    trustedProxies: config.trustedProxies,
+    log,
+  });
+  return {
+    app,
+    db,
+    env,
+    pool,
+    firstRun: (options) => firstRun(db, keyring, options),
+    async ready() {
+      try {
+        await pool.query('SELECT 1');
+        return { ready: true, reasons: [] };
+      } catch {
+        return { ready: false, reasons: ['the database does not answer'] };
+      }
+    },
+    async close() {
+      await db.close();
+      await pool.end();
+      keyring.destroy();
+    },
+  };
+}
