@@ -1,6 +1,8 @@
 import type { Includable, Resource } from '../kernel/endpoint';
 import { entitlementSetResource } from './entitlement-sets/routes';
+import { membershipResource } from './memberships/routes';
 import { organizationResource } from './organizations/routes';
+import { projectResource } from './projects/routes';
 import { serviceResource } from './settings/discovery';
 import { teamResource } from './teams/routes';
 import { tokenResource } from './tokens/routes';
@@ -14,7 +16,9 @@ export const resources: readonly Resource[] = [
   organizationResource,
   entitlementSetResource,
   teamResource,
+  membershipResource,
   tokenResource,
+  projectResource,
   workspaceResource,
 ];
 

@@ -1,0 +1,23 @@
+import { serializer, toMany, toOne } from '@keystead/jsonapi';
+import type { View } from '../../kernel/endpoint';
+import { seesTeam } from '../teams/policy';
+import type { Membership } from './service';
+
+export const membershipSerializer = serializer<Membership, View>({
+  type: 'organization-memberships',
+  id: (membership) => membership.id,
+  self: (membership) => `/api/v2/organization-memberships/${membership.id}`,
+  attributes: (membership) => ({
+    status: membership.status,
+    email: membership.email,
+    'created-at': membership.createdAt.toISOString(),
+  }),
+  relationships: (membership, { access }) => ({
+    user: toOne('users', membership.userId),
+    organization: toOne('organizations', membership.organizationName),
+    teams: toMany(
+      'teams',
+      membership.teams.filter((team) => seesTeam(access, team)).map(({ id }) => id),
+    ),
+  }),
+});

@@ -1,0 +1,47 @@
+import { invalid } from '@keystead/jsonapi';
+import type { Database } from '../../kernel/database';
+
+/** How workspaces of a project run unless they say otherwise; null mode: as the organization says. */
+export interface Execution {
+  readonly executionMode: string | null;
+  readonly agentPoolId: string | null;
+}
+
+/** What a request may say about it; the pool comes as attribute or as relationship. */
+export interface ExecutionInput {
+  readonly defaultExecutionMode?: string | null;
+  readonly defaultAgentPoolId?: string | null;
+  readonly defaultAgentPool?: string | null;
+  readonly settingOverwrites?: {
+    readonly defaultExecutionMode?: boolean | null;
+    readonly defaultAgentPool?: boolean | null;
+  } | null;
+}
+
+/** The setting after a request. Throws `invalid` for a pool without agent mode and for agent mode without a pool. */
+export function settledExecution(current: Execution, input: ExecutionInput): Execution {
+  const own = input.settingOverwrites?.defaultExecutionMode;
+  if (own === false) return { executionMode: null, agentPoolId: null };
+  const mode = input.defaultExecutionMode ?? current.executionMode;
+  if (own === true && mode === null) {
+    throw invalid('defaultExecutionMode', "can't be blank when the setting is overwritten");
+  }
+  const sentPool = input.defaultAgentPoolId ?? input.defaultAgentPool ?? null;
+  const pool = sentPool === '' ? null : sentPool;
+  if (mode !== 'agent') {
+    if (pool !== null) {
+      throw invalid('defaultAgentPool', "must not be specified unless using 'agent' execution mode");
+    }
+    return { executionMode: mode, agentPoolId: null };
+  }
+  const agentPoolId = pool ?? current.agentPoolId;
+  if (agentPoolId === null) throw invalid('defaultAgentPool', "must be specified when using 'agent' execution mode");
+  return { executionMode: mode, agentPoolId };
+}
+
+/** Throws `invalid` unless the pool is one of the organization's. */
+export async function requirePool(db: Database, organizationId: string, agentPoolId: string | null): Promise<void> {
+  if (agentPoolId === null) return;
+  const pool = await db.prisma.agentPool.findFirst({ where: { id: agentPoolId, organizationId } });
+  if (!pool) throw invalid('defaultAgentPool', 'was not found');
+}

@@ -1,0 +1,34 @@
+import { related, serializer, toOne } from '@keystead/jsonapi';
+import type { View } from '../../kernel/endpoint';
+import { abilities } from '../../kernel/policy';
+import { projectPolicy } from './policy';
+import type { Project } from './service';
+
+export const projectSerializer = serializer<Project, View>({
+  type: 'projects',
+  id: (project) => project.id,
+  self: (project) => `/api/v2/projects/${project.id}`,
+  attributes: (project, view) => ({
+    name: project.name,
+    description: project.description,
+    'created-at': project.createdAt.toISOString(),
+    'workspace-count': project.workspaceCount,
+    'team-count': project.teamCount,
+    'auto-destroy-activity-duration': project.autoDestroyActivityDuration,
+    'default-execution-mode': project.executionMode ?? project.inherited.executionMode,
+    'setting-overwrites': {
+      'default-execution-mode': project.executionMode !== null,
+      'default-agent-pool': project.executionMode !== null,
+    },
+    permissions: abilities(projectPolicy, view.access, project),
+  }),
+  relationships: (project) => ({
+    organization: toOne('organizations', project.organizationName),
+    'default-agent-pool': toOne(
+      'agent-pools',
+      project.executionMode === null ? project.inherited.agentPoolId : project.agentPoolId,
+    ),
+    'tag-bindings': related(`/api/v2/projects/${project.id}/tag-bindings`),
+    'effective-tag-bindings': related(`/api/v2/projects/${project.id}/effective-tag-bindings`),
+  }),
+});
