@@ -6,10 +6,25 @@ import express from 'express';
 const answer = { request_id: '00000000-0000-0000-0000-000000000000', data: { value: 'a small answer' } };
 const text = JSON.stringify(answer);
 const headers = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(text) };
-const write = (_req: http.IncomingMessage, res: http.ServerResponse) => {
-  res.writeHead(200, headers);
-  res.end(text);
+const longer = new Map<string, string>();
+
+const write = (req: http.IncomingMessage, res: http.ServerResponse) => {
+  if (req.url === '/') {
+    res.writeHead(200, headers);
+    res.end(text);
+  } else writeBytes(req.url as string, res);
 };
+
+/** `/12345` is answered with as many bytes. */
+function writeBytes(url: string, res: http.ServerResponse): void {
+  let body = longer.get(url);
+  if (body === undefined) {
+    body = JSON.stringify('x'.repeat(Number(url.slice(1)) - 2));
+    longer.set(url, body);
+  }
+  res.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': body.length });
+  res.end(body);
+}
 
 /** Three servers that give the same small answer: the ceiling, Express as it comes, and ours with its log lines. */
 async function start(kind: string): Promise<number> {

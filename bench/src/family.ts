@@ -1,5 +1,6 @@
 import type { startEmbedded } from '@keystead/postgres';
-import type { Generator } from './load';
+import type { Generator, Load } from './load';
+import type { Scenario } from './scenario';
 
 /** What a service under load needs: its database, its cores, and who ends it. */
 export interface Setting {
@@ -9,4 +10,19 @@ export interface Setting {
   readonly cores: string | undefined;
   atEnd(cleanup: () => unknown): void;
   wanted(name: string): boolean;
+}
+
+const numbersPerRun = 10_000_000;
+
+/** Makes scenarios of a service: every run gets numbers for `{n}` that no run had before. */
+export function scenariosOn(url: string, generator: Generator) {
+  let start = 0;
+  return (name: string, load: Load, more: Partial<Scenario> = {}): Scenario => ({
+    name,
+    ...more,
+    run: (connections, seconds) => {
+      start += numbersPerRun;
+      return generator.run(url, load, connections, seconds, start);
+    },
+  });
 }

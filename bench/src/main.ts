@@ -32,6 +32,7 @@ async function bench(options: Options): Promise<void> {
 
 async function run(options: Options, folder: string, atEnd: (cleanup: () => unknown) => void): Promise<void> {
   const pinning = choosePinning();
+  pinProcess(pinning?.others, process.pid);
   const generator = chooseGenerator(pinning?.others);
   const postgres = await startEmbedded({
     dataDir: path.join(folder, 'postgres'),
@@ -66,8 +67,9 @@ async function run(options: Options, folder: string, atEnd: (cleanup: () => unkn
   const rows = await measure(
     scenarios,
     {
-      bare: async (connections, seconds) =>
-        (await generator.run(bare, { method: 'GET', paths: ['/'] }, connections, seconds, 0)).requestsPerSecond,
+      bare: async (connections, seconds, bytes) =>
+        (await generator.run(bare, { method: 'GET', paths: [`/${bytes ?? ''}`] }, connections, seconds, 0))
+          .requestsPerSecond,
       ceiling: async (statement, clients, seconds) =>
         (await measureCeiling(database, statement, clients, seconds, pinning?.server)).requestsPerSecond,
     },

@@ -4,7 +4,7 @@ import type { Measured, Row, Scenario } from './scenario';
 
 /** The two ceilings: bare `node:http`, and PostgreSQL by statement. Each run gives requests a second. */
 export interface Baselines {
-  bare(connections: number, seconds: number): Promise<number>;
+  bare(connections: number, seconds: number, bytes?: number): Promise<number>;
   ceiling(statement: Statement, connections: number, seconds: number): Promise<number>;
 }
 
@@ -21,10 +21,14 @@ export async function measure(
   const rows = scenarios.flatMap((scenario) =>
     options.connections.map((connections) => ({ scenario, connections, rounds: [] as Measured[] })),
   );
+  for (const scenario of scenarios) {
+    progress(`warming up: ${scenario.name}`);
+    await scenario.run(Math.max(...options.connections), options.baselineSeconds);
+  }
   for (let round = 1; round <= options.rounds; round++) {
     for (const { scenario, connections, rounds } of rows) {
       progress(`round ${round} of ${options.rounds}: ${scenario.name}, ${connections} connections`);
-      const bare = await baselines.bare(connections, options.baselineSeconds);
+      const bare = await baselines.bare(connections, options.baselineSeconds, scenario.bareBytes);
       const figures = await scenario.run(connections, options.seconds);
       const ceiling =
         scenario.ceiling && (await baselines.ceiling(scenario.ceiling, connections, options.baselineSeconds));

@@ -1,6 +1,74 @@
-import type { Setting } from './family';
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { type Setting, scenariosOn } from './family';
 import type { Scenario } from './scenario';
+import { ask, startService, times } from './service';
 
-export async function workspacesFamily(_setting: Setting): Promise<Scenario[]> {
-  return [];
+const names = ['workspaces: show', 'workspaces: list of 20 among 10,000', 'workspaces: create', 'workspaces: patch'];
+const count = 10_000;
+const mediaType = 'application/vnd.api+json';
+const listPath = (page: number) => `/api/v2/organizations/bench/workspaces?page%5Bsize%5D=20&page%5Bnumber%5D=${page}`;
+
+/** The workspace service with 10,000 workspaces in one organization, used by its owner; no rate limit. */
+export async function workspacesFamily(setting: Setting): Promise<Scenario[]> {
+  if (!names.some(setting.wanted)) return [];
+  const firstRun = path.join(setting.folder, 'first-run.json');
+  const url = await startService(
+    'workspaces',
+    {
+      WORKSPACES_SEAL_KEY: randomBytes(32).toString('hex'),
+      WORKSPACES_FIRST_RUN_FILE: firstRun,
+      WORKSPACES_RATE_LIMIT: '0',
+    },
+    setting,
+  );
+  const { token } = JSON.parse(readFileSync(firstRun, 'utf8')) as { token: string };
+  const headers = { Authorization: `Bearer ${token}`, 'Content-Type': mediaType };
+  const ids = await prepare(url, headers);
+  const list = await (await fetch(`${url}${listPath(1)}`, { headers })).arrayBuffer();
+  const paths = ids.slice(0, 1000).map((id) => `/api/v2/workspaces/${id}`);
+  const scenario = scenariosOn(url, setting.generator);
+  const lists = Array.from({ length: 50 }, (_, i) => listPath(i + 1));
+  return [
+    scenario(names[0]!, { method: 'GET', paths, headers }),
+    scenario(names[1]!, { method: 'GET', paths: lists, headers }, { bareBytes: list.byteLength }),
+    scenario(
+      names[2]!,
+      {
+        method: 'POST',
+        paths: ['/api/v2/organizations/bench/workspaces'],
+        headers,
+        body: JSON.stringify(workspace({ name: 'made-{n}' })),
+      },
+      { ceiling: 'upsert' },
+    ),
+    scenario(
+      names[3]!,
+      { method: 'PATCH', paths, headers, body: JSON.stringify(workspace({ description: 'note {n}' })) },
+      { ceiling: 'upsert' },
+    ),
+  ];
+}
+
+/** Makes the organization and its workspaces, and returns their ids. */
+async function prepare(url: string, headers: Record<string, string>): Promise<string[]> {
+  await ask(`${url}/api/v2/organizations`, 'POST', headers, {
+    data: { type: 'organizations', attributes: { name: 'bench', email: 'bench@example.org' } },
+  });
+  const ids: string[] = [];
+  await times(count, async (i) => {
+    const made = await ask<{ data: { id: string } }>(
+      `${url}/api/v2/organizations/bench/workspaces`,
+      'POST',
+      headers,
+      workspace({ name: `workspace-${i}` }),
+    );
+    ids.push(made.data.id);
+  });
+  return ids;
+}
+
+function workspace(attributes: Record<string, string>) {
+  return { data: { type: 'workspaces', attributes } };
 }

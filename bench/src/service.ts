@@ -1,0 +1,55 @@
+import { createServer } from 'node:net';
+import path from 'node:path';
+import { benchRoot, startChild } from './child';
+import type { Setting } from './family';
+
+/** Starts the built main program of a service on a free port and returns its address once it answers. */
+export async function startService(
+  name: 'secrets' | 'workspaces',
+  env: Record<string, string>,
+  { cores, postgres, atEnd }: Setting,
+): Promise<string> {
+  const prefix = name.toUpperCase();
+  const port = await freePort();
+  const child = await startChild(path.resolve(benchRoot, '..', 'apps', name, 'dist', 'main.js'), [], {
+    cores,
+    ready: /listening/,
+    env: {
+      NODE_ENV: 'production',
+      [`${prefix}_PORT`]: String(port),
+      [`${prefix}_DATABASE_URL`]: postgres.url(name),
+      ...env,
+    },
+    nodeArguments: (process.env.BENCH_NODE_ARGUMENTS ?? '').split(' ').filter(Boolean),
+  });
+  atEnd(() => child.stop());
+  return `http://127.0.0.1:${port}`;
+}
+
+/** Sends one request and returns the JSON it is answered with; throws when the answer is not a success. */
+export async function ask<T>(url: string, method: string, headers: Record<string, string>, body?: unknown): Promise<T> {
+  const response = await fetch(url, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${method} ${url} answered ${response.status}: ${text.slice(0, 500)}`);
+  return (text === '' ? undefined : JSON.parse(text)) as T;
+}
+
+/** Runs `work` for 0 to `count` − 1, a few at a time. */
+export async function times(count: number, work: (index: number) => Promise<unknown>): Promise<void> {
+  let next = 0;
+  const worker = async () => {
+    while (next < count) await work(next++);
+  };
+  await Promise.all(Array.from({ length: 16 }, worker));
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => resolve(port));
+    });
+  });
+}
