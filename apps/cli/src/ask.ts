@@ -1,0 +1,52 @@
+import { createInterface, type Interface } from 'node:readline';
+import { Problem } from './problem';
+
+/** Asks a person, hiding what is typed; from a pipe it reads one answer a line instead. */
+export interface Ask {
+  (question: string): Promise<string>;
+  close(): void;
+}
+
+/** Reads answers from standard input; questions go to standard error, so that results can be piped on. */
+export function asker(input: NodeJS.ReadStream, err: (text: string) => void): Ask {
+  let lines: { reader: Interface; next: AsyncIterator<string> } | undefined;
+  const fromPipe = async (): Promise<string | undefined> => {
+    if (!lines) {
+      const reader = createInterface({ input });
+      lines = { reader, next: reader[Symbol.asyncIterator]() };
+    }
+    const { value, done } = await lines.next.next();
+    return done ? undefined : value;
+  };
+  const ask = async (question: string) => {
+    const answer = input.isTTY ? await hidden(input, err, question) : await fromPipe();
+    if (answer === undefined) throw new Problem(`${question}: standard input ended before an answer`);
+    return answer.trim();
+  };
+  return Object.assign(ask, { close: () => lines?.reader.close() });
+}
+
+function hidden(input: NodeJS.ReadStream, err: (text: string) => void, question: string): Promise<string> {
+  err(`${question}: `);
+  input.setRawMode(true);
+  input.setEncoding('utf8');
+  input.resume();
+  return new Promise((resolve, reject) => {
+    let typed = '';
+    const end = (finish: () => void) => {
+      input.off('data', read);
+      input.setRawMode(false);
+      input.pause();
+      err('\n');
+      finish();
+    };
+    const read = (text: string) => {
+      for (const key of text) {
+        if (key === '\r' || key === '\n') return end(() => resolve(typed));
+        if (key === '\u0003' || key === '\u0004') return end(() => reject(new Problem('stopped')));
+        typed = key === '\u007f' || key === '\b' ? typed.slice(0, -1) : typed + key;
+      }
+    };
+    input.on('data', read);
+  });
+}

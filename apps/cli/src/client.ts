@@ -1,0 +1,134 @@
+import { readFileSync } from 'node:fs';
+import { type IncomingMessage, request as requestHttp } from 'node:http';
+import { request as requestHttps } from 'node:https';
+import { exitCodes, Problem } from './problem';
+import { findToken, type Settings } from './settings';
+
+/** A service's answer: its status and the parsed body, undefined when there was none. */
+export interface Answer {
+  status: number;
+  body: Body | undefined;
+}
+
+/** The envelope of the secrets service, or a raw body of one of its system endpoints. */
+export interface Body {
+  data?: Record<string, unknown> | null;
+  auth?: Auth | null;
+  warnings?: string[] | null;
+  errors?: string[];
+  [key: string]: unknown;
+}
+
+/** What a login or a new token answers. */
+export interface Auth {
+  client_token: string;
+  accessor: string;
+  policies: string[] | null;
+  lease_duration: number;
+  renewable: boolean;
+  mfa_requirement?: MfaRequirement | null;
+  [key: string]: unknown;
+}
+
+/** A login that waits for second factors: per enforcement, the methods of which one is enough. */
+export interface MfaRequirement {
+  mfa_request_id: string;
+  mfa_constraints: Record<string, { any: { type: string; id: string; name?: string; uses_passcode: boolean }[] }>;
+}
+
+export interface CallOptions {
+  body?: unknown;
+  query?: Record<string, string>;
+  /** Statuses besides 2xx that are an answer and no failure. */
+  accept?: readonly number[];
+  /** Call without the kept token, as before a login. */
+  anonymous?: boolean;
+}
+
+const TIMEOUT_MS = 95_000;
+
+/** Calls the secrets service. Throws `Problem` when it cannot be reached or says no. */
+export class Client {
+  constructor(private readonly settings: Settings) {}
+
+  get(path: string, options: CallOptions = {}): Promise<Answer> {
+    return this.call('GET', path, options);
+  }
+
+  list(path: string, options: CallOptions = {}): Promise<Answer> {
+    return this.call('GET', path, { ...options, query: { ...options.query, list: 'true' } });
+  }
+
+  post(path: string, body: unknown = {}, options: CallOptions = {}): Promise<Answer> {
+    return this.call('POST', path, { ...options, body });
+  }
+
+  delete(path: string, options: CallOptions = {}): Promise<Answer> {
+    return this.call('DELETE', path, options);
+  }
+
+  private async call(method: string, path: string, options: CallOptions): Promise<Answer> {
+    const url = new URL(`${this.settings.address}/v1/${encodePath(path)}`);
+    for (const [name, value] of Object.entries(options.query ?? {})) url.searchParams.set(name, value);
+    const text = options.body === undefined ? undefined : JSON.stringify(options.body);
+    const message = await this.send(method, url, text, options.anonymous ?? false);
+    const answer = { status: message.statusCode ?? 0, body: parseBody(await readText(message)) };
+    const fine = answer.status >= 200 && answer.status < 300;
+    if (!fine && !options.accept?.includes(answer.status)) throw refusal(method, path, answer);
+    return answer;
+  }
+
+  private send(method: string, url: URL, text: string | undefined, anonymous: boolean): Promise<IncomingMessage> {
+    const { settings } = this;
+    const token = anonymous ? undefined : findToken(settings);
+    const headers: Record<string, string> = {
+      'X-Service-Request': 'true',
+      ...(token ? { 'X-Service-Token': token } : {}),
+      ...(settings.namespace ? { 'X-Service-Namespace': settings.namespace } : {}),
+      ...(text === undefined
+        ? {}
+        : { 'Content-Type': 'application/json', 'Content-Length': `${Buffer.byteLength(text)}` }),
+    };
+    const secure = url.protocol === 'https:';
+    const ca = secure && settings.caFile ? readFileSync(settings.caFile) : undefined;
+    return new Promise((resolve, reject) => {
+      const send = secure ? requestHttps : requestHttp;
+      const call = send(url, { method, headers, ca, timeout: TIMEOUT_MS }, resolve);
+      call.on('timeout', () => call.destroy(new Error('no answer in time')));
+      call.on('error', (error) => {
+        const reason = error.message || String((error as NodeJS.ErrnoException).code);
+        reject(new Problem(`${settings.address} cannot be reached: ${reason}`, exitCodes.unreachable));
+      });
+      call.end(text);
+    });
+  }
+}
+
+function encodePath(path: string): string {
+  return path.replace(/^\/+/, '').replace(/^v1\//, '').split('/').map(encodeURIComponent).join('/');
+}
+
+async function readText(message: IncomingMessage): Promise<string> {
+  let text = '';
+  message.setEncoding('utf8');
+  for await (const chunk of message) text += chunk;
+  return text;
+}
+
+function parseBody(text: string): Body | undefined {
+  if (text === '') return undefined;
+  try {
+    return JSON.parse(text) as Body;
+  } catch {
+    throw new Problem('the answer is no JSON: is this address the secrets service?', exitCodes.unreachable);
+  }
+}
+
+function refusal(method: string, path: string, { status, body }: Answer): Problem {
+  const said = (body?.errors ?? [])
+    .map((text) => text.replace(/^\d+ errors? occurred:\s*\* /, '').trim())
+    .filter(Boolean);
+  const reason = said.join('; ') || (status === 404 ? 'there is nothing here' : 'no reason given');
+  const advice = status === 403 ? ' (is the token right? see keystead login)' : '';
+  return new Problem(`${method} ${path}: ${status}: ${reason}${advice}`, exitCodes.refused);
+}

@@ -1,0 +1,101 @@
+import type { Command } from 'commander';
+import type { Body } from '../client';
+import type { AddCommands, Context } from '../context';
+import { readPgpKeys } from '../pgp-keys';
+import { Problem } from '../problem';
+import { count } from './system';
+
+interface StartOptions {
+  shares: string;
+  threshold: string;
+  verify?: boolean;
+  backup?: boolean;
+  pgpKey?: string[];
+}
+
+const RECOVERY = 'sys/rekey-recovery-key';
+
+/** `rekey …`: new recovery key shares for old ones. Shares are asked for, never arguments. */
+export const addRekeyCommands: AddCommands = (program, context) => {
+  const rekey = program.command('rekey').description('Replace the recovery key shares.');
+
+  rekey
+    .command('run', { isDefault: true })
+    .description('Walk through it: start, collect shares, show the new ones, verify. Goes on where a rekey stands.')
+    .option('--shares <n>', 'number of new shares', '5')
+    .option('--threshold <n>', 'new shares that act together', '3')
+    .option('--no-verify', 'rotate without proof that the new shares were written down')
+    .option('--backup', 'keep the encrypted shares in the service (with --pgp-key)')
+    .option('--pgp-key <file...>', 'encrypt each new share to one of these public keys, in this order')
+    .action(async (options: StartOptions, command: Command) => {
+      const made = context(command);
+      const before = await status(made);
+      const begun = before.started ? before : await start(made, options);
+      made.output.note(before.started ? 'going on with the rekey under way' : 'rekey started');
+      const verification = begun.verification_nonce as string | undefined;
+      const result = verification ? begun : await collect(made, begun);
+      if (!verification) showShares(made, result);
+      if (result.verification_nonce) await verify(made, String(result.verification_nonce));
+      made.output.note('done: the new shares hold, the old ones are void');
+    });
+
+  rekey
+    .command('status')
+    .description('Show how far a rekey is.')
+    .action(async (_, command: Command) => {
+      const made = context(command);
+      made.output.show(await status(made));
+    });
+
+  rekey
+    .command('cancel')
+    .description('Forget a rekey; the current shares stay valid.')
+    .action(async (_, command: Command) => {
+      const { client, output } = context(command);
+      await client.delete(`${RECOVERY}/init`);
+      output.note('cancelled');
+    });
+};
+
+async function status({ client }: Context): Promise<Body> {
+  return (await client.get(`${RECOVERY}/init`)).body ?? {};
+}
+
+async function start({ client }: Context, options: StartOptions): Promise<Body> {
+  const { body } = await client.post(`${RECOVERY}/init`, {
+    secret_shares: count(options.shares, '--shares'),
+    secret_threshold: count(options.threshold, '--threshold'),
+    require_verification: options.verify ?? true,
+    backup: options.backup ?? false,
+    ...(options.pgpKey ? { pgp_keys: readPgpKeys(options.pgpKey) } : {}),
+  });
+  return body ?? {};
+}
+
+async function collect({ client, ask, output }: Context, begun: Body): Promise<Body> {
+  let given = Number(begun.progress);
+  for (;;) {
+    const key = await ask(`Current share ${given + 1} of ${String(begun.required)}`);
+    const { body } = await client.post(`${RECOVERY}/update`, { key, nonce: begun.nonce });
+    if (body?.complete) return body;
+    if (Number(body?.progress) < given) throw new Problem('the shares do not belong together; give them again', 2);
+    given = Number(body?.progress);
+    output.note(`${given} of ${String(begun.required)} shares`);
+  }
+}
+
+function showShares({ output }: Context, result: Body): void {
+  const keys = (result.keys ?? []) as string[];
+  output.show(result, Object.fromEntries(keys.map((key, index) => [`recovery key ${index + 1}`, key])));
+  output.note('Shown this once. Give each to its holder now.');
+}
+
+async function verify({ client, ask, output }: Context, nonce: string): Promise<void> {
+  for (let given = 0; ; given += 1) {
+    const { body: pending } = await client.get(`${RECOVERY}/verify`);
+    const key = await ask(`New share ${Number(pending?.progress) + 1} of ${String(pending?.t)}, to verify`);
+    const { body } = await client.post(`${RECOVERY}/verify`, { key, nonce });
+    if (body?.complete) return;
+    output.note(`${String(body?.progress)} of ${String(body?.t)} new shares`);
+  }
+}

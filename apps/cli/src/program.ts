@@ -1,0 +1,75 @@
+import { Command, CommanderError } from 'commander';
+import { addDataCommands } from './commands/data';
+import { addLoginCommands } from './commands/login';
+import { addMfaCommands } from './commands/mfa';
+import { addPolicyCommands } from './commands/policy';
+import { addRekeyCommands } from './commands/rekey';
+import { addSystemCommands } from './commands/system';
+import { addTokenCommands } from './commands/token';
+import { contextMaker, type Surroundings } from './context';
+import { exitCodes, Problem } from './problem';
+
+const more = `
+Environment:
+  SERVICE_ADDR        address of the secrets service [http://127.0.0.1:8200]
+  SERVICE_TOKEN       token to call with; wins over the file that login keeps
+  SERVICE_TOKEN_FILE  that file [~/.keystead/token]
+  SERVICE_NAMESPACE   namespace to work in
+  SERVICE_CACERT      PEM file of the authority that signed the service's certificate
+  SERVICE_FORMAT      table or json
+
+Exit codes: 0 done · 1 wrong use · 2 the service said no (status: it is sealed) · 3 the service cannot be reached
+
+Begin with:
+  keystead status
+  keystead login
+  keystead write cubbyhole/first color=green
+  keystead read cubbyhole/first`;
+
+/** Runs one command line, without the program's own name in it, and resolves with its exit code. */
+export async function run(args: readonly string[], surroundings: Surroundings): Promise<number> {
+  process.exitCode = 0;
+  const program = new Command('keystead')
+    .description('The command line of the secrets service.')
+    .option('--address <url>', 'address of the service (SERVICE_ADDR)')
+    .option('--namespace <path>', 'namespace to work in (SERVICE_NAMESPACE)')
+    .option('--ca-cert <file>', 'authority of the service certificate (SERVICE_CACERT)')
+    .option('--token-file <file>', 'where login keeps the token (SERVICE_TOKEN_FILE)')
+    .option('--format <format>', 'table or json (SERVICE_FORMAT)')
+    .showHelpAfterError('(keystead --help lists the commands)')
+    .addHelpText('after', more)
+    .configureOutput({ writeOut: surroundings.out, writeErr: surroundings.err })
+    .exitOverride();
+  const context = contextMaker(surroundings);
+  for (const add of [
+    addSystemCommands,
+    addLoginCommands,
+    addDataCommands,
+    addTokenCommands,
+    addPolicyCommands,
+    addMfaCommands,
+    addRekeyCommands,
+  ]) {
+    add(program, context);
+  }
+  inherit(program);
+  try {
+    await program.parseAsync(args, { from: 'user' });
+    return Number(process.exitCode ?? 0);
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : exitCodes.usage;
+    if (!(error instanceof Problem)) throw error;
+    surroundings.err(`${error.message}\n`);
+    return error.exitCode;
+  } finally {
+    surroundings.ask.close();
+  }
+}
+
+/** Output and error handling are settings of each command, not of the tree. */
+function inherit(command: Command): void {
+  for (const child of command.commands) {
+    child.copyInheritedSettings(command);
+    inherit(child);
+  }
+}
