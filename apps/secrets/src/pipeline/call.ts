@@ -46,7 +46,7 @@ export class Running implements Call {
     this.fields = request.fields;
     this.requestId = request.id;
     this.mfa = request.mfa;
-    this.sentToken = place.auth === 'wrapping' ? request.token : undefined;
+    this.sentToken = mount.backend.kind === 'system' ? request.token : undefined;
     this.nowMs = kernel.clock.now();
     this.mount = mount.view;
     this.caller = {

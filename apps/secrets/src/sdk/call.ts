@@ -80,7 +80,7 @@ export interface Call<P = Readonly<Record<string, string>>, I = Readonly<Record<
   readonly mount: MountView;
   readonly namespace: NamespaceView;
   readonly requestId: string;
-  /** The token as sent, on paths that a wrapping token authenticates. */
+  /** The token as sent; only the system's own backends are shown it. */
   readonly sentToken?: string;
   /** Second factors sent along with a login. */
   readonly mfa: readonly string[];

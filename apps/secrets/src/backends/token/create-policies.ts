@@ -1,0 +1,100 @@
+import { Refusal } from '@keystead/refusal';
+import type { TokenRole } from './role';
+
+/** What bears on the policies of a new token. */
+export interface PolicyWish {
+  /** As asked for; empty for none. */
+  readonly requested: readonly string[];
+  /** The parent's own. */
+  readonly parent: readonly string[];
+  readonly sudo: boolean;
+  readonly noDefault: boolean;
+  readonly role: TokenRole | undefined;
+}
+
+const internal = new Set(['response-wrapping', 'control-group']);
+
+/**
+ * The policies of a new token, lower-cased, distinct and sorted: the parent's when none were asked for, what a role
+ * allows, else what was asked for where the parent may give it away. Throws `invalid`.
+ */
+export function newTokenPolicies(wish: PolicyWish): string[] {
+  const requested = clean(wish.requested);
+  for (const name of requested) {
+    if (internal.has(name)) throw new Refusal('invalid', `cannot assign policy "${name}"`);
+  }
+  const { role } = wish;
+  const names = role && restricts(role) ? fromRole(wish, requested, role) : fromParent(wish, requested);
+  if (wish.noDefault) names.delete('default');
+  return names.has('root') ? ['root'] : [...names].sort();
+}
+
+function fromParent(wish: PolicyWish, requested: readonly string[]): Set<string> {
+  const parent = clean(wish.parent);
+  if (requested.length === 0) return new Set(parent);
+  if (wish.sudo) return new Set([...requested, 'default']);
+  if (!requested.every((name) => parent.includes(name))) {
+    throw new Refusal('invalid', 'child policies must be subset of parent');
+  }
+  return new Set(parent.includes('default') ? [...requested, 'default'] : requested);
+}
+
+function fromRole(wish: PolicyWish, requested: readonly string[], role: TokenRole): Set<string> {
+  const disallowed = clean(role.disallowed_policies);
+  const disallowedGlobs = clean(role.disallowed_policies_glob);
+  const forbids = (name: string) => disallowed.includes(name) || disallowedGlobs.some((glob) => fits(glob, name));
+  const addDefault = !wish.noDefault && !forbids('default');
+  const allowed = clean(role.allowed_policies);
+  const globs = clean(role.allowed_policies_glob);
+  let names: Set<string>;
+  if (allowed.length > 0 || globs.length > 0) {
+    const all = new Set(addDefault ? [...allowed, 'default'] : allowed);
+    names = new Set(requested.length === 0 ? all : addDefault ? [...requested, 'default'] : requested);
+    for (const name of names) {
+      if (all.has(name) || globs.some((glob) => fits(glob, name))) continue;
+      throw new Refusal(
+        'invalid',
+        `token policies (${quoted([...names].sort())}) must be subset of the role's allowed policies (${quoted([...all].sort())}) or glob policies (${quoted(globs)})`,
+      );
+    }
+  } else {
+    names = new Set(requested.length === 0 ? clean(wish.parent) : requested);
+    if (addDefault) names.add('default');
+  }
+  for (const name of names) {
+    if (forbids(name)) throw new Refusal('invalid', `token policy "${name}" is disallowed by this role`);
+  }
+  return names;
+}
+
+function restricts(role: TokenRole): boolean {
+  return (
+    role.allowed_policies.length > 0 ||
+    role.disallowed_policies.length > 0 ||
+    role.allowed_policies_glob.length > 0 ||
+    role.disallowed_policies_glob.length > 0
+  );
+}
+
+/** Whether a text fits a pattern in which `*` stands for any characters. */
+export function fits(glob: string, text: string): boolean {
+  const parts = glob.split('*');
+  if (parts.length === 1) return glob === text;
+  const [first, last] = [parts[0]!, parts.at(-1)!];
+  if (!text.startsWith(first) || !text.endsWith(last) || text.length < first.length + last.length) return false;
+  let at = first.length;
+  for (const part of parts.slice(1, -1)) {
+    const found = text.indexOf(part, at);
+    if (found < 0 || found + part.length > text.length - last.length) return false;
+    at = found + part.length;
+  }
+  return true;
+}
+
+function clean(names: readonly string[]): string[] {
+  return [...new Set(names.map((name) => name.trim().toLowerCase()).filter((name) => name !== ''))];
+}
+
+function quoted(names: readonly string[]): string {
+  return `[${names.map((name) => JSON.stringify(name)).join(' ')}]`;
+}

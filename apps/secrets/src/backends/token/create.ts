@@ -1,0 +1,222 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { Call } from '../../sdk/call';
+import { parseDuration } from '../../sdk/duration';
+import { anything, bool, int, keyValues, string, stringList } from '../../sdk/fields';
+import { lifetime } from '../../sdk/lifetime';
+import { operation, path } from '../../sdk/path';
+import { issue, type Reply } from '../../sdk/reply';
+import { fits, newTokenPolicies } from './create-policies';
+import type { TokenPort } from './port';
+import { roles, type TokenRole } from './role';
+
+const Input = z.object({
+  id: string().optional().describe('The token itself, instead of a random one; needs sudo.'),
+  policies: stringList().optional().describe("Policies of the token; the parent's when left out."),
+  meta: keyValues().optional().describe('Metadata shown in look-ups and audit lines.'),
+  no_parent: bool().optional().describe('Makes an orphan; needs sudo.'),
+  no_default_policy: bool().optional().describe('Leaves out the default policy.'),
+  renewable: bool().optional().describe('Whether the token can be renewed; true when left out.'),
+  ttl: anything().optional().describe('Initial lifetime.'),
+  lease: anything().optional().describe('Older name of ttl.'),
+  type: string().optional().describe('service or batch.'),
+  explicit_max_ttl: anything().optional().describe('Hard cap on the lifetime.'),
+  display_name: string().optional().describe('Shown in look-ups and audit lines.'),
+  num_uses: int().optional().describe('Uses of the token; 0 is unlimited.'),
+  period: anything().optional().describe('Makes the token periodic; needs sudo.'),
+  entity_alias: string().optional().describe('Entity alias of the token; with a role that allows it.'),
+});
+type Wish = z.output<typeof Input>;
+
+/** Making tokens with a token. */
+export function createPaths(tokens: TokenPort) {
+  const create = (orphan: boolean) => async (call: Call<object, Wish>) => {
+    const { role: name } = call.params as { role?: string };
+    const role = name === undefined ? undefined : await roles.find(call.storage, name);
+    if (name !== undefined && !role) throw new Refusal('invalid', `unknown role ${name}`);
+    return newToken(tokens, call, orphan, name, role);
+  };
+  const spec = {
+    summary: 'Create a token.',
+    input: Input,
+    auditClear: [
+      'policies',
+      'no_parent',
+      'no_default_policy',
+      'renewable',
+      'ttl',
+      'type',
+      'explicit_max_ttl',
+      'display_name',
+      'num_uses',
+      'period',
+    ],
+  };
+  const plain = operation<object, typeof Input>({ ...spec, operationId: 'token-create', run: create(false) });
+  return [
+    path('create', { summary: 'Create a token.', write: plain }),
+    path('create-orphan', {
+      summary: 'Create a token without a parent.',
+      write: { ...spec, summary: 'Create an orphan token.', operationId: 'token-create-orphan', run: create(true) },
+    }),
+    path('create/:role', {
+      summary: 'Create a token as a role says.',
+      paramDocs: { role: 'Name of the role.' },
+      write: { ...spec, operationId: 'token-create-against-role', run: create(false) },
+    }),
+  ];
+}
+
+async function newToken(
+  tokens: TokenPort,
+  call: Call<object, Wish>,
+  orphanPath: boolean,
+  roleName: string | undefined,
+  role: TokenRole | undefined,
+): Promise<Reply> {
+  const { input, caller, mount, namespace, nowMs } = call;
+  const parent = caller.token!;
+  if (parent.type === 'batch') throw refuse('batch tokens cannot create more tokens');
+  if (parent.usesLeft !== 0) throw refuse('restricted use token cannot generate child tokens');
+  const type = typeOf(input, role);
+  const numUses = atMost(input.num_uses ?? 0, role?.token_num_uses ?? 0);
+  if (type === 'batch') refuseForBatch(input);
+  if ((input.num_uses ?? 0) < 0) throw refuse('number of uses cannot be negative');
+  checkId(input.id, caller.sudo);
+  const policies = newTokenPolicies({
+    requested: input.policies ?? [],
+    parent: parent.policies,
+    sudo: caller.sudo,
+    noDefault: (input.no_default_policy ?? false) || (role?.token_no_default_policy ?? false),
+    role,
+  });
+  const root = policies.includes('root');
+  if (root && !parent.policies.includes('root')) {
+    throw refuse('root tokens may not be created without parent token being root');
+  }
+  if (root && type === 'batch') throw refuse('batch tokens cannot be root tokens');
+  if (input.no_parent && !caller.sudo) throw refuse('root or sudo privileges required to create orphan token');
+  const orphan = role ? role.orphan : orphanPath || (input.no_parent ?? false);
+  const life = lifetimeOf(call, role, root, parent.expiresAtMs !== null);
+  for (const warning of life.warnings) call.warn(warning);
+  const entityId = await entityOf(tokens, call, role, parent.entityId);
+  for (const name of await tokens.missingPolicies(namespace.uuid, policies)) {
+    call.warn(`Policy "${name}" does not exist`);
+  }
+  if (input.id) {
+    call.warn(
+      'Supplying a custom ID for the token uses the weaker SHA1 hashing instead of the more secure SHA2-256 HMAC for token obfuscation. SHA1 hashed tokens on the wire leads to less secure lookups.',
+    );
+  }
+  const suffix = role?.path_suffix ? `/${role.path_suffix}` : '';
+  return issue({
+    id: input.id || undefined,
+    orphan,
+    type,
+    policies,
+    meta: input.meta && Object.keys(input.meta).length > 0 ? input.meta : null,
+    displayName: displayName(input.display_name),
+    entityId,
+    path: mount.path + call.path + suffix,
+    ttlSeconds: life.ttlSeconds,
+    explicitMaxTtlSeconds: life.explicitMaxTtlSeconds,
+    periodSeconds: life.periodSeconds,
+    renewable: type === 'service' && (role?.renewable ?? true) && (input.renewable ?? true),
+    numUses,
+    boundCidrs: root && life.ttlSeconds === 0 ? [] : (role?.token_bound_cidrs ?? []),
+    role: roleName,
+  });
+}
+
+function typeOf(input: Wish, role: TokenRole | undefined): 'service' | 'batch' {
+  const asked = input.type ?? '';
+  if (asked !== '' && asked !== 'service' && asked !== 'batch') throw refuse("invalid 'token_type' value");
+  const rule = role?.token_type;
+  if (rule === 'service' || rule === 'batch') return rule;
+  if (asked === 'service' || asked === 'batch') return asked;
+  return rule === 'default-batch' ? 'batch' : 'service';
+}
+
+function refuseForBatch(input: Wish): void {
+  const given = (value: unknown) => value !== undefined && value !== '' && value !== 0 && value !== '0';
+  for (const field of ['num_uses', 'period', 'explicit_max_ttl'] as const) {
+    if (given(input[field])) throw refuse(`batch tokens cannot have "${field}" set`);
+  }
+}
+
+function checkId(id: string | undefined, sudo: boolean): void {
+  if (!id) return;
+  if (!sudo) throw refuse('root or sudo privileges required to specify token id');
+  if (id.startsWith('s.')) throw refuse("custom token ID cannot have the 's.' prefix");
+  if (id.includes('.')) throw refuse("custom token ID cannot have a '.' in the value");
+}
+
+interface Life {
+  readonly ttlSeconds: number;
+  readonly explicitMaxTtlSeconds: number;
+  readonly periodSeconds: number;
+  readonly warnings: readonly string[];
+}
+
+function lifetimeOf(
+  { input, caller, mount, nowMs }: Call<object, Wish>,
+  role: TokenRole | undefined,
+  root: boolean,
+  parentExpires: boolean,
+): Life {
+  const asked = seconds(input.ttl ?? input.lease, 'ttl must be positive');
+  const explicit = seconds(input.explicit_max_ttl, 'explicit_max_ttl must be positive');
+  const period = seconds(input.period, 'period must be positive');
+  if (period > 0 && !caller.sudo) throw refuse('root or sudo privileges required to create periodic token');
+  const explicitMaxTtlSeconds = atMost(explicit, role?.token_explicit_max_ttl ?? 0);
+  const periodSeconds = atMost(period, role?.token_period ?? 0);
+  const endless = root && asked === 0 && explicitMaxTtlSeconds === 0 && periodSeconds === 0;
+  if (endless && parentExpires) throw refuse('expiring root tokens cannot create non-expiring root tokens');
+  if (endless) return { ttlSeconds: 0, explicitMaxTtlSeconds, periodSeconds, warnings: [] };
+  const { ttlSeconds, warnings } = lifetime({
+    nowMs,
+    issuedAtMs: nowMs,
+    incrementSeconds: asked,
+    explicitMaxTtlSeconds,
+    periodSeconds,
+    mount,
+  });
+  return { ttlSeconds, explicitMaxTtlSeconds, periodSeconds, warnings };
+}
+
+function seconds(value: unknown, negative: string): number {
+  if (value === undefined || value === null || value === '') return 0;
+  const parsed = typeof value === 'string' || typeof value === 'number' ? parseDuration(String(value)) : undefined;
+  if (parsed === undefined) throw refuse(`time: invalid duration ${JSON.stringify(String(value).slice(0, 100))}`);
+  if (parsed < 0) throw refuse(negative);
+  return parsed;
+}
+
+/** The smaller of two limits of which 0 is none. */
+function atMost(a: number, b: number): number {
+  return a > 0 && b > 0 ? Math.min(a, b) : a || b;
+}
+
+async function entityOf(
+  tokens: TokenPort,
+  { input, mount, namespace }: Call<object, Wish>,
+  role: TokenRole | undefined,
+  inherited: string,
+): Promise<string> {
+  const alias = input.entity_alias;
+  if (!alias) return inherited;
+  if (!role) throw refuse("'entity_alias' is only allowed in combination with token role");
+  if (!role.allowed_entity_aliases.some((allowed) => fits(allowed.toLowerCase(), alias.toLowerCase()))) {
+    throw refuse("invalid 'entity_alias' value");
+  }
+  return tokens.entityOfAlias(namespace.uuid, mount.uuid, alias);
+}
+
+function displayName(given: string | undefined): string {
+  if (!given) return 'token';
+  return `token-${given}`.replace(/[^a-zA-Z0-9-]/g, '-').replace(/-+$/, '');
+}
+
+function refuse(message: string): Refusal {
+  return new Refusal('invalid', message);
+}

@@ -1,0 +1,139 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { string } from '../../sdk/fields';
+import { operation, path } from '../../sdk/path';
+import { data, keys, listed } from '../../sdk/reply';
+import type { TokenDetails, TokenPort } from './port';
+
+/** Looking at tokens: one's own, another's, one known by its accessor only. */
+export function lookupPaths(tokens: TokenPort) {
+  const show = async (id: string, token: TokenDetails, nowMs: number) => data(await describe(tokens, id, token, nowMs));
+
+  const lookup = operation({
+    summary: 'Look up a token.',
+    operationId: 'token-look-up',
+    input: z.object({ token: string().optional().describe('The token; the caller when left out.') }),
+    output: lookupOutput,
+    async run({ input, sentToken, nowMs }) {
+      const id = input.token || sentToken!;
+      const token = await tokens.find(id);
+      if (!token) throw new Refusal('denied', 'bad token');
+      return show(id, token, nowMs);
+    },
+  });
+
+  const lookupSelf = operation({
+    summary: 'Look up the own token.',
+    operationId: 'token-look-up-self',
+    output: lookupOutput,
+    async run({ sentToken, caller, nowMs }) {
+      const token = await tokens.find(sentToken!);
+      if (!token) throw new Refusal('denied', 'permission denied');
+      const usesLeft = caller.token!.usesLeft;
+      return show(sentToken!, usesLeft === 0 ? token : { ...token, usesLeft }, nowMs);
+    },
+  });
+
+  return [
+    path('lookup', { summary: 'Look up a token.', read: lookup, write: lookup }),
+    path('lookup-self', {
+      summary: 'Look up the own token.',
+      read: lookupSelf,
+      write: { ...lookupSelf, operationId: 'token-look-up-self-post' },
+    }),
+    path('lookup-accessor', {
+      summary: 'Look up a token by its accessor.',
+      write: {
+        summary: 'Look up a token by its accessor.',
+        operationId: 'token-look-up-accessor',
+        input: z.object({ accessor: string().optional().describe('The accessor of the token.') }),
+        output: lookupOutput,
+        async run({ input, nowMs }) {
+          return show('', await requireAccessor(tokens, input.accessor), nowMs);
+        },
+      },
+    }),
+    path('accessors', {
+      summary: 'The accessors of all tokens.',
+      sudo: true,
+      list: {
+        summary: 'List the accessors of all tokens.',
+        operationId: 'token-list-accessors',
+        output: z.object({ keys: z.array(z.string()) }),
+        run: async ({ namespace }) => keys(await tokens.listAccessors(namespace.uuid)),
+      },
+    }),
+  ];
+}
+
+/** The token an accessor belongs to; throws the refusals clients know. */
+export async function requireAccessor(tokens: TokenPort, accessor: string | undefined): Promise<TokenDetails> {
+  if (!accessor) throw listed('invalid', 'missing accessor');
+  const token = await tokens.findByAccessor(accessor);
+  if (!token) throw listed('invalid', 'invalid accessor');
+  return token;
+}
+
+/** A token as look-ups show it, keys in the order clients know. */
+async function describe(
+  tokens: TokenPort,
+  id: string,
+  token: TokenDetails,
+  nowMs: number,
+): Promise<Record<string, unknown>> {
+  const expires = token.expiresAtMs;
+  const shown: Record<string, unknown> = {
+    accessor: token.accessor,
+    creation_time: Math.floor(token.createdAtMs / 1000),
+    creation_ttl: token.ttlSeconds,
+    display_name: token.displayName,
+    entity_id: token.entityId ?? '',
+    expire_time: expires === undefined ? null : new Date(expires).toISOString(),
+    explicit_max_ttl: token.explicitMaxTtlSeconds,
+    id,
+    issue_time: new Date(token.createdAtMs).toISOString(),
+    meta: token.meta,
+    num_uses: token.usesLeft ?? 0,
+    orphan: token.orphan,
+    path: token.path,
+    policies: token.policies,
+    renewable: token.renewable,
+    ttl: expires === undefined ? 0 : Math.max(0, Math.ceil((expires - nowMs) / 1000)),
+    type: token.type,
+  };
+  if (token.entityId) {
+    const { own, external } = await tokens.identityPolicies(token.entityId);
+    shown.external_namespace_policies = external;
+    if (own.length > 0) shown.identity_policies = own;
+  }
+  if (token.lastRenewalMs !== undefined) {
+    shown.last_renewal = new Date(token.lastRenewalMs).toISOString();
+    shown.last_renewal_time = Math.floor(token.lastRenewalMs / 1000);
+  }
+  if (token.periodSeconds > 0) shown.period = token.periodSeconds;
+  if (token.boundCidrs.length > 0) shown.bound_cidrs = token.boundCidrs;
+  if (token.role) shown.role = token.role;
+  const namespacePath = tokens.namespacePath(token.namespaceId);
+  if (namespacePath !== '') shown.namespace_path = namespacePath;
+  return shown;
+}
+
+const lookupOutput = z.looseObject({
+  accessor: z.string(),
+  creation_time: z.int(),
+  creation_ttl: z.int(),
+  display_name: z.string(),
+  entity_id: z.string(),
+  expire_time: z.string().nullable(),
+  explicit_max_ttl: z.int(),
+  id: z.string(),
+  issue_time: z.string(),
+  meta: z.record(z.string(), z.string()).nullable(),
+  num_uses: z.int(),
+  orphan: z.boolean(),
+  path: z.string(),
+  policies: z.array(z.string()),
+  renewable: z.boolean(),
+  ttl: z.int(),
+  type: z.string(),
+});

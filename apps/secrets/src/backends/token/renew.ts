@@ -1,0 +1,66 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { duration, string } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { auth, type Reply } from '../../sdk/reply';
+import { requireAccessor } from './lookup';
+import type { TokenDetails, TokenPort } from './port';
+
+const increment = duration().optional().describe('Lifetime asked for, from now on.');
+
+/** Prolonging tokens. */
+export function renewPaths(tokens: TokenPort) {
+  const renew = async (
+    id: string,
+    token: TokenDetails,
+    seconds: number | undefined,
+    warn: (text: string) => void,
+  ): Promise<Reply> => {
+    if (token.type === 'batch') throw new Refusal('invalid', 'batch tokens cannot be renewed');
+    if (!token.renewable) throw new Refusal('invalid', 'lease is not renewable');
+    const { ttlSeconds, warnings } = await tokens.renew(token, seconds ?? 0);
+    for (const warning of warnings) warn(warning);
+    return auth(await tokens.describe(id, token, ttlSeconds));
+  };
+
+  return [
+    path('renew', {
+      summary: 'Prolong a token.',
+      write: {
+        summary: 'Renew a token.',
+        operationId: 'token-renew',
+        input: z.object({ token: string().optional().describe('The token.'), increment }),
+        async run({ input, warn }) {
+          if (!input.token) throw new Refusal('invalid', 'missing token ID');
+          const token = await tokens.find(input.token);
+          if (!token) throw new Refusal('invalid', 'token not found');
+          return renew(input.token, token, input.increment, warn);
+        },
+      },
+    }),
+    path('renew-self', {
+      summary: 'Prolong the own token.',
+      write: {
+        summary: 'Renew the own token.',
+        operationId: 'token-renew-self',
+        input: z.object({ increment, token: string().optional().describe('Has no effect.') }),
+        async run({ input, sentToken, warn }) {
+          const token = await tokens.find(sentToken!);
+          if (!token) throw new Refusal('denied', 'permission denied');
+          return renew(sentToken!, token, input.increment, warn);
+        },
+      },
+    }),
+    path('renew-accessor', {
+      summary: 'Prolong a token known by its accessor.',
+      write: {
+        summary: 'Renew a token by its accessor.',
+        operationId: 'token-renew-accessor',
+        input: z.object({ accessor: string().optional().describe('The accessor of the token.'), increment }),
+        async run({ input, warn }) {
+          return renew('', await requireAccessor(tokens, input.accessor), input.increment, warn);
+        },
+      },
+    }),
+  ];
+}

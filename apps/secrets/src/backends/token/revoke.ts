@@ -1,0 +1,87 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { string } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { data, empty, listed } from '../../sdk/reply';
+import type { TokenPort } from './port';
+
+const tokenInput = z.object({ token: string().optional().describe('The token.') });
+
+/** Ending tokens. */
+export function revokePaths(tokens: TokenPort) {
+  return [
+    path('revoke', {
+      summary: 'End a token and everything it made.',
+      write: {
+        summary: 'Revoke a token and its descendants. Revoking an unknown token succeeds.',
+        operationId: 'token-revoke',
+        input: tokenInput,
+        async run({ input }) {
+          if (!input.token) throw new Refusal('invalid', 'missing token ID');
+          const token = await tokens.find(input.token);
+          if (token?.type === 'batch') throw new Refusal('invalid', 'batch tokens cannot be revoked');
+          if (token) await tokens.revoke(token);
+          return empty;
+        },
+      },
+    }),
+    path('revoke-self', {
+      summary: 'End the own token and everything it made.',
+      write: {
+        summary: 'Revoke the own token and its descendants.',
+        operationId: 'token-revoke-self',
+        async run({ sentToken }) {
+          const token = await tokens.find(sentToken!);
+          if (token?.type === 'batch') throw new Refusal('invalid', 'batch tokens cannot be revoked');
+          if (token) await tokens.revoke(token);
+          return empty;
+        },
+      },
+    }),
+    path('revoke-accessor', {
+      summary: 'End a token known by its accessor.',
+      write: {
+        summary: 'Revoke a token by its accessor.',
+        operationId: 'token-revoke-accessor',
+        input: z.object({ accessor: string().optional().describe('The accessor of the token.') }),
+        async run({ input, warn }) {
+          if (!input.accessor) throw listed('invalid', 'missing accessor');
+          const token = await tokens.findByAccessor(input.accessor);
+          if (token) await tokens.revoke(token);
+          else warn('No token found with this accessor');
+          return empty;
+        },
+      },
+    }),
+    path('revoke-orphan', {
+      summary: 'End a token and keep its children.',
+      write: {
+        summary: 'Revoke a token; its children become orphans.',
+        operationId: 'token-revoke-orphan',
+        input: tokenInput,
+        async run({ input, caller }) {
+          if (!input.token) throw new Refusal('invalid', 'missing token ID');
+          if (!caller.sudo) throw new Refusal('invalid', 'root or sudo privileges required to revoke and orphan');
+          const token = await tokens.find(input.token);
+          if (!token) throw new Refusal('invalid', 'token to revoke not found');
+          if (token.type === 'batch') throw new Refusal('invalid', 'batch tokens cannot be revoked');
+          await tokens.revokeOrphan(token);
+          return empty;
+        },
+      },
+    }),
+    path('tidy', {
+      summary: 'Look for remains of ended tokens.',
+      write: {
+        summary: 'Tidy the token store in the background.',
+        operationId: 'token-tidy',
+        status: 202,
+        run({ warn }) {
+          tokens.tidy();
+          warn('Tidy operation successfully started. Any information from the operation will be printed to the log.');
+          return data(null);
+        },
+      },
+    }),
+  ];
+}

@@ -1,0 +1,137 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { collection } from '../../sdk/collection';
+import { bool, commaList, duration, int, oneOf, string } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { data, empty, keys, missing } from '../../sdk/reply';
+import { checkCidrs } from '../../sdk/token-params';
+
+const types = ['', 'default', 'service', 'batch', 'default-service', 'default-batch'] as const;
+
+const Role = z.object({
+  allowed_policies: commaList().describe('Policies tokens of this role may have.'),
+  disallowed_policies: commaList().describe('Policies tokens of this role may not have.'),
+  allowed_policies_glob: commaList().describe('The same as allowed_policies, with * in names.'),
+  disallowed_policies_glob: commaList().describe('The same as disallowed_policies, with * in names.'),
+  orphan: bool().describe('Tokens of this role have no parent.'),
+  renewable: bool().describe('Whether tokens of this role can be renewed.'),
+  path_suffix: string().describe('Appended to the path of the tokens, so that they can be ended together.'),
+  allowed_entity_aliases: commaList().describe('Entity aliases a caller may ask for; * in names allowed.'),
+  token_type: oneOf(types, (value) => `invalid 'token_type' value ${JSON.stringify(value)}`).describe(
+    'Kind of tokens.',
+  ),
+  token_period: duration().describe('Makes tokens periodic.'),
+  token_explicit_max_ttl: duration().describe('Hard cap written into the token.'),
+  token_bound_cidrs: commaList().describe('Addresses that may use the token.'),
+  token_no_default_policy: bool().describe('Leaves out the default policy.'),
+  token_num_uses: int().describe('Uses of a token; 0 is unlimited.'),
+  period: duration().optional().describe('Older name of token_period.'),
+  explicit_max_ttl: duration().optional().describe('Older name of token_explicit_max_ttl.'),
+  bound_cidrs: commaList().optional().describe('Older name of token_bound_cidrs.'),
+});
+
+/** What tokens made through a role may be. */
+export type TokenRole = z.output<typeof Role>;
+
+/** Token roles by name. */
+export const roles = collection('roles/', Role);
+
+const aliases = [
+  ['period', 'token_period'],
+  ['explicit_max_ttl', 'token_explicit_max_ttl'],
+  ['bound_cidrs', 'token_bound_cidrs'],
+] as const;
+
+export const rolePaths = [
+  path('roles', {
+    summary: 'The token roles.',
+    list: {
+      summary: 'List the token roles.',
+      operationId: 'token-list-roles',
+      output: z.object({ keys: z.array(z.string()) }),
+      run: async ({ storage }) => keys(await roles.list(storage)),
+    },
+  }),
+  path('roles/:name', {
+    summary: 'A token role.',
+    paramDocs: { name: 'Name of the role.' },
+    stored: ({ storage, params }) => roles.find(storage, params.name),
+    read: {
+      summary: 'Read a token role.',
+      operationId: 'token-read-role',
+      output: z.looseObject({ name: z.string() }),
+      async run({ storage, params }) {
+        const role = await roles.find(storage, params.name);
+        if (!role) return missing;
+        return data({
+          explicit_max_ttl: role.token_explicit_max_ttl,
+          name: params.name,
+          period: role.token_period,
+          ...role,
+        });
+      },
+    },
+    write: {
+      summary: 'Create a token role, or change what is named.',
+      operationId: 'token-write-role',
+      input: Role,
+      update: 'merge',
+      auditClear: 'all',
+      defaults: {
+        allowed_policies: [],
+        disallowed_policies: [],
+        allowed_policies_glob: [],
+        disallowed_policies_glob: [],
+        orphan: false,
+        renewable: true,
+        path_suffix: '',
+        allowed_entity_aliases: [],
+        token_type: 'default-service',
+        token_period: 0,
+        token_explicit_max_ttl: 0,
+        token_bound_cidrs: [],
+        token_no_default_policy: false,
+        token_num_uses: 0,
+      },
+      run({ storage, params, input, fields, warn }) {
+        const role: Record<string, unknown> = { ...input };
+        for (const [older, newer] of aliases) {
+          if (fields[older] == null) continue;
+          if (fields[newer] == null) role[newer] = role[older];
+          else warn(`Both '${newer}' and deprecated '${older}' value supplied, ignoring the deprecated value`);
+        }
+        for (const [older] of aliases) delete role[older];
+        if (role.token_type === '' || role.token_type === 'default') role.token_type = 'default-service';
+        check(role as TokenRole);
+        roles.put(storage, params.name, role as TokenRole);
+        return empty;
+      },
+    },
+    delete: {
+      summary: 'Delete a token role. Deleting an absent role succeeds.',
+      operationId: 'token-delete-role',
+      run({ storage, params }) {
+        roles.delete(storage, params.name);
+        return empty;
+      },
+    },
+  }),
+];
+
+function check(role: TokenRole): void {
+  if (role.token_num_uses < 0) throw new Refusal('invalid', "'token_num_uses' cannot be negative");
+  if (role.path_suffix !== '' && !/^\w[\w.-]+\w$/.test(role.path_suffix)) {
+    throw new Refusal(
+      'invalid',
+      String.raw`given role path suffix contains invalid characters; must conform to \w[\w-.]+\w`,
+    );
+  }
+  checkCidrs(role.token_bound_cidrs);
+  if (role.token_type !== 'batch') return;
+  const refuse = (why: string) =>
+    new Refusal('invalid', `'token_type' cannot be 'batch' when role is set to generate ${why}`);
+  if (!role.orphan) throw refuse('non-orphan tokens');
+  if (role.token_period > 0) throw refuse('periodic tokens');
+  if (role.renewable) throw refuse('renewable tokens');
+  if (role.token_explicit_max_ttl > 0) throw refuse('tokens with an explicit max TTL');
+}
