@@ -191,12 +191,12 @@ export interface DocumentSpec<A extends z.ZodRawShape, R extends Relationships> 
 }
 
 function dataOf(raw: unknown): unknown {
-  if (!isObject(raw) || !('data' in raw) || raw['data'] === undefined) {
+  if (!isObject(raw) || !('data' in raw) || raw.data === undefined) {
     throw new Refusal('invalid', 'param is missing or the value is empty: data', [
       { path: ['data'], message: 'param is missing or the value is empty: data' },
     ]);
   }
-  return raw['data'];
+  return raw.data;
 }
 
 function requireType(type: unknown, allowed: readonly string[], path: readonly string[]): void {
@@ -207,14 +207,14 @@ function requireType(type: unknown, allowed: readonly string[], path: readonly s
 
 function relationshipIssues(name: string, shape: RelationshipShape<unknown>, sent: unknown, issues: Issue[]): unknown {
   const at = ['data', 'relationships', name];
-  const data = isObject(sent) ? sent['data'] : sent;
+  const data = isObject(sent) ? sent.data : sent;
   const result = shape.schema.safeParse(data, { error: wording });
   if (!result.success) {
     issues.push({ path: at, message: data === undefined ? "can't be blank" : 'is malformed' });
     return undefined;
   }
   for (const reference of Array.isArray(data) ? data : [data]) {
-    if (isObject(reference) && reference['type'] !== undefined && !shape.types.includes(String(reference['type']))) {
+    if (isObject(reference) && reference.type !== undefined && !shape.types.includes(String(reference.type))) {
       issues.push({ path: at, message: `must be of type ${shape.types.join(' or ')}` });
       return undefined;
     }
@@ -244,9 +244,9 @@ export function document<
         throw new Refusal('invalid', 'data must be an object', [{ path: ['data'], message: 'data must be an object' }]);
       }
       if (!absent) {
-        requireType(data['type'], [type, ...(spec.otherTypes ?? [])], ['data', 'type']);
+        requireType(data.type, [type, ...(spec.otherTypes ?? [])], ['data', 'type']);
       }
-      const given = data['attributes'] ?? {};
+      const given = data.attributes ?? {};
       if (!isObject(given)) {
         const message = 'attributes must be an object';
         throw new Refusal('invalid', message, [{ path: ['data', 'attributes'], message }]);
@@ -260,7 +260,7 @@ export function document<
         pointers.set(camel(key), `/data/attributes/${sent.get(key) ?? key}`);
       }
       const value = result.success ? (camelised(result.data) as Record<string, unknown>) : {};
-      const links = isObject(data['relationships']) ? data['relationships'] : {};
+      const links = isObject(data.relationships) ? data.relationships : {};
       for (const [name, relationship] of relationships) {
         if (!(name in links) && !relationship.required) {
           continue;
@@ -339,7 +339,7 @@ function documentSchema(
     io: 'input',
     unrepresentable: 'any',
   }) as Record<string, unknown>;
-  delete shape['additionalProperties'];
+  delete shape.additionalProperties;
   const reference = (types: readonly string[]) => ({
     type: 'object',
     nullable: true,

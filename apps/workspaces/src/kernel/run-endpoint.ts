@@ -74,7 +74,7 @@ async function loadTarget(endpoint: Endpoint, lookup: Parameters<NonNullable<End
 
 function allow(endpoint: Endpoint, access: Access, target: unknown): void {
   if (endpoint.rule === undefined) {
-    if (endpoint.visible !== undefined && !endpoint.visible(access, target as never)) {
+    if (endpoint.load !== undefined && endpoint.visible !== undefined && !endpoint.visible(access, target as never)) {
       throw new Refusal('missing', '');
     }
     return;

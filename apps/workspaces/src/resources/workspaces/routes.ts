@@ -25,9 +25,9 @@ const byId = '/workspaces/:workspace_id';
 const byName = `${collection}/:name`;
 
 const findOrganization = ({ db, env, params }: Lookup<string>) =>
-  organizations.findByName(db, env, (params as Record<string, string>)['organization_name']!);
+  organizations.findByName(db, env, (params as Record<string, string>).organization_name!);
 const findById = ({ db, params }: Lookup<string>) =>
-  workspaces.find(db, (params as Record<string, string>)['workspace_id']!);
+  workspaces.find(db, (params as Record<string, string>).workspace_id!);
 const findByName = ({ db, params }: Lookup<string>) => {
   const { organization_name, name } = params as Record<string, string>;
   return workspaces.findByName(db, organization_name!, name!);

@@ -16,7 +16,7 @@ export function readTags(sent: readonly SentReference[]): { names: string[]; ids
   const names = new Set<string>();
   const ids = new Set<string>();
   for (const { id, attributes } of sent) {
-    const name = attributes?.['name'];
+    const name = attributes?.name;
     if (typeof name === 'string' && NAME.test(name)) {
       names.add(name);
     } else if (name !== undefined) {

@@ -1,0 +1,159 @@
+import type { Server } from 'node:http';
+import { afterAll, beforeAll } from '@jest/globals';
+import { createLogger, createServer } from '@keystead/server';
+import { freshDatabase } from '@keystead/testing';
+import request, { type Test } from 'supertest';
+import { readConfig } from '../src/config';
+import { system } from '../src/kernel/audit';
+import * as tokens from '../src/resources/tokens/service';
+import * as users from '../src/resources/users/service';
+import { createService, type Service } from '../src/service';
+
+const JSON_API = 'application/vnd.api+json';
+/** Password of everybody `person()` makes. */
+export const PASSWORD = 'correct horse battery';
+const SEAL_KEY = '07'.repeat(32);
+
+/** Sends requests as one caller; bodies are sent as JSON:API. */
+export interface Client {
+  readonly token: string | undefined;
+  get(path: string): Test;
+  post(path: string, body?: unknown): Test;
+  patch(path: string, body?: unknown): Test;
+  put(path: string, body?: unknown): Test;
+  delete(path: string, body?: unknown): Test;
+}
+
+/** A whole service on a database of its own, for one test file. */
+export interface Workspaces {
+  /** The first site administrator. */
+  readonly admin: Client;
+  /** Nobody. */
+  readonly anyone: Client;
+  readonly service: Service;
+  readonly server: Server;
+  readonly databaseUrl: string;
+  /** A client with a token. */
+  as(token: string): Client;
+  /** Creates a person and answers a client with a token of theirs. */
+  person(username: string, options?: { siteAdmin?: boolean }): Promise<Client & { id: string; username: string }>;
+  /** Creates an organization as somebody, the administrator unless told; answers the resource. */
+  organization(
+    name: string,
+    attributes?: object,
+    owner?: Client,
+  ): Promise<{ id: string; attributes: Record<string, never> }>;
+  /** Creates a workspace; answers the resource. */
+  workspace(organization: string, name: string, attributes?: object): Promise<{ id: string }>;
+}
+
+/** The document a request sends: `resource('teams', { name: 'ops' })`. */
+export function resource(type: string, attributes: object = {}, relationships?: object): { data: object } {
+  return { data: { type, attributes, ...(relationships === undefined ? {} : { relationships }) } };
+}
+
+/** A relationship as requests send it. */
+export function ref(type: string, id: string): { data: { type: string; id: string } } {
+  return { data: { type, id } };
+}
+
+/** Variables of the environment that a test sets, and a clock. */
+export interface StartOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly now?: () => number;
+}
+
+function clientOf(server: () => Server, token: string | undefined): Client {
+  const send = (method: 'get' | 'post' | 'patch' | 'put' | 'delete', path: string, body?: unknown): Test => {
+    const url = path.startsWith('/api/') || path.startsWith('/.') ? path : `/api/v2/${path.replace(/^\//, '')}`;
+    const test = request(server())[method](url).set('Accept', JSON_API);
+    if (token !== undefined) {
+      test.set('Authorization', `Bearer ${token}`);
+    }
+    return body === undefined ? test : test.set('Content-Type', JSON_API).send(JSON.stringify(body));
+  };
+  return {
+    token,
+    get: (path) => send('get', path),
+    post: (path, body) => send('post', path, body),
+    patch: (path, body) => send('patch', path, body),
+    put: (path, body) => send('put', path, body),
+    delete: (path, body) => send('delete', path, body),
+  };
+}
+
+/** Starts a service for the tests of a `describe`; everything is ready in `beforeAll` and gone after `afterAll`. */
+export function startWorkspaces(options: StartOptions = {}): Workspaces {
+  let service: Service;
+  let server: Server;
+  let token = '';
+  let databaseUrl = '';
+  let drop: () => Promise<void>;
+
+  beforeAll(async () => {
+    const database = await freshDatabase('workspaces');
+    databaseUrl = database.url;
+    drop = () => database.drop();
+    const config = readConfig({
+      WORKSPACES_DATABASE_URL: database.url,
+      WORKSPACES_DATABASE_CONNECTIONS: '8',
+      WORKSPACES_SEAL_KEY: SEAL_KEY,
+      WORKSPACES_PUBLIC_URL: 'https://workspaces.test',
+      WORKSPACES_RATE_LIMIT: '0',
+      WORKSPACES_MIGRATE: 'off',
+      ...options.env,
+    });
+    const log = createLogger({ name: 'workspaces', level: process.env.TEST_LOG ?? 'silent' });
+    service = await createService(config, { log, now: options.now });
+    token = (await service.firstRun())!.token;
+    server = createServer(service.app).listen(0, '127.0.0.1');
+  });
+
+  afterAll(async () => {
+    server?.closeAllConnections();
+    await new Promise((resolve) => server?.close(resolve));
+    await service?.close();
+    await drop?.();
+  });
+
+  const as = (given: string | undefined): Client => clientOf(() => server, given);
+  const admin: Client = {
+    get token() {
+      return token;
+    },
+    get: (path) => as(token).get(path),
+    post: (path, body) => as(token).post(path, body),
+    patch: (path, body) => as(token).patch(path, body),
+    put: (path, body) => as(token).put(path, body),
+    delete: (path, body) => as(token).delete(path, body),
+  };
+  return {
+    admin,
+    anyone: as(undefined),
+    get service() {
+      return service;
+    },
+    get server() {
+      return server;
+    },
+    get databaseUrl() {
+      return databaseUrl;
+    },
+    as,
+    async person(username, given = {}) {
+      const { db, env } = service;
+      const email = `${username}@example.com`;
+      const { id } = await users.create(db, { username, email, password: PASSWORD, siteAdmin: given.siteAdmin });
+      const made = await tokens.create(db, env.keyring, system, { kind: 'user', userId: id }, {}, env.now());
+      return { ...as(made.secret), id, username };
+    },
+    async organization(name, attributes = {}, owner = admin) {
+      const body = resource('organizations', { name, email: `${name}@example.com`, ...attributes });
+      return (await owner.post('organizations', body).expect(201)).body.data;
+    },
+    async workspace(organization, name, attributes = {}) {
+      const body = resource('workspaces', { name, ...attributes });
+      return (await admin.post(`organizations/${organization}/workspaces`, body).expect(201)).body.data;
+    },
+  };
+}
