@@ -59,6 +59,7 @@ export class Installation {
           program: this.programs[name],
           env: serviceEnvironment(this.config, name, urls[name], env),
           logFile: path.join(this.config.dataDir, `${name}.log`),
+          pidFile: path.join(this.config.dataDir, `${name}.pid`),
           onRestart: (message) => this.events.notice(message),
           onGiveUp: (message) => this.events.failed(new Stop(message)),
         }),

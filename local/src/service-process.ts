@@ -1,5 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process';
-import { closeSync, existsSync, openSync, readFileSync, renameSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { call } from './call';
@@ -18,6 +18,8 @@ export interface ServiceProcessOptions {
   program: string;
   env: NodeJS.ProcessEnv;
   logFile: string;
+  /** Holds the process id while it runs, for whoever wants to look. */
+  pidFile: string;
   /** Told in one sentence when the process ended by itself and was started again. */
   onRestart(message: string): void;
   /** Told when it keeps ending right after its start. */
@@ -71,6 +73,7 @@ export class ServiceProcess {
     const timer = setTimeout(() => child.kill('SIGKILL'), DRAIN_SECONDS * 1000);
     await ended;
     clearTimeout(timer);
+    rmSync(this.options.pidFile, { force: true });
   }
 
   /** Ends the process at once. */
@@ -80,7 +83,7 @@ export class ServiceProcess {
   }
 
   private launch(): ChildProcess {
-    const { program, env, logFile } = this.options;
+    const { program, env, logFile, pidFile } = this.options;
     if (existsSync(logFile) && statSync(logFile).size > LOG_LIMIT_BYTES) renameSync(logFile, `${logFile}.1`);
     this.logFrom = existsSync(logFile) ? statSync(logFile).size : 0;
     const output = openSync(logFile, 'a', 0o600);
@@ -92,6 +95,7 @@ export class ServiceProcess {
       detached: true,
     });
     closeSync(output);
+    writeFileSync(pidFile, `${this.child.pid}\n`, { mode: 0o600 });
     return this.child;
   }
 

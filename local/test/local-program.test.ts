@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { findEmbedded, withClient } from '@keystead/postgres';
+import { startOldPostgres } from './old-postgres';
 import { freePorts, type Started, start, waitFor } from './start';
 
 const box = mkdtempSync(path.join(tmpdir(), 'keystead-local-'));
@@ -185,6 +186,16 @@ describe('a start that cannot go well says why in one line', () => {
       'an unreachable database',
       async () => ({ DATABASE_URL: 'postgresql://nobody:hidden@127.0.0.1:1/postgres' }),
       () => /^cannot reach PostgreSQL at 127\.0\.0\.1:1\/\w+: .*; check \w+_DATABASE_URL or DATABASE_URL$/,
+    ],
+    [
+      'a database that is too old',
+      async () => {
+        const old = await startOldPostgres(140012);
+        old.unref();
+        const url = `postgresql://someone@127.0.0.1:${(old.address() as { port: number }).port}/there`;
+        return { SECRETS_DATABASE_URL: url };
+      },
+      () => /^the secrets database runs on PostgreSQL 14: version 15 or newer is needed$/,
     ],
     [
       'an address that is none',

@@ -1,0 +1,71 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { findEmbedded } from '@keystead/postgres';
+import type { FirstRun } from '../src/first-run';
+import { freePorts, type Started, start, waitFor } from './start';
+
+/** A real installation in a temporary folder, started with the program behind `npm start`. */
+export interface TestInstallation {
+  /** The folder a person would stand in: it has the data folder in it. */
+  folder: string;
+  dataDir: string;
+  secretsUrl: string;
+  workspacesUrl: string;
+  program(): Started;
+  firstRun(): FirstRun;
+  /** Starts it, again after a stop, and resolves when it says that it is ready. */
+  start(): Promise<Started>;
+  /** Resolves when both services answer as healthy. */
+  healthy(): Promise<void>;
+  /** The living process ids, by name. */
+  pids(): Promise<Record<'secrets' | 'workspaces' | 'postgres', number>>;
+  /** Ends whatever runs and removes the folder. */
+  remove(): Promise<void>;
+}
+
+/** Prepares an installation of its own folder and ports; nothing is started yet. */
+export async function createInstallation(env: Record<string, string> = {}): Promise<TestInstallation> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'keystead-installation-'));
+  const dataDir = path.join(folder, 'data');
+  const [secretsPort, workspacesPort] = await freePorts(2);
+  const secretsUrl = `http://127.0.0.1:${secretsPort}`;
+  const workspacesUrl = `http://127.0.0.1:${workspacesPort}`;
+  let program: Started | undefined;
+  const answers = async (url: string) => (await fetch(url).catch(() => undefined))?.ok === true;
+  const installation: TestInstallation = {
+    folder,
+    dataDir,
+    secretsUrl,
+    workspacesUrl,
+    program: () => program!,
+    firstRun: () => JSON.parse(readFileSync(path.join(dataDir, 'first-run.json'), 'utf8')),
+    async start() {
+      program = start([path.resolve(__dirname, '../start.mjs')], {
+        KEYSTEAD_DATA: dataDir,
+        SECRETS_PORT: String(secretsPort),
+        WORKSPACES_PORT: String(workspacesPort),
+        ...env,
+      });
+      await program.says(/Ctrl-C stops everything/);
+      return program;
+    },
+    async healthy() {
+      await waitFor(
+        async () => (await answers(`${secretsUrl}/v1/sys/health`)) && (await answers(`${workspacesUrl}/api/v2/ping`)),
+      );
+    },
+    async pids() {
+      const read = (name: string) => Number(readFileSync(path.join(dataDir, `${name}.pid`), 'utf8'));
+      const server = await findEmbedded(path.join(dataDir, 'postgres'));
+      return { secrets: read('secrets'), workspaces: read('workspaces'), postgres: server!.pid };
+    },
+    async remove() {
+      program?.process.kill('SIGTERM');
+      await program?.ended;
+      await (await findEmbedded(path.join(dataDir, 'postgres')))?.stop({ immediate: true });
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+  return installation;
+}
