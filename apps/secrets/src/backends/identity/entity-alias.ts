@@ -1,0 +1,91 @@
+import { z } from 'zod';
+import type { Call } from '../../sdk/call';
+import { keyValues, string } from '../../sdk/fields';
+import { type Path, path } from '../../sdk/path';
+import type { MountLookup } from '../../sdk/ports';
+import { data, empty, keys, missing } from '../../sdk/reply';
+import type { IdentityPort } from './ports';
+import { mountFields, mountOf, PageInput, pageOf, shownEntityAlias } from './shown';
+
+const AliasInput = z.object({
+  id: string().optional().describe('The alias to change.'),
+  name: string().optional().describe('What the auth mount calls the entity.'),
+  mount_accessor: string().optional().describe('The auth mount.'),
+  canonical_id: string().optional().describe('The entity; a new one is made when left out.'),
+  entity_id: string().optional().describe('Older name of canonical_id.'),
+  custom_metadata: keyValues().optional().describe('Pairs for templates in policies.'),
+});
+type AliasInput = z.output<typeof AliasInput>;
+
+/** Entity aliases: what auth mounts call an entity. */
+export function entityAliasPaths({ entityAliases }: IdentityPort, mounts: MountLookup): Path[] {
+  const write = async ({ input, namespace }: Call<unknown, AliasInput>, id: string | undefined) => {
+    const { alias, outcome } = await entityAliases.write(namespace.uuid, id, {
+      name: input.name,
+      mount: mountOf(mounts, namespace.uuid, input.mount_accessor),
+      entityId: input.canonical_id || input.entity_id,
+      customMetadata: input.custom_metadata,
+    });
+    return outcome === 'unchanged' ? empty : data({ canonical_id: alias.entityId, id: alias.id });
+  };
+  return [
+    path('entity-alias', {
+      summary: 'Makes and changes entity aliases.',
+      creates: true,
+      write: {
+        summary: 'Create an alias, or change the one with the id or with the same mount and name.',
+        input: AliasInput,
+        run: (call) => write(call, call.input.id || undefined),
+      },
+    }),
+    path('entity-alias/id', {
+      summary: 'Entity aliases by id.',
+      list: {
+        summary: 'List the ids of the entity aliases.',
+        input: PageInput,
+        async run({ input, namespace }) {
+          const found = await entityAliases.list(namespace.uuid, pageOf(input));
+          const info = found.map((alias) => [
+            alias.id,
+            {
+              canonical_id: alias.entityId,
+              custom_metadata: alias.customMetadata,
+              local: alias.local,
+              metadata: alias.metadata,
+              mount_accessor: alias.mountAccessor,
+              ...mountFields(mounts, alias.mountAccessor),
+              name: alias.name,
+            },
+          ]);
+          return keys(
+            found.map(({ id }) => id),
+            Object.fromEntries(info),
+          );
+        },
+      },
+    }),
+    path('entity-alias/id/:id', {
+      summary: 'An entity alias.',
+      params: { id: 'segment' },
+      read: {
+        summary: 'Read an entity alias.',
+        async run({ params, namespace }) {
+          const found = await entityAliases.find(namespace.uuid, params.id);
+          return found ? data({ ...shownEntityAlias(mounts, found), namespace_id: namespace.id }) : missing;
+        },
+      },
+      write: {
+        summary: 'Change an entity alias.',
+        input: AliasInput.omit({ id: true }),
+        run: (call) => write(call, call.params.id),
+      },
+      delete: {
+        summary: 'Delete an entity alias; the entity stays. Deleting an absent one succeeds.',
+        async run({ params, namespace }) {
+          await entityAliases.delete(namespace.uuid, params.id);
+          return empty;
+        },
+      },
+    }),
+  ];
+}

@@ -1,0 +1,150 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { Call } from '../../sdk/call';
+import { bool, commaList, keyValues, string } from '../../sdk/fields';
+import { operation, type Path, path } from '../../sdk/path';
+import type { MountLookup } from '../../sdk/ports';
+import { data, empty, keys, missing } from '../../sdk/reply';
+import type { IdentityPort } from './ports';
+import { mountFields, PageInput, pageOf, shownEntity } from './shown';
+
+const EntityInput = z.object({
+  id: string().optional().describe('The entity to change.'),
+  name: string().optional().describe('Unique in its namespace, whatever the case.'),
+  metadata: keyValues().optional().describe('Pairs for templates in policies.'),
+  policies: commaList().optional().describe('Policies of every token of the entity.'),
+  disabled: bool().optional().describe('A disabled entity can neither log in nor use its tokens.'),
+});
+type EntityInput = z.output<typeof EntityInput>;
+
+const MergeInput = z.object({
+  from_entity_ids: commaList().optional().describe('Entities that end in the other one.'),
+  to_entity_id: string().optional().describe('The entity that stays.'),
+  force: bool().optional().describe("Where both have a secret of one MFA method, keep the target's."),
+  conflicting_alias_ids_to_keep: commaList().optional().describe('Aliases to keep where both have one on a mount.'),
+});
+
+/** Entities: people and machines, whatever they log in with. */
+export function entityPaths(identity: IdentityPort, mounts: MountLookup): Path[] {
+  const { entities } = identity;
+  const write = async (call: Call<unknown, EntityInput>, ref: { id?: string; name?: string }) => {
+    const { name, metadata, policies, disabled } = call.input;
+    const { entity, created } = await entities.write(call.namespace.uuid, ref, { name, metadata, policies, disabled });
+    return created ? data({ aliases: null, id: entity.id, name: entity.name }) : empty;
+  };
+  const list = (by: 'id' | 'name') =>
+    operation({
+      summary: by === 'id' ? 'List the ids of the entities.' : 'List the names of the entities.',
+      input: PageInput,
+      async run({ input, namespace }) {
+        const found = await entities.list(namespace.uuid, by, pageOf(input));
+        if (by === 'name') return keys(found.map(({ name }) => name));
+        const info = found.map(({ id, name, aliases }) => [
+          id,
+          {
+            aliases: aliases.map((alias) => ({
+              id: alias.id,
+              mount_accessor: alias.mountAccessor,
+              ...mountFields(mounts, alias.mountAccessor),
+              name: alias.name,
+            })),
+            name,
+          },
+        ]);
+        return keys(
+          found.map(({ id }) => id),
+          Object.fromEntries(info),
+        );
+      },
+    });
+  return [
+    path('entity', {
+      summary: 'Makes and changes entities.',
+      creates: true,
+      write: {
+        summary: 'Create an entity, or change the one with the id or name.',
+        input: EntityInput,
+        run: (call) => write(call, call.input.id ? { id: call.input.id } : { name: call.input.name }),
+      },
+    }),
+    path('entity/id', { summary: 'Entities by id.', list: list('id') }),
+    path('entity/id/:id', {
+      summary: 'An entity, by id.',
+      params: { id: 'segment' },
+      read: {
+        summary: 'Read an entity.',
+        async run({ params, namespace }) {
+          const found = await entities.find(namespace.uuid, params.id);
+          return found ? data(shownEntity(mounts, namespace.id, found)) : missing;
+        },
+      },
+      write: {
+        summary: 'Change an entity.',
+        input: EntityInput.omit({ id: true }),
+        run: (call) => write(call, { id: call.params.id }),
+      },
+      delete: {
+        summary: 'Delete an entity with its aliases. Deleting an absent one succeeds.',
+        async run({ params, namespace }) {
+          await entities.delete(namespace.uuid, [params.id]);
+          return empty;
+        },
+      },
+    }),
+    path('entity/name', { summary: 'Entities by name.', list: list('name') }),
+    path('entity/name/:name', {
+      summary: 'An entity, by name.',
+      params: { name: 'segment' },
+      creates: true,
+      read: {
+        summary: 'Read an entity.',
+        async run({ params, namespace }) {
+          const found = await entities.findByName(namespace.uuid, params.name);
+          return found ? data(shownEntity(mounts, namespace.id, found)) : missing;
+        },
+      },
+      write: {
+        summary: 'Create or change an entity.',
+        input: EntityInput.omit({ id: true, name: true }),
+        run: (call) => write(call as Call<unknown, EntityInput>, { name: call.params.name }),
+      },
+      delete: {
+        summary: 'Delete an entity with its aliases. Deleting an absent one succeeds.',
+        async run({ params, namespace }) {
+          await entities.deleteByName(namespace.uuid, params.name);
+          return empty;
+        },
+      },
+    }),
+    path('entity/batch-delete', {
+      summary: 'Deletes many entities.',
+      write: {
+        summary: 'Delete entities with their aliases.',
+        input: z.object({ entity_ids: commaList().optional().describe('Entities to delete.') }),
+        async run({ input, namespace }) {
+          if (!input.entity_ids?.length) throw new Refusal('invalid', 'missing entity ids to delete');
+          await entities.delete(namespace.uuid, input.entity_ids);
+          return empty;
+        },
+      },
+    }),
+    path('entity/merge', {
+      summary: 'Makes one entity of several.',
+      write: {
+        summary: 'Merge entities into one.',
+        input: MergeInput,
+        async run({ input, namespace }) {
+          if (!input.to_entity_id) throw new Refusal('invalid', 'missing entity id to merge to');
+          if (!input.from_entity_ids?.length) throw new Refusal('invalid', 'missing entity ids to merge from');
+          await identity.merge(namespace.uuid, {
+            toId: input.to_entity_id,
+            fromIds: [...new Set(input.from_entity_ids)],
+            force: input.force ?? false,
+            aliasIdsToKeep: input.conflicting_alias_ids_to_keep ?? [],
+          });
+          return empty;
+        },
+      },
+    }),
+  ];
+}

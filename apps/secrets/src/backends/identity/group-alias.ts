@@ -1,0 +1,104 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { Call } from '../../sdk/call';
+import { string } from '../../sdk/fields';
+import { type Path, path } from '../../sdk/path';
+import type { MountLookup } from '../../sdk/ports';
+import { data, empty, keys, missing } from '../../sdk/reply';
+import type { IdentityPort } from './ports';
+import { mountFields, mountOf, PageInput, pageOf, shownGroupAlias } from './shown';
+
+const AliasInput = z.object({
+  id: string().optional().describe('The alias to change.'),
+  name: string().optional().describe('What the auth mount calls the group; entity-<UUID> when left out.'),
+  mount_accessor: string().optional().describe('The auth mount; without one no login can match the alias.'),
+  canonical_id: string().optional().describe('The group; a new external one is made when left out.'),
+});
+type AliasInput = z.output<typeof AliasInput>;
+
+const Result = z.object({
+  canonical_id: z.string().describe('The group.'),
+  id: z.string().describe('The alias.'),
+});
+
+/** Group aliases: what auth mounts call external groups. Spec: Group alias. */
+export function groupAliasPaths({ groupAliases }: IdentityPort, mounts: MountLookup): Path[] {
+  const write = async (call: Call<unknown, AliasInput>, id: string | undefined) => {
+    const { input, namespace } = call;
+    const mount = mountOf(mounts, namespace.uuid, input.mount_accessor);
+    if (mount?.local) {
+      throw new Refusal('invalid', `mount accessor ${JSON.stringify(mount.accessor)} is a local mount`);
+    }
+    const fields = { name: input.name, mount, groupId: input.canonical_id || undefined };
+    const alias = id
+      ? await groupAliases.update(namespace.uuid, id, fields)
+      : await groupAliases.create(namespace.uuid, fields);
+    if (alias.mountAccessor === '') call.warn('the alias has no mount accessor, so no login can match it');
+    return data({ canonical_id: alias.groupId, id: alias.id });
+  };
+  return [
+    path('group-alias', {
+      summary: 'Makes and changes group aliases.',
+      spec: 'Group alias',
+      creates: true,
+      write: {
+        summary: 'Create a group alias, or change the one with the id.',
+        input: AliasInput,
+        output: Result,
+        run: (call) => write(call, call.input.id || undefined),
+      },
+    }),
+    path('group-alias/id', {
+      summary: 'Group aliases by id.',
+      spec: 'Group alias',
+      list: {
+        summary: 'List the ids of the group aliases.',
+        input: PageInput,
+        async run({ input, namespace }) {
+          const found = await groupAliases.list(namespace.uuid, pageOf(input));
+          const info = found.map((alias) => [
+            alias.id,
+            {
+              canonical_id: alias.groupId,
+              custom_metadata: null,
+              local: false,
+              metadata: null,
+              mount_accessor: alias.mountAccessor,
+              ...mountFields(mounts, alias.mountAccessor),
+              name: alias.name,
+            },
+          ]);
+          return keys(
+            found.map(({ id }) => id),
+            Object.fromEntries(info),
+          );
+        },
+      },
+    }),
+    path('group-alias/id/:id', {
+      summary: 'A group alias.',
+      spec: 'Group alias',
+      params: { id: 'segment' },
+      read: {
+        summary: 'Read a group alias.',
+        async run({ params, namespace }) {
+          const found = await groupAliases.find(namespace.uuid, params.id);
+          return found ? data({ ...shownGroupAlias(mounts, found), namespace_id: namespace.id }) : missing;
+        },
+      },
+      write: {
+        summary: 'Change a group alias; what is left out keeps its value.',
+        input: AliasInput.omit({ id: true }),
+        output: Result,
+        run: (call) => write(call, call.params.id),
+      },
+      delete: {
+        summary: 'Delete a group alias; the group stays. Deleting an absent one succeeds.',
+        async run({ params, namespace }) {
+          await groupAliases.delete(namespace.uuid, params.id);
+          return empty;
+        },
+      },
+    }),
+  ];
+}

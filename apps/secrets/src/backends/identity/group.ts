@@ -1,0 +1,113 @@
+import { z } from 'zod';
+import type { Call } from '../../sdk/call';
+import { commaList, keyValues, string } from '../../sdk/fields';
+import { operation, type Path, path } from '../../sdk/path';
+import type { MountLookup } from '../../sdk/ports';
+import { data, empty, keys, missing } from '../../sdk/reply';
+import type { IdentityPort } from './ports';
+import { PageInput, pageOf, shownGroup } from './shown';
+
+const GroupInput = z.object({
+  id: string().optional().describe('The group to change.'),
+  name: string().optional().describe('Unique in its namespace, whatever the case.'),
+  type: string().optional().describe('internal (the default), or external: members come from logins.'),
+  metadata: keyValues().optional().describe('Pairs for templates in policies.'),
+  policies: commaList().optional().describe('Policies of every member.'),
+  member_entity_ids: commaList().optional().describe('Entities in the group.'),
+  member_group_ids: commaList().optional().describe('Groups in the group; their members are members as well.'),
+});
+type GroupInput = z.output<typeof GroupInput>;
+
+/** Groups: internal, external, nested. */
+export function groupPaths({ groups }: IdentityPort, mounts: MountLookup): Path[] {
+  const write = async ({ input, namespace }: Call<unknown, GroupInput>, ref: { id?: string; name?: string }) => {
+    const {
+      name,
+      type,
+      metadata,
+      policies,
+      member_entity_ids: memberEntityIds,
+      member_group_ids: memberGroupIds,
+    } = input;
+    const fields = { name, type: type || undefined, metadata, policies, memberEntityIds, memberGroupIds };
+    const { group, created } = await groups.write(namespace.uuid, ref, fields);
+    return created ? data({ id: group.id, name: group.name }) : empty;
+  };
+  const list = (by: 'id' | 'name') =>
+    operation({
+      summary: by === 'id' ? 'List the ids of the groups.' : 'List the names of the groups.',
+      input: PageInput,
+      async run({ input, namespace }) {
+        const found = await groups.list(namespace.uuid, by, pageOf(input));
+        if (by === 'name') return keys(found.map(({ name }) => name));
+        const info = found.map(({ id, name, members, parents }) => [
+          id,
+          { name, num_member_entities: members, num_parent_groups: parents },
+        ]);
+        return keys(
+          found.map(({ id }) => id),
+          Object.fromEntries(info),
+        );
+      },
+    });
+  return [
+    path('group', {
+      summary: 'Makes and changes groups.',
+      creates: true,
+      write: {
+        summary: 'Create a group, or change the one with the id or name.',
+        input: GroupInput,
+        run: (call) => write(call, call.input.id ? { id: call.input.id } : { name: call.input.name }),
+      },
+    }),
+    path('group/id', { summary: 'Groups by id.', list: list('id') }),
+    path('group/id/:id', {
+      summary: 'A group, by id.',
+      params: { id: 'segment' },
+      read: {
+        summary: 'Read a group.',
+        async run({ params, namespace }) {
+          const found = await groups.find(namespace.uuid, params.id);
+          return found ? data(shownGroup(mounts, namespace.id, found)) : missing;
+        },
+      },
+      write: {
+        summary: 'Change a group.',
+        input: GroupInput.omit({ id: true }),
+        run: (call) => write(call, { id: call.params.id }),
+      },
+      delete: {
+        summary: 'Delete a group and its alias. Deleting an absent one succeeds.',
+        async run({ params, namespace }) {
+          await groups.delete(namespace.uuid, { id: params.id });
+          return empty;
+        },
+      },
+    }),
+    path('group/name', { summary: 'Groups by name.', list: list('name') }),
+    path('group/name/:name', {
+      summary: 'A group, by name.',
+      params: { name: 'segment' },
+      creates: true,
+      read: {
+        summary: 'Read a group.',
+        async run({ params, namespace }) {
+          const found = await groups.findByName(namespace.uuid, params.name);
+          return found ? data(shownGroup(mounts, namespace.id, found)) : missing;
+        },
+      },
+      write: {
+        summary: 'Create or change a group.',
+        input: GroupInput.omit({ id: true, name: true }),
+        run: (call) => write(call as Call<unknown, GroupInput>, { name: call.params.name }),
+      },
+      delete: {
+        summary: 'Delete a group and its alias. Deleting an absent one succeeds.',
+        async run({ params, namespace }) {
+          await groups.delete(namespace.uuid, { name: params.name });
+          return empty;
+        },
+      },
+    }),
+  ];
+}

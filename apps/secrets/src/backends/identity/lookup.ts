@@ -1,0 +1,86 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { string } from '../../sdk/fields';
+import { type Path, path } from '../../sdk/path';
+import type { MountLookup } from '../../sdk/ports';
+import { data, empty } from '../../sdk/reply';
+import type { IdentityPort } from './ports';
+import { shownEntity, shownGroup } from './shown';
+
+const LookupInput = z.object({
+  id: string().optional().describe('The id.'),
+  name: string().optional().describe('The name.'),
+  alias_id: string().optional().describe('The id of an alias.'),
+  alias_name: string().optional().describe('The name of an alias; with alias_mount_accessor.'),
+  alias_mount_accessor: string().optional().describe('The mount of an alias; with alias_name.'),
+});
+type LookupInput = z.output<typeof LookupInput>;
+
+/** Finds entities and groups by what is known of them. */
+export function lookupPaths(
+  { entities, groups, entityAliases, groupAliases }: IdentityPort,
+  mounts: MountLookup,
+): Path[] {
+  return [
+    path('lookup/entity', {
+      summary: 'Finds an entity.',
+      write: {
+        summary: 'Find an entity by id, name or alias; 204 when there is none.',
+        input: LookupInput,
+        async run({ input, namespace }) {
+          checkQuery(input);
+          const find = async () => {
+            if (input.id) return entities.find(namespace.uuid, input.id);
+            if (input.name) return entities.findByName(namespace.uuid, input.name);
+            const alias = input.alias_id
+              ? await entityAliases.find(namespace.uuid, input.alias_id)
+              : await byMount(mounts, namespace.uuid, input, (mount, name) => entityAliases.findByName(mount, name));
+            return alias && entities.find(namespace.uuid, alias.entityId);
+          };
+          const found = await find();
+          return found ? data(shownEntity(mounts, namespace.id, found)) : empty;
+        },
+      },
+    }),
+    path('lookup/group', {
+      summary: 'Finds a group.',
+      write: {
+        summary: 'Find a group by id, name or alias; 204 when there is none.',
+        input: LookupInput,
+        async run({ input, namespace }) {
+          checkQuery(input);
+          const find = async () => {
+            if (input.id) return groups.find(namespace.uuid, input.id);
+            if (input.name) return groups.findByName(namespace.uuid, input.name);
+            const alias = input.alias_id
+              ? await groupAliases.find(namespace.uuid, input.alias_id)
+              : await byMount(mounts, namespace.uuid, input, (mount, name) => groupAliases.findByName(mount, name));
+            return alias && groups.find(namespace.uuid, alias.groupId);
+          };
+          const found = await find();
+          return found ? data(shownGroup(mounts, namespace.id, found)) : empty;
+        },
+      },
+    }),
+  ];
+}
+
+function checkQuery({ id, name, alias_id, alias_name, alias_mount_accessor }: LookupInput): void {
+  const given = [id, name, alias_id, alias_name || alias_mount_accessor].filter(Boolean).length;
+  if (given === 0) throw new Refusal('invalid', 'query parameter not supplied');
+  if (given > 1)
+    throw new Refusal('invalid', 'query parameter conflict; please supply distinct set of query parameters');
+  if (Boolean(alias_name) !== Boolean(alias_mount_accessor)) {
+    throw new Refusal('invalid', "both 'alias_name' and 'alias_mount_accessor' needs to be set");
+  }
+}
+
+async function byMount<T>(
+  mounts: MountLookup,
+  namespaceId: string,
+  { alias_name: name, alias_mount_accessor: accessor }: LookupInput,
+  find: (mountId: string, name: string) => Promise<T | undefined>,
+): Promise<T | undefined> {
+  const mount = mounts.byAccessor(accessor!);
+  return mount && mount.namespaceId === namespaceId ? find(mount.uuid, name!) : undefined;
+}

@@ -1,0 +1,120 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { int, string } from '../../sdk/fields';
+import type { MountLookup } from '../../sdk/ports';
+import type { AliasMountFacts, EntityAliasFacts, EntityFacts, GroupAliasFacts, GroupFacts, Pairs } from './ports';
+
+/** Fields of a listing that may be large. */
+export const PageInput = z.object({
+  after: string().optional().describe('List only what comes after this key.'),
+  limit: int().optional().describe('Most keys to list; all by default.'),
+});
+
+/** The page a listing asks for; anything but a positive limit means all. */
+export function pageOf({ after, limit }: z.output<typeof PageInput>): { after?: string; limit?: number } {
+  return { after, limit: limit !== undefined && limit > 0 ? limit : undefined };
+}
+
+/** A moment as clients read it. */
+export const time = (atMs: number): string => new Date(atMs).toISOString();
+
+const orNull = (pairs: Pairs | null): Pairs | null => (pairs && Object.keys(pairs).length > 0 ? pairs : null);
+const listOrNull = (list: readonly string[]): readonly string[] | null => (list.length > 0 ? list : null);
+
+/** Where a mount is and of what type, for aliases; empty once it is gone. */
+export function mountFields(mounts: MountLookup, accessor: string): { mount_path: string; mount_type: string } {
+  const mount = accessor === '' ? undefined : mounts.byAccessor(accessor);
+  return { mount_path: mount?.path ?? '', mount_type: mount?.type ?? '' };
+}
+
+/**
+ * The mount of an accessor in a request; undefined when none is named. Throws `malformed` for an unknown one, `denied`
+ * for one of another namespace.
+ */
+export function mountOf(
+  mounts: MountLookup,
+  namespaceId: string,
+  accessor: string | undefined,
+): AliasMountFacts | undefined {
+  if (!accessor) return undefined;
+  const mount = mounts.byAccessor(accessor);
+  const issues = [{ path: ['mount_accessor'], message: 'unknown' }];
+  if (!mount) throw new Refusal('malformed', `invalid mount accessor ${JSON.stringify(accessor)}`, issues);
+  if (mount.namespaceId !== namespaceId) throw new Refusal('denied', 'permission denied');
+  return mount;
+}
+
+export function shownEntityAlias(mounts: MountLookup, alias: EntityAliasFacts): Record<string, unknown> {
+  return {
+    canonical_id: alias.entityId,
+    creation_time: time(alias.createdAtMs),
+    custom_metadata: orNull(alias.customMetadata),
+    id: alias.id,
+    last_update_time: time(alias.updatedAtMs),
+    local: alias.local,
+    merged_from_canonical_ids: listOrNull(alias.mergedFromIds),
+    metadata: orNull(alias.metadata),
+    mount_accessor: alias.mountAccessor,
+    ...mountFields(mounts, alias.mountAccessor),
+    name: alias.name,
+  };
+}
+
+export function shownEntity(mounts: MountLookup, namespaceId: string, entity: EntityFacts): Record<string, unknown> {
+  const { directGroupIds, inheritedGroupIds } = entity;
+  const secrets = entity.mfaSecrets.map(({ methodId, methodType, methodName }) => [
+    methodId,
+    { method_name: methodName, type: methodType },
+  ]);
+  return {
+    aliases: entity.aliases.map((alias) => shownEntityAlias(mounts, alias)),
+    creation_time: time(entity.createdAtMs),
+    direct_group_ids: directGroupIds,
+    disabled: entity.disabled,
+    group_ids: [...directGroupIds, ...inheritedGroupIds].sort(),
+    id: entity.id,
+    inherited_group_ids: inheritedGroupIds,
+    last_update_time: time(entity.updatedAtMs),
+    merged_entity_ids: listOrNull(entity.mergedEntityIds),
+    metadata: orNull(entity.metadata),
+    ...(secrets.length > 0 && { mfa_secrets: Object.fromEntries(secrets) }),
+    name: entity.name,
+    namespace_id: namespaceId,
+    policies: entity.policies,
+  };
+}
+
+/** Spec: Group alias. */
+export function shownGroupAlias(mounts: MountLookup, alias: GroupAliasFacts): Record<string, unknown> {
+  return {
+    canonical_id: alias.groupId,
+    creation_time: time(alias.createdAtMs),
+    custom_metadata: null,
+    id: alias.id,
+    last_update_time: time(alias.updatedAtMs),
+    local: false,
+    merged_from_canonical_ids: null,
+    metadata: null,
+    mount_accessor: alias.mountAccessor,
+    ...mountFields(mounts, alias.mountAccessor),
+    name: alias.name,
+  };
+}
+
+export function shownGroup(mounts: MountLookup, namespaceId: string, group: GroupFacts): Record<string, unknown> {
+  return {
+    alias: group.alias ? shownGroupAlias(mounts, group.alias) : {},
+    creation_time: time(group.createdAtMs),
+    id: group.id,
+    last_update_time: time(group.updatedAtMs),
+    member_entity_ids: group.memberEntityIds,
+    member_group_ids: listOrNull(group.memberGroupIds),
+    metadata: orNull(group.metadata),
+    modify_index: group.version,
+    name: group.name,
+    namespace_id: namespaceId,
+    parent_group_ids: listOrNull(group.parentGroupIds),
+    policies: group.policies,
+    type: group.type,
+  };
+}

@@ -1,0 +1,58 @@
+/** Where a rule was written. */
+export interface RulePlaceFacts {
+  readonly policy: string;
+  readonly namespacePath: string;
+  readonly pattern: string;
+  readonly line: number;
+}
+
+/** A rule as explanations show it. */
+export interface RuleFacts {
+  readonly pattern: string;
+  readonly capabilities: readonly string[];
+  readonly places: readonly RulePlaceFacts[];
+}
+
+/** What a request would meet. */
+export interface Explained {
+  readonly allowed: boolean;
+  readonly sudo: boolean;
+  readonly root: boolean;
+  readonly rule?: RuleFacts;
+  readonly objection?: string;
+  readonly losers: readonly (RuleFacts & { readonly lostBecause: string })[];
+}
+
+/** The operations a question can be about. */
+export const operationNames = ['create', 'read', 'update', 'patch', 'delete', 'list', 'scan'] as const;
+
+/** A token looked at from outside, without using it. */
+export interface Holder {
+  readonly accessor: string;
+  /** Token, entity and group policies together, sorted. */
+  readonly policies: readonly string[];
+  /** 0 is unlimited. */
+  readonly usesLeft: number;
+  readonly boundCidrs: readonly string[];
+  readonly namespacePath: string;
+  /** False for a token whose entity is disabled or gone. */
+  readonly entityInForce: boolean;
+  capabilities(path: string): string[];
+  explain(question: {
+    readonly path: string;
+    readonly operation: (typeof operationNames)[number];
+    readonly parameters?: Readonly<Record<string, unknown>>;
+    readonly wrapTtlSeconds?: number;
+  }): Explained;
+}
+
+/** Looks at tokens; undefined for unknown, expired and revoked ones. */
+export interface AuthorityPort {
+  byToken(token: string): Promise<Holder | undefined>;
+  byAccessor(accessor: string): Promise<Holder | undefined>;
+  byHash(hash: string): Promise<Holder | undefined>;
+  /** Whether the path needs sudo besides its capability. */
+  needsSudo(namespaceId: string, path: string, operation: (typeof operationNames)[number]): boolean;
+  /** The quota that would refuse the request at this moment. */
+  quotaInTheWay(namespaceId: string, path: string, address: string): string | undefined;
+}

@@ -1,0 +1,124 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { Call } from '../../sdk/call';
+import { duration, object, oneOf, secretString, string } from '../../sdk/fields';
+import { type Path, path } from '../../sdk/path';
+import { data, listed } from '../../sdk/reply';
+import { checkCidrs, withinCidrs } from '../../sdk/token-params';
+import { type AuthorityPort, type Explained, type Holder, operationNames, type RuleFacts } from './authority';
+
+const ExplainInput = z.object({
+  path: string().describe('The path of the request to explain, without /v1/.'),
+  operation: oneOf(operationNames).describe('What the request would do.'),
+  token: secretString().optional().describe('The token in question; the calling one by default. Needs sudo.'),
+  accessor: string().optional().describe('The accessor of the token in question. Needs sudo.'),
+  parameters: object().optional().describe('Fields the request would send.'),
+  wrap_ttl: duration().optional().describe('Wrapping time the request would ask for.'),
+  address: string().optional().describe("Address the request would come from; the caller's by default."),
+});
+type ExplainInput = z.output<typeof ExplainInput>;
+
+/** Something besides the policies that would stop the request. */
+interface Obstacle {
+  readonly kind: 'entity' | 'cidr' | 'use-count' | 'namespace' | 'sudo' | 'quota';
+  readonly message: string;
+}
+
+/** `sys/policies/explain`: which rule decides about a request, which ones lose, and what else stands in the way. */
+export function explainPath(authority: AuthorityPort): Path {
+  return path('policies/explain', {
+    summary: 'Why a token may or may not do something.',
+    description:
+      'Answers for the calling token, or with sudo for another one, which rule of which policy decides about a request, ' +
+      'which matching rules lost and why, and what besides policies stands in the way.',
+    write: {
+      summary: 'Explain a decision.',
+      input: ExplainInput,
+      async run(call) {
+        const { input, namespace } = call;
+        if (input.path.split('/', 1_001).length > 1_000)
+          throw new Refusal('invalid', 'path cannot have more than 1000 segments');
+        if (input.address !== undefined) checkCidrs([input.address]);
+        const holder = await holderOf(authority, call);
+        const full = namespace.path + input.path.replace(/^\/+/, '');
+        const explained = holder.explain({
+          path: input.operation === 'list' && !full.endsWith('/') ? `${full}/` : full,
+          operation: input.operation,
+          parameters: input.parameters,
+          wrapTtlSeconds: input.wrap_ttl,
+        });
+        const obstacles = obstaclesOf(authority, holder, explained, call);
+        return data({
+          allowed: explained.allowed && obstacles.length === 0,
+          operation: input.operation,
+          path: input.path,
+          policies: holder.policies,
+          granted_by_policy: explained.allowed,
+          root: explained.root,
+          sudo: explained.sudo,
+          reason: explained.objection ?? null,
+          rule: explained.rule ? shownRule(explained.rule) : null,
+          losing_rules: explained.losers.map((rule) => ({ ...shownRule(rule), lost_because: rule.lostBecause })),
+          obstacles,
+        });
+      },
+    },
+  });
+}
+
+async function holderOf(authority: AuthorityPort, { input, caller }: Call<unknown, ExplainInput>): Promise<Holder> {
+  if (input.token && input.accessor) throw new Refusal('invalid', "only one of 'token' and 'accessor' can be given");
+  const own = await authority.byHash(caller.token?.hash ?? '');
+  const foreign = input.token
+    ? await authority.byToken(input.token)
+    : input.accessor
+      ? await authority.byAccessor(input.accessor)
+      : own;
+  const isOwn = foreign !== undefined && foreign.accessor !== '' && foreign.accessor === own?.accessor;
+  // Asked before the answer differs: whether a foreign token exists is no business of others either.
+  if ((input.token || input.accessor) && !isOwn && !caller.sudo) throw listed('denied', 'permission denied');
+  if (!foreign) throw listed('invalid', 'invalid token');
+  return foreign;
+}
+
+function obstaclesOf(
+  authority: AuthorityPort,
+  holder: Holder,
+  explained: Explained,
+  { input, namespace, caller }: Call<unknown, ExplainInput>,
+): Obstacle[] {
+  const address = input.address ?? caller.address;
+  const quota = authority.quotaInTheWay(namespace.uuid, input.path, address);
+  const found: (Obstacle | false)[] = [
+    !holder.entityInForce && { kind: 'entity', message: 'the entity of the token is disabled or gone' },
+    !namespace.path.startsWith(holder.namespacePath) && {
+      kind: 'namespace',
+      message: `the token belongs to the namespace ${holder.namespacePath}`,
+    },
+    !withinCidrs(address, holder.boundCidrs) && {
+      kind: 'cidr',
+      message: `the token may not be used from ${address}, only from ${holder.boundCidrs.join(', ')}`,
+    },
+    holder.usesLeft < 0 && { kind: 'use-count', message: 'the token has no use left' },
+    !explained.sudo &&
+      authority.needsSudo(namespace.uuid, input.path, input.operation) && {
+        kind: 'sudo',
+        message: 'the path needs the sudo capability as well',
+      },
+    quota !== undefined && { kind: 'quota', message: quota },
+  ];
+  return found.filter((obstacle) => obstacle !== false);
+}
+
+function shownRule({ pattern, capabilities, places }: RuleFacts) {
+  return {
+    path: pattern,
+    capabilities,
+    places: places.map(({ policy, namespacePath, pattern: written, line }) => ({
+      policy,
+      namespace: namespacePath,
+      path: written,
+      line,
+    })),
+  };
+}

@@ -1,0 +1,170 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { Call } from '../../sdk/call';
+import { bool, duration, int, string } from '../../sdk/fields';
+import { type Path, path } from '../../sdk/path';
+import { data, empty, keys, missing } from '../../sdk/reply';
+
+/** A policy as an operator sees it. */
+export interface PolicyFacts {
+  readonly name: string;
+  readonly text: string;
+  readonly version: number;
+  readonly updatedAtMs: number;
+  readonly casRequired: boolean;
+  readonly allowsWildcardsInTemplates: boolean;
+  readonly allowsSlashesInTemplates: boolean;
+  readonly expiresAtMs?: number;
+  readonly policy: { readonly rules: readonly { readonly pattern: string; readonly mfaMethods: readonly string[] }[] };
+}
+
+/** Policies, as the kernel lends them. */
+export interface PoliciesPort {
+  find(namespaceId: string, name: string): Promise<PolicyFacts | undefined>;
+  list(namespaceId: string): Promise<readonly string[]>;
+  missing(namespaceId: string, names: readonly string[]): Promise<readonly string[]>;
+  put(
+    namespaceId: string,
+    name: string,
+    write: {
+      readonly text: string;
+      readonly cas?: number;
+      readonly casRequired?: boolean;
+      readonly allowsWildcardsInTemplates?: boolean;
+      readonly allowsSlashesInTemplates?: boolean;
+      readonly expiresAtMs?: number;
+    },
+  ): Promise<void>;
+  delete(namespaceId: string, name: string): Promise<void>;
+}
+
+const PolicyInput = z.object({
+  policy: string().optional().describe('The policy, in block notation or JSON, or either of them in base64.'),
+  cas: int().optional().describe('Write only if this is the current version; 0 for a policy that does not exist.'),
+  cas_required: bool().optional().describe('Every later write must name the version it replaces.'),
+  expiration: string().optional().describe('Time from which the policy grants nothing, such as 2030-01-31T12:00:00Z.'),
+  ttl: duration().optional().describe('The same as a lifetime from now.'),
+  allow_wildcards_in_identity_templates: bool().optional().describe('Fill templates with values that hold * or +.'),
+  allow_slashes_in_identity_templates: bool().optional().describe('Fill templates with values that hold /.'),
+});
+type PolicyInput = z.output<typeof PolicyInput>;
+
+/** Everything under `sys/policies/acl` and its older form `sys/policy`. */
+export function policyPaths(policies: PoliciesPort): Path[] {
+  const list = async ({ namespace }: Call, prefix = '') =>
+    (await policies.list(namespace.uuid)).filter((name) => name.startsWith(prefix));
+  const write = (call: Call<{ name: string }, PolicyInput>) => writePolicy(policies, call);
+  const remove = async ({ namespace, params }: Call<{ name: string }>) => {
+    await policies.delete(namespace.uuid, params.name);
+    return empty;
+  };
+  return [
+    path('policies/acl', {
+      summary: 'The policies of the namespace.',
+      list: { summary: 'List the policies.', run: async (call) => keys(await list(call)) },
+    }),
+    path('policies/acl/:name*', {
+      summary: 'A policy: what its holders may do on which paths.',
+      params: { name: /^.+$/s },
+      creates: true,
+      list: {
+        summary: 'List the policies whose name begins so.',
+        run: async (call) => keys(await list(call, call.params.name.toLowerCase())),
+      },
+      read: {
+        summary: 'Read a policy.',
+        async run({ namespace, params }) {
+          const found = await policies.find(namespace.uuid, params.name);
+          return found ? data({ ...shown(found), policy: found.text }) : missing;
+        },
+      },
+      write: { summary: 'Create a policy, or replace its text.', input: PolicyInput, run: write },
+      delete: { summary: 'Delete a policy. Deleting an absent one succeeds.', run: remove },
+    }),
+    path('policy', {
+      summary: 'The policies of the namespace, in an older form.',
+      dress: 'injected',
+      read: { summary: 'List the policies.', run: async (call) => bothNames(await list(call)) },
+      list: { summary: 'List the policies.', run: async (call) => bothNames(await list(call)) },
+    }),
+    path('policy/:name*', {
+      summary: 'A policy, in an older form.',
+      params: { name: /^.+$/s },
+      dress: 'injected',
+      creates: true,
+      read: {
+        summary: 'Read a policy.',
+        async run({ namespace, params }) {
+          const found = await policies.find(namespace.uuid, params.name);
+          return found ? data({ ...shown(found), rules: found.text }) : missing;
+        },
+      },
+      write: {
+        summary: 'Create a policy, or replace its text.',
+        input: PolicyInput.extend({ rules: string().optional().describe('Older name of policy.') }),
+        run: (call) => write({ ...call, input: { ...call.input, policy: call.input.policy ?? call.input.rules } }),
+      },
+      delete: { summary: 'Delete a policy. Deleting an absent one succeeds.', run: remove },
+    }),
+  ];
+}
+
+const bothNames = (names: readonly string[]) => data({ keys: names, policies: names });
+
+function shown(policy: PolicyFacts): Record<string, unknown> {
+  return {
+    allow_slashes_in_identity_templates: policy.allowsSlashesInTemplates,
+    allow_wildcards_in_identity_templates: policy.allowsWildcardsInTemplates,
+    cas_required: policy.casRequired,
+    ...(policy.expiresAtMs !== undefined && { expiration: new Date(policy.expiresAtMs).toISOString() }),
+    modified: new Date(policy.updatedAtMs).toISOString(),
+    name: policy.name,
+    version: policy.version,
+  };
+}
+
+async function writePolicy(policies: PoliciesPort, call: Call<{ name: string }, PolicyInput>) {
+  const { params, input, namespace } = call;
+  if (!input.policy) throw new Refusal('invalid', "'policy' parameter not supplied or empty", [issue('policy')]);
+  const name = checkName(params.name);
+  await policies.put(namespace.uuid, name, {
+    text: decoded(input.policy),
+    cas: input.cas,
+    casRequired: input.cas_required,
+    allowsWildcardsInTemplates: input.allow_wildcards_in_identity_templates,
+    allowsSlashesInTemplates: input.allow_slashes_in_identity_templates,
+    expiresAtMs: expiryOf(call),
+  });
+  const written = await policies.find(namespace.uuid, name);
+  if (written?.policy.rules.some(({ mfaMethods }) => mfaMethods.length > 0)) {
+    call.warn('mfa_methods in path blocks is stored but not enforced; use a login enforcement instead');
+  }
+  return empty;
+}
+
+function checkName(name: string): string {
+  if (name.length > 512) throw new Refusal('invalid', 'policy name is longer than 512 characters', [issue('name')]);
+  if (/[\u0000-\u001F\u007F,]/.test(name)) {
+    throw new Refusal('invalid', 'policy name cannot contain commas or control characters', [issue('name')]);
+  }
+  return name;
+}
+
+/** Clients may send the text in base64. Policy text itself is never valid base64: it needs blanks or braces. */
+function decoded(text: string): string {
+  const isBase64 = text.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(text);
+  return isBase64 ? Buffer.from(text, 'base64').toString('utf8') : text;
+}
+
+function expiryOf({ input, nowMs }: Call<unknown, PolicyInput>): number | undefined {
+  if (input.ttl) return nowMs + input.ttl * 1_000;
+  if (!input.expiration) return undefined;
+  const atMs = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d/.test(input.expiration) ? Date.parse(input.expiration) : Number.NaN;
+  if (Number.isNaN(atMs)) {
+    throw new Refusal('invalid', "'expiration' must be a time such as 2030-01-31T12:00:00Z", [issue('expiration')]);
+  }
+  if (atMs <= nowMs) throw new Refusal('invalid', "'expiration' must lie in the future", [issue('expiration')]);
+  return atMs;
+}
+
+const issue = (field: string) => ({ path: [field], message: 'invalid' });
