@@ -1,0 +1,20 @@
+import { Refusal } from '@keystead/refusal';
+import { type Backend, backend } from '../../sdk/backend';
+import { configPath } from './config';
+import { type CloudOneParts, loginPath, roleLogin } from './login';
+import { findRole, roleListPath, rolePath } from './role';
+
+/** Login with identities of a cloud directory. Spec: Cloud-identity auth method. */
+export const cloudone = (parts: CloudOneParts): Backend =>
+  backend({
+    type: 'cloudone',
+    kind: 'auth',
+    summary: 'Logs in people and machines by a token of their cloud directory.',
+    paths: [configPath(parts.defaults), roleListPath, rolePath, loginPath(parts)],
+    async renewLogin(stored, { storage }) {
+      const name = String(stored.internal.role);
+      const role = await findRole(storage, name);
+      if (!role) throw new Refusal('invalid', `failed to renew entry: role ${name} does not exist during renewal`);
+      return roleLogin(role);
+    },
+  });

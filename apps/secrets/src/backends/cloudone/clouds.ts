@@ -1,0 +1,41 @@
+import { Refusal } from '@keystead/refusal';
+
+/** Where a cloud's directory and resource manager answer, and what its resource manager calls itself in tokens. */
+export interface CloudHosts {
+  readonly authority: string;
+  readonly resourceManager: string;
+  readonly audience: string;
+}
+
+const clouds: Readonly<Record<string, CloudHosts>> = {
+  CloudonePublicCloud: {
+    authority: 'https://login.microsoftonline.com',
+    resourceManager: 'https://management.azure.com',
+    audience: 'https://management.azure.com',
+  },
+  CloudoneUSGovernmentCloud: {
+    authority: 'https://login.microsoftonline.us',
+    resourceManager: 'https://management.usgovcloudapi.net',
+    audience: 'https://management.usgovcloudapi.net',
+  },
+  CloudoneChinaCloud: {
+    authority: 'https://login.chinacloudapi.cn',
+    resourceManager: 'https://management.chinacloudapi.cn',
+    audience: 'https://management.chinacloudapi.cn',
+  },
+  CloudoneGermanCloud: {
+    authority: 'https://login.microsoftonline.de',
+    resourceManager: 'https://management.microsoftazure.de',
+    audience: 'https://management.microsoftazure.de',
+  },
+};
+
+/** The name used where none is given. Spec: Cloud-identity auth method configuration. */
+export const defaultCloud = 'CloudonePublicCloud';
+
+/** The cloud of a name, compared without case, as it is spelled in the specification. Throws `invalid`. */
+export function cloudNamed(name: string): { name: string; hosts: CloudHosts } {
+  const found = Object.keys(clouds).find((known) => known.toLowerCase() === name.toLowerCase());
+  if (found) return { name: found, hosts: clouds[found]! };
+  throw new Refusal('invalid', `no cloud configuration matching the name ${JSON.stringify(name.toUpperCase())}`);
+}

@@ -1,0 +1,118 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { single } from '../../sdk/collection';
+import { secretString, string } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { data, empty, missing } from '../../sdk/reply';
+import type { Storage } from '../../sdk/storage';
+import { type CloudHosts, cloudNamed, defaultCloud } from './clouds';
+
+const Config = z.object({
+  tenant_id: string().describe('Tenant of the directory organization; else CLOUDONE_TENANT_ID.'),
+  resource: string().describe('Audience that tokens given to login must be for; else CLOUDONE_AD_RESOURCE.'),
+  environment: string().describe('Name of the cloud; else CLOUDONE_ENVIRONMENT, else CloudonePublicCloud.'),
+  client_id: string().describe('Who asks the compute API; needs to read compute resources. Else CLOUDONE_CLIENT_ID.'),
+  client_secret: secretString().describe('Secret of client_id; else CLOUDONE_CLIENT_SECRET.'),
+});
+type Config = z.output<typeof Config>;
+const config = single('config', Config);
+const none: Config = { tenant_id: '', resource: '', environment: '', client_id: '', client_secret: '' };
+
+/** What the process environment says where the configuration is silent, and where outside hosts are overridden. */
+export interface CloudOneDefaults {
+  readonly tenantId: string;
+  readonly resource: string;
+  readonly environment: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  readonly authorityHost: string;
+  readonly resourceManager: string;
+  readonly metadataHost: string;
+}
+
+/** The configuration in force. */
+export interface InForce {
+  readonly tenantId: string;
+  readonly resource: string;
+  readonly hosts: CloudHosts;
+  readonly clientId: string;
+  readonly clientSecret: string;
+}
+
+/** The stored configuration, filled up from the environment. Throws `invalid` while tenant or resource is unknown. */
+export async function configInForce(storage: Storage, defaults: CloudOneDefaults): Promise<InForce> {
+  return fill((await config.find(storage)) ?? none, defaults);
+}
+
+function fill(stored: Config, defaults: CloudOneDefaults): InForce {
+  const tenantId = stored.tenant_id || defaults.tenantId;
+  const resource = stored.resource || defaults.resource;
+  if (!tenantId) throw new Refusal('invalid', 'tenant_id is required');
+  if (!resource) throw new Refusal('invalid', 'resource is required');
+  const { hosts } = cloudNamed(stored.environment || defaults.environment || defaultCloud);
+  return {
+    tenantId,
+    resource,
+    hosts: {
+      authority: defaults.authorityHost || hosts.authority,
+      resourceManager: defaults.resourceManager || hosts.resourceManager,
+      audience: hosts.audience,
+    },
+    clientId: stored.client_id || defaults.clientId,
+    clientSecret: stored.client_secret || defaults.clientSecret,
+  };
+}
+
+const tenantPattern = /^[A-Za-z0-9][A-Za-z0-9.-]{0,127}$/;
+
+/** Spec: Cloud-identity auth method configuration. */
+export const configPath = (defaults: CloudOneDefaults) =>
+  path('config', {
+    summary: 'Which directory tokens must come from, and who asks the compute API.',
+    spec: 'Cloud-identity auth method configuration',
+    stored: ({ storage }) => config.find(storage),
+    read: {
+      summary: 'Read the configuration, credentials included.',
+      output: z.object({
+        client_id: z.string(),
+        client_secret: z.string(),
+        environment: z.string(),
+        resource: z.string(),
+        tenant_id: z.string(),
+      }),
+      async run({ storage, warn }) {
+        const stored = await config.find(storage);
+        if (!stored) return missing;
+        if (stored.client_secret) warn('this answer holds client_secret: keep read access to this path narrow');
+        const { client_id, client_secret, environment, resource, tenant_id } = stored;
+        return data({ client_id, client_secret, environment, resource, tenant_id });
+      },
+    },
+    write: {
+      summary: 'Configure the method; omitted fields keep their value.',
+      update: 'merge',
+      defaults: { ...none, environment: '' },
+      input: Config,
+      run({ input, storage }) {
+        fill(input, defaults);
+        if (input.tenant_id && !tenantPattern.test(input.tenant_id)) {
+          throw new Refusal('invalid', 'tenant_id must be a UUID or a domain name');
+        }
+        const environment = input.environment ? cloudNamed(input.environment).name : defaultCloudUnlessSet(defaults);
+        config.put(storage, { ...input, environment });
+        return empty;
+      },
+    },
+    delete: {
+      summary: 'Forget the configuration; what the environment says stays in force.',
+      run({ storage }) {
+        config.delete(storage);
+        return empty;
+      },
+    },
+  });
+
+/** What is stored where no environment is named: nothing while the process environment names one. */
+function defaultCloudUnlessSet(defaults: CloudOneDefaults): string {
+  return defaults.environment ? '' : defaultCloud;
+}

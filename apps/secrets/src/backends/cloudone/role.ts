@@ -1,0 +1,103 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { collection } from '../../sdk/collection';
+import { durationText } from '../../sdk/duration';
+import { commaList, int } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { data, empty, keys, missing } from '../../sdk/reply';
+import { settleTokenParams, showTokenParams, tokenAliases, tokenDefaults, tokenParams } from '../../sdk/token-params';
+
+const Role = z.object({
+  bound_service_principal_ids: commaList().describe('Object ids that may log in; `*` for any.'),
+  bound_group_ids: commaList().describe('Directory groups whose members may log in; `*` for any.'),
+  bound_locations: commaList().describe('Locations the machine must be in.'),
+  bound_subscription_ids: commaList().describe('Subscriptions the machine must belong to.'),
+  bound_resource_groups: commaList().describe('Resource groups the machine must belong to.'),
+  bound_scale_sets: commaList().describe('Scale sets the machine must belong to.'),
+  max_jwt_exp: int().optional().describe('Longest lifetime of a token given to login, in seconds; 0 is no limit.'),
+  ...tokenParams.shape,
+  ...tokenAliases.shape,
+});
+export type Role = z.output<typeof Role>;
+const roles = collection('role/', Role);
+
+const bounds = [
+  'bound_group_ids',
+  'bound_locations',
+  'bound_resource_groups',
+  'bound_scale_sets',
+  'bound_service_principal_ids',
+  'bound_subscription_ids',
+] as const;
+const noBounds = Object.fromEntries(bounds.map((bound) => [bound, [] as string[]])) as Record<
+  (typeof bounds)[number],
+  string[]
+>;
+
+/** Finds a role; names are compared without case. */
+export const findRole = (storage: Parameters<typeof roles.find>[0], name: string) =>
+  roles.find(storage, name.toLowerCase());
+
+/** The names of the roles. Spec: Cloud-identity auth method. */
+export const roleListPath = path('role', {
+  summary: 'The roles of this method.',
+  spec: 'Cloud-identity auth method',
+  list: {
+    summary: 'List the roles.',
+    async run({ storage }) {
+      return keys(await roles.list(storage));
+    },
+  },
+});
+
+/** One role. Spec: Cloud-identity auth role. */
+export const rolePath = path('role/:name', {
+  summary: 'Who may log in under a name, and what their tokens are.',
+  spec: 'Cloud-identity auth role',
+  stored: ({ params, storage }) => findRole(storage, params.name),
+  read: {
+    summary: 'Read a role.',
+    async run({ params, storage }) {
+      const role = await findRole(storage, params.name);
+      if (!role) return missing;
+      const shown = Object.fromEntries(bounds.map((bound) => [bound, role[bound].length > 0 ? role[bound] : null]));
+      if (role.max_jwt_exp !== undefined) Object.assign(shown, { max_jwt_exp: role.max_jwt_exp });
+      return data({ ...shown, ...showTokenParams(role) });
+    },
+  },
+  write: {
+    summary: 'Create a role, or change what is named.',
+    update: 'merge',
+    defaults: { ...noBounds, ...tokenDefaults },
+    input: Role,
+    run({ params, input, fields, storage, mount, warn }) {
+      const role = settleTokenParams(input, fields);
+      // A role that names nothing would admit the whole tenant.
+      if (bounds.every((bound) => role[bound].every((value) => value === '*'))) {
+        throw new Refusal('invalid', 'must have at least one bound constraint when creating/updating a role');
+      }
+      if ((role.max_jwt_exp ?? 0) < 0) throw new Refusal('invalid', "'max_jwt_exp' cannot be negative");
+      if (role.token_period > mount.maxLeaseTtlSeconds) {
+        const [period, most] = [role.token_period, mount.maxLeaseTtlSeconds].map(durationText);
+        throw new Refusal(
+          'invalid',
+          `token period of "${period}" is greater than the backend's maximum lease TTL of "${most}"`,
+        );
+      }
+      if (role.token_max_ttl > mount.maxLeaseTtlSeconds) {
+        warn(
+          "max_ttl is greater than the system or backend mount's maximum TTL value; issued tokens' max TTL value will be truncated",
+        );
+      }
+      roles.put(storage, params.name.toLowerCase(), role);
+      return empty;
+    },
+  },
+  delete: {
+    summary: 'Delete a role. Deleting an absent role succeeds; its tokens can no longer be renewed.',
+    run({ params, storage }) {
+      roles.delete(storage, params.name.toLowerCase());
+      return empty;
+    },
+  },
+});
