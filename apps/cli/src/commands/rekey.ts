@@ -35,7 +35,7 @@ export const addRekeyCommands: AddCommands = (program, context) => {
       const verification = begun.verification_nonce as string | undefined;
       const result = verification ? begun : await collect(made, begun);
       if (!verification) showShares(made, result);
-      if (result.verification_nonce) await verify(made, String(result.verification_nonce));
+      if (result.verification_nonce) await verify(made);
       made.output.note('done: the new shares hold, the old ones are void');
     });
 
@@ -90,11 +90,11 @@ function showShares({ output }: Context, result: Body): void {
   output.note('Shown this once. Give each to its holder now.');
 }
 
-async function verify({ client, ask, output }: Context, nonce: string): Promise<void> {
-  for (let given = 0; ; given += 1) {
+async function verify({ client, ask, output }: Context): Promise<void> {
+  for (;;) {
     const { body: pending } = await client.get(`${RECOVERY}/verify`);
     const key = await ask(`New share ${Number(pending?.progress) + 1} of ${String(pending?.t)}, to verify`);
-    const { body } = await client.post(`${RECOVERY}/verify`, { key, nonce });
+    const { body } = await client.post(`${RECOVERY}/verify`, { key, nonce: pending?.nonce });
     if (body?.complete) return;
     output.note(`${String(body?.progress)} of ${String(body?.t)} new shares`);
   }
