@@ -40,7 +40,7 @@ export async function build() {
     'local/dist/main.js',
   ];
   await made('built', buildInputs(), outputs, () =>
-    step('building', () => turbo(['build', '--filter=@keystead/local', '--filter=@keystead/cli'])),
+    step('building', () => turbo(['build', '--filter=@keystead/local'])),
   );
 }
 
@@ -124,7 +124,7 @@ function besideNode(name) {
   return { command: existsSync(beside) ? beside : name, args: [] };
 }
 
-/** Runs `work` unless its outputs are there and were made from exactly these inputs by this Node. */
+/** Runs `work` unless its outputs are there and were made from exactly these inputs on such a machine. */
 async function made(name, inputs, outputs, work) {
   const file = path.join(stamps, name);
   const stamp = stampOf(inputs);
@@ -137,7 +137,7 @@ async function made(name, inputs, outputs, work) {
 }
 
 function stampOf(inputs) {
-  const hash = createHash('sha256').update(`${process.platform} ${process.arch} ${process.versions.modules}`);
+  const hash = createHash('sha256').update(`${process.platform} ${process.arch}`);
   for (const file of [...inputs].sort()) {
     const full = path.join(root, file);
     if (existsSync(full)) hash.update(`\0${file}\0`).update(readFileSync(full));

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createInstallation, type TestInstallation } from './installation';
-import { waitFor } from './start';
+import { killAndRecover, victims } from './kills';
 import { difference, readWalk, Shell } from './walk';
 
 const walk = readWalk(path.resolve(__dirname, '../../docs/try-it.md'));
@@ -24,7 +24,7 @@ describe.each([['undisturbed'], ['with every process killed in the middle']])(
     it.each(walk.map((block, index) => [`${index + 1}. ${block.title}`, block, index] as const))(
       '%s',
       async (_, block, index) => {
-        if (how !== 'undisturbed') await killOne(installation, index);
+        if (how !== 'undisturbed') await killAndRecover(installation, victims[index % victims.length]!);
         const printed = await shell.run(block.commands);
         if (block.expected) expect(difference(printed, block.expected)).toBeUndefined();
       },
@@ -32,28 +32,3 @@ describe.each([['undisturbed'], ['with every process killed in the middle']])(
     );
   },
 );
-
-const victims = ['secrets', 'postgres', 'workspaces', 'program'] as const;
-
-/** Kills one process, a different one each time, and waits until both services are well again. */
-async function killOne(installation: TestInstallation, turn: number): Promise<void> {
-  const victim = victims[turn % victims.length]!;
-  if (victim === 'program') {
-    const program = installation.program();
-    program.process.kill('SIGKILL');
-    await program.ended;
-    await waitFor(async () => (await fetch(`${installation.secretsUrl}/livez`).catch(() => undefined)) === undefined);
-    await waitFor(
-      async () => (await fetch(`${installation.workspacesUrl}/livez`).catch(() => undefined)) === undefined,
-    );
-    await installation.start();
-    return;
-  }
-  const before = await installation.pids();
-  process.kill(before[victim], 'SIGKILL');
-  await waitFor(async () => {
-    const now = await installation.pids().catch(() => before);
-    return now[victim] !== before[victim];
-  });
-  await installation.healthy();
-}

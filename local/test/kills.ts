@@ -1,0 +1,29 @@
+import type { TestInstallation } from './installation';
+import { waitFor } from './start';
+
+/** What can be killed: both services, their PostgreSQL, and the program that started them. */
+export const victims = ['secrets', 'postgres', 'workspaces', 'program'] as const;
+export type Victim = (typeof victims)[number];
+
+/** Kills one process with SIGKILL and resolves when everything is well again: by itself, or by a new start. */
+export async function killAndRecover(installation: TestInstallation, victim: Victim): Promise<void> {
+  if (victim === 'program') {
+    const program = installation.program();
+    program.process.kill('SIGKILL');
+    await program.ended;
+    await Promise.all([installation.secretsUrl, installation.workspacesUrl].map(silent));
+    await installation.start();
+    return;
+  }
+  const before = await installation.pids();
+  process.kill(before[victim], 'SIGKILL');
+  await waitFor(async () => {
+    const now = await installation.pids().catch(() => before);
+    return now[victim] !== before[victim];
+  });
+  await installation.healthy();
+}
+
+function silent(url: string): Promise<void> {
+  return waitFor(async () => (await fetch(`${url}/livez`).catch(() => undefined)) === undefined);
+}
