@@ -61,6 +61,9 @@ const Variables = z.object({
     'Send and accept the names existing clients use beside the neutral ones.',
   ),
   WORKSPACES_REASONS: onOff(true).describe('Refusals name the missing permission where the caller may see the target.'),
+  WORKSPACES_CHECK_SSH_KEYS: onOff(true).describe(
+    'Refuse SSH keys that are no private keys or have a passphrase. Off takes any text.',
+  ),
   WORKSPACES_RATE_LIMIT: z.coerce
     .number()
     .int()
@@ -191,6 +194,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     edition: given.WORKSPACES_EDITION,
     aliases: given.WORKSPACES_CLIENT_ALIASES,
     reasons: given.WORKSPACES_REASONS,
+    checksSshKeys: given.WORKSPACES_CHECK_SSH_KEYS,
     rateLimit: given.WORKSPACES_RATE_LIMIT,
     defaultFeatureSet: given.WORKSPACES_DEFAULT_FEATURE_SET,
     firstRunFile: given.WORKSPACES_FIRST_RUN_FILE,

@@ -58,6 +58,7 @@ export async function createService(config: Config, parts: Parts = {}): Promise<
     edition: config.edition,
     aliases: config.aliases,
     reasons: config.reasons,
+    checksSshKeys: config.checksSshKeys,
     publicUrl: config.publicUrl,
     defaultFeatureSet: config.defaultFeatureSet,
     keyring,

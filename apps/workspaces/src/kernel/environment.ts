@@ -29,6 +29,8 @@ export interface Environment {
   readonly reasons: boolean;
   /** Where clients reach the service, without a trailing slash: the start of absolute links. */
   readonly publicUrl: string;
+  /** Refuses SSH keys that are no private keys, or have a passphrase. */
+  readonly checksSshKeys: boolean;
   /** The tier of organizations without a subscription of their own. */
   readonly defaultFeatureSet: string;
   readonly keyring: Keyring;

@@ -1,9 +1,12 @@
 import type { Includable, Resource } from '../kernel/endpoint';
+import { retentionResource } from './data-retention/routes';
 import { entitlementSetResource } from './entitlement-sets/routes';
 import { membershipResource } from './memberships/routes';
 import { organizationResource } from './organizations/routes';
 import { projectResource } from './projects/routes';
 import { serviceResource } from './settings/discovery';
+import { sshKeyResource } from './ssh-keys/routes';
+import { subscriptionResource } from './subscriptions/routes';
 import { teamResource } from './teams/routes';
 import { tokenResource } from './tokens/routes';
 import { userResource } from './users/routes';
@@ -14,12 +17,15 @@ export const resources: readonly Resource[] = [
   serviceResource,
   userResource,
   organizationResource,
+  subscriptionResource,
   entitlementSetResource,
   teamResource,
   membershipResource,
   tokenResource,
   projectResource,
+  sshKeyResource,
   workspaceResource,
+  retentionResource,
 ];
 
 /** What answers may include, by type. */

@@ -145,7 +145,7 @@ CREATE TABLE "ssh_key" (
     "organization_id" TEXT NOT NULL,
     "name" TEXT NOT NULL,
     "value" BYTEA NOT NULL,
-    "fingerprint" TEXT NOT NULL,
+    "fingerprint" TEXT,
     "kind" TEXT NOT NULL,
     "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
     "revision" BIGINT NOT NULL DEFAULT 0,

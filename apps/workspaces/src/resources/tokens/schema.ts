@@ -9,7 +9,8 @@ const instant = z
   .nullish();
 
 const attributes = { description: z.string().max(255).nullish(), 'expired-at': instant };
-const otherTypes = ['authentication-token'];
+/** Existing clients send the singular, or nothing. */
+const otherTypes = ['authentication-token', ''];
 
 export const CreateToken = document('authentication-tokens', { attributes, otherTypes, optional: true });
 

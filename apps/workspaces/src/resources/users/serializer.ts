@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { related, serializer, toOne } from '@keystead/jsonapi';
 import type { View } from '../../kernel/endpoint';
 import { abilities } from '../../kernel/policy';
@@ -13,7 +14,7 @@ export const userSerializer = serializer<Account, View>({
     username: account.username,
     'is-service-account': account.resource.type !== 'users',
     'auth-method': 'password',
-    'avatar-url': null,
+    'avatar-url': avatarUrl(account),
     'v2-only': false,
     ...(isSelf(account, view) ? ownAttributes(account) : {}),
     'is-site-admin': account.siteAdmin,
@@ -40,4 +41,11 @@ function ownAttributes(account: Account) {
     'is-confirmed': account.confirmed,
     'is-sudo': false,
   };
+}
+
+function avatarUrl({ email }: Account): string {
+  const address = createHash('md5')
+    .update((email ?? '').trim().toLowerCase())
+    .digest('hex');
+  return `https://www.gravatar.com/avatar/${address}?s=100&d=mm`;
 }

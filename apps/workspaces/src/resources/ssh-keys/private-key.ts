@@ -1,0 +1,24 @@
+import { invalid } from '@keystead/jsonapi';
+import { KeyEncryptedError, parsePrivateKey } from 'sshpk';
+
+/** What may be shown of a private key. */
+export interface KeyFacts {
+  /** Of its public half, as ssh tools print it: `SHA256:…`. Null for text that was not checked. */
+  readonly fingerprint: string | null;
+  /** rsa, dsa, ecdsa, ed25519; `unchecked` where the installation does not look. */
+  readonly kind: string;
+}
+
+/**
+ * Reads a private key (OpenSSH, PEM, PKCS #8, PuTTY). Throws `invalid` for text that is none, and for keys with a
+ * passphrase, which nobody would be there to type.
+ */
+export function readPrivateKey(value: string): KeyFacts {
+  try {
+    const key = parsePrivateKey(value, 'auto');
+    return { fingerprint: key.fingerprint('sha256').toString(), kind: key.type };
+  } catch (error) {
+    if (error instanceof KeyEncryptedError) throw invalid('value', 'must not be protected by a passphrase');
+    throw invalid('value', 'is not a private key');
+  }
+}

@@ -1,0 +1,9 @@
+import { document } from '@keystead/jsonapi';
+import { z } from 'zod';
+
+const name = z.string().trim().min(1).max(255);
+const value = z.string().min(1).max(65_536);
+
+/** Spec: SSH keys */
+export const CreateSshKey = document('ssh-keys', { attributes: { name, value } });
+export const UpdateSshKey = document('ssh-keys', { attributes: { name: name.optional(), value: value.nullish() } });
