@@ -1,0 +1,118 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { asker } from '../src/ask';
+import { run } from '../src/program';
+
+let home = '';
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'keystead-cli-'));
+});
+afterEach(() => {
+  process.exitCode = undefined;
+  rmSync(home, { recursive: true, force: true });
+});
+
+async function keystead(args: string[], env: Record<string, string> = {}, typed: string[] = []) {
+  let printed = '';
+  let said = '';
+  const input = new PassThrough();
+  input.end(typed.map((line) => `${line}\n`).join(''));
+  const code = await run(args, {
+    env: { HOME: home, ...env },
+    out: (text) => {
+      printed += text;
+    },
+    err: (text) => {
+      said += text;
+    },
+    ask: asker(input as unknown as NodeJS.ReadStream, () => {}),
+  });
+  return { code, printed, said };
+}
+
+describe('the program', () => {
+  it('explains itself', async () => {
+    const { code, printed } = await keystead(['--help']);
+    expect(code).toBe(0);
+    for (const word of ['status', 'unseal', 'login', 'write', 'rekey', 'SERVICE_TOKEN', 'Exit codes']) {
+      expect(printed).toContain(word);
+    }
+  });
+
+  it.each([
+    ['an unknown command', ['raed', 'a'], 'unknown command'],
+    ['a missing argument', ['read'], "missing required argument 'path'"],
+    ['an unknown option', ['read', 'a', '--fast'], "unknown option '--fast'"],
+    ['a bad address', ['status', '--address', 'localhost'], 'is no address'],
+    ['a bad format', ['status', '--format', 'xml'], 'is no format'],
+    ['a value without a name', ['write', 'a/b', 'green'], 'give name=value'],
+    ['JSON that is none', ['write', 'a/b', 'a:={'], 'is no JSON'],
+    ['a number that is none', ['token', 'create', '--uses', 'many'], '--uses many'],
+    ['an unknown login method', ['login', 'bob', '--method', 'magic'], 'no login method'],
+    ['no word on which token to end', ['token', 'revoke'], 'give --accessor or --self'],
+  ])('ends with 1 for %s', async (_, args, message) => {
+    const { code, said, printed } = await keystead(args, { SERVICE_ADDR: 'http://127.0.0.1:9' });
+    expect([code, printed]).toEqual([1, '']);
+    expect(said).toContain(message);
+  });
+
+  it('ends with 3 when nobody answers', async () => {
+    const { code, said } = await keystead(['status', '--address', 'http://127.0.0.1:9']);
+    expect(code).toBe(3);
+    expect(said).toContain('cannot be reached');
+  });
+});
+
+describe('the token', () => {
+  const answer = (seen: IncomingHttpHeaders[]) =>
+    createServer((request, response) => {
+      seen.push(request.headers);
+      response.end('{"data":{"keys":["a"]}}');
+    });
+
+  async function withServer(work: (env: Record<string, string>, seen: IncomingHttpHeaders[]) => Promise<void>) {
+    const seen: IncomingHttpHeaders[] = [];
+    const server = answer(seen);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    try {
+      await work({ SERVICE_ADDR: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }, seen);
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
+  }
+
+  // Without this a token file that anybody can copy would go unnoticed.
+  it('is not taken from a file that others can read', async () => {
+    const tokenFile = join(home, 'token');
+    writeFileSync(tokenFile, 's.abc', { mode: 0o600 });
+    chmodSync(tokenFile, 0o644);
+    const { code, said } = await keystead(['read', 'a', '--token-file', tokenFile]);
+    expect(code).toBe(1);
+    expect(said).toContain('chmod 600');
+  });
+
+  it('of the environment wins over the file', async () => {
+    const tokenFile = join(home, 'token');
+    writeFileSync(tokenFile, 'from-file', { mode: 0o600 });
+    await withServer(async (env, seen) => {
+      await keystead(['list', 'a', '--token-file', tokenFile], env);
+      await keystead(['list', 'a', '--token-file', tokenFile], { ...env, SERVICE_TOKEN: 'from-environment' });
+      expect(seen.map((headers) => headers['x-service-token'])).toEqual(['from-file', 'from-environment']);
+    });
+  });
+
+  it('and the namespace travel as headers, and calls that need no token send none', async () => {
+    await withServer(async (env, seen) => {
+      await keystead(['list', 'a', '--namespace', 'team'], { ...env, SERVICE_TOKEN: 't' });
+      await keystead(['status'], { ...env, SERVICE_TOKEN: 't' });
+      expect(seen[0]).toMatchObject({ 'x-service-token': 't', 'x-service-namespace': 'team' });
+      expect(seen[1]).not.toHaveProperty('x-service-token');
+    });
+  });
+});
