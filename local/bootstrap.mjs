@@ -40,7 +40,7 @@ export async function build() {
     'local/dist/main.js',
   ];
   await made('built', buildInputs(), outputs, () =>
-    step('building', () => turbo(['build', '--filter=@keystead/local'])),
+    step('building', () => turbo(['build', '--filter=@keystead/local', '--filter=@keystead/cli'])),
   );
 }
 
