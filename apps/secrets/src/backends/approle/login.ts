@@ -1,0 +1,63 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { StoredLogin } from '../../sdk/backend';
+import type { Errand } from '../../sdk/call';
+import { secretString } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { type Login, login } from '../../sdk/reply';
+import { loginParams, withinCidrs } from '../../sdk/token-params';
+import { findByRoleId, roles } from './role';
+import { spendSecretId } from './secret-ids';
+
+const LoginInput = z.object({
+  role_id: secretString().optional().describe('The role id.'),
+  secret_id: secretString().optional().describe('A secret id of the role, unless the role needs none.'),
+});
+
+/** Login of machines. */
+export const loginPath = path('login', {
+  summary: 'Logs a machine in.',
+  auth: 'none',
+  write: {
+    summary: 'Log in with a role id and a secret id.',
+    input: LoginInput,
+    async run({ input, storage, caller, nowMs }) {
+      if (!input.role_id) throw new Refusal('invalid', 'missing role_id');
+      const role = await findByRoleId(storage, input.role_id);
+      if (!role) throw new Refusal('invalid', 'invalid role or secret ID');
+      const outside = (cidrs: readonly string[]) => !withinCidrs(caller.address, cidrs);
+      let metadata: Record<string, string> = {};
+      let boundCidrs = role.token_bound_cidrs;
+      if (role.bind_secret_id) {
+        if (!input.secret_id) throw new Refusal('invalid', 'missing secret_id');
+        const secretId = await spendSecretId(storage, role, input.secret_id, nowMs, ({ cidrs }) => {
+          if (outside(cidrs) || outside(role.secret_id_bound_cidrs) || outside(role.token_bound_cidrs)) {
+            throw new Refusal('denied', 'permission denied');
+          }
+        });
+        if (!secretId) throw new Refusal('invalid', 'invalid role or secret ID');
+        metadata = secretId.metadata;
+        if (secretId.tokenCidrs.length > 0) boundCidrs = secretId.tokenCidrs;
+      } else if (outside(role.secret_id_bound_cidrs) || outside(role.token_bound_cidrs)) {
+        throw new Refusal('denied', 'permission denied');
+      }
+      const facts = { ...metadata, role_name: role.name };
+      return login({
+        policies: [],
+        ...loginParams(role),
+        boundCidrs,
+        alias: { name: role.roleId, metadata: facts },
+        displayName: '',
+        metadata: facts,
+        internal: { role_name: role.name },
+      });
+    },
+  },
+});
+
+/** The login as it would be now. Throws where the role is gone. */
+export async function renewLogin({ internal }: StoredLogin, { storage }: Errand): Promise<Partial<Login>> {
+  const role = await roles.find(storage, String(internal.role_name));
+  if (!role) throw new Refusal('invalid', `role ${JSON.stringify(internal.role_name)} does not exist during renewal`);
+  return loginParams(role);
+}

@@ -1,0 +1,86 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { type Path, path } from '../../sdk/path';
+import { data, empty, missing } from '../../sdk/reply';
+import { settleTokenParams, tokenAliases, tokenParams } from '../../sdk/token-params';
+import { putRole, type Role, requireRole, roleDefaults, roleOf, roleShape } from './role';
+
+const shapes: Readonly<Record<string, z.ZodType>> = { ...roleShape, ...tokenParams.shape, ...tokenAliases.shape };
+
+/** Endpoint name → the field of the role it stands for. */
+const settable: Readonly<Record<string, keyof typeof roleDefaults>> = {
+  policies: 'token_policies',
+  'bind-secret-id': 'bind_secret_id',
+  'secret-id-num-uses': 'secret_id_num_uses',
+  'secret-id-ttl': 'secret_id_ttl',
+  'secret-id-bound-cidrs': 'secret_id_bound_cidrs',
+  'bound-cidr-list': 'secret_id_bound_cidrs',
+  'token-bound-cidrs': 'token_bound_cidrs',
+  period: 'token_period',
+  'token-num-uses': 'token_num_uses',
+  'token-ttl': 'token_ttl',
+  'token-max-ttl': 'token_max_ttl',
+};
+/** Fields that the endpoint calls otherwise than the role does. */
+const olderNames: Readonly<Record<string, string>> = {
+  policies: 'policies',
+  period: 'period',
+  'bound-cidr-list': 'bound_cidr_list',
+};
+
+/** One endpoint per field of a role, to read, change or reset it alone. */
+export function roleFieldPaths(): Path[] {
+  return [...Object.entries(settable).map(([endpoint, field]) => fieldPath(endpoint, field)), localPath()];
+}
+
+function fieldPath(endpoint: string, field: keyof typeof roleDefaults): Path {
+  const older = olderNames[endpoint];
+  const schema = shapes[field]!.optional();
+  const input = z.object(older === undefined ? { [field]: schema } : { [field]: schema, [older]: schema });
+  return path(`role/:role_name/${endpoint}` as 'role/:role_name/policies', {
+    summary: `The field ${field} of a role.`,
+    read: {
+      summary: `Read ${field} of a role.`,
+      async run(call) {
+        const role = await roleOf(call);
+        if (!role) return missing;
+        return data({ [field]: role[field], ...(older !== undefined && { [older]: role[field] }) });
+      },
+    },
+    write: {
+      summary: `Change ${field} of a role.`,
+      input,
+      async run(call) {
+        const role = await requireRole(call);
+        const given = call.input as Record<string, unknown>;
+        const value = given[field] ?? (older === undefined ? undefined : given[older]);
+        if (value === undefined)
+          throw new Refusal('invalid', `missing ${field}`, [{ path: [field], message: 'required' }]);
+        const changed = { ...role, [field]: value } as Role;
+        putRole(call.storage, settleTokenParams(changed, { [field]: value }));
+        return empty;
+      },
+    },
+    delete: {
+      summary: `Set ${field} of a role back to its default.`,
+      async run(call) {
+        const role = await roleOf(call);
+        if (role) putRole(call.storage, { ...role, [field]: roleDefaults[field] } as Role);
+        return empty;
+      },
+    },
+  });
+}
+
+function localPath(): Path {
+  return path('role/:role_name/local-secret-ids', {
+    summary: 'Whether the secret ids of a role belong to this installation only.',
+    read: {
+      summary: 'Read local_secret_ids of a role.',
+      async run(call) {
+        const role = await roleOf(call);
+        return role ? data({ local_secret_ids: role.local_secret_ids }) : missing;
+      },
+    },
+  });
+}

@@ -1,0 +1,187 @@
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { Call } from '../../sdk/call';
+import { collection } from '../../sdk/collection';
+import { bool, commaList, duration, int, string } from '../../sdk/fields';
+import { type Path, path } from '../../sdk/path';
+import { data, empty, keys, missing } from '../../sdk/reply';
+import type { Storage } from '../../sdk/storage';
+import {
+  checkCidrs,
+  settleTokenParams,
+  showTokenParams,
+  tokenAliases,
+  tokenDefaults,
+  tokenParams,
+} from '../../sdk/token-params';
+import { removeAllSecretIds } from './secret-ids';
+
+/** The fields of a role that a client sets, beside the token parameters. */
+export const roleShape = {
+  bind_secret_id: bool().describe('A login needs a secret id as well.'),
+  secret_id_bound_cidrs: commaList().describe('Addresses that may log in with a secret id.'),
+  secret_id_num_uses: int().describe('Logins a secret id is good for; 0 is unlimited.'),
+  secret_id_ttl: duration().describe('Lifetime of secret ids; 0 is unlimited.'),
+  local_secret_ids: bool().describe('Secret ids belong to this installation only; set at creation.'),
+};
+const RoleFields = z.object({ ...roleShape, ...tokenParams.shape, ...tokenAliases.shape });
+const RoleInput = RoleFields.extend({
+  role_id: string().optional().describe('What logins call the role; random when left out.'),
+  bound_cidr_list: commaList().optional().describe('Older name of secret_id_bound_cidrs.'),
+});
+
+export const roleDefaults = {
+  ...tokenDefaults,
+  bind_secret_id: true,
+  secret_id_bound_cidrs: [] as string[],
+  secret_id_num_uses: 0,
+  secret_id_ttl: 0,
+  local_secret_ids: false,
+};
+
+/** A role as stored. */
+export type Role = z.output<typeof RoleFields> & {
+  readonly uuid: string;
+  readonly name: string;
+  readonly roleId: string;
+  /** Key of the hashes of its secret ids; the record is sealed. */
+  readonly hashKey: string;
+};
+
+/** Roles by lower-case name. */
+export const roles = collection('role/', z.custom<Role>());
+const roleNames = collection('role-id/', z.string());
+const indexKey = (roleId: string) => createHash('sha256').update(roleId).digest('hex');
+
+/** The role of a role id. */
+export async function findByRoleId(storage: Storage, roleId: string): Promise<Role | undefined> {
+  const name = await roleNames.find(storage, indexKey(roleId));
+  const role = name === undefined ? undefined : await roles.find(storage, name);
+  return role?.roleId === roleId ? role : undefined;
+}
+
+/** The role of a call's URL; its name is case-insensitive. */
+export const roleOf = (call: { params: { role_name: string }; storage: Storage }) =>
+  roles.find(call.storage, call.params.role_name.toLowerCase());
+
+/** The same; a refusal when there is none. */
+export async function requireRole(call: { params: { role_name: string }; storage: Storage }): Promise<Role> {
+  const role = await roleOf(call);
+  if (!role) throw new Refusal('invalid', `role ${JSON.stringify(call.params.role_name)} does not exist`);
+  return role;
+}
+
+/** Checks a role as a whole, and stores it. */
+export function putRole(storage: Storage, role: Role): void {
+  if (role.secret_id_num_uses < 0) throw new Refusal('invalid', 'secret_id_num_uses cannot be negative');
+  checkCidrs(role.secret_id_bound_cidrs);
+  if (!role.bind_secret_id && role.secret_id_bound_cidrs.length === 0 && role.token_bound_cidrs.length === 0) {
+    throw new Refusal('invalid', 'at least one constraint should be enabled on the role');
+  }
+  roles.put(storage, role.name, role);
+}
+
+/** Gives a role another role id. Throws where a different role has it. */
+export async function changeRoleId(storage: Storage, role: Role, roleId: string): Promise<Role> {
+  if (roleId.length > 4_096) throw new Refusal('invalid', 'role_id is longer than 4096 characters');
+  const holder = await roleNames.find(storage, indexKey(roleId));
+  if (holder !== undefined && holder !== role.name) throw new Refusal('conflict', 'role_id already in use');
+  if (role.roleId !== '' && role.roleId !== roleId) roleNames.delete(storage, indexKey(role.roleId));
+  roleNames.put(storage, indexKey(roleId), role.name, holder === undefined ? 'absent' : undefined);
+  return { ...role, roleId };
+}
+
+/** Roles: `role`, `role/:role_name` and its role id. */
+export function rolePaths(): Path[] {
+  return [
+    path('role', {
+      summary: 'The roles of this method.',
+      list: { summary: 'List the roles.', run: async ({ storage }) => keys(await roles.list(storage)) },
+    }),
+    path('role/:role_name', {
+      summary: 'What the machines of a role prove, and what their tokens will be.',
+      stored: roleOf,
+      read: {
+        summary: 'Read a role.',
+        async run(call) {
+          const role = await roleOf(call);
+          return role ? data(shownRole(role)) : missing;
+        },
+      },
+      write: {
+        summary: 'Create a role, or change what is named.',
+        input: RoleInput,
+        update: 'merge',
+        defaults: roleDefaults,
+        run: writeRole,
+      },
+      delete: {
+        summary: 'Delete a role and its secret ids. Deleting an absent one succeeds.',
+        async run(call) {
+          const role = await roleOf(call);
+          if (!role) return empty;
+          roles.delete(call.storage, role.name);
+          roleNames.delete(call.storage, indexKey(role.roleId));
+          removeAllSecretIds(call.storage, role);
+          return empty;
+        },
+      },
+    }),
+    path('role/:role_name/role-id', {
+      summary: 'What logins call a role.',
+      read: {
+        summary: 'Read the role id.',
+        async run(call) {
+          const role = await roleOf(call);
+          return role ? data({ role_id: role.roleId }) : missing;
+        },
+      },
+      write: {
+        summary: 'Change the role id.',
+        input: z.object({ role_id: string().optional().describe('The new role id.') }),
+        async run(call) {
+          const role = await requireRole(call);
+          if (!call.input.role_id) throw new Refusal('invalid', 'missing role_id');
+          putRole(call.storage, await changeRoleId(call.storage, role, call.input.role_id));
+          return empty;
+        },
+      },
+    }),
+  ];
+}
+
+async function writeRole(call: Call<{ role_name: string }, z.output<typeof RoleInput>> & { stored: unknown }) {
+  const { role_id: roleId, bound_cidr_list: olderCidrs, ...merged } = call.input;
+  const before = call.stored as Role | undefined;
+  if (before && before.local_secret_ids !== merged.local_secret_ids) {
+    throw new Refusal('invalid', 'local_secret_ids can only be modified during role creation');
+  }
+  const settled = settleTokenParams(merged, call.fields);
+  const name = call.params.role_name.toLowerCase();
+  const identity = before ?? { uuid: randomUUID(), name, roleId: '', hashKey: randomBytes(32).toString('base64') };
+  const useOlder = olderCidrs !== undefined && call.fields.secret_id_bound_cidrs == null;
+  let role: Role = {
+    ...settled,
+    ...(useOlder && { secret_id_bound_cidrs: olderCidrs }),
+    uuid: identity.uuid,
+    name: identity.name,
+    roleId: identity.roleId,
+    hashKey: identity.hashKey,
+  };
+  const wanted = roleId || identity.roleId || randomUUID();
+  if (wanted !== role.roleId) role = await changeRoleId(call.storage, role, wanted);
+  putRole(call.storage, role);
+  return empty;
+}
+
+function shownRole(role: Role): Record<string, unknown> {
+  return {
+    bind_secret_id: role.bind_secret_id,
+    local_secret_ids: role.local_secret_ids,
+    secret_id_bound_cidrs: role.secret_id_bound_cidrs.length > 0 ? role.secret_id_bound_cidrs : null,
+    secret_id_num_uses: role.secret_id_num_uses,
+    secret_id_ttl: role.secret_id_ttl,
+    ...showTokenParams(role),
+  };
+}

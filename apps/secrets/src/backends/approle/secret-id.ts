@@ -1,0 +1,237 @@
+import { randomUUID } from 'node:crypto';
+import { Refusal } from '@keystead/refusal';
+import ipaddr from 'ipaddr.js';
+import { z } from 'zod';
+import type { Call } from '../../sdk/call';
+import { anything, commaList, duration, int, isObject, secretString, string } from '../../sdk/fields';
+import { operation, type Path, path } from '../../sdk/path';
+import { data, empty, keys, missing } from '../../sdk/reply';
+import { checkCidrs } from '../../sdk/token-params';
+import { type Role, requireRole, roleOf, roles } from './role';
+import {
+  addSecretId,
+  type FoundSecretId,
+  findByAccessor,
+  findSecretId,
+  listAccessors,
+  removeSecretId,
+  tidySecretIds,
+} from './secret-ids';
+
+const Wanted = z.object({
+  metadata: anything().optional().describe('JSON text of an object of strings; becomes metadata of the tokens.'),
+  cidr_list: commaList().optional().describe('Addresses that may log in with it.'),
+  token_bound_cidrs: commaList().optional().describe('Addresses that may use the tokens.'),
+  num_uses: int().optional().describe("Logins it is good for; the role's by default."),
+  ttl: duration().optional().describe("Its lifetime; the role's by default."),
+});
+type Wanted = z.output<typeof Wanted>;
+type RoleCall<I = unknown> = Call<{ role_name: string }, I>;
+
+const SecretIdInput = z.object({ secret_id: secretString().optional().describe('The secret id.') });
+const AccessorInput = z.object({ secret_id_accessor: string().optional().describe('The accessor of the secret id.') });
+
+/** Secret ids: made, listed, looked up, destroyed, tidied. */
+export function secretIdPaths(): Path[] {
+  const destroy = operation({
+    summary: 'Destroy a secret id. Destroying an unknown one succeeds.',
+    input: SecretIdInput,
+    async run(call: RoleCall<z.output<typeof SecretIdInput>>) {
+      const role = await requireRole(call);
+      const found = await findSecretId(call.storage, role, requireField(call.input, 'secret_id'), 0);
+      if (found) removeSecretId(call.storage, role, found);
+      return empty;
+    },
+  });
+  const destroyByAccessor = operation({
+    summary: 'Destroy the secret id of an accessor.',
+    input: AccessorInput,
+    async run(call: RoleCall<z.output<typeof AccessorInput>>) {
+      const role = await requireRole(call);
+      removeSecretId(call.storage, role, await byAccessor(call, role, 0));
+      return empty;
+    },
+  });
+  return [
+    path('role/:role_name/secret-id', {
+      summary: 'The secret ids of a role.',
+      write: {
+        summary: 'Make a secret id.',
+        input: Wanted,
+        run: (call) => make(call, randomUUID()),
+      },
+      list: {
+        summary: 'List the accessors of the secret ids.',
+        async run(call) {
+          const role = await roleOf(call);
+          return role ? keys(await listAccessors(call.storage, role, call.nowMs)) : missing;
+        },
+      },
+    }),
+    path('role/:role_name/custom-secret-id', {
+      summary: 'Secret ids chosen by the client.',
+      write: {
+        summary: 'Store a secret id.',
+        input: Wanted.extend(SecretIdInput.shape),
+        run: (call) => make(call, requireField(call.input, 'secret_id')),
+      },
+    }),
+    path('role/:role_name/secret-id/lookup', {
+      summary: 'Looks up secret ids.',
+      write: {
+        summary: 'Read the properties of a secret id; 204 for an unknown one.',
+        input: SecretIdInput,
+        async run(call) {
+          const role = await requireRole(call);
+          const found = await findSecretId(call.storage, role, requireField(call.input, 'secret_id'), call.nowMs);
+          return found ? data(shown(found)) : empty;
+        },
+      },
+    }),
+    path('role/:role_name/secret-id/destroy', { summary: 'Destroys secret ids.', write: destroy, delete: destroy }),
+    path('role/:role_name/secret-id-accessor/lookup', {
+      summary: 'Looks up secret ids by accessor.',
+      write: {
+        summary: 'Read the properties of the secret id of an accessor.',
+        input: AccessorInput,
+        async run(call) {
+          return data(shown(await byAccessor(call, await requireRole(call), call.nowMs)));
+        },
+      },
+    }),
+    path('role/:role_name/secret-id-accessor/destroy', {
+      summary: 'Destroys secret ids by accessor.',
+      write: destroyByAccessor,
+      delete: destroyByAccessor,
+    }),
+    path('tidy/secret-id', {
+      summary: 'Removes expired secret ids.',
+      write: {
+        summary: 'Remove the expired secret ids of all roles.',
+        status: 202,
+        async run({ storage, nowMs, warn }) {
+          for (const name of await roles.list(storage)) {
+            const role = await roles.find(storage, name);
+            if (role) await tidySecretIds(storage, role, nowMs);
+          }
+          warn('Tidy operation successfully started. Expired secret ids have been removed.');
+          return data(null);
+        },
+      },
+    }),
+  ];
+}
+
+async function make(call: RoleCall<Wanted>, secretId: string) {
+  const { input, storage, nowMs } = call;
+  const role = await requireRole(call);
+  if (!role.bind_secret_id) throw new Refusal('invalid', 'bind_secret_id is not set on the role');
+  if (secretId.length > 4_096) throw new Refusal('invalid', 'secret_id is longer than 4096 characters');
+  const usesLeft = within('num_uses', input.num_uses ?? role.secret_id_num_uses, role.secret_id_num_uses);
+  const ttlSeconds = within('ttl', input.ttl ?? role.secret_id_ttl, role.secret_id_ttl);
+  const cidrs = subset(input.cidr_list ?? [], role.secret_id_bound_cidrs);
+  const tokenCidrs = subset(input.token_bound_cidrs ?? [], role.token_bound_cidrs);
+  const accessor = await addSecretId(storage, role, secretId, {
+    metadata: metadataOf(input.metadata),
+    cidrs,
+    tokenCidrs,
+    usesLeft,
+    ttlSeconds,
+    createdAtMs: nowMs,
+    updatedAtMs: nowMs,
+    expiresAtMs: ttlSeconds > 0 ? nowMs + ttlSeconds * 1_000 : 0,
+  });
+  if (accessor === undefined) throw new Refusal('conflict', 'SecretID is already registered');
+  return data({
+    secret_id: secretId,
+    secret_id_accessor: accessor,
+    secret_id_num_uses: usesLeft,
+    secret_id_ttl: ttlSeconds,
+  });
+}
+
+/** A secret id may be good for less than the role says, never for more; 0 is without limit. */
+function within(field: 'num_uses' | 'ttl', asked: number, most: number): number {
+  if (asked < 0) throw new Refusal('invalid', `${field} cannot be negative`);
+  if (most > 0 && (asked === 0 || asked > most)) {
+    throw new Refusal('invalid', `${field} cannot be higher than the role's secret_id_${field}`);
+  }
+  return asked;
+}
+
+function subset(cidrs: string[], of: readonly string[]): string[] {
+  checkCidrs(cidrs);
+  if (of.length === 0) return cidrs;
+  for (const cidr of cidrs) {
+    if (!of.some((outer) => contains(outer, cidr))) {
+      throw new Refusal(
+        'invalid',
+        `failed to verify subset relationship between CIDR blocks on the role "${of.join(',')}" and CIDR block "${cidr}"`,
+      );
+    }
+  }
+  return cidrs;
+}
+
+function contains(outer: string, inner: string): boolean {
+  const block = (text: string): [ipaddr.IPv4 | ipaddr.IPv6, number] => {
+    if (text.includes('/')) return ipaddr.parseCIDR(text);
+    const address = ipaddr.process(text);
+    return [address, address.kind() === 'ipv4' ? 32 : 128];
+  };
+  const [outerAddress, outerBits] = block(outer);
+  const [innerAddress, innerBits] = block(inner);
+  return (
+    outerAddress.kind() === innerAddress.kind() && innerBits >= outerBits && innerAddress.match(outerAddress, outerBits)
+  );
+}
+
+function metadataOf(given: unknown): Record<string, string> {
+  if (given === undefined || given === '') return {};
+  let parsed = given;
+  if (typeof given === 'string') {
+    try {
+      parsed = JSON.parse(given);
+    } catch {
+      throw new Refusal('invalid', 'metadata must be the JSON text of an object of strings');
+    }
+  }
+  if (!isObject(parsed) || !Object.values(parsed).every((value) => typeof value === 'string')) {
+    throw new Refusal('invalid', 'metadata must be the JSON text of an object of strings');
+  }
+  return parsed as Record<string, string>;
+}
+
+function requireField<K extends string>(input: { readonly [key in K]?: string | undefined }, field: K): string {
+  const value = input[field];
+  if (!value) throw new Refusal('invalid', `missing ${field}`, [{ path: [field], message: 'required' }]);
+  return value;
+}
+
+async function byAccessor(
+  { input, storage }: RoleCall<z.output<typeof AccessorInput>>,
+  role: Role,
+  nowMs: number,
+): Promise<FoundSecretId> {
+  const accessor = requireField(input, 'secret_id_accessor');
+  const found = await findByAccessor(storage, role, accessor, nowMs);
+  if (!found) {
+    throw new Refusal('missing', `failed to find accessor entry for secret_id_accessor: ${JSON.stringify(accessor)}`);
+  }
+  return found;
+}
+
+function shown({ value }: FoundSecretId): Record<string, unknown> {
+  const time = (atMs: number) => (atMs === 0 ? '0001-01-01T00:00:00Z' : new Date(atMs).toISOString());
+  return {
+    cidr_list: value.cidrs,
+    creation_time: time(value.createdAtMs),
+    expiration_time: time(value.expiresAtMs),
+    last_updated_time: time(value.updatedAtMs),
+    metadata: value.metadata,
+    secret_id_accessor: value.accessor,
+    secret_id_num_uses: value.usesLeft,
+    secret_id_ttl: value.ttlSeconds,
+    token_bound_cidrs: value.tokenCidrs,
+  };
+}

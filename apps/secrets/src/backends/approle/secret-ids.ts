@@ -1,0 +1,141 @@
+import { createHmac, randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import { collection } from '../../sdk/collection';
+import type { Storage } from '../../sdk/storage';
+import type { Role } from './role';
+
+/** A secret id as stored: everything but the id itself, of which only a keyed hash is kept. */
+const SecretId = z.object({
+  accessor: z.string(),
+  metadata: z.record(z.string(), z.string()),
+  cidrs: z.array(z.string()),
+  tokenCidrs: z.array(z.string()),
+  /** Uses left; 0 is unlimited. */
+  usesLeft: z.number(),
+  ttlSeconds: z.number(),
+  createdAtMs: z.number(),
+  updatedAtMs: z.number(),
+  /** 0 never. */
+  expiresAtMs: z.number(),
+});
+export type SecretId = z.output<typeof SecretId>;
+
+const secretIds = collection('secret-id/', SecretId);
+const accessors = collection('secret-id-accessor/', z.string());
+
+/** A secret id with the key it is stored under. */
+export interface FoundSecretId {
+  readonly key: string;
+  readonly value: SecretId;
+}
+
+/** Hashes belong to one role: its key goes with it. */
+function hashOf(role: Role, kind: 'secret' | 'accessor', text: string): string {
+  return createHmac('sha256', role.hashKey).update(`${kind}\u0000${text}`).digest('hex');
+}
+
+const keyOf = (role: Role, secretId: string) => `${role.uuid}/${hashOf(role, 'secret', secretId)}`;
+const accessorKeyOf = (role: Role, accessor: string) => `${role.uuid}/${hashOf(role, 'accessor', accessor)}`;
+
+/** Adds a secret id; false when the role has it already. */
+export async function addSecretId(
+  storage: Storage,
+  role: Role,
+  secretId: string,
+  value: Omit<SecretId, 'accessor'>,
+): Promise<string | undefined> {
+  const key = keyOf(role, secretId);
+  if (await secretIds.find(storage, key)) return undefined;
+  const accessor = randomUUID();
+  secretIds.put(storage, key, { ...value, accessor }, 'absent');
+  accessors.put(storage, accessorKeyOf(role, accessor), key);
+  return accessor;
+}
+
+/** A live secret id of a role; undefined when unknown or expired. */
+export async function findSecretId(
+  storage: Storage,
+  role: Role,
+  secretId: string,
+  nowMs: number,
+): Promise<FoundSecretId | undefined> {
+  return findByKey(storage, keyOf(role, secretId), nowMs);
+}
+
+/** The same by accessor. */
+export async function findByAccessor(
+  storage: Storage,
+  role: Role,
+  accessor: string,
+  nowMs: number,
+): Promise<FoundSecretId | undefined> {
+  const key = await accessors.find(storage, accessorKeyOf(role, accessor));
+  return key === undefined ? undefined : findByKey(storage, key, nowMs);
+}
+
+/** The accessors of all live secret ids of a role. */
+export async function listAccessors(storage: Storage, role: Role, nowMs: number): Promise<string[]> {
+  const found = await allOf(storage, role.uuid);
+  return found
+    .filter(({ value }) => isLive(value, nowMs))
+    .map(({ value }) => value.accessor)
+    .sort();
+}
+
+/** Removes a secret id and its accessor. */
+export function removeSecretId(storage: Storage, role: Role, { key, value }: FoundSecretId): void {
+  secretIds.delete(storage, key);
+  accessors.delete(storage, accessorKeyOf(role, value.accessor));
+}
+
+/** Removes all secret ids of a role. */
+export function removeAllSecretIds(storage: Storage, role: Role): void {
+  storage.deletePrefix(`secret-id/${role.uuid}/`);
+  storage.deletePrefix(`secret-id-accessor/${role.uuid}/`);
+}
+
+/** Removes the expired secret ids of a role. */
+export async function tidySecretIds(storage: Storage, role: Role, nowMs: number): Promise<void> {
+  for (const found of await allOf(storage, role.uuid))
+    if (!isLive(found.value, nowMs)) removeSecretId(storage, role, found);
+}
+
+/**
+ * Takes one use of a secret id and returns it; undefined when it is unknown, expired or used up. The judge may refuse by
+ * throwing, before anything is counted. Two takers of a last use cannot both have it: the count is compared at commit.
+ */
+export async function spendSecretId(
+  storage: Storage,
+  role: Role,
+  secretId: string,
+  nowMs: number,
+  judge: (value: SecretId) => void,
+): Promise<SecretId | undefined> {
+  return storage.transaction(async (tx) => {
+    const found = await findSecretId(tx, role, secretId, nowMs);
+    if (!found) return undefined;
+    judge(found.value);
+    const { key, value } = found;
+    if (value.usesLeft === 1) removeSecretId(tx, role, found);
+    else if (value.usesLeft > 1) secretIds.put(tx, key, { ...value, usesLeft: value.usesLeft - 1, updatedAtMs: nowMs });
+    return value;
+  });
+}
+
+function isLive({ expiresAtMs }: SecretId, nowMs: number): boolean {
+  return expiresAtMs === 0 || nowMs < expiresAtMs;
+}
+
+async function findByKey(storage: Storage, key: string, nowMs: number): Promise<FoundSecretId | undefined> {
+  const value = await secretIds.find(storage, key);
+  return value && isLive(value, nowMs) ? { key, value } : undefined;
+}
+
+async function allOf(storage: Storage, roleUuid: string): Promise<FoundSecretId[]> {
+  const names = await storage.list(`secret-id/${roleUuid}/`);
+  const texts = await storage.getMany(names.map((name) => `secret-id/${roleUuid}/${name}`));
+  return [...texts].map(([path, text]) => ({
+    key: path.slice('secret-id/'.length),
+    value: JSON.parse(text) as SecretId,
+  }));
+}

@@ -1,0 +1,116 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { collection } from '../../sdk/collection';
+import { commaList, secretString } from '../../sdk/fields';
+import { type Path, path } from '../../sdk/path';
+import { data, empty, keys, missing } from '../../sdk/reply';
+import { settleTokenParams, showTokenParams, tokenAliases, tokenDefaults, tokenParams } from '../../sdk/token-params';
+import type { PasswordHash, Passwords } from './password';
+
+const TokenFields = z.object({ ...tokenParams.shape, ...tokenAliases.shape });
+const UserInput = TokenFields.extend({
+  password: secretString().optional().describe('Required when the user is new.'),
+});
+const maxPasswordLength = 1_024;
+
+/** A user as stored. */
+export type User = z.output<typeof TokenFields> & { readonly passwordHash: PasswordHash };
+
+/** Users by lower-case name. */
+export const users = collection('user/', z.custom<User>());
+
+/** What a user may be called. */
+export const usernameRule = /^\w(?:[\w.@+-]*\w)?$/;
+
+/** Users: `users`, `users/:username`, its password and its policies. */
+export function userPaths(passwords: Passwords): Path[] {
+  const nameOf = ({ params }: { params: { username: string } }) => params.username.toLowerCase();
+  const params = { username: usernameRule } as const;
+  return [
+    path('users', {
+      summary: 'The users of this method.',
+      list: { summary: 'List the users.', run: async ({ storage }) => keys(await users.list(storage)) },
+    }),
+    path('users/:username', {
+      summary: 'A user, and what the tokens of their logins will be.',
+      params,
+      stored: (call) => users.find(call.storage, nameOf(call)),
+      read: {
+        summary: 'Read a user; the password is never shown.',
+        async run(call) {
+          const user = await users.find(call.storage, nameOf(call));
+          return user ? data(showTokenParams(user)) : missing;
+        },
+      },
+      write: {
+        summary: 'Create a user, or change what is named.',
+        input: UserInput,
+        update: 'merge',
+        defaults: tokenDefaults,
+        async run(call) {
+          const { password, ...fields } = call.input;
+          const before = call.stored as User | undefined;
+          if (!password && !before) throw new Refusal('invalid', 'missing password');
+          const passwordHash = password ? await passwords.hash(checkPassword(password)) : before!.passwordHash;
+          users.put(call.storage, nameOf(call), { ...settleTokenParams(fields, call.fields), passwordHash });
+          return empty;
+        },
+      },
+      delete: {
+        summary: 'Delete a user. Deleting an absent one succeeds.',
+        run(call) {
+          users.delete(call.storage, nameOf(call));
+          call.storage.delete(`lockout/${nameOf(call)}`);
+          return empty;
+        },
+      },
+    }),
+    path('users/:username/password', {
+      summary: 'The password of a user.',
+      params,
+      write: {
+        summary: 'Change the password of a user.',
+        input: z.object({ password: secretString().optional().describe('The new password.') }),
+        async run(call) {
+          const user = await users.require(call.storage, nameOf(call), 'username does not exist');
+          if (!call.input.password) throw new Refusal('invalid', 'missing password');
+          const passwordHash = await passwords.hash(checkPassword(call.input.password));
+          users.put(call.storage, nameOf(call), { ...user, passwordHash }, 'unchanged');
+          return empty;
+        },
+      },
+    }),
+    path('users/:username/policies', {
+      summary: 'The policies of a user.',
+      params,
+      write: {
+        summary: 'Change the policies of a user.',
+        input: z.object({
+          token_policies: commaList().optional().describe('Policies of the tokens.'),
+          policies: commaList().optional().describe('Older name of token_policies.'),
+        }),
+        async run(call) {
+          const user = await users.require(call.storage, nameOf(call), 'username does not exist');
+          users.put(
+            call.storage,
+            nameOf(call),
+            settleTokenParams({ ...user, ...given(call.input) }, call.fields),
+            'unchanged',
+          );
+          return empty;
+        },
+      },
+    }),
+  ];
+}
+
+function checkPassword(password: string): string {
+  if (password.length > maxPasswordLength) {
+    throw new Refusal('invalid', `password is longer than ${maxPasswordLength} characters`);
+  }
+  return password;
+}
+
+function given<T extends object>(input: T): Partial<T> {
+  return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as Partial<T>;
+}
