@@ -18,7 +18,7 @@ export interface ServiceConfig {
   certificate?: string;
   /** A PostgreSQL of the user's own; absent for the embedded one. */
   databaseUrl?: string;
-  /** True when the user gave a seal key and this program makes none. */
+  /** True when this program makes no seal key: one was given, or the service is opened by key shares. */
   ownSealKey: boolean;
 }
 
@@ -57,7 +57,8 @@ function serviceConfig(name: ServiceName, env: NodeJS.ProcessEnv): ServiceConfig
     address: `${scheme}://${reachable(host)}:${port}`,
     certificate: certificateFile ? readGiven(`${prefix}_TLS_CERT_FILE`, certificateFile) : undefined,
     databaseUrl: databaseUrl(name, prefix, env),
-    ownSealKey: Boolean(env[`${prefix}_SEAL_KEY`] || env[`${prefix}_SEAL_KEY_FILE`]),
+    ownSealKey:
+      Boolean(env[`${prefix}_SEAL_KEY`] || env[`${prefix}_SEAL_KEY_FILE`]) || env[`${prefix}_SEAL`] === 'shamir',
   };
 }
 

@@ -59,11 +59,20 @@ async function initialiseSecrets(service: ServiceConfig): Promise<FirstRun['secr
   const state = await call(service, 'GET', '/v1/sys/init');
   if (state.body?.initialized === true) return undefined;
   const { status, body } = await call(service, 'PUT', '/v1/sys/init', {
-    body: { recovery_shares: SHARES, recovery_threshold: THRESHOLD },
+    body: await sharesFor(service),
     timeoutMs: 60_000,
   });
   if (status !== 200) throw new Stop(`the secrets service could not be initialised: ${JSON.stringify(body)}`);
-  return { address: service.address, root_token: body.root_token, recovery_keys: body.recovery_keys };
+  const keys = body.recovery_keys?.length ? body.recovery_keys : body.keys;
+  return { address: service.address, root_token: body.root_token, recovery_keys: keys };
+}
+
+/** A service opened by its seal key has recovery shares; one without a seal key is opened by its shares. */
+async function sharesFor(service: ServiceConfig): Promise<object> {
+  const { body } = await call(service, 'GET', '/v1/sys/seal-status');
+  return body?.type === 'shamir'
+    ? { secret_shares: SHARES, secret_threshold: THRESHOLD }
+    : { recovery_shares: SHARES, recovery_threshold: THRESHOLD };
 }
 
 /** Written whole or not at all, for its owner alone, and on the disk before the call returns. */

@@ -111,6 +111,12 @@ export class Installation {
   }
 }
 
+/** Settings of one service that the other one has no business seeing. */
+const settingsOf: Record<ServiceName, RegExp> = {
+  secrets: /^(SECRETS|CLOUDONE|CLOUDTWO|SCHEDULER)_/,
+  workspaces: /^WORKSPACES_/,
+};
+
 function serviceEnvironment(
   config: LocalConfig,
   name: ServiceName,
@@ -119,10 +125,12 @@ function serviceEnvironment(
 ): NodeJS.ProcessEnv {
   const prefix = name.toUpperCase();
   const service = config.services[name];
-  const given = Object.entries(env).filter(
-    ([variable]) => !/^(KEYSTEAD_|npm_)/.test(variable) && !/^(\w+_)?DATABASE_URL(_FILE)?$/.test(variable),
-  );
+  const other = settingsOf[name === 'secrets' ? 'workspaces' : 'secrets'];
+  const dropped = [/^(KEYSTEAD_|npm_)/, /^(\w+_)?DATABASE_URL(_FILE)?$/, other];
+  const given = Object.entries(env).filter(([variable]) => !dropped.some((pattern) => pattern.test(variable)));
   return {
+    // Every request is audited unless the operator said where to, or that it goes to the output.
+    ...(name === 'secrets' ? { SECRETS_AUDIT_FILE: path.join(config.dataDir, 'audit.log') } : {}),
     ...Object.fromEntries(given),
     [`${prefix}_HOST`]: service.host,
     [`${prefix}_PORT`]: String(service.port),
