@@ -21,7 +21,7 @@ export const loginPath = path('login', {
   write: {
     summary: 'Log in with a role id and a secret id.',
     input: LoginInput,
-    async run({ input, storage, caller, nowMs }) {
+    async run({ input, storage, caller, mount, nowMs }) {
       if (!input.role_id) throw new Refusal('invalid', 'missing role_id');
       const role = await findByRoleId(storage, input.role_id);
       if (!role) throw new Refusal('invalid', 'invalid role or secret ID');
@@ -47,7 +47,7 @@ export const loginPath = path('login', {
         ...loginParams(role),
         boundCidrs,
         alias: { name: role.roleId, metadata: facts },
-        displayName: '',
+        displayName: mount.path.replace(/^auth\/|\/$/g, '').replaceAll('/', '-'),
         metadata: facts,
         internal: { role_name: role.name },
       });

@@ -28,7 +28,7 @@ export function loginPath(passwords: Passwords) {
     write: {
       summary: 'Log in with a password.',
       input: z.object({ password: secretString().optional().describe('The password.') }),
-      async run({ params, input, storage, caller, nowMs }) {
+      async run({ params, input, storage, caller, mount, nowMs }) {
         const username = params.username.toLowerCase();
         if (!input.password) throw new Refusal('invalid', 'missing password');
         const user = await users.find(storage, username);
@@ -46,7 +46,7 @@ export function loginPath(passwords: Passwords) {
           policies: [],
           ...loginParams(user),
           alias: { name: username },
-          displayName: username,
+          displayName: `${mount.path.replace(/^auth\/|\/$/g, '').replaceAll('/', '-')}-${username}`,
           metadata: { username },
           internal: { username, policies: user.token_policies },
         });

@@ -42,6 +42,10 @@ path "sys/capabilities-self" {
   capabilities = ["update"]
 }
 
+path "sys/policies/explain" {
+  capabilities = ["update"]
+}
+
 path "sys/internal/ui/resultant-acl" {
   capabilities = ["read"]
 }
