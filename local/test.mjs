@@ -95,7 +95,7 @@ async function main() {
     );
   } else {
     if (forJest.length === 0) {
-      counts.push(await check('checking types', () => turbo(['typecheck'])));
+      counts.push(await check('checking types', () => turbo(['typecheck', 'typecheck:root'])));
       counts.push(
         await check('checking style', () =>
           run(path.join(root, 'node_modules/.bin/biome'), ['ci', '--colors=off', '.']),
