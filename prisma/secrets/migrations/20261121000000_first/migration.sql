@@ -267,6 +267,8 @@ CREATE TABLE "lease" (
     "attempts" SMALLINT NOT NULL DEFAULT 0,
     "sealed" BYTEA NOT NULL,
     "sealed_failure" BYTEA,
+    "quota_ids" UUID[] NOT NULL DEFAULT ARRAY[]::UUID[],
+    "claimed_by" UUID,
 
     CONSTRAINT "lease_pkey" PRIMARY KEY ("hash")
 );
@@ -416,6 +418,9 @@ CREATE INDEX "lease_namespace_id_path_idx" ON "lease"("namespace_id", "path");
 
 -- CreateIndex
 CREATE INDEX "lease_mount_id_due_at_ms_idx" ON "lease"("mount_id", "due_at_ms");
+
+-- CreateIndex
+CREATE INDEX "lease_claimed_by_idx" ON "lease"("claimed_by") WHERE "claimed_by" IS NOT NULL;
 
 -- CreateIndex
 CREATE INDEX "lease_token_hash_idx" ON "lease"("token_hash") WHERE "token_hash" IS NOT NULL;

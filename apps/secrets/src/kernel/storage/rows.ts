@@ -64,6 +64,8 @@ export async function lockTokens(tx: Queryable, hashes: readonly Buffer[]): Prom
   if (rows.length < hashes.length) throw new Refusal('denied', 'permission denied');
 }
 
+// Paths of tokens and leases end in a slash in the database: so they sort, list and match prefixes like the ids they begin.
+
 /** Inserts tokens and returns which (latin1 of the hash); the rest has a dead parent or a taken id. */
 export async function insertTokens(tx: Queryable, tokens: readonly TokenRow[]): Promise<Set<string>> {
   const parents = new Map<string, Buffer>();
@@ -75,7 +77,7 @@ export async function insertTokens(tx: Queryable, tokens: readonly TokenRow[]): 
     tokens.map((token) => token.namespaceId),
     tokens.map((token) => token.mountId ?? null),
     tokens.map((token) => token.entityId ?? null),
-    tokens.map((token) => token.path),
+    tokens.map((token) => `${token.path}/`),
     tokens.map((token) => token.usesLeft ?? null),
     tokens.map((token) => token.createdAtMs),
     tokens.map((token) => token.expiresAtMs ?? null),
@@ -100,12 +102,14 @@ export async function insertLeases(tx: Queryable, leases: readonly LeaseRow[]): 
     leases.map((lease) => lease.hash),
     leases.map((lease) => lease.namespaceId),
     leases.map((lease) => lease.mountId),
-    leases.map((lease) => lease.path),
+    leases.map((lease) => `${lease.path}/`),
     leases.map((lease) => lease.role),
     leases.map((lease) => lease.tokenHash ?? null),
     leases.map((lease) => lease.issuedAtMs),
     leases.map((lease) => lease.expiresAtMs),
     leases.map((lease) => lease.sealed),
+    // An array of arrays would be flattened.
+    leases.map((lease) => `{${lease.quotaIds.join(',')}}`),
   ]);
 }
 

@@ -191,10 +191,10 @@ export const TAKEN_TOKENS: Statement = {
 
 export const INSERT_LEASES: Statement = {
   name: 'lease-insert',
-  text: `INSERT INTO lease (hash, namespace_id, mount_id, path, role, token_hash, issued_at_ms, expires_at_ms, due_at_ms, sealed)
-  SELECT hash, namespace_id, mount_id, path, role, token_hash, issued_at_ms, expires_at_ms, expires_at_ms, sealed
-    FROM unnest($1::bytea[], $2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::bytea[], $7::bigint[], $8::bigint[], $9::bytea[])
-      AS l(hash, namespace_id, mount_id, path, role, token_hash, issued_at_ms, expires_at_ms, sealed)`,
+  text: `INSERT INTO lease (hash, namespace_id, mount_id, path, role, token_hash, issued_at_ms, expires_at_ms, due_at_ms, sealed, quota_ids)
+  SELECT hash, namespace_id, mount_id, path, role, token_hash, issued_at_ms, expires_at_ms, expires_at_ms, sealed, quota_ids::uuid[]
+    FROM unnest($1::bytea[], $2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::bytea[], $7::bigint[], $8::bigint[], $9::bytea[], $10::text[])
+      AS l(hash, namespace_id, mount_id, path, role, token_hash, issued_at_ms, expires_at_ms, sealed, quota_ids)`,
 };
 
 /** Counts new leases towards quotas; a quota at its limit does not come back. $1 ids, $2 how many. */
@@ -213,5 +213,6 @@ export const INSERT_INTENTS: Statement = {
 
 export const SETTLE_INTENTS: Statement = {
   name: 'intent-settle',
-  text: 'DELETE FROM intent WHERE id = ANY($1::uuid[])',
+  // One that a sweep has begun to undo counts as gone.
+  text: 'DELETE FROM intent WHERE id = ANY($1::uuid[]) AND attempts = 0',
 };

@@ -43,6 +43,7 @@ export class StorageKernel {
   readonly background: Background;
   readonly clock: Clock;
   readonly fault: Fault;
+  readonly log: StorageOptions['log'];
   /** Set by `kernel/seal`: reads the wrapped keyring again, and says whether it had changed. */
   reloadKeys: () => Promise<boolean> = async () => false;
 
@@ -50,6 +51,7 @@ export class StorageKernel {
     const { url, log, observe } = options;
     this.clock = options.clock ?? { now: Date.now };
     this.fault = options.fault ?? (() => {});
+    this.log = log;
     const clock = this.clock;
     const fault = this.fault;
     const barrier = this.barrier;

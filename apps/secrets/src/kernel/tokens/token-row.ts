@@ -104,7 +104,7 @@ export function openToken(barrier: Barrier, row: StoredToken): TokenRecord {
     accessor: sealed.a,
     parentHash: row.parent_hash ?? undefined,
     namespaceId: row.namespace_id,
-    path: row.path,
+    path: row.path.slice(0, -1),
     displayName: sealed.n,
     policies: sealed.p,
     meta: sealed.m,

@@ -1,0 +1,39 @@
+import type { Database } from '../storage/database';
+import { DELETE } from './statements';
+
+interface Waiting {
+  readonly hash: Buffer;
+  done(): void;
+  fail(error: unknown): void;
+}
+
+const MOST = 500;
+
+/** Removes ended leases, all that wait at one moment with one statement. */
+export class LeaseDeletions {
+  private waiting: Waiting[] = [];
+  private running = false;
+
+  constructor(private readonly database: Database) {}
+
+  delete(hash: Buffer): Promise<void> {
+    return new Promise((done, fail) => {
+      this.waiting.push({ hash, done, fail });
+      if (!this.running) void this.run();
+    });
+  }
+
+  private async run(): Promise<void> {
+    this.running = true;
+    while (this.waiting.length > 0) {
+      const batch = this.waiting.splice(0, MOST);
+      try {
+        await this.database.query(DELETE, [batch.map(({ hash }) => hash)]);
+        for (const { done } of batch) done();
+      } catch (error) {
+        for (const { fail } of batch) fail(error);
+      }
+    }
+    this.running = false;
+  }
+}

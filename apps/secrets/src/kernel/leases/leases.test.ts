@@ -1,0 +1,400 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { freshStorage, type TestStorage, until } from '../../../test/fresh-storage';
+import { lifetime } from '../../sdk/lifetime';
+import type { LiveMount } from '../mounts/mount';
+import type { Namespace } from '../namespaces/namespaces';
+import type { StorageKernel } from '../storage/storage';
+import { ROOT_NAMESPACE_ID } from '../storage/types';
+import { newWriteSet } from '../storage/write-set';
+import { StoredTokens } from '../tokens/tokens';
+import type { TokenRecord } from '../tokens/types';
+import { Leases } from './leases';
+import type { LeaseHosts } from './types';
+
+/** A system outside: what it was asked to end, and whether it refuses. */
+class Outside {
+  readonly ended: string[] = [];
+  refuses: Error | undefined;
+  readonly undone: unknown[] = [];
+}
+
+const privateMount = randomUUID();
+const namespace = { uuid: ROOT_NAMESPACE_ID, id: 'root', path: '', parentUuid: undefined } as Namespace;
+let time = Date.now();
+const clock = { now: () => time };
+let test: TestStorage;
+let outside: Outside;
+let mount: LiveMount;
+let leases: Leases;
+let tokens: StoredTokens;
+let crash: string | undefined;
+
+const fault = (name: string) => {
+  if (name === crash) throw new Error(`stopped at ${name}`);
+};
+
+function mountOf(into: Outside): LiveMount {
+  return {
+    uuid: randomUUID(),
+    path: 'engine/',
+    view: { defaultLeaseTtlSeconds: 100, maxLeaseTtlSeconds: 1000 },
+    backend: {
+      type: 'engine',
+      secrets: {
+        thing: {
+          revoke: async ({ name }: { name: string }) => {
+            if (into.refuses) throw into.refuses;
+            into.ended.push(name);
+          },
+        },
+      },
+      undo: { thing: async (undo: unknown) => void into.undone.push(undo) },
+    },
+  } as unknown as LiveMount;
+}
+
+const hosts = (): LeaseHosts => ({
+  findMount: (id) => (id === mount.uuid ? mount : undefined),
+  refreshMounts: () => undefined,
+  privateMountIds: () => [privateMount],
+  errand: (_mount, run) => run({} as never),
+  lifetime,
+  quotasOf: () => [],
+});
+
+beforeAll(async () => {
+  outside = new Outside();
+  mount = mountOf(outside);
+  test = await freshStorage({ clock, fault });
+  tokens = new StoredTokens(test.storage);
+  leases = new Leases(test.storage, hosts());
+});
+afterAll(() => test.close());
+
+const commit = (set: ReturnType<typeof newWriteSet>, storage: StorageKernel = test.storage) =>
+  storage.committer.commit(set);
+
+async function mint(parent?: TokenRecord, more: { ttlSeconds?: number; path?: string } = {}) {
+  const set = newWriteSet();
+  const minted = tokens.mint(
+    {
+      type: 'service',
+      parent,
+      namespaceId: ROOT_NAMESPACE_ID,
+      namespaceShortId: '',
+      path: more.path ?? 'auth/token/create',
+      displayName: 'token',
+      policies: [],
+      ttlSeconds: more.ttlSeconds ?? 3600,
+      renewable: true,
+    },
+    set,
+  );
+  await commit(set);
+  return minted;
+}
+
+async function lease(owner: TokenRecord | undefined, name: string, ttlSeconds = 0, path = 'engine/creds/ops') {
+  const set = newWriteSet();
+  const secret = { kind: 'secret' as const, type: 'thing', data: {}, internal: { name }, ttlSeconds };
+  const registered = await leases.register({ namespace, mount, path }, owner, secret, set);
+  await commit(set);
+  return registered;
+}
+
+const find = (id: string) => leases.find(ROOT_NAMESPACE_ID, id);
+const rowsOf = async (table: string) => Number((await test.byHand(`SELECT count(*) FROM ${table}`))[0]!.count);
+
+describe('a lease', () => {
+  it('lives in the database and is found by its id, which stands nowhere in clear', async () => {
+    const { record } = await mint();
+    const { id, ttlSeconds } = await lease(record, 'one', 50);
+    expect(id).toMatch(/^engine\/creds\/ops\/[0-9A-Za-z]{24}$/);
+    expect(ttlSeconds).toBe(50);
+    expect(await find(id)).toMatchObject({ id, internal: { name: 'one' }, state: 'live', expiresAtMs: time + 50_000 });
+    expect(await find(id.replace('ops', 'other'))).toBeUndefined();
+    const dump = JSON.stringify(await test.byHand('SELECT l.*::text AS row FROM lease l'));
+    expect(dump).not.toContain(id.slice(-24));
+  });
+
+  it('is renewed from now on, never beyond its maximum', async () => {
+    const { record } = await mint();
+    const { id } = await lease(record, 'renewed', 50);
+    time += 20_000;
+    expect((await leases.renew(ROOT_NAMESPACE_ID, id, 70)).ttlSeconds).toBe(70);
+    expect(await find(id)).toMatchObject({ expiresAtMs: time + 70_000, renewedAtMs: time });
+    const { ttlSeconds, warnings } = await leases.renew(ROOT_NAMESPACE_ID, id, 5000);
+    expect(ttlSeconds).toBe(980);
+    expect(warnings).toHaveLength(1);
+    await expect(leases.renew(ROOT_NAMESPACE_ID, `${id}x`, 1)).rejects.toThrow('lease not found');
+  });
+
+  it('is revoked by id, once and for all, and again without complaint', async () => {
+    const { record } = await mint();
+    const { id } = await lease(record, 'by-id');
+    await leases.revoke(ROOT_NAMESPACE_ID, id);
+    expect(outside.ended).toContain('by-id');
+    expect(await find(id)).toBeUndefined();
+    await leases.revoke(ROOT_NAMESPACE_ID, id);
+    expect(outside.ended.filter((name) => name === 'by-id')).toHaveLength(1);
+  });
+
+  it('stays when the outside system refuses, with its reason', async () => {
+    const { record } = await mint();
+    const { id } = await lease(record, 'refused');
+    outside.refuses = new Error('no such luck');
+    await expect(leases.revoke(ROOT_NAMESPACE_ID, id)).rejects.toThrow(
+      'failed to revoke entry: resp: (*logical.Response)(nil) err: no such luck',
+    );
+    outside.refuses = undefined;
+    expect(await find(id)).toBeDefined();
+  });
+
+  it('whose time is over is ended by the sweep', async () => {
+    const { record } = await mint();
+    const { id } = await lease(record, 'expired', 5);
+    time += 6000;
+    await expect(leases.renew(ROOT_NAMESPACE_ID, id, 10)).rejects.toThrow('lease expired');
+    await until(() => outside.ended.includes('expired'));
+    await until(async () => (await find(id)) === undefined);
+  });
+
+  it('changed by hand to live longer is noticed', async () => {
+    const { id } = await lease(undefined, 'stretched');
+    await test.byHand('UPDATE lease SET expires_at_ms = expires_at_ms + 1000 WHERE path = $1 AND token_hash IS NULL', [
+      'engine/creds/ops/',
+    ]);
+    await expect(find(id)).rejects.toThrow('was changed in the database');
+    await test.byHand('DELETE FROM lease WHERE token_hash IS NULL');
+  });
+});
+
+describe('a revocation that fails', () => {
+  it('is tried again with growing pauses, then kept as irrevocable, and can be replayed', async () => {
+    const { record } = await mint();
+    const { id } = await lease(record, 'stubborn', 1);
+    outside.refuses = new Error(`upstream says ${'no '.repeat(200)}`);
+    time += 2000;
+    const pauses: number[] = [];
+    for (let attempt = 1; attempt <= 6; attempt++) {
+      await until(async () => (await find(id))?.attempts === attempt);
+      const [row] = await test.byHand('SELECT due_at_ms FROM lease WHERE attempts = $1', [attempt]);
+      pauses.push(Number(row!.due_at_ms) - time);
+      if (attempt < 6) time = Number(row!.due_at_ms);
+    }
+    for (let n = 0; n < 5; n++) {
+      expect(pauses[n]).toBeGreaterThanOrEqual(5000 * 2 ** n);
+      expect(pauses[n]).toBeLessThanOrEqual(15_000 * 2 ** n);
+    }
+    const kept = (await find(id))!;
+    expect(kept.state).toBe('irrevocable');
+    expect(kept.failure).toHaveLength(240);
+    expect((await leases.irrevocable([ROOT_NAMESPACE_ID], 10)).map((one) => one.id)).toEqual([id]);
+    expect(await leases.countIrrevocable([ROOT_NAMESPACE_ID])).toEqual(new Map([[mount.uuid, 1]]));
+    outside.refuses = undefined;
+    expect(await leases.replay(ROOT_NAMESPACE_ID)).toBe(1);
+    await until(async () => (await find(id)) === undefined);
+    expect(outside.ended).toContain('stubborn');
+  }, 20_000);
+});
+
+describe('bulk revocation', () => {
+  it('ends all leases and tokens under a prefix and nothing beside it', async () => {
+    const { record } = await mint();
+    const inside = await Promise.all(['a', 'b'].map((name) => lease(record, `bulk-${name}`, 0, 'engine/bulk/x')));
+    const beside = await lease(record, 'bulk-beside', 0, 'engine/bulky/x');
+    const login = await mint(undefined, { path: 'auth/people/login/bob' });
+    expect(await leases.revokePrefix(ROOT_NAMESPACE_ID, 'engine/bulk/')).toMatchObject({ left: 0, failed: 0 });
+    for (const { id } of inside) expect(await find(id)).toBeUndefined();
+    expect(await find(beside.id)).toBeDefined();
+    await leases.revokePrefix(ROOT_NAMESPACE_ID, 'auth/people');
+    expect(await tokens.find(login.token)).toBeUndefined();
+  });
+
+  it('tells which lease failed and why; forced, it drops them all the same', async () => {
+    const { record } = await mint();
+    const { id } = await lease(record, 'held', 0, 'engine/held/x');
+    outside.refuses = new Error('held up');
+    const outcome = await leases.revokePrefix(ROOT_NAMESPACE_ID, 'engine/held');
+    expect(outcome).toMatchObject({ left: 1, failed: 1, failure: { id, reason: 'held up' } });
+    expect(await find(id)).toBeDefined();
+    expect(await leases.revokePrefix(ROOT_NAMESPACE_ID, 'engine/held', { forced: true })).toMatchObject({ left: 0 });
+    expect(await find(id)).toBeUndefined();
+    outside.refuses = undefined;
+  });
+
+  it('takes a whole lease id as a prefix', async () => {
+    const { id } = await lease(undefined, 'whole');
+    await leases.revokePrefix(ROOT_NAMESPACE_ID, id);
+    expect(await find(id)).toBeUndefined();
+  });
+});
+
+describe('ending a token', () => {
+  it('ends its descendants, their leases and what they kept', async () => {
+    const root = await mint();
+    const child = await mint(root.record);
+    const grandchild = await mint(child.record);
+    const other = await mint();
+    await lease(grandchild.record, 'of-grandchild');
+    const set = newWriteSet();
+    for (const { record } of [grandchild, other]) {
+      set.puts.push({ mountId: privateMount, path: `${record.key}/note`, value: Buffer.from('x') });
+    }
+    await commit(set);
+    await leases.endToken(root.record);
+    for (const { token } of [root, child, grandchild]) expect(await tokens.find(token)).toBeUndefined();
+    expect(await tokens.find(other.token)).toBeDefined();
+    expect(await test.storage.entries.list(privateMount, '')).toEqual([`${other.record.key}/`]);
+    await until(() => outside.ended.includes('of-grandchild'), 1000);
+    await leases.endToken(root.record);
+  });
+
+  it('takes nothing new under it from the moment it begins', async () => {
+    // Without this, a child written at the moment of the revocation would outlive its parent.
+    for (let round = 0; round < 10; round++) {
+      const parent = await mint();
+      const children = Promise.allSettled(
+        Array.from({ length: 20 }, async (_, index) => {
+          await new Promise((resolve) => setTimeout(resolve, index / 4));
+          return index % 2
+            ? (await mint(parent.record)).record.hash
+            : (await lease(parent.record, `late-${round}-${index}`)).id;
+        }),
+      );
+      await new Promise((resolve) => setTimeout(resolve, 2));
+      await leases.endToken(parent.record);
+      for (const made of await children) {
+        if (made.status === 'rejected') expect(made.reason).toMatchObject({ kind: 'denied' });
+      }
+      const [left] = await test.byHand('SELECT count(*)::int AS n FROM token WHERE parent_hash = $1', [
+        parent.record.hash,
+      ]);
+      expect(left!.n).toBe(0);
+      const [kept] = await test.byHand('SELECT count(*)::int AS n FROM lease WHERE token_hash = $1 AND state = 0', [
+        parent.record.hash,
+      ]);
+      expect(kept!.n).toBe(0);
+    }
+  });
+
+  it('alone makes its children orphans', async () => {
+    const parent = await mint();
+    const child = await mint(parent.record);
+    await tokens.find(child.token);
+    expect(await leases.tokens.endAlone(parent.record.hash)).toBe(true);
+    expect(await tokens.find(parent.token)).toBeUndefined();
+    await until(async () => (await tokens.find(child.token))?.orphan === true, 1000);
+    expect(await leases.tokens.endAlone(parent.record.hash)).toBe(false);
+  });
+
+  it('happens when its time is over', async () => {
+    const parent = await mint(undefined, { ttlSeconds: 10 });
+    const child = await mint(parent.record);
+    await lease(child.record, 'of-expired');
+    time += 11_000;
+    await until(() => outside.ended.includes('of-expired'));
+    expect(await tokens.find(child.token)).toBeUndefined();
+    await until(
+      async () => (await test.byHand('SELECT 1 FROM token WHERE hash = $1', [parent.record.hash])).length === 0,
+    );
+  });
+
+  it.each(['token:marked', 'token:leases', 'token:private', 'token:gone'])(
+    'is gone on with after a crash at %s',
+    async (place) => {
+      const parent = await mint();
+      const child = await mint(parent.record);
+      await lease(child.record, `crash-${place}`);
+      crash = place;
+      await expect(leases.endToken(parent.record)).rejects.toThrow('stopped at');
+      crash = undefined;
+      expect(await tokens.find(parent.token)).toBeUndefined();
+      time += 20_000;
+      await until(() => outside.ended.includes(`crash-${place}`));
+      await until(
+        async () =>
+          (await test.byHand('SELECT 1 FROM token WHERE hash = ANY($1)', [[parent.record.hash, child.record.hash]]))
+            .length === 0,
+      );
+    },
+  );
+
+  it('with thousands of children ends them all', async () => {
+    const parent = await mint();
+    await Promise.all(Array.from({ length: 1500 }, () => mint(parent.record)));
+    const before = await rowsOf('token');
+    await leases.endToken(parent.record);
+    expect(before - (await rowsOf('token'))).toBe(1501);
+  });
+});
+
+describe('listing leases', () => {
+  it('shows folders, then tails; tokens as hashes', async () => {
+    const { record } = await mint(undefined, { path: 'auth/list/login/x' });
+    const made = await Promise.all(['a', 'a-b', 'a/c'].map((name) => lease(record, name, 0, `engine/list/${name}`)));
+    const list = (prefix: string, page = {}) => leases.list(ROOT_NAMESPACE_ID, prefix, page);
+    expect(await list('engine/list/')).toEqual(['a-b/', 'a/']);
+    expect(await list('engine/list/', { limit: 1 })).toEqual(['a-b/']);
+    expect(await list('engine/list/', { after: 'a-b/' })).toEqual(['a/']);
+    expect(await list('engine/list/a/')).toEqual([made[0]!.id.slice('engine/list/a/'.length), 'c/'].sort());
+    const [tail] = await list('auth/list/login/x/');
+    expect(tail).toBe(`h${record.key}`);
+    await leases.revoke(ROOT_NAMESPACE_ID, `auth/list/login/x/${tail}`);
+    expect(await list('auth/list/')).toEqual([]);
+  });
+});
+
+describe('an intent', () => {
+  it('is undone when its call never came back, and not when it was settled', async () => {
+    const lost = randomUUID();
+    const kept = randomUUID();
+    const set = newWriteSet();
+    set.intents.push({ id: lost, mountId: mount.uuid, kind: 'thing', undo: { name: 'lost' } });
+    set.intents.push({ id: kept, mountId: mount.uuid, kind: 'thing', undo: { name: 'kept' } });
+    await commit(set);
+    const end = newWriteSet();
+    end.settled.push(kept);
+    await commit(end);
+    time += 6 * 60_000;
+    await until(() => outside.undone.length > 0, 8000);
+    expect(outside.undone).toEqual([{ name: 'lost' }]);
+    const late = newWriteSet();
+    late.settled.push(lost);
+    late.puts.push({ mountId: mount.uuid, path: 'late', value: Buffer.from('x') });
+    await expect(commit(late)).rejects.toMatchObject({ kind: 'timeout' });
+    expect(await test.storage.entries.read({ mountId: mount.uuid, path: 'late' })).toBeUndefined();
+  }, 15_000);
+});
+
+describe('several nodes', () => {
+  it('end each due lease once', async () => {
+    const other = await test.another({ clock });
+    const elsewhere = new Leases(other, hosts());
+    expect(elsewhere.queued).toBe(0);
+    const { record } = await mint();
+    await Promise.all(Array.from({ length: 300 }, (_, index) => lease(record, `shared-${index}`, 5)));
+    time += 6000;
+    await until(() => outside.ended.filter((name) => name.startsWith('shared-')).length >= 300, 15_000);
+    await until(
+      async () => (await test.byHand(`SELECT 1 FROM lease WHERE token_hash = $1`, [record.hash])).length === 0,
+    );
+    const ended = outside.ended.filter((name) => name.startsWith('shared-'));
+    expect(new Set(ended).size).toBe(ended.length);
+    elsewhere.stop();
+    await other.stop();
+  }, 20_000);
+
+  it('take over what a dead node had claimed', async () => {
+    const { record } = await mint();
+    const { id } = await lease(record, 'orphaned', 5);
+    await test.byHand('UPDATE lease SET due_at_ms = $1, state = 1, claimed_by = $2 WHERE token_hash = $3', [
+      time + 3600_000,
+      randomUUID(),
+      record.hash,
+    ]);
+    await until(async () => (await find(id)) === undefined, 10_000);
+    expect(outside.ended).toContain('orphaned');
+  }, 15_000);
+});

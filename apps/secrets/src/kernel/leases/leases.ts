@@ -1,0 +1,404 @@
+import { randomBase62 } from '@keystead/auth';
+import { Refusal } from '@keystead/refusal';
+import type { SecretReply } from '../../sdk/reply';
+import type { LiveMount } from '../mounts/mount';
+import type { Namespace } from '../namespaces/namespaces';
+import { prefixEnd } from '../storage/entry-rows';
+import type { JobFacts } from '../storage/jobs';
+import type { StorageKernel } from '../storage/storage';
+import type { Page, WriteSet } from '../storage/types';
+import type { TokenRecord } from '../tokens/types';
+import { IntentSweep } from './intents';
+import { leaseHash, openLease, type StoredLease, sealLease } from './lease-row';
+import { Revocation } from './revocation';
+import * as sql from './statements';
+import { LeaseSweep } from './sweep';
+import { TokenEndings } from './token-endings';
+import type { LeaseHosts, LeaseRecord } from './types';
+
+/** A lease that joined a write set. */
+export interface Registered {
+  readonly id: string;
+  readonly ttlSeconds: number;
+  readonly warnings: readonly string[];
+}
+
+/** A lease prolonged. */
+export interface Renewed {
+  readonly lease: LeaseRecord;
+  readonly ttlSeconds: number;
+  readonly warnings: readonly string[];
+  /** What the backend says about the renewal; usually nothing. */
+  readonly data?: Readonly<Record<string, unknown>>;
+}
+
+/** What became of a bulk revocation when the caller stopped waiting. */
+export interface BulkOutcome {
+  readonly jobId: string;
+  /** Leases still to be ended; none means done. */
+  readonly left: number;
+  readonly failed: number;
+  /** One that failed, and why. */
+  readonly failure?: { readonly id: string; readonly reason: string };
+}
+
+interface BulkState {
+  readonly namespaceId: string;
+  readonly prefix: string;
+  readonly forced: boolean;
+}
+
+const TAIL_LENGTH = 24;
+const MARKED_AT_ONCE = 5000;
+const BULK = 'revoke-prefix';
+const ORPHANS = 'lease-tidy';
+const SWEEP = 'leases';
+const TOKEN_TAIL = /^h[0-9a-f]{64}$/;
+
+/** Every lifetime: secrets and tokens, from their registration to their end. They live in the database alone. */
+export class Leases {
+  readonly tokens: TokenEndings;
+  private readonly revocation: Revocation;
+  private readonly sweep: LeaseSweep;
+  private readonly intents: IntentSweep;
+
+  constructor(
+    private readonly storage: StorageKernel,
+    private readonly hosts: LeaseHosts,
+  ) {
+    const { background, jobs } = storage;
+    this.revocation = new Revocation(storage, hosts);
+    this.sweep = new LeaseSweep(storage, hosts, this.revocation);
+    this.tokens = new TokenEndings(storage, hosts, () => background.wake(SWEEP));
+    this.intents = new IntentSweep(storage, hosts);
+    background.every(SWEEP, 1000, () => this.sweep.run());
+    background.every('tokens', 1000, () => this.tokens.sweep());
+    background.every('intents', 5000, () => this.intents.run());
+    jobs.define<BulkState>(BULK, (state) => this.markSome(state));
+    jobs.define<{ after: string }>(ORPHANS, (state) => this.tidySome(state));
+  }
+
+  /** Revocations claimed by this node and not done yet. */
+  get queued(): number {
+    return this.sweep.queued;
+  }
+
+  /** No new revocations begin; those under way end by themselves. */
+  stop(): void {
+    this.sweep.stop();
+  }
+
+  /** Adds a lease for a secret to the write set, its lifetime capped. */
+  async register(
+    place: { readonly namespace: Namespace; readonly mount: LiveMount; readonly path: string },
+    owner: TokenRecord | undefined,
+    secret: SecretReply,
+    set: WriteSet,
+  ): Promise<Registered> {
+    const { barrier, clock } = this.storage;
+    const { namespace, mount, path } = place;
+    const now = clock.now();
+    const { ttlSeconds, warnings } = this.hosts.lifetime({
+      nowMs: now,
+      issuedAtMs: now,
+      ttlSeconds: secret.ttlSeconds,
+      maxTtlSeconds: secret.maxTtlSeconds,
+      mount: mount.view,
+    });
+    const batch = owner?.type === 'batch';
+    const capMs = batch ? owner.expiresAtMs : undefined;
+    const expiresAtMs = Math.min(now + ttlSeconds * 1000, capMs ?? Number.POSITIVE_INFINITY);
+    const suffix = namespace.parentUuid === undefined ? '' : `.${namespace.id}`;
+    const id = `${path}/${randomBase62(TAIL_LENGTH)}${suffix}`;
+    const hash = leaseHash(barrier, id);
+    const tokenHash = batch ? owner.parentHash : owner?.hash;
+    const lease: LeaseRecord = {
+      hash,
+      id,
+      namespaceId: namespace.uuid,
+      mountId: mount.uuid,
+      path,
+      tokenHash,
+      state: 'live',
+      forced: false,
+      attempts: 0,
+      issuedAtMs: now,
+      expiresAtMs,
+      type: secret.type,
+      internal: secret.internal,
+      renewable: secret.renewable ?? true,
+      maxTtlSeconds: secret.maxTtlSeconds ?? 0,
+      capMs,
+    };
+    const role = path.slice(path.lastIndexOf('/') + 1);
+    const facts = { namespaceId: namespace.uuid, mountId: mount.uuid, path, role };
+    set.leases.push({
+      ...facts,
+      hash,
+      tokenHash,
+      issuedAtMs: now,
+      expiresAtMs,
+      sealed: sealLease(barrier, lease),
+      quotaIds: this.hosts.quotasOf(facts),
+    });
+    return { id, ttlSeconds: Math.floor((expiresAtMs - now) / 1000), warnings };
+  }
+
+  /** Ends a secret at once that could not be registered or returned; what fails is left to its intent. */
+  async abandon(mount: LiveMount, secret: SecretReply): Promise<void> {
+    await this.revocation
+      .outside({ mountId: mount.uuid, type: secret.type, internal: secret.internal })
+      .catch((error) => this.storage.log?.warn({ err: error }, 'a secret that was not returned could not be revoked'));
+  }
+
+  /** Ends a token, its descendants, and everything they own. */
+  endToken(record: Pick<TokenRecord, 'hash'>): Promise<void> {
+    return this.tokens.end(record.hash);
+  }
+
+  /** The lease of an id, in one namespace; ids of tokens are not found here. */
+  async find(namespaceId: string, id: string): Promise<LeaseRecord | undefined> {
+    const { database, barrier } = this.storage;
+    const { rows } = await database.query<StoredLease>(sql.FIND, [leaseHash(barrier, id)]);
+    if (!rows[0] || rows[0].namespace_id !== namespaceId) return undefined;
+    const lease = await this.open(rows[0]);
+    // The tail alone finds the row; the rest of the id must be right as well.
+    return lease.id === id ? lease : undefined;
+  }
+
+  /** The hash of the token that an id in a listing stands for; undefined for ids of secrets. */
+  tokenOf(id: string): Buffer | undefined {
+    const tail = id.slice(id.lastIndexOf('/') + 1);
+    return TOKEN_TAIL.test(tail) ? Buffer.from(tail.slice(1), 'hex') : undefined;
+  }
+
+  /** Prolongs (or shortens) a lease. Throws `invalid` for one that is unknown, over or not renewable. */
+  async renew(namespaceId: string, id: string, incrementSeconds: number): Promise<Renewed> {
+    if (this.tokenOf(id)) throw new Refusal('invalid', 'tokens cannot be renewed through this endpoint');
+    const lease = await this.find(namespaceId, id);
+    if (!lease) throw new Refusal('invalid', 'lease not found');
+    const now = this.storage.clock.now();
+    if (lease.state !== 'live' || lease.expiresAtMs <= now) throw new Refusal('invalid', 'lease expired');
+    if (!lease.renewable) throw new Refusal('invalid', 'lease is not renewable');
+    await this.hosts.refreshMounts();
+    const mount = this.hosts.findMount(lease.mountId);
+    const kind = mount?.backend.secrets[lease.type];
+    if (!mount || !kind) throw new Refusal('invalid', 'lease is not renewable');
+    const { renew } = kind;
+    const terms = renew ? await this.hosts.errand(mount, (errand) => renew(lease.internal, errand)) : {};
+    const { ttlSeconds, warnings } = this.hosts.lifetime({
+      nowMs: now,
+      issuedAtMs: lease.issuedAtMs,
+      incrementSeconds,
+      ttlSeconds: terms.ttlSeconds,
+      maxTtlSeconds: terms.maxTtlSeconds ?? (renew ? undefined : lease.maxTtlSeconds),
+      mount: mount.view,
+    });
+    const expiresAtMs = Math.min(now + ttlSeconds * 1000, lease.capMs ?? Number.POSITIVE_INFINITY);
+    const renewed: LeaseRecord = { ...lease, expiresAtMs, renewedAtMs: now };
+    const sealed = sealLease(this.storage.barrier, renewed);
+    const values = [lease.hash, expiresAtMs, now, sealed, lease.expiresAtMs];
+    const { rowCount } = await this.storage.database.query(sql.RENEW, values);
+    if (rowCount === 0) throw new Refusal('invalid', 'lease expired');
+    return { lease: renewed, ttlSeconds: Math.floor((expiresAtMs - now) / 1000), warnings, data: terms.data };
+  }
+
+  /**
+   * Ends one lease, or the token an id from a listing stands for; an unknown one is no error. With `queued` the
+   * revocation is left to the sweep, else a failure is thrown as `invalid` and the lease stays.
+   */
+  async revoke(namespaceId: string, id: string, { queued = false } = {}): Promise<void> {
+    const token = this.tokenOf(id);
+    if (token) return this.tokens.end(token);
+    const lease = await this.find(namespaceId, id);
+    if (!lease) return;
+    if (queued) {
+      await this.storage.database.query(sql.HASTEN, [lease.hash, this.storage.clock.now()]);
+      this.storage.background.wake(SWEEP);
+      return;
+    }
+    try {
+      await this.revocation.end(lease);
+    } catch (error) {
+      throw revocationFailed(error);
+    }
+  }
+
+  /**
+   * Ends every lease and token under a prefix. The work is a job, so it goes on after a crash, on any node; the caller
+   * waits for it at most `waitMs`. `forced` drops leases even where the outside system refuses.
+   */
+  async revokePrefix(
+    namespaceId: string,
+    prefix: string,
+    { forced = false, waitMs = 30_000 }: { forced?: boolean; waitMs?: number } = {},
+  ): Promise<BulkOutcome> {
+    const { jobs, background } = this.storage;
+    // A whole id is a prefix too, but its tail is not in the database.
+    if (await this.find(namespaceId, prefix)) {
+      await this.revoke(namespaceId, prefix);
+      return { jobId: '', left: 0, failed: 0 };
+    }
+    const state: BulkState = { namespaceId, prefix, forced };
+    const jobId = await jobs.start(BULK, `${namespaceId}/${prefix}`, state);
+    await this.storage.fault('bulk:started');
+    const start = performance.now();
+    await jobs.finish(jobId);
+    for (let pause = 5; ; pause = Math.min(pause * 2, 200)) {
+      const outcome = await this.bulkOutcome(jobId, state);
+      const waited = performance.now() - start;
+      if (outcome.left === outcome.failed || waited >= waitMs) return outcome;
+      background.wake(SWEEP);
+      background.wake('tokens');
+      await new Promise((resolve) => setTimeout(resolve, pause));
+    }
+  }
+
+  /** How a bulk revocation is getting on. */
+  async bulkJob(jobId: string): Promise<JobFacts | undefined> {
+    return this.storage.jobs.find(jobId);
+  }
+
+  /** Names directly under a prefix of lease ids, tokens included, sorted bytewise. */
+  async list(namespaceId: string, prefix: string, page: Page = {}): Promise<string[]> {
+    const limit = page.limit ?? 1_000_000;
+    const start = page.after?.endsWith('/')
+      ? `${prefix}${page.after.slice(0, -1)}0`
+      : `${prefix}${page.after ?? ''}\u0001`;
+    const values = [namespaceId, prefix, prefixEnd(prefix), start, limit];
+    const { database } = this.storage;
+    const [leases, tokens] = await Promise.all([
+      database.query<{ name: string }>(sql.LEASE_FOLDERS, values),
+      database.query<{ name: string }>(sql.TOKEN_FOLDERS, values),
+    ]);
+    const names = new Set([...leases.rows, ...tokens.rows].map((row) => row.name));
+    if (prefix.endsWith('/')) for (const tail of await this.tailsAt(namespaceId, prefix, page)) names.add(tail);
+    return [...names].sort().slice(0, limit);
+  }
+
+  /** Leases that could not be revoked, of several namespaces. */
+  async irrevocable(namespaceIds: readonly string[], limit: number): Promise<LeaseRecord[]> {
+    const { rows } = await this.storage.database.query<StoredLease>(sql.IRREVOCABLE, [namespaceIds, limit]);
+    return Promise.all(rows.map((row) => this.open(row)));
+  }
+
+  /** How many leases could not be revoked, by mount. */
+  async countIrrevocable(namespaceIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const { rows } = await this.storage.database.query<{ mount_id: string; count: number }>(sql.COUNT_IRREVOCABLE, [
+      namespaceIds,
+    ]);
+    return new Map(rows.map((row) => [row.mount_id, row.count]));
+  }
+
+  /** Tries irrevocable leases again, one or all of a namespace; returns how many. */
+  async replay(namespaceId: string, id?: string): Promise<number> {
+    const { database, clock, barrier, background } = this.storage;
+    const hash = id === undefined ? null : leaseHash(barrier, id);
+    const { rowCount } = await database.query(sql.REPLAY, [namespaceId, clock.now(), hash]);
+    background.wake(SWEEP);
+    return rowCount ?? 0;
+  }
+
+  /** Looks for leases whose token is gone, in the background. */
+  async tidy(): Promise<string> {
+    const running = await this.storage.jobs.newest(ORPHANS, '');
+    if (running?.running) return running.id;
+    return this.storage.jobs.start(ORPHANS, '', { after: '' });
+  }
+
+  /** What the gauges show. Counts rows, so it is for scrapes and not for requests. */
+  async counts(): Promise<
+    Record<'leases' | 'irrevocable' | 'due' | 'ending' | 'tokens' | 'tokensDue' | 'intents', number>
+  > {
+    const { rows } = await this.storage.database.query<Record<string, string>>(sql.COUNTS, [this.storage.clock.now()]);
+    const row = rows[0]!;
+    return {
+      leases: Number(row.leases),
+      irrevocable: Number(row.irrevocable),
+      due: Number(row.due),
+      ending: Number(row.ending),
+      tokens: Number(row.tokens),
+      tokensDue: Number(row.tokens_due),
+      intents: Number(row.intents),
+    };
+  }
+
+  private async tailsAt(namespaceId: string, prefix: string, page: Page): Promise<string[]> {
+    const { database, barrier } = this.storage;
+    const after = page.after === undefined || page.after.endsWith('/') ? undefined : page.after;
+    const leaseAfter = after === undefined || this.tokenOf(after) ? Buffer.alloc(0) : leaseHash(barrier, after);
+    const tokenAfter = (after !== undefined && this.tokenOf(after)) || Buffer.alloc(0);
+    const limit = page.limit ?? 1_000_000;
+    const [leases, tokens] = await Promise.all([
+      database.query<StoredLease>(sql.AT_PATH, [namespaceId, prefix, leaseAfter, limit]),
+      database.query<{ hash: Buffer }>(sql.TOKENS_AT_PATH, [namespaceId, prefix, tokenAfter, limit]),
+    ]);
+    const opened = await Promise.all(leases.rows.map((row) => this.open(row)));
+    return [
+      ...opened.map(({ id }) => id.slice(prefix.length)),
+      ...tokens.rows.map(({ hash }) => `h${hash.toString('hex')}`),
+    ];
+  }
+
+  private async markSome(state: BulkState) {
+    const { database, clock, background } = this.storage;
+    const { namespaceId, prefix, forced } = state;
+    const end = prefixEnd(prefix);
+    const values = [namespaceId, prefix, end, clock.now(), forced, MARKED_AT_ONCE];
+    const { rows } = await database.query<{ count: number }>(sql.HASTEN_PREFIX, values);
+    const tokens = await this.tokens.hastenPrefix(namespaceId, prefix, end);
+    background.wake(SWEEP);
+    background.wake('tokens');
+    const advanced = rows[0]!.count + tokens;
+    return { state, advanced, finished: advanced === 0 };
+  }
+
+  private async tidySome({ after }: { after: string }) {
+    const values = [this.storage.clock.now(), MARKED_AT_ONCE, Buffer.from(after, 'hex')];
+    const { rows } = await this.storage.database.query<{ last: Buffer | null; seen: number; ended: number }>(
+      sql.ORPHANS,
+      values,
+    );
+    const { last, seen, ended } = rows[0]!;
+    return {
+      state: { after: last?.toString('hex') ?? after },
+      advanced: ended,
+      finished: seen < MARKED_AT_ONCE,
+    };
+  }
+
+  private async bulkOutcome(jobId: string, { namespaceId, prefix }: BulkState): Promise<BulkOutcome> {
+    const { database } = this.storage;
+    const values = [namespaceId, prefix, prefixEnd(prefix)];
+    const { rows } = await database.query<{ count: number; failed: number }>(sql.ENDING_UNDER_PREFIX, values);
+    const { count, failed } = rows[0]!;
+    if (failed === 0) return { jobId, left: count, failed };
+    const { rows: some } = await database.query<StoredLease>(sql.FAILED_UNDER_PREFIX, values);
+    const lease = some[0] && (await this.open(some[0]));
+    return {
+      jobId,
+      left: count,
+      failed,
+      failure: lease && { id: lease.id, reason: lease.failure ?? 'revocation failed' },
+    };
+  }
+
+  private async open(row: StoredLease): Promise<LeaseRecord> {
+    const { barrier } = this.storage;
+    try {
+      return openLease(barrier, row);
+    } catch (error) {
+      if (barrier.sealed || !(await this.storage.reloadKeys())) throw error;
+      return openLease(barrier, row);
+    }
+  }
+}
+
+/** How clients know the failure of a revocation. */
+function revocationFailed(error: unknown): unknown {
+  if (error instanceof Refusal && error.kind === 'unavailable') return error;
+  const text = error instanceof Error ? error.message : String(error);
+  return new Refusal('invalid', `failed to revoke entry: resp: (*logical.Response)(nil) err: ${text}`, [], {
+    cause: error,
+  });
+}

@@ -1,0 +1,102 @@
+import { isRefusal, Refusal } from '@keystead/refusal';
+import type { StorageKernel } from '../storage/storage';
+import { LeaseDeletions } from './deletions';
+import { sealFailure } from './lease-row';
+import { RETRY } from './statements';
+import type { LeaseHosts, LeaseRecord } from './types';
+
+/** A revocation may take this long. */
+export const REVOCATION_MS = 90_000;
+const MAX_ATTEMPTS = 6;
+const BASE_PAUSE_MS = 10_000;
+const DAY_MS = 24 * 3600_000;
+
+/** Refusals that another attempt cannot change. */
+const HOPELESS = new Set(['unsupported-operation', 'unsupported-path', 'invalid', 'malformed']);
+
+/** A secret as it is known before or without a lease. */
+export interface Revocable {
+  readonly mountId: string;
+  readonly type: string;
+  readonly internal: Readonly<Record<string, unknown>>;
+}
+
+/** Ends secrets in the systems they were made in, and keeps account of what failed. */
+export class Revocation {
+  private readonly deletions: LeaseDeletions;
+
+  constructor(
+    private readonly storage: StorageKernel,
+    private readonly hosts: LeaseHosts,
+  ) {
+    this.deletions = new LeaseDeletions(storage.database);
+  }
+
+  /** Ends a secret outside. Throws whatever the backend throws, or `timeout`. */
+  async outside({ mountId, type, internal }: Revocable): Promise<void> {
+    await this.hosts.refreshMounts();
+    const mount = this.hosts.findMount(mountId);
+    // Leases end before their mount does; what is left of a mount that is gone can be reached by nobody.
+    if (!mount) return;
+    const kind = mount.backend.secrets[type];
+    if (!kind) throw new Refusal('unsupported-operation', `no way to revoke a secret of type "${type}"`);
+    await within(
+      REVOCATION_MS,
+      this.hosts.errand(mount, (errand) => kind.revoke(internal, errand)),
+    );
+  }
+
+  /** Ends the secret of a lease and removes the lease. A failure is thrown and leaves the lease as it is. */
+  async end(lease: LeaseRecord): Promise<void> {
+    await this.outside(lease);
+    await this.storage.fault('lease:revoked');
+    await this.deletions.delete(lease.hash);
+    await this.storage.fault('lease:gone');
+  }
+
+  /**
+   * The same for a lease this node has claimed: a failure is put down, to be tried again later or not. Throws only when
+   * nothing can be put down.
+   */
+  async endClaimed(lease: LeaseRecord): Promise<void> {
+    try {
+      await this.end(lease);
+    } catch (error) {
+      if (this.storage.barrier.sealed || isAway(error)) throw error;
+      if (lease.forced) await this.deletions.delete(lease.hash);
+      else await this.putOff(lease, error);
+    }
+  }
+
+  private async putOff(lease: LeaseRecord, error: unknown): Promise<void> {
+    const { barrier, clock, database } = this.storage;
+    const now = clock.now();
+    const attempts = lease.attempts + 1;
+    const hopeless = isRefusal(error) && HOPELESS.has(error.kind);
+    const irrevocable = hopeless || attempts >= MAX_ATTEMPTS || lease.state === 'irrevocable';
+    const pause = irrevocable ? DAY_MS : BASE_PAUSE_MS * 2 ** (attempts - 1) * (0.5 + Math.random());
+    const text = error instanceof Error ? error.message : String(error);
+    await database.query(RETRY, [
+      lease.hash,
+      attempts,
+      Math.round(now + pause),
+      irrevocable ? 2 : 1,
+      sealFailure(barrier, lease.hash, text),
+    ]);
+  }
+}
+
+/** True when storage, and not the outside system, is to blame. */
+export const isAway = (error: unknown): boolean => isRefusal(error) && error.kind === 'unavailable';
+
+async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Refusal('timeout', `revocation took longer than ${ms / 1000} s`)), ms);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,153 @@
+import type { Statement } from '../storage/database';
+import { LEASE_COLUMNS } from './lease-row';
+
+export const FIND: Statement = { name: 'lease-find', text: `SELECT ${LEASE_COLUMNS} FROM lease WHERE hash = $1` };
+
+/** $5 is the end the caller saw: a lease that changed meanwhile is not renewed. */
+export const RENEW: Statement = {
+  name: 'lease-renew',
+  text: `UPDATE lease SET expires_at_ms = $2, due_at_ms = $2, renewed_at_ms = $3, sealed = $4
+          WHERE hash = $1 AND state = 0 AND expires_at_ms = $5`,
+};
+
+/** Removes ended leases and gives their places in quotas back. */
+export const DELETE: Statement = {
+  name: 'lease-delete',
+  text: `WITH gone AS (DELETE FROM lease WHERE hash = ANY($1::bytea[]) RETURNING quota_ids),
+  freed AS (SELECT id, count(*) AS count FROM gone, unnest(gone.quota_ids) AS id GROUP BY id ORDER BY id)
+  UPDATE quota SET leases = greatest(0, leases - freed.count) FROM freed WHERE quota.id = freed.id`,
+};
+
+/** Makes one lease due at once. */
+export const HASTEN: Statement = {
+  name: 'lease-hasten',
+  text: 'UPDATE lease SET state = 1, due_at_ms = $2, claimed_by = NULL WHERE hash = $1',
+};
+
+/** Makes leases of ended tokens due at once, some at a time. */
+export const HASTEN_OF_TOKENS: Statement = {
+  name: 'lease-hasten-tokens',
+  text: `UPDATE lease SET state = 1, due_at_ms = $2 WHERE hash IN (
+    SELECT hash FROM lease WHERE token_hash = ANY($1::bytea[]) AND state = 0 LIMIT $3)`,
+};
+
+/**
+ * Makes leases under a prefix due at once, some at a time. $1 namespace, $2 prefix, $3 its end or null, $4 now,
+ * $5 forced, $6 how many. Those marked already are taken again only to be forced.
+ */
+export const HASTEN_PREFIX: Statement = {
+  name: 'lease-hasten-prefix',
+  text: `WITH marked AS (
+    UPDATE lease SET state = 1, due_at_ms = $4, forced = forced OR $5, attempts = 0, claimed_by = NULL WHERE hash IN (
+      SELECT hash FROM lease WHERE namespace_id = $1 AND path >= $2 AND ($3::text IS NULL OR path < $3)
+         AND (state <> 1 OR ($5 AND NOT forced)) LIMIT $6)
+    RETURNING 1) SELECT count(*)::int AS count FROM marked`,
+};
+
+/** What is still to be done under a prefix, and what has failed. */
+export const ENDING_UNDER_PREFIX: Statement = {
+  name: 'lease-ending-prefix',
+  text: `SELECT count(*)::int AS count, (count(*) FILTER (WHERE attempts > 0 OR state = 2))::int AS failed FROM (
+    SELECT attempts, state FROM lease WHERE namespace_id = $1 AND path >= $2 AND ($3::text IS NULL OR path < $3) AND state > 0
+     LIMIT 100000) l`,
+};
+export const FAILED_UNDER_PREFIX: Statement = {
+  name: 'lease-failed-prefix',
+  text: `SELECT ${LEASE_COLUMNS} FROM lease WHERE namespace_id = $1 AND path >= $2 AND ($3::text IS NULL OR path < $3)
+      AND (attempts > 0 OR state = 2) ORDER BY hash LIMIT 1`,
+};
+
+/** Mounts that have leases due: one look per mount, however many leases there are. */
+export const DUE_MOUNTS: Statement = {
+  name: 'lease-due-mounts',
+  text: `WITH RECURSIVE m AS (
+    (SELECT mount_id FROM lease ORDER BY mount_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT l.mount_id FROM lease l WHERE l.mount_id > m.mount_id ORDER BY l.mount_id LIMIT 1)
+      FROM m WHERE m.mount_id IS NOT NULL
+  ) SELECT mount_id FROM m
+     WHERE mount_id IS NOT NULL AND EXISTS (SELECT FROM lease l WHERE l.mount_id = m.mount_id AND l.due_at_ms <= $1)`,
+};
+
+/** Takes due leases of one mount for this node. $1 mount, $2 now, $3 how many, $4 node, $5 until when. */
+export const CLAIM: Statement = {
+  name: 'lease-claim',
+  text: `UPDATE lease SET state = CASE WHEN state = 2 THEN 2 ELSE 1 END, due_at_ms = $5, claimed_by = $4 WHERE hash IN (
+    SELECT hash FROM lease WHERE mount_id = $1 AND due_at_ms <= $2 ORDER BY due_at_ms LIMIT $3 FOR UPDATE SKIP LOCKED)
+  RETURNING ${LEASE_COLUMNS}`,
+};
+
+/** Leases in the hands of nodes that are gone become due again. */
+export const FREE_CLAIMS: Statement = {
+  name: 'lease-free-claims',
+  text: `UPDATE lease SET due_at_ms = $1, claimed_by = NULL WHERE claimed_by IS NOT NULL AND claimed_by NOT IN (
+    SELECT id FROM node WHERE seen_at > clock_timestamp() - interval '5 seconds')`,
+};
+
+export const RETRY: Statement = {
+  name: 'lease-retry',
+  text: `UPDATE lease SET attempts = $2, due_at_ms = $3, state = $4, sealed_failure = $5, claimed_by = NULL WHERE hash = $1`,
+};
+
+export const IRREVOCABLE: Statement = {
+  name: 'lease-irrevocable',
+  text: `SELECT ${LEASE_COLUMNS} FROM lease WHERE namespace_id = ANY($1::uuid[]) AND state = 2 ORDER BY namespace_id, hash LIMIT $2`,
+};
+export const COUNT_IRREVOCABLE: Statement = {
+  name: 'lease-count-irrevocable',
+  text: `SELECT mount_id, count(*)::int AS count FROM lease WHERE namespace_id = ANY($1::uuid[]) AND state = 2 GROUP BY mount_id`,
+};
+/** Irrevocable leases are tried again. */
+export const REPLAY: Statement = {
+  name: 'lease-replay',
+  text: `UPDATE lease SET attempts = 0, due_at_ms = $2, state = 1, claimed_by = NULL
+          WHERE namespace_id = $1 AND state = 2 AND ($3::bytea IS NULL OR hash = $3)`,
+};
+
+/** Leases whose token is gone without having ended them. $1 now, $2 how many, $3 after. */
+export const ORPHANS: Statement = {
+  name: 'lease-orphans',
+  text: `WITH page AS (
+    SELECT hash, token_hash, state FROM lease WHERE hash > $3 ORDER BY hash LIMIT $2
+  ), ended AS (
+    UPDATE lease SET state = 1, due_at_ms = $1 FROM page
+     WHERE lease.hash = page.hash AND page.state = 0 AND page.token_hash IS NOT NULL
+       AND NOT EXISTS (SELECT FROM token WHERE token.hash = page.token_hash) RETURNING 1
+  ) SELECT (SELECT max(hash) FROM page) AS last, (SELECT count(*)::int FROM page) AS seen,
+           (SELECT count(*)::int FROM ended) AS ended`,
+};
+
+/** Folders under a path by a skip scan. $1 namespace, $2 prefix, $3 its end or null, $4 start, $5 limit. */
+const folders = (table: 'lease' | 'token'): string => {
+  const next = (start: string) => `(
+       SELECT path FROM ${table} WHERE namespace_id = $1 AND path >= ${start} AND ($3::text IS NULL OR path < $3)
+        ORDER BY path LIMIT 1) e, LATERAL (SELECT
+          left(e.path, length($2) + position('/' IN substr(e.path, length($2) + 1))) AS name) k`;
+  return `WITH RECURSIVE seen(name, n) AS (
+    (SELECT k.name, 1 FROM ${next('$4')})
+    UNION ALL
+    SELECT k.name, seen.n + 1 FROM seen, LATERAL ${next("left(seen.name, -1) || '0'")} WHERE seen.n < $5
+  ) SELECT substr(name, length($2) + 1) AS name FROM seen`;
+};
+export const LEASE_FOLDERS: Statement = { name: 'lease-folders', text: folders('lease') };
+export const TOKEN_FOLDERS: Statement = { name: 'token-folders', text: folders('token') };
+
+/** Leases at exactly one path. $3 after which hash, $4 how many. */
+export const AT_PATH: Statement = {
+  name: 'lease-at-path',
+  text: `SELECT ${LEASE_COLUMNS} FROM lease WHERE namespace_id = $1 AND path = $2 AND hash > $3 ORDER BY hash LIMIT $4`,
+};
+export const TOKENS_AT_PATH: Statement = {
+  name: 'token-at-path',
+  text: `SELECT hash FROM token WHERE namespace_id = $1 AND path = $2 AND hash > $3 ORDER BY hash LIMIT $4`,
+};
+
+/** Whether one token's secret can still be in use: for counting. */
+export const COUNTS: Statement = {
+  name: 'lease-counts',
+  text: `SELECT (SELECT count(*) FROM lease) AS leases, (SELECT count(*) FROM lease WHERE state = 2) AS irrevocable,
+                (SELECT count(*) FROM lease WHERE due_at_ms <= $1) AS due,
+                (SELECT count(*) FROM lease WHERE state = 1) AS ending,
+                (SELECT count(*) FROM token) AS tokens, (SELECT count(*) FROM token WHERE due_at_ms <= $1) AS tokens_due,
+                (SELECT count(*) FROM intent) AS intents`,
+};

@@ -1,0 +1,130 @@
+import type { StorageKernel } from '../storage/storage';
+import { openLease, type StoredLease } from './lease-row';
+import { REVOCATION_MS, type Revocation } from './revocation';
+import { CLAIM, DUE_MOUNTS, FREE_CLAIMS } from './statements';
+import type { LeaseHosts, LeaseRecord } from './types';
+
+/** Revocations of one mount under way at a time on one node, so that a slow system holds up only its own. */
+const AT_ONCE = 16;
+/** Claimed ahead, so that nobody waits for the database between two revocations. */
+const AHEAD = 64;
+/** All of what was claimed may take its full time and still be ours. */
+const CLAIM_MS = (AHEAD / AT_ONCE + 1) * REVOCATION_MS;
+const FREE_CLAIMS_MS = 5000;
+const AWAY_PAUSE_MS = 1000;
+
+interface Lane {
+  readonly queue: LeaseRecord[];
+  running: number;
+  claiming: boolean;
+  /** The last claim brought less than asked for. */
+  drained: boolean;
+}
+
+/** Ends due leases on every node: claimed in bites, mount by mount, skipping what another node has. */
+export class LeaseSweep {
+  private readonly lanes = new Map<string, Lane>();
+  private freedMs = Number.NEGATIVE_INFINITY;
+  private stopped = false;
+
+  constructor(
+    private readonly storage: StorageKernel,
+    private readonly hosts: LeaseHosts,
+    private readonly revocation: Revocation,
+  ) {}
+
+  /** Revocations claimed and not yet done on this node. */
+  get queued(): number {
+    let count = 0;
+    for (const lane of this.lanes.values()) count += lane.queue.length + lane.running;
+    return count;
+  }
+
+  stop(): void {
+    this.stopped = true;
+    for (const lane of this.lanes.values()) lane.queue.length = 0;
+  }
+
+  /** Looks for mounts with due leases and begins on them. */
+  async run(): Promise<undefined> {
+    await this.freeClaims();
+    const { rows } = await this.storage.database.query<{ mount_id: string }>(DUE_MOUNTS, [this.storage.clock.now()]);
+    if (rows.length > 0) await this.hosts.refreshMounts();
+    for (const { mount_id: mountId } of rows) {
+      const lane = this.lanes.get(mountId) ?? { queue: [], running: 0, claiming: false, drained: false };
+      this.lanes.set(mountId, lane);
+      lane.drained = false;
+      void this.fill(mountId, lane);
+    }
+    return undefined;
+  }
+
+  private async freeClaims(): Promise<void> {
+    if (performance.now() - this.freedMs < FREE_CLAIMS_MS) return;
+    this.freedMs = performance.now();
+    await this.storage.database.query(FREE_CLAIMS, [this.storage.clock.now()]);
+  }
+
+  private async fill(mountId: string, lane: Lane): Promise<void> {
+    if (lane.claiming || lane.drained || this.stopped || this.storage.barrier.sealed) return;
+    if (lane.queue.length >= AT_ONCE) return this.drain(mountId, lane);
+    lane.claiming = true;
+    try {
+      lane.queue.push(...(await this.claim(mountId, lane)));
+    } catch {
+      // Sealed or without a database: the next sweep asks again.
+      lane.drained = true;
+    } finally {
+      lane.claiming = false;
+    }
+    this.drain(mountId, lane);
+  }
+
+  private async claim(mountId: string, lane: Lane): Promise<LeaseRecord[]> {
+    const { database, clock, changes } = this.storage;
+    const now = clock.now();
+    const values = [mountId, now, AHEAD, changes.id, now + CLAIM_MS];
+    const { rows } = await database.query<StoredLease>(CLAIM, values);
+    lane.drained = rows.length < AHEAD;
+    await this.storage.fault('sweep:claimed');
+    return (await Promise.all(rows.map((row) => this.open(row)))).filter((lease) => lease !== undefined);
+  }
+
+  /** A lease that cannot be read stays claimed and is tried again: better late than lost. */
+  private async open(row: StoredLease): Promise<LeaseRecord | undefined> {
+    const { barrier } = this.storage;
+    try {
+      return openLease(barrier, row);
+    } catch (error) {
+      if (barrier.sealed || !(await this.storage.reloadKeys())) {
+        this.storage.log?.warn({ err: error }, 'a lease cannot be read');
+        return undefined;
+      }
+      return openLease(barrier, row);
+    }
+  }
+
+  /** While storage is away a claimed lease is kept and tried again, because nobody else will look at it soon. */
+  private async end(lease: LeaseRecord): Promise<void> {
+    while (!this.stopped && !this.storage.barrier.sealed) {
+      try {
+        return await this.revocation.endClaimed(lease);
+      } catch {
+        await new Promise((resolve) => setTimeout(resolve, AWAY_PAUSE_MS));
+      }
+    }
+  }
+
+  private drain(mountId: string, lane: Lane): void {
+    while (lane.running < AT_ONCE && lane.queue.length > 0) {
+      lane.running++;
+      const lease = lane.queue.shift()!;
+      this.end(lease).then(() => {
+        lane.running--;
+        if (lane.queue.length < AT_ONCE) void this.fill(mountId, lane);
+        this.drain(mountId, lane);
+      });
+    }
+    if (lane.running === 0 && lane.queue.length === 0 && lane.drained) this.lanes.delete(mountId);
+  }
+}

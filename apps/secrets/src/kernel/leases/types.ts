@@ -1,0 +1,50 @@
+import type { Errand } from '../../sdk/call';
+import type { Lifetime, LifetimeTerms } from '../../sdk/lifetime';
+import type { LiveMount } from '../mounts/mount';
+
+/** A secret with an end, decrypted. Times are epoch milliseconds, durations whole seconds. */
+export interface LeaseRecord {
+  readonly hash: Buffer;
+  /** The whole id, as clients know it. */
+  readonly id: string;
+  readonly namespaceId: string;
+  readonly mountId: string;
+  /** The id without its random tail. */
+  readonly path: string;
+  readonly tokenHash?: Buffer;
+  readonly state: LeaseState;
+  /** Revocation ends it even if the outside system refuses. */
+  readonly forced: boolean;
+  /** Failed revocations. */
+  readonly attempts: number;
+  readonly issuedAtMs: number;
+  readonly expiresAtMs: number;
+  readonly renewedAtMs?: number;
+  /** Names the entry of the backend's `secrets`. */
+  readonly type: string;
+  readonly internal: Readonly<Record<string, unknown>>;
+  readonly renewable: boolean;
+  readonly maxTtlSeconds: number;
+  /** Renewals never pass this: the end of the batch token that asked for the secret. */
+  readonly capMs?: number;
+  /** Why the last revocation failed; at most 240 characters. */
+  readonly failure?: string;
+}
+
+export type LeaseState = 'live' | 'ending' | 'irrevocable';
+
+/** What leases need of the rest of the service, lent by `service.ts`. */
+export interface LeaseHosts {
+  /** The mount that made a secret; undefined when it is gone. */
+  findMount(mountId: string): LiveMount | undefined;
+  /** Makes sure that all mounts are known. */
+  refreshMounts(): Promise<void> | undefined;
+  /** Mounts whose storage is per token, whatever their namespace. */
+  privateMountIds(): readonly string[];
+  /** Runs with the storage of a mount and commits what was written to it. */
+  errand<T>(mount: LiveMount, run: (errand: Errand) => Promise<T>): Promise<T>;
+  /** How long a token or lease lives from now on. */
+  lifetime(terms: LifetimeTerms): Lifetime;
+  /** Lease-count quotas that a new lease counts towards. */
+  quotasOf(lease: { namespaceId: string; mountId: string; path: string; role: string }): readonly string[];
+}
