@@ -7,6 +7,7 @@ import { projectResource } from './projects/routes';
 import { serviceResource } from './settings/discovery';
 import { sshKeyResource } from './ssh-keys/routes';
 import { subscriptionResource } from './subscriptions/routes';
+import { teamAccessResource } from './team-access/routes';
 import { teamResource } from './teams/routes';
 import { tokenResource } from './tokens/routes';
 import { userResource } from './users/routes';
@@ -25,6 +26,7 @@ export const resources: readonly Resource[] = [
   projectResource,
   sshKeyResource,
   workspaceResource,
+  teamAccessResource,
   retentionResource,
 ];
 
