@@ -4,6 +4,7 @@ import { Refusal } from '@keystead/refusal';
 import { clientAddress, createApp, type Logger, labelRoute, requestId, type TrustedProxies } from '@keystead/server';
 import type express from 'express';
 import type { Endpoint } from '../kernel/endpoint';
+import type { SiteSettings } from '../kernel/environment';
 import type { Principal } from '../kernel/principal';
 import { RateLimit, type RateVerdict } from '../kernel/rate-limit';
 import type { Match, Routes } from '../kernel/routes';
@@ -37,10 +38,8 @@ export function buildApp(parts: AppParts): express.Express {
       ? parts.inside.find(method, path.slice(PREFIX.length))
       : parts.outside.find(method, path);
 
-  const limitFor = async (caller: string): Promise<RateVerdict> => {
-    const { apiRateLimitingEnabled, apiRateLimit } = await env.settings();
-    return apiRateLimitingEnabled ? rates.take(caller, apiRateLimit) : UNLIMITED;
-  };
+  const limitFor = (caller: string, { apiRateLimitingEnabled, apiRateLimit }: SiteSettings): RateVerdict =>
+    apiRateLimitingEnabled ? rates.take(caller, apiRateLimit) : UNLIMITED;
 
   const handle = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
     const id = requestId(req);
@@ -51,9 +50,12 @@ export function buildApp(parts: AppParts): express.Express {
       const cut = url.indexOf('?');
       const path = cut < 0 ? url : url.slice(0, cut);
       const match = find(req.method ?? 'GET', path);
-      const principal = match === undefined ? undefined : await authenticate(parts.kernel, match.endpoint, req);
+      const [principal, settings] = await Promise.all([
+        match === undefined ? undefined : authenticate(parts.kernel, match.endpoint, req),
+        env.settings(),
+      ]);
       const address = clientAddress(req, parts.trustedProxies);
-      rate = await limitFor(principal === undefined ? address : `${principal.kind} ${principal.id}`);
+      rate = limitFor(principal === undefined ? address : `${principal.kind} ${principal.id}`, settings);
       if (!rate.allowed) {
         req.resume();
         return sendLimited(res, commonHeaders(fixed, id, rate));
@@ -72,6 +74,7 @@ export function buildApp(parts: AppParts): express.Express {
         headers: req.headers,
         address,
         principal,
+        settings,
         body: match.endpoint.streams ? undefined : await readJson(req),
         stream: match.endpoint.streams ? req : undefined,
       };

@@ -28,6 +28,8 @@ export interface Request {
   readonly address: string;
   /** Who calls; undefined for endpoints that need nobody. */
   readonly principal: Principal | undefined;
+  /** The installation's settings when the request came. */
+  readonly settings: SiteSettings;
   /** The parsed JSON body; undefined when it was empty. */
   readonly body: unknown;
   /** The body on the wire, for endpoints that stream it. */
@@ -124,9 +126,10 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   const lookup = { db, env, principal, params: request.params, query };
   const accessTo = (ids: readonly string[]): Promise<Access> =>
     ids.length === 0 ? Promise.resolve(new Access(principal, [], env.now())) : env.accessStore.load(principal, ids);
-  const settings = await env.settings();
+  const { settings } = request;
   const target = await loadTarget(endpoint, lookup);
-  const access = await accessTo(target === undefined ? [] : endpoint.organizationsOf(target as never));
+  const judged = target === undefined ? [] : endpoint.organizationsOf(target as never);
+  const access = await accessTo(judged);
   allow(endpoint, access, target);
   const wanted = endpoint.method === 'GET' ? undefined : ifMatch(request.headers['if-match']);
   requireRevision(target, wanted);
@@ -144,7 +147,9 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
     accessTo,
   } satisfies Call<string, never, never> & { request: { stream: unknown } };
   const result = await runOnce(kernel, endpoint, request, call);
-  return show(kernel, endpoint, request, call, result, settings);
+  // What a request reads cannot change what its caller may do, so nobody has to ask again.
+  const known = endpoint.method === 'GET' ? judged : [];
+  return show(kernel, endpoint, request, call, result, known);
 }
 
 /** Runs the endpoint; with an idempotency key, at most once in a day for the same caller, path and body. */
@@ -184,7 +189,7 @@ async function show(
   request: Request,
   call: Call<string, never, never>,
   result: unknown,
-  settings: SiteSettings,
+  known: readonly string[],
 ): Promise<Answer> {
   if (endpoint.shows === 'raw') {
     return { status: (result as Raw).status, raw: result as Raw };
@@ -197,13 +202,13 @@ async function show(
   const items = listed?.items ?? (result === null ? [] : [result]);
   const serializer = endpoint.serializer!;
   const ids = new Set(items.flatMap((item) => endpoint.organizationsOf(item as never) ?? []));
-  const access = ids.size === 0 ? call.access : await call.accessTo([...ids]);
+  const access = [...ids].every((id) => known.includes(id)) ? call.access : await call.accessTo([...ids]);
   const view: View = {
     access,
     edition: env.edition,
     aliases: env.aliases,
     publicUrl: env.publicUrl,
-    settings,
+    settings: call.settings,
     defaultFeatureSet: env.defaultFeatureSet,
   };
   const resources = items.map((item) => serializer.resource(item as never, view));
