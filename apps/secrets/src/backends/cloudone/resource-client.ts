@@ -5,6 +5,8 @@ import { type Answer, outsideCall } from './outside-call';
 
 const computeVersion = '2022-11-01';
 const identityVersion = '2024-11-30';
+/** Where every machine of the cloud finds its metadata service. */
+const usualMetadataHost = 'http://169.254.169.254';
 const attempts = 3;
 const retried = new Set([408, 429, 500, 502, 503, 504]);
 /** A token for the compute API is used until this long before its end. */
@@ -150,7 +152,8 @@ export class ResourceClient {
   private byMachine({ hosts, clientId }: InForce): Promise<Answer> {
     const query = new URLSearchParams({ 'api-version': '2018-02-01', resource: hosts.audience });
     if (clientId) query.set('client_id', clientId);
-    const url = `${this.metadataHost}/metadata/identity/oauth2/token?${query}`;
+    const host = this.metadataHost || usualMetadataHost;
+    const url = `${host}/metadata/identity/oauth2/token?${query}`;
     return outsideCall('the metadata service of this machine', url, { headers: { Metadata: 'true' } }, 5_000);
   }
 }
