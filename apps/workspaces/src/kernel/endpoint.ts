@@ -247,6 +247,8 @@ export function endpoints<Item, Target, RuleName extends string>(
     action: word<'one'>('POST', 'one', 200),
     remove: word<'nothing'>('DELETE', 'nothing', 204),
     command: (method: Method) => word<'nothing'>(method, 'nothing', 204),
+    /** Changes something and answers with a list. */
+    change: (method: Method) => word<'many'>(method, 'many', 200),
     raw: (method: Method) => word<'raw'>(method, 'raw', 200),
   };
 }

@@ -1,4 +1,5 @@
 import type { Includable, Resource } from '../kernel/endpoint';
+import { agentPoolResource } from './agent-pools/routes';
 import { retentionResource } from './data-retention/routes';
 import { entitlementSetResource } from './entitlement-sets/routes';
 import { membershipResource } from './memberships/routes';
@@ -7,6 +8,7 @@ import { projectResource } from './projects/routes';
 import { serviceResource } from './settings/discovery';
 import { sshKeyResource } from './ssh-keys/routes';
 import { subscriptionResource } from './subscriptions/routes';
+import { tagResource } from './tags/routes';
 import { teamAccessResource } from './team-access/routes';
 import { teamResource } from './teams/routes';
 import { tokenResource } from './tokens/routes';
@@ -25,7 +27,9 @@ export const resources: readonly Resource[] = [
   tokenResource,
   projectResource,
   sshKeyResource,
+  agentPoolResource,
   workspaceResource,
+  tagResource,
   teamAccessResource,
   retentionResource,
 ];

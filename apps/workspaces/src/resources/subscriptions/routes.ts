@@ -126,7 +126,7 @@ const ofOrganization = plans.get(`${path}/subscription`, {
   summary: 'Show the subscription of an organization.',
   edition: 'hosted',
   load,
-  run: ({ db, env, target }) => findPlan(db, target),
+  run: ({ db, target }) => findPlan(db, target),
 });
 
 const byId = plans.get('/subscriptions/:id', {

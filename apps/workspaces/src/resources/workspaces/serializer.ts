@@ -36,6 +36,7 @@ export const workspaceSerializer = serializer<Workspace, View>({
   type: 'workspaces',
   id: ({ id }) => id,
   self: path,
+  links: ({ organization, name }) => ({ 'self-html': `/app/${organization}/workspaces/${name}` }),
   aliases: {
     'infra-version': 'terraform-version',
     'vcs-repo.vcshost-app-installation-id': 'vcs-repo.github-app-installation-id',
@@ -43,7 +44,6 @@ export const workspaceSerializer = serializer<Workspace, View>({
   attributes: (ws, view) => {
     const { mode } = effectiveMode(ws);
     const overwrites = ws.executionMode !== null;
-    const destroyable = ws.allowDestroyPlan && ws.resourceCount > 0;
     const permissions = abilities(workspacePolicy, view.access, ws);
     return {
       name: ws.name,
@@ -87,8 +87,8 @@ export const workspaceSerializer = serializer<Workspace, View>({
       'run-failures': null,
       'workspace-kpis-runs-count': null,
       'setting-overwrites': { 'execution-mode': overwrites, 'agent-pool': overwrites },
-      'can-queue-destroy-plan': destroyable && permissions['can-queue-destroy'],
-      actions: { 'is-destroyable': destroyable },
+      'can-queue-destroy-plan': ws.allowDestroyPlan && permissions['can-queue-destroy'],
+      actions: { 'is-destroyable': ws.allowDestroyPlan },
       permissions,
     };
   },

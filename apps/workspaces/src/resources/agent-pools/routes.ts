@@ -1,0 +1,113 @@
+import { document, many, related, serializer, toMany, toOne } from '@keystead/jsonapi';
+import { z } from 'zod';
+import type { Access } from '../../kernel/access';
+import { actorOf } from '../../kernel/audit';
+import { endpoints, includable, type Lookup, type Resource, type View } from '../../kernel/endpoint';
+import { policy } from '../../kernel/policy';
+import type { Organization } from '../organizations/organization';
+import { organizationPolicy } from '../organizations/policy';
+import * as organizations from '../organizations/service';
+import type { AgentPool } from './service';
+import * as pools from './service';
+
+/** Who may see and who may change agent pools. */
+const poolPolicy = policy<{ readonly organizationId: string }>()({
+  'can-read': (access, { organizationId }) => access.isMember(organizationId),
+  'can-update': (access, { organizationId }) => access.can(organizationId, 'manage-agent-pools'),
+});
+
+const poolSerializer = serializer<AgentPool, View>({
+  type: 'agent-pools',
+  id: ({ id }) => id,
+  self: ({ id }) => `/api/v2/agent-pools/${id}`,
+  attributes: (pool) => ({
+    name: pool.name,
+    'created-at': pool.createdAt,
+    'organization-scoped': pool.organizationScoped,
+    'agent-count': 0,
+  }),
+  relationships: ({ id, organization, workspaceIds, allowedIds }) => ({
+    organization: toOne('organizations', organization),
+    workspaces: toMany('workspaces', workspaceIds),
+    'allowed-workspaces': toMany('workspaces', allowedIds),
+    agents: related(`/api/v2/agent-pools/${id}/agents`),
+    'authentication-tokens': related(`/api/v2/agent-pools/${id}/authentication-tokens`),
+  }),
+});
+
+const name = z
+  .string()
+  .min(1)
+  .max(255)
+  .regex(/^[A-Za-z0-9 _-]+$/, 'Name can only include letters, numbers, spaces, dashes and underscores');
+const shared = { 'organization-scoped': z.boolean().optional() };
+const relationships = { 'allowed-workspaces': many('workspaces'), workspaces: many('workspaces') };
+const CreatePool = document('agent-pools', { attributes: { name, ...shared }, relationships });
+const UpdatePool = document('agent-pools', { attributes: { name: name.optional(), ...shared }, relationships });
+
+const { get, list, post, patch, remove } = endpoints(poolPolicy, poolSerializer, {
+  visible: (access, pool: { organizationId: string }) => poolPolicy['can-read'](access, pool),
+});
+
+const collection = '/organizations/:organization_name/agent-pools';
+const path = '/agent-pools/:pool_id';
+const load = ({ db, params }: Lookup<typeof path>) => pools.find(db, params.pool_id);
+const include = ['workspaces'];
+const entitled = (access: Access, organization: Organization): boolean =>
+  organization.entitlements.agents && access.isMember(organization.id);
+
+const index = list(collection, {
+  summary: 'List the agent pools of an organization.',
+  query: {
+    q: 'Part of the name.',
+    'filter[allowed_workspaces][name]': 'Name of a workspace that may use the pool.',
+  },
+  sort: ['name', 'created-at'],
+  include,
+  visible: entitled,
+  load: ({ db, env, params }) => organizations.findByName(db, env, params.organization_name),
+  run: ({ db, target, query, sort, page }) => {
+    const search = { text: query.get('q'), workspace: query.get('filter[allowed_workspaces][name]') };
+    return pools.list(db, target.id, search, sort, page!);
+  },
+});
+
+const create = post(collection, {
+  summary: 'Create an agent pool.',
+  requires: organizationPolicy['can-update-agent-pools'],
+  body: CreatePool,
+  load: ({ db, env, params }) => organizations.findByName(db, env, params.organization_name),
+  run: ({ db, target, body: { workspaces: _, ...body }, ...call }) => pools.create(db, actorOf(call), target.id, body),
+});
+
+const show = get(path, { summary: 'Show an agent pool.', include, load, run: async ({ target }) => target });
+
+const update = patch(path, {
+  summary: 'Update an agent pool; what is left out keeps its value.',
+  requires: 'can-update',
+  include,
+  body: UpdatePool,
+  load,
+  run: ({ db, target, body: { workspaces: _, ...body }, ...call }) => pools.update(db, actorOf(call), target, body),
+});
+
+const destroy = remove(path, {
+  summary: 'Delete an agent pool that nothing uses.',
+  requires: 'can-update',
+  load,
+  run: ({ db, target, ...call }) => pools.remove(db, actorOf(call), target),
+});
+
+/** Agent pools. */
+export const agentPoolResource: Resource = {
+  name: 'agent-pools',
+  endpoints: [index, create, show, update, destroy],
+  includable: {
+    'agent-pools': includable({
+      serializer: poolSerializer,
+      load: (db, ids) => pools.findMany(db, ids),
+      visible: (access, pool) => poolPolicy['can-read'](access, pool),
+      organizationsOf: ({ organizationId }) => [organizationId],
+    }),
+  },
+};
