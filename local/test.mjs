@@ -18,7 +18,7 @@ const args = process.argv.slice(2);
 const wants = (name) => args.includes(name);
 const forJest = args.filter((arg) => !own.includes(arg));
 
-/** Two checks that Jest does not do; each counts as one test. */
+/** A check that Jest does not do; it counts as one test. */
 async function check(name, work) {
   try {
     await step(name, work);
@@ -102,7 +102,7 @@ async function main() {
         ),
       );
       // Some tests run the built programs.
-      await build();
+      counts.push(await check('building what tests start', build));
     }
     counts.push(await jest(forJest, extra));
   }

@@ -129,16 +129,30 @@ export class ServiceProcess {
     }
   }
 
-  /** The last thing the process wrote, which says why it ended: a plain line or the message of a log line. */
+  /** What the process wrote last, which says why it ended. */
   private lastWords(): string {
-    const lines = readFileSync(this.options.logFile).subarray(this.logFrom).toString().trim().split('\n');
-    const last = lines.at(-1) ?? '';
-    try {
-      const line = JSON.parse(last);
-      return [line.msg, line.err?.message].filter(Boolean).join(': ');
-    } catch {
-      return last || `it ended without a word (log: ${this.options.logFile})`;
-    }
+    const { logFile } = this.options;
+    return lastWords(readFileSync(logFile).subarray(this.logFrom).toString()) ?? `no word in its log, ${logFile}`;
+  }
+}
+
+/** The reason in the end of a log: plain lines such as bad settings, the error of a crash, or the last log line. */
+export function lastWords(log: string): string | undefined {
+  const lines = log.split('\n').filter((line) => line.trim() !== '');
+  const crash = lines.findLast((line) => /^(Uncaught )?\w*Error\b.*: /.test(line));
+  if (crash) return crash;
+  const plain = lines.slice(lines.findLastIndex((line) => line.startsWith('{')) + 1);
+  if (plain.length > 0) return plain.join('; ');
+  const last = lines.at(-1);
+  return last && messageOf(last);
+}
+
+function messageOf(line: string): string {
+  try {
+    const { msg, err } = JSON.parse(line);
+    return [msg, err?.message].filter(Boolean).join(': ');
+  } catch {
+    return line;
   }
 }
 
