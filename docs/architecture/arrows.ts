@@ -44,7 +44,7 @@ const packages: Readonly<Record<string, readonly string[]>> = {
 const secretsZones: Readonly<Record<string, readonly string[]>> = {
   main: ['service', 'config'],
   service: ['*'],
-  config: ['kernel'],
+  config: ['kernel', 'sdk'],
   http: ['pipeline', 'kernel', 'sdk'],
   pipeline: ['kernel', 'sdk'],
   kernel: ['sdk', 'generated'],
