@@ -10,7 +10,7 @@ export interface Auth {
   readonly leaseDurationSeconds: number;
   readonly renewable: boolean;
   readonly entityId: string;
-  readonly tokenType: string;
+  readonly tokenType: 'service' | 'batch' | 'default';
   readonly orphan: boolean;
   readonly mfaRequirement: Readonly<Record<string, unknown>> | null;
   readonly numUses: number;

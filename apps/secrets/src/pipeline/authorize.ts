@@ -47,7 +47,7 @@ export async function authorize(
   let capability = capabilityOf(request);
   let decision = ask(capability);
   let guard: Grant['guard'];
-  if (request.verb === 'write' && place.declared?.creates) {
+  if (request.verb === 'write' && (place.declared?.exists || place.declared?.stored)) {
     const create = ask('create');
     if (create.allowed !== decision.allowed) {
       guard = create.allowed ? 'absent' : 'present';

@@ -25,6 +25,13 @@ export class Running implements Call {
   readonly sentToken: string | undefined;
   readonly nowMs: number;
   readonly storage: CallStorage;
+  readonly namespace: NamespaceView;
+  // Own properties, so that handlers may take them out of the call.
+  readonly fieldsText = (): string => (this.request.exact ? jsonText(this.fields) : JSON.stringify(this.fields));
+  readonly warn = (message: string): void => {
+    this.said ??= [];
+    this.said.push(message);
+  };
   input: Readonly<Record<string, unknown>> = noFields;
   stored: unknown;
   grant: Grant | undefined;
@@ -39,6 +46,7 @@ export class Running implements Call {
     set: WriteSet,
   ) {
     const mount = place.mount!;
+    this.namespace = place.namespace;
     const token = bearer?.record;
     this.verb = request.verb;
     this.path = place.below;
@@ -70,21 +78,8 @@ export class Running implements Call {
     if (grant.sudo) this.caller = { ...this.caller, sudo: true };
   }
 
-  get namespace(): NamespaceView {
-    return this.place.namespace;
-  }
-
   get birthplace(): Birthplace {
     return { namespace: this.place.namespace, mount: this.place.mount!, path: this.place.path };
-  }
-
-  fieldsText(): string {
-    return this.request.exact ? jsonText(this.fields) : JSON.stringify(this.fields);
-  }
-
-  warn(message: string): void {
-    this.said ??= [];
-    this.said.push(message);
   }
 
   /** Warnings of the answer; the ones about unread fields only where there is a body anyway. */

@@ -111,7 +111,7 @@ async function leased(
 function enveloped(running: Running, body: Envelope): Outcome {
   const dress = running.place.operation?.dress ?? running.place.declared?.dress;
   const status = running.place.operation?.status ?? 200;
-  return { status, envelope: body, injected: dress === 'injected' && running.verb !== 'write' };
+  return { status, envelope: body, injected: dress === 'injected' };
 }
 
 function wrap(kernel: Kernel, running: Running, body: Envelope, set: WriteSet): Outcome {

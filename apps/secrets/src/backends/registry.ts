@@ -1,0 +1,74 @@
+import type { Backend } from '../sdk/backend';
+import type { Path } from '../sdk/path';
+import { cloudone } from './cloudone/backend';
+import type { CloudOneParts } from './cloudone/login';
+import { cloudtwo } from './cloudtwo/backend';
+import type { CloudTwo } from './cloudtwo/cloud';
+import { cubbyhole } from './cubbyhole/backend';
+import { type IdentityBackendNeeds, identity } from './identity/backend';
+import { kvOne } from './kv/version-one';
+import { scheduler } from './scheduler/backend';
+import type { Scheduler } from './scheduler/scheduler';
+import { system } from './sys/backend';
+import { token } from './token/backend';
+import type { TokenPort } from './token/port';
+
+/** What backends are lent: clients of outside systems, and ports of the kernel. */
+export interface Outside {
+  readonly scheduler: Scheduler;
+  readonly cloudone: CloudOneParts;
+  readonly cloudtwo: CloudTwo;
+  readonly tokens: TokenPort;
+  readonly identity: IdentityBackendNeeds;
+  readonly system: readonly Path[];
+}
+
+/** A kind of mount, where it stands from the start, and how it is made; options may decide between several. */
+export interface Registered {
+  readonly type: string;
+  readonly kind: 'secret' | 'auth' | 'system';
+  /** In every namespace from its beginning. */
+  readonly always?: { readonly path: string; readonly description: string; readonly local?: boolean };
+  /** Where an installation may begin with it. */
+  readonly usually?: string;
+  make(outside: Outside): (options: Readonly<Record<string, string>> | null) => Backend;
+}
+
+const one =
+  (make: (outside: Outside) => Backend): Registered['make'] =>
+  (outside) => {
+    const made = make(outside);
+    return () => made;
+  };
+
+/** Every kind of mount there is. */
+export const registry: readonly Registered[] = [
+  {
+    type: 'cubbyhole',
+    kind: 'secret',
+    always: { path: 'cubbyhole/', description: 'per-token private secret storage', local: true },
+    make: one(() => cubbyhole),
+  },
+  {
+    type: 'identity',
+    kind: 'system',
+    always: { path: 'identity/', description: 'identity store' },
+    make: one((outside) => identity(outside.identity)),
+  },
+  {
+    type: 'system',
+    kind: 'system',
+    always: { path: 'sys/', description: 'system endpoints used for control, policy and debugging' },
+    make: one((outside) => system(outside.system)),
+  },
+  {
+    type: 'token',
+    kind: 'system',
+    always: { path: 'auth/token/', description: 'token based credentials' },
+    make: one((outside) => token(outside.tokens)),
+  },
+  { type: 'kv', kind: 'secret', make: one(() => kvOne) },
+  { type: 'scheduler', kind: 'secret', usually: 'scheduler/', make: one((outside) => scheduler(outside.scheduler)) },
+  { type: 'cloudtwo', kind: 'secret', usually: 'cloudtwo/', make: one((outside) => cloudtwo(outside.cloudtwo)) },
+  { type: 'cloudone', kind: 'auth', usually: 'auth/cloudone/', make: one((outside) => cloudone(outside.cloudone)) },
+];

@@ -1,0 +1,79 @@
+#!/usr/bin/env node
+import { errorBody } from '@keystead/envelope';
+import { createLogger, Registry, type Serving, serve } from '@keystead/server';
+import { BadConfig, type Config, describeConfig, readConfig } from './config';
+import { rescueList } from './http/list-verb';
+import { createService, type Service } from './service';
+
+const usage = `keystead-secrets: the secrets and identity service
+
+  main.js              run the service
+  main.js migrate      apply outstanding database migrations and end
+  main.js --help       this text
+
+Settings come from the environment; [..] is what holds when nothing is set.
+`;
+
+function readOrExit(): Config {
+  try {
+    return readConfig(process.env);
+  } catch (error) {
+    if (!(error instanceof BadConfig)) throw error;
+    process.stderr.write(`${error.problems.join('\n')}\n`);
+    process.exit(78);
+  }
+}
+
+async function run(config: Config): Promise<void> {
+  const log = createLogger({ name: 'secrets', level: config.logLevel });
+  const registry = new Registry();
+  const service = await createService(config, { log });
+  const serving = await serve({
+    app: service.app,
+    listen: config.listen,
+    log,
+    metrics: { listen: config.metrics, registry },
+    ready: service.ready,
+    drainSeconds: config.drainSeconds,
+    onServer: rescueList,
+    refusal: (_status, message) => ({ type: 'application/json', body: errorBody([message]) }),
+  }).catch(async (error) => {
+    await service.close();
+    throw error;
+  });
+  log.info({ url: serving.url }, 'listening');
+  process.on('SIGHUP', () => {
+    service.reopenAudit().catch((error) => log.warn({ err: error }, 'audit files could not be opened anew'));
+  });
+  stopOnSignal(serving, service);
+}
+
+function stopOnSignal(serving: Serving, service: Service): void {
+  const stop = async (): Promise<void> => {
+    await serving.close();
+    await service.close();
+    process.exit(0);
+  };
+  process.once('SIGTERM', () => void stop());
+  process.once('SIGINT', () => void stop());
+}
+
+async function main([command]: string[]): Promise<void> {
+  if (command === '--help' || command === 'help') {
+    process.stdout.write(`${usage}\n${describeConfig()}\n`);
+    return;
+  }
+  if (command === undefined) return run(readOrExit());
+  if (command === 'migrate') {
+    const log = createLogger({ name: 'secrets', level: 'silent' });
+    const service = await createService({ ...readOrExit(), migrate: true }, { log });
+    return service.close();
+  }
+  process.stderr.write(`${command} is no command; --help lists them\n`);
+  process.exitCode = 64;
+}
+
+main(process.argv.slice(2)).catch((error: Error) => {
+  process.stderr.write(`${error.message}\n`);
+  process.exitCode = 1;
+});

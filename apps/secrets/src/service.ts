@@ -1,0 +1,231 @@
+import { createHash } from 'node:crypto';
+import path from 'node:path';
+import { readSealKeys } from '@keystead/keyring';
+import { applyMigrations } from '@keystead/postgres';
+import type { Logger } from '@keystead/server';
+import type { Express } from 'express';
+import { DirectoryClient } from './backends/cloudone/directory-client';
+import { ResourceClient } from './backends/cloudone/resource-client';
+import { CloudTwo } from './backends/cloudtwo/cloud';
+import { type Outside, registry } from './backends/registry';
+import { Scheduler } from './backends/scheduler/scheduler';
+import { mountPaths } from './backends/sys/mounts';
+import { policyPaths } from './backends/sys/policies';
+import { statusPaths } from './backends/sys/status';
+import type { Config } from './config';
+import { createHttpApp } from './http/app';
+import { Audit } from './kernel/audit/audit';
+import { FileDevice } from './kernel/audit/file-device';
+import { stdoutDevice } from './kernel/audit/stdout-device';
+import { Identity } from './kernel/identity/identity';
+import { Leases } from './kernel/leases/leases';
+import { type Catalog, Mounts } from './kernel/mounts/mounts';
+import { PathTree } from './kernel/mounts/path-tree';
+import { Namespaces } from './kernel/namespaces/namespaces';
+import { Access } from './kernel/policy/access';
+import { PolicyStore } from './kernel/policy/store';
+import { Seal } from './kernel/seal/seal';
+import { StorageKernel } from './kernel/storage/storage';
+import type { Clock, Fault } from './kernel/storage/types';
+import { StoredTokens } from './kernel/tokens/tokens';
+import type { Kernel } from './pipeline/kernel';
+import { InputParsers } from './pipeline/parse-input';
+import { handle } from './pipeline/pipeline';
+import { lifetime } from './sdk/lifetime';
+import type { Path } from './sdk/path';
+import { errands } from './service/errands';
+import { standingMounts, usualMounts } from './service/first-mounts';
+import { identityPort } from './service/identity-port';
+import { mountPort } from './service/mount-port';
+import { sealPort } from './service/seal-port';
+import { tokenPort } from './service/token-port';
+
+/** What a service is built with besides its configuration. */
+export interface ServiceParts {
+  readonly log: Logger;
+  readonly clock?: Clock;
+  readonly fault?: Fault;
+}
+
+/** A running service, without a listening socket. */
+export interface Service {
+  readonly app: Express;
+  readonly kernel: Kernel;
+  ready(): Promise<{ ready: boolean; reasons: string[] }>;
+  /** Opens the audit files anew, as after log rotation. */
+  reopenAudit(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Shown in sys/health, sys/seal-status and the OpenAPI document. */
+export const version = '0.1.0';
+
+/** Builds a service from its configuration and brings it to where it can answer. */
+export async function createService(config: Config, { log, clock, fault }: ServiceParts): Promise<Service> {
+  if (config.migrate) await applyMigrations({ url: config.databaseUrl, dir: migrations() });
+  const storage = new StorageKernel({
+    url: config.databaseUrl,
+    maxConnections: config.databaseConnections,
+    address: `${config.listen.host}:${config.listen.port}`,
+    poll: config.databasePoll,
+    clock,
+    fault,
+    log,
+  });
+  const { barrier, committer, changes, database, entries } = storage;
+  const seal = new Seal(storage, { type: config.seal.type, sealKeys: () => readSealKeys(config.seal.key), log });
+  const audit = new Audit(barrier, log);
+  await addDevices(audit, config);
+  const namespaces = new Namespaces({ database, committer, changes, barrier, clock: storage.clock });
+  const makers = new Map<string, ReturnType<(typeof registry)[number]['make']>>();
+  const catalog: Catalog = {
+    find(type, kind, options) {
+      const backend = makers.get(type)?.(options);
+      return backend?.kind === kind ? backend : undefined;
+    },
+  };
+  const mounts = new Mounts({
+    database,
+    committer,
+    changes,
+    barrier,
+    clock: storage.clock,
+    catalog,
+    ttls: config.ttls,
+  });
+  const policies = new PolicyStore({ database, committer, barrier, notices: changes, clock: storage.clock });
+  const access = new Access({
+    policies,
+    notices: changes,
+    clock: storage.clock,
+    namespacePath: (id) => namespaces.find(id)?.path,
+  });
+  const identity = new Identity({
+    database,
+    committer,
+    barrier,
+    notices: changes,
+    clock: storage.clock,
+    isWithin(outer, inner) {
+      const above = namespaces.find(outer)?.path;
+      const below = namespaces.find(inner)?.path;
+      return above !== undefined && below !== undefined && below.startsWith(above);
+    },
+  });
+  const tokens = new StoredTokens(storage);
+  const leases = new Leases(storage, {
+    findMount: (uuid) => mounts.find(uuid),
+    refreshMounts: () => mounts.refresh(),
+    privateMountIds: () => [...mounts.all()].flatMap((m) => (m.backend.storage === 'per-token' ? [m.uuid] : [])),
+    errand: errands({ entries, committer }, storage.clock),
+    lifetime,
+    quotasOf: () => [],
+  });
+  const statusPart = statusPaths(sealPort({ seal, tokens, mounts, storage, first: firstMounts(config) }), {
+    version,
+    clusterName: config.clusterName,
+    clusterId: () => (barrier.sealed ? undefined : uuidFrom(barrier.derive('cluster-id'))),
+  });
+  const mountAdmin = mountPort({ mounts, leases, identity, ttls: config.ttls });
+  const systemPaths: Path[] = [
+    ...statusPart,
+    ...mountPaths(mountAdmin, 'secret'),
+    ...mountPaths(mountAdmin, 'auth'),
+    ...policyPaths(policies),
+  ];
+  const kernel: Kernel = {
+    barrier,
+    clock: storage.clock,
+    committer,
+    entries,
+    namespaces,
+    mounts,
+    access,
+    tokens,
+    identity: identityPort(identity),
+    leases,
+    wrapping: undefined as never,
+    quotas: { check: () => {} },
+    audit,
+    inputs: new InputParsers(),
+    whileSealed: new PathTree(systemPaths.filter((declared) => declared.whileSealed)),
+    log,
+  };
+  const outside: Outside = {
+    scheduler: new Scheduler(config.outside.scheduler),
+    cloudone: {
+      defaults: config.outside.cloudone,
+      directory: new DirectoryClient(storage.clock),
+      resources: new ResourceClient(config.outside.cloudone.metadataHost, storage.clock),
+    },
+    cloudtwo: new CloudTwo(config.outside.cloudtwo),
+    tokens: tokenPort(() => kernel, {
+      identity,
+      leases,
+      policies,
+      renew: () => {
+        throw new Error('not yet');
+      },
+    }),
+    identity: {
+      identity,
+      mounts: {
+        byAccessor: (accessor) => mounts.findByAccessor(accessor),
+        byUuid: (uuid) => mounts.find(uuid),
+        resolve: (id, at) => mounts.resolve(id, at)?.mount,
+      },
+      mfa: [],
+    },
+    system: systemPaths,
+  };
+  for (const { type, make } of registry) makers.set(type, make(outside));
+  seal.onClose(() => {
+    mounts.clear();
+    namespaces.clear();
+    audit.clear();
+  });
+  await storage.start();
+  await seal.start();
+  const app = createHttpApp({
+    handle: (request) => handle(kernel, request),
+    rules: { familyHeaders: config.familyHeaders, trustedProxies: config.trustedProxies },
+    origins: { current: { enabled: false, allowedOrigins: [], allowedHeaders: [] } },
+    log,
+    timeoutSeconds: config.requestTimeoutSeconds,
+  });
+  return {
+    app,
+    kernel,
+    async ready() {
+      const { initialised, sealed } = await seal.status();
+      const reasons = [...(initialised ? [] : ['not initialised']), ...(initialised && sealed ? ['sealed'] : [])];
+      return { ready: reasons.length === 0, reasons };
+    },
+    reopenAudit: () => audit.reopen(),
+    async close() {
+      leases.stop();
+      await storage.stop();
+      await audit.close();
+    },
+  };
+}
+
+function migrations(): string {
+  return path.resolve(__dirname, '../../../prisma/secrets/migrations');
+}
+
+async function addDevices(audit: Audit, { audit: config }: Config): Promise<void> {
+  const limits = { sync: config.sync };
+  if (config.file) audit.add(await FileDevice.open('file/', path.resolve(config.file), 'lines in a file', limits));
+  if (config.stdout) audit.add(stdoutDevice('stdout/', 'lines on standard output', limits));
+}
+
+function firstMounts(config: Config) {
+  return [...standingMounts(), ...usualMounts(config.defaultMounts)];
+}
+
+/** A stable id made from a key that only an unsealed node has. */
+function uuidFrom(secret: Buffer): string {
+  const hex = createHash('sha256').update(secret).digest('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+}

@@ -1,0 +1,16 @@
+import { registry } from '../backends/registry';
+import type { NewMount } from '../kernel/mounts/mounts';
+
+/** The mounts every namespace has from its beginning. */
+export function standingMounts(): NewMount[] {
+  return registry.flatMap(({ type, kind, always }) => (always ? [{ ...always, kind, type }] : []));
+}
+
+/** The further mounts a new installation begins with, by the paths its configuration names. */
+export function usualMounts(paths: readonly string[]): NewMount[] {
+  return paths.map((path) => {
+    const found = registry.find(({ usually }) => usually === `${path}/`);
+    if (!found) throw new Error(`SECRETS_DEFAULT_MOUNTS: nothing is usually mounted at ${path}`);
+    return { kind: found.kind, type: found.type, path: `${path}/` };
+  });
+}

@@ -1,0 +1,54 @@
+import { Refusal } from '@keystead/refusal';
+import type { TokenDetails, TokenPort } from '../backends/token/port';
+import type { Identity } from '../kernel/identity/identity';
+import type { Leases } from '../kernel/leases/leases';
+import type { PolicyStore } from '../kernel/policy/store';
+import type { TokenRecord } from '../kernel/tokens/types';
+import { authOf } from '../pipeline/issue-token';
+import type { Kernel } from '../pipeline/kernel';
+
+/** What the token backend is lent. */
+export function tokenPort(
+  kernel: () => Kernel,
+  parts: { identity: Identity; leases: Leases; policies: PolicyStore; renew: RenewToken },
+): TokenPort {
+  const { identity, leases, policies } = parts;
+  const record = (token: TokenDetails) => token as TokenRecord;
+  return {
+    find: (token) => kernel().tokens.find(token),
+    findByAccessor: (accessor) => kernel().tokens.findByAccessor(accessor),
+    listAccessors: (namespaceId) => kernel().tokens.listAccessors(namespaceId),
+    renew: (token, increment) => parts.renew(record(token), increment),
+    revoke: (token) => leases.endToken(record(token)),
+    async revokeOrphan(token) {
+      if (!(await leases.tokens.endAlone(record(token).hash))) {
+        throw new Refusal('invalid', 'token to revoke not found');
+      }
+    },
+    tidy() {
+      leases.tidy().catch((error) => kernel().log.warn({ err: error }, 'tidy failed'));
+    },
+    describe: (token, details, ttlSeconds) => authOf(kernel(), { token, record: record(details) }, ttlSeconds),
+    async identityPolicies(entityId) {
+      const view = await identity.views.of(entityId);
+      const external: Record<string, readonly string[]> = {};
+      for (const { namespaceId, names } of view?.policies ?? []) {
+        const path = kernel().namespaces.find(namespaceId)?.path;
+        if (path !== undefined && namespaceId !== view!.namespaceId) external[path] = names;
+      }
+      return { own: view?.ownPolicies ?? [], external };
+    },
+    async entityOfAlias(namespaceId, mountUuid, name) {
+      const mount = kernel().mounts.find(mountUuid)!;
+      return identity.logins.entityOf({ namespaceId, mount, aliasName: name, metadata: {} });
+    },
+    missingPolicies: (namespaceId, names) => policies.missing(namespaceId, names),
+    namespacePath: (namespaceId) => kernel().namespaces.find(namespaceId)?.path ?? '',
+  };
+}
+
+/** Prolongs a token. */
+export type RenewToken = (
+  token: TokenRecord,
+  incrementSeconds: number,
+) => Promise<{ ttlSeconds: number; warnings: readonly string[] }>;

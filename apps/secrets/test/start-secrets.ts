@@ -1,0 +1,124 @@
+import type { Server } from 'node:http';
+import { afterAll, beforeAll } from '@jest/globals';
+import { createLogger, createServer } from '@keystead/server';
+import { freshDatabase, type TestDatabase } from '@keystead/testing';
+import request, { type Test } from 'supertest';
+import { type Config, readConfig } from '../src/config';
+import { rescueList } from '../src/http/list-verb';
+import type { Clock, Fault } from '../src/kernel/storage/types';
+import { createService, type Service } from '../src/service';
+
+/** What a test may change of the service it starts. */
+export interface SecretsOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly config?: Partial<Config>;
+  readonly clock?: Clock;
+  readonly fault?: Fault;
+  /** Leave the service uninitialised. */
+  readonly bare?: boolean;
+}
+
+/** Requests with one token. */
+export interface Client {
+  read(path: string): Test;
+  list(path: string): Test;
+  write(path: string, body?: object | string): Test;
+  put(path: string, body?: object | string): Test;
+  patch(path: string, body: object): Test;
+  delete(path: string): Test;
+  readonly token: string | undefined;
+}
+
+/** A service of one test file, on its own database, initialised and unsealed. */
+export interface Secrets {
+  readonly root: Client;
+  /** Requests without a token. */
+  readonly nobody: Client;
+  readonly rootToken: string;
+  readonly recoveryKeys: readonly string[];
+  readonly service: Service;
+  readonly database: TestDatabase;
+  readonly server: Server;
+  as(token: string | undefined, headers?: Readonly<Record<string, string>>): Client;
+  /** A token with exactly these rules, made through a policy of its own. */
+  withPolicy(rules: string, options?: object): Promise<Client>;
+}
+
+const sealKey = 'ab'.repeat(32);
+
+/** The configuration of a test's service; nothing outside its database is touched. */
+export function testConfig(url: string, env: Readonly<Record<string, string>> = {}): Config {
+  return readConfig({
+    SECRETS_DATABASE_URL: url,
+    SECRETS_SEAL_KEY: sealKey,
+    SECRETS_MIGRATE: 'off',
+    SECRETS_LOG_LEVEL: 'silent',
+    SECRETS_DATABASE_CONNECTIONS: '5',
+    ...env,
+  });
+}
+
+/** Starts a service before the tests of a file (or of a describe) and ends it after them. */
+export function startSecrets(options: SecretsOptions = {}): Secrets {
+  const running = {} as { -readonly [K in keyof Secrets]: Secrets[K] };
+  let counter = 0;
+  beforeAll(async () => {
+    const database = await freshDatabase('secrets');
+    const config = { ...testConfig(database.url, options.env), ...options.config };
+    const log = createLogger({ name: 'secrets', level: process.env.SECRETS_TEST_LOG ?? 'silent' });
+    const service = await createService(config, { log, clock: options.clock, fault: options.fault });
+    const server = createServer(service.app);
+    rescueList(server);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    running.as = (token, headers) => client(server, token, headers);
+    Object.assign(running, { service, server, database, nobody: running.as(undefined) });
+    if (options.bare) return;
+    const { body } = await running.nobody
+      .write('sys/init', { recovery_shares: 5, recovery_threshold: 3, secret_shares: 1, secret_threshold: 1 })
+      .expect(200);
+    running.rootToken = body.root_token;
+    running.recoveryKeys = body.recovery_keys ?? body.keys;
+    running.root = running.as(body.root_token);
+    running.withPolicy = async (rules, more) => {
+      const name = `test-${++counter}`;
+      await running.root.write(`sys/policies/acl/${name}`, { policy: rules }).expect(204);
+      const made = await running.root
+        .write('auth/token/create', { policies: [name], no_default_policy: true, ...more })
+        .expect(200);
+      return running.as(made.body.auth.client_token);
+    };
+  });
+  afterAll(async () => {
+    running.server?.closeAllConnections();
+    await new Promise((resolve) => running.server?.close(resolve));
+    await running.service?.close();
+    await running.database?.drop();
+  });
+  return running;
+}
+
+function client(server: Server, token: string | undefined, headers: Readonly<Record<string, string>> = {}): Client {
+  const dress = (test: Test): Test => {
+    if (token !== undefined) test.set('X-Service-Token', token);
+    for (const [name, value] of Object.entries(headers)) test.set(name, value);
+    return test;
+  };
+  const send = (test: Test, body: object | string | undefined): Test => {
+    const dressed = dress(test);
+    if (body === undefined) return dressed;
+    return dressed.set('Content-Type', 'application/json').send(typeof body === 'string' ? body : JSON.stringify(body));
+  };
+  const at = (path: string) => `/v1/${path}`;
+  return {
+    token,
+    read: (path) => dress(request(server).get(at(path))),
+    list: (path) => dress(request(server).get(`${at(path)}${path.includes('?') ? '&' : '?'}list=true`)),
+    write: (path, body) => send(request(server).post(at(path)), body),
+    put: (path, body) => send(request(server).put(at(path)), body),
+    patch: (path, body) =>
+      dress(request(server).patch(at(path)))
+        .set('Content-Type', 'application/merge-patch+json')
+        .send(JSON.stringify(body)),
+    delete: (path) => dress(request(server).delete(at(path))),
+  };
+}
