@@ -10,14 +10,14 @@ describe.each([['undisturbed'], ['with every process killed in the middle']])(
   'the walk of docs/try-it.md, %s',
   (how) => {
     let installation: TestInstallation;
-    let shell: Shell;
+    let shell: Shell | undefined;
     beforeAll(async () => {
       installation = await createInstallation();
       await installation.start();
       shell = new Shell(installation.folder);
     }, 240_000);
     afterAll(async () => {
-      shell.end();
+      shell?.end();
       await installation.remove();
     });
 
@@ -25,7 +25,7 @@ describe.each([['undisturbed'], ['with every process killed in the middle']])(
       '%s',
       async (_, block, index) => {
         if (how !== 'undisturbed') await killAndRecover(installation, victims[index % victims.length]!);
-        const printed = await shell.run(block.commands);
+        const printed = await shell!.run(block.commands);
         if (block.expected) expect(difference(printed, block.expected)).toBeUndefined();
       },
       60_000,
