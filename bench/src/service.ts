@@ -1,5 +1,6 @@
 import { createServer } from 'node:net';
 import path from 'node:path';
+import { ensureDatabase } from '@keystead/postgres';
 import { benchRoot, startChild } from './child';
 import type { Setting } from './family';
 
@@ -11,6 +12,7 @@ export async function startService(
 ): Promise<string> {
   const prefix = name.toUpperCase();
   const port = await freePort();
+  await ensureDatabase(postgres.url(name));
   const child = await startChild(path.resolve(benchRoot, '..', 'apps', name, 'dist', 'main.js'), [], {
     cores,
     ready: /listening/,
