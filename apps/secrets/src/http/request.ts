@@ -69,7 +69,8 @@ export async function readFields(req: IncomingMessage): Promise<BodyFields> {
   const bytes = await readBody(req, { limit: maxBodyBytes });
   if (bytes.length === 0) return noFields;
   const text = bytes.toString('utf8');
-  if (type.startsWith('application/x-www-form-urlencoded')) {
+  // curl calls every body a form unless told otherwise: what begins like JSON is JSON, as clients have always relied on.
+  if (type.startsWith('application/x-www-form-urlencoded') && !/^\s*[{[]/.test(text)) {
     return { fields: fromQuery(new URLSearchParams(text)), exact: false };
   }
   return parseJsonBody(text);
