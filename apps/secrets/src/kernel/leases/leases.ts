@@ -10,10 +10,12 @@ import type { Page, WriteSet } from '../storage/types';
 import type { TokenRecord } from '../tokens/types';
 import { IntentSweep } from './intents';
 import { leaseHash, openLease, type StoredLease, sealLease } from './lease-row';
+import { PrivateTidy } from './private-tidy';
 import { Revocation } from './revocation';
 import * as sql from './statements';
 import { LeaseSweep } from './sweep';
 import { TokenEndings } from './token-endings';
+import { TokenRenewal } from './token-renewal';
 import type { LeaseHosts, LeaseRecord } from './types';
 
 /** A lease that joined a write set. */
@@ -58,6 +60,8 @@ const TOKEN_TAIL = /^h[0-9a-f]{64}$/;
 /** Every lifetime: secrets and tokens, from their registration to their end. They live in the database alone. */
 export class Leases {
   readonly tokens: TokenEndings;
+  readonly renewal: TokenRenewal;
+  readonly privateTidy: PrivateTidy;
   private readonly revocation: Revocation;
   private readonly sweep: LeaseSweep;
   private readonly intents: IntentSweep;
@@ -70,6 +74,8 @@ export class Leases {
     this.revocation = new Revocation(storage, hosts);
     this.sweep = new LeaseSweep(storage, hosts, this.revocation);
     this.tokens = new TokenEndings(storage, hosts, () => background.wake(SWEEP));
+    this.renewal = new TokenRenewal(storage, hosts);
+    this.privateTidy = new PrivateTidy(storage, hosts);
     this.intents = new IntentSweep(storage, hosts);
     background.every(SWEEP, 1000, () => this.sweep.run());
     background.every('tokens', 1000, () => this.tokens.sweep());

@@ -1,0 +1,47 @@
+import type { StorageKernel } from '../storage/storage';
+import { newWriteSet } from '../storage/write-set';
+import type { LeaseHosts } from './types';
+
+interface State {
+  readonly mounts: readonly string[];
+  readonly after?: string;
+}
+
+const KIND = 'token-tidy';
+const FOLDERS_AT_ONCE = 500;
+const LIVING = { name: 'token-living', text: 'SELECT hash FROM token WHERE hash = ANY($1::bytea[])' };
+
+/** Removes what ended tokens may have left in per-token storage: a write that came too late, a restored backup. */
+export class PrivateTidy {
+  constructor(
+    private readonly storage: StorageKernel,
+    private readonly hosts: Pick<LeaseHosts, 'privateMountIds'>,
+  ) {
+    storage.jobs.define<State>(KIND, (state) => this.step(state));
+  }
+
+  /** Begins, unless it is under way; returns the id of the job. */
+  async start(): Promise<string> {
+    const running = await this.storage.jobs.newest(KIND, '');
+    if (running?.running) return running.id;
+    return this.storage.jobs.start(KIND, '', { mounts: this.hosts.privateMountIds() });
+  }
+
+  private async step({ mounts, after }: State) {
+    const [mountId, ...rest] = mounts;
+    if (mountId === undefined) return { state: { mounts }, advanced: 0, finished: true };
+    const { entries, database, committer } = this.storage;
+    const names = await entries.list(mountId, '', { after, limit: FOLDERS_AT_ONCE });
+    const folders = names.filter((name) => /^[0-9a-f]{64}\/$/.test(name));
+    const hashes = folders.map((name) => Buffer.from(name.slice(0, -1), 'hex'));
+    const { rows } = await database.query<{ hash: Buffer }>(LIVING, [hashes]);
+    const living = new Set(rows.map((row) => `${row.hash.toString('hex')}/`));
+    const left = folders.filter((name) => !living.has(name));
+    const set = newWriteSet();
+    for (const prefix of left) set.prefixes.push({ mountId, prefix });
+    await committer.commit(set);
+    const more = names.length === FOLDERS_AT_ONCE;
+    const state: State = more ? { mounts, after: names.at(-1) } : { mounts: rest };
+    return { state, advanced: left.length, finished: !more && rest.length === 0 };
+  }
+}

@@ -1,0 +1,39 @@
+import { LRUCache } from 'lru-cache';
+import type { RateLimit } from './types';
+
+interface Bucket {
+  tokens: number;
+  filledMs: number;
+  blockedUntilMs: number;
+}
+
+const MAX_CLIENTS = 20_000;
+
+/** One token bucket per client of a rate limit, in the memory of this node. */
+export class Buckets {
+  private readonly clients = new LRUCache<string, Bucket>({ max: MAX_CLIENTS });
+
+  constructor(private readonly limit: RateLimit) {}
+
+  /** Takes one request of a client; false when it has none left. */
+  take(client: string, nowMs: number): boolean {
+    const { rate, intervalSeconds, blockSeconds } = this.limit;
+    // Even a slow rate lets a first request through.
+    const capacity = Math.max(1, rate);
+    let bucket = this.clients.get(client);
+    if (!bucket) {
+      bucket = { tokens: capacity, filledMs: nowMs, blockedUntilMs: 0 };
+      this.clients.set(client, bucket);
+    }
+    if (nowMs < bucket.blockedUntilMs) return false;
+    const gained = ((nowMs - bucket.filledMs) / 1000) * (rate / intervalSeconds);
+    bucket.tokens = Math.min(capacity, bucket.tokens + Math.max(0, gained));
+    bucket.filledMs = nowMs;
+    if (bucket.tokens >= 1) {
+      bucket.tokens -= 1;
+      return true;
+    }
+    if (blockSeconds > 0) bucket.blockedUntilMs = nowMs + blockSeconds * 1000;
+    return false;
+  }
+}

@@ -1,0 +1,247 @@
+import { randomUUID } from 'node:crypto';
+import { Refusal } from '@keystead/refusal';
+import type { StorageKernel } from '../storage/storage';
+import type { Tx } from '../storage/types';
+import { Buckets } from './buckets';
+import type { Quota, QuotaPlace } from './types';
+
+interface Row {
+  id: string;
+  kind: Quota['kind'];
+  name: string;
+  namespace_id: string;
+  mount_id: string | null;
+  path: string;
+  role: string;
+  config: { rate?: number; interval?: number; block?: number; inheritable?: boolean; written: string };
+  max_leases: string | null;
+}
+
+/** What quotas need of the rest of the service. */
+export interface QuotaHosts {
+  /** A namespace and those above it, nearest first. */
+  lineage(namespaceId: string): readonly string[];
+  /** The path of a mount inside its namespace, with a trailing slash. */
+  mountPath(mountId: string): string | undefined;
+}
+
+/** A quota as it is asked for; an id is given by the database. */
+export type NewQuota =
+  | Omit<Extract<Quota, { kind: 'rate-limit' }>, 'id'>
+  | Omit<Extract<Quota, { kind: 'lease-count' }>, 'id'>;
+
+/** A request, or a lease about to be made. */
+interface Subject {
+  readonly namespaceId: string;
+  readonly mountId: string | undefined;
+  readonly path: string;
+  readonly role?: string;
+}
+
+/** Needed to see that something is wrong and to repair it. */
+const EXEMPT = new Set([
+  'sys/health',
+  'sys/seal-status',
+  'sys/unseal',
+  'sys/seal',
+  'sys/generate-root/attempt',
+  'sys/generate-root/update',
+]);
+const COLUMNS = 'id, kind, name, namespace_id, mount_id, path, role, config, max_leases';
+
+/**
+ * Limits on requests and on leases. All of them are kept in memory; lease counts are kept by the statement that writes
+ * the lease, so that no node can pass the limit. Every quota that fits counts: a wider one is not lifted by a narrower.
+ */
+export class Quotas {
+  private rates: { quota: Quota; buckets: Buckets }[] = [];
+  private counts: Quota[] = [];
+  private known = false;
+  private loading: Promise<void> | undefined;
+
+  constructor(
+    private readonly storage: StorageKernel,
+    private readonly hosts: QuotaHosts,
+  ) {
+    storage.changes.listen('quota', () => {
+      this.known = false;
+      if (!storage.barrier.sealed) void this.refresh()?.catch(() => {});
+    });
+  }
+
+  /** Reads the quotas again where they may have changed. */
+  refresh(): Promise<void> | undefined {
+    if (this.known) return undefined;
+    this.loading ??= this.load().finally(() => {
+      this.loading = undefined;
+    });
+    return this.loading;
+  }
+
+  /** Counts a request towards every rate limit that fits. Throws `limited`. */
+  check(request: { namespaceId: string; mountUuid: string | undefined; path: string; address: string }): void {
+    if (this.rates.length === 0 || EXEMPT.has(request.path)) return;
+    const subject = { namespaceId: request.namespaceId, mountId: request.mountUuid, path: request.path };
+    const now = this.storage.clock.now();
+    for (const { quota, buckets } of this.rates) {
+      if (this.fits(quota, subject) && !buckets.take(request.address, now)) {
+        throw new Refusal('limited', `request path "${request.path}": rate limit quota exceeded`);
+      }
+    }
+  }
+
+  /** Lease counts that a new lease counts towards. */
+  quotasOf(lease: { namespaceId: string; mountId: string; path: string; role: string }): readonly string[] {
+    if (this.counts.length === 0) return [];
+    return this.counts.filter((quota) => this.fits(quota, lease)).map((quota) => quota.id);
+  }
+
+  async list(kind: Quota['kind']): Promise<string[]> {
+    await this.load();
+    return this.all(kind)
+      .map((quota) => quota.name)
+      .sort();
+  }
+
+  /** A quota with the leases counted now. */
+  async find(kind: Quota['kind'], name: string): Promise<{ quota: Quota; leases: number } | undefined> {
+    const { rows } = await this.storage.database.query<Row & { leases: string }>(
+      { name: 'quota-find', text: `SELECT ${COLUMNS}, leases FROM quota WHERE kind = $1 AND name = $2` },
+      [kind, name],
+    );
+    return rows[0] && { quota: quotaOf(rows[0]), leases: Number(rows[0].leases) };
+  }
+
+  /** Creates or replaces a quota; leases that exist already are counted. */
+  async put(quota: NewQuota): Promise<void> {
+    await this.storage.committer.transaction(
+      async (tx) => {
+        await tx.query('DELETE FROM quota WHERE kind = $1 AND name = $2', [quota.kind, quota.name]);
+        const id = randomUUID();
+        await insert(tx, id, quota);
+        if (quota.kind === 'lease-count') await this.countExisting(tx, id, quota);
+      },
+      [{ topic: 'quota', key: quota.name }],
+    );
+    await this.load();
+  }
+
+  async delete(kind: Quota['kind'], name: string): Promise<void> {
+    await this.storage.committer.transaction(
+      (tx) => tx.query('DELETE FROM quota WHERE kind = $1 AND name = $2', [kind, name]),
+      [{ topic: 'quota', key: name }],
+    );
+    await this.load();
+  }
+
+  private all(kind: Quota['kind']): Quota[] {
+    return kind === 'rate-limit' ? this.rates.map(({ quota }) => quota) : this.counts;
+  }
+
+  private fits(quota: QuotaPlace, { namespaceId, mountId, path, role }: Subject): boolean {
+    if (quota.namespaceId !== namespaceId) {
+      if (!quota.inheritable || !this.hosts.lineage(namespaceId).includes(quota.namespaceId)) return false;
+      if (quota.mountId !== undefined) return false;
+    }
+    if (quota.mountId !== undefined) {
+      if (quota.mountId !== mountId) return false;
+      if (quota.path !== '' && !matches(quota.path, path.slice((this.hosts.mountPath(quota.mountId) ?? '').length))) {
+        return false;
+      }
+    } else if (quota.path !== '' && !matches(quota.path, path)) return false;
+    return quota.role === '' || quota.role === role;
+  }
+
+  /** Leases made before the quota are counted by their columns; under the lock, so that none is missed or counted twice. */
+  private async countExisting(tx: Tx, id: string, quota: QuotaPlace): Promise<void> {
+    await tx.query('LOCK TABLE lease IN SHARE ROW EXCLUSIVE MODE');
+    const prefix = quota.mountId === undefined ? '' : (this.hosts.mountPath(quota.mountId) ?? '');
+    const glob = quota.path.endsWith('*');
+    const below = `${prefix}${glob ? quota.path.slice(0, -1) : quota.path}`;
+    await tx.query(
+      `WITH counted AS (
+         UPDATE lease SET quota_ids = quota_ids || $1::uuid
+          WHERE ($2 OR namespace_id = $3) AND ($4::uuid IS NULL OR mount_id = $4)
+            AND ($5 = '' OR CASE WHEN $6 THEN starts_with(path, $5) ELSE path = $5 || '/' END)
+            AND ($7 = '' OR role = $7) RETURNING 1)
+       UPDATE quota SET leases = (SELECT count(*) FROM counted) WHERE id = $1`,
+      [
+        id,
+        this.coversAll(quota),
+        quota.namespaceId,
+        quota.mountId ?? null,
+        quota.path === '' ? '' : below,
+        glob,
+        quota.role,
+      ],
+    );
+  }
+
+  private coversAll(quota: QuotaPlace): boolean {
+    return quota.inheritable && quota.mountId === undefined && this.hosts.lineage(quota.namespaceId).length <= 1;
+  }
+
+  private async load(): Promise<void> {
+    this.known = true;
+    try {
+      const { rows } = await this.storage.database.query<Row>({
+        name: 'quota-all',
+        text: `SELECT ${COLUMNS} FROM quota`,
+      });
+      const quotas = rows.map(quotaOf);
+      const before = new Map(this.rates.map((rate) => [rate.quota.id, rate]));
+      this.counts = quotas.filter((quota) => quota.kind === 'lease-count');
+      this.rates = quotas.flatMap((quota) =>
+        quota.kind === 'rate-limit' ? [before.get(quota.id) ?? { quota, buckets: new Buckets(quota) }] : [],
+      );
+    } catch (error) {
+      this.known = false;
+      throw error;
+    }
+  }
+}
+
+function matches(pattern: string, path: string): boolean {
+  return pattern.endsWith('*') ? path.startsWith(pattern.slice(0, -1)) : path === pattern;
+}
+
+async function insert(tx: Tx, id: string, quota: NewQuota): Promise<void> {
+  const config: Row['config'] = {
+    written: quota.writtenPath,
+    inheritable: quota.inheritable,
+    ...(quota.kind === 'rate-limit'
+      ? { rate: quota.rate, interval: quota.intervalSeconds, block: quota.blockSeconds }
+      : {}),
+  };
+  await tx.query(
+    `INSERT INTO quota (id, kind, name, namespace_id, mount_id, path, role, config, max_leases)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    [
+      id,
+      quota.kind,
+      quota.name,
+      quota.namespaceId,
+      quota.mountId ?? null,
+      quota.path,
+      quota.role,
+      JSON.stringify(config),
+      quota.kind === 'lease-count' ? quota.maxLeases : null,
+    ],
+  );
+}
+
+function quotaOf(row: Row): Quota {
+  const place = {
+    id: row.id,
+    name: row.name,
+    writtenPath: row.config.written,
+    namespaceId: row.namespace_id,
+    inheritable: row.config.inheritable ?? false,
+    mountId: row.mount_id ?? undefined,
+    path: row.path,
+    role: row.role,
+  };
+  if (row.kind === 'lease-count') return { ...place, kind: 'lease-count', maxLeases: Number(row.max_leases) };
+  const { rate = 0, interval = 1, block = 0 } = row.config;
+  return { ...place, kind: 'rate-limit', rate, intervalSeconds: interval, blockSeconds: block };
+}

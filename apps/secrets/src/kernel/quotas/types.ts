@@ -1,0 +1,35 @@
+/** How often a client may ask; each node counts for itself. */
+export interface RateLimit {
+  readonly kind: 'rate-limit';
+  readonly rate: number;
+  readonly intervalSeconds: number;
+  /** A client that was refused stays refused so long. */
+  readonly blockSeconds: number;
+}
+
+/** How many leases there may be at a time, over all nodes. */
+export interface LeaseCount {
+  readonly kind: 'lease-count';
+  readonly maxLeases: number;
+}
+
+/** Where a quota applies, narrower with every part that is given. */
+export interface QuotaPlace {
+  readonly namespaceId: string;
+  /** Whether namespaces below count as well. */
+  readonly inheritable: boolean;
+  readonly mountId?: string;
+  /** Below the mount; a final `*` stands for any rest. */
+  readonly path: string;
+  /** The last segment of a lease's path; lease counts only. */
+  readonly role: string;
+}
+
+/** A limit under a name. */
+export type Quota = (RateLimit | LeaseCount) &
+  QuotaPlace & {
+    readonly id: string;
+    readonly name: string;
+    /** As the operator wrote it: namespace, mount and rest in one. */
+    readonly writtenPath: string;
+  };

@@ -1,0 +1,147 @@
+import { Refusal } from '@keystead/refusal';
+import type { Namespace } from '../namespaces/namespaces';
+import type { StorageKernel } from '../storage/storage';
+import type { WriteSet } from '../storage/types';
+import { newWriteSet } from '../storage/write-set';
+import type { TokenRecord, Tokens } from '../tokens/types';
+
+/** What wrapping needs of the rest of the service. */
+export interface WrappingHosts {
+  /** The per-token storage that every namespace has. */
+  privateMountId(namespaceId: string): string;
+  /** The namespace of a token. */
+  findNamespace(namespaceId: string): Namespace | undefined;
+  endToken(record: TokenRecord): Promise<void>;
+}
+
+/** An answer to be wrapped. */
+export interface WrapRequest {
+  /** JSON text. */
+  readonly envelope: string;
+  readonly namespace: Namespace;
+  readonly path: string;
+  readonly ttlSeconds: number;
+  readonly wrappedAccessor?: string;
+}
+
+/** A wrapped answer that joined a write set. */
+export interface Wrapped {
+  readonly token: string;
+  readonly accessor: string;
+  readonly createdAtMs: number;
+}
+
+/** What can be said about a wrapped answer without taking it out. */
+export interface WrapFacts {
+  readonly creationPath: string;
+  readonly createdAtMs: number;
+  readonly ttlSeconds: number;
+}
+
+/** The only policy of a wrapping token; nobody can be given it. */
+export const WRAPPING_POLICY = 'response-wrapping';
+
+const PATH = 'response';
+
+/**
+ * Answers kept under a token of their own that can be taken out once. The one use is counted in the database, so that
+ * of many who ask at the same moment one is answered.
+ */
+export class Wrapping {
+  constructor(
+    private readonly storage: StorageKernel,
+    private readonly tokens: Tokens,
+    private readonly hosts: WrappingHosts,
+  ) {}
+
+  /** Adds a wrapping token and what it holds to the write set. */
+  wrap({ envelope, namespace, path, ttlSeconds }: WrapRequest, set: WriteSet): Wrapped {
+    const { token, record } = this.tokens.mint(
+      {
+        type: 'service',
+        namespaceId: namespace.uuid,
+        namespaceShortId: namespace.parentUuid === undefined ? '' : namespace.id,
+        path,
+        displayName: '',
+        policies: [WRAPPING_POLICY],
+        ttlSeconds,
+        explicitMaxTtlSeconds: ttlSeconds,
+        renewable: false,
+        numUses: 1,
+        wrapping: { creationPath: path, ttlSeconds },
+      },
+      set,
+    );
+    set.puts.push({
+      ...this.keyOf(record),
+      value: Buffer.from(JSON.stringify({ response: envelope })),
+      expiresAtMs: record.expiresAtMs,
+    });
+    return { token, accessor: record.accessor, createdAtMs: record.createdAtMs };
+  }
+
+  /** What a wrapping token holds, from outside; costs no use. Throws `invalid` for anything else. */
+  async lookup(token: string): Promise<WrapFacts> {
+    const { wrapping, createdAtMs } = await this.require(token);
+    return { creationPath: wrapping.creationPath, createdAtMs, ttlSeconds: wrapping.ttlSeconds };
+  }
+
+  /** The envelope's JSON text, given out once. Throws `invalid` for a token that is used, over, or no wrapping token. */
+  async unwrap(token: string): Promise<string> {
+    const record = await this.require(token);
+    await this.spend(record);
+    await this.storage.fault('unwrap:spent');
+    const envelope = await this.read(record);
+    await this.hosts.endToken(record);
+    return envelope;
+  }
+
+  /** The same answer under a new token; the old one is dead. */
+  async rewrap(token: string): Promise<Wrapped & WrapFacts> {
+    const record = await this.require(token);
+    const namespace = this.hosts.findNamespace(record.namespaceId);
+    if (!namespace) throw notValid();
+    const { creationPath, ttlSeconds } = record.wrapping;
+    const envelope = await this.read(record);
+    const set = newWriteSet();
+    const wrapped = this.wrap({ envelope, namespace, path: creationPath, ttlSeconds }, set);
+    set.run.push(async (tx) => {
+      const { rowCount } = await tx.query(TAKE, [record.hash]);
+      if (rowCount === 0) throw notValid();
+    });
+    await this.storage.committer.commit(set);
+    await this.hosts.endToken(record);
+    return { ...wrapped, creationPath, ttlSeconds };
+  }
+
+  private async require(token: string): Promise<TokenRecord & Required<Pick<TokenRecord, 'wrapping'>>> {
+    const record = await this.tokens.find(token);
+    if (!record?.wrapping) throw notValid();
+    return record as TokenRecord & Required<Pick<TokenRecord, 'wrapping'>>;
+  }
+
+  private async spend(record: TokenRecord): Promise<void> {
+    try {
+      await this.tokens.spend(record);
+    } catch (error) {
+      throw error instanceof Refusal && error.kind === 'denied' ? notValid() : error;
+    }
+  }
+
+  private async read(record: TokenRecord): Promise<string> {
+    const entry = await this.storage.entries.read(this.keyOf(record));
+    if (!entry) throw notValid();
+    return (JSON.parse(entry.value.toString()) as { response: string }).response;
+  }
+
+  private keyOf(record: TokenRecord) {
+    return { mountId: this.hosts.privateMountId(record.namespaceId), path: `${record.key}/${PATH}` };
+  }
+}
+
+const TAKE = {
+  name: 'wrapping-take',
+  text: 'UPDATE token SET uses_left = 0 WHERE hash = $1 AND state = 0 AND uses_left > 0',
+};
+
+const notValid = (): Refusal => new Refusal('invalid', 'wrapping token is not valid or does not exist');
