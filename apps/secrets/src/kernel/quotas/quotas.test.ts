@@ -1,0 +1,147 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { freshStorage, type TestStorage, until } from '../../../test/fresh-storage';
+import { type LeaseRow, ROOT_NAMESPACE_ID } from '../storage/types';
+import { newWriteSet } from '../storage/write-set';
+import { Buckets } from './buckets';
+import { Quotas } from './quotas';
+
+const child = randomUUID();
+const mountId = randomUUID();
+const hosts = {
+  lineage: (id: string) => (id === child ? [child, ROOT_NAMESPACE_ID] : [ROOT_NAMESPACE_ID]),
+  mountPath: (id: string) => (id === mountId ? 'engine/' : undefined),
+};
+let test: TestStorage;
+let quotas: Quotas;
+
+beforeAll(async () => {
+  test = await freshStorage();
+  quotas = new Quotas(test.storage, hosts);
+});
+afterAll(() => test.close());
+
+const rate = (name: string, more: object) =>
+  quotas.put({
+    kind: 'rate-limit',
+    name,
+    rate: 2,
+    intervalSeconds: 1,
+    blockSeconds: 0,
+    namespaceId: ROOT_NAMESPACE_ID,
+    inheritable: false,
+    path: '',
+    role: '',
+    writtenPath: '',
+    ...more,
+  });
+const count = (name: string, maxLeases: number, more: object = {}) =>
+  quotas.put({
+    kind: 'lease-count',
+    name,
+    maxLeases,
+    namespaceId: ROOT_NAMESPACE_ID,
+    inheritable: false,
+    mountId,
+    path: '',
+    role: '',
+    writtenPath: 'engine',
+    ...more,
+  });
+
+async function lease(role = 'ops'): Promise<Buffer> {
+  const hash = Buffer.from(randomUUID());
+  const facts = { namespaceId: ROOT_NAMESPACE_ID, mountId, path: `engine/creds/${role}`, role };
+  const row: LeaseRow = {
+    ...facts,
+    hash,
+    issuedAtMs: 0,
+    expiresAtMs: Date.now() + 1e6,
+    sealed: Buffer.alloc(1),
+    quotaIds: quotas.quotasOf(facts),
+  };
+  const set = newWriteSet();
+  set.leases.push(row);
+  await test.storage.committer.commit(set);
+  return hash;
+}
+
+describe('a rate limit', () => {
+  const limit = { kind: 'rate-limit', rate: 2, intervalSeconds: 1, blockSeconds: 0 } as const;
+
+  it('lets through its rate, and again as time passes', () => {
+    const buckets = new Buckets(limit);
+    expect([0, 0, 0].map(() => buckets.take('a', 1000))).toEqual([true, true, false]);
+    expect(buckets.take('b', 1000)).toBe(true);
+    expect(buckets.take('a', 1400)).toBe(false);
+    expect(buckets.take('a', 1600)).toBe(true);
+  });
+
+  it('keeps a refused client out for its block interval', () => {
+    const buckets = new Buckets({ ...limit, rate: 1, blockSeconds: 10 });
+    expect([0, 0].map(() => buckets.take('a', 0))).toEqual([true, false]);
+    expect(buckets.take('a', 9_999)).toBe(false);
+    expect(buckets.take('a', 10_000)).toBe(true);
+  });
+
+  it('refuses requests where it applies, and nowhere else', async () => {
+    await rate('narrow', { mountId, path: 'creds/*', rate: 1 });
+    const ask = (path: string, namespaceId = ROOT_NAMESPACE_ID) =>
+      quotas.check({ namespaceId, mountUuid: mountId, path, address: '10.0.0.1' });
+    ask('engine/creds/a');
+    expect(() => ask('engine/creds/b')).toThrow('request path "engine/creds/b": rate limit quota exceeded');
+    ask('engine/role/a');
+    ask('engine/creds/a', child);
+    await quotas.delete('rate-limit', 'narrow');
+    ask('engine/creds/a');
+  });
+
+  it('counts for namespaces below when it is inheritable, and spares what repairs need', async () => {
+    await rate('wide', { rate: 1, inheritable: true });
+    const ask = (path: string, namespaceId = child) =>
+      quotas.check({ namespaceId, mountUuid: undefined, path, address: '10.0.0.2' });
+    ask('a');
+    expect(() => ask('b')).toThrow('rate limit quota exceeded');
+    ask('sys/health');
+    await quotas.delete('rate-limit', 'wide');
+  });
+});
+
+describe('a lease count', () => {
+  it('is kept by the batch that writes the leases, exactly, however many come at once', async () => {
+    await count('ten', 10);
+    const tries = await Promise.allSettled(Array.from({ length: 40 }, () => lease()));
+    expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(10);
+    for (const one of tries) if (one.status === 'rejected') expect(one.reason).toMatchObject({ kind: 'limited' });
+    expect(await quotas.find('lease-count', 'ten')).toMatchObject({ leases: 10, quota: { maxLeases: 10 } });
+    await quotas.delete('lease-count', 'ten');
+  });
+
+  it('counts the leases that were there before it', async () => {
+    await lease('old');
+    await lease('old');
+    await count('later', 3, { role: 'old' });
+    expect(await quotas.find('lease-count', 'later')).toMatchObject({ leases: 2 });
+    await lease('old');
+    await expect(lease('old')).rejects.toMatchObject({ kind: 'limited' });
+    await lease('other');
+    await quotas.delete('lease-count', 'later');
+  });
+});
+
+describe('quotas', () => {
+  it('are known to other nodes within a second', async () => {
+    const other = await test.another();
+    const elsewhere = new Quotas(other, hosts);
+    await elsewhere.refresh();
+    await until(() => test.storage.changes.others > 0 && other.changes.fresh);
+    await count('shared', 5);
+    await until(
+      () => elsewhere.quotasOf({ namespaceId: ROOT_NAMESPACE_ID, mountId, path: '', role: '' }).length > 0,
+      1000,
+    );
+    expect(await quotas.list('lease-count')).toEqual(['shared']);
+    await quotas.delete('lease-count', 'shared');
+    await other.stop();
+  });
+});

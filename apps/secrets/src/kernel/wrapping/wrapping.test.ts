@@ -1,0 +1,95 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { freshStorage, type TestStorage } from '../../../test/fresh-storage';
+import type { Namespace } from '../namespaces/namespaces';
+import { ROOT_NAMESPACE_ID } from '../storage/types';
+import { newWriteSet } from '../storage/write-set';
+import { StoredTokens } from '../tokens/tokens';
+import { Wrapping } from './wrapping';
+
+const namespace = { uuid: ROOT_NAMESPACE_ID, id: 'root', path: '', parentUuid: undefined } as Namespace;
+const privateMountId = randomUUID();
+const ended: string[] = [];
+let test: TestStorage;
+let wrapping: Wrapping;
+let tokens: StoredTokens;
+
+beforeAll(async () => {
+  test = await freshStorage();
+  tokens = new StoredTokens(test.storage);
+  wrapping = new Wrapping(test.storage, tokens, {
+    privateMountId: () => privateMountId,
+    findNamespace: () => namespace,
+    endToken: async (record) => void ended.push(record.key),
+  });
+});
+afterAll(() => test.close());
+
+const notValid = { kind: 'invalid', message: 'wrapping token is not valid or does not exist' };
+
+async function wrap(envelope = '{"data":{"a":"b"}}', ttlSeconds = 60) {
+  const set = newWriteSet();
+  const wrapped = wrapping.wrap({ envelope, namespace, path: 'cubbyhole/a', ttlSeconds }, set);
+  await test.storage.committer.commit(set);
+  return wrapped;
+}
+
+describe('a wrapped answer', () => {
+  it('can be looked at from outside without taking it out', async () => {
+    const { token, createdAtMs } = await wrap();
+    const facts = { creationPath: 'cubbyhole/a', createdAtMs, ttlSeconds: 60 };
+    expect(await wrapping.lookup(token)).toEqual(facts);
+    expect(await wrapping.lookup(token)).toEqual(facts);
+  });
+
+  it('comes out once, and its token is ended', async () => {
+    const { token } = await wrap();
+    const key = (await tokens.find(token))!.key;
+    expect(await wrapping.unwrap(token)).toBe('{"data":{"a":"b"}}');
+    expect(ended).toContain(key);
+    await expect(wrapping.unwrap(token)).rejects.toMatchObject(notValid);
+    await expect(wrapping.lookup(token)).rejects.toMatchObject(notValid);
+  });
+
+  it('comes out once, however many ask at the same moment', async () => {
+    // Without this, whoever watches the wire could take the answer as well, and nobody would know.
+    const { token } = await wrap();
+    const tries = await Promise.allSettled(Array.from({ length: 12 }, () => wrapping.unwrap(token)));
+    expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    for (const one of tries) if (one.status === 'rejected') expect(one.reason).toMatchObject(notValid);
+  });
+
+  it('moves to a new token and leaves the old one dead', async () => {
+    const { token } = await wrap();
+    const again = await wrapping.rewrap(token);
+    await expect(wrapping.unwrap(token)).rejects.toMatchObject(notValid);
+    expect(await wrapping.unwrap(again.token)).toBe('{"data":{"a":"b"}}');
+  });
+
+  it('is gone when its time is over', async () => {
+    const { token } = await wrap('{}', 1);
+    await new Promise((resolve) => setTimeout(resolve, 1020));
+    await expect(wrapping.unwrap(token)).rejects.toMatchObject(notValid);
+  });
+
+  it('is not had with another kind of token', async () => {
+    const set = newWriteSet();
+    const { token } = tokens.mint(
+      {
+        type: 'service',
+        namespaceId: ROOT_NAMESPACE_ID,
+        namespaceShortId: '',
+        path: 'auth/token/create',
+        displayName: 'token',
+        policies: ['response-wrapping'],
+        ttlSeconds: 60,
+        renewable: false,
+        numUses: 1,
+      },
+      set,
+    );
+    await test.storage.committer.commit(set);
+    await expect(wrapping.unwrap(token)).rejects.toMatchObject(notValid);
+    expect((await tokens.find(token))?.usesLeft).toBe(1);
+  });
+});
