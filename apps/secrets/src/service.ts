@@ -9,6 +9,8 @@ import { ResourceClient } from './backends/cloudone/resource-client';
 import { CloudTwo } from './backends/cloudtwo/cloud';
 import { type Outside, registry } from './backends/registry';
 import { Scheduler } from './backends/scheduler/scheduler';
+import { capabilitiesPaths } from './backends/sys/capabilities';
+import { explainPath } from './backends/sys/explain';
 import { mountPaths } from './backends/sys/mounts';
 import { policyPaths } from './backends/sys/policies';
 import { statusPaths } from './backends/sys/status';
@@ -33,6 +35,7 @@ import { InputParsers } from './pipeline/parse-input';
 import { handle } from './pipeline/pipeline';
 import { lifetime } from './sdk/lifetime';
 import type { Path } from './sdk/path';
+import { authorityPort } from './service/authority-port';
 import { errands } from './service/errands';
 import { standingMounts, usualMounts } from './service/first-mounts';
 import { identityPort } from './service/identity-port';
@@ -81,7 +84,7 @@ export async function createService(config: Config, { log, clock, fault }: Servi
   const catalog: Catalog = {
     find(type, kind, options) {
       const backend = makers.get(type)?.(options);
-      return backend?.kind === kind ? backend : undefined;
+      return backend && backend.kind === kind ? backend : undefined;
     },
   };
   const mounts = new Mounts({
@@ -127,11 +130,18 @@ export async function createService(config: Config, { log, clock, fault }: Servi
     clusterId: () => (barrier.sealed ? undefined : uuidFrom(barrier.derive('cluster-id'))),
   });
   const mountAdmin = mountPort({ mounts, leases, identity, ttls: config.ttls });
+  const authority = authorityPort(
+    () => kernel,
+    identity,
+    () => undefined,
+  );
   const systemPaths: Path[] = [
     ...statusPart,
     ...mountPaths(mountAdmin, 'secret'),
     ...mountPaths(mountAdmin, 'auth'),
     ...policyPaths(policies),
+    ...capabilitiesPaths(authority),
+    explainPath(authority),
   ];
   const kernel: Kernel = {
     barrier,

@@ -1,5 +1,6 @@
 import type { Backend } from '../sdk/backend';
 import type { Path } from '../sdk/path';
+import { approle } from './approle/backend';
 import { cloudone } from './cloudone/backend';
 import type { CloudOneParts } from './cloudone/login';
 import { cloudtwo } from './cloudtwo/backend';
@@ -12,6 +13,7 @@ import type { Scheduler } from './scheduler/scheduler';
 import { system } from './sys/backend';
 import { token } from './token/backend';
 import type { TokenPort } from './token/port';
+import { userpass } from './userpass/backend';
 
 /** What backends are lent: clients of outside systems, and ports of the kernel. */
 export interface Outside {
@@ -67,6 +69,8 @@ export const registry: readonly Registered[] = [
     always: { path: 'auth/token/', description: 'token based credentials' },
     make: one((outside) => token(outside.tokens)),
   },
+  { type: 'userpass', kind: 'auth', make: one(() => userpass()) },
+  { type: 'approle', kind: 'auth', make: one(() => approle()) },
   { type: 'kv', kind: 'secret', make: one(() => kvOne) },
   { type: 'scheduler', kind: 'secret', usually: 'scheduler/', make: one((outside) => scheduler(outside.scheduler)) },
   { type: 'cloudtwo', kind: 'secret', usually: 'cloudtwo/', make: one((outside) => cloudtwo(outside.cloudtwo)) },

@@ -38,7 +38,7 @@ export function readRequest(
   rules: RequestRules,
 ): Request {
   const { query } = target;
-  const verb = verbOf(req.method!, query);
+  const verb = verbOf(req.method!, target);
   const { headers } = req;
   const header = (name: string): string | undefined =>
     (headers[`x-service-${name}`] ?? (rules.familyHeaders ? headers[`x-vault-${name}`] : undefined)) as
@@ -84,10 +84,14 @@ function requireMergePatch(type: string): void {
   }
 }
 
-function verbOf(method: string, query: URLSearchParams | undefined): Verb {
+function verbOf(method: string, { path, query }: Target): Verb {
   switch (method) {
     case 'GET':
       return query === undefined ? 'read' : readOrList(query);
+    case 'HEAD':
+      // Load balancers ask so; nothing else has an answer without a body.
+      if (path === 'sys/health') return 'read';
+      throw new Refusal('unsupported-operation', '');
     case 'LIST':
       return 'list';
     case 'POST':

@@ -74,6 +74,7 @@ export function requireOperation(place: Place, bearer: Bearer | undefined): void
     throw listed('denied', 'permission denied');
   }
   const known = place.declared !== undefined;
+  if (place.declared?.dress === 'raw') throw new Refusal('unsupported-operation', '');
   const text = known ? 'unsupported operation' : 'unsupported path';
   const kind = known ? 'unsupported-operation' : 'unsupported-path';
   throw place.auth === 'none' ? new Refusal(kind, text) : listed(kind, text);

@@ -74,7 +74,7 @@ async function newToken(
   roleName: string | undefined,
   role: TokenRole | undefined,
 ): Promise<Reply> {
-  const { input, caller, mount, namespace, nowMs } = call;
+  const { input, caller, mount, namespace } = call;
   const parent = caller.token!;
   if (parent.type === 'batch') throw refuse('batch tokens cannot create more tokens');
   if (parent.usesLeft !== 0) throw refuse('restricted use token cannot generate child tokens');
