@@ -1,10 +1,14 @@
 import type { Includable, Resource } from '../kernel/endpoint';
+import { adminResource } from './admin/routes';
 import { agentPoolResource } from './agent-pools/routes';
+import { auditResource } from './audit/routes';
 import { retentionResource } from './data-retention/routes';
 import { entitlementSetResource } from './entitlement-sets/routes';
 import { membershipResource } from './memberships/routes';
+import { moduleProducerResource } from './organizations/module-producers';
 import { organizationResource } from './organizations/routes';
 import { projectResource } from './projects/routes';
+import { sessionResource } from './sessions/routes';
 import { serviceResource } from './settings/discovery';
 import { sshKeyResource } from './ssh-keys/routes';
 import { subscriptionResource } from './subscriptions/routes';
@@ -20,11 +24,13 @@ export const resources: readonly Resource[] = [
   serviceResource,
   userResource,
   organizationResource,
+  moduleProducerResource,
   subscriptionResource,
   entitlementSetResource,
   teamResource,
   membershipResource,
   tokenResource,
+  sessionResource,
   projectResource,
   sshKeyResource,
   agentPoolResource,
@@ -32,6 +38,8 @@ export const resources: readonly Resource[] = [
   tagResource,
   teamAccessResource,
   retentionResource,
+  adminResource,
+  auditResource,
 ];
 
 /** What answers may include, by type. */

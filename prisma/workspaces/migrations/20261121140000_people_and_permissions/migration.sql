@@ -16,12 +16,20 @@ CREATE TABLE "user_account" (
     "site_admin" BOOLEAN NOT NULL DEFAULT false,
     "confirmed" BOOLEAN NOT NULL DEFAULT false,
     "suspended_at" TIMESTAMPTZ(3),
-    "failed_sign_ins" INTEGER NOT NULL DEFAULT 0,
-    "locked_until" TIMESTAMPTZ(3),
     "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
     "revision" BIGINT NOT NULL DEFAULT 0,
 
     CONSTRAINT "user_account_pkey" PRIMARY KEY ("id")
+);
+
+-- CreateTable
+CREATE TABLE "sign_in_attempt" (
+    "name_hash" BYTEA NOT NULL,
+    "failures" INTEGER NOT NULL DEFAULT 0,
+    "locked_until" TIMESTAMPTZ(3),
+    "last_at" TIMESTAMPTZ(3) NOT NULL,
+
+    CONSTRAINT "sign_in_attempt_pkey" PRIMARY KEY ("name_hash")
 );
 
 -- CreateTable
@@ -174,6 +182,9 @@ CREATE TABLE "audit_event" (
 );
 
 -- CreateIndex
+CREATE INDEX "sign_in_attempt_last_at_idx" ON "sign_in_attempt"("last_at");
+
+-- CreateIndex
 CREATE INDEX "one_time_link_user_id_idx" ON "one_time_link"("user_id");
 
 -- CreateIndex
@@ -296,8 +307,7 @@ CREATE UNIQUE INDEX "project_name_key" ON "project" ("organization_id", lower("n
 
 -- One token each for a team and an organization: creating again replaces.
 CREATE UNIQUE INDEX "token_team_key" ON "token" ("team_id") WHERE "kind" = 'team';
-CREATE UNIQUE INDEX "token_organization_key" ON "token" ("organization_id", "kind")
-  WHERE "kind" IN ('organization', 'audit-trails');
+CREATE UNIQUE INDEX "token_organization_key" ON "token" ("organization_id") WHERE "kind" = 'organization';
 
 CREATE TRIGGER "user_account_revision" BEFORE INSERT OR UPDATE ON "user_account"
   FOR EACH ROW EXECUTE FUNCTION set_revision();

@@ -114,6 +114,7 @@ async function findOrCreatePerson(tx: Database, email: string): Promise<string> 
 export async function activate(db: Database, actor: Actor, id: string): Promise<void> {
   await db.transaction(async (tx) => {
     await tx.prisma.membership.update({ where: { id }, data: { status: 'active' } });
+    await tx.prisma.oneTimeLink.deleteMany({ where: { membershipId: id } });
     const membership = (await find(tx, id))!;
     await recordChange(tx, actor, {
       organizationId: membership.organizationId,

@@ -99,40 +99,29 @@ const owners = {
     ownsOrganization(access, organization.id),
   load: loadOrganization,
 } as const;
-const query = { token: 'audit-trails names the token that may only read audit events.' };
-
-/** Which of an organization's tokens a request is about; the audit token is the hosted edition's. */
-function kindOf({ query: asked, env }: OrganizationLookup): 'organization' | 'audit-trails' {
-  return asked.get('token') === 'audit-trails' && env.edition === 'hosted' ? 'audit-trails' : 'organization';
-}
 
 const createForOrganization = ofOrganizations.post('/organizations/:organization_name/authentication-token', {
   ...owners,
   summary: "Create the organization's token; the one before ends at once.",
-  query,
   idempotent: false,
   body: CreateToken,
-  run: ({ db, target, body, ...call }) => {
-    const holder = { kind: kindOf({ db, ...call }), organizationId: target.id } as const;
-    return tokens.create(db, call.env.keyring, actorOf(call), holder, body, call.env.now());
+  run: ({ db, env, target, body, ...call }) => {
+    const holder = { kind: 'organization', organizationId: target.id } as const;
+    return tokens.create(db, env.keyring, actorOf(call), holder, body, env.now());
   },
 });
 
 const showOfOrganization = ofOrganizations.get('/organizations/:organization_name/authentication-token', {
   ...owners,
   summary: "Show the organization's token, without its text.",
-  query,
-  run: async (call) => present(await tokens.findOfOrganization(call.db, call.target.id, kindOf(call))),
+  run: async ({ db, target }) => present(await tokens.findOfOrganization(db, target.id)),
 });
 
 const removeOfOrganization = ofOrganizations.remove('/organizations/:organization_name/authentication-token', {
   ...owners,
   summary: "End the organization's token.",
-  query,
-  run: async (call) => {
-    const token = present(await tokens.findOfOrganization(call.db, call.target.id, kindOf(call)));
-    await tokens.remove(call.db, actorOf(call), token);
-  },
+  run: async ({ db, target, ...call }) =>
+    tokens.remove(db, actorOf(call), present(await tokens.findOfOrganization(db, target.id))),
 });
 
 async function findWithTeams(db: Database, ids: readonly string[]): Promise<JudgedToken[]> {

@@ -5,8 +5,8 @@ import type { Database } from '../../kernel/database';
 import { newId } from '../../kernel/ids';
 import { hashSecret, newSecret } from './secret';
 
-/** Kinds of credential; `audit-trails` may only read audit events, `agent` nothing on this interface. */
-export type TokenKind = 'user' | 'session' | 'team' | 'organization' | 'audit-trails' | 'agent';
+/** Kinds of credential; `agent` is good for nothing on this interface. */
+export type TokenKind = 'user' | 'session' | 'team' | 'organization' | 'agent';
 
 /** A credential as it is kept. `secret` is there only when it was just made, and never again. */
 export interface Token {
@@ -91,7 +91,7 @@ async function endPrevious(tx: Database, { kind, teamId, organizationId }: Holde
     await tx.prisma.$queryRaw`SELECT 1 FROM team WHERE id = ${teamId} FOR UPDATE`;
     await tx.prisma.token.deleteMany({ where: { teamId, kind } });
   }
-  if (kind === 'organization' || kind === 'audit-trails') {
+  if (kind === 'organization') {
     await tx.prisma.$queryRaw`SELECT 1 FROM organization WHERE id = ${organizationId} FOR UPDATE`;
     await tx.prisma.token.deleteMany({ where: { organizationId, kind } });
   }
@@ -123,13 +123,12 @@ export async function findOfTeam(db: Database, teamId: string): Promise<Token | 
   return row ? toToken(row) : undefined;
 }
 
-/** The one token of a kind that an organization has. */
-export async function findOfOrganization(
-  db: Database,
-  organizationId: string,
-  kind: 'organization' | 'audit-trails' = 'organization',
-): Promise<Token | undefined> {
-  const row = await db.prisma.token.findFirst({ where: { organizationId, kind }, include: withTeam });
+/** The one token of an organization. */
+export async function findOfOrganization(db: Database, organizationId: string): Promise<Token | undefined> {
+  const row = await db.prisma.token.findFirst({
+    where: { organizationId, kind: 'organization' },
+    include: withTeam,
+  });
   return row ? toToken(row) : undefined;
 }
 

@@ -147,7 +147,7 @@ export function requireGoodPassword(input: { password: string; passwordConfirmat
   }
 }
 
-/** Sets a password, lifts a lock-out, and ends the user's sessions but for the one kept. */
+/** Sets a password and ends the user's sessions but for the one kept. */
 export async function setPassword(
   db: Database,
   actor: Actor,
@@ -159,7 +159,7 @@ export async function setPassword(
   await db.transaction(async (tx) => {
     const { username } = await tx.prisma.user.update({
       where: { id },
-      data: { passwordHash, confirmed: true, failedSignIns: 0, lockedUntil: null },
+      data: { passwordHash, confirmed: true },
     });
     await tx.prisma.token.deleteMany({ where: { userId: id, kind: 'session', id: { not: keepTokenId ?? '' } } });
     await recordChange(tx, actor, {

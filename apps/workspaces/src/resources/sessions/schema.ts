@@ -1,0 +1,23 @@
+import { document } from '@keystead/jsonapi';
+import { z } from 'zod';
+import { personAttributes } from '../users/schema';
+
+const password = z.string().min(1).max(1024);
+const code = z.string().min(1).max(64);
+
+export const SignIn = document('sessions', {
+  attributes: { username: z.string().min(1).max(254), password, code: code.nullish() },
+});
+
+export const BeginTwoFactor = document('two-factor', { attributes: { password } });
+export const VerifyCode = document('two-factor', { attributes: { code } });
+export const EndTwoFactor = document('two-factor', { attributes: { password } });
+
+export const UseLink = document('one-time-links', {
+  attributes: {
+    username: personAttributes.username.optional(),
+    password: password.optional(),
+    'password-confirmation': password.optional(),
+  },
+  optional: true,
+});
