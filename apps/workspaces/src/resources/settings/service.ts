@@ -56,10 +56,10 @@ export async function updateSettings(
   defaults: SiteSettings,
   changes: Partial<SiteSettings>,
 ): Promise<SiteSettings> {
-  return db.transaction(async ({ prisma }) => {
-    const stored = await prisma.setting.findUnique({ where: { name: NAME } });
-    const value = { ...((stored?.value ?? {}) as Partial<SiteSettings>), ...changes };
-    await prisma.setting.upsert({ where: { name: NAME }, create: { name: NAME, value }, update: { value } });
-    return { ...defaults, ...value };
-  });
+  const text = JSON.stringify(changes);
+  await db.prisma.$executeRaw`
+    INSERT INTO setting (name, value) VALUES (${NAME}, ${text}::jsonb)
+    ON CONFLICT (name) DO UPDATE SET value = setting.value || EXCLUDED.value`;
+  const stored = await db.prisma.setting.findUniqueOrThrow({ where: { name: NAME } });
+  return { ...defaults, ...(stored.value as Partial<SiteSettings>) };
 }

@@ -14,6 +14,10 @@ export interface Workspace extends Row {
   readonly projectPoolId: string | null;
   readonly tagNames: readonly string[];
   readonly variableIds: readonly string[];
+  /** Of the current state. */
+  readonly outputIds: readonly string[];
+  /** Over the last 30 finished runs; null before any. */
+  readonly kpis: { runs: number; failures: number; planMs: number | null; applyMs: number | null } | null;
   /** Of the connection behind the repository. */
   readonly vcsHttpUrl: string | null;
   readonly vcsProvider: string | null;
@@ -30,6 +34,13 @@ SELECT w.*, o.name AS organization, o.default_execution_mode AS organization_mod
        ARRAY(SELECT t.name FROM workspace_tag wt JOIN tag t ON t.id = wt.tag_id
               WHERE wt.workspace_id = w.id ORDER BY wt.position) AS tag_names,
        ARRAY(SELECT v.id FROM variable v WHERE v.workspace_id = w.id ORDER BY v.key, v.id) AS variable_ids,
+       ARRAY(SELECT so.id FROM state_output so WHERE so.state_version_id = w.current_state_version_id
+              ORDER BY so.name) AS output_ids,
+       (SELECT CASE WHEN count(*) = 0 THEN NULL ELSE json_build_object(
+                 'runs', count(*)::int, 'failures', count(*) FILTER (WHERE l.status = 'errored')::int,
+                 'planMs', avg(l.plan_ms)::int, 'applyMs', avg(l.apply_ms)::int) END
+          FROM (SELECT u.status, u.plan_ms, u.apply_ms FROM run u WHERE u.workspace_id = w.id AND u.finished_at IS NOT NULL
+                 ORDER BY u.created_at DESC LIMIT 30) l) AS kpis,
        c.http_url AS vcs_http_url, c.service_provider AS vcs_provider`;
 
 /** The tables behind `selectWorkspaces`. */

@@ -1,0 +1,190 @@
+import { document, invalid, serializer } from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { Prisma, InfraVersion as Row } from '../../generated/prisma/client';
+import { type Actor, actorOf, recordChange } from '../../kernel/audit';
+import type { Database } from '../../kernel/database';
+import { type Call, type Endpoint, endpoints, type Lookup, type View } from '../../kernel/endpoint';
+import { newId } from '../../kernel/ids';
+import { isExact, shippedVersions } from '../../kernel/infra-versions';
+import type { Policy } from '../../kernel/policy';
+
+/** A version of the tool and how many workspaces chose it. */
+interface InfraVersion extends Row {
+  readonly usage: number;
+}
+
+const serializerFor = (type: string) =>
+  serializer<InfraVersion, View>({
+    type,
+    id: ({ id }) => id,
+    attributes: (version) => ({
+      version: version.version,
+      url: version.url,
+      sha: version.sha,
+      official: version.official,
+      deprecated: version.deprecated,
+      'deprecated-reason': version.deprecatedReason,
+      enabled: version.enabled,
+      beta: version.beta,
+      usage: version.usage,
+      archs: version.archs,
+      'created-at': version.createdAt,
+    }),
+  });
+
+const exact = z.string().min(1).max(64).refine(isExact, 'must be a complete version such as 1.11.4');
+const url = z.string().max(2048).nullable().optional();
+const arch = z.object({ url: z.string(), sha: z.string(), os: z.string(), arch: z.string() });
+const shared = {
+  url,
+  sha: z.string().max(128).nullable().optional(),
+  official: z.boolean().optional(),
+  deprecated: z.boolean().optional(),
+  'deprecated-reason': z.string().max(1024).nullable().optional(),
+  enabled: z.boolean().optional(),
+  beta: z.boolean().optional(),
+  archs: z.array(arch).max(64).optional(),
+};
+
+async function withUsage(db: Database, rows: readonly Row[]): Promise<InfraVersion[]> {
+  const counts = await db.prisma.workspace.groupBy({
+    by: ['infraVersion'],
+    where: { infraVersion: { in: rows.map(({ version }) => version) } },
+    _count: true,
+  });
+  const usage = new Map(counts.map(({ infraVersion, _count }) => [infraVersion, _count]));
+  return rows.map((row) => ({ ...row, usage: usage.get(row.version) ?? 0 }));
+}
+
+/** Shipped versions become rows at the first look, so that administrators can change them like their own. */
+async function ensureShipped(db: Database): Promise<void> {
+  const data = shippedVersions.map((version) => ({ id: newId('tool'), version, official: true }));
+  await db.prisma.infraVersion.createMany({ data, skipDuplicates: true });
+}
+
+async function find(db: Database, id: string): Promise<InfraVersion | undefined> {
+  const row = await db.prisma.infraVersion.findUnique({ where: { id } });
+  return row === null ? undefined : (await withUsage(db, [row]))[0];
+}
+
+interface Input {
+  version?: string;
+  deprecated?: boolean;
+  deprecatedReason?: string | null;
+  archs?: { url: string; sha: string; os: string; arch: string }[];
+}
+
+function requireReason(input: Input, before?: InfraVersion): void {
+  const deprecated = input.deprecated ?? before?.deprecated ?? false;
+  const reason = input.deprecatedReason !== undefined ? input.deprecatedReason : before?.deprecatedReason;
+  if (reason && !deprecated) {
+    throw invalid('deprecatedReason', 'must only be given for a deprecated version');
+  }
+}
+
+async function record(db: Database, actor: Actor, verb: string, version: Row, before?: Row): Promise<void> {
+  const shown = (row: Row) => ({
+    version: row.version,
+    enabled: row.enabled,
+    deprecated: row.deprecated,
+    beta: row.beta,
+  });
+  await recordChange(db, actor, {
+    organizationId: null,
+    action: `infra-version.${verb}`,
+    target: { type: 'infra-versions', id: version.id, name: version.version },
+    before: before && shown(before),
+    after: verb === 'delete' ? undefined : shown(version),
+  });
+}
+
+/** The same endpoints under the neutral and under the older path, each with its own type. */
+function endpointsUnder(type: string): Endpoint[] {
+  const { get, list, post, patch, remove } = endpoints({} as Policy<undefined>, serializerFor(type));
+  const admin = { siteAdmin: true, edition: 'self-hosted' } as const;
+  const path = `/admin/${type}/:version_id`;
+  const load = ({ db, params }: Lookup<string>) => find(db, (params as Record<string, string>).version_id!);
+  type On<Body> = Call<string, Body, InfraVersion>;
+  return [
+    list(`/admin/${type}`, {
+      ...admin,
+      summary: 'List the versions of the tool that workspaces may choose.',
+      query: { 'filter[version]': 'The exact version.', 'search[version]': 'Part of the version.' },
+      async run({ db, query, page }) {
+        await ensureShipped(db);
+        const where: Prisma.InfraVersionWhereInput = {
+          AND: [
+            { version: query.get('filter[version]') },
+            { version: { contains: query.get('search[version]')?.replace(/[\\%_]/g, '\\$&') } },
+          ],
+        };
+        const order = [{ createdAt: 'asc' as const }, { version: 'asc' as const }];
+        const rows = await db.prisma.infraVersion.findMany({
+          where,
+          orderBy: order,
+          skip: page!.offset,
+          take: page!.size,
+        });
+        return { items: await withUsage(db, rows), total: await db.prisma.infraVersion.count({ where }) };
+      },
+    }),
+    post(`/admin/${type}`, {
+      ...admin,
+      summary: 'Add a version of the tool.',
+      idempotent: false,
+      body: document(type, { attributes: { version: exact, ...shared } }),
+      async run({ db, body, ...call }) {
+        requireReason(body);
+        const id = newId('tool');
+        await db.transaction(async (tx) => {
+          await record(tx, actorOf(call), 'create', await tx.prisma.infraVersion.create({ data: { id, ...body } }));
+        });
+        return (await find(db, id))!;
+      },
+    }),
+    get(path, {
+      ...admin,
+      summary: 'Show a version of the tool.',
+      load,
+      run: async ({ target }: On<undefined>) => target,
+    }),
+    patch(path, {
+      ...admin,
+      summary: 'Change a version of the tool.',
+      body: document(type, { attributes: { version: exact.optional(), ...shared } }),
+      load,
+      async run({ db, target, body, ...call }: On<Input>) {
+        requireReason(body, target);
+        await db.transaction(async (tx) => {
+          const after = await tx.prisma.infraVersion.update({ where: { id: target.id }, data: body });
+          await record(tx, actorOf(call), 'update', after, target);
+        });
+        return (await find(db, target.id))!;
+      },
+    }),
+    remove(path, {
+      ...admin,
+      summary: 'Delete a version of the tool that no workspace chose.',
+      load,
+      async run({ db, target, ...call }: On<undefined>) {
+        if (target.usage > 0) {
+          throw new Refusal('invalid', `This version is used by ${target.usage} workspaces`);
+        }
+        if (target.official) {
+          throw new Refusal('invalid', 'An official version cannot be deleted, only disabled');
+        }
+        await db.transaction(async (tx) => {
+          await tx.prisma.infraVersion.deleteMany({ where: { id: target.id } });
+          await record(tx, actorOf(call), 'delete', target);
+        });
+      },
+    }),
+  ];
+}
+
+/** Site administration of tool versions. */
+export const infraVersionEndpoints: readonly Endpoint[] = [
+  ...endpointsUnder('infra-versions'),
+  ...endpointsUnder('terraform-versions'),
+];
