@@ -1,0 +1,251 @@
+import { randomUUID } from 'node:crypto';
+import { Refusal } from '@keystead/refusal';
+import { isId } from '../identity/checks';
+import type { Tx } from '../storage/types';
+import type { EnforceableLogin, Enforcements } from './enforcements';
+import type { Methods } from './methods';
+import { isCode, matchCounter } from './one-time-code';
+import { type MfaSecrets, schemeOf, type Verdict } from './secrets';
+import type { Enforcement, Method, MfaNeeds, NewSecret, PendingLogin } from './types';
+
+/** How long a login waits for its second factors. */
+const pendingMs = 5 * 60_000;
+
+/** What a login must still prove, as it is told to the client. */
+export interface MfaRequirement {
+  readonly requestId: string;
+  readonly constraints: readonly { readonly enforcement: string; readonly methods: readonly Method[] }[];
+}
+
+/** Passcodes by method id or name. */
+export type Passcodes = ReadonlyMap<string, string>;
+
+/** A login that is to be judged: who, and what is kept to finish it later. */
+export interface MfaLogin extends EnforceableLogin {
+  readonly mountId: string;
+  readonly path: string;
+  readonly login: unknown;
+}
+
+interface PendingRow {
+  namespace_id: string;
+  entity_id: string;
+  sealed: Buffer;
+}
+
+/**
+ * Second factors of logins: in one step, passcodes sent along, or in two, the login waiting for them in between.
+ * Spec: TOTP MFA.
+ */
+export class MfaLogins {
+  constructor(
+    private readonly needs: MfaNeeds,
+    private readonly methods: Methods,
+    private readonly enforcements: Enforcements,
+    private readonly secrets: MfaSecrets,
+  ) {}
+
+  /**
+   * Asks a login for its second factors: undefined when none are needed or those sent along are right, else what must
+   * be proven, the login waiting. Throws `denied` when factors were sent along and are not enough.
+   */
+  async demand(login: MfaLogin, sentAlong: readonly string[]): Promise<MfaRequirement | undefined> {
+    const enforcements = await this.enforcements.matching(login);
+    if (enforcements.length === 0) return undefined;
+    if (sentAlong.length > 0) {
+      await this.satisfySentAlong(enforcements, login.entityId, sentAlong);
+      return undefined;
+    }
+    return this.suspend(login, enforcements);
+  }
+
+  /**
+   * Judges the passcodes of a waiting login, and gives it back to be finished; it does not wait any longer then.
+   * Throws `malformed` for an unknown request, `denied` for passcodes that are not enough.
+   */
+  async validate(requestId: string, passcodes: Passcodes): Promise<PendingLogin> {
+    const hash = this.hash(requestId);
+    const pending = await this.find(hash);
+    const enforcements = await this.stillThere(pending);
+    const methods = await this.methods.findMany(enforcements.flatMap(({ methodIds }) => methodIds));
+    if (passcodes.size === 0) throw unsanitary(methods, enforcements);
+    for (const enforcement of enforcements) {
+      await this.satisfy(enforcement, methods, passcodes, pending);
+    }
+    // Of two validations of one login at the same moment, one finishes it.
+    const { rowCount } = await this.needs.database.query('DELETE FROM mfa_pending WHERE hash = $1', [hash]);
+    if (rowCount !== 1) throw new Refusal('malformed', 'invalid request ID');
+    return pending;
+  }
+
+  /**
+   * Makes a secret for a waiting login whose method lets people enrol themselves. It counts from the moment a code of
+   * it validates the login. Works once per login. Throws `malformed` or `denied`.
+   */
+  async enrol(requestId: string, methodId: string): Promise<NewSecret> {
+    const hash = this.hash(requestId);
+    const pending = await this.find(hash);
+    const enforcements = await this.stillThere(pending);
+    const asked = enforcements.some(({ methodIds }) => methodIds.includes(methodId));
+    const method = asked ? (await this.methods.findMany([methodId])).get(methodId) : undefined;
+    if (!method?.selfEnrolment) throw new Refusal('denied', 'self-enrolment is not available for this login');
+    if (await this.secrets.exists(methodId, pending.entityId)) {
+      throw new Refusal('denied', 'self-enrolment is not available for this login');
+    }
+    const { secret, shown } = await this.secrets.prepare(method, pending.entityId);
+    const run = async (tx: Tx) => {
+      const { rows } = await tx.query<PendingRow>(
+        'SELECT namespace_id, entity_id, sealed FROM mfa_pending WHERE hash = $1 FOR UPDATE',
+        [hash],
+      );
+      if (!rows[0]) throw new Refusal('malformed', 'invalid request ID');
+      const latest = this.open(hash, rows[0]);
+      if (latest.enrolment) throw new Refusal('denied', 'self-enrolment was already begun for this login');
+      const next: PendingLogin = { ...latest, enrolment: { methodId, secret, recoveryCodes: shown.recoveryCodes } };
+      await tx.query('UPDATE mfa_pending SET sealed = $2 WHERE hash = $1', [hash, this.seal(hash, next)]);
+    };
+    await this.needs.committer.transaction(run);
+    return shown;
+  }
+
+  private async suspend(login: MfaLogin, enforcements: readonly Enforcement[]): Promise<MfaRequirement> {
+    const requestId = randomUUID();
+    const hash = this.hash(requestId);
+    const { namespaceId, entityId, mountId, path } = login;
+    const enforcementIds = enforcements.map(({ id }) => id);
+    const pending: PendingLogin = { namespaceId, entityId, mountId, path, login: login.login, enforcementIds };
+    await this.needs.database.query(
+      {
+        name: 'mfa-suspend',
+        text: 'INSERT INTO mfa_pending (hash, namespace_id, entity_id, expires_at_ms, sealed) VALUES ($1, $2, $3, $4, $5)',
+      },
+      [hash, namespaceId, entityId, this.needs.clock.now() + pendingMs, this.seal(hash, pending)],
+    );
+    const methods = await this.methods.findMany(enforcements.flatMap(({ methodIds }) => methodIds));
+    return {
+      requestId,
+      constraints: enforcements.map(({ name, methodIds }) => ({
+        enforcement: name,
+        methods: methodIds.map((id) => methods.get(id)).filter((method) => method !== undefined),
+      })),
+    };
+  }
+
+  private async satisfySentAlong(
+    enforcements: readonly Enforcement[],
+    entityId: string,
+    sentAlong: readonly string[],
+  ): Promise<void> {
+    const methods = await this.methods.findMany(enforcements.flatMap(({ methodIds }) => methodIds));
+    const passcodes = new Map<string, string>();
+    for (const sent of sentAlong) {
+      const colon = sent.indexOf(':');
+      if (colon > 0) passcodes.set(sent.slice(0, colon).trim(), bare(sent.slice(colon + 1)));
+    }
+    for (const { methodIds } of enforcements) {
+      const given = methodIds
+        .map((id) => methods.get(id))
+        .filter((method) => method !== undefined)
+        .map((method) => ({ method, passcode: passcodeFor(method, passcodes) }));
+      let met = false;
+      for (const { method, passcode } of given) {
+        if (passcode === undefined || met) continue;
+        met = (await this.secrets.validate(method, entityId, passcode)).ok;
+      }
+      if (!met) throw new Refusal('denied', 'permission denied');
+    }
+  }
+
+  private async satisfy(
+    { name, methodIds }: Enforcement,
+    methods: ReadonlyMap<string, Method>,
+    passcodes: Passcodes,
+    pending: PendingLogin,
+  ): Promise<void> {
+    const complaints: string[] = [];
+    const judged: string[] = [];
+    for (const id of methodIds) {
+      const method = methods.get(id);
+      const passcode = method && passcodeFor(method, passcodes);
+      if (!method || passcode === undefined) continue;
+      judged.push(id);
+      const verdict = await this.judge(method, passcode, pending);
+      if (verdict.ok) return;
+      complaints.push(verdict.reason);
+    }
+    if (judged.length === 0) throw unsanitary(methods, [{ methodIds }]);
+    complaints.push(`login MFA validation failed for methodID: [${judged.join(' ')}]`);
+    const lines = complaints.map((text) => `\t* ${text}\n`).join('');
+    throw new Refusal(
+      'denied',
+      `failed to satisfy enforcement ${name}. error: ${complaints.length} errors occurred:\n${lines}\n`,
+    );
+  }
+
+  private async judge(method: Method, passcode: string, { entityId, enrolment }: PendingLogin): Promise<Verdict> {
+    if (enrolment?.methodId !== method.id) return this.secrets.validate(method, entityId, passcode);
+    // A secret of this very login, which no code has confirmed yet.
+    const { secret, recoveryCodes } = enrolment;
+    const counter = isCode(passcode, secret.digits)
+      ? matchCounter(schemeOf(secret), passcode, this.needs.clock.now(), secret.skew)
+      : undefined;
+    if (counter === undefined) return { ok: false, reason: 'MFA credentials not supplied or incorrect' };
+    const stored = await this.secrets.store(method.id, entityId, secret, recoveryCodes, counter);
+    return stored ? { ok: true } : { ok: false, reason: 'the entity has got another secret meanwhile' };
+  }
+
+  /** The enforcements of a waiting login that still exist; with all of them gone it must begin again. */
+  private async stillThere(pending: PendingLogin): Promise<Enforcement[]> {
+    const all = await this.enforcements.byIds(pending.enforcementIds);
+    if (all.length === 0) throw new Refusal('malformed', 'invalid request ID');
+    return all;
+  }
+
+  private async find(hash: Buffer): Promise<PendingLogin> {
+    const { rows } = await this.needs.database.query<PendingRow>(
+      {
+        name: 'mfa-pending',
+        text: 'SELECT namespace_id, entity_id, sealed FROM mfa_pending WHERE hash = $1 AND expires_at_ms > $2',
+      },
+      [hash, this.needs.clock.now()],
+    );
+    if (!rows[0]) throw new Refusal('malformed', 'invalid request ID');
+    return this.open(hash, rows[0]);
+  }
+
+  private hash(requestId: string): Buffer {
+    if (!isId(requestId)) throw new Refusal('malformed', 'invalid request ID');
+    return this.needs.barrier.mac('mfa-request', requestId.toLowerCase());
+  }
+
+  private seal(hash: Buffer, pending: PendingLogin): Buffer {
+    return this.needs.barrier.sealJson(pending, cellOf(hash));
+  }
+
+  private open(hash: Buffer, row: PendingRow): PendingLogin {
+    return this.needs.barrier.openJson<PendingLogin>(row.sealed, cellOf(hash));
+  }
+}
+
+const cellOf = (hash: Buffer) => ({ table: 'mfa_pending', row: hash.toString('hex'), column: 'sealed' });
+
+/** Passcodes may come as `passcode=123456`. */
+export function bare(passcode: string): string {
+  return passcode.startsWith('passcode=') ? passcode.slice('passcode='.length) : passcode;
+}
+
+function passcodeFor({ id, name }: Method, passcodes: Passcodes): string | undefined {
+  return passcodes.get(id) ?? (name === '' ? undefined : passcodes.get(name));
+}
+
+function unsanitary(
+  methods: ReadonlyMap<string, Method>,
+  enforcements: readonly Pick<Enforcement, 'methodIds'>[],
+): Refusal {
+  const id = enforcements[0]?.methodIds[0] ?? '';
+  const name = methods.get(id)?.name ?? '';
+  return new Refusal(
+    'denied',
+    `failed to sanitize MFA creds, 1 error occurred:\n\t* failed to find MFA credentials associated with an MFA method ID ${id}, method name ${name}\n\n`,
+  );
+}

@@ -1,0 +1,20 @@
+import { type AuthMounts, Enforcements } from './enforcements';
+import { MfaLogins } from './logins';
+import { Methods } from './methods';
+import { MfaSecrets } from './secrets';
+import type { MfaNeeds } from './types';
+
+/** Second factors of logins. Spec: TOTP MFA. */
+export class Mfa {
+  readonly methods: Methods;
+  readonly secrets: MfaSecrets;
+  readonly enforcements: Enforcements;
+  readonly logins: MfaLogins;
+
+  constructor(needs: MfaNeeds, mounts: AuthMounts) {
+    this.methods = new Methods(needs);
+    this.secrets = new MfaSecrets(needs);
+    this.enforcements = new Enforcements(needs, mounts);
+    this.logins = new MfaLogins(needs, this.methods, this.enforcements, this.secrets);
+  }
+}

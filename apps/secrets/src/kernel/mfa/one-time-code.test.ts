@@ -1,0 +1,71 @@
+import { describe, expect, it } from '@jest/globals';
+import { type Algorithm, base32, type CodeScheme, codeFor, counterAt, isCode, matchCounter } from './one-time-code';
+
+// RFC 6238, appendix B: keys of 20, 32 and 64 bytes, eight digits, thirty seconds.
+const seed = '1234567890';
+const keys: Record<Algorithm, Buffer> = {
+  SHA1: Buffer.from(seed.repeat(2)),
+  SHA256: Buffer.from(seed.repeat(4).slice(0, 32)),
+  SHA512: Buffer.from(seed.repeat(7).slice(0, 64)),
+};
+const scheme = (algorithm: Algorithm, digits: 6 | 8 = 8): CodeScheme => ({
+  key: keys[algorithm],
+  algorithm,
+  digits,
+  periodSeconds: 30,
+});
+
+describe('one-time codes', () => {
+  it.each<[number, string, string, string]>([
+    [59, '94287082', '46119246', '90693936'],
+    [1111111109, '07081804', '68084774', '25091201'],
+    [1111111111, '14050471', '67062674', '99943326'],
+    [1234567890, '89005924', '91819424', '93441116'],
+    [2000000000, '69279037', '90698825', '38618901'],
+    [20000000000, '65353130', '77737706', '47863826'],
+  ])('at second %i are those of RFC 6238', (second, sha1, sha256, sha512) => {
+    const counter = counterAt(second * 1_000, 30);
+    expect(codeFor(scheme('SHA1'), counter)).toBe(sha1);
+    expect(codeFor(scheme('SHA256'), counter)).toBe(sha256);
+    expect(codeFor(scheme('SHA512'), counter)).toBe(sha512);
+    expect(codeFor(scheme('SHA1', 6), counter)).toBe(sha1.slice(2));
+  });
+
+  it('match within the window only', () => {
+    const atMs = 1_111_111_111_000;
+    const now = counterAt(atMs, 30);
+    for (const [offset, skew, expected] of [
+      [0, 0, now],
+      [-1, 0, undefined],
+      [-1, 1, now - 1],
+      [1, 1, now + 1],
+      [2, 1, undefined],
+      [-2, 1, undefined],
+    ] as const) {
+      expect(matchCounter(scheme('SHA1'), codeFor(scheme('SHA1'), now + offset), atMs, skew)).toBe(expected);
+    }
+  });
+
+  it.each([
+    ['123456', true],
+    ['12345', false],
+    ['1234567', false],
+    [' 12345', false],
+    ['12345\n', false],
+    ['１２３４５６', false],
+    ['+12345', false],
+    ['12e456', false],
+  ])('%j has the form of a code: %s', (text, expected) => expect(isCode(text, 6)).toBe(expected));
+
+  it.each([
+    ['', ''],
+    ['f', 'MY'],
+    ['fo', 'MZXQ'],
+    ['foo', 'MZXW6'],
+    ['foob', 'MZXW6YQ'],
+    ['fooba', 'MZXW6YTB'],
+    ['foobar', 'MZXW6YTBOI'],
+  ])('keys are written in base32 as RFC 4648 has it: %j', (text, expected) =>
+    expect(base32(Buffer.from(text))).toBe(expected),
+  );
+});

@@ -1,0 +1,64 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import speakeasy from 'speakeasy';
+
+/** The hash functions a code can be made with. */
+export const algorithms = ['SHA1', 'SHA256', 'SHA512'] as const;
+export type Algorithm = (typeof algorithms)[number];
+
+/** How codes are made from a key. */
+export interface CodeScheme {
+  readonly key: Buffer;
+  readonly algorithm: Algorithm;
+  readonly digits: 6 | 8;
+  readonly periodSeconds: number;
+}
+
+/** The number of the period a moment lies in. */
+export function counterAt(nowMs: number, periodSeconds: number): number {
+  return Math.floor(nowMs / 1_000 / periodSeconds);
+}
+
+/** The code of a period (RFC 6238). */
+export function codeFor({ key, algorithm, digits }: CodeScheme, counter: number): string {
+  const message = Buffer.alloc(8);
+  message.writeBigUInt64BE(BigInt(counter));
+  // The digest is ours: the library would read the key through a text encoding.
+  const digest = createHmac(algorithm.toLowerCase(), key).update(message).digest();
+  return speakeasy.hotp({ secret: '', counter, digits, digest } as speakeasy.HotpOptions);
+}
+
+/** The newest period within the window that a code belongs to; undefined when it belongs to none. */
+export function matchCounter(scheme: CodeScheme, code: string, nowMs: number, skew: number): number | undefined {
+  const now = counterAt(nowMs, scheme.periodSeconds);
+  const given = Buffer.from(code);
+  let found: number | undefined;
+  for (let counter = Math.max(0, now - skew); counter <= now + skew; counter += 1) {
+    const wanted = Buffer.from(codeFor(scheme, counter));
+    // All periods are tried, so that the time taken tells nothing.
+    if (wanted.length === given.length && timingSafeEqual(wanted, given)) found = counter;
+  }
+  return found;
+}
+
+/** Whether a text has exactly the form of a code: so many ASCII digits and nothing else. */
+export function isCode(text: string, digits: number): boolean {
+  return text.length === digits && /^[0-9]+$/.test(text);
+}
+
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
+
+/** Base32 (RFC 4648) without padding, as authenticator apps want keys. */
+export function base32(bytes: Uint8Array): string {
+  let text = '';
+  let bits = 0;
+  let value = 0;
+  for (const byte of bytes) {
+    value = ((value << 8) | byte) & 0xfff;
+    bits += 8;
+    while (bits >= 5) {
+      bits -= 5;
+      text += alphabet[(value >>> bits) & 31];
+    }
+  }
+  return bits > 0 ? text + alphabet[(value << (5 - bits)) & 31] : text;
+}

@@ -1,0 +1,30 @@
+import { randomBytes } from 'node:crypto';
+import type { Barrier } from '../storage/types';
+
+const alphabet = 'abcdefghjkmnpqrstuvwxyz23456789-'.slice(0, 31);
+const form = /^[a-z2-9]{5}-[a-z2-9]{5}-[a-z2-9]{5}$/;
+
+/** Codes of three groups of five signs, none of which looks like another: 74 bits each. */
+export function makeRecoveryCodes(count: number): string[] {
+  return Array.from({ length: count }, () => [group(), group(), group()].join('-'));
+}
+
+function group(): string {
+  let text = '';
+  while (text.length < 5) {
+    const byte = randomBytes(1)[0]! & 31;
+    // The thirty-second value is thrown away, so that all signs are equally likely.
+    if (byte < alphabet.length) text += alphabet[byte];
+  }
+  return text;
+}
+
+/** Whether a text has the form of a recovery code. */
+export function isRecoveryCode(text: string): boolean {
+  return form.test(text);
+}
+
+/** What is kept of a recovery code. */
+export function recoveryCodeHash(barrier: Pick<Barrier, 'mac'>, methodId: string, code: string): Buffer {
+  return barrier.mac('mfa-recovery-code', `${methodId}/${code}`);
+}
