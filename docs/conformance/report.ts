@@ -30,7 +30,7 @@ export function readConformance(root: string): Conformance {
 }
 
 /**
- * Ids that a title names in parentheses: `(S27.1)`, `(S27.1, S27.4)`, `(W3.1-W3.5)`.
+ * Ids that a title names in parentheses: `(S20.1)`, `(S20.1, S20.4)`, `(W3.1-W3.5)`.
  * A parenthesis that starts like an id but goes on otherwise is returned as it stands, so that it is reported.
  */
 export function idsIn(title: string): string[] {
@@ -55,7 +55,7 @@ export function renderConformance({ specs: documents, tests }: Conformance): str
     '',
     'One line per table row (and per item of the Authentication and Versioning lists) of the two specifications.',
     'Generated from test titles by `pnpm conformance`; never edited by hand. A test proves a row by naming its id at',
-    'the end of its title, or of a describe around it: `returns the stored pairs (S27.1)`, `(S27.1, S27.4)`, `(W3.1-W3.5)`.',
+    'the end of its title, or of a describe around it: `returns the stored pairs (S20.1)`, `(S20.1, S20.4)`, `(W3.1-W3.5)`.',
     '',
     '| Specification | Rows | Proven |',
     '|---|---|---|',

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 /** One row of a table, or one item of a numbered list, of a specification: the unit a test can prove. */
 export interface SpecRow {
-  /** `S27.1`: service letter, table number counted through the document, row number in the table. */
+  /** `S20.1`: service letter, table number counted through the document, row number in the table. */
   id: string;
   /** Titles of the enclosing sections, outermost first, without the document's own. */
   section: string;

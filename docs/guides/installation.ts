@@ -11,19 +11,24 @@ type Name = 'secrets' | 'workspaces';
 /** Both services as processes of their own on fresh databases, with `data/first-run.json` below `folder`. */
 export interface Installation {
   folder: string;
-  /** Ends both processes without a chance to tidy up, and starts them again on the same ports. */
-  killAndRestart(): Promise<void>;
+  /** Where commands are looked for: with `keystead` in front. */
+  path: string;
   stop(): Promise<void>;
 }
 
 const root = resolve(__dirname, '../..');
 const START_SECONDS = 60;
+const inSource = ['--conditions=source', `--require=${require.resolve('tsx/cjs')}`];
+const keystead = `#!/bin/sh\nexec '${process.execPath}' ${inSource.join(' ')} '${root}/apps/cli/src/main.ts' "$@"\n`;
 
 /** Starts an installation as the guides expect it: initialised, with root token and site administrator. */
 export async function startInstallation(): Promise<Installation> {
   const folder = mkdtempSync(join(tmpdir(), 'keystead-guides-'));
   const data = join(folder, 'data');
   mkdirSync(data);
+  const commands = join(folder, 'commands');
+  mkdirSync(commands);
+  writeFileSync(join(commands, 'keystead'), keystead, { mode: 0o755 });
   const databases = { secrets: await freshDatabase('secrets'), workspaces: await freshDatabase('workspaces') };
   const ports = { secrets: await freePort(), workspaces: await freePort() };
   const addresses = {
@@ -51,14 +56,13 @@ export async function startInstallation(): Promise<Installation> {
     for (const { child } of ending) child.kill(signal);
     await Promise.all(ending.map(({ ended }) => ended));
   };
-  const startBoth = () => Promise.all([start('secrets'), start('workspaces')]);
   const stop = async () => {
     await end('SIGKILL');
     await Promise.all([databases.secrets.drop(), databases.workspaces.drop()]);
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    await startBoth();
+    await Promise.all([start('secrets'), start('workspaces')]);
     const secrets = await initialise(addresses.secrets);
     const workspaces = await firstRun(environment('workspaces'));
     const made = {
@@ -72,17 +76,14 @@ export async function startInstallation(): Promise<Installation> {
   }
   return {
     folder,
+    path: `${commands}:${process.env.PATH}`,
     stop,
-    async killAndRestart() {
-      await end('SIGKILL');
-      await startBoth();
-    },
   };
 }
 
 function launch(name: Name, args: string[], env: NodeJS.ProcessEnv) {
   const main = join(root, 'apps', name, 'src/main.ts');
-  const child = spawn(process.execPath, ['--conditions=source', '--require=tsx/cjs', main, ...args], {
+  const child = spawn(process.execPath, [...inSource, main, ...args], {
     cwd: root,
     env,
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,0 +1,26 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { stepsOf } from './document';
+import { type Installation, startInstallation } from './installation';
+import { runDocument } from './run-document';
+
+const guides = readdirSync(__dirname).filter((file) => file.endsWith('.md'));
+
+// The walk of try-it.md is run by the tests of the local program, which also kill processes under it.
+describe('every command of the guides', () => {
+  let installation: Installation;
+  beforeAll(async () => {
+    installation = await startInstallation();
+  }, 120_000);
+  afterAll(() => installation?.stop());
+
+  const run = (page: string) =>
+    runDocument(join(__dirname, page), { cwd: installation.folder, env: { PATH: installation.path } });
+
+  for (const guide of guides) {
+    it(`of ${guide} works as printed`, async () => {
+      await expect(run(guide)).resolves.toBe(stepsOf(join(__dirname, guide)).length);
+    }, 120_000);
+  }
+});
