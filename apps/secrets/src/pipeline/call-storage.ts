@@ -8,7 +8,7 @@ import type {
   Precondition as RowPrecondition,
   WriteSet,
 } from '../kernel/storage/types';
-import { newWriteSet, PreconditionFailed } from '../kernel/storage/write-set';
+import { addDelete, addPrefixDelete, addPut, newWriteSet, PreconditionFailed } from '../kernel/storage/write-set';
 import type { Intent, Page, Precondition, Storage } from '../sdk/storage';
 
 /** What a call's storage stands on. */
@@ -73,21 +73,21 @@ export class CallStorage implements Storage {
   put(key: string, value: string, when?: Precondition): void {
     const path = this.prefix + key;
     const require = this.rowPrecondition(path, when);
-    this.set.puts.push({ mountId: this.mountId, path, value: Buffer.from(value), require });
+    addPut(this.set, { mountId: this.mountId, path, value: Buffer.from(value), require });
     this.pending ??= new Map();
     this.pending.set(path, value);
   }
 
   delete(key: string, when?: Precondition): void {
     const path = this.prefix + key;
-    this.set.deletes.push({ mountId: this.mountId, path, require: this.rowPrecondition(path, when) });
+    addDelete(this.set, { mountId: this.mountId, path, require: this.rowPrecondition(path, when) });
     this.pending ??= new Map();
     this.pending.set(path, null);
   }
 
   deletePrefix(prefix: string): void {
     const full = this.prefix + prefix;
-    this.set.prefixes.push({ mountId: this.mountId, prefix: full });
+    addPrefixDelete(this.set, { mountId: this.mountId, prefix: full });
     for (const path of this.pending?.keys() ?? []) if (path.startsWith(full)) this.pending!.set(path, null);
     this.clearedPrefixes ??= [];
     this.clearedPrefixes.push(full);
