@@ -42,7 +42,7 @@ const packages: Readonly<Record<string, readonly string[]>> = {
 
 /** Zones inside an app and those that each may import besides itself. `*` allows all. */
 const secretsZones: Readonly<Record<string, readonly string[]>> = {
-  main: ['service', 'config'],
+  main: ['service', 'config', 'http'],
   service: ['*'],
   config: ['kernel', 'sdk'],
   http: ['pipeline', 'kernel', 'sdk'],
