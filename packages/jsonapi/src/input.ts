@@ -186,6 +186,8 @@ export interface DocumentSpec<A extends z.ZodRawShape, R extends Relationships> 
   aliases?: Aliases;
   /** Other values of `data.type` that existing clients send. */
   otherTypes?: readonly string[];
+  /** Some clients send an update without a type, or with an empty one. */
+  untyped?: boolean;
   /** An absent body, or one without attributes, is fine. */
   optional?: boolean;
 }
@@ -243,7 +245,7 @@ export function document<
       if (!isObject(data)) {
         throw new Refusal('invalid', 'data must be an object', [{ path: ['data'], message: 'data must be an object' }]);
       }
-      if (!absent) {
+      if (!absent && !(spec.untyped === true && (data.type === undefined || data.type === ''))) {
         requireType(data.type, [type, ...(spec.otherTypes ?? [])], ['data', 'type']);
       }
       const given = data.attributes ?? {};

@@ -1,25 +1,30 @@
 import semver from 'semver';
 
-/** Versions of the infrastructure tool every installation knows; site administrators may add more. */
-export const shippedVersions: readonly string[] = [
-  '0.11.15',
-  '0.12.31',
-  '0.13.7',
-  '0.14.11',
-  '0.15.5',
-  '1.0.11',
-  '1.1.9',
-  '1.2.9',
-  '1.3.10',
-  '1.4.7',
-  '1.5.7',
-  '1.6.6',
-  '1.7.5',
-  '1.8.5',
-  '1.9.8',
-  '1.10.5',
-  '1.11.4',
-];
+/** The newest patch of every minor release. */
+const minors: Readonly<Record<string, number>> = {
+  '0.11': 15,
+  '0.12': 31,
+  '0.13': 7,
+  '0.14': 11,
+  '0.15': 5,
+  '1.0': 11,
+  '1.1': 9,
+  '1.2': 9,
+  '1.3': 10,
+  '1.4': 7,
+  '1.5': 7,
+  '1.6': 6,
+  '1.7': 5,
+  '1.8': 5,
+  '1.9': 8,
+  '1.10': 5,
+  '1.11': 4,
+};
+
+/** Versions of the infrastructure tool every installation knows, oldest first; site administrators may add more. */
+export const shippedVersions: readonly string[] = Object.entries(minors).flatMap(([minor, newestPatch]) =>
+  Array.from({ length: newestPatch + 1 }, (_, patch) => `${minor}.${patch}`),
+);
 
 /** The word for "always the newest stable version". */
 export const LATEST = 'latest';
@@ -28,7 +33,7 @@ const CLAUSE = /^(=|!=|>=|<=|>|<|~>)?\s*v?(\d+(?:\.\d+){0,2}(?:-[0-9A-Za-z.-]+)?
 
 /** True for an exact, complete version such as `1.11.4`. */
 export function isExact(text: string): boolean {
-  return /^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$/.test(text) && semver.valid(text) !== null;
+  return /^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$/.test(text);
 }
 
 function complete(version: string): string {
@@ -83,6 +88,8 @@ export function parseConstraint(text: string): Test | undefined {
 
 /** The newest stable version among those given, or among those a constraint allows; undefined when there is none. */
 export function newest(versions: readonly string[], allowed: Test = () => true): string | undefined {
-  const stable = versions.filter((version) => semver.prerelease(version) === null && allowed(version));
+  const stable = versions.filter(
+    (version) => semver.valid(version) !== null && semver.prerelease(version) === null && allowed(version),
+  );
   return stable.sort(semver.rcompare)[0];
 }

@@ -152,7 +152,7 @@ function endpointsUnder(type: string): Endpoint[] {
     patch(path, {
       ...admin,
       summary: 'Change a version of the tool.',
-      body: document(type, { attributes: { version: exact.optional(), ...shared } }),
+      body: document(type, { untyped: true, attributes: { version: exact.optional(), ...shared } }),
       load,
       async run({ db, target, body, ...call }: On<Input>) {
         requireReason(body, target);

@@ -49,6 +49,7 @@ const timeout = z
   .optional();
 
 const UpdateOrganization = document('organizations', {
+  untyped: true,
   attributes: {
     'access-beta-tools': z.boolean().optional(),
     'global-module-sharing': z.boolean().nullable().optional(),
@@ -57,7 +58,7 @@ const UpdateOrganization = document('organizations', {
     'build-worker-plan-timeout': timeout,
     'build-worker-apply-timeout': timeout,
     'worker-sudo-enabled': z.boolean().optional(),
-    'workspace-limit': z.int().min(1).nullable().optional(),
+    'workspace-limit': z.int().min(0).nullable().optional(),
   },
   aliases: {
     'build-worker-plan-timeout': 'terraform-build-worker-plan-timeout',

@@ -42,6 +42,7 @@ const ceiling = z.int().min(1).max(1_000_000).optional();
 const switched = z.boolean().optional();
 
 const UpdateGeneral = document('general-settings', {
+  untyped: true,
   attributes: {
     'limit-user-organization-creation': switched,
     'api-rate-limiting-enabled': switched,
@@ -58,7 +59,7 @@ const UpdateGeneral = document('general-settings', {
   },
 });
 
-const UpdateCost = document('cost-estimation-settings', { attributes: { enabled: switched } });
+const UpdateCost = document('cost-estimation-settings', { untyped: true, attributes: { enabled: switched } });
 
 const admin = { siteAdmin: true, edition: 'self-hosted' } as const;
 const general = endpoints({} as Policy<undefined>, settingsSerializer);

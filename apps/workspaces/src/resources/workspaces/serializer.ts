@@ -108,7 +108,7 @@ export const workspaceSerializer = serializer<Workspace, View>({
     'current-assessment-result': toOne('assessment-results', null),
     'locked-by': lockedBy(ws),
     'ssh-key': toOne('ssh-keys', ws.sshKeyId),
-    outputs: toMany('state-version-outputs', ws.outputIds, below(ws, 'current-state-version-outputs')),
+    outputs: toMany('workspace-outputs', ws.outputIds, below(ws, 'current-state-version-outputs')),
     readme: toOne('workspace-readme', null),
     vars: toMany('vars', ws.variableIds),
     'remote-state-consumers': related(below(ws, 'relationships/remote-state-consumers')),
