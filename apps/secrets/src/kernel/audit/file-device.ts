@@ -57,8 +57,10 @@ export class FileDevice implements AuditDevice {
     }
     const before = this.handle;
     await this.writer.idle();
+    const stats = await handle.stat();
     this.handle = handle;
-    this.inode = (await handle.stat()).ino;
+    this.writer.direct = stats.isFile();
+    this.inode = stats.ino;
     this.lookedMs = Date.now();
     await before?.close().catch(() => {});
   }

@@ -1,0 +1,86 @@
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { FileDevice } from './file-device';
+import { Remembered } from './remembered';
+
+describe('an audit file', () => {
+  let folder: string;
+  let file: string;
+  beforeEach(() => {
+    folder = fs.mkdtempSync(path.join(os.tmpdir(), 'audit-'));
+    file = path.join(folder, 'audit.log');
+  });
+  afterEach(() => fs.rmSync(folder, { recursive: true }));
+
+  it('has a line when its write resolves, and all lines in order', async () => {
+    const device = await FileDevice.open('file/', file);
+    await device.write('first\n');
+    expect(fs.readFileSync(file, 'utf8')).toBe('first\n');
+    const lines = Array.from({ length: 500 }, (_, i) => `line ${i} ü\n`);
+    await Promise.all(lines.map((line) => device.write(line)));
+    expect(fs.readFileSync(file, 'utf8')).toBe(`first\n${lines.join('')}`);
+    expect(fs.statSync(file).mode & 0o777).toBe(0o600);
+    await device.close();
+  });
+
+  it('waits until the lines are on the disk when it is told to', async () => {
+    const device = await FileDevice.open('file/', file, '', { sync: true });
+    await Promise.all([device.write('one\n'), device.write('two\n')]);
+    expect(fs.readFileSync(file, 'utf8')).toBe('one\ntwo\n');
+    await device.close();
+  });
+
+  it('goes on in a new file when it is opened anew while lines are waiting', async () => {
+    const device = await FileDevice.open('file/', file);
+    const writes = [device.write('a\n'), device.write('b\n')];
+    fs.renameSync(file, `${file}.1`);
+    await device.reopen();
+    await Promise.all([...writes, device.write('c\n')]);
+    const everything = fs.readFileSync(`${file}.1`, 'utf8') + fs.readFileSync(file, 'utf8');
+    expect(everything.split('\n').filter(Boolean).sort()).toEqual(['a', 'b', 'c']);
+    await device.close();
+  });
+
+  it('refuses lines, without blocking, when a named pipe is full and nobody reads on', async () => {
+    execFileSync('mkfifo', [file]);
+    const reader = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
+    const device = await FileDevice.open('file/', file, '', { patienceMs: 200 });
+    const beats: number[] = [];
+    const timer = setInterval(() => beats.push(Date.now()), 10);
+    const big = `${'x'.repeat(200_000)}\n`;
+    await expect(device.write(big)).rejects.toThrow('the sink does not take anything');
+    clearInterval(timer);
+    expect(beats.length).toBeGreaterThan(5);
+    // The pipe is drained, so that the write under way can end.
+    const bucket = Buffer.alloc(65_536);
+    for (let read = 0; read < big.length; ) {
+      try {
+        read += fs.readSync(reader, bucket);
+      } catch {
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+    }
+    await device.close();
+    fs.closeSync(reader);
+  });
+});
+
+describe('remembered texts', () => {
+  it('keep what is used and forget what is not, and never grow beyond two generations', () => {
+    const texts = new Remembered(10, 5);
+    texts.set('often', 'x');
+    for (let i = 0; i < 1000; i++) {
+      texts.set(`n${i}`, `${i}`);
+      expect(texts.get('often')).toBe('x');
+    }
+    expect(texts.get('n0')).toBeUndefined();
+    expect(texts.get('n999')).toBe('999');
+    texts.set('too long', 'y');
+    expect(texts.get('too long')).toBeUndefined();
+    texts.clear();
+    expect(texts.get('often')).toBeUndefined();
+  });
+});
