@@ -11,9 +11,12 @@ import { type Outside, registry } from './backends/registry';
 import { Scheduler } from './backends/scheduler/scheduler';
 import { capabilitiesPaths } from './backends/sys/capabilities';
 import { explainPath } from './backends/sys/explain';
+import { leasePaths } from './backends/sys/leases';
 import { mountPaths } from './backends/sys/mounts';
 import { policyPaths } from './backends/sys/policies';
+import { quotaPaths } from './backends/sys/quotas';
 import { statusPaths } from './backends/sys/status';
+import { wrappingPaths } from './backends/sys/wrapping';
 import type { Config } from './config';
 import { createHttpApp } from './http/app';
 import { Audit } from './kernel/audit/audit';
@@ -21,15 +24,18 @@ import { FileDevice } from './kernel/audit/file-device';
 import { stdoutDevice } from './kernel/audit/stdout-device';
 import { Identity } from './kernel/identity/identity';
 import { Leases } from './kernel/leases/leases';
+import type { LeaseHosts } from './kernel/leases/types';
 import { type Catalog, Mounts } from './kernel/mounts/mounts';
 import { PathTree } from './kernel/mounts/path-tree';
 import { Namespaces } from './kernel/namespaces/namespaces';
 import { Access } from './kernel/policy/access';
 import { PolicyStore } from './kernel/policy/store';
+import { Quotas } from './kernel/quotas/quotas';
 import { Seal } from './kernel/seal/seal';
 import { StorageKernel } from './kernel/storage/storage';
 import type { Clock, Fault } from './kernel/storage/types';
 import { StoredTokens } from './kernel/tokens/tokens';
+import { Wrapping } from './kernel/wrapping/wrapping';
 import type { Kernel } from './pipeline/kernel';
 import { InputParsers } from './pipeline/parse-input';
 import { handle } from './pipeline/pipeline';
@@ -39,7 +45,9 @@ import { authorityPort } from './service/authority-port';
 import { errands } from './service/errands';
 import { standingMounts, usualMounts } from './service/first-mounts';
 import { identityPort } from './service/identity-port';
+import { leasePort } from './service/lease-port';
 import { mountPort } from './service/mount-port';
+import { quotaPort } from './service/quota-port';
 import { sealPort } from './service/seal-port';
 import { tokenPort } from './service/token-port';
 
@@ -116,13 +124,26 @@ export async function createService(config: Config, { log, clock, fault }: Servi
     },
   });
   const tokens = new StoredTokens(storage);
-  const leases = new Leases(storage, {
+  const quotas = new Quotas(storage, {
+    lineage(uuid) {
+      const namespace = namespaces.find(uuid);
+      return namespace ? namespaces.lineage(namespace).map((one) => one.uuid) : [];
+    },
+    mountPath: (uuid) => mounts.find(uuid)?.path,
+  });
+  const hosts: LeaseHosts = {
     findMount: (uuid) => mounts.find(uuid),
     refreshMounts: () => mounts.refresh(),
     privateMountIds: () => [...mounts.all()].flatMap((m) => (m.backend.storage === 'per-token' ? [m.uuid] : [])),
     errand: errands({ entries, committer }, storage.clock),
     lifetime,
-    quotasOf: () => [],
+    quotasOf: (lease) => quotas.quotasOf(lease),
+  };
+  const leases = new Leases(storage, hosts);
+  const wrapping = new Wrapping(storage, tokens, {
+    privateMountId: (namespaceId) => mounts.at(namespaceId, 'cubbyhole/')!.uuid,
+    findNamespace: (namespaceId) => namespaces.find(namespaceId),
+    endToken: (record) => leases.endToken(record),
   });
   const statusPart = statusPaths(sealPort({ seal, tokens, mounts, storage, first: firstMounts(config) }), {
     version,
@@ -139,6 +160,9 @@ export async function createService(config: Config, { log, clock, fault }: Servi
     ...statusPart,
     ...mountPaths(mountAdmin, 'secret'),
     ...mountPaths(mountAdmin, 'auth'),
+    ...wrappingPaths(wrapping),
+    ...leasePaths(leasePort({ leases, tokens, mounts, namespaces })),
+    ...quotaPaths(quotaPort({ quotas, mounts, namespaces })),
     ...policyPaths(policies),
     ...capabilitiesPaths(authority),
     explainPath(authority),
@@ -154,8 +178,8 @@ export async function createService(config: Config, { log, clock, fault }: Servi
     tokens,
     identity: identityPort(identity),
     leases,
-    wrapping: undefined as never,
-    quotas: { check: () => {} },
+    wrapping,
+    quotas,
     audit,
     inputs: new InputParsers(),
     whileSealed: new PathTree(systemPaths.filter((declared) => declared.whileSealed)),
@@ -169,14 +193,7 @@ export async function createService(config: Config, { log, clock, fault }: Servi
       resources: new ResourceClient(config.outside.cloudone.metadataHost, storage.clock),
     },
     cloudtwo: new CloudTwo(config.outside.cloudtwo),
-    tokens: tokenPort(() => kernel, {
-      identity,
-      leases,
-      policies,
-      renew: () => {
-        throw new Error('not yet');
-      },
-    }),
+    tokens: tokenPort(() => kernel, { identity, leases, policies }),
     identity: {
       identity,
       mounts: {
@@ -189,6 +206,7 @@ export async function createService(config: Config, { log, clock, fault }: Servi
     system: systemPaths,
   };
   for (const { type, make } of registry) makers.set(type, make(outside));
+  seal.onOpen(() => quotas.refresh());
   seal.onClose(() => {
     mounts.clear();
     namespaces.clear();

@@ -76,6 +76,14 @@ export function factsOf(record: TokenRecord): CallerToken {
       expiresAtMs: record.expiresAtMs ?? null,
       orphan: record.orphan,
       role: record.role,
+      createdAtMs: record.createdAtMs,
+      lastRenewalMs: record.lastRenewalMs,
+      ttlSeconds: record.ttlSeconds,
+      explicitMaxTtlSeconds: record.explicitMaxTtlSeconds,
+      periodSeconds: record.periodSeconds,
+      numUses: record.numUses,
+      renewable: record.renewable,
+      boundCidrs: record.boundCidrs,
     };
     cache.set(record, facts);
   }

@@ -18,7 +18,10 @@ const noContent: Outcome = { status: 204 };
  */
 export async function settle(kernel: Kernel, running: Running, reply: Reply, set: WriteSet): Promise<Outcome> {
   const plain = await outcomeOf(kernel, running, reply, set);
-  const outcome = running.wrapTtlSeconds > 0 && plain.envelope ? wrap(kernel, running, plain.envelope, set) : plain;
+  const outcome =
+    running.wrapTtlSeconds > 0 && plain.envelope && reply.kind !== 'rewrapped'
+      ? wrap(kernel, running, plain.envelope, set)
+      : plain;
   try {
     await kernel.committer.commit(set);
   } catch (error) {
@@ -54,6 +57,8 @@ async function outcomeOf(kernel: Kernel, running: Running, reply: Reply, set: Wr
         status: 200,
         stored: reply.envelope.replace(/^\{"request_id":"[^"]*"/, `{"request_id":"${running.requestId}"`),
       };
+    case 'rewrapped':
+      return enveloped(running, { requestId: running.requestId, wrapInfo: wrapInfoOf(reply) });
     case 'auth':
       return enveloped(running, {
         requestId: running.requestId,
@@ -130,14 +135,25 @@ function wrap(kernel: Kernel, running: Running, body: Envelope, set: WriteSet): 
     status: 200,
     envelope: {
       requestId: running.requestId,
-      wrapInfo: {
-        token: wrapped.token,
-        accessor: wrapped.accessor,
+      wrapInfo: wrapInfoOf({
+        ...wrapped,
         ttlSeconds: wrapTtlSeconds,
-        creationTime: new Date(wrapped.createdAtMs).toISOString(),
         creationPath: place.path,
         wrappedAccessor: body.auth?.accessor,
-      },
+      }),
     },
   };
+}
+
+function wrapInfoOf(wrapped: {
+  readonly token: string;
+  readonly accessor: string;
+  readonly createdAtMs: number;
+  readonly creationPath: string;
+  readonly ttlSeconds: number;
+  readonly wrappedAccessor?: string;
+}): NonNullable<Envelope['wrapInfo']> {
+  const { token, accessor, ttlSeconds, creationPath, wrappedAccessor } = wrapped;
+  const creationTime = new Date(wrapped.createdAtMs).toISOString();
+  return { token, accessor, ttlSeconds, creationTime, creationPath, wrappedAccessor };
 }

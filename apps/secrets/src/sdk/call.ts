@@ -21,6 +21,15 @@ export interface CallerToken {
   readonly expiresAtMs: number | null;
   readonly orphan: boolean;
   readonly role?: string;
+  readonly createdAtMs: number;
+  readonly lastRenewalMs?: number;
+  /** As given at creation, in seconds; 0 for none. */
+  readonly ttlSeconds: number;
+  readonly explicitMaxTtlSeconds: number;
+  readonly periodSeconds: number;
+  readonly numUses: number;
+  readonly renewable: boolean;
+  readonly boundCidrs: readonly string[];
 }
 
 /** Who makes this call. */

@@ -10,7 +10,8 @@ export type Reply =
   | IssueReply
   | AuthReply
   | RawReply
-  | WrappedReply;
+  | WrappedReply
+  | RewrappedReply;
 
 export interface DataReply {
   readonly kind: 'data';
@@ -125,6 +126,16 @@ export interface WrappedReply {
   readonly kind: 'unwrapped';
   /** JSON text of the envelope that was wrapped. */
   readonly envelope: string;
+}
+
+/** A wrapped answer under a fresh token. */
+export interface RewrappedReply {
+  readonly kind: 'rewrapped';
+  readonly token: string;
+  readonly accessor: string;
+  readonly createdAtMs: number;
+  readonly creationPath: string;
+  readonly ttlSeconds: number;
 }
 
 /** 200 with `data`. */

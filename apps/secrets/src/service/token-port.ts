@@ -10,7 +10,7 @@ import type { Kernel } from '../pipeline/kernel';
 /** What the token backend is lent. */
 export function tokenPort(
   kernel: () => Kernel,
-  parts: { identity: Identity; leases: Leases; policies: PolicyStore; renew: RenewToken },
+  parts: { identity: Identity; leases: Leases; policies: PolicyStore },
 ): TokenPort {
   const { identity, leases, policies } = parts;
   const record = (token: TokenDetails) => token as TokenRecord;
@@ -18,7 +18,7 @@ export function tokenPort(
     find: (token) => kernel().tokens.find(token),
     findByAccessor: (accessor) => kernel().tokens.findByAccessor(accessor),
     listAccessors: (namespaceId) => kernel().tokens.listAccessors(namespaceId),
-    renew: (token, increment) => parts.renew(record(token), increment),
+    renew: (token, increment) => leases.renewal.renew(record(token), increment),
     revoke: (token) => leases.endToken(record(token)),
     async revokeOrphan(token) {
       if (!(await leases.tokens.endAlone(record(token).hash))) {
@@ -46,9 +46,3 @@ export function tokenPort(
     namespacePath: (namespaceId) => kernel().namespaces.find(namespaceId)?.path ?? '',
   };
 }
-
-/** Prolongs a token. */
-export type RenewToken = (
-  token: TokenRecord,
-  incrementSeconds: number,
-) => Promise<{ ttlSeconds: number; warnings: readonly string[] }>;
