@@ -109,7 +109,9 @@ describe('a token with a number of uses', () => {
     expect(first.usesLeft).toBe(1);
     const last = await tokens.spend((await tokens.find(token))!);
     expect(last.usesLeft).toBe(-1);
-    expect(await tokens.find(token)).toBeUndefined();
+    const over = (await tokens.find(token))!;
+    expect(over.usesLeft).toBe(-1);
+    await expect(tokens.spend(over)).rejects.toMatchObject({ kind: 'denied' });
   });
 
   it('gives its last use to one of many', async () => {

@@ -188,7 +188,8 @@ export class StoredTokens implements Tokens {
   }
 
   private living(record: TokenRecord): TokenRecord | undefined {
-    if (record.usesLeft === 0) return undefined;
-    return record.expiresAtMs !== undefined && record.expiresAtMs <= this.storage.clock.now() ? undefined : record;
+    if (record.expiresAtMs !== undefined && record.expiresAtMs <= this.storage.clock.now()) return undefined;
+    // The request that took the last use may still look at its token; spending fails for everybody else.
+    return record.usesLeft === 0 ? { ...record, usesLeft: -1 } : record;
   }
 }

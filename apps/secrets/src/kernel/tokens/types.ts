@@ -38,7 +38,7 @@ export interface TokenRecord {
   readonly renewable: boolean;
   /** As given at creation; 0 is unlimited. */
   readonly numUses: number;
-  /** Undefined for unlimited; -1 on the request that took the last use. */
+  /** Undefined for unlimited; -1 when the last use has been taken: the token cannot be spent any more. */
   readonly usesLeft?: number;
   readonly boundCidrs: readonly string[];
   readonly orphan: boolean;

@@ -116,7 +116,7 @@ export class Wrapping {
 
   private async require(token: string): Promise<TokenRecord & Required<Pick<TokenRecord, 'wrapping'>>> {
     const record = await this.tokens.find(token);
-    if (!record?.wrapping) throw notValid();
+    if (!record?.wrapping || record.usesLeft === -1) throw notValid();
     return record as TokenRecord & Required<Pick<TokenRecord, 'wrapping'>>;
   }
 
