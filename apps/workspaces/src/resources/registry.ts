@@ -17,6 +17,8 @@ import { teamAccessResource } from './team-access/routes';
 import { teamResource } from './teams/routes';
 import { tokenResource } from './tokens/routes';
 import { userResource } from './users/routes';
+import { variableSetResource } from './variable-sets/routes';
+import { variableResource } from './variables/routes';
 import { workspaceResource } from './workspaces/routes';
 
 /** Every resource of the service, each after those it calls. */
@@ -37,6 +39,8 @@ export const resources: readonly Resource[] = [
   workspaceResource,
   tagResource,
   teamAccessResource,
+  variableResource,
+  variableSetResource,
   retentionResource,
   adminResource,
   auditResource,

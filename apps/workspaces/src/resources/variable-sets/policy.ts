@@ -1,0 +1,32 @@
+import type { Access, WorkspaceTarget } from '../../kernel/access';
+import { policy } from '../../kernel/policy';
+import { projectPolicy } from '../projects/policy';
+
+/** What the rules need to know of a variable set. */
+export interface JudgedSet {
+  readonly organizationId: string;
+  readonly global: boolean;
+  readonly parentProjectId: string | null;
+  readonly workspaces: readonly WorkspaceTarget[];
+  readonly projectIds: readonly string[];
+}
+
+function manages(access: Access, set: JudgedSet): boolean {
+  if (access.can(set.organizationId, 'manage-workspaces')) return true;
+  const { parentProjectId: id, organizationId } = set;
+  return id !== null && projectPolicy['can-manage-varsets'](access, { id, organizationId, isDefault: false });
+}
+
+// Whoever reads the variables of a workspace also reads the sets that reach it.
+function reads(access: Access, set: JudgedSet): boolean {
+  const { organizationId } = set;
+  if (access.can(organizationId, 'read-workspaces') || manages(access, set)) return true;
+  if (set.global) return access.isMember(organizationId);
+  return (
+    set.workspaces.some((workspace) => access.has(workspace, 'variables:read')) ||
+    set.projectIds.some((id) => access.seesProject({ id, organizationId }))
+  );
+}
+
+/** Who may do what with a variable set. */
+export const variableSetPolicy = policy<JudgedSet>()({ 'can-read': reads, 'can-update': manages });

@@ -1,0 +1,27 @@
+import { type Relationship, serializer, toOne } from '@keystead/jsonapi';
+import type { View } from '../../kernel/endpoint';
+import type { Variable } from './service';
+
+/** A variable of a workspace or of a variable set; sensitive values are never shown. */
+export const variableSerializer = serializer<Variable, View>({
+  type: 'vars',
+  id: (variable) => variable.id,
+  self: ({ id, workspaceId, variableSetId }) =>
+    workspaceId === null
+      ? `/api/v2/varsets/${variableSetId}/relationships/vars/${id}`
+      : `/api/v2/workspaces/${workspaceId}/vars/${id}`,
+  attributes: (variable) => ({
+    key: variable.key,
+    value: variable.sensitive ? null : variable.value,
+    description: variable.description,
+    category: variable.category,
+    hcl: variable.hcl,
+    sensitive: variable.sensitive,
+    'created-at': variable.createdAt.toISOString(),
+    'version-id': variable.versionId,
+  }),
+  relationships: ({ workspaceId, variableSetId }): Record<string, Relationship> =>
+    workspaceId === null
+      ? { varset: toOne('varsets', variableSetId) }
+      : { configurable: toOne('workspaces', workspaceId, `/api/v2/workspaces/${workspaceId}`) },
+});
