@@ -48,6 +48,33 @@ describe('LineWriter', () => {
     expect(await written(8)).toBe('one\ntwo\n');
   });
 
+  it('does not wait for the reader of a full pipe, and loses nothing once it reads on', async () => {
+    const pipe = `${file}.pipe`;
+    execFileSync('mkfifo', [pipe]);
+    const reader = fs.openSync(pipe, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
+    const end = fs.openSync(pipe, fs.constants.O_WRONLY | fs.constants.O_NONBLOCK);
+    const writer = new LineWriter(end);
+    let all = '';
+    for (let i = 0; i < 20_000; i++) {
+      all += `line ${i}\n`;
+      writer.write(`line ${i}\n`);
+    }
+    const seen: Buffer[] = [];
+    for (let length = 0; length < all.length; ) {
+      const bucket = Buffer.alloc(65_536);
+      try {
+        const read = fs.readSync(reader, bucket);
+        seen.push(bucket.subarray(0, read));
+        length += read;
+      } catch {
+        await new Promise((go) => setTimeout(go, 5));
+      }
+    }
+    expect(Buffer.concat(seen).toString() === all).toBe(true);
+    fs.closeSync(reader);
+    fs.closeSync(end);
+  });
+
   it('outlives a destination that is gone', async () => {
     const reader = fs.openSync(file, 'r');
     const writer = new LineWriter(reader);

@@ -3,24 +3,28 @@ import type { DestinationStream } from 'pino';
 
 const batchCharacters = 16 * 1024;
 const latestMs = 20;
-const limitBytes = 16 * 1024 * 1024;
+const retryMs = 5;
+const limitCharacters = 16 * 1024 * 1024;
+const nothing = Buffer.alloc(0);
 
 /**
  * A destination for log lines: gathered for at most 20 ms, or 16 Ki characters, and written by one system call, which
  * costs a fraction of a call, or of a turn of the thread pool, for each line.
  *
- * A full non-blocking pipe is tried again later; what its reader leaves unread above 16 MiB is dropped.
+ * A pipe that is full is tried again later; what its reader leaves unread above 16 Mi characters is dropped.
  */
 export class LineWriter implements DestinationStream {
   #waiting = '';
-  #left: Buffer = Buffer.alloc(0);
+  /** What a full pipe did not take. */
+  #left: Buffer = nothing;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(private readonly fd: number) {}
 
   write(line: string): void {
+    if (this.#waiting.length > limitCharacters) return;
     this.#waiting += line;
-    if (this.#waiting.length >= batchCharacters) this.flush();
+    if (this.#waiting.length >= batchCharacters && this.#left.length === 0) this.flush();
     else this.#timer ??= setTimeout(() => this.flush(), latestMs);
   }
 
@@ -28,14 +32,18 @@ export class LineWriter implements DestinationStream {
   flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    if (this.#left.length < limitBytes) this.#left = Buffer.concat([this.#left, Buffer.from(this.#waiting)]);
-    this.#waiting = '';
     try {
-      while (this.#left.length > 0) this.#left = this.#left.subarray(fs.writeSync(this.fd, this.#left));
+      do {
+        if (this.#left.length === 0) {
+          this.#left = Buffer.from(this.#waiting);
+          this.#waiting = '';
+        }
+        while (this.#left.length > 0) this.#left = this.#left.subarray(fs.writeSync(this.fd, this.#left));
+      } while (this.#waiting !== '');
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'EAGAIN') this.#timer = setTimeout(() => this.flush(), latestMs);
+      if ((error as NodeJS.ErrnoException).code === 'EAGAIN') this.#timer = setTimeout(() => this.flush(), retryMs);
       // A destination that is gone (a closed pipe) must not take the service with it.
-      else this.#left = Buffer.alloc(0);
+      else this.#left = nothing;
     }
   }
 
@@ -45,5 +53,18 @@ export class LineWriter implements DestinationStream {
     do this.flush();
     while (this.#left.length > 0 && Date.now() < until);
     clearTimeout(this.#timer);
+  }
+}
+
+/**
+ * The descriptor to write to standard output with. A pipe is opened a second time for that, without waiting when it is
+ * full: a reader that is slow must not stop the service, and the mode of the inherited descriptor is shared with others.
+ */
+export function standardOutputDescriptor(): number {
+  try {
+    if (!fs.fstatSync(1).isFIFO()) return 1;
+    return fs.openSync('/proc/self/fd/1', fs.constants.O_WRONLY | fs.constants.O_NONBLOCK);
+  } catch {
+    return 1;
   }
 }

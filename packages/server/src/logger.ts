@@ -1,5 +1,5 @@
 import pino, { type DestinationStream, type Logger } from 'pino';
-import { LineWriter } from './line-writer';
+import { LineWriter, standardOutputDescriptor } from './line-writer';
 
 const secret = ['authorization', 'cookie', 'token', 'password', 'secret', 'client_token', 'jwt', 'key', 'keys'];
 
@@ -28,7 +28,7 @@ export function createLogger(options: { name: string; level: string; destination
 
 function standardOutput(level: string): DestinationStream {
   if (level === 'silent') return { write: () => undefined };
-  const writer = new LineWriter(process.stdout.fd);
+  const writer = new LineWriter(standardOutputDescriptor());
   process.once('exit', () => writer.flushSync());
   return writer;
 }
