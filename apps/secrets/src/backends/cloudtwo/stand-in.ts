@@ -111,6 +111,7 @@ export class CloudStandIn {
     this.calls.push({ action, form });
     if (this.delayMs > 0) await new Promise((resolve) => setTimeout(resolve, this.delayMs));
     response.setHeader('content-type', 'text/xml');
+    response.setHeader('x-amzn-requestid', 'r-1');
     try {
       const failure = this.fail(action, form);
       if (failure) throw new Fault(failure.status, failure.code, failure.message);
