@@ -12,6 +12,7 @@ import { Scheduler } from './backends/scheduler/scheduler';
 import { capabilitiesPaths } from './backends/sys/capabilities';
 import { explainPath } from './backends/sys/explain';
 import { leasePaths } from './backends/sys/leases';
+import { mfaValidatePath } from './backends/sys/mfa';
 import { mountPaths } from './backends/sys/mounts';
 import { policyPaths } from './backends/sys/policies';
 import { quotaPaths } from './backends/sys/quotas';
@@ -25,6 +26,7 @@ import { stdoutDevice } from './kernel/audit/stdout-device';
 import { Identity } from './kernel/identity/identity';
 import { Leases } from './kernel/leases/leases';
 import type { LeaseHosts } from './kernel/leases/types';
+import { Mfa } from './kernel/mfa/mfa';
 import { type Catalog, Mounts } from './kernel/mounts/mounts';
 import { PathTree } from './kernel/mounts/path-tree';
 import { Namespaces } from './kernel/namespaces/namespaces';
@@ -46,6 +48,7 @@ import { errands } from './service/errands';
 import { standingMounts, usualMounts } from './service/first-mounts';
 import { identityPort } from './service/identity-port';
 import { leasePort } from './service/lease-port';
+import { authMounts, lineageOf, mfaPaths, mfaPort } from './service/mfa-port';
 import { mountPort } from './service/mount-port';
 import { quotaPort } from './service/quota-port';
 import { sealPort } from './service/seal-port';
@@ -123,6 +126,17 @@ export async function createService(config: Config, { log, clock, fault }: Servi
       return above !== undefined && below !== undefined && below.startsWith(above);
     },
   });
+  const mfa = new Mfa(
+    {
+      database,
+      committer,
+      barrier,
+      notices: changes,
+      clock: storage.clock,
+      lineage: (uuid) => lineageOf(namespaces, uuid),
+    },
+    authMounts(mounts, namespaces),
+  );
   const tokens = new StoredTokens(storage);
   const quotas = new Quotas(storage, {
     lineage(uuid) {
@@ -166,6 +180,7 @@ export async function createService(config: Config, { log, clock, fault }: Servi
     ...policyPaths(policies),
     ...capabilitiesPaths(authority),
     explainPath(authority),
+    mfaValidatePath(mfa.logins),
   ];
   const kernel: Kernel = {
     barrier,
@@ -177,6 +192,7 @@ export async function createService(config: Config, { log, clock, fault }: Servi
     access,
     tokens,
     identity: identityPort(identity),
+    mfa: mfaPort(mfa),
     leases,
     wrapping,
     quotas,
@@ -201,7 +217,7 @@ export async function createService(config: Config, { log, clock, fault }: Servi
         byUuid: (uuid) => mounts.find(uuid),
         resolve: (id, at) => mounts.resolve(id, at)?.mount,
       },
-      mfa: [],
+      mfa: mfaPaths(mfa, { namespaces, identity }),
     },
     system: systemPaths,
   };

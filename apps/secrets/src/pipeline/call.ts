@@ -59,7 +59,8 @@ export class Running implements Call {
     this.mount = mount.view;
     this.caller = {
       token: bearer?.facts,
-      entityId: bearer?.facts.entityId ?? '',
+      // Of the entity the token's own was merged into, if it was.
+      entityId: bearer?.identity?.entityId ?? '',
       displayName: bearer?.facts.displayName ?? '',
       policies: bearer?.policies ?? [],
       root: bearer?.access.root ?? false,

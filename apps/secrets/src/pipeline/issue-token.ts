@@ -54,8 +54,23 @@ export async function issueToken(
   return { auth: await authOf(kernel, minted, minted.record.ttlSeconds), warnings: [] };
 }
 
-/** Finds or makes the entity of a login, and mints its token. Throws `denied` for a disabled entity. */
-export async function issueLogin(kernel: Kernel, at: Birthplace, login: Login, set: WriteSet): Promise<Issued> {
+/** Second factors of a login: sent along with it, or proven already for an entity. */
+export type Factors = { readonly sentAlong: readonly string[] } | { readonly provenFor: string };
+
+const waitingWarning =
+  'A login request was issued that is subject to MFA validation. Please make sure to validate the login by sending another request to mfa/validate endpoint.';
+
+/**
+ * Finds or makes the entity of a login, and mints its token; or, where second factors are still to be proven, lets the
+ * login wait for them. Throws `denied` for a disabled entity and for wrong factors.
+ */
+export async function issueLogin(
+  kernel: Kernel,
+  at: Birthplace,
+  login: Login,
+  set: WriteSet,
+  factors: Factors,
+): Promise<Issued> {
   const { namespace, mount } = at;
   const policies = loginPolicies(login);
   const type = loginType(login, mount);
@@ -65,6 +80,13 @@ export async function issueLogin(kernel: Kernel, at: Birthplace, login: Login, s
   const entityId = login.alias
     ? await kernel.identity.login(namespace.uuid, mount, login.alias, login.groupAliases ?? [])
     : undefined;
+  if ('provenFor' in factors) {
+    // The alias may have moved to another entity while the login waited.
+    if (entityId !== factors.provenFor) throw new Refusal('denied', 'permission denied');
+  } else if (entityId !== undefined) {
+    const requirement = await demandFactors(kernel, at, login, entityId, factors.sentAlong);
+    if (requirement) return { auth: waiting(requirement, entityId), warnings: [waitingWarning] };
+  }
   const nowMs = kernel.clock.now();
   const life = lifetime({
     nowMs,
@@ -98,6 +120,47 @@ export async function issueLogin(kernel: Kernel, at: Birthplace, login: Login, s
     set,
   );
   return { auth: await authOf(kernel, minted, life.ttlSeconds), warnings: life.warnings };
+}
+
+async function demandFactors(
+  kernel: Kernel,
+  { namespace, mount, path }: Birthplace,
+  login: Login,
+  entityId: string,
+  sentAlong: readonly string[],
+): Promise<Readonly<Record<string, unknown>> | undefined> {
+  const identity = await kernel.identity.find(entityId);
+  return kernel.mfa.demand(
+    {
+      namespaceId: namespace.uuid,
+      accessor: mount.accessor,
+      mountType: mount.type,
+      mountId: mount.uuid,
+      entityId,
+      groupIds: new Set(identity?.subject.groups.map(({ id }) => id)),
+      path,
+      login,
+    },
+    sentAlong,
+  );
+}
+
+function waiting(mfaRequirement: Readonly<Record<string, unknown>>, entityId: string): Auth {
+  return {
+    clientToken: '',
+    accessor: '',
+    policies: null,
+    tokenPolicies: [],
+    identityPolicies: [],
+    metadata: null,
+    leaseDurationSeconds: 0,
+    renewable: false,
+    entityId,
+    tokenType: 'default',
+    orphan: true,
+    mfaRequirement,
+    numUses: 0,
+  };
 }
 
 /** The `auth` block of a token; policies of its entity are looked up now. */

@@ -67,6 +67,27 @@ export interface WrappingPort {
   ): Wrapped;
 }
 
+/** Second factors of logins. */
+export interface MfaPort {
+  /**
+   * Undefined when a login needs none, or those sent along are right; otherwise the login waits, and the answer says
+   * in wire form what it must prove. Throws `denied` for wrong ones.
+   */
+  demand(
+    login: {
+      readonly namespaceId: string;
+      readonly accessor: string;
+      readonly mountType: string;
+      readonly mountId: string;
+      readonly entityId: string;
+      readonly groupIds: ReadonlySet<string>;
+      readonly path: string;
+      readonly login: Login;
+    },
+    sentAlong: readonly string[],
+  ): Promise<Readonly<Record<string, unknown>> | undefined>;
+}
+
 /** Limits on how often and how much; consulted once the caller is known. */
 export interface QuotaPort {
   /** Throws `limited`. */
@@ -84,6 +105,7 @@ export interface Kernel {
   readonly access: Access;
   readonly tokens: Tokens;
   readonly identity: IdentityPort;
+  readonly mfa: MfaPort;
   readonly leases: LeasePort;
   readonly wrapping: WrappingPort;
   readonly quotas: QuotaPort;

@@ -70,9 +70,12 @@ async function outcomeOf(kernel: Kernel, running: Running, reply: Reply, set: Wr
       return enveloped(running, { requestId: running.requestId, auth: issued.auth, warnings: running.warnings(true) });
     }
     case 'login': {
-      const origin = reply.originMount ? kernel.mounts.find(reply.originMount) : undefined;
-      const at = origin ? { ...running.birthplace, mount: origin } : running.birthplace;
-      const issued = await issueLogin(kernel, at, reply.login, set);
+      const { origin } = reply;
+      const mount = origin && kernel.mounts.find(origin.mountUuid);
+      if (origin && !mount) throw new Refusal('denied', 'permission denied');
+      const at = origin && mount ? { ...running.birthplace, mount, path: origin.path } : running.birthplace;
+      const factors = origin ? { provenFor: origin.entityId } : { sentAlong: running.mfa };
+      const issued = await issueLogin(kernel, at, reply.login, set, factors);
       for (const warning of issued.warnings) running.warn(warning);
       return enveloped(running, { requestId: running.requestId, auth: issued.auth, warnings: running.warnings(true) });
     }

@@ -62,8 +62,15 @@ export interface Login {
 export interface LoginReply {
   readonly kind: 'login';
   readonly login: Login;
-  /** The mount whose login this is, when another one finishes it (MFA validation); uuid. */
-  readonly originMount?: string;
+  /** Where the login was made, when another path finishes it: its second factors are proven already. */
+  readonly origin?: LoginOrigin;
+}
+
+/** A login made elsewhere: by which mount, at which path of the namespace, and for which entity. */
+export interface LoginOrigin {
+  readonly mountUuid: string;
+  readonly path: string;
+  readonly entityId: string;
 }
 
 /** A token made for a caller by the token backend: every check done, only minting left. */
@@ -163,7 +170,7 @@ export const secret = (type: string, what: Omit<SecretReply, 'kind' | 'type'>): 
 });
 
 /** 200 with the `auth` of a fresh token for whoever logged in. */
-export const login = (who: Login, originMount?: string): LoginReply => ({ kind: 'login', login: who, originMount });
+export const login = (who: Login, origin?: LoginOrigin): LoginReply => ({ kind: 'login', login: who, origin });
 
 /** 200 with the `auth` of a fresh token. */
 export const issue = (token: Issue): IssueReply => ({ kind: 'issue', issue: token });

@@ -63,9 +63,9 @@ export class MfaLogins {
    * Judges the passcodes of a waiting login, and gives it back to be finished; it does not wait any longer then.
    * Throws `malformed` for an unknown request, `denied` for passcodes that are not enough.
    */
-  async validate(requestId: string, passcodes: Passcodes): Promise<PendingLogin> {
+  async validate(namespaceId: string, requestId: string, passcodes: Passcodes): Promise<PendingLogin> {
     const hash = this.hash(requestId);
-    const pending = await this.find(hash);
+    const pending = await this.find(hash, namespaceId);
     const enforcements = await this.stillThere(pending);
     const methods = await this.methods.findMany(enforcements.flatMap(({ methodIds }) => methodIds));
     if (passcodes.size === 0) throw unsanitary(methods, enforcements);
@@ -82,9 +82,9 @@ export class MfaLogins {
    * Makes a secret for a waiting login whose method lets people enrol themselves. It counts from the moment a code of
    * it validates the login. Works once per login. Throws `malformed` or `denied`.
    */
-  async enrol(requestId: string, methodId: string): Promise<NewSecret> {
+  async enrol(namespaceId: string, requestId: string, methodId: string): Promise<NewSecret> {
     const hash = this.hash(requestId);
-    const pending = await this.find(hash);
+    const pending = await this.find(hash, namespaceId);
     const enforcements = await this.stillThere(pending);
     const asked = enforcements.some(({ methodIds }) => methodIds.includes(methodId));
     const method = asked ? (await this.methods.findMany([methodId])).get(methodId) : undefined;
@@ -201,13 +201,13 @@ export class MfaLogins {
     return all;
   }
 
-  private async find(hash: Buffer): Promise<PendingLogin> {
+  private async find(hash: Buffer, namespaceId: string): Promise<PendingLogin> {
     const { rows } = await this.needs.database.query<PendingRow>(
       {
         name: 'mfa-pending',
-        text: 'SELECT namespace_id, entity_id, sealed FROM mfa_pending WHERE hash = $1 AND expires_at_ms > $2',
+        text: 'SELECT namespace_id, entity_id, sealed FROM mfa_pending WHERE hash = $1 AND expires_at_ms > $2 AND namespace_id = $3',
       },
-      [hash, this.needs.clock.now()],
+      [hash, this.needs.clock.now(), namespaceId],
     );
     if (!rows[0]) throw new Refusal('malformed', 'invalid request ID');
     return this.open(hash, rows[0]);

@@ -85,6 +85,4 @@ export interface MfaNeeds {
   readonly clock: Clock;
   /** A namespace and those above it, up to root. */
   lineage(namespaceId: string): readonly string[];
-  /** The path of a namespace, empty for root. */
-  namespacePath(namespaceId: string): string;
 }

@@ -1,0 +1,78 @@
+import { z } from 'zod';
+import { commaList } from '../../sdk/fields';
+import { type Path, path } from '../../sdk/path';
+import { data, empty, keys, missing } from '../../sdk/reply';
+import type { EnforcementFacts, MfaPort, MfaSurroundings } from './mfa-ports';
+
+const EnforcementInput = z.object({
+  mfa_method_ids: commaList().optional().describe('Methods, any one of which is enough; required for a new one.'),
+  auth_method_accessors: commaList().optional().describe('Auth mounts whose logins it is for.'),
+  auth_method_types: commaList().optional().describe('Types of auth mounts whose logins it is for.'),
+  identity_group_ids: commaList().optional().describe('Groups whose members it is for.'),
+  identity_entity_ids: commaList().optional().describe('Entities it is for.'),
+});
+
+/** Which logins need which second factors. Spec: TOTP MFA method. */
+export function loginEnforcementPaths({ enforcements }: MfaPort, surroundings: MfaSurroundings): Path[] {
+  const show = (enforcement: EnforcementFacts) => {
+    const namespace = surroundings.namespace(enforcement.namespaceId);
+    return {
+      auth_method_accessors: enforcement.authMethodAccessors,
+      auth_method_types: enforcement.authMethodTypes,
+      id: enforcement.id,
+      identity_entity_ids: enforcement.entityIds,
+      identity_group_ids: enforcement.groupIds,
+      mfa_method_ids: enforcement.methodIds,
+      name: enforcement.name,
+      namespace_id: namespace.id,
+      namespace_path: namespace.path,
+    };
+  };
+  return [
+    path('mfa/login-enforcement', {
+      summary: 'Login enforcements.',
+      list: {
+        summary: 'List the login enforcements.',
+        async run({ namespace }) {
+          const found = await enforcements.list(namespace.uuid);
+          return keys(
+            found.map(({ name }) => name),
+            Object.fromEntries(found.map((enforcement) => [enforcement.name, show(enforcement)])),
+          );
+        },
+      },
+    }),
+    path('mfa/login-enforcement/:name', {
+      summary: 'Which logins need which second factors.',
+      creates: true,
+      read: {
+        summary: 'Read a login enforcement.',
+        async run({ namespace, params }) {
+          const found = await enforcements.find(namespace.uuid, params.name);
+          return found ? data(show(found)) : missing;
+        },
+      },
+      write: {
+        summary: 'Create a login enforcement, or change what is named.',
+        input: EnforcementInput,
+        async run({ input, namespace, params }) {
+          await enforcements.write(namespace.uuid, params.name, {
+            methodIds: input.mfa_method_ids,
+            authMethodAccessors: input.auth_method_accessors,
+            authMethodTypes: input.auth_method_types,
+            groupIds: input.identity_group_ids,
+            entityIds: input.identity_entity_ids,
+          });
+          return empty;
+        },
+      },
+      delete: {
+        summary: 'Delete a login enforcement. Deleting an absent one succeeds.',
+        async run({ namespace, params }) {
+          await enforcements.delete(namespace.uuid, params.name);
+          return empty;
+        },
+      },
+    }),
+  ];
+}

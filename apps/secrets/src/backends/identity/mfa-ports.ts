@@ -1,0 +1,86 @@
+/** A TOTP method. */
+export interface MethodFacts {
+  readonly id: string;
+  readonly namespaceId: string;
+  readonly name: string;
+  readonly issuer: string;
+  readonly periodSeconds: number;
+  readonly keySizeBytes: number;
+  readonly qrSizePixels: number;
+  readonly algorithm: string;
+  readonly digits: number;
+  readonly skew: number;
+  readonly maxValidationAttempts: number;
+  readonly selfEnrolment: boolean;
+  readonly recoveryCodes: number;
+}
+
+/** Fields of a method as a client gives them. */
+export interface MethodFields {
+  readonly issuer?: string;
+  readonly periodSeconds?: number;
+  readonly keySizeBytes?: number;
+  readonly qrSizePixels?: number;
+  readonly algorithm?: string;
+  readonly digits?: number;
+  readonly skew?: number;
+  readonly maxValidationAttempts?: number;
+  readonly selfEnrolment?: boolean;
+  readonly recoveryCodes?: number;
+}
+
+/** A secret that was just made. */
+export interface NewSecretFacts {
+  readonly url: string;
+  readonly barcode: string;
+  readonly recoveryCodes: readonly string[];
+}
+
+/** A login enforcement. */
+export interface EnforcementFacts {
+  readonly id: string;
+  readonly namespaceId: string;
+  readonly name: string;
+  readonly methodIds: readonly string[];
+  readonly authMethodAccessors: readonly string[];
+  readonly authMethodTypes: readonly string[];
+  readonly groupIds: readonly string[];
+  readonly entityIds: readonly string[];
+}
+
+/** Login MFA, as the kernel lends it; methods and secrets already judge what they are given. */
+export interface MfaPort {
+  readonly methods: {
+    create(namespaceId: string, name: string, fields: MethodFields): Promise<MethodFacts>;
+    update(namespaceId: string, id: string, name: string | undefined, fields: MethodFields): Promise<boolean>;
+    find(namespaceId: string, id: string): Promise<MethodFacts | undefined>;
+    findByName(namespaceId: string, name: string): Promise<MethodFacts | undefined>;
+    list(namespaceId: string): Promise<readonly MethodFacts[]>;
+    delete(namespaceId: string, id: string): Promise<void>;
+  };
+  readonly secrets: {
+    generate(method: MethodFacts, entityId: string): Promise<NewSecretFacts | undefined>;
+    destroy(methodId: string, entityId: string): Promise<void>;
+    unlock(methodId: string, entityId: string): Promise<void>;
+  };
+  readonly enforcements: {
+    write(
+      namespaceId: string,
+      name: string,
+      fields: Partial<Omit<EnforcementFacts, 'id' | 'namespaceId' | 'name'>>,
+    ): Promise<void>;
+    find(namespaceId: string, name: string): Promise<EnforcementFacts | undefined>;
+    list(namespaceId: string): Promise<readonly EnforcementFacts[]>;
+    delete(namespaceId: string, name: string): Promise<void>;
+  };
+  readonly logins: {
+    enrol(namespaceId: string, requestId: string, methodId: string): Promise<NewSecretFacts>;
+  };
+}
+
+/** What the MFA paths are lent besides. */
+export interface MfaSurroundings {
+  /** The short id and the path of a namespace. */
+  namespace(uuid: string): { readonly id: string; readonly path: string };
+  entityExists(namespaceId: string, entityId: string): Promise<boolean>;
+}

@@ -1,0 +1,149 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { Call } from '../../sdk/call';
+import { bool, duration, int, string } from '../../sdk/fields';
+import { type Path, path } from '../../sdk/path';
+import { data, empty, keys, missing } from '../../sdk/reply';
+import type { MethodFacts, MethodFields, MfaPort, MfaSurroundings } from './mfa-ports';
+
+const MethodInput = z.object({
+  method_name: string().optional().describe('A name that logins may use instead of the id.'),
+  issuer: string().optional().describe("Name of the key's issuing organisation; required for a new method."),
+  period: duration().optional().describe('Seconds a code holds, 30 unless given.'),
+  key_size: int().optional().describe('Bytes of a generated key, 20 unless given.'),
+  qr_size: int().optional().describe('Edge of the QR code in pixels, 200 unless given; 0 for none.'),
+  algorithm: string().optional().describe('SHA1 (unless given), SHA256 or SHA512.'),
+  digits: int().optional().describe('6 (unless given) or 8.'),
+  skew: int().optional().describe('Periods before and after the present one whose codes count: 0, or 1 unless given.'),
+  max_validation_attempts: int().optional().describe('Wrong codes in a row before a lock, 5 unless given.'),
+  enable_self_enrollment: bool().optional().describe('Let people make their secret during a login that asks for it.'),
+  recovery_codes: int().optional().describe('Single-use codes handed out with a new secret, none unless given.'),
+});
+type MethodInput = z.output<typeof MethodInput>;
+
+const CreateInput = MethodInput.extend({
+  id: string().optional().describe('The method to change.'),
+  method_id: string().optional().describe('The same under another name.'),
+});
+
+/** TOTP methods. Spec: TOTP MFA method. */
+export function totpMethodPaths({ methods }: MfaPort, surroundings: MfaSurroundings): Path[] {
+  const show = (method: MethodFacts) => shownMethod(surroundings, method);
+  const listAll = async ({ namespace }: Call) => {
+    const found = await methods.list(namespace.uuid);
+    return keys(
+      found.map(({ id }) => id),
+      Object.fromEntries(found.map((method) => [method.id, show(method)])),
+    );
+  };
+  const read = async (namespaceId: string, id: string) => {
+    const found = await methods.find(namespaceId, id);
+    return found ? data(show(found)) : missing;
+  };
+  return [
+    path('mfa/method', {
+      summary: 'Methods of second factors.',
+      spec: 'TOTP MFA',
+      list: { summary: 'List the methods this namespace can use.', run: listAll },
+    }),
+    path('mfa/method/:method_id', {
+      summary: 'A method of second factors, whatever its type.',
+      params: { method_id: 'uuid' },
+      read: { summary: 'Read a method.', run: ({ namespace, params }) => read(namespace.uuid, params.method_id) },
+    }),
+    path('mfa/method/totp', {
+      summary: 'TOTP methods.',
+      spec: 'TOTP MFA',
+      creates: true,
+      list: { summary: 'List the methods of this namespace and those above it.', run: listAll },
+      write: {
+        summary: 'Create a method, or change the one with the id or name.',
+        input: CreateInput,
+        async run({ input, namespace }) {
+          const { id, method_id, ...fields } = input;
+          const known = id || method_id;
+          if (known) {
+            const done = await methods.update(namespace.uuid, known, fields.method_name, fieldsOf(fields));
+            return done ? empty : missing;
+          }
+          const named = fields.method_name ? await methods.findByName(namespace.uuid, fields.method_name) : undefined;
+          if (named) {
+            await methods.update(namespace.uuid, named.id, undefined, fieldsOf(fields));
+            return data({ method_id: named.id });
+          }
+          const made = await methods.create(namespace.uuid, fields.method_name ?? '', fieldsOf(fields));
+          return data({ method_id: made.id });
+        },
+      },
+    }),
+    path('mfa/method/totp/:method_id', {
+      summary: 'A TOTP method.',
+      spec: 'TOTP MFA',
+      params: { method_id: 'uuid' },
+      read: { summary: 'Read a method.', run: ({ namespace, params }) => read(namespace.uuid, params.method_id) },
+      write: {
+        summary: 'Change a method; what is left out keeps its value. Secrets that exist do not change.',
+        input: MethodInput,
+        async run({ input, namespace, params }) {
+          const done = await methods.update(namespace.uuid, params.method_id, input.method_name, fieldsOf(input));
+          return done ? empty : missing;
+        },
+      },
+      delete: {
+        summary: 'Delete a method and all its secrets; refused while a login enforcement uses it.',
+        async run({ namespace, params }) {
+          await methods.delete(namespace.uuid, params.method_id);
+          return empty;
+        },
+      },
+    }),
+    path('mfa/method/:type/:method_id', {
+      summary: 'A method under a type that this service does not have.',
+      params: { type: /^(duo|okta|pingid)$/, method_id: 'uuid' },
+      read: {
+        summary: 'Say that there is no such method.',
+        run({ params }) {
+          throw new Refusal('invalid', `failed to find the method ID under MFA type ${params.type}.`);
+        },
+      },
+    }),
+  ];
+}
+
+function fieldsOf(input: MethodInput): MethodFields {
+  const fields: Record<keyof MethodFields, string | number | boolean | undefined> = {
+    issuer: input.issuer,
+    periodSeconds: input.period,
+    keySizeBytes: input.key_size,
+    qrSizePixels: input.qr_size,
+    algorithm: input.algorithm,
+    digits: input.digits,
+    skew: input.skew,
+    maxValidationAttempts: input.max_validation_attempts,
+    selfEnrolment: input.enable_self_enrollment,
+    recoveryCodes: input.recovery_codes,
+  };
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
+function shownMethod(surroundings: MfaSurroundings, method: MethodFacts): Record<string, unknown> {
+  const namespace = surroundings.namespace(method.namespaceId);
+  return {
+    algorithm: method.algorithm,
+    digits: method.digits,
+    ...(method.selfEnrolment && { enable_self_enrollment: true }),
+    id: method.id,
+    issuer: method.issuer,
+    key_size: method.keySizeBytes,
+    max_validation_attempts: method.maxValidationAttempts,
+    name: method.name,
+    namespace: namespace.path,
+    namespace_id: namespace.id,
+    namespace_path: namespace.path,
+    period: method.periodSeconds,
+    qr_size: method.qrSizePixels,
+    ...(method.recoveryCodes > 0 && { recovery_codes: method.recoveryCodes }),
+    skew: method.skew,
+    type: 'totp',
+  };
+}

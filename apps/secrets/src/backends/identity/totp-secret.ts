@@ -1,0 +1,121 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { Call } from '../../sdk/call';
+import { string } from '../../sdk/fields';
+import { type Path, path } from '../../sdk/path';
+import { data, empty } from '../../sdk/reply';
+import type { MethodFacts, MfaPort, MfaSurroundings, NewSecretFacts } from './mfa-ports';
+
+const methodId = string().optional().describe('The method.');
+const entityId = string().optional().describe('The entity that holds the secret.');
+const OwnInput = z.object({ method_id: methodId });
+const AdminInput = z.object({ method_id: methodId, entity_id: entityId });
+const EnrolInput = z.object({
+  mfa_method_id: string().optional().describe('The method.'),
+  mfa_request_id: string().optional().describe('The login that asks for the factor.'),
+});
+const Result = z.object({
+  barcode: z.string().describe('PNG image of the QR code in base64.'),
+  url: z.string().describe('The otpauth URI.'),
+  recovery_codes: z.array(z.string()).optional().describe('Single-use codes; shown this once.'),
+});
+
+/** Secrets of TOTP methods. Spec: TOTP secret generation result. */
+export function totpSecretPaths(mfa: MfaPort, surroundings: MfaSurroundings): Path[] {
+  const { secrets } = mfa;
+  const generate = async (call: Call, method: MethodFacts, entity: string) => {
+    const made = await secrets.generate(method, entity);
+    if (made) return data(shown(made));
+    call.warn(`Entity already has a secret for MFA method ${JSON.stringify(method.name)}`);
+    return data(null);
+  };
+  const admin = async ({ input, namespace }: Call<unknown, z.output<typeof AdminInput>>, missingEntity: string) => {
+    if (!input.method_id) throw new Refusal('invalid', 'missing method ID');
+    if (!input.entity_id) throw new Refusal('invalid', missingEntity);
+    const method = await requireMethod(mfa, namespace.uuid, input.method_id);
+    if (!(await surroundings.entityExists(namespace.uuid, input.entity_id))) {
+      throw new Refusal('invalid', 'invalid entity ID', [{ path: ['entity_id'], message: 'unknown' }]);
+    }
+    return { method, entity: input.entity_id };
+  };
+  return [
+    path('mfa/method/totp/generate', {
+      summary: "The calling entity's own secret.",
+      spec: 'TOTP MFA',
+      write: {
+        summary: 'Make a secret for the entity of the calling token, unless it has one.',
+        input: OwnInput,
+        output: Result,
+        async run(call) {
+          if (!call.input.method_id) throw new Refusal('invalid', 'missing method ID');
+          if (!call.caller.entityId) throw new Refusal('invalid', 'missing entityID');
+          const method = await requireMethod(mfa, call.namespace.uuid, call.input.method_id);
+          return generate(call, method, call.caller.entityId);
+        },
+      },
+    }),
+    path('mfa/method/totp/admin-generate', {
+      summary: 'Secrets of entities.',
+      spec: 'TOTP MFA',
+      write: {
+        summary: 'Make a secret for an entity, unless it has one.',
+        input: AdminInput,
+        output: Result,
+        async run(call) {
+          const { method, entity } = await admin(call, 'missing entityID');
+          return generate(call, method, entity);
+        },
+      },
+    }),
+    path('mfa/method/totp/admin-destroy', {
+      summary: 'Removes secrets of entities.',
+      spec: 'TOTP MFA',
+      write: {
+        summary: 'Destroy the secret of an entity, so that a new one can be made. An absent secret is no error.',
+        input: AdminInput,
+        async run(call) {
+          const { method, entity } = await admin(call, 'missing entity ID');
+          await secrets.destroy(method.id, entity);
+          return empty;
+        },
+      },
+    }),
+    path('mfa/method/totp/admin-unlock', {
+      summary: 'Ends locks after too many wrong codes.',
+      write: {
+        summary: 'Let an entity try again at once, and forget its wrong codes.',
+        input: AdminInput,
+        async run(call) {
+          const { method, entity } = await admin(call, 'missing entity ID');
+          await secrets.unlock(method.id, entity);
+          return empty;
+        },
+      },
+    }),
+    path('mfa/method/totp/self-enroll', {
+      summary: 'Makes a secret during a login that asks for one.',
+      auth: 'none',
+      write: {
+        summary: 'Make a secret that counts once a code of it validates the login. Works once per login.',
+        input: EnrolInput,
+        output: Result,
+        async run({ input, namespace }) {
+          if (!input.mfa_request_id) throw new Refusal('invalid', 'missing request ID');
+          if (!input.mfa_method_id) throw new Refusal('invalid', 'missing method ID');
+          return data(shown(await mfa.logins.enrol(namespace.uuid, input.mfa_request_id, input.mfa_method_id)));
+        },
+      },
+    }),
+  ];
+}
+
+function shown({ barcode, url, recoveryCodes }: NewSecretFacts): Record<string, unknown> {
+  return { barcode, url, ...(recoveryCodes.length > 0 && { recovery_codes: recoveryCodes }) };
+}
+
+async function requireMethod(mfa: MfaPort, namespaceId: string, id: string): Promise<MethodFacts> {
+  const method = await mfa.methods.find(namespaceId, id);
+  if (method) return method;
+  const message = `configuration for method ID ${JSON.stringify(id)} does not exist`;
+  throw new Refusal('invalid', message, [{ path: ['method_id'], message }]);
+}
