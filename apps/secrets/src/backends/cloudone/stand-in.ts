@@ -131,7 +131,9 @@ export class DirectoryStandIn {
     if (request.headers.authorization !== `Bearer ${this.accessToken}`) {
       return [401, { error: { code: 'InvalidAuthenticationToken', message: 'The access token is invalid.' } }];
     }
-    const found = this.resources.get(path);
+    // The real API does not mind the case of names.
+    const key = [...this.resources.keys()].find((known) => known.toLowerCase() === path.toLowerCase());
+    const found = key && this.resources.get(key);
     return found ? [200, found] : [404, { error: { code: 'ResourceNotFound', message: 'was not found' } }];
   }
 }
