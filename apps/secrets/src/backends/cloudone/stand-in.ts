@@ -27,6 +27,8 @@ export class DirectoryStandIn {
   /** Keys the directory publishes; the newest is `signer`. */
   published: Signer[] = [this.signer];
   down = false;
+  /** The clock tokens are dated by. */
+  nowMs: () => number = Date.now;
   private readonly accessToken = randomUUID();
   private readonly server = http.createServer((request, response) => void this.answer(request, response));
 
@@ -57,7 +59,7 @@ export class DirectoryStandIn {
 
   /** A signed token; `header` and `claims` lie over what a sound one has, and undefined removes a claim. */
   sign(claims: Record<string, unknown> = {}, header: Record<string, unknown> = {}, signer = this.signer): string {
-    const now = Math.floor(Date.now() / 1000);
+    const now = Math.floor(this.nowMs() / 1000);
     const standard = { iss: this.issuer, aud: this.resource, iat: now, nbf: now - 5, exp: now + 3600, oid: 'oid-1' };
     const head = base64url({ typ: 'JWT', alg: 'RS256', kid: signer.kid, ...header });
     const body = base64url({ ...standard, ...claims });
