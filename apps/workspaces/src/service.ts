@@ -8,6 +8,7 @@ import { buildApp } from './http/app';
 import { AccessStore } from './kernel/access-store';
 import { type Database, openDatabase } from './kernel/database';
 import type { Environment } from './kernel/environment';
+import { Fragments } from './kernel/fragments';
 import { Routes } from './kernel/routes';
 import { openKeyring } from './keys';
 import { includablesOf, resources } from './resources/registry';
@@ -69,7 +70,7 @@ export async function createService(config: Config, parts: Parts = {}): Promise<
   };
   const endpoints = resources.flatMap((resource) => resource.endpoints);
   const app = buildApp({
-    kernel: { db, env, includables: includablesOf(resources) },
+    kernel: { db, env, includables: includablesOf(resources), fragments: new Fragments() },
     inside: new Routes(endpoints.filter((endpoint) => !endpoint.outside)),
     outside: new Routes(endpoints.filter((endpoint) => endpoint.outside)),
     trustedProxies: config.trustedProxies,

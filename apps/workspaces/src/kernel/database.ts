@@ -4,6 +4,7 @@ import { PrismaPg } from '@prisma/adapter-pg';
 import type { Pool, QueryResultRow } from 'pg';
 import { Prisma, PrismaClient } from '../generated/prisma/client';
 import { gather } from './gather';
+import { type Batched, together } from './together';
 
 /** A statement PostgreSQL plans once per connection; for the few hot paths. */
 export interface Statement {
@@ -24,6 +25,8 @@ export interface Database {
   rows<R extends QueryResultRow>(statement: Statement): Promise<R[]>;
   /** One row of a keyed read; outside a transaction, calls of the same moment share one query. */
   readOne<R extends KeyedRow>(read: KeyedRead, key: string): Promise<R | undefined>;
+  /** Joins work that is done for many callers at once; not for use inside a transaction. */
+  together<Item, Result>(work: Batched<Item, Result, Database>, item: Item): Promise<Result>;
 }
 
 /** A statement that reads many rows by key: `… WHERE x = ANY($1)`, the key again in a column `key`. */
@@ -85,12 +88,17 @@ export function refusalOf(error: unknown): unknown {
   return error;
 }
 
+// What a row refers to went away meanwhile: seen again from the start, it is simply not there.
+function vanished(error: Prisma.PrismaClientKnownRequestError): boolean {
+  return error.code === 'P2003' || causeOf(error).originalCode === '23503';
+}
+
 function lostToAnother(error: unknown): boolean {
   if (!isKnown(error)) {
     return false;
   }
   const { originalCode } = causeOf(error);
-  return error.code === 'P2034' || originalCode === '40001' || originalCode === '40P01';
+  return error.code === 'P2034' || originalCode === '40001' || originalCode === '40P01' || vanished(error);
 }
 
 /** The database of a service process, on a pool that the caller owns. */
@@ -127,6 +135,9 @@ export function openDatabase(pool: Pool): Database & { close(): Promise<void> } 
       inTransaction: true,
       rows,
       transaction: (run) => run(db),
+      together: async () => {
+        throw new Error('shared work would not be part of this transaction');
+      },
       async readOne<R extends KeyedRow>(read: KeyedRead, key: string) {
         const found = await prisma.$queryRawUnsafe<R[]>(read.text, [key]);
         return found[0];
@@ -134,8 +145,17 @@ export function openDatabase(pool: Pool): Database & { close(): Promise<void> } 
     };
     return db;
   };
-  return {
+  const queues = new Map<string, (item: never) => Promise<unknown>>();
+  const outside: Database & { close(): Promise<void> } = {
     prisma: guarded,
+    together<Item, Result>(work: Batched<Item, Result, Database>, item: Item) {
+      let queue = queues.get(work.name);
+      if (queue === undefined) {
+        queue = together(work, outside as Database) as (item: never) => Promise<unknown>;
+        queues.set(work.name, queue);
+      }
+      return queue(item as never) as Promise<Result>;
+    },
     inTransaction: false,
     rows,
     readOne: <R extends KeyedRow>(read: KeyedRead, key: string) => readerOf(read)(key) as Promise<R | undefined>,
@@ -152,4 +172,5 @@ export function openDatabase(pool: Pool): Database & { close(): Promise<void> } 
     },
     close: () => client.$disconnect(),
   };
+  return outside;
 }

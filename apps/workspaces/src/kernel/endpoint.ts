@@ -69,6 +69,18 @@ export interface Raw {
 export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
 export type Shows = 'one' | 'many' | 'nothing' | 'raw';
 
+/**
+ * How items that `run` answers are turned into cached text. `run` may then answer with light stamps: what a caller's
+ * rules look at, and the revisions that tell whether a text is still right.
+ */
+export interface Cached<Stamp, Item> {
+  /** Everything that decides the text, besides type and setup. */
+  key(stamp: Stamp, view: View): string;
+  /** The whole items of some stamps, in any order; those gone meanwhile left out. */
+  load(db: Database, stamps: readonly Stamp[], env: Environment): Promise<readonly Item[]>;
+  idOf(item: Stamp | Item): string;
+}
+
 /** A declared endpoint: everything the kernel, the documentation and the tests need to know about it. */
 export interface Endpoint {
   readonly method: Method;
@@ -100,6 +112,7 @@ export interface Endpoint {
   readonly load?: (lookup: Lookup<string>) => Promise<unknown>;
   readonly run: (call: Call<string, never, never>) => Promise<unknown>;
   readonly documentMeta?: (item: never) => Record<string, unknown> | undefined;
+  readonly cached?: Cached<never, unknown>;
 }
 
 /** What stands in one declaration; the rest is given by `endpoints()` and the verb. */
@@ -135,6 +148,8 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   run: (call: Call<P, Body, Target>) => Promise<Result>;
   /** How the answer is shown; the serializer of `endpoints()` unless told. */
   serializer?: Serializer<T, View>;
+  /** Answers from cached text; `run` answers with stamps then. */
+  cached?: Cached<never, unknown>;
   /** Top-level `meta` of an answer with one resource. */
   documentMeta?: (item: T) => Record<string, unknown> | undefined;
   /** Path outside `/api/v2`. */
@@ -201,13 +216,14 @@ function declare(
     load: given.load,
     run: given.run,
     documentMeta: given.documentMeta,
+    cached: given.cached,
   };
 }
 
 /**
  * The vocabulary in which a resource declares its endpoints: its policy, its serializer, and the words.
  *
- * `get`, `post` (201), `patch` and `put` answer with one resource, `list` with many, `remove` and `command` (204) with
+ * `get`, `post` (201), `patch` and `put` answer with one resource, `list` and `change` (PATCH) with many, `remove` and `command` (204) with
  * nothing, `action` is a POST that answers with the resource (200), `raw` answers as it likes.
  */
 export function endpoints<Item, Target, RuleName extends string>(
@@ -241,6 +257,7 @@ export function endpoints<Item, Target, RuleName extends string>(
   return {
     get: word<'one'>('GET', 'one', 200),
     list: word<'many'>('GET', 'many', 200),
+    change: word<'many'>('PATCH', 'many', 200),
     post: word<'one'>('POST', 'one', 201),
     patch: word<'one'>('PATCH', 'one', 200),
     put: word<'one'>('PUT', 'one', 200),

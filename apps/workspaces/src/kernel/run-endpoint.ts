@@ -12,6 +12,7 @@ import { Access } from './access';
 import type { Database } from './database';
 import type { Call, Endpoint, Includable, Listed, Raw, View } from './endpoint';
 import type { Environment, SiteSettings } from './environment';
+import type { Fragments } from './fragments';
 import { claimKey, type IdempotentCreate } from './idempotency';
 import { includedFor } from './include';
 import type { Principal } from './principal';
@@ -43,6 +44,7 @@ export interface Kernel {
   readonly db: Database;
   readonly env: Environment;
   readonly includables: ReadonlyMap<string, Includable>;
+  readonly fragments: Fragments;
 }
 
 /** An answer before it becomes bytes. `etag` is the revision of the one resource shown. */
@@ -111,8 +113,8 @@ function ifMatch(header: string | string[] | undefined): bigint | undefined {
 }
 
 function requireRevision(target: unknown, wanted: bigint | undefined): void {
-  const { revision } = (target ?? {}) as { revision?: bigint };
-  if (wanted !== undefined && revision !== wanted) {
+  const { revision } = (target ?? {}) as { revision?: bigint | string };
+  if (wanted !== undefined && (revision === undefined || BigInt(revision) !== wanted)) {
     throw new Refusal('precondition', 'the resource has changed since it was read');
   }
 }
@@ -211,26 +213,65 @@ async function show(
     settings: call.settings,
     defaultFeatureSet: env.defaultFeatureSet,
   };
-  const resources = items.map((item) => serializer.resource(item as never, view));
-  const document: Record<string, unknown> = { data: listed === undefined ? (resources[0] ?? null) : resources };
+  const texts =
+    endpoint.cached === undefined
+      ? items.map((item) => JSON.stringify(serializer.resource(item as never, view)))
+      : await cachedTexts(kernel, endpoint.cached, serializer, items as never[], view);
+  if (listed === undefined && result !== null && texts.length === 0) {
+    throw new Refusal('missing', '');
+  }
+  const rest: Record<string, unknown> = {};
   if (call.include.length > 0) {
     const context = { db: kernel.db, env, includables: kernel.includables, view, accessTo: call.accessTo };
-    document['included'] = await includedFor(context, resources as ResourceObject[], call.include);
+    const resources = texts.map((text) => JSON.parse(text) as ResourceObject);
+    rest.included = await includedFor(context, resources, call.include);
   }
   if (listed !== undefined) {
-    describeList(document, env.publicUrl + request.path, call, listed);
+    describeList(rest, env.publicUrl + request.path, call, listed);
   } else if (endpoint.documentMeta !== undefined && result !== null) {
-    const meta = endpoint.documentMeta(result as never);
-    if (meta !== undefined) {
-      document['meta'] = meta;
-    }
+    rest.meta = endpoint.documentMeta(result as never);
   }
-  const { revision } = (listed === undefined ? (result ?? {}) : {}) as { revision?: bigint };
+  const { revision } = (listed === undefined ? (result ?? {}) : {}) as { revision?: bigint | string };
   return {
     status: endpoint.status,
-    body: JSON.stringify(document),
+    body: documentText(listed === undefined ? (texts[0] ?? 'null') : `[${texts.join(',')}]`, rest),
     etag: revision === undefined ? undefined : `W/"${revision}"`,
   };
+}
+
+function documentText(data: string, rest: Record<string, unknown>): string {
+  const more = JSON.stringify(rest);
+  return more === '{}' ? `{"data":${data}}` : `{"data":${data},${more.slice(1)}`;
+}
+
+/** The texts of stamps, in their order: from the cache, or serialized now, with one load for all that are missing. */
+async function cachedTexts(
+  { db, env, fragments }: Kernel,
+  { key, load, idOf }: NonNullable<Endpoint['cached']>,
+  serializer: NonNullable<Endpoint['serializer']>,
+  stamps: readonly never[],
+  view: View,
+): Promise<string[]> {
+  const keyOf = (stamp: never): string => `${serializer.type} ${key(stamp, view)}`;
+  const texts = new Map<string, string>();
+  const missing: never[] = [];
+  for (const stamp of stamps) {
+    const text = fragments.get(keyOf(stamp));
+    if (text === undefined) {
+      missing.push(stamp);
+    } else {
+      texts.set(idOf(stamp), text);
+    }
+  }
+  if (missing.length > 0) {
+    for (const item of (await load(db, missing, env)) as readonly never[]) {
+      const text = JSON.stringify(serializer.resource(item, view));
+      // An item read now may be newer than its stamp: it is kept under its own revisions.
+      fragments.set(keyOf(item), text);
+      texts.set(idOf(item), text);
+    }
+  }
+  return stamps.flatMap((stamp) => texts.get(idOf(stamp)) ?? []);
 }
 
 function describeList(
@@ -242,10 +283,10 @@ function describeList(
   const meta: Record<string, unknown> = { ...listed.meta };
   if (call.page !== undefined && listed.total !== undefined) {
     const numbers = pagination(call.page, listed.total);
-    document['links'] = pageLinks(url, call.query, numbers);
-    meta['pagination'] = numbers;
+    document.links = pageLinks(url, call.query, numbers);
+    meta.pagination = numbers;
   }
   if (Object.keys(meta).length > 0) {
-    document['meta'] = meta;
+    document.meta = meta;
   }
 }

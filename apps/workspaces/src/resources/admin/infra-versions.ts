@@ -1,4 +1,4 @@
-import { document, invalid, serializer } from '@keystead/jsonapi';
+import { document, serializer } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Prisma, InfraVersion as Row } from '../../generated/prisma/client';
@@ -75,14 +75,6 @@ interface Input {
   archs?: { url: string; sha: string; os: string; arch: string }[];
 }
 
-function requireReason(input: Input, before?: InfraVersion): void {
-  const deprecated = input.deprecated ?? before?.deprecated ?? false;
-  const reason = input.deprecatedReason !== undefined ? input.deprecatedReason : before?.deprecatedReason;
-  if (reason && !deprecated) {
-    throw invalid('deprecatedReason', 'must only be given for a deprecated version');
-  }
-}
-
 async function record(db: Database, actor: Actor, verb: string, version: Row, before?: Row): Promise<void> {
   const shown = (row: Row) => ({
     version: row.version,
@@ -135,7 +127,6 @@ function endpointsUnder(type: string): Endpoint[] {
       idempotent: false,
       body: document(type, { attributes: { version: exact, ...shared } }),
       async run({ db, body, ...call }) {
-        requireReason(body);
         const id = newId('tool');
         await db.transaction(async (tx) => {
           await record(tx, actorOf(call), 'create', await tx.prisma.infraVersion.create({ data: { id, ...body } }));
@@ -155,7 +146,6 @@ function endpointsUnder(type: string): Endpoint[] {
       body: document(type, { untyped: true, attributes: { version: exact.optional(), ...shared } }),
       load,
       async run({ db, target, body, ...call }: On<Input>) {
-        requireReason(body, target);
         await db.transaction(async (tx) => {
           const after = await tx.prisma.infraVersion.update({ where: { id: target.id }, data: body });
           await record(tx, actorOf(call), 'update', after, target);

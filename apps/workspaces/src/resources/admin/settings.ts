@@ -46,7 +46,7 @@ const UpdateGeneral = document('general-settings', {
   attributes: {
     'limit-user-organization-creation': switched,
     'api-rate-limiting-enabled': switched,
-    'api-rate-limit': z.int().min(1).max(1_000_000).optional(),
+    'api-rate-limit': z.int().min(0).max(1_000_000).optional(),
     'send-passing-statuses-for-untriggered-speculative-plans': switched,
     'allow-speculative-plans-on-pull-requests-from-forks': switched,
     'require-two-factor-for-admins': switched,

@@ -3,7 +3,7 @@ import { Prisma } from '../../generated/prisma/client';
 import type { Access } from '../../kernel/access';
 import type { Database } from '../../kernel/database';
 import { visibleWorkspaces } from '../../kernel/visible';
-import { fromWorkspaces, selectWorkspaces, type Workspace, workspaceOf } from './workspace';
+import { findStampPage, type WorkspaceStamp } from './stamp';
 
 /** What a list of workspaces can be sorted by. */
 export const sortKeys = ['name', 'current-run.created-at', 'latest-change-at'] as const;
@@ -103,7 +103,7 @@ function ordering(sort: readonly { key: string; descending: boolean }[]): Prisma
   return Prisma.sql`${Prisma.join(parts, ', ')}, w.id`;
 }
 
-/** A page of an organization's workspaces that the caller sees. Spec: Workspaces */
+/** A page of an organization's workspaces that the caller sees, as stamps. Spec: Workspaces */
 export async function list(
   db: Database,
   access: Access,
@@ -111,23 +111,28 @@ export async function list(
   query: Query,
   sort: readonly { key: string; descending: boolean }[],
   page: Page,
-): Promise<{ items: Workspace[]; total: number }> {
+): Promise<{ items: WorkspaceStamp[]; total: number }> {
   const visible = visibleWorkspaces(access, organizationId);
   const filters = conditions(query);
+  if (filters.length === 0 && sort.length === 0 && visible.sql === 'TRUE') {
+    return findStampPage(db, organizationId, page);
+  }
   const where = Prisma.join([Prisma.sql`w.organization_id = ${organizationId}`, visible, ...filters], ' AND ');
-  const rows = await db.prisma.$queryRaw<Record<string, unknown>[]>`
-    ${Prisma.raw(selectWorkspaces + fromWorkspaces)}
-    JOIN (SELECT w.id, row_number() OVER (ORDER BY ${ordering(sort)}) AS place FROM workspace w WHERE ${where}
-           ORDER BY ${ordering(sort)} LIMIT ${page.size} OFFSET ${page.offset}) chosen ON chosen.id = w.id
-    ORDER BY chosen.place`;
-  const total = await countWhere(db, organizationId, where, filters.length === 0 && visible.sql === 'TRUE');
-  return { items: rows.map(workspaceOf), total };
+  const rows = await db.prisma.$queryRaw<(WorkspaceStamp & { total: number })[]>`
+    WITH chosen AS (
+      SELECT w.id, w.name, w.project_id, w.revision, row_number() OVER (ORDER BY ${ordering(sort)}) AS place
+        FROM workspace w WHERE ${where} ORDER BY ${ordering(sort)} LIMIT ${page.size} OFFSET ${page.offset})
+    SELECT c.id, c.name, c.project_id AS "projectId", o.id AS "organizationId", c.revision,
+           o.revision AS "organizationRevision", p.revision AS "projectRevision"
+      FROM chosen c JOIN project p ON p.id = c.project_id JOIN organization o ON o.id = ${organizationId}
+     ORDER BY c.place`;
+  return { items: rows, total: await countWhere(db, where, rows.length, page) };
 }
 
-async function countWhere(db: Database, organizationId: string, where: Prisma.Sql, all: boolean): Promise<number> {
-  if (all) {
-    const tally = await db.prisma.organizationTally.findUnique({ where: { organizationId } });
-    return tally?.workspaces ?? 0;
+/** The total; known without counting when the first page is not full. */
+async function countWhere(db: Database, where: Prisma.Sql, found: number, page: Page): Promise<number> {
+  if (found < page.size && (found > 0 || page.offset === 0)) {
+    return page.offset + found;
   }
   const [count] = await db.prisma.$queryRaw<[{ total: number }]>`
     SELECT count(*)::int AS total FROM workspace w WHERE ${where}`;

@@ -12,6 +12,7 @@ import { AssignSshKey, CreateWorkspace, LockBody, UpdateWorkspace, type Workspac
 import { workspaceSerializer } from './serializer';
 import * as workspaces from './service';
 import { assignSshKey } from './ssh-key';
+import { cachedWorkspaces, findStamp, findStampByName, type WorkspaceStamp } from './stamp';
 import type { Workspace } from './workspace';
 
 const visible = workspacePolicy['can-read-settings'];
@@ -31,6 +32,12 @@ const findById = ({ db, params }: Lookup<string>) =>
 const findByName = ({ db, params }: Lookup<string>) => {
   const { organization_name, name } = params as Record<string, string>;
   return workspaces.findByName(db, organization_name!, name!);
+};
+
+const stampById = ({ db, params }: Lookup<string>) => findStamp(db, (params as Record<string, string>).workspace_id!);
+const stampByName = ({ db, params }: Lookup<string>) => {
+  const { organization_name, name } = params as Record<string, string>;
+  return findStampByName(db, organization_name!, name!);
 };
 
 const places = { [byId]: findById, [byName]: findByName };
@@ -65,12 +72,13 @@ const include = [
   'vars',
 ];
 
-const index = list(collection, {
+const index = list<typeof collection, undefined, Organization, WorkspaceStamp>(collection, {
   summary: 'List the workspaces of an organization that the caller sees.',
   spec,
   query: listParameters,
   sort: sortKeys,
   include,
+  cached: cachedWorkspaces,
   visible: organizationPolicy['can-traverse'],
   load: ({ db, env, params }) => organizations.findByName(db, env, params.organization_name),
   run: ({ db, access, target, query, sort, page }: Call<typeof collection, undefined, Organization>) =>
@@ -87,12 +95,17 @@ const create = post(collection, {
   run: ({ db, target, body, ...call }) => workspaces.create(db, callerOf(call), target, body),
 });
 
-const show = both(get, places, {
-  summary: 'Show a workspace.',
-  spec,
-  include,
-  run: async ({ target }: On) => target,
-});
+const show = both(
+  get,
+  { [byId]: stampById, [byName]: stampByName },
+  {
+    summary: 'Show a workspace.',
+    spec,
+    include,
+    cached: cachedWorkspaces,
+    run: async ({ target }: Call<string, undefined, WorkspaceStamp>) => target,
+  },
+);
 
 const update = both(patch, places, {
   summary: 'Update a workspace; what is left out keeps its value.',

@@ -8,6 +8,8 @@ export type ExecutionMode = 'remote' | 'local' | 'agent';
 export interface Workspace extends Row {
   /** Name of the organization. */
   readonly organization: string;
+  readonly organizationRevision: bigint;
+  readonly projectRevision: bigint;
   readonly organizationMode: ExecutionMode;
   readonly organizationPoolId: string | null;
   readonly projectMode: ExecutionMode | null;
@@ -28,7 +30,8 @@ export interface Workspace extends Row {
 
 /** Everything a `Workspace` is made of, from rows named `w`; conditions follow. */
 export const selectWorkspaces = `
-SELECT w.*, o.name AS organization, o.default_execution_mode AS organization_mode,
+SELECT w.*, o.name AS organization, o.revision AS organization_revision, p.revision AS project_revision,
+       o.default_execution_mode AS organization_mode,
        o.default_agent_pool_id AS organization_pool_id, p.execution_mode AS project_mode,
        p.agent_pool_id AS project_pool_id, r.id AS retention_id, r.delete_older_than_n_days AS retention_days,
        ARRAY(SELECT t.name FROM workspace_tag wt JOIN tag t ON t.id = wt.tag_id
@@ -67,7 +70,7 @@ export const readByName = {
 };
 
 /** A workspace from a row of these statements. */
-export const workspaceOf = rowMapper<Workspace>();
+export const workspaceOf = rowMapper<Workspace>(['revision', 'organization_revision', 'project_revision']);
 
 /** Own value, else the project's, else the organization's: the one place where inheritance is decided. */
 export function effectiveMode(workspace: Workspace): { mode: ExecutionMode; poolId: string | null } {
