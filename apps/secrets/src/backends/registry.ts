@@ -8,6 +8,7 @@ import type { CloudTwo } from './cloudtwo/cloud';
 import { cubbyhole } from './cubbyhole/backend';
 import { type IdentityBackendNeeds, identity } from './identity/backend';
 import { kvOne } from './kv/version-one';
+import { kvTwo } from './kv/version-two';
 import { scheduler } from './scheduler/backend';
 import type { Scheduler } from './scheduler/scheduler';
 import { system } from './sys/backend';
@@ -71,7 +72,7 @@ export const registry: readonly Registered[] = [
   },
   { type: 'userpass', kind: 'auth', make: one(() => userpass()) },
   { type: 'approle', kind: 'auth', make: one(() => approle()) },
-  { type: 'kv', kind: 'secret', make: one(() => kvOne) },
+  { type: 'kv', kind: 'secret', make: () => (options) => (options?.version === '2' ? kvTwo : kvOne) },
   { type: 'scheduler', kind: 'secret', usually: 'scheduler/', make: one((outside) => scheduler(outside.scheduler)) },
   { type: 'cloudtwo', kind: 'secret', usually: 'cloudtwo/', make: one((outside) => cloudtwo(outside.cloudtwo)) },
   { type: 'cloudone', kind: 'auth', usually: 'auth/cloudone/', make: one((outside) => cloudone(outside.cloudone)) },

@@ -1,6 +1,5 @@
 import { Refusal } from '@keystead/refusal';
-import { parse } from 'lossless-json';
-import { ExactNumber } from '../sdk/json-text';
+import { ExactNumber, mayBeInexact, parseExact } from '../sdk/json-text';
 
 /** Deeper bodies are refused: nothing real nests like that, and every later step may recurse. */
 export const maxNesting = 500;
@@ -11,16 +10,13 @@ export interface BodyFields {
   readonly exact: boolean;
 }
 
-// Numbers that a double might not give back digit by digit: long ones, fractions, exponents, minus zero.
-const perhapsInexact = /\d{16}|\d[.eE]|-0/;
-
 /**
  * Reads a JSON object. Duplicate keys: the last wins. Numbers keep their digits: the fast native parser is used where
  * it cannot lose any. Throws `malformed` with a text that quotes no more than one character of the body.
  */
 export function parseJsonBody(text: string): BodyFields {
   if (text.length > 2 * maxNesting) refuseDeep(text);
-  const exact = perhapsInexact.test(text);
+  const exact = mayBeInexact(text);
   const value = exact ? parseExactly(text) : parseNatively(text);
   if (value === null) return { fields: {}, exact: false };
   if (typeof value !== 'object' || Array.isArray(value) || value instanceof ExactNumber) {
@@ -40,10 +36,7 @@ function parseNatively(text: string): unknown {
 
 function parseExactly(text: string): unknown {
   try {
-    return parse(text, null, {
-      parseNumber: (digits) => (String(Number(digits)) === digits ? Number(digits) : new ExactNumber(digits)),
-      onDuplicateKey: ({ newValue }) => newValue,
-    });
+    return parseExact(text);
   } catch (error) {
     // The native parser has the position in its message; the exact one is not asked twice.
     try {

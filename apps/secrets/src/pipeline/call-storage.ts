@@ -97,6 +97,7 @@ export class CallStorage implements Storage {
     for (let attempt = 1; ; attempt++) {
       const set = newWriteSet();
       const tx = new CallStorage(this.ground, set, this.mountId, this.prefix);
+      tx.guard = this.guard;
       const result = await run(tx);
       // Later writes to a path win, so only the last one's precondition counts.
       const checked = { ...set, puts: tx.checked(set.puts), deletes: tx.checked(set.deletes) };

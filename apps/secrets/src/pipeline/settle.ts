@@ -19,7 +19,7 @@ const noContent: Outcome = { status: 204 };
 export async function settle(kernel: Kernel, running: Running, reply: Reply, set: WriteSet): Promise<Outcome> {
   const plain = await outcomeOf(kernel, running, reply, set);
   const outcome =
-    running.wrapTtlSeconds > 0 && plain.envelope && reply.kind !== 'rewrapped'
+    running.wrapTtlSeconds > 0 && plain.envelope && plain.status < 300 && reply.kind !== 'rewrapped'
       ? wrap(kernel, running, plain.envelope, set)
       : plain;
   try {
@@ -35,15 +35,19 @@ export async function settle(kernel: Kernel, running: Running, reply: Reply, set
 async function outcomeOf(kernel: Kernel, running: Running, reply: Reply, set: WriteSet): Promise<Outcome> {
   switch (reply.kind) {
     case 'data':
-      return enveloped(running, {
-        requestId: running.requestId,
-        data: reply.data,
-        dataText: reply.text,
-        leaseId: reply.lease?.id,
-        renewable: reply.lease?.renewable,
-        leaseDurationSeconds: reply.lease?.durationSeconds,
-        warnings: running.warnings(true),
-      });
+      return enveloped(
+        running,
+        {
+          requestId: running.requestId,
+          data: reply.data,
+          dataText: reply.text,
+          leaseId: reply.lease?.id,
+          renewable: reply.lease?.renewable,
+          leaseDurationSeconds: reply.lease?.durationSeconds,
+          warnings: running.warnings(true),
+        },
+        reply.gone ? 404 : undefined,
+      );
     case 'empty': {
       const warnings = running.warnings(false);
       return warnings ? enveloped(running, { requestId: running.requestId, warnings }) : noContent;
@@ -116,9 +120,9 @@ async function leased(
   });
 }
 
-function enveloped(running: Running, body: Envelope): Outcome {
+function enveloped(running: Running, body: Envelope, forced?: number): Outcome {
   const dress = running.place.operation?.dress ?? running.place.declared?.dress;
-  const status = running.place.operation?.status ?? 200;
+  const status = forced ?? running.place.operation?.status ?? 200;
   return { status, envelope: body, injected: dress === 'injected' };
 }
 

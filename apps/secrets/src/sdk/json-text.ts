@@ -1,3 +1,5 @@
+import { parse } from 'lossless-json';
+
 /** A JSON number a double cannot hold without changing its digits. */
 export class ExactNumber {
   constructor(readonly digits: string) {}
@@ -16,6 +18,23 @@ export function jsonText(value: unknown): string {
     text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${jsonText((value as Record<string, unknown>)[key])}`;
   }
   return `{${text}}`;
+}
+
+// Numbers that a double might not give back digit by digit: long ones, fractions, exponents, minus zero.
+const perhapsInexact = /\d{16}|\d[.eE]|-0/;
+
+/** Whether a JSON text may hold numbers that a double would change. */
+export function mayBeInexact(text: string): boolean {
+  return perhapsInexact.test(text);
+}
+
+/** Parses JSON so that every number keeps its digits; duplicate keys: the last wins. Throws what its parser throws. */
+export function parseExact(text: string): unknown {
+  if (!mayBeInexact(text)) return JSON.parse(text);
+  return parse(text, null, {
+    parseNumber: (digits) => (String(Number(digits)) === digits ? Number(digits) : new ExactNumber(digits)),
+    onDuplicateKey: ({ newValue }) => newValue,
+  });
 }
 
 /** The value with every exact number turned into the nearest double: for fields that are read as plain numbers. */

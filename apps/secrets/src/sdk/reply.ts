@@ -18,6 +18,8 @@ export interface DataReply {
   /** The object, or its JSON text in `text`. */
   readonly data: Readonly<Record<string, unknown>> | null;
   readonly text?: string;
+  /** The thing is there but not to be had: 404, with what can be said of it. */
+  readonly gone?: boolean;
   /** For answers that speak of a lease they did not make (renewal). */
   readonly lease?: { readonly id: string; readonly renewable: boolean; readonly durationSeconds: number };
 }
@@ -148,6 +150,9 @@ export interface RewrappedReply {
 /** 200 with `data`. */
 export const data = (value: Readonly<Record<string, unknown>> | null, lease?: DataReply['lease']): DataReply =>
   lease ? { kind: 'data', data: value, lease } : { kind: 'data', data: value };
+
+/** 404 with `data`: something of that name was there, and this is what can still be said of it. */
+export const gone = (text: string): DataReply => ({ kind: 'data', data: null, text, gone: true });
 
 /** 200 with `data` given as JSON text, spliced into the envelope as it is. */
 export const dataText = (text: string): DataReply => ({ kind: 'data', data: null, text });

@@ -73,6 +73,7 @@ export function mountPaths(mounts: MountPort, kind: 'secret' | 'auth') {
       const { type, options } = aliased(given, input.options ?? null);
       const target = full(params.path);
       checkTarget(kind, type, target);
+      checkOptions(type, options);
       const config = tuned(noTuning, parseConfig(input.config));
       checkTtls(config, mounts.ttls);
       await mounts.create(namespace.uuid, {
@@ -105,6 +106,10 @@ export function mountPaths(mounts: MountPort, kind: 'secret' | 'auth') {
       }
       const config = tuned(mount.config, input);
       checkTuned(config, mounts.ttls);
+      const version = input.options?.version;
+      if (mount.type === 'kv' && version !== undefined && version !== (mount.options?.version ?? '1')) {
+        throw new Refusal('invalid', 'the version of a kv mount cannot be changed; mount another one and copy');
+      }
       await mounts.tune(mount, {
         description: input.description ?? mount.description,
         config,
@@ -230,6 +235,13 @@ function aliased(type: string, options: Readonly<Record<string, string>> | null)
   if (type === 'kv-v2') return { type: 'kv', options: { ...options, version: '2' } };
   if (type === 'kv-v1' || type === 'generic') return { type: 'kv', options: { ...options, version: '1' } };
   return { type, options };
+}
+
+function checkOptions(type: string, options: Readonly<Record<string, string>> | null): void {
+  const version = options?.version;
+  if (type === 'kv' && version !== undefined && version !== '1' && version !== '2') {
+    throw new Refusal('invalid', `option version of kv must be 1 or 2, got ${JSON.stringify(version)}`);
+  }
 }
 
 function checkTarget(kind: 'secret' | 'auth', type: string, target: string): void {

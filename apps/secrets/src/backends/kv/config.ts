@@ -1,0 +1,48 @@
+import { z } from 'zod';
+import { single } from '../../sdk/collection';
+import { durationText } from '../../sdk/duration';
+import { bool, int, signedDuration } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { data, empty } from '../../sdk/reply';
+import type { Storage } from '../../sdk/storage';
+import type { KvConfig } from './key-metadata';
+
+const Config = z.object({
+  max_versions: int().describe('Versions kept of a secret; 0 keeps ten.'),
+  cas_required: bool().describe('Writes must name the version they follow.'),
+  delete_version_after: signedDuration().describe(
+    'Versions are deleted this long after they were written; 0 is never.',
+  ),
+});
+const none: KvConfig = { max_versions: 0, cas_required: false, delete_version_after: 0 };
+const config = single('config', Config);
+
+/** What the mount says for all its secrets. */
+export const configOf = async (storage: Storage): Promise<KvConfig> => (await config.find(storage)) ?? none;
+
+export const configPath = path('config', {
+  summary: 'What holds for all secrets of the mount.',
+  stored: ({ storage }) => config.find(storage),
+  read: {
+    summary: 'Read the configuration of the mount.',
+    operationId: 'kv-v2-read-configuration',
+    output: z.object({ max_versions: z.int(), cas_required: z.boolean(), delete_version_after: z.string() }),
+    auditClear: 'all',
+    async run({ storage }) {
+      const { cas_required, delete_version_after, max_versions } = await configOf(storage);
+      return data({ cas_required, delete_version_after: durationText(delete_version_after), max_versions });
+    },
+  },
+  write: {
+    summary: 'Configure the mount.',
+    operationId: 'kv-v2-configure',
+    input: Config,
+    update: 'merge',
+    defaults: none,
+    auditClear: 'all',
+    run({ storage, input }) {
+      config.put(storage, input);
+      return empty;
+    },
+  },
+});

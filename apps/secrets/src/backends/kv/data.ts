@@ -1,0 +1,238 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { Call } from '../../sdk/call';
+import { anything, int, isObject, object } from '../../sdk/fields';
+import { ExactNumber, jsonText, parseExact } from '../../sdk/json-text';
+import { operation, path } from '../../sdk/path';
+import { data, dataText, empty, gone, missing, type Reply } from '../../sdk/reply';
+import type { Storage } from '../../sdk/storage';
+import { configOf } from './config';
+import {
+  findKey,
+  type KeyMetadata,
+  type KvConfig,
+  newKey,
+  putKey,
+  readable,
+  showVersion,
+  valueKey,
+  withNextVersion,
+} from './key-metadata';
+
+interface At {
+  readonly path: string;
+}
+
+const WriteInput = z.object({
+  data: anything().optional().describe('The pairs of the new version.'),
+  options: object().optional().describe('`cas`: the version this one must follow; 0 where there must be none.'),
+});
+const ReadInput = z.object({ version: int().optional().describe('The version to read; the newest when left out.') });
+
+const versionOutput = z.looseObject({
+  created_time: z.string(),
+  custom_metadata: z.record(z.string(), z.string()).nullable(),
+  deletion_time: z.string(),
+  destroyed: z.boolean(),
+  version: z.int(),
+});
+
+/** The values of secrets: read, written as a new version, patched, and deleted so that they can come back. */
+export const dataPath = path('data/:path*', {
+  summary: 'The value of a secret, version by version.',
+  paramDocs: { path: 'Where the secret lies.' },
+  exists: async ({ storage, params }) => (await findKey(storage, params.path)) !== undefined,
+  read: {
+    summary: 'Read a version of a secret.',
+    operationId: 'kv-v2-read',
+    input: ReadInput,
+    output: z.object({ data: z.looseObject({}).nullable(), metadata: versionOutput }),
+    run: (call) => readVersion(call),
+  },
+  write: {
+    summary: 'Write a new version of a secret.',
+    operationId: 'kv-v2-write',
+    input: WriteInput,
+    output: versionOutput,
+    freeform: true,
+    run: (call) => writeVersion(call, (given) => given),
+  },
+  patch: {
+    summary: 'Write a new version that differs from the newest in the pairs given.',
+    operationId: 'kv-v2-patch',
+    input: WriteInput,
+    output: versionOutput,
+    freeform: true,
+    run: (call) => writeVersion(call, patched),
+  },
+  delete: {
+    summary: 'Delete the newest version; it can be undeleted.',
+    operationId: 'kv-v2-delete',
+    run: (call) => changeVersions(call, 'newest', (version) => ({ ...version, deletedAtMs: call.nowMs })),
+  },
+});
+
+const VersionsInput = z.object({ versions: anything().optional().describe('Numbers of versions.') });
+
+/** Deleting, undeleting and destroying versions by number. */
+export const versionPaths = [
+  path('delete/:path*', {
+    summary: 'Deletes versions so that they can come back.',
+    write: operation<At, typeof VersionsInput>({
+      summary: 'Delete versions of a secret.',
+      operationId: 'kv-v2-delete-versions',
+      input: VersionsInput,
+      run: (call) =>
+        changeVersions(call, versionsOf(call.input), (version) =>
+          version.destroyed || readable(version, call.nowMs) === false
+            ? version
+            : { ...version, deletedAtMs: call.nowMs },
+        ),
+    }),
+  }),
+  path('undelete/:path*', {
+    summary: 'Brings deleted versions back.',
+    write: operation<At, typeof VersionsInput>({
+      summary: 'Undelete versions of a secret.',
+      operationId: 'kv-v2-undelete-versions',
+      input: VersionsInput,
+      run: (call) =>
+        changeVersions(call, versionsOf(call.input), (version) =>
+          version.destroyed ? version : { ...version, deletedAtMs: 0 },
+        ),
+    }),
+  }),
+  path('destroy/:path*', {
+    summary: 'Destroys versions for good.',
+    write: operation<At, typeof VersionsInput>({
+      summary: 'Destroy versions of a secret.',
+      operationId: 'kv-v2-destroy-versions',
+      input: VersionsInput,
+      run: (call) =>
+        changeVersions(
+          call,
+          versionsOf(call.input),
+          (version) => ({ ...version, destroyed: true }),
+          (storage, number) => storage.delete(valueKey(call.params.path, number)),
+        ),
+    }),
+  }),
+];
+
+/** The version a request means, and what may be read of it. */
+export async function findVersion({ storage, params, nowMs }: Call<At>, asked: number) {
+  const key = await findKey(storage, params.path);
+  const number = asked > 0 ? asked : (key?.currentVersion ?? 0);
+  const facts = key?.versions[number];
+  if (!key || !facts) return undefined;
+  const text = readable(facts, nowMs) ? await storage.get(valueKey(params.path, number)) : undefined;
+  const metadata = JSON.stringify(showMetadata(key, number));
+  return { text, metadata };
+}
+
+async function readVersion(call: Call<At, z.output<typeof ReadInput>>): Promise<Reply> {
+  const found = await findVersion(call, call.input.version ?? 0);
+  if (!found) return missing;
+  const body = `{"data":${found.text ?? 'null'},"metadata":${found.metadata}}`;
+  return found.text === undefined ? gone(body) : dataText(body);
+}
+
+async function writeVersion(
+  call: Call<At, z.output<typeof WriteInput>>,
+  next: (given: Record<string, unknown>, before: string | undefined) => unknown,
+): Promise<Reply> {
+  const { storage, params, input, nowMs, verb } = call;
+  if (params.path === '') throw new Refusal('invalid', 'missing path');
+  if (!isObject(input.data)) {
+    throw new Refusal('invalid', input.data === undefined ? 'no data provided' : 'data must be an object');
+  }
+  const given = input.data;
+  const cas = casOf(input.options);
+  const config = await configOf(storage);
+  const written = await storage.transaction(async (tx) => {
+    const key = await findKey(tx, params.path);
+    checkCas(key, config, cas);
+    const before = verb === 'patch' ? await newestValue(tx, params.path, key, nowMs) : undefined;
+    if (verb === 'patch' && before === undefined) return undefined;
+    const made = withNextVersion(key ?? newKey(nowMs), config, nowMs);
+    putKey(tx, params.path, made.key);
+    tx.put(valueKey(params.path, made.version), jsonText(next(given, before)));
+    for (const number of made.dropped) tx.delete(valueKey(params.path, number));
+    return showMetadata(made.key, made.version);
+  });
+  return written === undefined ? missing : data(written);
+}
+
+async function newestValue(storage: Storage, path: string, key: KeyMetadata | undefined, nowMs: number) {
+  const facts = key?.versions[key.currentVersion];
+  return key && facts && readable(facts, nowMs) ? storage.get(valueKey(path, key.currentVersion)) : undefined;
+}
+
+/** JSON merge patch: null removes, objects merge, everything else replaces. */
+function patched(given: Record<string, unknown>, before: string | undefined): unknown {
+  return merge(parseExact(before ?? '{}'), given);
+}
+
+function merge(target: unknown, patch: unknown): unknown {
+  if (!isObject(patch) || patch instanceof ExactNumber) return patch;
+  const merged = new Map(isObject(target) && !(target instanceof ExactNumber) ? Object.entries(target) : []);
+  for (const [name, value] of Object.entries(patch)) {
+    if (value === null) merged.delete(name);
+    else merged.set(name, merge(merged.get(name), value));
+  }
+  return Object.fromEntries(merged);
+}
+
+function casOf(options: Record<string, unknown> | undefined): number | undefined {
+  const cas = options?.cas;
+  if (cas === undefined || cas === null) return undefined;
+  const number = typeof cas === 'string' && /^\d+$/.test(cas) ? Number(cas) : cas;
+  if (typeof number === 'number' && Number.isSafeInteger(number) && number >= 0) return number;
+  throw new Refusal('invalid', 'error parsing check-and-set parameter: it must be a version number');
+}
+
+function checkCas(key: KeyMetadata | undefined, config: KvConfig, cas: number | undefined): void {
+  if (cas === undefined) {
+    if (!config.cas_required && !key?.casRequired) return;
+    throw new Refusal('invalid', 'check-and-set parameter required for this call');
+  }
+  if (cas !== (key?.currentVersion ?? 0)) {
+    throw new Refusal('invalid', 'check-and-set parameter did not match the current version');
+  }
+}
+
+async function changeVersions(
+  { storage, params, nowMs }: Call<At>,
+  which: 'newest' | readonly number[],
+  change: (version: KeyMetadata['versions'][string]) => KeyMetadata['versions'][string],
+  also: (storage: Storage, number: number) => void = () => {},
+): Promise<Reply> {
+  await storage.transaction(async (tx) => {
+    const key = await findKey(tx, params.path);
+    if (!key) return;
+    const versions = { ...key.versions };
+    for (const number of which === 'newest' ? [key.currentVersion] : which) {
+      const version = versions[number];
+      if (!version || (which === 'newest' && !readable(version, nowMs))) continue;
+      versions[number] = change(version);
+      also(tx, number);
+    }
+    putKey(tx, params.path, { ...key, versions });
+  });
+  return empty;
+}
+
+function versionsOf(input: z.output<typeof VersionsInput>): number[] {
+  const list = typeof input.versions === 'string' ? input.versions.split(',') : input.versions;
+  const numbers = (Array.isArray(list) ? list : list === undefined ? [] : [list]).map(Number);
+  if (numbers.length === 0) throw new Refusal('invalid', 'no version number provided');
+  if (numbers.some((number) => !Number.isSafeInteger(number) || number < 0)) {
+    throw new Refusal('invalid', 'versions must be version numbers');
+  }
+  return numbers;
+}
+
+function showMetadata(key: KeyMetadata, number: number): Record<string, unknown> {
+  const { created_time, deletion_time, destroyed } = showVersion(key.versions[number]!);
+  return { created_time, custom_metadata: key.customMetadata, deletion_time, destroyed, version: number };
+}

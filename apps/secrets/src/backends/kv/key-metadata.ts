@@ -1,0 +1,108 @@
+import type { Storage } from '../../sdk/storage';
+
+/** One version of a secret; times are epoch milliseconds, 0 for never. */
+export interface VersionFacts {
+  readonly createdAtMs: number;
+  readonly deletedAtMs: number;
+  readonly destroyed: boolean;
+}
+
+/** What is known of a secret beside its values. */
+export interface KeyMetadata {
+  readonly versions: Readonly<Record<string, VersionFacts>>;
+  readonly currentVersion: number;
+  readonly oldestVersion: number;
+  readonly createdAtMs: number;
+  readonly updatedAtMs: number;
+  /** 0: as the mount says. */
+  readonly maxVersions: number;
+  readonly casRequired: boolean;
+  /** Seconds; 0: as the mount says, negative: never. */
+  readonly deleteAfterSeconds: number;
+  readonly customMetadata: Readonly<Record<string, string>> | null;
+}
+
+/** What a mount says for secrets that say nothing themselves. */
+export interface KvConfig {
+  readonly max_versions: number;
+  readonly cas_required: boolean;
+  readonly delete_version_after: number;
+}
+
+const prefix = 'meta/';
+
+/** Versions kept where neither secret nor mount says a number. */
+export const defaultMaxVersions = 10;
+
+/** The metadata of a secret, if there is one. */
+export async function findKey(storage: Storage, path: string): Promise<KeyMetadata | undefined> {
+  const text = await storage.get(prefix + path);
+  return text === undefined ? undefined : (JSON.parse(text) as KeyMetadata);
+}
+
+export function putKey(storage: Storage, path: string, key: KeyMetadata): void {
+  storage.put(prefix + path, JSON.stringify(key));
+}
+
+/** Removes a secret with all its versions. */
+export function removeKey(storage: Storage, path: string, key: KeyMetadata): void {
+  for (const version of Object.keys(key.versions)) storage.delete(valueKey(path, Number(version)));
+  storage.delete(prefix + path);
+}
+
+export const listKeys = (storage: Storage, folder: string): Promise<string[]> => storage.list(prefix + folder);
+
+/** Where the value of a version lies. */
+export const valueKey = (path: string, version: number): string => `data/${version}/${path}`;
+
+/** A secret that was never written. */
+export function newKey(nowMs: number): KeyMetadata {
+  return {
+    versions: {},
+    currentVersion: 0,
+    oldestVersion: 0,
+    createdAtMs: nowMs,
+    updatedAtMs: nowMs,
+    maxVersions: 0,
+    casRequired: false,
+    deleteAfterSeconds: 0,
+    customMetadata: null,
+  };
+}
+
+/** The key with one more version, and the versions that must go for it. */
+export function withNextVersion(
+  key: KeyMetadata,
+  config: KvConfig,
+  nowMs: number,
+): { key: KeyMetadata; version: number; dropped: readonly number[] } {
+  const version = key.currentVersion + 1;
+  const after = key.deleteAfterSeconds || config.delete_version_after;
+  const deletedAtMs = after > 0 ? nowMs + after * 1000 : 0;
+  const versions: Record<string, VersionFacts> = {
+    ...key.versions,
+    [version]: { createdAtMs: nowMs, deletedAtMs, destroyed: false },
+  };
+  const keep = key.maxVersions || config.max_versions || defaultMaxVersions;
+  const numbers = Object.keys(versions)
+    .map(Number)
+    .sort((a, b) => a - b);
+  const dropped = numbers.slice(0, Math.max(0, numbers.length - keep));
+  for (const number of dropped) delete versions[number];
+  const oldestVersion = dropped.length > 0 ? numbers[dropped.length]! : key.oldestVersion;
+  return { key: { ...key, versions, currentVersion: version, oldestVersion, updatedAtMs: nowMs }, version, dropped };
+}
+
+/** True while a version's value may be read. */
+export function readable(version: VersionFacts, nowMs: number): boolean {
+  return !version.destroyed && (version.deletedAtMs === 0 || version.deletedAtMs > nowMs);
+}
+
+/** A version as answers show it. */
+export function showVersion(version: VersionFacts): Record<string, unknown> {
+  return {
+    created_time: new Date(version.createdAtMs).toISOString(),
+    deletion_time: version.deletedAtMs === 0 ? '' : new Date(version.deletedAtMs).toISOString(),
+    destroyed: version.destroyed,
+  };
+}

@@ -1,0 +1,164 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { durationText } from '../../sdk/duration';
+import { bool, int, isObject, object, signedDuration } from '../../sdk/fields';
+import { parseExact } from '../../sdk/json-text';
+import { path } from '../../sdk/path';
+import { data, empty, gone, keys, missing } from '../../sdk/reply';
+import { findVersion } from './data';
+import { findKey, type KeyMetadata, listKeys, newKey, putKey, removeKey, showVersion } from './key-metadata';
+
+const Metadata = z.object({
+  max_versions: int().optional().describe('Versions kept of this secret; 0: as the mount says.'),
+  cas_required: bool().optional().describe('Writes must name the version they follow.'),
+  delete_version_after: signedDuration().optional().describe('Versions are deleted this long after they were written.'),
+  custom_metadata: object().optional().describe('Pairs of text shown with every read; null removes one on patch.'),
+});
+type Metadata = z.output<typeof Metadata>;
+
+const longest = { keys: 64, name: 128, value: 512 };
+
+/** What is known of secrets beside their values, and their removal with all versions. */
+export const metadataPath = path('metadata/:path*', {
+  summary: 'What is known of a secret beside its value.',
+  paramDocs: { path: 'Where the secret lies.' },
+  exists: async ({ storage, params }) => (await findKey(storage, params.path)) !== undefined,
+  read: {
+    summary: 'Read the metadata of a secret.',
+    operationId: 'kv-v2-read-metadata',
+    output: z.looseObject({ current_version: z.int(), versions: z.record(z.string(), z.looseObject({})) }),
+    async run({ storage, params }) {
+      const key = await findKey(storage, params.path);
+      return key ? data(show(key)) : missing;
+    },
+  },
+  list: {
+    summary: 'List the secrets below a folder; folders end in /.',
+    operationId: 'kv-v2-list',
+    output: z.object({ keys: z.array(z.string()) }),
+    run: async ({ storage, params }) => keys(await listKeys(storage, params.path)),
+  },
+  write: {
+    summary: 'Write the metadata of a secret.',
+    operationId: 'kv-v2-write-metadata',
+    input: Metadata,
+    async run({ storage, params, input, nowMs }) {
+      if (params.path === '') throw new Refusal('invalid', 'missing path');
+      const custom = input.custom_metadata && checkCustom(input.custom_metadata);
+      await storage.transaction(async (tx) => {
+        const key = (await findKey(tx, params.path)) ?? newKey(nowMs);
+        putKey(tx, params.path, changed(key, input, custom ?? key.customMetadata, nowMs));
+      });
+      return empty;
+    },
+  },
+  patch: {
+    summary: 'Change what is named of the metadata of a secret.',
+    operationId: 'kv-v2-patch-metadata',
+    input: Metadata,
+    async run({ storage, params, input, nowMs }) {
+      const found = await storage.transaction(async (tx) => {
+        const key = await findKey(tx, params.path);
+        if (!key) return false;
+        const merged: Record<string, unknown> = { ...key.customMetadata };
+        for (const [name, value] of Object.entries(input.custom_metadata ?? {})) {
+          if (value === null) delete merged[name];
+          else merged[name] = value;
+        }
+        const custom = Object.keys(merged).length === 0 ? null : checkCustom(merged);
+        putKey(tx, params.path, changed(key, input, custom, nowMs));
+        return true;
+      });
+      return found ? empty : missing;
+    },
+  },
+  delete: {
+    summary: 'Remove a secret with all its versions. Removing nothing succeeds.',
+    operationId: 'kv-v2-delete-metadata-and-all-versions',
+    async run({ storage, params }) {
+      await storage.transaction(async (tx) => {
+        const key = await findKey(tx, params.path);
+        if (key) removeKey(tx, params.path, key);
+      });
+      return empty;
+    },
+  },
+});
+
+const SubkeysInput = z.object({
+  version: int().optional().describe('The version to read; the newest when left out.'),
+  depth: int().optional().describe('Levels to show; 0 shows all.'),
+});
+
+/** The shape of a secret without its values. */
+export const subkeysPath = path('subkeys/:path*', {
+  summary: 'The shape of a secret, its values left out.',
+  read: {
+    summary: 'Read the keys of a secret.',
+    operationId: 'kv-v2-read-subkeys',
+    input: SubkeysInput,
+    output: z.object({ subkeys: z.looseObject({}).nullable(), metadata: z.looseObject({}) }),
+    async run(call) {
+      const { version = 0, depth = 0 } = call.input;
+      if (depth < 0) throw new Refusal('invalid', 'depth must not be negative');
+      const found = await findVersion(call, version);
+      if (!found) return missing;
+      if (found.text === undefined) return gone(`{"subkeys":null,"metadata":${found.metadata}}`);
+      const subkeys = hollow(parseExact(found.text), depth === 0 ? Number.POSITIVE_INFINITY : depth);
+      return data({ subkeys, metadata: JSON.parse(found.metadata) });
+    },
+  },
+});
+
+function hollow(value: unknown, levels: number): unknown {
+  if (!isObject(value) || levels === 0 || Object.keys(value).length === 0) return null;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, hollow(item, levels - 1)]));
+}
+
+function changed(
+  key: KeyMetadata,
+  input: Metadata,
+  customMetadata: KeyMetadata['customMetadata'],
+  nowMs: number,
+): KeyMetadata {
+  if ((input.max_versions ?? 0) < 0) throw new Refusal('invalid', 'max_versions must not be negative');
+  return {
+    ...key,
+    maxVersions: input.max_versions ?? key.maxVersions,
+    casRequired: input.cas_required ?? key.casRequired,
+    deleteAfterSeconds: input.delete_version_after ?? key.deleteAfterSeconds,
+    customMetadata,
+    updatedAtMs: nowMs,
+  };
+}
+
+function checkCustom(given: Record<string, unknown>): Record<string, string> {
+  const entries = Object.entries(given);
+  if (entries.length > longest.keys) {
+    throw new Refusal('invalid', `custom_metadata: payload must contain at most ${longest.keys} keys`);
+  }
+  for (const [name, value] of entries) {
+    if (typeof value !== 'string') throw new Refusal('invalid', `custom_metadata: value of "${name}" must be a string`);
+    if (name.length === 0 || name.length > longest.name || value.length > longest.value) {
+      throw new Refusal(
+        'invalid',
+        `custom_metadata: keys may have ${longest.name} characters, values ${longest.value}: "${name.slice(0, 40)}"`,
+      );
+    }
+  }
+  return given as Record<string, string>;
+}
+
+function show(key: KeyMetadata): Record<string, unknown> {
+  return {
+    cas_required: key.casRequired,
+    created_time: new Date(key.createdAtMs).toISOString(),
+    current_version: key.currentVersion,
+    custom_metadata: key.customMetadata,
+    delete_version_after: durationText(key.deleteAfterSeconds),
+    max_versions: key.maxVersions,
+    oldest_version: key.oldestVersion,
+    updated_time: new Date(key.updatedAtMs).toISOString(),
+    versions: Object.fromEntries(Object.entries(key.versions).map(([number, facts]) => [number, showVersion(facts)])),
+  };
+}
