@@ -223,7 +223,7 @@ function declare(
 /**
  * The vocabulary in which a resource declares its endpoints: its policy, its serializer, and the words.
  *
- * `get`, `post` (201), `patch` and `put` answer with one resource, `list` and `change` (PATCH) with many, `remove` and `command` (204) with
+ * `get`, `post` (201), `patch` and `put` answer with one resource, `list` with many, `remove` and `command` (204) with
  * nothing, `action` is a POST that answers with the resource (200), `raw` answers as it likes.
  */
 export function endpoints<Item, Target, RuleName extends string>(
@@ -257,7 +257,6 @@ export function endpoints<Item, Target, RuleName extends string>(
   return {
     get: word<'one'>('GET', 'one', 200),
     list: word<'many'>('GET', 'many', 200),
-    change: word<'many'>('PATCH', 'many', 200),
     post: word<'one'>('POST', 'one', 201),
     patch: word<'one'>('PATCH', 'one', 200),
     put: word<'one'>('PUT', 'one', 200),
