@@ -19,9 +19,9 @@ const wants = (name) => args.includes(name);
 const forJest = args.filter((arg) => !own.includes(arg));
 
 /** A check that Jest does not do; it counts as one test. */
-async function check(name, work) {
+async function check(work) {
   try {
-    await step(name, work);
+    await work();
     return { passed: 1, failed: 0, skipped: 0 };
   } catch (error) {
     if (error?.name !== 'Stop') throw error;
@@ -95,14 +95,11 @@ async function main() {
     );
   } else {
     if (forJest.length === 0) {
-      counts.push(await check('checking types', () => turbo(['typecheck', 'typecheck:root'])));
-      counts.push(
-        await check('checking style', () =>
-          run(path.join(root, 'node_modules/.bin/biome'), ['ci', '--colors=off', '.']),
-        ),
-      );
+      counts.push(await check(() => step('checking types', () => turbo(['typecheck', 'typecheck:root']))));
+      const biome = path.join(root, 'node_modules', '.bin', 'biome');
+      counts.push(await check(() => step('checking style', () => run(biome, ['ci', '--colors=off', '.']))));
       // Some tests run the built programs.
-      counts.push(await check('building what tests start', build));
+      counts.push(await check(build));
     }
     counts.push(await jest(forJest, extra));
   }

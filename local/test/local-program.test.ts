@@ -84,10 +84,8 @@ describe('a first start', () => {
     );
     expect(existsSync(path.join(dataDir, 'postgres', 'postmaster.pid'))).toBe(false);
 
-    const began = Date.now();
     const second = run();
     await second.says(/Ctrl-C stops everything/);
-    expect(Date.now() - began).toBeLessThan(5_000);
     expect(second.output()).not.toContain('fake-root');
     second.process.kill('SIGTERM');
     expect(await second.ended).toBe(0);
