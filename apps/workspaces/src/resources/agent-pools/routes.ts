@@ -3,18 +3,13 @@ import { z } from 'zod';
 import type { Access } from '../../kernel/access';
 import { actorOf } from '../../kernel/audit';
 import { endpoints, includable, type Lookup, type Resource, type View } from '../../kernel/endpoint';
-import { policy } from '../../kernel/policy';
 import type { Organization } from '../organizations/organization';
 import { organizationPolicy } from '../organizations/policy';
 import * as organizations from '../organizations/service';
+import { agentEndpoints } from './agents';
+import { poolPolicy } from './policy';
 import type { AgentPool } from './service';
 import * as pools from './service';
-
-/** Who may see and who may change agent pools. */
-const poolPolicy = policy<{ readonly organizationId: string }>()({
-  'can-read': (access, { organizationId }) => access.isMember(organizationId),
-  'can-update': (access, { organizationId }) => access.can(organizationId, 'manage-agent-pools'),
-});
 
 const poolSerializer = serializer<AgentPool, View>({
   type: 'agent-pools',
@@ -101,7 +96,7 @@ const destroy = remove(path, {
 /** Agent pools. */
 export const agentPoolResource: Resource = {
   name: 'agent-pools',
-  endpoints: [index, create, show, update, destroy],
+  endpoints: [index, create, show, update, destroy, ...agentEndpoints],
   includable: {
     'agent-pools': includable({
       serializer: poolSerializer,

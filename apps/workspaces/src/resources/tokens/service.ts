@@ -36,10 +36,15 @@ export interface Holder {
   readonly organizationId?: string;
 }
 
-const withTeam = { team: { select: { organizationId: true } } } as const;
+/** What `toToken` needs of whom a token belongs to. */
+export const withTeam = {
+  team: { select: { organizationId: true } },
+  agentPool: { select: { organizationId: true } },
+} as const;
 
 type TokenRow = Awaited<ReturnType<Database['prisma']['token']['findUniqueOrThrow']>> & {
   team: { organizationId: string } | null;
+  agentPool: { organizationId: string } | null;
 };
 
 /**
@@ -66,7 +71,7 @@ export async function create(
         hash: new Uint8Array(hashSecret(keyring, secret)),
         userId: holder.userId,
         teamId: holder.teamId,
-        organizationId: holder.teamId === undefined && holder.userId === undefined ? holder.organizationId : undefined,
+        organizationId: holder.kind === 'organization' ? holder.organizationId : undefined,
         agentPoolId: holder.agentPoolId,
         description: input.description,
         expiresAt: input.expiredAt,
@@ -149,6 +154,23 @@ export async function listOfUser(
   return { items: rows.map(toToken), total: page ? await db.prisma.token.count({ where }) : rows.length };
 }
 
+/** The tokens of an agent pool, oldest first. */
+export async function listOfPool(
+  db: Database,
+  agentPoolId: string,
+  page: { offset: number; size: number } | undefined,
+): Promise<{ items: Token[]; total: number }> {
+  const where = { agentPoolId, kind: 'agent' };
+  const rows = await db.prisma.token.findMany({
+    where,
+    include: withTeam,
+    orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
+    skip: page?.offset,
+    take: page?.size,
+  });
+  return { items: rows.map(toToken), total: await db.prisma.token.count({ where }) };
+}
+
 function shown(token: Token) {
   return { description: token.description, expiresAt: token.expiresAt, teamId: token.teamId, userId: token.userId };
 }
@@ -160,7 +182,7 @@ export function toToken(row: TokenRow): Token {
     kind: row.kind as TokenKind,
     userId: row.userId,
     teamId: row.teamId,
-    organizationId: row.organizationId ?? row.team?.organizationId ?? null,
+    organizationId: row.organizationId ?? row.team?.organizationId ?? row.agentPool?.organizationId ?? null,
     agentPoolId: row.agentPoolId,
     description: row.description,
     createdById: row.createdById,

@@ -2,7 +2,7 @@ import { Prisma } from '../../generated/prisma/client';
 import type { Access } from '../../kernel/access';
 import type { Database } from '../../kernel/database';
 import { seesSecretTeams } from '../teams/policy';
-import { type Token, toToken } from './service';
+import { type Token, toToken, withTeam } from './service';
 
 const columns = {
   'team-name': Prisma.sql`lower(t.name)`,
@@ -42,7 +42,7 @@ export async function listTeamTokens(
     SELECT count(*) AS total FROM token k JOIN team t ON t.id = k.team_id WHERE ${where}`;
   const rows = await db.prisma.token.findMany({
     where: { id: { in: ids.map(({ id }) => id) } },
-    include: { team: { select: { organizationId: true } } },
+    include: withTeam,
   });
   const found = new Map(rows.map((row) => [row.id, toToken(row)]));
   const items = ids.map(({ id }) => found.get(id)).filter((token) => token !== undefined);
