@@ -5,6 +5,7 @@ import { auditResource } from './audit/routes';
 import { retentionResource } from './data-retention/routes';
 import { entitlementSetResource } from './entitlement-sets/routes';
 import { membershipResource } from './memberships/routes';
+import { oauthResource } from './oauth/routes';
 import { moduleProducerResource } from './organizations/module-producers';
 import { organizationResource } from './organizations/routes';
 import { projectResource } from './projects/routes';
@@ -35,6 +36,7 @@ export const resources: readonly Resource[] = [
   sessionResource,
   projectResource,
   sshKeyResource,
+  oauthResource,
   agentPoolResource,
   workspaceResource,
   tagResource,

@@ -1,0 +1,14 @@
+/** Version-control providers a connection can be made to, and how they are called. */
+export const providers = {
+  github: 'GitHub',
+  github_enterprise: 'GitHub Enterprise',
+  gitlab_hosted: 'GitLab.com',
+  gitlab_community_edition: 'GitLab Community Edition',
+  gitlab_enterprise_edition: 'GitLab Enterprise Edition',
+  ado_server: 'Azure DevOps Server',
+  ado_services: 'Azure DevOps Services',
+  bitbucket_hosted: 'Bitbucket Cloud',
+  bitbucket_server: 'Bitbucket Server',
+  bitbucket_data_center: 'Bitbucket Data Center',
+} as const;
+export type Provider = keyof typeof providers;

@@ -1,0 +1,13 @@
+import type { Keyring } from '@keystead/keyring';
+
+/** A secret text as it is stored; null and absence stay what they are. */
+export function sealedBytes(
+  keyring: Keyring,
+  table: string,
+  row: string,
+  column: string,
+  text: string | null | undefined,
+): Uint8Array<ArrayBuffer> | null | undefined {
+  if (text === null || text === undefined) return text;
+  return new Uint8Array(keyring.seal(Buffer.from(text, 'utf8'), { table, row, column }));
+}
