@@ -9,14 +9,21 @@ import { ResourceClient } from './backends/cloudone/resource-client';
 import { CloudTwo } from './backends/cloudtwo/cloud';
 import { type Outside, registry } from './backends/registry';
 import { Scheduler } from './backends/scheduler/scheduler';
+import { auditPaths } from './backends/sys/audit';
 import { capabilitiesPaths } from './backends/sys/capabilities';
+import { corsPaths } from './backends/sys/cors';
 import { explainPath } from './backends/sys/explain';
+import { hostPaths } from './backends/sys/host';
+import { internalUiPaths } from './backends/sys/internal-ui';
 import { leasePaths } from './backends/sys/leases';
 import { mfaValidatePath } from './backends/sys/mfa';
 import { mountPaths } from './backends/sys/mounts';
+import { namespacePaths } from './backends/sys/namespaces';
 import { policyPaths } from './backends/sys/policies';
 import { quotaPaths } from './backends/sys/quotas';
+import { remountPaths } from './backends/sys/remount';
 import { statusPaths } from './backends/sys/status';
+import { toolPaths } from './backends/sys/tools';
 import { wrappingPaths } from './backends/sys/wrapping';
 import type { Config } from './config';
 import { createHttpApp } from './http/app';
@@ -50,7 +57,11 @@ import { identityPort } from './service/identity-port';
 import { leasePort } from './service/lease-port';
 import { authMounts, lineageOf, mfaPaths, mfaPort } from './service/mfa-port';
 import { mountPort } from './service/mount-port';
+import { namespacePort } from './service/namespace-port';
+import { Origins } from './service/origins';
+import { preflightPort } from './service/preflight-port';
 import { quotaPort } from './service/quota-port';
+import { ReleaseHistory } from './service/release-history';
 import { sealPort } from './service/seal-port';
 import { tokenPort } from './service/token-port';
 
@@ -164,7 +175,9 @@ export async function createService(config: Config, { log, clock, fault }: Servi
     clusterName: config.clusterName,
     clusterId: () => (barrier.sealed ? undefined : uuidFrom(barrier.derive('cluster-id'))),
   });
-  const mountAdmin = mountPort({ mounts, leases, identity, ttls: config.ttls });
+  const origins = new Origins(storage);
+  const history = new ReleaseHistory(storage, version);
+  const mountAdmin = mountPort({ mounts, leases, identity, jobs: storage.jobs, ttls: config.ttls });
   const authority = authorityPort(
     () => kernel,
     identity,
@@ -175,6 +188,13 @@ export async function createService(config: Config, { log, clock, fault }: Servi
     ...mountPaths(mountAdmin, 'secret'),
     ...mountPaths(mountAdmin, 'auth'),
     ...wrappingPaths(wrapping),
+    ...remountPaths(mountAdmin),
+    ...namespacePaths(namespacePort({ namespaces, mounts, leases, identity, storage })),
+    ...internalUiPaths(preflightPort(() => kernel, identity, policies)),
+    ...auditPaths(audit),
+    ...toolPaths,
+    ...hostPaths(history),
+    ...corsPaths(origins),
     ...leasePaths(leasePort({ leases, tokens, mounts, namespaces })),
     ...quotaPaths(quotaPort({ quotas, mounts, namespaces })),
     ...policyPaths(policies),
@@ -222,7 +242,10 @@ export async function createService(config: Config, { log, clock, fault }: Servi
     system: systemPaths,
   };
   for (const { type, make } of registry) makers.set(type, make(outside));
-  seal.onOpen(() => quotas.refresh());
+  seal.onOpen(async () => {
+    await quotas.refresh();
+    await history.add();
+  });
   seal.onClose(() => {
     mounts.clear();
     namespaces.clear();
@@ -230,10 +253,11 @@ export async function createService(config: Config, { log, clock, fault }: Servi
   });
   await storage.start();
   await seal.start();
+  await origins.load();
   const app = createHttpApp({
     handle: (request) => handle(kernel, request),
     rules: { familyHeaders: config.familyHeaders, trustedProxies: config.trustedProxies },
-    origins: { current: { enabled: false, allowedOrigins: [], allowedHeaders: [] } },
+    origins,
     log,
     timeoutSeconds: config.requestTimeoutSeconds,
   });

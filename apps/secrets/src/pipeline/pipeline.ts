@@ -50,9 +50,10 @@ async function live(kernel: Kernel, request: Request, trail: Trail): Promise<Out
   });
   const set = newWriteSet();
   const running = place.mount && new Running(kernel, request, place, bearer, wrapTtlSeconds, set);
-  const grant = bearer
-    ? await authorize(request, place, bearer, wrapTtlSeconds, () => exists(running!, place))
-    : undefined;
+  const grant =
+    bearer && place.auth === 'token'
+      ? await authorize(request, place, bearer, wrapTtlSeconds, () => exists(running!, place))
+      : undefined;
   trail.grant = grant;
   requireOperation(place, bearer);
   await trail.requestLine();

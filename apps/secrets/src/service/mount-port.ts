@@ -1,38 +1,80 @@
 import { Refusal } from '@keystead/refusal';
-import type { MountPort } from '../backends/sys/mounts';
+import type { MountPort, MountRecord } from '../backends/sys/mounts';
+import type { MoveFacts, RemountPort } from '../backends/sys/remount';
 import type { Identity } from '../kernel/identity/identity';
 import type { Leases } from '../kernel/leases/leases';
 import type { LiveMount } from '../kernel/mounts/mount';
 import type { Mounts, SystemTtls } from '../kernel/mounts/mounts';
+import type { Jobs } from '../kernel/storage/jobs';
 
 interface Parts {
   readonly mounts: Mounts;
   readonly leases: Leases;
   readonly identity: Identity;
+  readonly jobs: Jobs;
   readonly ttls: SystemTtls;
 }
 
-/** Administration of mounts. Removing one ends its leases and tokens first, as a job that survives a crash. */
-export function mountPort({ mounts, leases, identity, ttls }: Parts): MountPort {
+interface Move {
+  readonly uuid: string;
+  readonly source: string;
+  readonly target: string;
+}
+
+const move = 'mount-move';
+
+/** Administration of mounts. What a mount gave out ends before the mount does. */
+export function mountPort(parts: Parts): MountPort & RemountPort {
+  const { mounts, leases, identity, jobs, ttls } = parts;
+  jobs.define<Move>(move, async (state) => {
+    await mounts.refresh();
+    const mount = mounts.find(state.uuid);
+    if (mount && mount.path !== state.target) {
+      await endMount(parts, mount);
+      await mounts.move(mounts.find(state.uuid)!, state.target);
+    }
+    return { state, advanced: 1, finished: true };
+  });
   return {
     ttls,
     list: (namespaceId, kind) => mounts.list(namespaceId, kind),
     at: (namespaceId, path) => mounts.at(namespaceId, path),
+    conflict: (namespaceId, path) => mounts.conflict(namespaceId, path),
     create: (namespaceId, spec) => mounts.create(namespaceId, spec),
     tune: (mount, change) => mounts.tune(mount as LiveMount, change),
-    async unmount(record) {
-      const mount = record as LiveMount;
-      await endMount({ leases, identity }, mount);
-      await mounts.remove(mount);
+    unmount: (mount) => unmount({ mounts, leases, identity }, mount as LiveMount),
+    async move(mount: MountRecord, target: string) {
+      await mounts.taint(mount as LiveMount);
+      const id = await jobs.start(move, `${mount.path} ${target}`, { uuid: mount.uuid, source: mount.path, target });
+      await jobs.finish(id);
+      return id;
+    },
+    async find(id): Promise<MoveFacts | undefined> {
+      const found = /^[0-9a-f-]{36}$/.test(id) ? await jobs.find(id) : undefined;
+      if (found?.kind !== move) return undefined;
+      const [source = '', target = ''] = found.key.split(' ');
+      return { source, target, status: found.running ? 'in-progress' : 'success' };
     },
   };
 }
 
-/** Ends every lease and token of a mount, and forgets the aliases that stand on it. */
-export async function endMount(
-  { leases, identity }: Pick<Parts, 'leases' | 'identity'>,
+/** Ends what a mount gave out and removes it; where that fails the mount stays in use. */
+export async function unmount(
+  { mounts, leases, identity }: Pick<Parts, 'mounts' | 'leases' | 'identity'>,
   mount: LiveMount,
 ): Promise<void> {
+  await mounts.taint(mount);
+  try {
+    await endMount({ leases, identity }, mount);
+  } catch (error) {
+    await mounts.tune(mount, {});
+    throw error;
+  }
+  await mounts.remove(mount);
+}
+
+/** Ends every lease and token of a mount, and forgets the aliases that stand on it. */
+async function endMount({ leases, identity }: Pick<Parts, 'leases' | 'identity'>, mount: LiveMount): Promise<void> {
   const { left, failed, failure } = await leases.revokePrefix(mount.namespaceId, mount.path, { waitMs: 60_000 });
   if (left > 0) throw unfinished(left, failed, failure);
   if (mount.kind === 'auth') await identity.logins.forgetMount(mount.uuid);

@@ -103,6 +103,11 @@ export class Mounts {
       .sort((a, b) => (a.path < b.path ? -1 : 1));
   }
 
+  /** A mount that lies above, at or below a path. */
+  conflict(namespaceId: string, path: string): LiveMount | undefined {
+    return this.router.conflict(namespaceId, path);
+  }
+
   /** Every mount of every namespace. */
   all(): Iterable<LiveMount> {
     return this.byUuid.values();

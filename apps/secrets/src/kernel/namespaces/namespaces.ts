@@ -1,7 +1,14 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { Refusal } from '@keystead/refusal';
 import type { Database } from '../storage/database';
-import { type Barrier, type ChangeNotices, type Clock, type Committer, ROOT_NAMESPACE_ID } from '../storage/types';
+import {
+  type Barrier,
+  type ChangeNotices,
+  type Clock,
+  type Committer,
+  ROOT_NAMESPACE_ID,
+  type Tx,
+} from '../storage/types';
 
 /** A part of the service with mounts, policies, identities and tokens of its own. */
 export interface Namespace {
@@ -119,11 +126,19 @@ export class Namespaces {
     return this.byPath.get(parent.path + normalise(path));
   }
 
-  /** Makes a namespace inside `parent`; `path` may have several segments, of which all but the last must exist. */
-  async create(parent: Namespace, path: string, customMetadata: Record<string, string>): Promise<Namespace> {
-    const name = normalise(path);
+  /**
+   * Makes a namespace inside `parent`; `path` may have several segments, of which all but the last must exist.
+   * `furnish` adds, in the same transaction, what every namespace begins with.
+   */
+  async create(
+    parent: Namespace,
+    path: string,
+    customMetadata: Record<string, string>,
+    furnish: (tx: Tx, uuid: string) => Promise<void>,
+  ): Promise<Namespace> {
+    const name = `${path.replace(/^\/+|\/+$/g, '')}/`;
     const last = name.slice(0, -1).split('/').at(-1)!;
-    checkName(name, last);
+    checkName(last);
     const above = this.at(parent, name.slice(0, -last.length - 1)) ?? parent;
     const full = parent.path + name;
     if (`${above.path}${last}/` !== full) throw new Refusal('invalid', 'parent namespace does not exist');
@@ -139,13 +154,18 @@ export class Namespaces {
     };
     const sealed = barrier.sealJson({ customMetadata }, cell(made.uuid));
     await committer.transaction(
-      (tx) =>
-        tx.query(
+      async (tx) => {
+        const { rowCount } = await tx.query(
           `INSERT INTO namespace (id, short_id, parent_id, path, created_at_ms, sealed) VALUES ($1, $2, $3, $4, $5, $6)
            ON CONFLICT (path) DO NOTHING`,
           [made.uuid, made.id, made.parentUuid, made.path, clock.now(), sealed],
-        ),
-      [{ topic: 'namespace', key: made.uuid }],
+        );
+        if (rowCount === 1) await furnish(tx, made.uuid);
+      },
+      [
+        { topic: 'namespace', key: made.uuid },
+        { topic: 'mount', key: '*' },
+      ],
     );
     await this.load();
     return this.byPath.get(full)!;
@@ -210,8 +230,8 @@ function normalise(path: string): string {
   return bare === '' || bare === 'root' ? '' : `${bare}/`;
 }
 
-function checkName(path: string, last: string): void {
-  if (path === '') throw new Refusal('invalid', 'namespace path must not be empty');
+function checkName(last: string): void {
+  if (last === '') throw new Refusal('invalid', 'namespace path must not be empty');
   if (reserved.has(last)) {
     throw new Refusal('invalid', `"${last}/" is a reserved path and cannot be used as a namespace name`);
   }

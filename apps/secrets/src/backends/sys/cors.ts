@@ -1,0 +1,77 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { commaList } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { data, empty } from '../../sdk/reply';
+
+/** Which web pages may call the service. */
+export interface OriginsPort {
+  readonly current: {
+    readonly enabled: boolean;
+    readonly allowedOrigins: readonly string[];
+    readonly allowedHeaders: readonly string[];
+  };
+  save(rules: { allowedOrigins: readonly string[]; allowedHeaders: readonly string[] } | undefined): Promise<void>;
+}
+
+/** Headers pages may always send. */
+export const standardHeaders = [
+  'Content-Type',
+  'X-Requested-With',
+  'X-Service-Token',
+  'X-Service-Namespace',
+  'X-Service-Wrap-TTL',
+  'X-Service-MFA',
+  'X-Service-Request',
+  'Authorization',
+] as const;
+
+export function corsPaths(origins: OriginsPort) {
+  return [
+    path('config/cors', {
+      summary: 'Which web pages may call the service.',
+      sudo: true,
+      rootNamespaceOnly: true,
+      dress: 'injected',
+      read: {
+        summary: 'Read which web pages may call the service.',
+        operationId: 'cors-read-configuration',
+        output: z.looseObject({ enabled: z.boolean() }),
+        auditClear: 'all',
+        run() {
+          const { enabled, allowedOrigins, allowedHeaders } = origins.current;
+          return data(
+            enabled ? { enabled, allowed_origins: allowedOrigins, allowed_headers: allowedHeaders } : { enabled },
+          );
+        },
+      },
+      write: {
+        summary: 'Let web pages of these origins call the service.',
+        operationId: 'cors-configure',
+        input: z.object({
+          allowed_origins: commaList().optional().describe('Origins, or * for all.'),
+          allowed_headers: commaList().optional().describe('Headers besides the usual ones.'),
+        }),
+        auditClear: 'all',
+        async run({ input }) {
+          const allowedOrigins = input.allowed_origins ?? [];
+          if (allowedOrigins.length === 0)
+            throw new Refusal('invalid', 'at least one origin or the wildcard must be provided');
+          if (allowedOrigins.length > 1 && allowedOrigins.includes('*')) {
+            throw new Refusal('invalid', "to allow all origins the '*' must be the only value for allowed_origins");
+          }
+          await origins.save({ allowedOrigins, allowedHeaders: input.allowed_headers ?? [] });
+          return empty;
+        },
+      },
+      delete: {
+        summary: 'Let no web page of another origin call the service.',
+        operationId: 'cors-delete-configuration',
+        async run() {
+          await origins.save(undefined);
+          return empty;
+        },
+      },
+    }),
+  ];
+}

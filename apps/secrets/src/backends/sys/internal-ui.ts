@@ -1,0 +1,115 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { Call, NamespaceView } from '../../sdk/call';
+import { path } from '../../sdk/path';
+import { data, keys } from '../../sdk/reply';
+import { type MountRecord, showMount, shownPath } from './mounts';
+
+/** What user interfaces and command lines ask before they do anything. */
+export interface PreflightPort {
+  list(namespaceId: string, kind: 'secret' | 'auth'): readonly MountRecord[];
+  /** The mount a path leads to. */
+  resolve(namespaceId: string, path: string): MountRecord | undefined;
+  /** Whether the token has any capability at or below a path. */
+  reaches(tokenHash: string, path: string): Promise<boolean>;
+  /** The rules of a token, as interfaces show them. */
+  rules(tokenHash: string): Promise<{
+    root: boolean;
+    exact: Readonly<Record<string, readonly string[]>>;
+    glob: Readonly<Record<string, readonly string[]>>;
+  }>;
+  childNamespaces(namespaceId: string): readonly string[];
+}
+
+const mountsOutput = z.object({ auth: z.looseObject({}), secret: z.looseObject({}) });
+
+export function internalUiPaths(preflight: PreflightPort) {
+  const visible = async (mount: MountRecord, namespace: NamespaceView, hash: string | undefined): Promise<boolean> =>
+    mount.config.listingVisibility === 'unauth' ||
+    (hash !== undefined && (await preflight.reaches(hash, namespace.path + mount.path)));
+
+  const brief = (mount: MountRecord) => {
+    const { config, ...shown } = showMount(mount);
+    return { ...shown, config };
+  };
+
+  return [
+    path('internal/ui/mounts', {
+      summary: 'Mounts the caller may know of.',
+      auth: 'optional',
+      read: {
+        summary: 'List the mounts the caller may know of.',
+        operationId: 'internal-ui-list-enabled-visible-mounts',
+        output: mountsOutput,
+        auditClear: 'all',
+        async run({ caller, namespace }) {
+          const shown: Record<'auth' | 'secret', Record<string, unknown>> = { auth: {}, secret: {} };
+          for (const kind of ['auth', 'secret'] as const) {
+            for (const mount of preflight.list(namespace.uuid, kind)) {
+              if (!(await visible(mount, namespace, caller.token?.hash))) continue;
+              shown[kind][shownPath(mount)] = caller.token
+                ? brief(mount)
+                : { type: mount.type, description: mount.description, options: mount.options };
+            }
+          }
+          return data(shown);
+        },
+      },
+    }),
+    path('internal/ui/mounts/:path*', {
+      summary: 'The mount a path leads to.',
+      auth: 'optional',
+      read: {
+        summary: 'Read the mount a path leads to.',
+        operationId: 'internal-ui-read-mount-information',
+        output: z.looseObject({ path: z.string(), type: z.string() }),
+        auditClear: 'all',
+        async run({ params, caller, namespace }: Call<{ path: string }>) {
+          const hash = caller.token?.hash;
+          if (hash === undefined) throw new Refusal('denied', 'permission denied');
+          const mount = preflight.resolve(namespace.uuid, params.path);
+          const reached =
+            mount &&
+            ((await preflight.reaches(hash, namespace.path + mount.path)) ||
+              (await preflight.reaches(hash, namespace.path + params.path)));
+          if (!mount || !reached) {
+            const asked = params.path.endsWith('/') ? params.path : `${params.path}/`;
+            throw new Refusal(
+              'denied',
+              `preflight capability check returned 403, please ensure client's policies grant access to path "${asked}"`,
+            );
+          }
+          return data({ ...brief(mount), path: mount.path });
+        },
+      },
+    }),
+    path('internal/ui/resultant-acl', {
+      summary: 'The rules of the calling token.',
+      read: {
+        summary: 'Read the rules of the calling token.',
+        operationId: 'internal-ui-read-resultant-acl',
+        output: z.looseObject({ root: z.boolean() }),
+        auditClear: 'all',
+        async run({ caller }) {
+          const { root, exact, glob } = await preflight.rules(caller.token!.hash);
+          const shape = (rules: Readonly<Record<string, readonly string[]>>) =>
+            Object.fromEntries(Object.entries(rules).map(([pattern, capabilities]) => [pattern, { capabilities }]));
+          return data({ root, exact_paths: root ? null : shape(exact), glob_paths: root ? null : shape(glob) });
+        },
+      },
+    }),
+    path('internal/ui/namespaces', {
+      summary: 'Namespaces right below this one.',
+      auth: 'optional',
+      read: {
+        summary: 'List the namespaces below.',
+        operationId: 'internal-ui-list-namespaces',
+        auditClear: 'all',
+        run({ caller, namespace }) {
+          if (!caller.token) return data({ keys: [] });
+          return keys(preflight.childNamespaces(namespace.uuid));
+        },
+      },
+    }),
+  ];
+}

@@ -1,0 +1,127 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { isObject, object } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { data, keys, missing } from '../../sdk/reply';
+
+/** A namespace as its administration sees it. */
+export interface NamespaceFacts {
+  readonly uuid: string;
+  readonly id: string;
+  readonly path: string;
+  readonly customMetadata: Readonly<Record<string, string>>;
+  readonly tainted: boolean;
+  readonly locked: boolean;
+}
+
+/** The tree of namespaces below the caller's. */
+export interface NamespacePort {
+  /** Right below. */
+  children(parentUuid: string): readonly NamespaceFacts[];
+  at(parentUuid: string, path: string): NamespaceFacts | undefined;
+  /** Makes a namespace with its standing mounts, or replaces the metadata of one that is there. */
+  put(parentUuid: string, path: string, customMetadata: Record<string, string> | undefined): Promise<NamespaceFacts>;
+  patch(parentUuid: string, path: string, change: Record<string, unknown>): Promise<NamespaceFacts | undefined>;
+  /** Refuses whoever comes from now on, and removes everything inside in the background. False when there is none. */
+  remove(parentUuid: string, path: string): Promise<boolean>;
+}
+
+const output = z.object({
+  custom_metadata: z.record(z.string(), z.string()),
+  id: z.string(),
+  locked: z.boolean(),
+  path: z.string(),
+  tainted: z.boolean(),
+  uuid: z.string(),
+});
+const input = z.object({ custom_metadata: object().optional().describe('Pairs of text.') });
+
+export function namespacePaths(namespaces: NamespacePort) {
+  const children = (uuid: string, parentPath: string) => {
+    const below = namespaces.children(uuid);
+    const named = below.map((one) => [one.path.slice(parentPath.length), show(one)] as const);
+    return keys(
+      named.map(([name]) => name),
+      Object.fromEntries(named),
+    );
+  };
+  return [
+    path('namespaces', {
+      summary: 'The namespaces right below this one.',
+      list: {
+        summary: 'List the namespaces below.',
+        operationId: 'namespaces-list',
+        output: z.object({ keys: z.array(z.string()), key_info: z.record(z.string(), output) }),
+        auditClear: 'all',
+        run: ({ namespace }) => children(namespace.uuid, namespace.path),
+      },
+    }),
+    path('namespaces/:path*', {
+      summary: 'A namespace: mounts, policies, identities and tokens of its own.',
+      paramDocs: { path: 'Its path, relative to the namespace of the request.' },
+      read: {
+        summary: 'Read a namespace.',
+        operationId: 'namespaces-read',
+        output,
+        auditClear: 'all',
+        run({ params, namespace }) {
+          const found = namespaces.at(namespace.uuid, params.path);
+          return found ? data(show(found)) : missing;
+        },
+      },
+      write: {
+        summary: 'Create a namespace, or replace its metadata.',
+        operationId: 'namespaces-write',
+        input,
+        output,
+        auditClear: 'all',
+        async run({ params, input: given, namespace }) {
+          const metadata = given.custom_metadata && checkMetadata(given.custom_metadata);
+          return data(show(await namespaces.put(namespace.uuid, params.path, metadata)));
+        },
+      },
+      patch: {
+        summary: 'Change what is named of the metadata of a namespace.',
+        operationId: 'namespaces-patch',
+        input,
+        output,
+        auditClear: 'all',
+        async run({ params, input: given, namespace }) {
+          const found = await namespaces.patch(namespace.uuid, params.path, given.custom_metadata ?? {});
+          return found ? data(show(found)) : missing;
+        },
+      },
+      delete: {
+        summary: 'Delete a namespace with everything inside.',
+        operationId: 'namespaces-delete',
+        status: 200,
+        async run({ params, namespace, warn }) {
+          if (await namespaces.remove(namespace.uuid, params.path)) return data({ status: 'in-progress' });
+          warn('requested namespace does not exist');
+          return data(null);
+        },
+      },
+    }),
+  ];
+}
+
+/** Refuses metadata that is not pairs of text. */
+export function checkMetadata(given: Record<string, unknown>): Record<string, string> {
+  for (const [name, value] of Object.entries(given)) {
+    if (typeof value !== 'string' || isObject(value)) {
+      throw new Refusal('invalid', `custom_metadata: value of "${name}" must be a string`);
+    }
+  }
+  return given as Record<string, string>;
+}
+
+function show(namespace: NamespaceFacts): Record<string, unknown> {
+  return {
+    custom_metadata: namespace.customMetadata,
+    id: namespace.id,
+    locked: namespace.locked,
+    path: namespace.path,
+    tainted: namespace.tainted,
+    uuid: namespace.uuid,
+  };
+}

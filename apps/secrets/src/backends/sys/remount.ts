@@ -1,0 +1,88 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { string } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { data, missing } from '../../sdk/reply';
+import type { MountRecord } from './mounts';
+
+/** How a move is getting on. */
+export interface MoveFacts {
+  readonly source: string;
+  readonly target: string;
+  readonly status: 'in-progress' | 'success' | 'failure';
+}
+
+/** Moving mounts: the leases of the old path are ended first, in the background. */
+export interface RemountPort {
+  at(namespaceId: string, path: string): MountRecord | undefined;
+  conflict(namespaceId: string, path: string): MountRecord | undefined;
+  /** Begins the move and answers its id. */
+  move(mount: MountRecord, target: string): Promise<string>;
+  find(id: string): Promise<MoveFacts | undefined>;
+}
+
+const fixed = ['sys/', 'cubbyhole/', 'identity/', 'auth/token/'];
+
+export function remountPaths(mounts: RemountPort) {
+  return [
+    path('remount', {
+      summary: 'Gives a mount another path.',
+      sudo: true,
+      dress: 'injected',
+      write: {
+        summary: 'Move a mount. Its leases are ended; what it stores stays.',
+        operationId: 'remount',
+        input: z.object({
+          from: string().optional().describe('The path now.'),
+          to: string().optional().describe('The path to be.'),
+        }),
+        output: z.object({ migration_id: z.string() }),
+        auditClear: 'all',
+        async run({ input, namespace, warn }) {
+          const from = tidy(input.from, 'from');
+          const to = tidy(input.to, 'to');
+          const mount = mounts.at(namespace.uuid, from);
+          if (fixed.includes(from)) throw new Refusal('invalid', `cannot remount "${from}"`);
+          if (fixed.some((taken) => to.startsWith(taken))) {
+            throw new Refusal('invalid', `cannot remount to destination ${to}`);
+          }
+          if (!mount) throw new Refusal('invalid', `no matching mount at "${from}"`);
+          if (from.startsWith('auth/') !== to.startsWith('auth/')) {
+            throw new Refusal('invalid', 'cannot move between secret engines and auth methods');
+          }
+          const taken = mounts.conflict(namespace.uuid, to);
+          if (taken && taken.uuid !== mount.uuid)
+            throw new Refusal('invalid', `path is already in use at ${taken.path}`);
+          const id = await mounts.move(mount, to);
+          warn(
+            'Mount move has been queued. Progress will be reported in the server log, tagged with the returned migration_id',
+          );
+          return data({ migration_id: id });
+        },
+      },
+    }),
+    path('remount/status/:id', {
+      summary: 'How a move is getting on.',
+      read: {
+        summary: 'Read the status of a move.',
+        operationId: 'remount-status',
+        output: z.looseObject({ migration_id: z.string() }),
+        auditClear: 'all',
+        async run({ params }) {
+          const found = await mounts.find(params.id);
+          if (!found) return missing;
+          return data({
+            migration_id: params.id,
+            migration_info: { source_mount: found.source, status: found.status, target_mount: found.target },
+          });
+        },
+      },
+    }),
+  ];
+}
+
+function tidy(given: string | undefined, field: string): string {
+  const bare = (given ?? '').replace(/^\/+|\/+$/g, '');
+  if (bare === '') throw new Refusal('invalid', `'${field}' must be given`);
+  return `${bare}/`;
+}

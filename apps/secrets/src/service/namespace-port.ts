@@ -1,0 +1,92 @@
+import type { NamespacePort } from '../backends/sys/namespaces';
+import { checkMetadata } from '../backends/sys/namespaces';
+import type { Identity } from '../kernel/identity/identity';
+import type { Leases } from '../kernel/leases/leases';
+import type { Mounts } from '../kernel/mounts/mounts';
+import type { Namespaces } from '../kernel/namespaces/namespaces';
+import type { StorageKernel } from '../kernel/storage/storage';
+import { standingMounts } from './first-mounts';
+import { unmount } from './mount-port';
+
+interface Parts {
+  readonly namespaces: Namespaces;
+  readonly mounts: Mounts;
+  readonly leases: Leases;
+  readonly identity: Identity;
+  readonly storage: StorageKernel;
+}
+
+const removal = 'namespace-removal';
+
+/** Namespaces with what each begins with, and their removal as a job that any node goes on with. */
+export function namespacePort(parts: Parts): NamespacePort {
+  const { namespaces, mounts, storage } = parts;
+  const parentOf = (uuid: string) => namespaces.find(uuid)!;
+  storage.jobs.define<{ uuid: string }>(removal, async (state) => {
+    await namespaces.refresh();
+    await mounts.refresh();
+    const namespace = namespaces.find(state.uuid);
+    if (namespace) {
+      // The deepest first, so that nothing is ever without what it stands on.
+      for (const one of [...namespaces.below(namespace).reverse(), namespace]) await empty(parts, one.uuid);
+      for (const one of [...namespaces.below(namespace).reverse(), namespace]) await namespaces.remove(one);
+    }
+    return { state, advanced: 1, finished: true };
+  });
+  return {
+    children: (uuid) => namespaces.below(parentOf(uuid)).filter(({ parentUuid }) => parentUuid === uuid),
+    at: (uuid, path) => visible(namespaces.at(parentOf(uuid), path), uuid),
+    async put(uuid, path, customMetadata) {
+      const there = visible(namespaces.at(parentOf(uuid), path), uuid);
+      if (there && !customMetadata) return there;
+      if (there) await namespaces.annotate(there, customMetadata!);
+      else {
+        await namespaces.create(parentOf(uuid), path, customMetadata ?? {}, (tx, made) =>
+          mounts.createAll(tx, made, standingMounts()),
+        );
+      }
+      return namespaces.at(parentOf(uuid), path)!;
+    },
+    async patch(uuid, path, change) {
+      const there = visible(namespaces.at(parentOf(uuid), path), uuid);
+      if (!there) return undefined;
+      const merged: Record<string, unknown> = { ...there.customMetadata };
+      for (const [name, value] of Object.entries(change)) {
+        if (value === null) delete merged[name];
+        else merged[name] = value;
+      }
+      await namespaces.annotate(there, checkMetadata(merged));
+      return namespaces.at(parentOf(uuid), path);
+    },
+    async remove(uuid, path) {
+      const there = visible(namespaces.at(parentOf(uuid), path), uuid);
+      if (!there) return false;
+      for (const one of [there, ...namespaces.below(there)]) await namespaces.taint(one);
+      await storage.jobs.start(removal, there.uuid, { uuid: there.uuid });
+      storage.background.wake('jobs');
+      return true;
+    },
+  };
+}
+
+/** An empty path names the namespace of the request itself, which is not its own child. */
+function visible<N extends { readonly uuid: string }>(found: N | undefined, parent: string): N | undefined {
+  return found?.uuid === parent ? undefined : found;
+}
+
+async function empty({ mounts, leases, identity, storage }: Parts, namespaceId: string): Promise<void> {
+  await leases.revokePrefix(namespaceId, '', { forced: true, waitMs: 60_000 });
+  for (const mount of mounts.list(namespaceId)) await unmount({ mounts, leases, identity }, mount);
+  await storage.committer.transaction(
+    async (tx) => {
+      for (const table of ['quota', 'mfa_enforcement', 'mfa_method', 'group_alias', '"group"', 'entity', 'policy']) {
+        await tx.query(`DELETE FROM ${table} WHERE namespace_id = $1`, [namespaceId]);
+      }
+    },
+    [
+      { topic: 'policy', key: '*' },
+      { topic: 'entity', key: '*' },
+      { topic: 'group', key: '*' },
+    ],
+  );
+}

@@ -1,0 +1,142 @@
+import { describe, expect, it } from '@jest/globals';
+import { startSecrets } from './start-secrets';
+
+describe('mounts', () => {
+  const secrets = startSecrets();
+
+  it('are listed with everything clients read of them', async () => {
+    const { body } = await secrets.root.read('sys/mounts').expect(200);
+    expect(Object.keys(body.data)).toEqual(['cloudtwo/', 'cubbyhole/', 'identity/', 'scheduler/', 'sys/']);
+    expect(body.data['cubbyhole/']).toMatchObject({
+      type: 'cubbyhole',
+      description: 'per-token private secret storage',
+      local: true,
+      options: null,
+      config: { default_lease_ttl: 0, max_lease_ttl: 0, force_no_cache: false },
+    });
+    expect(body.data['cubbyhole/'].accessor).toMatch(/^cubbyhole_[0-9a-f]{8}$/);
+    const auth = await secrets.root.read('sys/auth').expect(200);
+    expect(Object.keys(auth.body.data)).toEqual(['cloudone/', 'token/']);
+    expect(auth.body.data['token/'].accessor).toMatch(/^auth_token_[0-9a-f]{8}$/);
+  });
+
+  it('can be mounted, tuned, moved and removed', async () => {
+    await secrets.root
+      .write('sys/mounts/a/b', { type: 'kv', description: 'mine', config: { max_lease_ttl: '2h' } })
+      .expect(204);
+    const one = await secrets.root.read('sys/mounts/a/b').expect(200);
+    expect(one.body).toMatchObject({ type: 'kv', description: 'mine', data: { config: { max_lease_ttl: 7200 } } });
+    await secrets.root
+      .write('sys/mounts/a/b/tune', { default_lease_ttl: '90m', description: 'new', listing_visibility: 'unauth' })
+      .expect(204);
+    const tuned = await secrets.root.read('sys/mounts/a/b/tune').expect(200);
+    expect(tuned.body.data).toEqual({
+      default_lease_ttl: 5400,
+      description: 'new',
+      force_no_cache: false,
+      listing_visibility: 'unauth',
+      max_lease_ttl: 7200,
+    });
+    await secrets.root.write('a/b/x', { v: 1 }).expect(204);
+    const moved = await secrets.root.write('sys/remount', { from: 'a/b', to: 'c' }).expect(200);
+    const status = await secrets.root.read(`sys/remount/status/${moved.body.data.migration_id}`).expect(200);
+    expect(status.body.data.migration_info).toEqual({ source_mount: 'a/b/', status: 'success', target_mount: 'c/' });
+    expect((await secrets.root.read('c/x').expect(200)).body.data).toEqual({ v: 1 });
+    await secrets.root.read('a/b/x').expect(404);
+    await secrets.root.delete('sys/mounts/c').expect(204);
+    await secrets.root.delete('sys/mounts/c').expect(204);
+  });
+
+  it.each([
+    ['write', 'sys/mounts/x', {}, 'backend type must be specified as a string'],
+    ['write', 'sys/mounts/x', { type: 'nosuchtype' }, 'plugin not found in the catalog: nosuchtype'],
+    ['write', 'sys/mounts/cubbyhole', { type: 'kv' }, 'path is already in use at cubbyhole/'],
+    ['write', 'sys/mounts/cubbyhole/deep', { type: 'kv' }, 'path is already in use at cubbyhole/'],
+    ['write', 'sys/mounts/sys/x', { type: 'kv' }, 'cannot mount "sys/x/"'],
+    ['write', 'sys/mounts/auth/x', { type: 'kv' }, 'cannot mount "auth/x/"'],
+    ['write', 'sys/mounts/x', { type: 'cubbyhole' }, 'mount type of "cubbyhole" is not mountable'],
+    [
+      'write',
+      'sys/mounts/x',
+      { type: 'kv', options: { version: '7' } },
+      'option version of kv must be 1 or 2, got "7"',
+    ],
+    [
+      'write',
+      'sys/mounts/x',
+      { type: 'kv', config: { default_lease_ttl: '2h', max_lease_ttl: '1h' } },
+      'given default lease TTL greater than given max lease TTL',
+    ],
+    ['write', 'sys/auth/x', { type: 'token' }, 'token credential backend cannot be instantiated'],
+    ['write', 'sys/auth/x', { type: 'kv' }, 'plugin not found in the catalog: kv'],
+    ['read', 'sys/mounts/nope', undefined, 'No secret engine mount at nope/'],
+    ['read', 'sys/auth/nope', undefined, 'No auth engine at nope/'],
+    ['delete', 'sys/mounts/sys', undefined, 'cannot unmount "sys/"'],
+    ['delete', 'sys/mounts/cubbyhole', undefined, 'cannot unmount "cubbyhole/"'],
+    ['delete', 'sys/auth/token', undefined, 'token credential backend cannot be disabled'],
+    ['write', 'sys/mounts/nope/tune', {}, 'tune of path "nope/" failed: no mount entry found'],
+    [
+      'write',
+      'sys/mounts/cubbyhole/tune',
+      { default_lease_ttl: 5 },
+      'cannot tune parameter default_lease_ttl of cubbyhole/',
+    ],
+    [
+      'write',
+      'sys/mounts/scheduler/tune',
+      { default_lease_ttl: '10h', max_lease_ttl: '2h' },
+      'backend max lease TTL of 7200 would be less than backend default lease TTL of 36000',
+    ],
+    ['write', 'sys/auth/cloudone/tune', { token_type: 'zz' }, "invalid value for 'token_type'"],
+    ['write', 'sys/remount', { from: 'nope', to: 'x' }, 'no matching mount at "nope/"'],
+    ['write', 'sys/remount', { from: 'scheduler', to: 'cubbyhole' }, 'cannot remount to destination cubbyhole/'],
+    ['write', 'sys/remount', { from: 'sys', to: 'x' }, 'cannot remount "sys/"'],
+  ] as const)('%s %s with %j is refused', async (verb, path, body, message) => {
+    await secrets.root[verb](path, body as object).expect(400, { errors: [message] });
+  });
+
+  it('resets a lifetime to the system’s', async () => {
+    await secrets.root.write('sys/mounts/scheduler/tune', { max_lease_ttl: '2h', default_lease_ttl: '1h' }).expect(204);
+    await secrets.root
+      .write('sys/mounts/scheduler/tune', { max_lease_ttl: 'system', default_lease_ttl: -1 })
+      .expect(204);
+    const { body } = await secrets.root.read('sys/mounts/scheduler').expect(200);
+    expect(body.data.config).toMatchObject({ default_lease_ttl: 0, max_lease_ttl: 0 });
+  });
+
+  it('are shown to interfaces as far as the caller may know', async () => {
+    await secrets.root.write('sys/mounts/open', { type: 'kv', config: { listing_visibility: 'unauth' } }).expect(204);
+    const nobody = await secrets.nobody.read('sys/internal/ui/mounts').expect(200);
+    expect(Object.keys(nobody.body.data.secret)).toEqual(['open/']);
+    const weak = await secrets.withPolicy('path "scheduler/creds/*" { capabilities = ["read"] }');
+    const seen = await weak.read('sys/internal/ui/mounts').expect(200);
+    expect(Object.keys(seen.body.data.secret)).toEqual(['open/', 'scheduler/']);
+    await weak.read('sys/internal/ui/mounts/scheduler/creds/a').expect(200);
+    await weak.read('sys/internal/ui/mounts/nope').expect(403, {
+      errors: [
+        '1 error occurred:\n\t* preflight capability check returned 403, please ensure client\'s policies grant access to path "nope/"\n\n',
+      ],
+    });
+    await secrets.nobody.read('sys/internal/ui/mounts/open').expect(403, { errors: ['permission denied'] });
+  });
+
+  it('a disabled auth method takes its tokens along and comes back with another accessor', async () => {
+    await secrets.root.write('sys/auth/up', { type: 'userpass' }).expect(204);
+    await secrets.root.write('auth/up/users/bob', { password: 'correct horse' }).expect(204);
+    const { body } = await secrets.nobody.write('auth/up/login/bob', { password: 'correct horse' }).expect(200);
+    const bob = secrets.as(body.auth.client_token);
+    await bob.read('auth/token/lookup-self').expect(200);
+    const before = (await secrets.root.read('sys/auth/up')).body.data.accessor;
+    await secrets.root.delete('sys/auth/up').expect(204);
+    await bob.read('auth/token/lookup-self').expect(403);
+    await secrets.root.write('sys/auth/up', { type: 'userpass' }).expect(204);
+    expect((await secrets.root.read('sys/auth/up')).body.data.accessor).not.toBe(before);
+  });
+});
+
+describe('an installation without the usual mounts', () => {
+  const secrets = startSecrets({ env: { SECRETS_DEFAULT_MOUNTS: 'none' } });
+  it('begins with the standing ones only', async () => {
+    expect(Object.keys((await secrets.root.read('sys/mounts')).body.data)).toEqual(['cubbyhole/', 'identity/', 'sys/']);
+  });
+});

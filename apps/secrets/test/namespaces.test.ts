@@ -1,0 +1,104 @@
+import { describe, expect, it } from '@jest/globals';
+import { startSecrets } from './start-secrets';
+
+describe('namespaces', () => {
+  const secrets = startSecrets();
+  const inside = (path: string, token = secrets.rootToken) => secrets.as(token, { 'X-Service-Namespace': path });
+
+  it('are made, listed, read and annotated', async () => {
+    const made = await secrets.root.write('sys/namespaces/ns1', { custom_metadata: { team: 'a' } }).expect(200);
+    expect(made.body.data).toMatchObject({
+      path: 'ns1/',
+      custom_metadata: { team: 'a' },
+      tainted: false,
+      locked: false,
+    });
+    expect(made.body.data.id).toMatch(/^[0-9A-Za-z]{6}$/);
+    const list = await secrets.root.list('sys/namespaces').expect(200);
+    expect(list.body.data.keys).toEqual(['ns1/']);
+    expect(list.body.data.key_info['ns1/'].id).toBe(made.body.data.id);
+    await secrets.root.patch('sys/namespaces/ns1', { custom_metadata: { team: null, b: 'c' } }).expect(200);
+    const read = await secrets.root.read('sys/namespaces/ns1').expect(200);
+    expect(read.body.data.custom_metadata).toEqual({ b: 'c' });
+    await secrets.root.read('sys/namespaces/nope').expect(404);
+  });
+
+  it('have mounts, policies and tokens of their own, reached by header or by path', async () => {
+    await secrets.root.write('sys/namespaces/own').expect(200);
+    await inside('own').write('sys/mounts/kv', { type: 'kv' }).expect(204);
+    await inside('own').write('kv/x', { where: 'inside' }).expect(204);
+    expect((await secrets.root.read('own/kv/x').expect(200)).body.data).toEqual({ where: 'inside' });
+    await secrets.root.read('kv/x').expect(404);
+    await inside('own')
+      .write('sys/policies/acl/reader', { policy: 'path "kv/*" { capabilities = ["read"] }' })
+      .expect(204);
+    await secrets.root.read('sys/policies/acl/reader').expect(404);
+    const { body } = await inside('own')
+      .write('auth/token/create', { policies: ['reader'] })
+      .expect(200);
+    const token = body.auth.client_token as string;
+    expect(token).toMatch(/^s\.\w{24}\.\w{6}$/);
+    await inside('own', token).read('kv/x').expect(200);
+    await secrets.as(token).read('own/kv/x').expect(200);
+    await secrets.as(token).read('auth/token/lookup-self').expect(403);
+    const self = await inside('own', token).read('auth/token/lookup-self').expect(200);
+    expect(self.body.data.namespace_path).toBe('own/');
+  });
+
+  it('nest', async () => {
+    await secrets.root.write('sys/namespaces/outer').expect(200);
+    await inside('outer').write('sys/namespaces/inner').expect(200);
+    await inside('outer/inner').write('cubbyhole/a', { a: 1 }).expect(204);
+    await secrets.root.read('outer/inner/cubbyhole/a').expect(200);
+    await secrets.root
+      .write('sys/namespaces/nowhere/inner')
+      .expect(400, { errors: ['parent namespace does not exist'] });
+  });
+
+  it.each(['sys', 'root', 'audit', 'auth', 'cubbyhole', 'identity'])('cannot be called %s', async (name) => {
+    await secrets.root.write(`sys/namespaces/${name}`).expect(400, {
+      errors: [`"${name}/" is a reserved path and cannot be used as a namespace name`],
+    });
+  });
+
+  it.each([
+    ['read', 'sys/health'],
+    ['read', 'sys/seal-status'],
+    ['read', 'sys/init'],
+    ['write', 'sys/seal'],
+    ['read', 'sys/audit'],
+  ] as const)('%s %s belongs to the root namespace', async (verb, path) => {
+    await secrets.root.write('sys/namespaces/some').expect(200);
+    await inside('some')
+      [verb](path)
+      .expect(400, { errors: ['operation unavailable in namespaces'] });
+  });
+
+  it('that do not exist are refused', async () => {
+    await inside('nope')
+      .read('sys/mounts')
+      .expect(404, { errors: ['namespace not found'] });
+  });
+
+  it('go with everything inside', async () => {
+    await secrets.root.write('sys/namespaces/gone').expect(200);
+    await inside('gone').write('sys/namespaces/below').expect(200);
+    await inside('gone').write('sys/mounts/kv', { type: 'kv' }).expect(204);
+    await inside('gone').write('kv/x', { a: 1 }).expect(204);
+    await inside('gone').write('identity/entity', { name: 'bob' }).expect(200);
+    const { body } = await inside('gone').write('auth/token/create', { ttl: '1h' }).expect(200);
+    await secrets.root.delete('sys/namespaces/gone').expect(200);
+    await inside('gone').read('sys/mounts').expect(404);
+    for (let i = 0; i < 100; i++) {
+      const list = await secrets.root.list('sys/namespaces');
+      if (!list.body.data.keys.includes('gone/')) break;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    expect((await secrets.root.list('sys/namespaces')).body.data.keys).not.toContain('gone/');
+    await secrets.as(body.auth.client_token).read('auth/token/lookup-self').expect(403);
+    const missing = await secrets.root.delete('sys/namespaces/gone').expect(200);
+    expect(missing.body.warnings).toEqual(['requested namespace does not exist']);
+    await secrets.root.write('sys/namespaces/gone').expect(200);
+    await inside('gone').read('kv/x').expect(404);
+  });
+});

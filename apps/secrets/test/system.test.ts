@@ -1,0 +1,212 @@
+import { mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, describe, expect, it } from '@jest/globals';
+import request from 'supertest';
+import { startSecrets } from './start-secrets';
+
+describe('initialisation', () => {
+  const secrets = startSecrets({ bare: true });
+
+  it('happens once, and until then nothing else answers', async () => {
+    await secrets.nobody.read('sys/init').expect(200, { initialized: false });
+    await secrets.nobody.read('sys/health').expect(501);
+    await secrets.nobody.read('sys/mounts').expect(503, { errors: ['Service is sealed'] });
+    await secrets.nobody.write('sys/init', { recovery_shares: 3, recovery_threshold: 4 }).expect(400);
+    await secrets.nobody.write('sys/init', { recovery_shares: 'zz' }).expect(400);
+    await secrets.nobody.read('sys/init').expect(200, { initialized: false });
+    const { body } = await secrets.nobody.write('sys/init', { recovery_shares: 3, recovery_threshold: 2 }).expect(200);
+    expect(body).toMatchObject({ keys: [], keys_base64: [] });
+    expect(body.recovery_keys).toHaveLength(3);
+    expect(body.recovery_keys[0]).toMatch(/^[0-9a-f]{66}$/);
+    expect(body.recovery_keys_base64[0]).toHaveLength(44);
+    await secrets.nobody.read('sys/init').expect(200, { initialized: true });
+    await secrets.nobody.write('sys/init', {}).expect(400, { errors: ['Service is already initialized'] });
+    await secrets.as(body.root_token).read('auth/token/lookup-self').expect(200);
+  });
+});
+
+describe('the seal', () => {
+  const secrets = startSecrets();
+
+  it('closes everything but what opens it, and recovery shares open it again', async () => {
+    await secrets.root.write('cubbyhole/kept', { a: 1 }).expect(204);
+    const weak = await secrets.withPolicy('path "sys/seal" { capabilities = ["update"] }');
+    await weak.write('sys/seal').expect(403);
+    await secrets.nobody.write('sys/seal').expect(403);
+    await secrets.root.write('sys/seal').expect(204);
+    for (const [verb, at] of [
+      ['read', 'cubbyhole/kept'],
+      ['read', 'nosuch'],
+      ['read', 'sys/internal/specs/openapi'],
+      ['write', 'sys/mfa/validate'],
+      ['write', 'sys/seal'],
+    ] as const) {
+      await secrets.root[verb](at).expect(503, { errors: ['Service is sealed'] });
+    }
+    const health = await secrets.nobody.read('sys/health').expect(503);
+    expect(health.body).toMatchObject({ initialized: true, sealed: true, standby: true });
+    await secrets.nobody.read('sys/health?sealedcode=299').expect(299);
+    await secrets.nobody.read('sys/leader').expect(200);
+    const status = await secrets.nobody.read('sys/seal-status').expect(200);
+    expect(status.body).toMatchObject({ sealed: true, t: 3, n: 5, progress: 0, nonce: '', storage_type: 'postgresql' });
+    expect(status.body).not.toHaveProperty('cluster_id');
+    await secrets.nobody.write('sys/unseal', {}).expect(400, {
+      errors: ["'key' must be specified in request body as JSON, or 'reset' set to true"],
+    });
+    await secrets.nobody.write('sys/unseal', { key: '!' }).expect(400, {
+      errors: ["'key' must be a valid hex or base64 string"],
+    });
+    const keys = secrets.recoveryKeys;
+    expect((await secrets.nobody.write('sys/unseal', { key: keys[0] }).expect(200)).body.progress).toBe(1);
+    expect((await secrets.nobody.write('sys/unseal', { key: keys[0] }).expect(200)).body.progress).toBe(1);
+    await secrets.nobody.write('sys/unseal', { reset: true }).expect(200);
+    for (const key of keys.slice(0, 3)) await secrets.nobody.write('sys/unseal', { key }).expect(200);
+    expect((await secrets.root.read('cubbyhole/kept').expect(200)).body.data).toEqual({ a: 1 });
+    expect((await secrets.nobody.read('sys/seal-status')).body.sealed).toBe(false);
+  });
+});
+
+describe('a Shamir seal', () => {
+  const secrets = startSecrets({ env: { SECRETS_SEAL: 'shamir' } });
+  it('gives unseal keys and needs them after sealing', async () => {
+    expect(secrets.recoveryKeys).toHaveLength(1);
+    await secrets.root.write('sys/seal').expect(204);
+    await secrets.nobody.write('sys/unseal', { key: 'ab'.repeat(32) }).expect(400);
+    const { body } = await secrets.nobody.write('sys/unseal', { key: secrets.recoveryKeys[0] }).expect(200);
+    expect(body).toMatchObject({ type: 'shamir', sealed: false, recovery_seal: false });
+    await secrets.root.read('auth/token/lookup-self').expect(200);
+  });
+});
+
+describe('audit', () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'audit-'));
+  const file = path.join(folder, 'audit.log');
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const secrets = startSecrets({ env: { SECRETS_AUDIT_FILE: file } });
+  const lines = (at = file) =>
+    readFileSync(at, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+
+  it('writes one line before the handler and one before the answer, with every text hashed', async () => {
+    await secrets.root.write('cubbyhole/audited', { color: 'very-green', n: 7 }).expect(204);
+    await secrets.root.read('cubbyhole/audited').expect(200);
+    const text = readFileSync(file, 'utf8');
+    expect(text).not.toContain('very-green');
+    expect(text).not.toContain(secrets.rootToken);
+    const { body } = await secrets.root.write('sys/audit-hash/file', { input: 'very-green' }).expect(200);
+    expect(body.data.hash).toMatch(/^hmac-sha256:[0-9a-f]{64}$/);
+    const about = lines().filter((line) => line.request.path === 'cubbyhole/audited');
+    expect(about.map(({ type, request: { operation } }) => [type, operation])).toEqual([
+      ['request', 'update'],
+      ['response', 'update'],
+      ['request', 'read'],
+      ['response', 'read'],
+    ]);
+    expect(about[0].request.data).toEqual({ color: body.data.hash, n: 7 });
+    expect(about[3].response.data).toEqual({ color: body.data.hash, n: 7 });
+    expect(about[0].auth).toMatchObject({ display_name: 'root', policies: ['root'], token_type: 'service' });
+    expect(about[0].request.id).toBe(about[1].request.id);
+  });
+
+  it('names the rule that refused', async () => {
+    const weak = await secrets.withPolicy('path "cubbyhole/x*" { capabilities = ["read"] }');
+    await weak.delete('cubbyhole/xyz').expect(403);
+    const refused = lines().filter((line) => line.request.path === 'cubbyhole/xyz');
+    expect(refused).toHaveLength(2);
+    expect(refused[1]).toMatchObject({
+      type: 'response',
+      error: '1 error occurred:\n\t* permission denied\n\n',
+      rule: { objection: 'capability', pattern: 'cubbyhole/x*' },
+    });
+  });
+
+  it('goes on in a new file when the old one was moved away', async () => {
+    renameSync(file, `${file}.1`);
+    await new Promise((resolve) => setTimeout(resolve, 1100));
+    await secrets.root.read('sys/mounts').expect(200);
+    expect(lines().some((line) => line.request.path === 'sys/mounts')).toBe(true);
+  });
+
+  it('refuses everything once no device takes lines, and changes nothing', async () => {
+    const device = secrets.service.kernel.audit.find('file')!;
+    const write = device.write;
+    device.write = () => Promise.reject(new Error('audit device file/: no space left'));
+    await secrets.root.write('cubbyhole/unaudited', { a: 1 }).expect(500);
+    device.write = write;
+    await secrets.root.read('cubbyhole/unaudited').expect(404);
+  });
+
+  it('devices are set up by configuration', async () => {
+    const { body } = await secrets.root.read('sys/audit').expect(200);
+    expect(body.data['file/']).toMatchObject({ type: 'file', options: { file_path: file } });
+    await secrets.root.write('sys/audit/x', { type: 'file' }).expect(400);
+    await secrets.root
+      .write('sys/audit-hash/nope', { input: 'x' })
+      .expect(400, { errors: ['unknown audit backend "nope/"'] });
+  });
+});
+
+describe('tools and the rest of sys', () => {
+  const secrets = startSecrets();
+
+  it.each([
+    ['hash', { input: 'aGVsbG8=' }, '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824'],
+    [
+      'hash/sha2-512',
+      { input: 'aGVsbG8=', format: 'base64' },
+      'm3HSJL1i83hdltRq0+o9czGb+8KJDKra4t/3JRlnPKcjI8PZm6XBHXx6zG4UuMXaDEZjR1wuXDre9G9zvN7AQw==',
+    ],
+  ])('tools/%s hashes', async (at, body, sum) => {
+    expect((await secrets.root.write(`sys/tools/${at}`, body).expect(200)).body.data.sum).toBe(sum);
+  });
+
+  it('tools/random makes bytes', async () => {
+    const length = async (at: string, body = {}) =>
+      Buffer.from((await secrets.root.write(at, body).expect(200)).body.data.random_bytes, 'base64').length;
+    expect(await length('sys/tools/random')).toBe(32);
+    expect(await length('sys/tools/random/16')).toBe(16);
+    expect(await length('sys/tools/random/all/8')).toBe(8);
+    expect(await length('sys/tools/random', { bytes: 3 })).toBe(3);
+    await secrets.root.write('sys/tools/random/0').expect(400, { errors: ["'bytes' cannot be less than 1"] });
+    await secrets.root.write('sys/tools/hash', { input: '***' }).expect(400, {
+      errors: ['unable to decode input as base64: illegal base64 data at input byte 0'],
+    });
+  });
+
+  it('web pages may call once an operator says so', async () => {
+    const ask = () =>
+      request(secrets.server)
+        .options('/v1/cubbyhole/a')
+        .set('Origin', 'https://ui.example')
+        .set('Access-Control-Request-Method', 'GET');
+    await ask().expect(400);
+    await secrets.root
+      .write('sys/config/cors', { allowed_origins: 'https://ui.example', allowed_headers: 'X-More' })
+      .expect(204);
+    const { headers } = await ask().expect(204);
+    expect(headers['access-control-allow-origin']).toBe('https://ui.example');
+    expect(headers['access-control-allow-headers']).toContain('X-More');
+    const read = await secrets.root.read('sys/config/cors').expect(200);
+    expect(read.body).toMatchObject({ enabled: true, allowed_origins: ['https://ui.example'] });
+    await request(secrets.server).options('/v1/x').set('Origin', 'https://evil.example').expect(403);
+    await secrets.root.delete('sys/config/cors').expect(204);
+    await ask().expect(400);
+    await secrets.root.write('sys/config/cors', {}).expect(400);
+  });
+
+  it('host-info, version-history, resultant-acl', async () => {
+    expect((await secrets.root.read('sys/host-info').expect(200)).body.data.memory.total).toBeGreaterThan(0);
+    expect((await secrets.root.list('sys/version-history').expect(200)).body.data.keys).toHaveLength(1);
+    const weak = await secrets.withPolicy(
+      'path "sys/internal/ui/resultant-acl" { capabilities = ["read"] }\npath "a/*" { capabilities = ["list"] }',
+    );
+    expect((await weak.read('sys/internal/ui/resultant-acl').expect(200)).body.data).toEqual({
+      root: false,
+      exact_paths: { 'sys/internal/ui/resultant-acl': { capabilities: ['read'] } },
+      glob_paths: { 'a/': { capabilities: ['list'] } },
+    });
+  });
+});
