@@ -134,6 +134,9 @@ export async function update(
     await tx.prisma.$queryRaw`SELECT 1 FROM oauth_client WHERE id = ${id} FOR UPDATE`;
     const before = await find(tx, id);
     if (!before) throw new Refusal('missing', '');
+    if (input.key === '' && before.serviceProvider === 'bitbucket_data_center') {
+      throw invalid('key', 'The Consumer Key for Bitbucket Data Center must be present. Please add a value for `key`.');
+    }
     await requirePool(tx, before.organizationId, input.agentPool);
     await tx.prisma.oauthClient.update({ where: { id }, data: settings(keyring, id, input) });
     await setToken(tx, keyring, id, input.oauthTokenString);
@@ -198,7 +201,11 @@ async function setToken(tx: Database, keyring: Keyring, clientId: string, text?:
 async function setProjects(tx: Database, organizationId: string, id: string, ids?: readonly string[]): Promise<void> {
   if (ids === undefined) return;
   await tx.prisma.oauthClientProject.deleteMany({ where: { oauthClientId: id } });
-  await addProjects(tx, organizationId, id, ids);
+  try {
+    await addProjects(tx, organizationId, id, ids);
+  } catch (error) {
+    throw error instanceof Refusal ? invalid('projects', 'were not all found') : error;
+  }
 }
 
 async function addProjects(tx: Database, organizationId: string, id: string, ids: readonly string[]): Promise<void> {
@@ -214,7 +221,12 @@ async function addProjects(tx: Database, organizationId: string, id: string, ids
 async function requirePool(tx: Database, organizationId: string, id?: string | null): Promise<void> {
   if (!id) return;
   const pool = await tx.prisma.agentPool.findFirst({ where: { id, organizationId }, select: { id: true } });
-  if (!pool) throw invalid('agentPool', 'was not found');
+  if (!pool) {
+    throw invalid(
+      'agentPool',
+      'is invalid: the provided agent pool does not exist or you are not authorized to use it',
+    );
+  }
 }
 
 function shown({ name, serviceProvider, httpUrl, apiUrl, key, organizationScoped, projectIds }: OauthClient) {

@@ -36,7 +36,7 @@ export const tokenSerializer = serializer<OauthToken, View>({
   id: (token) => token.id,
   self: (token) => `/api/v2/oauth-tokens/${token.id}`,
   attributes: (token) => ({
-    uid: token.id,
+    uid: null,
     'created-at': token.createdAt.toISOString(),
     'service-provider-user': token.serviceProviderUser,
     'has-ssh-key': token.hasSshKey,
