@@ -11,7 +11,7 @@ describe('tokens', () => {
       accessor: string;
     };
 
-  it('are looked up with their keys in the order clients know (S36.7)', async () => {
+  it('are looked up with their keys in the order clients know', async () => {
     const { client_token, accessor } = await make({
       policies: ['default'],
       ttl: '1h',
