@@ -30,7 +30,11 @@ export function lookupPaths(tokens: TokenPort) {
   });
 
   return [
-    path('lookup', { summary: 'Look up a token.', read: lookup, write: lookup }),
+    path('lookup', {
+      summary: 'Look up a token.',
+      read: { ...lookup, operationId: 'token-look-up-2' },
+      write: lookup,
+    }),
     path('lookup-self', {
       summary: 'Look up the own token.',
       read: lookupSelf,
