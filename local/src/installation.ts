@@ -131,6 +131,8 @@ function serviceEnvironment(
   return {
     // Every request is audited unless the operator said where to, or that it goes to the output.
     ...(name === 'secrets' ? { SECRETS_AUDIT_FILE: path.join(config.dataDir, 'audit.log') } : {}),
+    // Links must lead here also when the service listens on all addresses.
+    ...(name === 'workspaces' ? { WORKSPACES_PUBLIC_URL: service.address } : {}),
     ...Object.fromEntries(given),
     [`${prefix}_HOST`]: service.host,
     [`${prefix}_PORT`]: String(service.port),

@@ -27,7 +27,6 @@ export async function main(args: string[], step: Step, programs: Programs = buil
     return;
   }
   if (args.length > 0) throw new Stop(`${args[0]} is not an option: see npm start -- --help`);
-  const begin = Date.now();
   const config = readLocalConfig(process.env);
   prepareDataFolder(config.dataDir);
   const unlock = lockDataFolder(config.dataDir);
@@ -52,7 +51,7 @@ export async function main(args: string[], step: Step, programs: Programs = buil
     const urls = await step('creating and migrating the databases', () => installation.prepareDatabases());
     await step('starting the services', () => installation.startServices(urls, process.env));
     const firstRun = await initialise(config, () => installation.makeAdministrator(urls.workspaces, process.env));
-    const seconds = ((Date.now() - begin) / 1000).toFixed(1);
+    const seconds = process.uptime().toFixed(1);
     process.stdout.write(readyText({ config, database, firstRun, newKeys, seconds }));
   } catch (error) {
     await installation.kill();

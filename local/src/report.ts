@@ -11,6 +11,7 @@ export interface Ready {
   /** Present at the first start only. */
   firstRun?: FirstRun;
   newKeys: ServiceName[];
+  /** Since the process began, installing and building included. */
   seconds: string;
 }
 

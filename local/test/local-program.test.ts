@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { findEmbedded, withClient } from '@keystead/postgres';
+import { emptyDatabase } from '../../packages/testing/src/index';
+import { readLocalConfig } from '../src/config';
 import { startOldPostgres } from './old-postgres';
 import { freePorts, type Started, start, waitFor } from './start';
 
@@ -102,6 +104,38 @@ describe('a first start', () => {
     expect(rows[0].tables).toBeGreaterThan(1);
     const other = database.replace(/secrets$/, 'workspaces');
     await expect(withClient(other, async () => {})).rejects.toThrow(/permission denied/);
+  });
+});
+
+describe('a PostgreSQL of the user', () => {
+  it('is used instead of the embedded one, its databases created and migrated', async () => {
+    const [secrets, workspaces] = await Promise.all([emptyDatabase(), emptyDatabase()]);
+    await secrets.drop();
+    const program = run({ SECRETS_DATABASE_URL: secrets.url, WORKSPACES_DATABASE_URL: workspaces.url });
+    await program.says(/Ctrl-C stops everything/);
+    expect(program.output()).toContain('your own PostgreSQL');
+    expect(existsSync(path.join(dataDir, 'postgres'))).toBe(false);
+    expect(await answer(ports[0]!, '/')).toEqual({ database: secrets.url });
+    expect(await answer(ports[1]!, '/')).toEqual({ database: workspaces.url });
+    for (const { url } of [secrets, workspaces]) {
+      const { rows } = await withClient(url, (client) =>
+        client.query('SELECT count(*)::int AS done FROM _prisma_migrations'),
+      );
+      expect(rows[0].done).toBeGreaterThan(0);
+    }
+    program.process.kill('SIGINT');
+    expect(await program.ended).toBe(0);
+    await Promise.all([secrets.drop(), workspaces.drop()]);
+  });
+
+  it('may be read from a file, and one address may serve both', () => {
+    const file = path.join(box, 'address');
+    writeFileSync(file, 'postgresql://u:p@h:1/any?sslmode=require\n');
+    const { services } = readLocalConfig({ DATABASE_URL_FILE: file });
+    expect(services.secrets.databaseUrl).toBe('postgresql://u:p@h:1/secrets?sslmode=require');
+    expect(services.workspaces.databaseUrl).toBe('postgresql://u:p@h:1/workspaces?sslmode=require');
+    const own = readLocalConfig({ DATABASE_URL_FILE: file, SECRETS_DATABASE_URL: 'postgresql://x/y' });
+    expect(own.services.secrets.databaseUrl).toBe('postgresql://x/y');
   });
 });
 
