@@ -71,14 +71,14 @@ describe('what is stored', () => {
     }
 
     await client.query('CHECKPOINT');
-    const { rows } = await client.query<{ oid: string }>(
+    const { rows } = await client.query<{ oid: number }>(
       'SELECT oid FROM pg_database WHERE datname = current_database()',
     );
     await client.end();
     const { dataDir } = await testServer();
     if (dataDir === undefined) return;
     const needles = [...planted].map(([name, value]) => ({ name, bytes: Buffer.from(value) }));
-    const files = [path.join(dataDir, 'base', rows[0]!.oid), path.join(dataDir, 'pg_wal')].flatMap((folder) =>
+    const files = [path.join(dataDir, 'base', String(rows[0]!.oid)), path.join(dataDir, 'pg_wal')].flatMap((folder) =>
       readdirSync(folder, { withFileTypes: true })
         .filter((entry) => entry.isFile())
         .map((entry) => path.join(folder, entry.name)),
