@@ -17,5 +17,5 @@ export const CreateToken = document('authentication-tokens', { attributes, other
 /** Agents' tokens must say what they are for. */
 export const CreateAgentToken = document('authentication-tokens', {
   attributes: { description: z.string().min(1).max(255) },
-  otherTypes,
+  otherTypes: [...otherTypes, 'agent-tokens'],
 });
