@@ -1,0 +1,314 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from '@jest/globals';
+import { manualClock } from '@keystead/testing';
+import { authenticator, newMethod as method, methods, scan } from './authenticator';
+import { startSecrets } from './start-secrets';
+
+const generic = 'MFA credentials not supplied or incorrect';
+
+describe('logins with second factors', () => {
+  const clock = manualClock(Date.UTC(2027, 3, 1, 12, 0, 0));
+  const secrets = startSecrets({ clock });
+  let users = 0;
+
+  /** A user with a secret, whose logins need it. */
+  async function enrolled(fields: object = {}) {
+    const name = `user${++users}`;
+    const mount = `up${users}`;
+    await secrets.root.write(`sys/auth/${mount}`, { type: 'approle' }).expect(204);
+    const accessor = (await secrets.root.read('sys/auth')).body.data[`${mount}/`].accessor;
+    const role = { role_id: name, bind_secret_id: false, token_bound_cidrs: '127.0.0.1', token_policies: 'dev' };
+    await secrets.root.write(`auth/${mount}/role/${name}`, role).expect(204);
+    const login = (headers: Record<string, string> = {}) =>
+      secrets.as(undefined, headers).write(`auth/${mount}/login`, { role_id: name });
+    const entity = (await login().expect(200)).body.auth.entity_id;
+    const id = await method(secrets, { method_name: `m${users}`, ...fields });
+    const made = await secrets.root
+      .write(`${methods}/admin-generate`, { method_id: id, entity_id: entity })
+      .expect(200);
+    await secrets.root
+      .write(`identity/mfa/login-enforcement/en${users}`, { mfa_method_ids: [id], auth_method_accessors: [accessor] })
+      .expect(204);
+    const app = authenticator(made.body.data.url);
+    const begin = async () => (await login().expect(200)).body.auth.mfa_requirement.mfa_request_id as string;
+    const validate = (mfa_request_id: string, passcode: unknown, key = id) =>
+      secrets.nobody.write('sys/mfa/validate', { mfa_request_id, mfa_payload: { [key]: passcode } });
+    return {
+      name,
+      mount,
+      accessor,
+      entity,
+      id,
+      app,
+      login,
+      begin,
+      validate,
+      enforcement: `en${users}`,
+      recovery: made.body.data.recovery_codes as string[],
+    };
+  }
+  const failed = (enforcement: string, id: string, reason = generic) =>
+    `failed to satisfy enforcement ${enforcement}. error: 2 errors occurred:\n\t* ${reason}\n\t* login MFA validation failed for methodID: [${id}]\n\n`;
+
+  it('wait for a code and finish with it', async () => {
+    const user = await enrolled();
+    const waiting = await user.login().expect(200);
+    expect(waiting.body.warnings).toEqual([
+      expect.stringMatching(/^A login request was issued that is subject to MFA validation/),
+    ]);
+    expect(waiting.body.auth).toMatchObject({
+      client_token: '',
+      accessor: '',
+      policies: null,
+      lease_duration: 0,
+      token_type: 'default',
+    });
+    expect(waiting.body.auth.mfa_requirement).toEqual({
+      mfa_request_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      mfa_constraints: {
+        [user.enforcement]: { any: [{ type: 'totp', id: user.id, uses_passcode: true, name: `m${users}` }] },
+      },
+    });
+    const request = waiting.body.auth.mfa_requirement.mfa_request_id;
+    const done = await user.validate(request, [user.app.code(clock.now())]).expect(200);
+    expect(done.body.auth).toMatchObject({
+      token_policies: ['default', 'dev'],
+      entity_id: user.entity,
+      metadata: { role_name: user.name },
+      mfa_requirement: null,
+      token_type: 'service',
+    });
+    const self = await secrets.as(done.body.auth.client_token).read('auth/token/lookup-self').expect(200);
+    expect(self.body.data.path).toBe(`auth/${user.mount}/login`);
+    await user.validate(request, [user.app.code(clock.now(), 1)]).expect(400, { errors: ['invalid request ID'] });
+  });
+
+  it('take the method by name, and the code bare or named', async () => {
+    const user = await enrolled();
+    await user.validate(await user.begin(), [`passcode=${user.app.code(clock.now())}`], `m${users}`).expect(200);
+    clock.advance(60_000);
+    await user.validate(await user.begin(), user.app.code(clock.now())).expect(200);
+  });
+
+  it('count a code once, and none before it', async () => {
+    const user = await enrolled();
+    const code = user.app.code(clock.now());
+    await user.validate(await user.begin(), [code]).expect(200);
+    await user.validate(await user.begin(), [code]).expect(403, { errors: [failed(user.enforcement, user.id)] });
+    await user.validate(await user.begin(), [user.app.code(clock.now(), -1)]).expect(403);
+    await user.validate(await user.begin(), [user.app.code(clock.now(), 1)]).expect(200);
+  });
+
+  it('accept the codes of the window and no others', async () => {
+    const user = await enrolled({ skew: 0 });
+    await user.validate(await user.begin(), [user.app.code(clock.now(), -1)]).expect(403);
+    await user.validate(await user.begin(), [user.app.code(clock.now(), 1)]).expect(403);
+    await user.validate(await user.begin(), [user.app.code(clock.now())]).expect(200);
+    const wide = await enrolled({ skew: 1 });
+    await wide.validate(await wide.begin(), [wide.app.code(clock.now(), -2)]).expect(403);
+    await wide.validate(await wide.begin(), [wide.app.code(clock.now(), -1)]).expect(200);
+  });
+
+  it('survive wrong attempts, and end after five minutes', async () => {
+    const user = await enrolled();
+    const request = await user.begin();
+    await user.validate(request, ['000000']).expect(403, { errors: [failed(user.enforcement, user.id)] });
+    clock.advance(299_000);
+    await user.validate(request, [user.app.code(clock.now())]).expect(200);
+    const late = await user.begin();
+    clock.advance(300_000);
+    await user.validate(late, [user.app.code(clock.now())]).expect(400, { errors: ['invalid request ID'] });
+  });
+
+  it.each(['', ' 12345', '12345', '1234567', '12345a', '１２３４５６', '123456 ', '-12345'])(
+    'do not count %j, which is no code',
+    async (text) => {
+      const user = await enrolled({ max_validation_attempts: 1 });
+      const request = await user.begin();
+      for (let i = 0; i < 4; i += 1)
+        await user.validate(request, [text]).expect(403, { errors: [failed(user.enforcement, user.id)] });
+      await user.validate(request, [user.app.code(clock.now())]).expect(200);
+    },
+  );
+
+  it('are locked after too many wrong codes, even for the right one, twice as long every time', async () => {
+    const user = await enrolled({ max_validation_attempts: 3, period: 30 });
+    const request = async () => user.begin();
+    const locked = (seconds: number) =>
+      failed(
+        user.enforcement,
+        user.id,
+        `maximum TOTP validation attempts 4 exceeded the allowed attempts 3. Please try again in ${seconds} seconds`,
+      );
+    const fail = async () =>
+      user.validate(await request(), ['000000']).expect(403, { errors: [failed(user.enforcement, user.id)] });
+    for (let i = 0; i < 3; i += 1) await fail();
+    await user.validate(await request(), [user.app.code(clock.now())]).expect(403, { errors: [locked(30)] });
+    clock.advance(10_000);
+    await user.validate(await request(), [user.app.code(clock.now())]).expect(403, { errors: [locked(20)] });
+    clock.advance(20_000);
+    for (let i = 0; i < 3; i += 1) await fail();
+    await user.validate(await request(), [user.app.code(clock.now())]).expect(403, { errors: [locked(60)] });
+    clock.advance(60_000);
+    await user.validate(await request(), [user.app.code(clock.now())]).expect(200);
+    clock.advance(60_000);
+    for (let i = 0; i < 3; i += 1) await fail();
+    await user.validate(await request(), ['000000']).expect(403, { errors: [locked(30)] });
+  });
+
+  it('are unlocked by an administrator', async () => {
+    const user = await enrolled({ max_validation_attempts: 1 });
+    for (let i = 0; i < 2; i += 1) await user.validate(await user.begin(), ['000000']).expect(403);
+    await user.validate(await user.begin(), [user.app.code(clock.now())]).expect(403);
+    await secrets.root.write(`${methods}/admin-unlock`, { method_id: user.id, entity_id: user.entity }).expect(204);
+    await user.validate(await user.begin(), [user.app.code(clock.now())]).expect(200);
+  });
+
+  it('finish in one step when the code is sent along', async () => {
+    const user = await enrolled();
+    const sent = (value: string) => user.login({ 'X-Service-MFA': value });
+    const done = await sent(`${user.id}:${user.app.code(clock.now())}`).expect(200);
+    expect(done.body.auth.client_token).not.toBe('');
+    await sent(`${user.id}:${user.app.code(clock.now())}`).expect(403, { errors: ['permission denied'] });
+    await sent(`m${users}:000000`).expect(403, { errors: ['permission denied'] });
+    await sent(user.id).expect(403, { errors: ['permission denied'] });
+    await sent('other:123456').expect(403, { errors: ['permission denied'] });
+    clock.advance(60_000);
+    await sent(`m${users}:${user.app.code(clock.now())}`).expect(200);
+  });
+
+  it('refuse what says nothing', async () => {
+    const user = await enrolled();
+    const request = await user.begin();
+    const unsanitary = `failed to sanitize MFA creds, 1 error occurred:\n\t* failed to find MFA credentials associated with an MFA method ID ${user.id}, method name m${users}\n\n`;
+    const validate = (body: object) => secrets.nobody.write('sys/mfa/validate', body);
+    await validate({}).expect(400, { errors: ['missing request ID'] });
+    await validate({ mfa_request_id: randomUUID(), mfa_payload: { x: ['1'] } }).expect(400, {
+      errors: ['invalid request ID'],
+    });
+    await validate({ mfa_request_id: 'zz', mfa_payload: { x: ['1'] } }).expect(400, { errors: ['invalid request ID'] });
+    expect((await validate({ mfa_request_id: request, mfa_payload: 'x' }).expect(400)).body.errors[0]).toMatch(
+      /^Field validation failed/,
+    );
+    await validate({ mfa_request_id: request }).expect(403, { errors: [unsanitary] });
+    await validate({ mfa_request_id: request, mfa_payload: {} }).expect(403, { errors: [unsanitary] });
+    await validate({ mfa_request_id: request, mfa_payload: { other: ['123456'] } }).expect(403, {
+      errors: [unsanitary],
+    });
+    await user.validate(request, [user.app.code(clock.now())]).expect(200);
+  });
+
+  it('say so when the entity has no secret', async () => {
+    const user = await enrolled();
+    await secrets.root.write(`${methods}/admin-destroy`, { method_id: user.id, entity_id: user.entity }).expect(204);
+    const reason = `MFA secret for method name "m${users}" not present in entity "${user.entity}"`;
+    await user
+      .validate(await user.begin(), ['123456'])
+      .expect(403, { errors: [failed(user.enforcement, user.id, reason)] });
+  });
+
+  it('need every enforcement, and of each any one method', async () => {
+    const user = await enrolled();
+    const second = await method(secrets, { qr_size: 0 });
+    const third = await method(secrets, { qr_size: 0 });
+    const made = await secrets.root
+      .write(`${methods}/admin-generate`, { method_id: third, entity_id: user.entity })
+      .expect(200);
+    const app = authenticator(made.body.data.url);
+    await secrets.root
+      .write('identity/mfa/login-enforcement/also', {
+        mfa_method_ids: [second, third],
+        identity_entity_ids: [user.entity],
+      })
+      .expect(204);
+    const request = await user.begin();
+    await user.validate(request, [user.app.code(clock.now())]).expect(403);
+    const both = { [user.id]: [user.app.code(clock.now(), 1)], [third]: [app.code(clock.now())] };
+    await secrets.nobody.write('sys/mfa/validate', { mfa_request_id: request, mfa_payload: both }).expect(200);
+    await secrets.root.delete('identity/mfa/login-enforcement/also').expect(204);
+  });
+
+  it('can be asked of groups and of types of mounts', async () => {
+    const user = await enrolled();
+    await secrets.root.delete(`identity/mfa/login-enforcement/${user.enforcement}`).expect(204);
+    expect((await user.login().expect(200)).body.auth.client_token).not.toBe('');
+    const group = (await secrets.root.write('identity/group', { member_entity_ids: [user.entity] }).expect(200)).body
+      .data.id;
+    const outer = (await secrets.root.write('identity/group', { member_group_ids: [group] }).expect(200)).body.data.id;
+    for (const target of [{ identity_group_ids: [outer] }, { auth_method_types: ['approle'] }]) {
+      await secrets.root
+        .write('identity/mfa/login-enforcement/more', {
+          mfa_method_ids: [user.id],
+          identity_group_ids: [],
+          auth_method_types: [],
+          ...target,
+        })
+        .expect(204);
+      expect((await user.login().expect(200)).body.auth.client_token).toBe('');
+    }
+    await secrets.root.delete('identity/mfa/login-enforcement/more').expect(204);
+    expect((await user.login().expect(200)).body.auth.client_token).not.toBe('');
+  });
+
+  it('go on with a secret that was made before its method changed', async () => {
+    const user = await enrolled();
+    await secrets.root.write(`${methods}/${user.id}`, { digits: 8, period: 60, algorithm: 'SHA512' }).expect(204);
+    await user.validate(await user.begin(), [user.app.code(clock.now())]).expect(200);
+  });
+
+  it('let an entity make its own secret (S17.6)', async () => {
+    const user = await enrolled();
+    await secrets.root
+      .write('sys/policies/acl/dev', { policy: `path "${methods}/generate" { capabilities = ["update"] }` })
+      .expect(204);
+    const done = await user.validate(await user.begin(), [user.app.code(clock.now())]).expect(200);
+    const token = secrets.as(done.body.auth.client_token);
+    const other = await method(secrets);
+    const made = await token.write(`${methods}/generate`, { method_id: other }).expect(200);
+    expect(made.body.data.url).toContain(user.entity);
+    await token.write(`${methods}/generate`, { method_id: other }).expect(200, /Entity already has a secret/);
+    await token
+      .write(`${methods}/generate`, { method_id: 'zz' })
+      .expect(400, { errors: ['configuration for method ID "zz" does not exist'] });
+  });
+
+  it('let people enrol themselves where the method allows it, once and only with a code that confirms it', async () => {
+    const user = await enrolled({ enable_self_enrollment: true });
+    await secrets.root.write(`${methods}/admin-destroy`, { method_id: user.id, entity_id: user.entity }).expect(204);
+    const waiting = await user.login().expect(200);
+    const request = waiting.body.auth.mfa_requirement.mfa_request_id;
+    expect(waiting.body.auth.mfa_requirement.mfa_constraints[user.enforcement].any[0].self_enrollment_enabled).toBe(
+      true,
+    );
+    const enrol = (id: string) =>
+      secrets.nobody.write(`${methods}/self-enroll`, { mfa_request_id: id, mfa_method_id: user.id });
+    const made = await enrol(request).expect(200);
+    expect(scan(made.body.data.barcode).text).toBe(made.body.data.url);
+    await enrol(request).expect(403, { errors: ['self-enrolment was already begun for this login'] });
+    expect((await secrets.root.read(`identity/entity/id/${user.entity}`)).body.data.mfa_secrets).toBeUndefined();
+    await user.validate(request, ['000000']).expect(403);
+    const app = authenticator(made.body.data.url);
+    await user.validate(request, [app.code(clock.now())]).expect(200);
+    await user.validate(await user.begin(), [app.code(clock.now())]).expect(403);
+    clock.advance(30_000);
+    await user.validate(await user.begin(), [app.code(clock.now())]).expect(200);
+    await enrol(await user.begin()).expect(403, { errors: ['self-enrolment is not available for this login'] });
+    const plain = await enrolled();
+    await secrets.nobody
+      .write(`${methods}/self-enroll`, { mfa_request_id: await plain.begin(), mfa_method_id: plain.id })
+      .expect(403, { errors: ['self-enrolment is not available for this login'] });
+  });
+
+  it('accept each recovery code once where the method has them', async () => {
+    const user = await enrolled({ recovery_codes: 3, max_validation_attempts: 2 });
+    expect(user.recovery).toHaveLength(3);
+    expect(new Set(user.recovery).size).toBe(3);
+    await user.validate(await user.begin(), [user.recovery[0]!]).expect(200);
+    await user.validate(await user.begin(), [user.recovery[0]!]).expect(403);
+    await user.validate(await user.begin(), [user.recovery[1]!]).expect(200);
+    for (let i = 0; i < 2; i += 1) await user.validate(await user.begin(), ['aaaaa-bbbbb-ccccc']).expect(403);
+    await user
+      .validate(await user.begin(), [user.recovery[2]!])
+      .expect(403, /maximum TOTP validation attempts 3 exceeded/);
+  });
+});
