@@ -8,7 +8,7 @@ import type { SiteSettings } from '../kernel/environment';
 import type { Principal } from '../kernel/principal';
 import { RateLimit, type RateVerdict } from '../kernel/rate-limit';
 import type { Match, Routes } from '../kernel/routes';
-import { type Kernel, type Request, runEndpoint } from '../kernel/run-endpoint';
+import { type Kernel, loadEarly, type Request, runEndpoint } from '../kernel/run-endpoint';
 import { asRefusal, commonHeaders, fixedHeaders, sendAnswer, sendLimited, sendRefusal } from './answer';
 import { readJson } from './body';
 
@@ -50,6 +50,10 @@ export function buildApp(parts: AppParts): express.Express {
       const cut = url.indexOf('?');
       const path = cut < 0 ? url : url.slice(0, cut);
       const match = find(req.method ?? 'GET', path);
+      const early =
+        match === undefined || req.headers.authorization === undefined
+          ? undefined
+          : loadEarly(parts.kernel, match.endpoint, match.params);
       const [principal, settings] = await Promise.all([
         match === undefined ? undefined : authenticate(parts.kernel, match.endpoint, req),
         env.settings(),
@@ -75,6 +79,7 @@ export function buildApp(parts: AppParts): express.Express {
         address,
         principal,
         settings,
+        early,
         body: match.endpoint.streams ? undefined : await readJson(req),
         stream: match.endpoint.streams ? req : undefined,
       };

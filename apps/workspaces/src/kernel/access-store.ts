@@ -95,6 +95,13 @@ export class AccessStore {
     this.epochOf = gather((ids) => this.readEpochs(ids));
   }
 
+  /** The access to one organization, at an epoch that was read during this request. */
+  async loadAt(principal: Principal, organizationId: string, epoch: string): Promise<Access> {
+    const cached = this.standings.get(key(principal, organizationId));
+    const found = cached?.epoch === epoch ? [cached.standing] : await this.read(principal, [organizationId]);
+    return new Access(principal, found, this.now());
+  }
+
   /** The caller's access to the named organizations (`org-…` ids); unknown and removed ones give nothing. */
   async load(principal: Principal, organizationIds: readonly string[]): Promise<Access> {
     const wanted = [...new Set(organizationIds)];

@@ -55,25 +55,26 @@ export async function recordChange(db: Database, actor: Actor, change: Change): 
 /** Records several changes in one statement. */
 export async function recordChanges(db: Database, actor: Actor, changes: readonly Change[]): Promise<void> {
   if (changes.length === 0) return;
-  await db.prisma.auditEvent.createMany({
-    data: changes.map((change) => {
-      const { before, after } = difference(change.before, change.after);
-      return {
-        organizationId: change.organizationId,
-        actorType: actor.type,
-        actorId: actor.id,
-        actorName: actor.name,
-        tokenId: actor.tokenId,
-        requestId: actor.requestId,
-        action: change.action,
-        targetType: change.target.type,
-        targetId: change.target.id,
-        targetName: change.target.name,
-        before: asJson(before),
-        after: asJson(after),
-      };
-    }),
-  });
+  await db.prisma.auditEvent.createMany({ data: changes.map((change) => auditRow(actor, change)) });
+}
+
+/** The row of a change, for statements that write it together with the change itself. */
+export function auditRow(actor: Actor, change: Change) {
+  const { before, after } = difference(change.before, change.after);
+  return {
+    organizationId: change.organizationId,
+    actorType: actor.type,
+    actorId: actor.id,
+    actorName: actor.name,
+    tokenId: actor.tokenId,
+    requestId: actor.requestId,
+    action: change.action,
+    targetType: change.target.type,
+    targetId: change.target.id,
+    targetName: change.target.name,
+    before: asJson(before),
+    after: asJson(after),
+  };
 }
 
 type Values = Readonly<Record<string, unknown>> | undefined;

@@ -1,6 +1,7 @@
 import { invalid } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { PrismaPg } from '@prisma/adapter-pg';
+import { LRUCache } from 'lru-cache';
 import type { Pool, QueryResultRow } from 'pg';
 import { Prisma, PrismaClient } from '../generated/prisma/client';
 import { gather } from './gather';
@@ -25,6 +26,8 @@ export interface Database {
   rows<R extends QueryResultRow>(statement: Statement): Promise<R[]>;
   /** One row of a keyed read; outside a transaction, calls of the same moment share one query. */
   readOne<R extends KeyedRow>(read: KeyedRead, key: string): Promise<R | undefined>;
+  /** What was worked out while a revision held; worked out anew when it has moved. */
+  remembered<T extends object>(key: string, revision: string, find: () => Promise<T>): Promise<T>;
   /** Joins work that is done for many callers at once; not for use inside a transaction. */
   together<Item, Result>(work: Batched<Item, Result, Database>, item: Item): Promise<Result>;
 }
@@ -135,6 +138,7 @@ export function openDatabase(pool: Pool): Database & { close(): Promise<void> } 
       inTransaction: true,
       rows,
       transaction: (run) => run(db),
+      remembered: (_key, _revision, find) => find(),
       together: async () => {
         throw new Error('shared work would not be part of this transaction');
       },
@@ -145,9 +149,19 @@ export function openDatabase(pool: Pool): Database & { close(): Promise<void> } 
     };
     return db;
   };
+  const memory = new LRUCache<string, { revision: string; value: object }>({ max: 20_000 });
   const queues = new Map<string, (item: never) => Promise<unknown>>();
   const outside: Database & { close(): Promise<void> } = {
     prisma: guarded,
+    async remembered<T extends object>(key: string, revision: string, find: () => Promise<T>) {
+      const known = memory.get(key);
+      if (known?.revision === revision) {
+        return known.value as T;
+      }
+      const value = await find();
+      memory.set(key, { revision, value });
+      return value;
+    },
     together<Item, Result>(work: Batched<Item, Result, Database>, item: Item) {
       let queue = queues.get(work.name);
       if (queue === undefined) {

@@ -113,6 +113,8 @@ export interface Endpoint {
   readonly run: (call: Call<string, never, never>) => Promise<unknown>;
   readonly documentMeta?: (item: never) => Record<string, unknown> | undefined;
   readonly cached?: Cached<never, unknown>;
+  readonly loadsEarly: boolean;
+  readonly keepsAccess: boolean;
 }
 
 /** What stands in one declaration; the rest is given by `endpoints()` and the verb. */
@@ -148,6 +150,10 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   run: (call: Call<P, Body, Target>) => Promise<Result>;
   /** How the answer is shown; the serializer of `endpoints()` unless told. */
   serializer?: Serializer<T, View>;
+  /** `load` looks at nothing but the path, so it can begin while the caller is still being recognised. */
+  loadsEarly?: boolean;
+  /** A change by which nobody gains or loses a right, so that access need not be asked for again. */
+  keepsAccess?: boolean;
   /** Answers from cached text; `run` answers with stamps then. */
   cached?: Cached<never, unknown>;
   /** Top-level `meta` of an answer with one resource. */
@@ -217,6 +223,8 @@ function declare(
     run: given.run,
     documentMeta: given.documentMeta,
     cached: given.cached,
+    loadsEarly: given.loadsEarly ?? false,
+    keepsAccess: given.keepsAccess ?? method === 'GET',
   };
 }
 

@@ -6,7 +6,7 @@
  */
 export function gather<K, V>(
   readMany: (keys: readonly K[]) => Promise<ReadonlyMap<K, V>>,
-  { inFlight = 2, most = 256 }: { inFlight?: number; most?: number } = {},
+  { inFlight = 1, most = 256 }: { inFlight?: number; most?: number } = {},
 ): (key: K) => Promise<V | undefined> {
   interface Waiting {
     readonly key: K;

@@ -29,6 +29,8 @@ export interface Request {
   readonly address: string;
   /** Who calls; undefined for endpoints that need nobody. */
   readonly principal: Principal | undefined;
+  /** The target, where looking for it has already begun. */
+  readonly early?: Promise<unknown>;
   /** The installation's settings when the request came. */
   readonly settings: SiteSettings;
   /** The parsed JSON body; undefined when it was empty. */
@@ -65,11 +67,30 @@ function refuseUnlessFor(endpoint: Endpoint, env: Environment, principal: Princi
   }
 }
 
-async function loadTarget(endpoint: Endpoint, lookup: Parameters<NonNullable<Endpoint['load']>>[0]): Promise<unknown> {
+/** Begins to look for the target of an endpoint that allows it before the caller is known. */
+export function loadEarly(
+  { db, env }: Kernel,
+  endpoint: Endpoint,
+  params: Record<string, string>,
+): Promise<unknown> | undefined {
+  if (!endpoint.loadsEarly || endpoint.load === undefined) {
+    return undefined;
+  }
+  const early = endpoint.load({ db, env, principal: nobody, params, query: Query.parse('') });
+  // Whoever is refused first never waits for it.
+  early.catch(() => undefined);
+  return early;
+}
+
+async function loadTarget(
+  endpoint: Endpoint,
+  lookup: Parameters<NonNullable<Endpoint['load']>>[0],
+  early: Promise<unknown> | undefined,
+): Promise<unknown> {
   if (endpoint.load === undefined) {
     return undefined;
   }
-  const target = await endpoint.load(lookup);
+  const target = await (early ?? endpoint.load(lookup));
   if (target === undefined || target === null) {
     throw new Refusal('missing', '');
   }
@@ -129,9 +150,13 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   const accessTo = (ids: readonly string[]): Promise<Access> =>
     ids.length === 0 ? Promise.resolve(new Access(principal, [], env.now())) : env.accessStore.load(principal, ids);
   const { settings } = request;
-  const target = await loadTarget(endpoint, lookup);
+  const target = await loadTarget(endpoint, lookup, request.early);
   const judged = target === undefined ? [] : endpoint.organizationsOf(target as never);
-  const access = await accessTo(judged);
+  const { epoch } = (target ?? {}) as { epoch?: string };
+  const access =
+    epoch !== undefined && judged.length === 1
+      ? await env.accessStore.loadAt(principal, judged[0]!, epoch)
+      : await accessTo(judged);
   allow(endpoint, access, target);
   const wanted = endpoint.method === 'GET' ? undefined : ifMatch(request.headers['if-match']);
   requireRevision(target, wanted);
@@ -150,7 +175,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   } satisfies Call<string, never, never> & { request: { stream: unknown } };
   const result = await runOnce(kernel, endpoint, request, call);
   // What a request reads cannot change what its caller may do, so nobody has to ask again.
-  const known = endpoint.method === 'GET' ? judged : [];
+  const known = endpoint.keepsAccess ? judged : [];
   return show(kernel, endpoint, request, call, result, known);
 }
 

@@ -15,6 +15,8 @@ export interface Organization extends Row {
   /** Every active member has a second factor. */
   readonly twoFactorConformant: boolean;
   readonly entitlements: Entitlements;
+  /** Access epoch at the time it was read. */
+  readonly epoch?: string;
 }
 
 /** The parts of the environment that decide what a plan is worth. */
@@ -23,6 +25,7 @@ export type PlanEnvironment = Pick<Environment, 'edition' | 'defaultFeatureSet'>
 const select = `
 SELECT o.*, s.id AS subscription_id, s.feature_set, s.end_at AS plan_ends_at,
        r.id AS retention_id, r.delete_older_than_n_days AS retention_days,
+       (SELECT e.epoch FROM access_epoch e WHERE e.organization_id = o.id) AS epoch,
        NOT EXISTS (SELECT 1 FROM membership m LEFT JOIN two_factor f ON f.user_id = m.user_id
                     WHERE m.organization_id = o.id AND m.status = 'active' AND f.verified_at IS NULL)
          AS two_factor_conformant`;

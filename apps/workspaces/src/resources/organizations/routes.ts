@@ -32,6 +32,7 @@ const show = get(path, {
   summary: 'Show an organization.',
   spec,
   include: ['entitlement_set', 'subscription', 'default-project', 'default_project'],
+  loadsEarly: true,
   load,
   run: async ({ target }) => target,
 });

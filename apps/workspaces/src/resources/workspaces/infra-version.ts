@@ -2,19 +2,35 @@ import { invalid } from '@keystead/jsonapi';
 import type { Database } from '../../kernel/database';
 import { isExact, LATEST, newest, parseConstraint, shippedVersions } from '../../kernel/infra-versions';
 
+const readVersions = {
+  name: 'infra_versions',
+  text: `SELECT k.key, (SELECT coalesce(json_agg(json_build_array(version, enabled AND NOT beta)), '[]')
+                         FROM infra_version) AS versions
+           FROM unnest($1::text[]) AS k(key)`,
+};
+
+interface VersionsRow {
+  [column: string]: unknown;
+  key: string;
+  versions: [version: string, usable: boolean][];
+}
+
 /** The versions workspaces may choose from: those shipped, as administrators changed them, and those they added. */
-async function catalogue(db: Database): Promise<string[]> {
-  const stored = await db.prisma.infraVersion.findMany({ select: { version: true, enabled: true, beta: true } });
-  const known = new Map(shippedVersions.map((version) => [version, true]));
-  for (const { version, enabled, beta } of stored) {
-    known.set(version, enabled && !beta);
-  }
-  return [...known].flatMap(([version, usable]) => (usable ? [version] : []));
+async function catalogue(db: Database): Promise<{ versions: string[]; newest: string }> {
+  const stored = await db.readOne<VersionsRow>(readVersions, 'all');
+  return db.remembered('infra-versions', JSON.stringify(stored?.versions), async () => {
+    const known = new Map(shippedVersions.map((version) => [version, true]));
+    for (const [version, usable] of stored?.versions ?? []) {
+      known.set(version, usable);
+    }
+    const versions = [...known].flatMap(([version, usable]) => (usable ? [version] : []));
+    return { versions, newest: newest(versions) ?? shippedVersions.at(-1)! };
+  });
 }
 
 /** The version a workspace gets when nobody chooses: the newest stable one. */
 export async function defaultVersion(db: Database): Promise<string> {
-  return newest(await catalogue(db)) ?? shippedVersions.at(-1)!;
+  return (await catalogue(db)).newest;
 }
 
 /**
@@ -29,7 +45,7 @@ export async function requireVersion(db: Database, text: string): Promise<string
   if (allowed === undefined) {
     throw invalid('infraVersion', 'is no version and no version constraint');
   }
-  if (newest(await catalogue(db), allowed) === undefined) {
+  if (newest((await catalogue(db)).versions, allowed) === undefined) {
     throw invalid('infraVersion', 'matches no available version');
   }
   return text;

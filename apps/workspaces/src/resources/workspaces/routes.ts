@@ -79,6 +79,7 @@ const index = list<typeof collection, undefined, Organization, WorkspaceStamp>(c
   sort: sortKeys,
   include,
   cached: cachedWorkspaces,
+  loadsEarly: true,
   visible: organizationPolicy['can-traverse'],
   load: ({ db, env, params }) => organizations.findByName(db, env, params.organization_name),
   run: ({ db, access, target, query, sort, page }: Call<typeof collection, undefined, Organization>) =>
@@ -90,6 +91,8 @@ const create = post(collection, {
   spec,
   requires: organizationPolicy['can-create-workspace'],
   visible: organizationPolicy['can-traverse'],
+  loadsEarly: true,
+  keepsAccess: true,
   body: CreateWorkspace,
   load: findOrganization,
   run: ({ db, target, body, ...call }) => workspaces.create(db, callerOf(call), target, body),
@@ -102,20 +105,28 @@ const show = both(
     summary: 'Show a workspace.',
     spec,
     include,
+    loadsEarly: true,
     cached: cachedWorkspaces,
     run: async ({ target }: Call<string, undefined, WorkspaceStamp>) => target,
   },
 );
 
-const update = both(patch, places, {
-  summary: 'Update a workspace; what is left out keeps its value.',
-  spec,
-  requires: 'can-update',
-  include,
-  body: UpdateWorkspace,
-  run: ({ db, target, body, ifMatch, ...call }: Call<string, WorkspaceChanges, Workspace>) =>
-    workspaces.update(db, callerOf(call), target, body, ifMatch),
-});
+const update = both(
+  patch,
+  { [byId]: stampById, [byName]: stampByName },
+  {
+    summary: 'Update a workspace; what is left out keeps its value.',
+    spec,
+    requires: 'can-update',
+    include,
+    loadsEarly: true,
+    // A move may end the caller's own rights: then the answer is told from the access there was.
+    keepsAccess: true,
+    body: UpdateWorkspace,
+    run: ({ db, target, body, ifMatch, ...call }: Call<string, WorkspaceChanges, WorkspaceStamp>) =>
+      workspaces.update(db, callerOf(call), target, body, ifMatch),
+  },
+);
 
 const destroy = both(remove, places, {
   summary: 'Delete a workspace, whatever it manages.',

@@ -7,11 +7,13 @@ import type { Edition } from '../../kernel/edition';
 import type { SiteSettings } from '../../kernel/environment';
 import { newId } from '../../kernel/ids';
 import type { Organization } from '../organizations/organization';
+import { requireWorkspace } from './find';
+import { editTogether, insertTogether, settingsOf } from './hot-write';
 import { defaultVersion, requireVersion } from './infra-version';
 import type { NewWorkspace, WorkspaceChanges } from './schema';
 import { initialSettings, type Settings, settingsAfter } from './settings';
 import { attachTags, bindTags } from './tags';
-import { type ExecutionMode, effectiveMode, readById, readByName, type Workspace, workspaceOf } from './workspace';
+import { type ExecutionMode, effectiveMode, type Workspace } from './workspace';
 
 /** Who changes something, and what their rules look at. */
 export interface Caller {
@@ -21,35 +23,7 @@ export interface Caller {
   readonly settings: SiteSettings;
 }
 
-/** The workspace with a `ws-…` id. */
-export async function find(db: Database, id: string): Promise<Workspace | undefined> {
-  const row = await db.readOne(readById, id);
-  return row && workspaceOf(row);
-}
-
-/** The workspace with a name in an organization. */
-export async function findByName(db: Database, organization: string, name: string): Promise<Workspace | undefined> {
-  if (organization.includes('/') || name.includes('/')) {
-    return undefined;
-  }
-  const row = await db.readOne(readByName, `${organization}/${name}`);
-  return row && workspaceOf(row);
-}
-
-/** Workspaces by id, in no order; unknown ones are left out. */
-export async function findMany(db: Database, ids: readonly string[]): Promise<Workspace[]> {
-  const found = await Promise.all(ids.map((id) => find(db, id)));
-  return found.filter((workspace) => workspace !== undefined);
-}
-
-/** A workspace that has to be there. Throws `missing`. */
-export async function requireWorkspace(db: Database, id: string): Promise<Workspace> {
-  const found = await find(db, id);
-  if (found === undefined) {
-    throw new Refusal('missing', '');
-  }
-  return found;
-}
+export { find, findByName, findMany, requireWorkspace } from './find';
 
 async function requirePool(db: Database, organizationId: string, workspaceId: string, poolId: string): Promise<void> {
   const pool = await db.prisma.agentPool.findFirst({
@@ -95,6 +69,18 @@ interface Place {
   readonly mode: ExecutionMode | null;
 }
 
+const readProject = {
+  name: 'workspace_project',
+  text: 'SELECT id AS key, organization_id, execution_mode FROM project WHERE id = ANY($1)',
+};
+
+interface ProjectRow {
+  [column: string]: unknown;
+  key: string;
+  organization_id: string;
+  execution_mode: ExecutionMode | null;
+}
+
 /** The project a workspace goes to: the one named, which the caller may fill, or the default one. */
 async function placeOf(
   db: Database,
@@ -103,22 +89,29 @@ async function placeOf(
   asked: string | null | undefined,
 ): Promise<Place> {
   const id = asked === null || asked === undefined || asked === '' ? organization.defaultProjectId : asked;
-  const project = await db.prisma.project.findFirst({ where: { id: id ?? '', organizationId: organization.id } });
+  const project = await db.readOne<ProjectRow>(readProject, id ?? '');
   const target = { id: id ?? '', organizationId: organization.id };
-  if (project === null || !access.seesProject(target)) {
+  if (project?.organization_id !== organization.id || !access.seesProject(target)) {
     throw asked ? invalid('project', 'was not found') : new Refusal('missing', '');
   }
   if (!access.hasProject(target, 'workspaces:create')) {
     throw new Refusal('missing', '');
   }
-  return { projectId: project.id, mode: project.executionMode as ExecutionMode | null };
+  return { projectId: project.key, mode: project.execution_mode };
+}
+
+function hasCeiling(settings: SiteSettings, { workspaceLimit }: Organization): boolean {
+  return workspaceLimit !== null || settings.limitWorkspacesPerOrganization;
 }
 
 async function requireRoom(db: Database, settings: SiteSettings, organization: Organization): Promise<void> {
-  const most = organization.workspaceLimit ?? settings.defaultWorkspacesPerOrganizationCeiling;
-  if (organization.workspaceLimit === null && !settings.limitWorkspacesPerOrganization) {
+  if (!hasCeiling(settings, organization)) {
     return;
   }
+  const most = organization.workspaceLimit ?? settings.defaultWorkspacesPerOrganizationCeiling;
+  // The row that counts is the lock: of two that would both be the last, one waits.
+  await db.prisma.$queryRaw`
+    SELECT 1 FROM organization_tally WHERE organization_id = ${organization.id} FOR UPDATE`;
   const tally = await db.prisma.organizationTally.findUnique({ where: { organizationId: organization.id } });
   if ((tally?.workspaces ?? 0) >= most) {
     throw new Refusal('invalid', `this organization may have at most ${most} workspaces`);
@@ -144,6 +137,19 @@ export async function create(
   const after = settingsAfter(initial, body, { inherited, edition, isNew: true });
   const id = newId('ws');
   await requireKnown(db, organization.id, id, initial, after);
+  const isPlain = body.tags === undefined && body.tagBindings === undefined && !hasCeiling(settings, organization);
+  if (isPlain && !db.inTransaction) {
+    return insertTogether(db, {
+      actor: caller.actor,
+      id,
+      organizationId: organization.id,
+      projectId: place.projectId,
+      source: 'tfe-api',
+      sourceName: body.sourceName || null,
+      sourceUrl: body.sourceUrl || null,
+      settings: after,
+    });
+  }
   return db.transaction(async (tx) => {
     await requireRoom(tx, settings, organization);
     await tx.prisma.workspace.create({
@@ -183,22 +189,22 @@ async function tagNew(
   }
 }
 
-const settingKeys = Object.keys(initialSettings('', '', false)) as (keyof Settings)[];
-
-function settingsOf(workspace: Workspace): Settings {
-  return Object.fromEntries(settingKeys.map((key) => [key, workspace[key]])) as unknown as Settings;
-}
-
 /** What holds for a workspace without a value of its own. */
 function inheritedMode(workspace: Workspace): ExecutionMode {
   return effectiveMode({ ...workspace, executionMode: null }).mode;
+}
+
+function editedSettings(current: Workspace, changes: WorkspaceChanges, edition: Edition, version?: string): Settings {
+  const before = settingsOf(current);
+  const after = settingsAfter(before, changes, { inherited: inheritedMode(current), edition, isNew: false });
+  return { ...after, infraVersion: version ?? before.infraVersion };
 }
 
 /** Where an update moves the workspace; undefined when it stays. Both projects have to allow it. */
 async function moveOf(
   db: Database,
   access: Access,
-  workspace: Workspace,
+  workspace: Pick<Workspace, 'id' | 'projectId' | 'organizationId'>,
   asked: string | null | undefined,
 ): Promise<string | undefined> {
   if (!asked || asked === workspace.projectId) {
@@ -217,6 +223,14 @@ async function moveOf(
   return asked;
 }
 
+/** Needs an update nothing but the workspace as it is: no other row is looked at, and no name can be taken. */
+function isPlainEdit(workspace: Pick<Workspace, 'name' | 'projectId'>, changes: WorkspaceChanges): boolean {
+  const { name, project, tags, tagBindings, vcsRepo, agentPoolId, agentPool } = changes;
+  const stays = name === undefined || name === workspace.name;
+  const needsMore = [tags, tagBindings, vcsRepo, agentPoolId, agentPool].some((part) => part !== undefined);
+  return stays && !needsMore && (!project || project === workspace.projectId);
+}
+
 /**
  * Changes what is named and keeps the rest. Throws `invalid` for taken names, broken rules and unknown references,
  * `denied` for a move the caller may not make, `precondition` when it is no longer at the revision required.
@@ -225,10 +239,19 @@ async function moveOf(
 export async function update(
   db: Database,
   caller: Caller,
-  workspace: Workspace,
+  workspace: Pick<Workspace, 'id' | 'name' | 'projectId' | 'organizationId'>,
   changes: WorkspaceChanges,
   ifMatch?: bigint,
 ): Promise<Workspace> {
+  if (isPlainEdit(workspace, changes) && !db.inTransaction) {
+    const wanted = changes.infraVersion ? await requireVersion(db, changes.infraVersion) : undefined;
+    return editTogether(db, {
+      id: workspace.id,
+      actor: caller.actor,
+      ifMatch,
+      apply: (current) => editedSettings(current, changes, caller.edition, wanted),
+    });
+  }
   const projectId = await moveOf(db, caller.access, workspace, changes.project);
   const version = changes.infraVersion ? await requireVersion(db, changes.infraVersion) : undefined;
   return db.transaction(async (tx) => {
@@ -238,9 +261,7 @@ export async function update(
       throw new Refusal('precondition', 'the resource has changed since it was read');
     }
     const before = settingsOf(current);
-    const around = { inherited: inheritedMode(current), edition: caller.edition, isNew: false };
-    const after = settingsAfter(before, changes, around);
-    after.infraVersion = version ?? before.infraVersion;
+    const after = editedSettings(current, changes, caller.edition, version);
     await requireKnown(tx, current.organizationId, current.id, before, after);
     await tagNew(tx, current.organizationId, current.id, changes.tags, changes.tagBindings);
     const moves = projectId !== undefined;

@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../kernel/audit';
 import type { Database } from '../../kernel/database';
-import { requireWorkspace } from './service';
+import { requireWorkspace } from './find';
 import type { Workspace } from './workspace';
 
 /** Gives a workspace an SSH key of its organization, or takes it away. Throws `missing` for any other key. */

@@ -1,7 +1,7 @@
 import type { WorkspaceTarget } from '../../kernel/access';
 import type { Database } from '../../kernel/database';
 import type { Cached, View } from '../../kernel/endpoint';
-import { findMany } from './service';
+import { findMany } from './find';
 import type { Workspace } from './workspace';
 
 /** What rules look at, and the revisions of everything that a workspace's text shows. */
@@ -10,6 +10,8 @@ export interface WorkspaceStamp extends WorkspaceTarget {
   readonly revision: string | bigint;
   readonly organizationRevision: string | bigint;
   readonly projectRevision: string | bigint;
+  /** Access epoch of the organization, when the stamp was read by itself. */
+  readonly epoch?: string;
 }
 
 interface StampRow {
@@ -22,13 +24,15 @@ interface StampRow {
   revision: string;
   organization_revision: string;
   project_revision: string;
+  epoch: string;
 }
 
 const columns = `w.id, w.name, w.organization_id, w.project_id, w.revision, o.revision AS organization_revision,
-       p.revision AS project_revision`;
+       p.revision AS project_revision, e.epoch`;
 const tables = `FROM workspace w
   JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL
-  JOIN project p ON p.id = w.project_id`;
+  JOIN project p ON p.id = w.project_id
+  JOIN access_epoch e ON e.organization_id = w.organization_id`;
 
 const readById = {
   name: 'workspace_stamp_by_id',
@@ -41,31 +45,38 @@ const readByName = {
     FROM unnest($1::text[]) AS k(key)
     JOIN organization o ON lower(o.name) = lower(split_part(k.key, '/', 1)) AND o.removed_at IS NULL
     JOIN workspace w ON w.organization_id = o.id AND w.name = split_part(k.key, '/', 2)
-    JOIN project p ON p.id = w.project_id`,
+    JOIN project p ON p.id = w.project_id
+    JOIN access_epoch e ON e.organization_id = w.organization_id`,
 };
 
-// Pages of whole organizations in their usual order; requests of one moment share the statement.
+// How many workspaces an organization has, and a number that moves when one comes, goes or is renamed.
+const readTally = {
+  name: 'workspace_tally',
+  text: 'SELECT organization_id AS key, workspaces, revision FROM organization_tally WHERE organization_id = ANY($1)',
+};
+
+interface TallyRow {
+  [column: string]: unknown;
+  key: string;
+  workspaces: number;
+  revision: string;
+}
+
+// The ids on pages of whole organizations in their usual order. The limit of 100 tells the planner how few they are.
 const readPage = {
-  name: 'workspace_stamps_of_page',
-  text: `SELECT k.key, coalesce(t.workspaces, 0) AS total,
-         (SELECT coalesce(json_agg(json_build_array(w.id, w.name, w.project_id, w.revision::text, p.revision::text,
-                                                    o.revision::text) ORDER BY chosen.place), '[]')
-            FROM (SELECT c.id, row_number() OVER () AS place FROM
-                    (SELECT w.id FROM workspace w WHERE w.organization_id = split_part(k.key, ' ', 1)
-                      ORDER BY w.name COLLATE "C", w.id
-                      LIMIT split_part(k.key, ' ', 2)::int OFFSET split_part(k.key, ' ', 3)::int) c) chosen
-            JOIN workspace w ON w.id = chosen.id
-            JOIN project p ON p.id = w.project_id
-            JOIN organization o ON o.id = w.organization_id) AS stamps
-    FROM unnest($1::text[]) AS k(key)
-    LEFT JOIN organization_tally t ON t.organization_id = split_part(k.key, ' ', 1)`,
+  name: 'workspace_ids_of_page',
+  text: `SELECT k.key, ARRAY(
+           SELECT c.id FROM (
+             SELECT w.id FROM workspace w WHERE w.organization_id = split_part(k.key, ' ', 1)
+              ORDER BY w.name COLLATE "C", w.id
+              LIMIT split_part(k.key, ' ', 2)::int OFFSET split_part(k.key, ' ', 3)::int) c LIMIT 100) AS ids
+    FROM unnest($1::text[]) AS k(key)`,
 };
 
 interface PageRow {
   [column: string]: unknown;
   key: string;
-  total: number;
-  stamps: [id: string, name: string, projectId: string, revision: string, project: string, organization: string][];
+  ids: string[];
 }
 
 function stampOf(row: StampRow | undefined): WorkspaceStamp | undefined {
@@ -78,6 +89,7 @@ function stampOf(row: StampRow | undefined): WorkspaceStamp | undefined {
       revision: row.revision,
       organizationRevision: row.organization_revision,
       projectRevision: row.project_revision,
+      epoch: row.epoch,
     }
   );
 }
@@ -93,23 +105,23 @@ export async function findStampByName(db: Database, organization: string, name: 
   return isName ? stampOf(await db.readOne<StampRow>(readByName, `${organization}/${name}`)) : undefined;
 }
 
-/** A page of all workspaces of an organization, by name. */
+/**
+ * A page of all workspaces of an organization, by name. Which workspaces are on a page is remembered until one comes,
+ * goes or is renamed; what they are is always asked.
+ */
 export async function findStampPage(
   db: Database,
   organizationId: string,
   page: { size: number; offset: number },
 ): Promise<{ items: WorkspaceStamp[]; total: number }> {
-  const row = (await db.readOne<PageRow>(readPage, `${organizationId} ${page.size} ${page.offset}`))!;
-  const items = row.stamps.map(([id, name, projectId, revision, projectRevision, organizationRevision]) => ({
-    id,
-    name,
-    organizationId,
-    projectId,
-    revision,
-    projectRevision,
-    organizationRevision,
-  }));
-  return { items, total: row.total };
+  const tally = await db.readOne<TallyRow>(readTally, organizationId);
+  const key = `${organizationId} ${page.size} ${page.offset}`;
+  const ids = await db.remembered(`workspace-page ${key}`, tally?.revision ?? '', async () => {
+    const row = await db.readOne<PageRow>(readPage, key);
+    return row?.ids ?? [];
+  });
+  const found = await Promise.all(ids.map((id) => findStamp(db, id)));
+  return { items: found.filter((stamp) => stamp !== undefined), total: tally?.workspaces ?? 0 };
 }
 
 /** How workspaces are shown from cached text. */
