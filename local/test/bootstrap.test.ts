@@ -1,0 +1,63 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, describe, expect, it } from '@jest/globals';
+
+const box = mkdtempSync(path.join(tmpdir(), 'keystead-bootstrap-'));
+afterAll(() => rmSync(box, { recursive: true }));
+
+/** Runs a module of the local program the way it runs: as plain Node, outside Jest. */
+function evaluate(module: string, expression: string): string {
+  const file = path.resolve(__dirname, '..', module);
+  const code = `import * as m from ${JSON.stringify(file)};
+    try { console.log(JSON.stringify((${expression}) ?? null)); } catch (error) { console.log(error.name + ': ' + error.message); }`;
+  return execFileSync(process.execPath, ['--input-type=module', '--eval', code], { encoding: 'utf8' }).trim();
+}
+
+describe('the version of Node', () => {
+  it.each(['20.19.0', '20.20.2', '22.12.0', '22.20.1', '24.0.0', '25.1.0'])('%s will do', (version) => {
+    expect(evaluate('bootstrap.mjs', `m.requireNode('${version}')`)).toBe('null');
+  });
+
+  it.each(['16.20.2', '18.20.8', '20.18.3', '21.7.3', '22.11.0'])('%s is refused in one line', (version) => {
+    expect(evaluate('bootstrap.mjs', `m.requireNode('${version}')`)).toBe(
+      `Stop: Node ${version} is too old: install Node 20.19 or newer (22.12 or newer of 22), then start again.`,
+    );
+  });
+});
+
+describe('the programs before any package is installed', () => {
+  it('import nothing but Node and each other', () => {
+    for (const name of ['start.mjs', 'test.mjs', 'bootstrap.mjs', 'progress.mjs', 'system-postgres.mjs']) {
+      const text = readFileSync(path.resolve(__dirname, '..', name), 'utf8');
+      const imported = [...text.matchAll(/^import .* from '(.*)';$/gm)].map((match) => match[1]!);
+      expect(imported.filter((from) => !from.startsWith('node:') && !from.startsWith('./'))).toEqual([]);
+    }
+  });
+
+  it('show a failure the reader can mend without a stack, and any other with one', () => {
+    const progress = path.resolve(__dirname, '../progress.mjs');
+    const run = (error: string) => {
+      const file = path.join(box, 'fail.mjs');
+      writeFileSync(file, `import { giveUp, Stop } from ${JSON.stringify(progress)};\ngiveUp(${error});\n`);
+      return spawnSync(process.execPath, [file], { encoding: 'utf8' });
+    };
+    expect(run("new Stop('do this', 'what was said')")).toMatchObject({
+      status: 1,
+      stderr: 'what was said\n\ndo this\n',
+    });
+    const fault = run("new Error('broken')");
+    expect(fault.status).toBe(1);
+    expect(fault.stderr).toMatch(/^Error: broken\n {4}at /);
+  });
+});
+
+describe("the machine's own PostgreSQL", () => {
+  it('is found beside the program on PATH when it is new enough', () => {
+    const found = JSON.parse(evaluate('system-postgres.mjs', 'm.findSystemPostgres()'));
+    if (found === null) return;
+    const version = execFileSync(path.join(found, 'postgres'), ['--version'], { encoding: 'utf8' });
+    expect(Number(/\s(\d+)/.exec(version)![1])).toBeGreaterThanOrEqual(15);
+  });
+});
