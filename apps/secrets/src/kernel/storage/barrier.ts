@@ -5,6 +5,8 @@ import type { Barrier } from './types';
 /** The barrier of one process: holds the keyring while the service is unsealed, and nothing while it is sealed. */
 export class KeyringBarrier implements Barrier {
   private keyring: Keyring | undefined;
+  /** Values sealed since the keys were taken into use. */
+  sealedCount = 0;
 
   get sealed(): boolean {
     return this.keyring === undefined;
@@ -20,6 +22,7 @@ export class KeyringBarrier implements Barrier {
   unseal(keyring: Keyring): void {
     if (this.keyring && this.keyring !== keyring) this.keyring.destroy();
     this.keyring = keyring;
+    this.sealedCount = 0;
   }
 
   /** Wipes the keys of this process. */
@@ -29,6 +32,7 @@ export class KeyringBarrier implements Barrier {
   }
 
   seal(plain: Uint8Array, at: Cell): Buffer {
+    this.sealedCount++;
     return this.keys.seal(plain, at);
   }
 
@@ -37,7 +41,7 @@ export class KeyringBarrier implements Barrier {
   }
 
   sealJson(value: unknown, at: Cell): Buffer {
-    return this.keys.seal(Buffer.from(JSON.stringify(value)), at);
+    return this.seal(Buffer.from(JSON.stringify(value)), at);
   }
 
   openJson<T>(sealed: Uint8Array, at: Cell): T {

@@ -69,6 +69,7 @@ const MAX_SETS = 256;
 export class GroupCommitter implements Committer {
   private readonly waiting: Waiting[] = [];
   private inFlight = 0;
+  private planned = false;
   private auditChain: AuditChain | undefined;
 
   constructor(private readonly options: CommitterOptions) {}
@@ -89,7 +90,7 @@ export class GroupCommitter implements Committer {
     if (lane === 'alone') return this.timed(() => this.alone(set));
     return new Promise((done, fail) => {
       this.waiting.push({ set, lane, done, fail });
-      this.pump();
+      this.plan();
     });
   }
 
@@ -112,6 +113,16 @@ export class GroupCommitter implements Committer {
     return result;
   }
 
+  /** Everybody who is on the way here in this moment gets to share the batch that starts with its first. */
+  private plan(): void {
+    if (this.planned) return;
+    this.planned = true;
+    process.nextTick(() => {
+      this.planned = false;
+      this.pump();
+    });
+  }
+
   private pump(): void {
     const most = this.auditChain ? 1 : IN_FLIGHT;
     while (this.inFlight < most && this.waiting.length > 0) {
@@ -119,7 +130,7 @@ export class GroupCommitter implements Committer {
       this.inFlight++;
       this.timed(() => this.write(batch)).then(() => {
         this.inFlight--;
-        this.pump();
+        this.plan();
       });
     }
   }

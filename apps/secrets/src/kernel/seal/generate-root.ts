@@ -1,0 +1,159 @@
+import { randomUUID } from 'node:crypto';
+import { randomBase62 } from '@keystead/auth';
+import { Refusal } from '@keystead/refusal';
+import type { StorageKernel } from '../storage/storage';
+import type { WriteSet } from '../storage/types';
+import { newWriteSet } from '../storage/write-set';
+import { Ceremony } from './ceremony';
+import type { Seal } from './seal';
+import { encryptText, readShareKeys } from './share-encryption';
+import { alreadyGiven, checkShareLength, joined, parseShare } from './shares';
+
+/** How the generation of a root token is getting on. */
+export interface RootAttempt {
+  readonly nonce: string;
+  readonly started: boolean;
+  readonly progress: number;
+  readonly required: number;
+  readonly complete: boolean;
+  /** Only in the answer that completes: the token, disguised by the one-time password or encrypted. */
+  readonly encodedToken: string;
+  readonly pgpFingerprint: string;
+  /** Only in the answer that starts. */
+  readonly otp: string;
+  readonly otpLength: number;
+}
+
+interface State {
+  readonly nonce: string;
+  readonly otp?: string;
+  readonly pgpKey?: string;
+  readonly pgpFingerprint: string;
+  readonly shares: readonly string[];
+}
+
+/** As long as a root token: a prefix of two and 24 characters. */
+const OTP_LENGTH = 26;
+const LIFETIME_MS = 3600_000;
+/** Break-glass is open to everybody who reaches the service, so it is slow. */
+const MIN_PAUSE_MS = 200;
+
+/**
+ * Makes a root token for those who hold enough shares of the recovery key (or of the unseal key). The token leaves the
+ * service only disguised, so that whoever gives the last share does not get it alone.
+ */
+export class RootGeneration {
+  private readonly ceremony: Ceremony<State>;
+  private lastMs = Number.NEGATIVE_INFINITY;
+
+  constructor(
+    storage: StorageKernel,
+    private readonly seal: Seal,
+    /** Adds a root token to a write set and returns its text. */
+    private readonly mintRoot: (set: WriteSet) => string,
+  ) {
+    this.storage = storage;
+    this.ceremony = new Ceremony(storage, 'root', LIFETIME_MS);
+  }
+
+  private readonly storage: StorageKernel;
+
+  async status(): Promise<RootAttempt> {
+    return this.shown(await this.ceremony.find());
+  }
+
+  /** Begins. Without a one-time password or an OpenPGP key a password is made and shown, once. Throws `invalid`. */
+  async start({ otp, pgpKey }: { otp?: string; pgpKey?: string }): Promise<RootAttempt> {
+    if (otp && pgpKey) throw new Refusal('invalid', 'only one of otp and pgp_key may be given');
+    if (otp && otp.length !== OTP_LENGTH) throw new Refusal('invalid', 'OTP string has incorrect length');
+    const [key] = pgpKey ? await readShareKeys([pgpKey], 'invalid PGP key') : [];
+    const password = pgpKey ? undefined : (otp ?? randomBase62(OTP_LENGTH));
+    const state: State = {
+      nonce: randomUUID(),
+      otp: password,
+      pgpKey,
+      pgpFingerprint: key?.fingerprint ?? '',
+      shares: [],
+    };
+    if (!(await this.ceremony.begin(state))) throw new Refusal('invalid', 'root generation already in progress');
+    return { ...(await this.shown(state)), otp: password ?? '' };
+  }
+
+  cancel(): Promise<void> {
+    return this.ceremony.cancel();
+  }
+
+  /** Takes one share; the last one brings the token. Throws `invalid`, or `limited` when asked too quickly. */
+  async update(keyText: string, nonce: string): Promise<RootAttempt> {
+    this.slow();
+    const share = parseShare(keyText);
+    checkShareLength(share);
+    const { threshold } = await this.seal.requireRecord();
+    const set = newWriteSet();
+    const done = await this.ceremony.step<State | { state: State; key: Buffer }>(async (state) => {
+      if (!state) throw new Refusal('invalid', 'no root generation in progress');
+      if (nonce !== state.nonce) {
+        throw new Refusal(
+          'invalid',
+          `incorrect nonce supplied; nonce for this root generation operation is "${state.nonce}"`,
+        );
+      }
+      const given = state.shares.map((text) => Buffer.from(text, 'base64'));
+      if (alreadyGiven(given, share)) {
+        throw new Refusal('invalid', 'given key has already been provided during this generation operation');
+      }
+      const next: State = { ...state, shares: [...state.shares, share.toString('base64')] };
+      if (next.shares.length < threshold) return { state: next, result: next };
+      const key = await joined([...given, share]);
+      if (!key || !(await this.seal.recognises(key))) {
+        throw this.ceremony.keeping(
+          { ...state, shares: [] },
+          new Refusal('invalid', 'root generation aborted: unseal key verification failed'),
+        );
+      }
+      return { state: undefined, result: { state: next, key } };
+    });
+    if (!('key' in done)) return this.shown(done);
+    done.key.fill(0);
+    const token = this.mintRoot(set);
+    await this.storage.committer.commit(set);
+    return {
+      ...(await this.shown(done.state)),
+      progress: done.state.shares.length,
+      complete: true,
+      encodedToken: await encode(token, done.state),
+    };
+  }
+
+  private slow(): void {
+    const now = performance.now();
+    if (now - this.lastMs < MIN_PAUSE_MS) throw new Refusal('limited', 'too many attempts; wait a moment');
+    this.lastMs = now;
+  }
+
+  private async shown(state: State | undefined): Promise<RootAttempt> {
+    const { threshold } = await this.seal.requireRecord();
+    return {
+      nonce: state?.nonce ?? '',
+      started: state !== undefined,
+      progress: state?.shares.length ?? 0,
+      required: threshold,
+      complete: false,
+      encodedToken: '',
+      pgpFingerprint: state?.pgpFingerprint ?? '',
+      otp: '',
+      otpLength: OTP_LENGTH,
+    };
+  }
+}
+
+async function encode(token: string, { otp, pgpKey }: State): Promise<string> {
+  if (pgpKey) {
+    const [key] = await readShareKeys([pgpKey], 'invalid PGP key');
+    return (await encryptText(token, key!)).toString('base64');
+  }
+  const bytes = Buffer.from(token);
+  const pad = Buffer.from(otp!);
+  for (let at = 0; at < bytes.length; at++) bytes[at]! ^= pad[at]!;
+  return bytes.toString('base64').replace(/=+$/, '');
+}

@@ -1,0 +1,332 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { sameSecret } from '@keystead/keyring';
+import { Refusal } from '@keystead/refusal';
+import type { StorageKernel } from '../storage/storage';
+import type { Tx } from '../storage/types';
+import { Ceremony } from './ceremony';
+import type { Seal } from './seal';
+import { encryptAll } from './seal';
+import { replaceRecovery, replaceShares } from './seal-row';
+import { readShareKeys } from './share-encryption';
+import { alreadyGiven, checkShareCount, checkShareLength, cut, joined, parseShare, verifierOf } from './shares';
+
+/** Which shares are replaced: those of the recovery key (auto seal) or those that unseal (Shamir). */
+export type RekeyKind = 'recovery' | 'barrier';
+
+/** What a rekey asks for; keys are base64 of binary OpenPGP keys. */
+export interface RekeyRequest {
+  readonly shares: number;
+  readonly threshold: number;
+  readonly pgpKeys: readonly string[];
+  readonly backup: boolean;
+  readonly requireVerification: boolean;
+}
+
+/** How a rekey is getting on. Spec: Rekey status. */
+export interface RekeyStatus {
+  readonly nonce: string;
+  readonly started: boolean;
+  readonly threshold: number;
+  readonly shares: number;
+  readonly progress: number;
+  readonly required: number;
+  readonly pgpFingerprints: readonly string[] | null;
+  readonly backup: boolean;
+  readonly verificationRequired: boolean;
+  /** Present once verification is pending. */
+  readonly verificationNonce?: string;
+}
+
+/** The new shares. Spec: Rekey completion result. */
+export interface RekeyResult {
+  readonly nonce: string;
+  readonly keys: readonly Buffer[];
+  readonly pgpFingerprints: readonly string[] | null;
+  readonly backup: boolean;
+  readonly verificationRequired: boolean;
+  readonly verificationNonce?: string;
+}
+
+/** How the verification of new shares is getting on. Spec: Rekey verification status. */
+export interface VerifyStatus {
+  readonly nonce: string;
+  readonly started: boolean;
+  readonly threshold: number;
+  readonly shares: number;
+  readonly progress: number;
+}
+
+/** Encrypted shares that were kept, by fingerprint. Spec: Rekey backup. */
+export interface RekeyBackup {
+  readonly nonce: string;
+  readonly keys: ReadonlyMap<string, readonly Buffer[]>;
+}
+
+interface State {
+  readonly nonce: string;
+  readonly shares: number;
+  readonly threshold: number;
+  readonly pgpKeys: readonly string[];
+  readonly fingerprints: readonly string[] | null;
+  readonly backup: boolean;
+  readonly verify: boolean;
+  readonly given: readonly string[];
+  /** Once verification is pending: the new key, not in force yet, and the new shares given back so far. */
+  readonly pending?: { readonly nonce: string; readonly key: string; readonly given: readonly string[] };
+}
+
+interface Backup {
+  readonly nonce: string;
+  readonly keys: readonly (readonly [fingerprint: string, message: string])[];
+}
+
+const words = {
+  recovery: {
+    config: 'invalid recovery configuration',
+    idle: 'no recovery rekey in progress',
+    wrong: 'recovery key verification failed: recovery key does not match submitted values',
+    unsupported: 'recovery rekeying not supported',
+  },
+  barrier: {
+    config: 'invalid rekey seal configuration',
+    idle: 'no barrier rekey in progress',
+    wrong: 'unseal key verification failed: unseal key does not match submitted values',
+    unsupported: 'barrier rekeying not supported',
+  },
+} as const;
+
+/**
+ * Replaces the shares of a key: holders of the old ones agree, new ones are given out, and, where that was asked for,
+ * nothing is in force until enough of the new ones have been given back.
+ * Spec: States and transitions.
+ */
+export class Rekey {
+  private readonly ceremony: Ceremony<State>;
+  private readonly words: (typeof words)[RekeyKind];
+  private forced: Buffer | undefined;
+
+  constructor(
+    private readonly storage: StorageKernel,
+    private readonly seal: Seal,
+    private readonly kind: RekeyKind,
+    lifetimeMs = 3600_000,
+  ) {
+    this.ceremony = new Ceremony(storage, kind, lifetimeMs);
+    this.words = words[kind];
+  }
+
+  async status(): Promise<RekeyStatus> {
+    const required = await this.required();
+    return shown(await this.ceremony.find(), required);
+  }
+
+  /** Throws `invalid` for a request that cannot be, and while one is under way. */
+  async start(request: RekeyRequest): Promise<RekeyStatus> {
+    const { pgpKeys, shares, threshold, backup } = request;
+    if (backup && pgpKeys.length === 0) {
+      throw invalid('cannot request a backup of the new keys without providing PGP keys for encryption');
+    }
+    if (pgpKeys.length > 0 && pgpKeys.length !== shares) throw invalid('incorrect number of PGP keys for rekey');
+    checkShareCount(request, this.words.config);
+    const keys = await readShareKeys(pgpKeys, this.words.config);
+    const required = await this.required();
+    const state: State = {
+      nonce: randomUUID(),
+      shares,
+      threshold,
+      pgpKeys,
+      fingerprints: keys.length > 0 ? keys.map((key) => key.fingerprint) : null,
+      backup,
+      verify: request.requireVerification,
+      given: [],
+    };
+    if (!(await this.ceremony.begin(state))) throw invalid('rekey already in progress');
+    return shown(state, required);
+  }
+
+  /** Forgets the rekey; the shares in force stay in force. */
+  cancel(): Promise<void> {
+    return this.ceremony.cancel();
+  }
+
+  /** Takes one share of the key in force; the last one brings the new shares. Throws `invalid`. */
+  async update(keyText: string, nonce: string): Promise<RekeyStatus | RekeyResult> {
+    const share = parseShare(keyText);
+    checkShareLength(share);
+    const required = await this.required();
+    return this.stepping<RekeyStatus | RekeyResult>(async (state, tx) => {
+      if (!state) throw invalid(this.words.idle);
+      if (state.pending) {
+        throw invalid(
+          `rekey operation already finished; verification must be performed; nonce for the verification operation is "${state.pending.nonce}"`,
+        );
+      }
+      if (nonce !== state.nonce) {
+        throw invalid(`incorrect nonce supplied; nonce for this rekey operation is "${state.nonce}"`);
+      }
+      const given = state.given.map(bytes);
+      if (alreadyGiven(given, share)) throw invalid('given key has already been provided during this rekey operation');
+      const next: State = { ...state, given: [...state.given, share.toString('base64')] };
+      if (next.given.length < required) return { state: next, result: shown(next, required) };
+      const key = await joined([...given, share]);
+      if (!key || !(await this.seal.recognises(key))) {
+        throw this.ceremony.keeping({ ...state, given: [] }, invalid(this.words.wrong));
+      }
+      key.fill(0);
+      return this.complete(tx, state);
+    });
+  }
+
+  async verifyStatus(): Promise<VerifyStatus> {
+    await this.required();
+    const state = await this.ceremony.find();
+    if (!state) throw invalid('no rekey configuration found');
+    return verification(state);
+  }
+
+  /** Takes one of the new shares; the last one takes them into force. Throws `invalid`. */
+  async verify(keyText: string, nonce: string): Promise<VerifyStatus | { nonce: string; complete: true }> {
+    const share = parseShare(keyText);
+    checkShareLength(share);
+    await this.required();
+    return this.stepping<VerifyStatus | { nonce: string; complete: true }>(async (state, tx) => {
+      if (!state) throw invalid('no rekey in progress');
+      const { pending } = state;
+      if (!pending) throw invalid('no rekey verification in progress');
+      if (nonce !== pending.nonce) {
+        throw invalid(`incorrect nonce supplied; nonce for this verify operation is "${pending.nonce}"`);
+      }
+      const given = pending.given.map(bytes);
+      if (alreadyGiven(given, share)) throw invalid('given key has already been provided during this verify operation');
+      const next: State = { ...state, pending: { ...pending, given: [...pending.given, share.toString('base64')] } };
+      if (next.pending!.given.length < state.threshold) return { state: next, result: verification(next) };
+      const key = await joined([...given, share]);
+      if (!key || !sameSecret(key, bytes(pending.key))) {
+        const again = { ...state, pending: { ...pending, nonce: randomUUID(), given: [] } };
+        throw this.ceremony.keeping(again, invalid('rekey verification failed; incorrect key shares supplied'));
+      }
+      await this.takeIntoForce(tx, key, state);
+      return { state: undefined, result: { nonce: pending.nonce, complete: true } };
+    });
+  }
+
+  /** Forgets the new shares given back so far; the rekey stays. Throws `invalid` when none is under way. */
+  async restartVerify(): Promise<VerifyStatus> {
+    await this.required();
+    return this.ceremony.step(async (state) => {
+      if (!state) throw invalid('no rekey configuration found');
+      const next = state.pending ? { ...state, pending: { ...state.pending, nonce: randomUUID(), given: [] } } : state;
+      return { state: next, result: verification(next) };
+    });
+  }
+
+  /** The shares kept by the last rekey that asked for it. */
+  async findBackup(): Promise<RekeyBackup | undefined> {
+    const { rows } = await this.storage.database.query<{ sealed: Buffer }>(FIND_BACKUP, [this.backupName]);
+    if (!rows[0]) return undefined;
+    const { nonce, keys } = this.storage.barrier.openJson<Backup>(rows[0].sealed, this.backupCell);
+    const byFingerprint = new Map<string, Buffer[]>();
+    for (const [fingerprint, message] of keys) {
+      byFingerprint.set(fingerprint, [...(byFingerprint.get(fingerprint) ?? []), bytes(message)]);
+    }
+    return { nonce, keys: byFingerprint };
+  }
+
+  async deleteBackup(): Promise<void> {
+    await this.storage.database.query(DELETE_BACKUP, [this.backupName]);
+  }
+
+  private async complete(tx: Tx, state: State): Promise<{ state: State | undefined; result: RekeyResult }> {
+    const key = randomBytes(32);
+    const plain = await cut(key, state);
+    const encryptTo = await readShareKeys(state.pgpKeys, this.words.config);
+    const keys = encryptTo.length > 0 ? await encryptAll(plain, encryptTo) : plain;
+    if (state.backup) await this.storeBackup(tx, state, keys);
+    const facts = {
+      nonce: state.nonce,
+      keys,
+      pgpFingerprints: state.fingerprints,
+      backup: state.backup,
+      verificationRequired: state.verify,
+    };
+    if (!state.verify) {
+      await this.takeIntoForce(tx, key, state);
+      return { state: undefined, result: facts };
+    }
+    const pending = { nonce: randomUUID(), key: key.toString('base64'), given: [] };
+    return { state: { ...state, given: [], pending }, result: { ...facts, verificationNonce: pending.nonce } };
+  }
+
+  private async takeIntoForce(tx: Tx, key: Buffer, { shares, threshold }: State): Promise<void> {
+    await this.storage.fault('rekey:force');
+    if (this.kind === 'recovery') await replaceRecovery(tx, verifierOf(key), shares, threshold);
+    else await replaceShares(tx, this.storage.barrier.keys.wrap(key), shares, threshold);
+    this.forced = key;
+  }
+
+  /** Runs a step; only what was committed is in force on this node. */
+  private async stepping<T>(step: Parameters<Ceremony<State>['step']>[0]): Promise<T> {
+    this.forced = undefined;
+    const result = await this.ceremony.step(step);
+    if (this.forced && this.kind === 'barrier') this.seal.rewrapped(this.forced);
+    return result as T;
+  }
+
+  private async storeBackup(tx: Tx, { nonce, fingerprints }: State, keys: readonly Buffer[]): Promise<void> {
+    const backup: Backup = {
+      nonce,
+      keys: keys.map((key, at) => [fingerprints![at]!, key.toString('base64')] as const),
+    };
+    await tx.query(STORE_BACKUP, [this.backupName, this.storage.barrier.sealJson(backup, this.backupCell)]);
+  }
+
+  private get backupName(): string {
+    return this.kind === 'recovery' ? 'recovery-keys-backup' : 'unseal-keys-backup';
+  }
+
+  private get backupCell() {
+    return { table: 'setting', row: this.backupName, column: 'sealed' };
+  }
+
+  /** How many shares of the key in force it takes. Throws `invalid` where this seal has no such key. */
+  private async required(): Promise<number> {
+    const record = await this.seal.requireRecord();
+    if ((record.type === 'auto') !== (this.kind === 'recovery')) throw invalid(this.words.unsupported);
+    return record.threshold;
+  }
+}
+
+const FIND_BACKUP = { name: 'backup-find', text: 'SELECT sealed FROM setting WHERE name = $1 AND sealed IS NOT NULL' };
+const DELETE_BACKUP = { name: 'backup-delete', text: 'DELETE FROM setting WHERE name = $1' };
+const STORE_BACKUP = {
+  name: 'backup-store',
+  text: 'INSERT INTO setting (name, sealed) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET sealed = excluded.sealed',
+};
+
+const invalid = (message: string): Refusal => new Refusal('invalid', message);
+const bytes = (base64: string): Buffer => Buffer.from(base64, 'base64');
+
+function shown(state: State | undefined, required: number): RekeyStatus {
+  return {
+    nonce: state?.nonce ?? '',
+    started: state !== undefined,
+    threshold: state?.threshold ?? 0,
+    shares: state?.shares ?? 0,
+    progress: state?.given.length ?? 0,
+    required,
+    pgpFingerprints: state?.fingerprints ?? null,
+    backup: state?.backup ?? false,
+    verificationRequired: state?.verify ?? false,
+    verificationNonce: state?.pending?.nonce,
+  };
+}
+
+function verification({ threshold, shares, pending }: State): VerifyStatus {
+  return {
+    nonce: pending?.nonce ?? '',
+    started: pending !== undefined,
+    threshold,
+    shares,
+    progress: pending?.given.length ?? 0,
+  };
+}

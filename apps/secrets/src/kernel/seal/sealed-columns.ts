@@ -1,0 +1,54 @@
+/** A table with a sealed column, and how its rows are named in their cells. */
+export interface SealedColumn {
+  readonly table: string;
+  readonly column: string;
+  /** Primary key columns, in order, with their types. */
+  readonly key: readonly (readonly [name: string, type: 'uuid' | 'text' | 'bytea'])[];
+  /** The row as its cell names it, from the key columns. */
+  readonly row: (...key: never[]) => string;
+}
+
+const hex = (hash: Buffer): string => hash.toString('hex');
+const same = (id: string): string => id;
+const byId = (table: string, column = 'sealed'): SealedColumn => ({ table, column, key: [['id', 'uuid']], row: same });
+
+/**
+ * Every sealed column of the database: what a rotation seals anew. Batch tokens are not stored and keep the key they
+ * were made with. A test holds this list against the schema.
+ */
+export const sealedColumns: readonly SealedColumn[] = [
+  {
+    table: 'entry',
+    column: 'sealed',
+    key: [
+      ['mount_id', 'uuid'],
+      ['path', 'text'],
+    ],
+    row: (mountId: string, path: string) => `${mountId}/${path}`,
+  },
+  { table: 'token', column: 'sealed', key: [['hash', 'bytea']], row: hex },
+  { table: 'lease', column: 'sealed', key: [['hash', 'bytea']], row: hex },
+  { table: 'lease', column: 'sealed_failure', key: [['hash', 'bytea']], row: hex },
+  { table: 'mfa_pending', column: 'sealed', key: [['hash', 'bytea']], row: hex },
+  {
+    table: 'mfa_secret',
+    column: 'sealed',
+    key: [
+      ['method_id', 'uuid'],
+      ['entity_id', 'uuid'],
+    ],
+    row: (methodId: string, entityId: string) => `${methodId}/${entityId}`,
+  },
+  { table: 'setting', column: 'sealed', key: [['name', 'text']], row: same },
+  { table: 'rekey', column: 'sealed', key: [['kind', 'text']], row: same },
+  byId('namespace'),
+  byId('mount'),
+  byId('policy'),
+  byId('entity'),
+  byId('entity_alias'),
+  byId('group'),
+  byId('group_alias'),
+  byId('mfa_method'),
+  byId('intent'),
+  byId('job'),
+];
