@@ -42,7 +42,9 @@ export async function startInstallation(): Promise<Installation> {
       [`${prefix}_PORT`]: String(ports[name]),
       [`${prefix}_DATABASE_URL`]: databases[name].url,
       [`${prefix}_SEAL_KEY`]: (name === 'secrets' ? '11' : '22').repeat(32),
-      ...(name === 'workspaces' ? { WORKSPACES_PUBLIC_URL: addresses.workspaces } : {}),
+      ...(name === 'workspaces'
+        ? { WORKSPACES_PUBLIC_URL: addresses.workspaces }
+        : { SECRETS_AUDIT_FILE: join(data, 'audit.log') }),
     };
   };
   const running: { name: Name; child: ChildProcess; ended: Promise<unknown> }[] = [];
