@@ -12,6 +12,7 @@ import { editTogether, insertTogether, settingsOf } from './hot-write';
 import { defaultVersion, requireVersion } from './infra-version';
 import type { NewWorkspace, WorkspaceChanges } from './schema';
 import { initialSettings, type Settings, settingsAfter } from './settings';
+import type { WorkspaceStamp } from './stamp';
 import { attachTags, bindTags } from './tags';
 import { type ExecutionMode, effectiveMode, type Workspace } from './workspace';
 
@@ -224,7 +225,7 @@ async function moveOf(
 }
 
 /** Needs an update nothing but the workspace as it is: no other row is looked at, and no name can be taken. */
-function isPlainEdit(workspace: Pick<Workspace, 'name' | 'projectId'>, changes: WorkspaceChanges): boolean {
+function isPlainEdit(workspace: WorkspaceStamp, changes: WorkspaceChanges): boolean {
   const { name, project, tags, tagBindings, vcsRepo, agentPoolId, agentPool } = changes;
   const stays = name === undefined || name === workspace.name;
   const needsMore = [tags, tagBindings, vcsRepo, agentPoolId, agentPool].some((part) => part !== undefined);
@@ -239,7 +240,7 @@ function isPlainEdit(workspace: Pick<Workspace, 'name' | 'projectId'>, changes: 
 export async function update(
   db: Database,
   caller: Caller,
-  workspace: Pick<Workspace, 'id' | 'name' | 'projectId' | 'organizationId'>,
+  workspace: WorkspaceStamp,
   changes: WorkspaceChanges,
   ifMatch?: bigint,
 ): Promise<Workspace> {

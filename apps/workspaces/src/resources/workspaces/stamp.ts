@@ -6,7 +6,8 @@ import type { Workspace } from './workspace';
 
 /** What rules look at, and the revisions of everything that a workspace's text shows. */
 export interface WorkspaceStamp extends WorkspaceTarget {
-  readonly name: string;
+  /** Absent from pages of lists. */
+  readonly name?: string;
   readonly revision: string | bigint;
   readonly organizationRevision: string | bigint;
   readonly projectRevision: string | bigint;
@@ -79,6 +80,26 @@ interface PageRow {
   ids: string[];
 }
 
+// One row for a whole page: rows cost more than their bytes.
+const readStamps = {
+  name: 'workspace_stamps_of_ids',
+  text: `SELECT k.key, min(o.revision) AS organization_revision,
+         string_agg(w.id || ' ' || w.project_id || ' ' || w.revision || ' ' || p.revision, ',' ORDER BY u.n) AS stamps
+    FROM unnest($1::text[]) AS k(key)
+    CROSS JOIN LATERAL (SELECT x.id, x.n FROM unnest(string_to_array(k.key, ',')) WITH ORDINALITY x(id, n) LIMIT 100) u
+    JOIN workspace w ON w.id = u.id
+    JOIN project p ON p.id = w.project_id
+    JOIN organization o ON o.id = w.organization_id
+   GROUP BY k.key`,
+};
+
+interface StampsRow {
+  [column: string]: unknown;
+  key: string;
+  organization_revision: string;
+  stamps: string;
+}
+
 function stampOf(row: StampRow | undefined): WorkspaceStamp | undefined {
   return (
     row && {
@@ -105,6 +126,19 @@ export async function findStampByName(db: Database, organization: string, name: 
   return isName ? stampOf(await db.readOne<StampRow>(readByName, `${organization}/${name}`)) : undefined;
 }
 
+/** The stamps of some workspaces of one organization, in the order of their ids; those gone are left out. */
+async function findStamps(db: Database, organizationId: string, ids: readonly string[]): Promise<WorkspaceStamp[]> {
+  const row = ids.length === 0 ? undefined : await db.readOne<StampsRow>(readStamps, ids.join(','));
+  if (row === undefined) {
+    return [];
+  }
+  return row.stamps.split(',').map((text) => {
+    const [id, projectId, revision, projectRevision] = text.split(' ') as [string, string, string, string];
+    const { organization_revision: organizationRevision } = row;
+    return { id, organizationId, projectId, revision, projectRevision, organizationRevision };
+  });
+}
+
 /**
  * A page of all workspaces of an organization, by name. Which workspaces are on a page is remembered until one comes,
  * goes or is renamed; what they are is always asked.
@@ -120,8 +154,7 @@ export async function findStampPage(
     const row = await db.readOne<PageRow>(readPage, key);
     return row?.ids ?? [];
   });
-  const found = await Promise.all(ids.map((id) => findStamp(db, id)));
-  return { items: found.filter((stamp) => stamp !== undefined), total: tally?.workspaces ?? 0 };
+  return { items: await findStamps(db, organizationId, ids), total: tally?.workspaces ?? 0 };
 }
 
 /** How workspaces are shown from cached text. */
