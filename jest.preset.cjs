@@ -5,6 +5,7 @@ const swc = {
   sourceMaps: 'inline',
 };
 const esmOnly = [
+  '@seriousme',
   'jose',
   'lossless-json',
   'openpgp',

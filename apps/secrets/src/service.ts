@@ -15,12 +15,15 @@ import { corsPaths } from './backends/sys/cors';
 import { explainPath } from './backends/sys/explain';
 import { hostPaths } from './backends/sys/host';
 import { internalUiPaths } from './backends/sys/internal-ui';
+import { keyPaths } from './backends/sys/keys';
 import { leasePaths } from './backends/sys/leases';
 import { mfaValidatePath } from './backends/sys/mfa';
 import { mountPaths } from './backends/sys/mounts';
 import { namespacePaths } from './backends/sys/namespaces';
+import { openapiPath } from './backends/sys/openapi';
 import { policyPaths } from './backends/sys/policies';
 import { quotaPaths } from './backends/sys/quotas';
+import { rekeyPaths } from './backends/sys/rekey';
 import { remountPaths } from './backends/sys/remount';
 import { statusPaths } from './backends/sys/status';
 import { toolPaths } from './backends/sys/tools';
@@ -40,17 +43,22 @@ import { Namespaces } from './kernel/namespaces/namespaces';
 import { Access } from './kernel/policy/access';
 import { PolicyStore } from './kernel/policy/store';
 import { Quotas } from './kernel/quotas/quotas';
+import { RootGeneration } from './kernel/seal/generate-root';
+import { Rekey } from './kernel/seal/rekey';
+import { Rotation } from './kernel/seal/rotation';
 import { Seal } from './kernel/seal/seal';
 import { StorageKernel } from './kernel/storage/storage';
 import type { Clock, Fault } from './kernel/storage/types';
 import { StoredTokens } from './kernel/tokens/tokens';
 import { Wrapping } from './kernel/wrapping/wrapping';
+import { OpenApiDocuments } from './openapi/document';
 import type { Kernel } from './pipeline/kernel';
 import { InputParsers } from './pipeline/parse-input';
 import { handle } from './pipeline/pipeline';
 import { lifetime } from './sdk/lifetime';
 import type { Path } from './sdk/path';
 import { authorityPort } from './service/authority-port';
+import { documentPort } from './service/document-port';
 import { errands } from './service/errands';
 import { standingMounts, usualMounts } from './service/first-mounts';
 import { identityPort } from './service/identity-port';
@@ -62,7 +70,7 @@ import { Origins } from './service/origins';
 import { preflightPort } from './service/preflight-port';
 import { quotaPort } from './service/quota-port';
 import { ReleaseHistory } from './service/release-history';
-import { sealPort } from './service/seal-port';
+import { mintRootToken, sealPort } from './service/seal-port';
 import { tokenPort } from './service/token-port';
 
 /** What a service is built with besides its configuration. */
@@ -175,6 +183,11 @@ export async function createService(config: Config, { log, clock, fault }: Servi
     clusterName: config.clusterName,
     clusterId: () => (barrier.sealed ? undefined : uuidFrom(barrier.derive('cluster-id'))),
   });
+  const documents = new OpenApiDocuments({
+    version,
+    mountsVersion: () => mounts.version,
+    mounts: (namespaceId) => mounts.list(namespaceId),
+  });
   const origins = new Origins(storage);
   const history = new ReleaseHistory(storage, version);
   const mountAdmin = mountPort({ mounts, leases, identity, jobs: storage.jobs, ttls: config.ttls });
@@ -193,8 +206,11 @@ export async function createService(config: Config, { log, clock, fault }: Servi
     ...internalUiPaths(preflightPort(() => kernel, identity, policies)),
     ...auditPaths(audit),
     ...toolPaths,
+    openapiPath(documentPort(() => kernel, identity, documents)),
     ...hostPaths(history),
     ...corsPaths(origins),
+    ...rekeyPaths({ recovery: new Rekey(storage, seal, 'recovery'), barrier: new Rekey(storage, seal, 'barrier') }),
+    ...keyPaths(new Rotation(storage, seal), new RootGeneration(storage, seal, (set) => mintRootToken(tokens, set))),
     ...leasePaths(leasePort({ leases, tokens, mounts, namespaces })),
     ...quotaPaths(quotaPort({ quotas, mounts, namespaces })),
     ...policyPaths(policies),
@@ -218,6 +234,7 @@ export async function createService(config: Config, { log, clock, fault }: Servi
     quotas,
     audit,
     inputs: new InputParsers(),
+    help: (mount, declared) => documents.pathDocument(mount, declared),
     whileSealed: new PathTree(systemPaths.filter((declared) => declared.whileSealed)),
     log,
   };

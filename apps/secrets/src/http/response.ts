@@ -38,7 +38,7 @@ const fixedHeaders = [
 /** Writes an answer; `extra` are headers beside the fixed ones, as a flat list of names and values. */
 export function send(res: ServerResponse, status: number, body: string, extra?: readonly string[]): void {
   const headers = extra === undefined ? fixedHeaders : withExtra(extra);
-  if (status === 204 || (body === '' && res.req.method === 'HEAD')) {
+  if (status === 204 || status === 304 || (body === '' && res.req.method === 'HEAD')) {
     res.writeHead(status, headers);
     res.end();
     return;
@@ -56,6 +56,11 @@ function withExtra(extra: readonly string[]): string[] {
 
 /** Writes the outcome of a request. */
 export function sendOutcome(res: ServerResponse, outcome: Outcome, extra: readonly string[] | undefined): void {
+  const tag = outcome.headers?.ETag;
+  if (tag !== undefined && res.req.headers['if-none-match'] === tag) {
+    send(res, 304, '', headersOf(outcome, extra));
+    return;
+  }
   const own = outcome.headers || outcome.contentType ? headersOf(outcome, extra) : extra;
   send(res, outcome.status, bodyOf(outcome), own);
 }

@@ -7,6 +7,7 @@ import type { Namespace, Namespaces } from '../kernel/namespaces/namespaces';
 import type { Access, Identified } from '../kernel/policy/access';
 import type { Barrier, Clock, Committer, EntryStore, WriteSet } from '../kernel/storage/types';
 import type { TokenRecord, Tokens } from '../kernel/tokens/types';
+import type { Path } from '../sdk/path';
 import type { Login, SecretReply } from '../sdk/reply';
 import type { InputParsers } from './parse-input';
 
@@ -111,6 +112,8 @@ export interface Kernel {
   readonly quotas: QuotaPort;
   readonly audit: Audit;
   readonly inputs: InputParsers;
+  /** The document of one declared path. */
+  readonly help: (mount: LiveMount, declared: Path) => Readonly<Record<string, unknown>>;
   /** System paths that answer while the service is sealed, without mounts or namespaces. */
   readonly whileSealed: PathTree;
   readonly log: Logger;

@@ -55,6 +55,7 @@ async function live(kernel: Kernel, request: Request, trail: Trail): Promise<Out
       ? await authorize(request, place, bearer, wrapTtlSeconds, () => exists(running!, place))
       : undefined;
   trail.grant = grant;
+  if (request.help && place.declared) return helpOf(kernel, place);
   requireOperation(place, bearer);
   await trail.requestLine();
   const call = running!;
@@ -64,6 +65,14 @@ async function live(kernel: Kernel, request: Request, trail: Trail): Promise<Out
   call.input = kernel.inputs.parse(operation, request.fields, request.exact, call.stored);
   const outcome = await settle(kernel, call, await operation.run(call), set);
   return { ...outcome, label: labelOf(place) };
+}
+
+/** `?help=1`: what the path is, for whoever may use it. */
+function helpOf(kernel: Kernel, { mount, declared }: Place): Outcome {
+  const { summary, description, operations } = declared!;
+  const verbs = Object.entries(operations).map(([verb, { summary: does }]) => `${verb}: ${does}`);
+  const help = [`${mount!.path}${declared!.pattern}`, description ?? summary, ...verbs].join('\n');
+  return { status: 200, bare: { help, see_also: null, openapi: kernel.help(mount!, declared!) }, label: 'help' };
 }
 
 async function exists(running: Running, { declared }: Place): Promise<boolean> {

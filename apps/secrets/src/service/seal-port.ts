@@ -3,7 +3,7 @@ import type { Mounts, NewMount } from '../kernel/mounts/mounts';
 import type { Seal } from '../kernel/seal/seal';
 import { encryptShare, readShareKeys } from '../kernel/seal/share-encryption';
 import type { StorageKernel } from '../kernel/storage/storage';
-import { ROOT_NAMESPACE_ID } from '../kernel/storage/types';
+import { ROOT_NAMESPACE_ID, type WriteSet } from '../kernel/storage/types';
 import type { StoredTokens } from '../kernel/tokens/tokens';
 
 interface Parts {
@@ -27,19 +27,7 @@ export function sealPort({ seal, tokens, mounts, first }: Parts): SealPort {
         : [];
       const made = await seal.init({ shares, threshold, pgpKeys }, (set) => {
         set.run.push((tx) => mounts.createAll(tx, ROOT_NAMESPACE_ID, first));
-        return tokens.mint(
-          {
-            type: 'service',
-            namespaceId: ROOT_NAMESPACE_ID,
-            namespaceShortId: '',
-            path: 'auth/token/root',
-            displayName: 'root',
-            policies: ['root'],
-            ttlSeconds: 0,
-            renewable: false,
-          },
-          set,
-        ).token;
+        return mintRootToken(tokens, set);
       });
       const rootToken = tokenKey
         ? (await encryptShare(Buffer.from(made.populated), tokenKey)).toString('base64')
@@ -47,4 +35,22 @@ export function sealPort({ seal, tokens, mounts, first }: Parts): SealPort {
       return { shares: made.shares, recovery: made.recovery, rootToken };
     },
   };
+}
+
+/** Adds a root token that never expires to a write set, and returns its text. */
+export function mintRootToken(tokens: StoredTokens, set: WriteSet): string {
+  const { token } = tokens.mint(
+    {
+      type: 'service',
+      namespaceId: ROOT_NAMESPACE_ID,
+      namespaceShortId: '',
+      path: 'auth/token/root',
+      displayName: 'root',
+      policies: ['root'],
+      ttlSeconds: 0,
+      renewable: false,
+    },
+    set,
+  );
+  return token;
 }

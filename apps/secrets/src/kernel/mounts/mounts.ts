@@ -50,6 +50,9 @@ export class Mounts {
   private router = new Router();
   private byUuid = new Map<string, LiveMount>();
   private known = false;
+  /** Grows with every reading of the table that found it changed. */
+  version = 0;
+  private state = '';
   private loading: Promise<void> | undefined;
   /** Compiled paths, one tree per backend. */
   private readonly trees = new WeakMap<Backend, PathTree>();
@@ -74,6 +77,8 @@ export class Mounts {
     this.known = false;
     this.router = new Router();
     this.byUuid = new Map();
+    this.state = '';
+    this.version += 1;
   }
 
   resolve(namespaceId: string, path: string): Resolved | undefined {
@@ -193,7 +198,10 @@ export class Mounts {
     this.known = true;
     const router = new Router();
     const byUuid = new Map<string, LiveMount>();
-    for (const mount of await readMounts(this.parts.database, this.parts.barrier)) {
+    const stored = await readMounts(this.parts.database, this.parts.barrier);
+    const state = JSON.stringify(stored);
+    if (state === this.state) return;
+    for (const mount of stored) {
       const live = this.enliven(mount);
       if (!live) continue;
       byUuid.set(mount.uuid, live);
@@ -201,6 +209,8 @@ export class Mounts {
     }
     this.byUuid = byUuid;
     this.router = router;
+    this.state = state;
+    this.version += 1;
   }
 
   /** A mount whose type this release does not know is left alone: stored, but answering nothing. */

@@ -1,0 +1,192 @@
+import { createHash } from 'node:crypto';
+import type { LiveMount } from '../kernel/mounts/mount';
+import type { AccessList } from '../kernel/policy/types';
+import type { Path } from '../sdk/path';
+import { type JsonSchema, sharedSchemas } from './json-schema';
+import { type OperationEntry, type PathEntry, pathEntry } from './path-entry';
+
+/** A finished document and its tag. */
+export interface Document {
+  readonly text: string;
+  readonly etag: string;
+}
+
+/** What the documents are made of. */
+export interface DocumentSource {
+  readonly version: string;
+  /** Grows whenever the mounts have changed. */
+  mountsVersion(): number;
+  mounts(namespaceId: string): readonly LiveMount[];
+}
+
+interface Asked {
+  readonly namespaceId: string;
+  readonly namespacePath: string;
+  /** Undefined for callers without a token. */
+  readonly access: AccessList | undefined;
+  readonly genericMountPaths: boolean;
+}
+
+const methods = { read: 'get', list: 'get', write: 'post', patch: 'patch', delete: 'delete' } as const;
+const emptyBody = { description: 'empty body' };
+
+/**
+ * OpenAPI documents of what is mounted, each showing a caller only what the caller may do somewhere. Entries are made
+ * once per state of the mount table, documents once per access list.
+ * Spec: OpenAPI document.
+ */
+export class OpenApiDocuments {
+  private entriesOf = new Map<string, PathEntry[]>();
+  private version = -1;
+  private documents = new WeakMap<object, Map<string, Document>>();
+  private readonly nobody = {};
+
+  constructor(private readonly source: DocumentSource) {}
+
+  /** The document for a caller; microseconds when nothing has changed since it was last made. */
+  document(asked: Asked): Document {
+    const version = this.source.mountsVersion();
+    if (version !== this.version) {
+      this.entriesOf = new Map();
+      this.documents = new WeakMap();
+      this.version = version;
+    }
+    const owner = asked.access ?? this.nobody;
+    const known = this.documents.get(owner) ?? new Map<string, Document>();
+    this.documents.set(owner, known);
+    const key = `${asked.namespaceId}${asked.genericMountPaths ? '*' : ''}`;
+    let document = known.get(key);
+    if (!document) {
+      const text = `${JSON.stringify(this.build(asked))}\n`;
+      document = { text, etag: `"${createHash('sha256').update(text).digest('base64url').slice(0, 27)}"` };
+      known.set(key, document);
+    }
+    return document;
+  }
+
+  /** The document of a single declared path, whoever asks. */
+  pathDocument(mount: LiveMount, declared: Path): JsonSchema {
+    return this.assemble([pathEntry(mount, declared, '')], () => true, false);
+  }
+
+  private build(asked: Asked): JsonSchema {
+    const { access } = asked;
+    const shows = (entry: OperationEntry) =>
+      entry.free || (access !== undefined && entry.capabilities.some((one) => access.grantsSome(entry.template, one)));
+    return this.assemble(this.entries(asked), shows, asked.genericMountPaths);
+  }
+
+  private entries({ namespaceId, namespacePath }: Asked): PathEntry[] {
+    let entries = this.entriesOf.get(namespaceId);
+    if (!entries) {
+      entries = this.source
+        .mounts(namespaceId)
+        .filter(({ tainted }) => !tainted)
+        .flatMap((mount) => mount.backend.paths.map((declared) => pathEntry(mount, declared, namespacePath)));
+      this.entriesOf.set(namespaceId, entries);
+    }
+    return entries;
+  }
+
+  private assemble(
+    entries: readonly PathEntry[],
+    shows: (entry: OperationEntry) => boolean,
+    generic: boolean,
+  ): JsonSchema {
+    const paths: Record<string, JsonSchema> = {};
+    const schemas: Record<string, JsonSchema> = { ...sharedSchemas };
+    const ids = new Set<string>();
+    for (const entry of entries) {
+      const shown = entry.operations.filter(shows);
+      if (shown.length === 0) continue;
+      const key = generic ? entry.genericKey : entry.key;
+      if (paths[key]) continue;
+      paths[key] = pathItem(entry, shown, generic, (operation) => {
+        const id = distinct(operation.id, ids);
+        if (operation.request) schemas[operation.request.name] = operation.request.schema;
+        schemas[operation.response.name] = operation.response.schema;
+        return id;
+      });
+    }
+    return {
+      openapi: '3.0.2',
+      info: {
+        title: 'Keystead secrets service',
+        description: 'HTTP API of the secrets and identity service. Every path is prefixed with /v1.',
+        version: this.source.version,
+        license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
+      },
+      paths: sorted(paths),
+      components: { schemas: sorted(schemas) },
+    };
+  }
+}
+
+function pathItem(
+  entry: PathEntry,
+  shown: readonly OperationEntry[],
+  generic: boolean,
+  register: (operation: OperationEntry) => string,
+): JsonSchema {
+  const item: JsonSchema = { description: entry.description };
+  const parameters = [...(generic && entry.genericParameter ? [entry.genericParameter] : []), ...entry.parameters];
+  if (parameters.length > 0) item.parameters = parameters;
+  if (entry.sudo) item['x-service-sudo'] = true;
+  if (entry.unauthenticated) item['x-service-unauthenticated'] = true;
+  if (entry.creates) item['x-service-create-supported'] = true;
+  const read = shown.find(({ verb }) => verb === 'read');
+  const list = shown.find(({ verb }) => verb === 'list');
+  for (const operation of shown) {
+    // One GET stands for both; the list parameter tells them apart.
+    if (operation === list && read) continue;
+    const id = register(operation);
+    const reads = operation === read || operation === list;
+    const listing = list ? [listParameter(read === undefined)] : [];
+    const own = reads ? [...listing, ...operation.parameters] : operation.parameters;
+    const body: JsonSchema = { ...operation.body, operationId: id };
+    if (own.length > 0) body.parameters = own;
+    if (operation.request) {
+      const media = operation.verb === 'patch' ? 'application/merge-patch+json' : 'application/json';
+      body.requestBody = { required: true, content: { [media]: { schema: ref(operation.request.name) } } };
+    }
+    if (operation === read && list) register(list);
+    body.responses = responses(operation, operation === read ? list : undefined);
+    item[methods[operation.verb]] = body;
+  }
+  return item;
+}
+
+function responses(operation: OperationEntry, alsoList: OperationEntry | undefined): JsonSchema {
+  const schema = alsoList
+    ? { anyOf: [ref(operation.response.name), ref(alsoList.response.name)] }
+    : ref(operation.response.name);
+  const answer: JsonSchema = { '200': { description: 'OK', content: { 'application/json': { schema } } } };
+  if (operation.verb === 'write' || operation.verb === 'delete' || operation.verb === 'patch')
+    answer['204'] = emptyBody;
+  if (operation.id.endsWith('tidy')) answer['202'] = answer['200'];
+  answer.default = { description: 'refused', content: { 'application/json': { schema: ref('Error') } } };
+  return answer;
+}
+
+function listParameter(required: boolean): JsonSchema {
+  return {
+    name: 'list',
+    description: required ? 'Must be set to `true`' : 'Return a list if `true`',
+    in: 'query',
+    schema: required ? { type: 'string', enum: ['true'] } : { type: 'string' },
+    ...(required ? { required: true } : {}),
+  };
+}
+
+const ref = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
+
+function distinct(id: string, taken: Set<string>): string {
+  let unique = id;
+  for (let i = 2; taken.has(unique); i++) unique = `${id}-${i}`;
+  taken.add(unique);
+  return unique;
+}
+
+function sorted(record: Record<string, JsonSchema>): Record<string, JsonSchema> {
+  return Object.fromEntries(Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1)));
+}

@@ -1,0 +1,183 @@
+import type { LiveMount } from '../kernel/mounts/mount';
+import type { Operation as Capability } from '../kernel/policy/capability';
+import type { PathTemplate } from '../kernel/policy/types';
+import type { Verb } from '../sdk/call';
+import type { AnyOperation, Path } from '../sdk/path';
+import { enveloped, type JsonSchema, jsonSchema } from './json-schema';
+
+/** An operation as the document shows it, and what a caller must be allowed for it to be shown. */
+export interface OperationEntry {
+  readonly verb: Verb;
+  readonly free: boolean;
+  readonly capabilities: readonly Capability[];
+  readonly template: PathTemplate;
+  /** Without its id, which is given when the whole document is known. */
+  readonly body: JsonSchema;
+  readonly id: string;
+  /** Field parameters in the query. */
+  readonly parameters: readonly JsonSchema[];
+  readonly request: { readonly name: string; readonly schema: JsonSchema } | undefined;
+  readonly response: { readonly name: string; readonly schema: JsonSchema };
+}
+
+/** One declared path of one mount. */
+export interface PathEntry {
+  readonly key: string;
+  readonly genericKey: string;
+  readonly description: string;
+  readonly parameters: readonly JsonSchema[];
+  readonly genericParameter: JsonSchema | undefined;
+  readonly sudo: boolean;
+  readonly unauthenticated: boolean;
+  readonly creates: boolean;
+  readonly operations: readonly OperationEntry[];
+}
+
+const builtIn = new Set(['system', 'identity', 'cubbyhole', 'token']);
+
+/** Everything the document says of a declared path, before anybody's rights are looked at. */
+export function pathEntry(mount: LiveMount, declared: Path, namespacePath: string): PathEntry {
+  const pattern = declared.pattern.replace(/:(\w+)\*?/g, '{$1}');
+  const names = [...declared.pattern.matchAll(/:(\w+)\*?/g)].map(([, name]) => name!);
+  const key = `/${mount.path}${pattern}`.replace(/\/$/, '') || '/';
+  const mountParameter = `${mount.type}_mount_path`;
+  const generic = !builtIn.has(mount.type);
+  const area = mount.path.startsWith('auth/') ? 'auth/' : '';
+  const verbs = Object.entries(declared.operations) as [Verb, AnyOperation][];
+  return {
+    key,
+    genericKey: generic ? `/${area}{${mountParameter}}/${pattern}`.replace(/\/$/, '') : key,
+    description: declared.description ?? declared.summary,
+    parameters: names.map((name) => ({
+      name,
+      description: declared.paramDocs[name] ?? '',
+      in: 'path',
+      schema: { type: 'string' },
+      required: true,
+    })),
+    genericParameter: generic
+      ? {
+          name: mountParameter,
+          description: 'Where the mount is.',
+          in: 'path',
+          schema: { type: 'string', default: mount.path.slice(area.length, -1) },
+          required: true,
+        }
+      : undefined,
+    sudo: declared.sudo || verbs.some(([, operation]) => operation.sudo === true),
+    unauthenticated: verbs.every(([, operation]) => isFree(declared, operation)),
+    creates: declared.creates,
+    operations: verbs.map(([verb, operation]) => operationEntry(mount, declared, verb, operation, namespacePath)),
+  };
+}
+
+function operationEntry(
+  mount: LiveMount,
+  declared: Path,
+  verb: Verb,
+  operation: AnyOperation,
+  namespacePath: string,
+): OperationEntry {
+  const id = operationId(mount, declared, verb, operation);
+  const dress = operation.dress ?? declared.dress;
+  const output = operation.output && jsonSchema(operation.output, 'output');
+  const schema = dress === 'raw' ? (output ?? { type: 'object' }) : enveloped(output, dress === 'injected');
+  const input = operation.input && withDefaults(jsonSchema(operation.input, 'input'), operation.defaults);
+  const writes = verb === 'write' || verb === 'patch';
+  const properties = (input?.properties ?? {}) as Record<string, JsonSchema>;
+  const fields = Object.keys(properties).length > 0;
+  return {
+    verb,
+    free: isFree(declared, operation),
+    capabilities: capabilitiesOf(verb, declared),
+    template: templateOf(namespacePath + mount.path + declared.pattern, verb),
+    id,
+    body: {
+      summary: operation.summary,
+      ...(operation.description ? { description: operation.description } : {}),
+      tags: [tagOf(mount)],
+    },
+    parameters: writes
+      ? []
+      : Object.entries(properties).map(([name, { description, ...rest }]) => ({
+          name,
+          in: 'query',
+          ...(description ? { description } : {}),
+          schema: rest,
+          required: false,
+        })),
+    request:
+      writes && (fields || operation.freeform)
+        ? { name: `${pascal(id)}Request`, schema: bodySchema(input, operation) }
+        : undefined,
+    response: { name: `${pascal(id)}Response`, schema },
+  };
+}
+
+function bodySchema(input: JsonSchema | undefined, operation: AnyOperation): JsonSchema {
+  const schema: JsonSchema = { type: 'object', ...input };
+  // Merging writes may leave out whatever is stored or has a default; handlers refuse what is missing all the same.
+  if (operation.update) delete schema.required;
+  if (operation.freeform) schema.additionalProperties = true;
+  else delete schema.additionalProperties;
+  return schema;
+}
+
+function withDefaults(schema: JsonSchema, defaults: object | undefined): JsonSchema {
+  const properties = schema.properties as Record<string, JsonSchema> | undefined;
+  if (!defaults || !properties) return schema;
+  const given = defaults as Record<string, unknown>;
+  const filled = Object.entries(properties).map(([name, property]) => [
+    name,
+    given[name] === undefined ? property : { ...property, default: given[name] },
+  ]);
+  return { ...schema, properties: Object.fromEntries(filled) };
+}
+
+function isFree(declared: Path, operation: AnyOperation): boolean {
+  return (operation.auth ?? declared.auth) !== 'token';
+}
+
+function capabilitiesOf(verb: Verb, declared: Path): Capability[] {
+  if (verb !== 'write') return [verb];
+  return declared.exists || declared.stored ? ['create', 'update'] : ['update'];
+}
+
+function templateOf(pattern: string, verb: Verb): PathTemplate {
+  const segments: (string | { free: true })[] = [];
+  for (const segment of pattern.split('/')) {
+    if (segment.startsWith(':') && segment.endsWith('*') && pattern.endsWith(segment)) return { segments, open: true };
+    segments.push(segment.startsWith(':') ? { free: true } : segment);
+  }
+  if (verb === 'list') segments.push('');
+  return { segments };
+}
+
+function operationId(mount: LiveMount, declared: Path, verb: Verb, operation: AnyOperation): string {
+  const place = slug(mount.path);
+  // Mounts that can stand anywhere name their operations by where they stand.
+  if (operation.operationId)
+    return builtIn.has(mount.type) ? operation.operationId : `${place}-${operation.operationId}`;
+  const words = declared.pattern.replace(/:(\w+)\*?/g, '$1');
+  return [place, verb, slug(words)].filter(Boolean).join('-');
+}
+
+function tagOf(mount: LiveMount): string {
+  if (mount.type === 'system') return 'system';
+  if (mount.type === 'identity') return 'identity';
+  return mount.path.startsWith('auth/') ? 'auth' : 'secrets';
+}
+
+function slug(text: string): string {
+  return text
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-|-$/g, '');
+}
+
+function pascal(id: string): string {
+  return id
+    .split('-')
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join('');
+}

@@ -1,0 +1,26 @@
+import type { DocumentsPort } from '../backends/sys/openapi';
+import type { Identity } from '../kernel/identity/identity';
+import type { OpenApiDocuments } from '../openapi/document';
+import type { Kernel } from '../pipeline/kernel';
+
+/** OpenAPI documents by token. */
+export function documentPort(kernel: () => Kernel, identity: Identity, documents: OpenApiDocuments): DocumentsPort {
+  return {
+    async document(tokenHash, namespaceId, genericMountPaths) {
+      const { tokens, access, namespaces } = kernel();
+      const record = tokenHash === undefined ? undefined : await tokens.findByHash(Buffer.from(tokenHash, 'hex'));
+      const view = record?.entityId === undefined ? undefined : await identity.views.of(record.entityId);
+      const list = record && {
+        namespaceId: record.namespaceId,
+        policies: record.policies,
+        identity: view,
+      };
+      return documents.document({
+        namespaceId,
+        namespacePath: namespaces.find(namespaceId)?.path ?? '',
+        access: list && (access.peek(list) ?? (await access.of(list))),
+        genericMountPaths,
+      });
+    },
+  };
+}

@@ -1,0 +1,156 @@
+import { describe, expect, it } from '@jest/globals';
+import { validate } from '@readme/openapi-parser';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import Ajv from 'ajv';
+import { startSecrets } from './start-secrets';
+
+// biome-ignore lint/suspicious/noExplicitAny: a document is looked into by name, key by key.
+type Json = any;
+
+const at = 'sys/internal/specs/openapi';
+
+describe('the OpenAPI document', () => {
+  const secrets = startSecrets();
+  const document = async (client = secrets.root, query = '') => (await client.read(`${at}${query}`).expect(200)).body;
+
+  it('is accepted by two validators (S2.1, S2.2, S2.3, S36.5)', async () => {
+    const body = await document();
+    expect(body).toMatchObject({
+      openapi: '3.0.2',
+      info: { license: { name: 'Apache-2.0' } },
+    });
+    expect(body).not.toHaveProperty('request_id');
+    expect((await new Validator().validate(structuredClone(body))).errors ?? []).toEqual([]);
+    const checked = await validate(structuredClone(body));
+    expect(checked).toMatchObject({ valid: true });
+  });
+
+  it('has a summary, a tag, a unique id and a response schema for every operation', async () => {
+    const { paths, components } = await document();
+    const ids: string[] = [];
+    for (const [key, item] of Object.entries<Json>(paths)) {
+      expect(typeof item.description).toBe('string');
+      for (const method of ['get', 'post', 'patch', 'delete']) {
+        const operation = item[method];
+        if (!operation) continue;
+        ids.push(operation.operationId);
+        expect([key, method, typeof operation.summary, operation.tags?.length]).toEqual([key, method, 'string', 1]);
+        const schema = operation.responses['200'].content['application/json'].schema;
+        for (const { $ref } of schema.anyOf ?? [schema]) {
+          expect(components.schemas).toHaveProperty($ref.split('/').at(-1));
+        }
+      }
+    }
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(ids.length).toBeGreaterThan(150);
+  });
+
+  it('names mounts as they are, marks sudo, free and creating paths (S36.5)', async () => {
+    const { paths } = await document();
+    expect(paths['/sys/remount']['x-service-sudo']).toBe(true);
+    expect(paths['/sys/health']['x-service-unauthenticated']).toBe(true);
+    expect(paths['/cubbyhole/{path}']['x-service-create-supported']).toBe(true);
+    expect(paths['/sys/mounts/{path}']['x-service-create-supported']).toBeUndefined();
+    expect(paths['/cloudtwo/roles'].get.parameters).toEqual([
+      {
+        name: 'list',
+        description: 'Must be set to `true`',
+        in: 'query',
+        schema: { type: 'string', enum: ['true'] },
+        required: true,
+      },
+    ]);
+    await secrets.root.write('sys/mounts/team/kv', { type: 'kv' }).expect(204);
+    expect(await document()).toHaveProperty(['paths', '/team/kv/{path}']);
+    const generic = await document(secrets.root, '?generic_mount_paths=true');
+    expect(generic.paths).toHaveProperty('/{scheduler_mount_path}/role/{name}');
+    expect(generic.paths).toHaveProperty('/auth/{cloudone_mount_path}/login');
+    expect(generic.paths).toHaveProperty('/sys/mounts');
+    await secrets.root.delete('sys/mounts/team/kv').expect(204);
+    expect((await document()).paths).not.toHaveProperty('/team/kv/{path}');
+  });
+
+  it('shows only what the caller may do, path by path and operation by operation', async () => {
+    const free = await document(secrets.nobody);
+    for (const item of Object.values<Record<string, unknown>>(free.paths)) {
+      expect(item['x-service-unauthenticated']).toBe(true);
+    }
+    expect(free.paths).toHaveProperty('/auth/cloudone/login');
+    await secrets.as('s.unknown').read(at).expect(403);
+    const weak = await secrets.withPolicy('path "sys/mounts/team-*" { capabilities = ["read"] }');
+    const { paths } = await document(weak);
+    expect(paths).toHaveProperty(['/sys/mounts/{path}', 'get']);
+    expect(paths).not.toHaveProperty(['/sys/mounts/{path}', 'post']);
+    expect(paths).not.toHaveProperty('/sys/mounts');
+    expect(paths).not.toHaveProperty('/cubbyhole/{path}');
+  });
+
+  it('grows and shrinks with the policy of the token', async () => {
+    await secrets.root
+      .write('sys/policies/acl/growing', { policy: 'path "a" { capabilities = ["read"] }' })
+      .expect(204);
+    const made = await secrets.root.write('auth/token/create', { policies: ['growing'], no_default_policy: true });
+    const client = secrets.as(made.body.auth.client_token);
+    expect((await document(client)).paths).not.toHaveProperty('/sys/mounts');
+    await secrets.root
+      .write('sys/policies/acl/growing', { policy: 'path "sys/mounts" { capabilities = ["read"] }' })
+      .expect(204);
+    expect((await document(client)).paths).toHaveProperty('/sys/mounts');
+    await secrets.root
+      .write('sys/policies/acl/growing', { policy: 'path "a" { capabilities = ["read"] }' })
+      .expect(204);
+    expect((await document(client)).paths).not.toHaveProperty('/sys/mounts');
+  });
+
+  it('has a tag, by which a client that knows it already is spared the rest', async () => {
+    const first = await secrets.root.read(at).expect(200);
+    const tag = first.headers.etag;
+    expect(tag).toMatch(/^"[\w-]{27}"$/);
+    const again = await secrets.root.read(at).set('If-None-Match', tag!).expect(304);
+    expect(again.text).toBe('');
+    expect((await secrets.root.read(at)).headers.etag).toBe(tag);
+  });
+
+  it('describes the answers as they are', async () => {
+    await secrets.root.write('cubbyhole/seen', { a: 1 }).expect(204);
+    const body = await document();
+    const check = checker(body);
+    for (const [path, key] of [
+      ['sys/health', '/sys/health'],
+      ['sys/seal-status', '/sys/seal-status'],
+      ['sys/mounts', '/sys/mounts'],
+      ['sys/mounts/scheduler/tune', '/sys/mounts/{path}/tune'],
+      ['sys/auth', '/sys/auth'],
+      ['auth/token/lookup-self', '/auth/token/lookup-self'],
+      ['cubbyhole/seen', '/cubbyhole/{path}'],
+      ['cubbyhole/?list=true', '/cubbyhole/{path}'],
+      ['sys/policies/acl/default', '/sys/policies/acl/{name}'],
+      ['sys/host-info', '/sys/host-info'],
+    ] as const) {
+      const answer = await secrets.root.read(path).expect(200);
+      expect([path, check(key, 'get', answer.body)]).toEqual([path, []]);
+    }
+    const created = await secrets.root.write('auth/token/create', {}).expect(200);
+    expect(check('/auth/token/create', 'post', created.body)).toEqual([]);
+  });
+
+  it('answers help for a path with its part of the document', async () => {
+    const { body } = await secrets.root.read('cubbyhole/x?help=1').expect(200);
+    expect(body.help).toContain('cubbyhole/:path*');
+    expect(body.openapi.paths).toHaveProperty('/cubbyhole/{path}');
+    const weak = await secrets.withPolicy('path "a" { capabilities = ["read"] }');
+    await weak.read('sys/mounts?help=1').expect(403);
+  });
+});
+
+/** Checks an answer against the schema its operation announces. */
+function checker(document: Json) {
+  const ajv = new Ajv({ strict: false });
+  ajv.addSchema({ $id: 'doc', components: document.components });
+  return (key: string, method: string, body: unknown): unknown[] => {
+    const { schema } = document.paths[key][method].responses['200'].content['application/json'];
+    const refs = (schema.anyOf ?? [schema]).map(({ $ref }: { $ref: string }) => ({ $ref: `doc${$ref}` }));
+    const test = ajv.compile({ anyOf: refs });
+    return test(body) ? [] : (test.errors ?? []);
+  };
+}
