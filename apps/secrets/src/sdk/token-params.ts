@@ -35,6 +35,27 @@ export const tokenAliases = z.object({
   bound_cidrs: commaList().optional().describe('Older name of token_bound_cidrs.'),
 });
 
+const names = z.array(z.string());
+
+/** Token parameters as a read shows them; lay it under a role's own output. */
+export const tokenParamsOutput = z.object({
+  token_ttl: z.int(),
+  token_max_ttl: z.int(),
+  token_explicit_max_ttl: z.int(),
+  token_period: z.int(),
+  token_policies: names,
+  token_bound_cidrs: names,
+  token_no_default_policy: z.boolean(),
+  token_num_uses: z.int(),
+  token_type: z.string(),
+  policies: names.optional(),
+  ttl: z.int().optional(),
+  max_ttl: z.int().optional(),
+  period: z.int().optional(),
+  num_uses: z.int().optional(),
+  bound_cidrs: names.optional(),
+});
+
 /** Token parameters as stored. */
 export type TokenParams = z.output<typeof tokenParams>;
 type TokenAliases = z.output<typeof tokenAliases>;

@@ -41,6 +41,7 @@ function fieldPath(endpoint: string, field: keyof typeof roleDefaults): Path {
     summary: `The field ${field} of a role.`,
     read: {
       summary: `Read ${field} of a role.`,
+      output: z.looseObject({}),
       async run(call) {
         const role = await roleOf(call);
         if (!role) return missing;
@@ -77,6 +78,7 @@ function localPath(): Path {
     summary: 'Whether the secret ids of a role belong to this installation only.',
     read: {
       summary: 'Read local_secret_ids of a role.',
+      output: z.object({ local_secret_ids: z.boolean() }),
       async run(call) {
         const role = await roleOf(call);
         return role ? data({ local_secret_ids: role.local_secret_ids }) : missing;

@@ -14,6 +14,7 @@ import {
   tokenAliases,
   tokenDefaults,
   tokenParams,
+  tokenParamsOutput,
 } from '../../sdk/token-params';
 import { removeAllSecretIds } from './secret-ids';
 
@@ -48,6 +49,14 @@ export type Role = z.output<typeof RoleFields> & {
   /** Key of the hashes of its secret ids; the record is sealed. */
   readonly hashKey: string;
 };
+
+const roleOutput = tokenParamsOutput.extend({
+  bind_secret_id: z.boolean(),
+  local_secret_ids: z.boolean(),
+  secret_id_bound_cidrs: z.array(z.string()).nullable(),
+  secret_id_num_uses: z.int(),
+  secret_id_ttl: z.int(),
+});
 
 /** Roles by lower-case name. */
 export const roles = collection('role/', z.custom<Role>());
@@ -97,13 +106,18 @@ export function rolePaths(): Path[] {
   return [
     path('role', {
       summary: 'The roles of this method.',
-      list: { summary: 'List the roles.', run: async ({ storage }) => keys(await roles.list(storage)) },
+      list: {
+        summary: 'List the roles.',
+        output: z.object({ keys: z.array(z.string()) }),
+        run: async ({ storage }) => keys(await roles.list(storage)),
+      },
     }),
     path('role/:role_name', {
       summary: 'What the machines of a role prove, and what their tokens will be.',
       stored: roleOf,
       read: {
         summary: 'Read a role.',
+        output: roleOutput,
         async run(call) {
           const role = await roleOf(call);
           return role ? data(shownRole(role)) : missing;
@@ -132,6 +146,7 @@ export function rolePaths(): Path[] {
       summary: 'What logins call a role.',
       read: {
         summary: 'Read the role id.',
+        output: z.object({ role_id: z.string() }),
         async run(call) {
           const role = await roleOf(call);
           return role ? data({ role_id: role.roleId }) : missing;

@@ -31,6 +31,24 @@ type RoleCall<I = unknown> = Call<{ role_name: string }, I>;
 const SecretIdInput = z.object({ secret_id: secretString().optional().describe('The secret id.') });
 const AccessorInput = z.object({ secret_id_accessor: string().optional().describe('The accessor of the secret id.') });
 
+const Made = z.object({
+  secret_id: z.string(),
+  secret_id_accessor: z.string(),
+  secret_id_num_uses: z.int(),
+  secret_id_ttl: z.int(),
+});
+const Properties = z.object({
+  cidr_list: z.array(z.string()),
+  creation_time: z.string(),
+  expiration_time: z.string(),
+  last_updated_time: z.string(),
+  metadata: z.record(z.string(), z.string()),
+  secret_id_accessor: z.string(),
+  secret_id_num_uses: z.int(),
+  secret_id_ttl: z.int(),
+  token_bound_cidrs: z.array(z.string()),
+});
+
 /** Secret ids: made, listed, looked up, destroyed, tidied. */
 export function secretIdPaths(): Path[] {
   const destroy = operation({
@@ -58,10 +76,12 @@ export function secretIdPaths(): Path[] {
       write: {
         summary: 'Make a secret id.',
         input: Wanted,
+        output: Made,
         run: (call) => make(call, randomUUID()),
       },
       list: {
         summary: 'List the accessors of the secret ids.',
+        output: z.object({ keys: z.array(z.string()) }),
         async run(call) {
           const role = await roleOf(call);
           return role ? keys(await listAccessors(call.storage, role, call.nowMs)) : missing;
@@ -73,6 +93,7 @@ export function secretIdPaths(): Path[] {
       write: {
         summary: 'Store a secret id.',
         input: Wanted.extend(SecretIdInput.shape),
+        output: Made,
         run: (call) => make(call, requireField(call.input, 'secret_id')),
       },
     }),
@@ -80,6 +101,7 @@ export function secretIdPaths(): Path[] {
       summary: 'Looks up secret ids.',
       write: {
         summary: 'Read the properties of a secret id; 204 for an unknown one.',
+        output: Properties,
         input: SecretIdInput,
         async run(call) {
           const role = await requireRole(call);
@@ -93,6 +115,7 @@ export function secretIdPaths(): Path[] {
       summary: 'Looks up secret ids by accessor.',
       write: {
         summary: 'Read the properties of the secret id of an accessor.',
+        output: Properties,
         input: AccessorInput,
         async run(call) {
           return data(shown(await byAccessor(call, await requireRole(call), call.nowMs)));

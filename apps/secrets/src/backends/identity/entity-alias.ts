@@ -4,6 +4,7 @@ import { keyValues, string } from '../../sdk/fields';
 import { type Path, path } from '../../sdk/path';
 import type { MountLookup } from '../../sdk/ports';
 import { data, empty, keys, missing } from '../../sdk/reply';
+import { aliasOutput, aliasResult, listOutput } from './outputs';
 import type { IdentityPort } from './ports';
 import { mountFields, mountOf, PageInput, pageOf, shownEntityAlias } from './shown';
 
@@ -35,6 +36,7 @@ export function entityAliasPaths({ entityAliases }: IdentityPort, mounts: MountL
       write: {
         summary: 'Create an alias, or change the one with the id or with the same mount and name.',
         input: AliasInput,
+        output: aliasResult,
         run: (call) => write(call, call.input.id || undefined),
       },
     }),
@@ -43,6 +45,7 @@ export function entityAliasPaths({ entityAliases }: IdentityPort, mounts: MountL
       list: {
         summary: 'List the ids of the entity aliases.',
         input: PageInput,
+        output: listOutput,
         async run({ input, namespace }) {
           const found = await entityAliases.list(namespace.uuid, pageOf(input));
           const info = found.map((alias) => [
@@ -69,6 +72,7 @@ export function entityAliasPaths({ entityAliases }: IdentityPort, mounts: MountL
       params: { id: 'segment' },
       read: {
         summary: 'Read an entity alias.',
+        output: aliasOutput,
         async run({ params, namespace }) {
           const found = await entityAliases.find(namespace.uuid, params.id);
           return found ? data({ ...shownEntityAlias(mounts, found), namespace_id: namespace.id }) : missing;
@@ -77,6 +81,7 @@ export function entityAliasPaths({ entityAliases }: IdentityPort, mounts: MountL
       write: {
         summary: 'Change an entity alias.',
         input: AliasInput.omit({ id: true }),
+        output: aliasResult,
         run: (call) => write(call, call.params.id),
       },
       delete: {

@@ -5,6 +5,7 @@ import { bool, commaList, keyValues, string } from '../../sdk/fields';
 import { operation, type Path, path } from '../../sdk/path';
 import type { MountLookup } from '../../sdk/ports';
 import { data, empty, keys, missing } from '../../sdk/reply';
+import { entityOutput, entityResult, listOutput } from './outputs';
 import type { IdentityPort } from './ports';
 import { mountFields, PageInput, pageOf, shownEntity } from './shown';
 
@@ -36,6 +37,7 @@ export function entityPaths(identity: IdentityPort, mounts: MountLookup): Path[]
     operation({
       summary: by === 'id' ? 'List the ids of the entities.' : 'List the names of the entities.',
       input: PageInput,
+      output: listOutput,
       async run({ input, namespace }) {
         const found = await entities.list(namespace.uuid, by, pageOf(input));
         if (by === 'name') return keys(found.map(({ name }) => name));
@@ -63,6 +65,7 @@ export function entityPaths(identity: IdentityPort, mounts: MountLookup): Path[]
       creates: true,
       write: {
         summary: 'Create an entity, or change the one with the id or name.',
+        output: entityResult,
         input: EntityInput,
         run: (call) => write(call, call.input.id ? { id: call.input.id } : { name: call.input.name }),
       },
@@ -73,6 +76,7 @@ export function entityPaths(identity: IdentityPort, mounts: MountLookup): Path[]
       params: { id: 'segment' },
       read: {
         summary: 'Read an entity.',
+        output: entityOutput,
         async run({ params, namespace }) {
           const found = await entities.find(namespace.uuid, params.id);
           return found ? data(shownEntity(mounts, namespace.id, found)) : missing;
@@ -98,6 +102,7 @@ export function entityPaths(identity: IdentityPort, mounts: MountLookup): Path[]
       creates: true,
       read: {
         summary: 'Read an entity.',
+        output: entityOutput,
         async run({ params, namespace }) {
           const found = await entities.findByName(namespace.uuid, params.name);
           return found ? data(shownEntity(mounts, namespace.id, found)) : missing;
@@ -105,6 +110,7 @@ export function entityPaths(identity: IdentityPort, mounts: MountLookup): Path[]
       },
       write: {
         summary: 'Create or change an entity.',
+        output: entityResult,
         input: EntityInput.omit({ id: true, name: true }),
         run: (call) => write(call as Call<unknown, EntityInput>, { name: call.params.name }),
       },

@@ -5,6 +5,7 @@ import { string } from '../../sdk/fields';
 import { type Path, path } from '../../sdk/path';
 import type { MountLookup } from '../../sdk/ports';
 import { data, empty, keys, missing } from '../../sdk/reply';
+import { aliasOutput, aliasResult, listOutput } from './outputs';
 import type { IdentityPort } from './ports';
 import { mountFields, mountOf, PageInput, pageOf, shownGroupAlias } from './shown';
 
@@ -15,11 +16,6 @@ const AliasInput = z.object({
   canonical_id: string().optional().describe('The group; a new external one is made when left out.'),
 });
 type AliasInput = z.output<typeof AliasInput>;
-
-const Result = z.object({
-  canonical_id: z.string().describe('The group.'),
-  id: z.string().describe('The alias.'),
-});
 
 /** Group aliases: what auth mounts call external groups. Spec: Group alias. */
 export function groupAliasPaths({ groupAliases }: IdentityPort, mounts: MountLookup): Path[] {
@@ -44,7 +40,7 @@ export function groupAliasPaths({ groupAliases }: IdentityPort, mounts: MountLoo
       write: {
         summary: 'Create a group alias, or change the one with the id.',
         input: AliasInput,
-        output: Result,
+        output: aliasResult,
         run: (call) => write(call, call.input.id || undefined),
       },
     }),
@@ -54,6 +50,7 @@ export function groupAliasPaths({ groupAliases }: IdentityPort, mounts: MountLoo
       list: {
         summary: 'List the ids of the group aliases.',
         input: PageInput,
+        output: listOutput,
         async run({ input, namespace }) {
           const found = await groupAliases.list(namespace.uuid, pageOf(input));
           const info = found.map((alias) => [
@@ -81,6 +78,7 @@ export function groupAliasPaths({ groupAliases }: IdentityPort, mounts: MountLoo
       params: { id: 'segment' },
       read: {
         summary: 'Read a group alias.',
+        output: aliasOutput,
         async run({ params, namespace }) {
           const found = await groupAliases.find(namespace.uuid, params.id);
           return found ? data({ ...shownGroupAlias(mounts, found), namespace_id: namespace.id }) : missing;
@@ -89,7 +87,7 @@ export function groupAliasPaths({ groupAliases }: IdentityPort, mounts: MountLoo
       write: {
         summary: 'Change a group alias; what is left out keeps its value.',
         input: AliasInput.omit({ id: true }),
-        output: Result,
+        output: aliasResult,
         run: (call) => write(call, call.params.id),
       },
       delete: {

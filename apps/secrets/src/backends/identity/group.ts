@@ -4,6 +4,7 @@ import { commaList, keyValues, string } from '../../sdk/fields';
 import { operation, type Path, path } from '../../sdk/path';
 import type { MountLookup } from '../../sdk/ports';
 import { data, empty, keys, missing } from '../../sdk/reply';
+import { groupOutput, groupResult, listOutput } from './outputs';
 import type { IdentityPort } from './ports';
 import { PageInput, pageOf, shownGroup } from './shown';
 
@@ -37,6 +38,7 @@ export function groupPaths({ groups }: IdentityPort, mounts: MountLookup): Path[
     operation({
       summary: by === 'id' ? 'List the ids of the groups.' : 'List the names of the groups.',
       input: PageInput,
+      output: listOutput,
       async run({ input, namespace }) {
         const found = await groups.list(namespace.uuid, by, pageOf(input));
         if (by === 'name') return keys(found.map(({ name }) => name));
@@ -56,6 +58,7 @@ export function groupPaths({ groups }: IdentityPort, mounts: MountLookup): Path[
       creates: true,
       write: {
         summary: 'Create a group, or change the one with the id or name.',
+        output: groupResult,
         input: GroupInput,
         run: (call) => write(call, call.input.id ? { id: call.input.id } : { name: call.input.name }),
       },
@@ -66,6 +69,7 @@ export function groupPaths({ groups }: IdentityPort, mounts: MountLookup): Path[
       params: { id: 'segment' },
       read: {
         summary: 'Read a group.',
+        output: groupOutput,
         async run({ params, namespace }) {
           const found = await groups.find(namespace.uuid, params.id);
           return found ? data(shownGroup(mounts, namespace.id, found)) : missing;
@@ -91,6 +95,7 @@ export function groupPaths({ groups }: IdentityPort, mounts: MountLookup): Path[
       creates: true,
       read: {
         summary: 'Read a group.',
+        output: groupOutput,
         async run({ params, namespace }) {
           const found = await groups.findByName(namespace.uuid, params.name);
           return found ? data(shownGroup(mounts, namespace.id, found)) : missing;
@@ -98,6 +103,7 @@ export function groupPaths({ groups }: IdentityPort, mounts: MountLookup): Path[
       },
       write: {
         summary: 'Create or change a group.',
+        output: groupResult,
         input: GroupInput.omit({ id: true, name: true }),
         run: (call) => write(call as Call<unknown, GroupInput>, { name: call.params.name }),
       },

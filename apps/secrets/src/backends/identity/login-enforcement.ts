@@ -3,6 +3,7 @@ import { commaList } from '../../sdk/fields';
 import { type Path, path } from '../../sdk/path';
 import { data, empty, keys, missing } from '../../sdk/reply';
 import type { EnforcementFacts, MfaPort, MfaSurroundings } from './mfa-ports';
+import { enforcementOutput, listOutput } from './outputs';
 
 const EnforcementInput = z.object({
   mfa_method_ids: commaList().optional().describe('Methods, any one of which is enough; required for a new one.'),
@@ -33,6 +34,7 @@ export function loginEnforcementPaths({ enforcements }: MfaPort, surroundings: M
       summary: 'Login enforcements.',
       list: {
         summary: 'List the login enforcements.',
+        output: listOutput,
         async run({ namespace }) {
           const found = await enforcements.list(namespace.uuid);
           return keys(
@@ -47,6 +49,7 @@ export function loginEnforcementPaths({ enforcements }: MfaPort, surroundings: M
       creates: true,
       read: {
         summary: 'Read a login enforcement.',
+        output: enforcementOutput,
         async run({ namespace, params }) {
           const found = await enforcements.find(namespace.uuid, params.name);
           return found ? data(show(found)) : missing;

@@ -4,6 +4,7 @@ import { string } from '../../sdk/fields';
 import { type Path, path } from '../../sdk/path';
 import type { MountLookup } from '../../sdk/ports';
 import { data, empty } from '../../sdk/reply';
+import { entityOutput, groupOutput } from './outputs';
 import type { IdentityPort } from './ports';
 import { shownEntity, shownGroup } from './shown';
 
@@ -26,6 +27,7 @@ export function lookupPaths(
       summary: 'Finds an entity.',
       write: {
         summary: 'Find an entity by id, name or alias; 204 when there is none.',
+        output: entityOutput,
         input: LookupInput,
         async run({ input, namespace }) {
           checkQuery(input);
@@ -46,6 +48,7 @@ export function lookupPaths(
       summary: 'Finds a group.',
       write: {
         summary: 'Find a group by id, name or alias; 204 when there is none.',
+        output: groupOutput,
         input: LookupInput,
         async run({ input, namespace }) {
           checkQuery(input);

@@ -5,6 +5,7 @@ import { bool, duration, int, string } from '../../sdk/fields';
 import { type Path, path } from '../../sdk/path';
 import { data, empty, keys, missing } from '../../sdk/reply';
 import type { MethodFacts, MethodFields, MfaPort, MfaSurroundings } from './mfa-ports';
+import { listOutput, methodOutput } from './outputs';
 
 const MethodInput = z.object({
   method_name: string().optional().describe('A name that logins may use instead of the id.'),
@@ -44,21 +45,26 @@ export function totpMethodPaths({ methods }: MfaPort, surroundings: MfaSurroundi
     path('mfa/method', {
       summary: 'Methods of second factors.',
       spec: 'TOTP MFA',
-      list: { summary: 'List the methods this namespace can use.', run: listAll },
+      list: { summary: 'List the methods this namespace can use.', output: listOutput, run: listAll },
     }),
     path('mfa/method/:method_id', {
       summary: 'A method of second factors, whatever its type.',
       params: { method_id: 'uuid' },
-      read: { summary: 'Read a method.', run: ({ namespace, params }) => read(namespace.uuid, params.method_id) },
+      read: {
+        summary: 'Read a method.',
+        output: methodOutput,
+        run: ({ namespace, params }) => read(namespace.uuid, params.method_id),
+      },
     }),
     path('mfa/method/totp', {
       summary: 'TOTP methods.',
       spec: 'TOTP MFA',
       creates: true,
-      list: { summary: 'List the methods of this namespace and those above it.', run: listAll },
+      list: { summary: 'List the methods of this namespace and those above it.', output: listOutput, run: listAll },
       write: {
         summary: 'Create a method, or change the one with the id or name.',
         input: CreateInput,
+        output: z.object({ method_id: z.string() }),
         async run({ input, namespace }) {
           const { id, method_id, ...fields } = input;
           const known = id || method_id;
@@ -80,7 +86,11 @@ export function totpMethodPaths({ methods }: MfaPort, surroundings: MfaSurroundi
       summary: 'A TOTP method.',
       spec: 'TOTP MFA',
       params: { method_id: 'uuid' },
-      read: { summary: 'Read a method.', run: ({ namespace, params }) => read(namespace.uuid, params.method_id) },
+      read: {
+        summary: 'Read a method.',
+        output: methodOutput,
+        run: ({ namespace, params }) => read(namespace.uuid, params.method_id),
+      },
       write: {
         summary: 'Change a method; what is left out keeps its value. Secrets that exist do not change.',
         input: MethodInput,

@@ -12,6 +12,8 @@ const Paths = z.object({
   path: commaList().optional().describe('Older name of paths.'),
 });
 
+const capabilitiesOutput = z.record(z.string(), z.array(z.string()));
+
 /** What a token may do on given paths: `sys/capabilities`, `-self` and `-accessor`. */
 export function capabilitiesPaths(authority: AuthorityPort): Path[] {
   return [
@@ -21,6 +23,7 @@ export function capabilitiesPaths(authority: AuthorityPort): Path[] {
       write: {
         summary: 'List the capabilities of a token on paths.',
         input: Paths.extend({ token: secretString().optional().describe('The token.') }),
+        output: capabilitiesOutput,
         async run({ input, namespace }) {
           const asked = requirePaths(input);
           if (!input.token) throw listed('invalid', 'no token found');
@@ -34,6 +37,7 @@ export function capabilitiesPaths(authority: AuthorityPort): Path[] {
       write: {
         summary: 'List the capabilities of the token of an accessor on paths.',
         input: Paths.extend({ accessor: string().optional().describe('The accessor.') }),
+        output: capabilitiesOutput,
         async run({ input, namespace }) {
           const asked = requirePaths(input);
           if (!input.accessor) throw listed('invalid', 'no token found');
@@ -49,6 +53,7 @@ export function capabilitiesPaths(authority: AuthorityPort): Path[] {
         input: Paths.extend({
           token: secretString().optional().describe('Not used: the calling token is asked about.'),
         }),
+        output: capabilitiesOutput,
         async run({ input, namespace, caller }) {
           return answer(await authority.byHash(caller.token?.hash ?? ''), namespace, requirePaths(input));
         },

@@ -18,6 +18,25 @@ const ExplainInput = z.object({
 });
 type ExplainInput = z.output<typeof ExplainInput>;
 
+const Rule = z.object({
+  path: z.string(),
+  capabilities: z.array(z.string()),
+  places: z.array(z.object({ policy: z.string(), namespace: z.string(), path: z.string(), line: z.int() })),
+});
+const ExplainOutput = z.object({
+  allowed: z.boolean().describe('Whether the request would be let through.'),
+  operation: z.string(),
+  path: z.string(),
+  policies: z.array(z.string()),
+  granted_by_policy: z.boolean(),
+  root: z.boolean(),
+  sudo: z.boolean(),
+  reason: z.string().nullable(),
+  rule: Rule.nullable().describe('The rule that decides.'),
+  losing_rules: z.array(Rule.extend({ lost_because: z.string() })),
+  obstacles: z.array(z.object({ kind: z.string(), message: z.string() })).describe('What else stands in the way.'),
+});
+
 /** Something besides the policies that would stop the request. */
 interface Obstacle {
   readonly kind: 'entity' | 'cidr' | 'use-count' | 'namespace' | 'sudo' | 'quota';
@@ -34,6 +53,7 @@ export function explainPath(authority: AuthorityPort): Path {
     write: {
       summary: 'Explain a decision.',
       input: ExplainInput,
+      output: ExplainOutput,
       async run(call) {
         const { input, namespace } = call;
         if (input.path.split('/', 1_001).length > 1_000)

@@ -49,6 +49,17 @@ const PolicyInput = z.object({
 });
 type PolicyInput = z.output<typeof PolicyInput>;
 
+const policyFields = {
+  allow_slashes_in_identity_templates: z.boolean(),
+  allow_wildcards_in_identity_templates: z.boolean(),
+  cas_required: z.boolean(),
+  expiration: z.string().optional(),
+  modified: z.string(),
+  name: z.string(),
+  version: z.int(),
+};
+const namesOutput = z.object({ keys: z.array(z.string()), policies: z.array(z.string()).optional() });
+
 /** Everything under `sys/policies/acl` and its older form `sys/policy`. */
 export function policyPaths(policies: PoliciesPort): Path[] {
   const list = async ({ namespace }: Call, prefix = '') =>
@@ -61,7 +72,7 @@ export function policyPaths(policies: PoliciesPort): Path[] {
   return [
     path('policies/acl', {
       summary: 'The policies of the namespace.',
-      list: { summary: 'List the policies.', run: async (call) => keys(await list(call)) },
+      list: { summary: 'List the policies.', output: namesOutput, run: async (call) => keys(await list(call)) },
     }),
     path('policies/acl/:name*', {
       summary: 'A policy: what its holders may do on which paths.',
@@ -69,10 +80,12 @@ export function policyPaths(policies: PoliciesPort): Path[] {
       creates: true,
       list: {
         summary: 'List the policies whose name begins so.',
+        output: namesOutput,
         run: async (call) => keys(await list(call, call.params.name.toLowerCase())),
       },
       read: {
         summary: 'Read a policy.',
+        output: z.object({ ...policyFields, policy: z.string() }),
         async run({ namespace, params }) {
           const found = await policies.find(namespace.uuid, params.name);
           return found ? data({ ...shown(found), policy: found.text }) : missing;
@@ -84,8 +97,8 @@ export function policyPaths(policies: PoliciesPort): Path[] {
     path('policy', {
       summary: 'The policies of the namespace, in an older form.',
       dress: 'injected',
-      read: { summary: 'List the policies.', run: async (call) => bothNames(await list(call)) },
-      list: { summary: 'List the policies.', run: async (call) => bothNames(await list(call)) },
+      read: { summary: 'List the policies.', output: namesOutput, run: async (call) => bothNames(await list(call)) },
+      list: { summary: 'List the policies.', output: namesOutput, run: async (call) => bothNames(await list(call)) },
     }),
     path('policy/:name*', {
       summary: 'A policy, in an older form.',
@@ -94,6 +107,7 @@ export function policyPaths(policies: PoliciesPort): Path[] {
       creates: true,
       read: {
         summary: 'Read a policy.',
+        output: z.object({ ...policyFields, rules: z.string() }),
         async run({ namespace, params }) {
           const found = await policies.find(namespace.uuid, params.name);
           return found ? data({ ...shown(found), rules: found.text }) : missing;

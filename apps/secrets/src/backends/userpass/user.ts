@@ -4,7 +4,14 @@ import { collection } from '../../sdk/collection';
 import { commaList, secretString } from '../../sdk/fields';
 import { type Path, path } from '../../sdk/path';
 import { data, empty, keys, missing } from '../../sdk/reply';
-import { settleTokenParams, showTokenParams, tokenAliases, tokenDefaults, tokenParams } from '../../sdk/token-params';
+import {
+  settleTokenParams,
+  showTokenParams,
+  tokenAliases,
+  tokenDefaults,
+  tokenParams,
+  tokenParamsOutput,
+} from '../../sdk/token-params';
 import type { PasswordHash, Passwords } from './password';
 
 const TokenFields = z.object({ ...tokenParams.shape, ...tokenAliases.shape });
@@ -29,7 +36,11 @@ export function userPaths(passwords: Passwords): Path[] {
   return [
     path('users', {
       summary: 'The users of this method.',
-      list: { summary: 'List the users.', run: async ({ storage }) => keys(await users.list(storage)) },
+      list: {
+        summary: 'List the users.',
+        output: z.object({ keys: z.array(z.string()) }),
+        run: async ({ storage }) => keys(await users.list(storage)),
+      },
     }),
     path('users/:username', {
       summary: 'A user, and what the tokens of their logins will be.',
@@ -37,6 +48,7 @@ export function userPaths(passwords: Passwords): Path[] {
       stored: (call) => users.find(call.storage, nameOf(call)),
       read: {
         summary: 'Read a user; the password is never shown.',
+        output: tokenParamsOutput,
         async run(call) {
           const user = await users.find(call.storage, nameOf(call));
           return user ? data(showTokenParams(user)) : missing;

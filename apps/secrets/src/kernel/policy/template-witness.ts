@@ -3,6 +3,9 @@ import type { PathTemplate } from './types';
 /** A segment that no policy writes literally; long enough that no prefix pattern matches it by accident. */
 const fresh = '\u0001fresh';
 
+/** How many segments below an open template are looked at. */
+const furthest = 64;
+
 /**
  * Whether some concrete path fits both a template and a pattern and passes the test.
  *
@@ -19,7 +22,7 @@ export function isTemplateWitnessed(
   const parts = pattern.split('/');
   const open = parts[parts.length - 1]!.endsWith('*');
   const shortest = template.segments.length + (template.open ? 1 : 0);
-  const longest = template.open ? Math.max(shortest, longestPattern + 1) : shortest;
+  const longest = template.open ? Math.max(shortest, Math.min(longestPattern + 1, shortest + furthest)) : shortest;
   for (let length = shortest; length <= longest; length += 1) {
     if (open ? length < parts.length : length !== parts.length) {
       // A rule for a folder without its slash also grants listing the folder.

@@ -1,0 +1,102 @@
+import { z } from 'zod';
+
+const pairs = z.record(z.string(), z.string()).nullable();
+const texts = z.array(z.string());
+
+/** A listing by id, with details. */
+export const listOutput = z.object({ keys: texts, key_info: z.record(z.string(), z.looseObject({})).optional() });
+
+/** What creating an alias answers. */
+export const aliasResult = z.object({
+  canonical_id: z.string().describe('The entity or group.'),
+  id: z.string().describe('The alias.'),
+});
+
+/** What creating an entity answers. */
+export const entityResult = z.object({ aliases: z.null(), id: z.string(), name: z.string() });
+
+/** What creating a group answers. */
+export const groupResult = z.object({ id: z.string(), name: z.string() });
+
+const alias = {
+  canonical_id: z.string(),
+  creation_time: z.string(),
+  custom_metadata: pairs,
+  id: z.string(),
+  last_update_time: z.string(),
+  local: z.boolean(),
+  merged_from_canonical_ids: texts.nullable(),
+  metadata: pairs,
+  mount_accessor: z.string(),
+  mount_path: z.string(),
+  mount_type: z.string(),
+  name: z.string(),
+};
+
+/** An alias read by itself. Spec: Group alias. */
+export const aliasOutput = z.object({ ...alias, namespace_id: z.string() });
+
+export const entityOutput = z.object({
+  aliases: z.array(z.object(alias)),
+  creation_time: z.string(),
+  direct_group_ids: texts,
+  disabled: z.boolean(),
+  group_ids: texts,
+  id: z.string(),
+  inherited_group_ids: texts,
+  last_update_time: z.string(),
+  merged_entity_ids: texts.nullable(),
+  metadata: pairs,
+  mfa_secrets: z.record(z.string(), z.object({ method_name: z.string(), type: z.string() })).optional(),
+  name: z.string(),
+  namespace_id: z.string(),
+  policies: texts,
+});
+
+export const groupOutput = z.object({
+  alias: z.looseObject({}),
+  creation_time: z.string(),
+  id: z.string(),
+  last_update_time: z.string(),
+  member_entity_ids: texts,
+  member_group_ids: texts.nullable(),
+  metadata: pairs,
+  modify_index: z.int(),
+  name: z.string(),
+  namespace_id: z.string(),
+  parent_group_ids: texts.nullable(),
+  policies: texts,
+  type: z.string(),
+});
+
+/** Spec: TOTP MFA method. */
+export const methodOutput = z.object({
+  algorithm: z.string(),
+  digits: z.int(),
+  enable_self_enrollment: z.boolean().optional(),
+  id: z.string(),
+  issuer: z.string(),
+  key_size: z.int(),
+  max_validation_attempts: z.int(),
+  name: z.string(),
+  namespace: z.string(),
+  namespace_id: z.string(),
+  namespace_path: z.string(),
+  period: z.int(),
+  qr_size: z.int(),
+  recovery_codes: z.int().optional(),
+  skew: z.int(),
+  type: z.string(),
+});
+
+export const enforcementOutput = z.object({
+  auth_method_accessors: texts,
+  auth_method_types: texts,
+  id: z.string(),
+  identity_entity_ids: texts,
+  identity_group_ids: texts,
+  mfa_method_ids: texts,
+  name: z.string(),
+  namespace_id: z.string(),
+  namespace_path: z.string(),
+});
