@@ -1,0 +1,183 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { string } from '../../sdk/fields';
+import { operation, type Path, path } from '../../sdk/path';
+import { data, empty, missing, raw } from '../../sdk/reply';
+
+/** The key that values are sealed under. */
+export interface KeyFacts {
+  readonly term: number;
+  readonly installedAtMs: number;
+  readonly encryptions: number;
+}
+
+/** Rotation of that key. */
+export interface RotationPort {
+  keyStatus(): Promise<KeyFacts>;
+  rotate(): Promise<KeyFacts>;
+  progress(): Promise<
+    { running: boolean; done: number; failures: number; startedAtMs: number; updatedAtMs: number } | undefined
+  >;
+}
+
+/** How the generation of a root token is getting on. */
+export interface RootFacts {
+  readonly nonce: string;
+  readonly started: boolean;
+  readonly progress: number;
+  readonly required: number;
+  readonly complete: boolean;
+  readonly encodedToken: string;
+  readonly pgpFingerprint: string;
+  readonly otp: string;
+  readonly otpLength: number;
+}
+
+/** Root tokens for those who hold enough shares. */
+export interface RootPort {
+  status(): Promise<RootFacts>;
+  start(request: { otp?: string; pgpKey?: string }): Promise<RootFacts>;
+  cancel(): Promise<void>;
+  update(key: string, nonce: string): Promise<RootFacts>;
+}
+
+/** `sys/rotate`, `sys/key-status` and `sys/generate-root`. */
+export function keyPaths(rotation: RotationPort, root: RootPort): Path[] {
+  const rotate = (id: string) =>
+    operation({
+      summary: 'Take a new key into use; old values are sealed anew in the background.',
+      operationId: id,
+      async run() {
+        await rotation.rotate();
+        return empty;
+      },
+    });
+  return [
+    path('rotate', {
+      summary: 'Rotate the key that values are sealed under.',
+      sudo: true,
+      rootNamespaceOnly: true,
+      write: rotate('rotate'),
+    }),
+    path('rotate/keyring', {
+      summary: 'Rotate the key that values are sealed under.',
+      sudo: true,
+      rootNamespaceOnly: true,
+      write: rotate('rotate-keyring'),
+    }),
+    path('rotate/progress', {
+      summary: 'How the sealing anew of old values is getting on.',
+      sudo: true,
+      rootNamespaceOnly: true,
+      read: {
+        summary: 'Read the progress of the last rotation.',
+        operationId: 'rotate-read-progress',
+        auditClear: 'all',
+        async run() {
+          const job = await rotation.progress();
+          if (!job) return missing;
+          return data({
+            running: job.running,
+            values: job.done,
+            failures: job.failures,
+            start_time: new Date(job.startedAtMs).toISOString(),
+            last_update_time: new Date(job.updatedAtMs).toISOString(),
+          });
+        },
+      },
+    }),
+    path('key-status', {
+      summary: 'The key that values are sealed under.',
+      dress: 'injected',
+      rootNamespaceOnly: true,
+      read: {
+        summary: 'Read the key status.',
+        operationId: 'encryption-key-status',
+        auditClear: 'all',
+        output: z.object({ term: z.int(), install_time: z.string(), encryptions: z.int() }),
+        async run() {
+          const { term, installedAtMs, encryptions } = await rotation.keyStatus();
+          return data({ encryptions, install_time: new Date(installedAtMs).toISOString(), term });
+        },
+      },
+    }),
+    path('generate-root/attempt', {
+      summary: 'Begin, watch or cancel the generation of a root token.',
+      auth: 'none',
+      dress: 'raw',
+      rootNamespaceOnly: true,
+      read: {
+        summary: 'Read how it is getting on.',
+        operationId: 'root-token-generation-read-progress',
+        output: rootOutput,
+        run: async () => raw(rootBody(await root.status())),
+      },
+      write: {
+        summary: 'Begin; the one-time password in the answer is shown once.',
+        operationId: 'root-token-generation-initialize',
+        input: z.object({
+          otp: string().optional().describe('A one-time password of the length the status names.'),
+          pgp_key: string().optional().describe('An OpenPGP key that encrypts the token instead, base64.'),
+        }),
+        output: rootOutput,
+        run: async ({ input }) =>
+          raw(rootBody(await root.start({ otp: input.otp || undefined, pgpKey: input.pgp_key || undefined }))),
+      },
+      delete: {
+        summary: 'Cancel it.',
+        operationId: 'root-token-generation-cancel',
+        async run() {
+          await root.cancel();
+          return empty;
+        },
+      },
+    }),
+    path('generate-root/update', {
+      summary: 'Give one share for the generation of a root token.',
+      auth: 'none',
+      dress: 'raw',
+      rootNamespaceOnly: true,
+      write: {
+        summary: 'Give one share; the last one brings the token, disguised.',
+        operationId: 'root-token-generation-update',
+        input: z.object({
+          key: string().optional().describe('One share, hex or base64.'),
+          nonce: string().optional().describe('The nonce of the attempt.'),
+        }),
+        output: rootOutput,
+        async run({ input }) {
+          if (!input.key) throw new Refusal('invalid', "'key' must be specified in request body as JSON");
+          return raw(rootBody(await root.update(input.key, input.nonce ?? '')));
+        },
+      },
+    }),
+  ];
+}
+
+const rootOutput = z.object({
+  nonce: z.string(),
+  started: z.boolean(),
+  progress: z.int(),
+  required: z.int(),
+  complete: z.boolean(),
+  encoded_token: z.string(),
+  encoded_root_token: z.string(),
+  pgp_fingerprint: z.string(),
+  otp: z.string(),
+  otp_length: z.int(),
+});
+
+function rootBody(facts: RootFacts): Record<string, unknown> {
+  return {
+    nonce: facts.nonce,
+    started: facts.started,
+    progress: facts.progress,
+    required: facts.required,
+    complete: facts.complete,
+    encoded_token: facts.encodedToken,
+    encoded_root_token: facts.encodedToken,
+    pgp_fingerprint: facts.pgpFingerprint,
+    otp: facts.otp,
+    otp_length: facts.otpLength,
+  };
+}

@@ -1,0 +1,301 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { bool, int, string, stringList } from '../../sdk/fields';
+import { operation, type Path, path } from '../../sdk/path';
+import { data, empty, type Reply, raw } from '../../sdk/reply';
+
+/** How a rekey is getting on. */
+export interface RekeyFacts {
+  readonly nonce: string;
+  readonly started: boolean;
+  readonly threshold: number;
+  readonly shares: number;
+  readonly progress: number;
+  readonly required: number;
+  readonly pgpFingerprints: readonly string[] | null;
+  readonly backup: boolean;
+  readonly verificationRequired: boolean;
+  readonly verificationNonce?: string;
+}
+
+/** New shares, plain or encrypted. */
+export interface RekeyOutcome {
+  readonly nonce: string;
+  readonly keys: readonly Uint8Array[];
+  readonly pgpFingerprints: readonly string[] | null;
+  readonly backup: boolean;
+  readonly verificationRequired: boolean;
+  readonly verificationNonce?: string;
+}
+
+/** How the verification of new shares is getting on. */
+export interface VerifyFacts {
+  readonly nonce: string;
+  readonly started: boolean;
+  readonly threshold: number;
+  readonly shares: number;
+  readonly progress: number;
+}
+
+/** The replacement of one kind of shares. */
+export interface RekeyPort {
+  status(): Promise<RekeyFacts>;
+  start(request: {
+    shares: number;
+    threshold: number;
+    pgpKeys: readonly string[];
+    backup: boolean;
+    requireVerification: boolean;
+  }): Promise<RekeyFacts>;
+  cancel(): Promise<void>;
+  update(key: string, nonce: string): Promise<RekeyFacts | RekeyOutcome>;
+  verifyStatus(): Promise<VerifyFacts>;
+  verify(key: string, nonce: string): Promise<VerifyFacts | { nonce: string; complete: true }>;
+  restartVerify(): Promise<VerifyFacts>;
+  findBackup(): Promise<{ nonce: string; keys: ReadonlyMap<string, readonly Uint8Array[]> } | undefined>;
+  deleteBackup(): Promise<void>;
+}
+
+const spec = 'Recovery-key rekey';
+const common = { spec, sudo: true, rootNamespaceOnly: true } as const;
+
+/**
+ * The rekey endpoints: `sys/rekey-recovery-key` and `sys/rekey` with bare bodies, `sys/rotate/recovery` and
+ * `sys/rotate/root` the same with envelopes.
+ * Spec: Recovery-key rekey.
+ */
+export function rekeyPaths(ports: { recovery: RekeyPort; barrier: RekeyPort }): Path[] {
+  return [
+    ...ceremonyPaths('rekey-recovery-key', ports.recovery, 'raw'),
+    ...ceremonyPaths('rekey', ports.barrier, 'raw'),
+    ...ceremonyPaths('rotate/recovery', ports.recovery, 'standard'),
+    ...ceremonyPaths('rotate/root', ports.barrier, 'standard'),
+    backupPath('rekey/recovery-key-backup', ports.recovery),
+    backupPath('rekey-recovery-key/backup', ports.recovery, 'rekey-recovery-key-backup-again'),
+    backupPath('rekey/backup', ports.barrier),
+    backupPath('rotate/recovery/backup', ports.recovery),
+    backupPath('rotate/root/backup', ports.barrier),
+  ];
+}
+
+function ceremonyPaths(base: string, rekey: RekeyPort, dress: 'raw' | 'standard'): Path[] {
+  const id = (what: string) => `${base.replaceAll('/', '-')}-${what}`;
+  const answer = (body: Record<string, unknown>): Reply => (dress === 'raw' ? raw(body) : data(body));
+  const noKey = operation({
+    summary: 'Answer as a share that is missing.',
+    operationId: id('read-update'),
+    run: (): Reply => {
+      throw missingKey();
+    },
+  });
+  return [
+    path(`${base}/init`, {
+      ...common,
+      dress,
+      summary: 'Begin, watch or cancel the replacement of key shares.',
+      read: {
+        summary: 'Read how a rekey is getting on.',
+        operationId: id('read-progress'),
+        output: statusOutput,
+        run: async () => answer(statusBody(await rekey.status())),
+      },
+      write: {
+        summary: 'Start a rekey. One can be under way at a time.',
+        operationId: id('initialize'),
+        input: startInput,
+        output: statusOutput,
+        async run({ input }) {
+          const started = await rekey.start({
+            shares: input.secret_shares ?? 0,
+            threshold: input.secret_threshold ?? 0,
+            pgpKeys: input.pgp_keys ?? [],
+            backup: input.backup ?? false,
+            requireVerification: input.require_verification ?? false,
+          });
+          return answer(statusBody(started));
+        },
+      },
+      delete: {
+        summary: 'Cancel the rekey; the shares in force stay in force.',
+        operationId: id('cancel'),
+        async run() {
+          await rekey.cancel();
+          return empty;
+        },
+      },
+    }),
+    path(`${base}/update`, {
+      ...common,
+      dress,
+      summary: 'Give one share of the key in force.',
+      read: noKey,
+      write: {
+        summary: 'Give one share; the last one brings the new shares.',
+        operationId: id('update'),
+        input: shareInput,
+        output: z.union([outcomeOutput, statusOutput]),
+        async run({ input }) {
+          const result = await rekey.update(requireKey(input.key), input.nonce ?? '');
+          return answer('keys' in result ? outcomeBody(result) : statusBody(result));
+        },
+      },
+    }),
+    path(`${base}/verify`, {
+      ...common,
+      dress,
+      summary: 'Prove that the new shares arrived, before they are in force.',
+      read: {
+        summary: 'Read how the verification is getting on.',
+        operationId: id('verification-read-progress'),
+        output: verifyOutput,
+        run: async () => answer(verifyBody(await rekey.verifyStatus())),
+      },
+      write: {
+        summary: 'Give one of the new shares; the last one takes them into force.',
+        operationId: id('verification-update'),
+        input: shareInput,
+        output: z.union([verifyOutput, z.object({ nonce: z.string(), complete: z.literal(true) })]),
+        async run({ input }) {
+          const result = await rekey.verify(requireKey(input.key), input.nonce ?? '');
+          return answer('complete' in result ? { ...result } : verifyBody(result));
+        },
+      },
+      delete: {
+        summary: 'Forget the new shares given so far.',
+        operationId: id('verification-cancel'),
+        output: verifyOutput,
+        run: async () => answer(verifyBody(await rekey.restartVerify())),
+      },
+    }),
+  ];
+}
+
+function backupPath(at: string, rekey: RekeyPort, id = at.replaceAll('/', '-')): Path {
+  return path(at, {
+    ...common,
+    dress: 'injected',
+    summary: 'The encrypted shares that the last rekey with a backup kept.',
+    read: {
+      summary: 'Read the kept shares by fingerprint.',
+      operationId: `${id}-read`,
+      output: z.object({
+        nonce: z.string(),
+        keys: z.record(z.string(), z.union([z.string(), z.array(z.string())])),
+        keys_base64: z.record(z.string(), z.union([z.string(), z.array(z.string())])),
+      }),
+      async run() {
+        const backup = await rekey.findBackup();
+        if (!backup) throw new Refusal('invalid', 'no backed-up keys found');
+        return data({
+          keys: byFingerprint(backup.keys, 'hex'),
+          keys_base64: byFingerprint(backup.keys, 'base64'),
+          nonce: backup.nonce,
+        });
+      },
+    },
+    delete: {
+      summary: 'Delete the kept shares.',
+      operationId: `${id}-delete`,
+      async run() {
+        await rekey.deleteBackup();
+        return empty;
+      },
+    },
+  });
+}
+
+const startInput = z.object({
+  secret_shares: int().optional().describe('How many shares to make.'),
+  secret_threshold: int().optional().describe('How many of them are needed; at most secret_shares.'),
+  pgp_keys: stringList().optional().describe('OpenPGP keys that encrypt the shares, base64, in order.'),
+  backup: bool().optional().describe('Keep the encrypted shares.'),
+  require_verification: bool().optional().describe('The new shares are in force only once they have been given back.'),
+});
+const shareInput = z.object({
+  key: string().optional().describe('One share, hex or base64.'),
+  nonce: string().optional().describe('The nonce of the operation.'),
+});
+const statusOutput = z.object({
+  nonce: z.string(),
+  started: z.boolean(),
+  t: z.int(),
+  n: z.int(),
+  progress: z.int(),
+  required: z.int(),
+  pgp_fingerprints: z.array(z.string()).nullable(),
+  backup: z.boolean(),
+  verification_required: z.boolean(),
+  verification_nonce: z.string().optional(),
+});
+const outcomeOutput = z.object({
+  nonce: z.string(),
+  complete: z.literal(true),
+  keys: z.array(z.string()),
+  keys_base64: z.array(z.string()),
+  pgp_fingerprints: z.array(z.string()).nullable(),
+  backup: z.boolean(),
+  verification_required: z.boolean(),
+  verification_nonce: z.string().optional(),
+});
+const verifyOutput = z.object({
+  nonce: z.string(),
+  started: z.boolean(),
+  t: z.int(),
+  n: z.int(),
+  progress: z.int(),
+});
+
+function statusBody(facts: RekeyFacts): Record<string, unknown> {
+  return {
+    nonce: facts.nonce,
+    started: facts.started,
+    t: facts.threshold,
+    n: facts.shares,
+    progress: facts.progress,
+    required: facts.required,
+    pgp_fingerprints: facts.pgpFingerprints,
+    backup: facts.backup,
+    verification_required: facts.verificationRequired,
+    ...(facts.verificationNonce === undefined ? {} : { verification_nonce: facts.verificationNonce }),
+  };
+}
+
+function outcomeBody(outcome: RekeyOutcome): Record<string, unknown> {
+  return {
+    nonce: outcome.nonce,
+    complete: true,
+    keys: outcome.keys.map((key) => text(key, 'hex')),
+    keys_base64: outcome.keys.map((key) => text(key, 'base64')),
+    pgp_fingerprints: outcome.pgpFingerprints,
+    backup: outcome.backup,
+    verification_required: outcome.verificationRequired,
+    ...(outcome.verificationNonce === undefined ? {} : { verification_nonce: outcome.verificationNonce }),
+  };
+}
+
+function verifyBody(facts: VerifyFacts): Record<string, unknown> {
+  return {
+    nonce: facts.nonce,
+    started: facts.started,
+    t: facts.threshold,
+    n: facts.shares,
+    progress: facts.progress,
+  };
+}
+
+function byFingerprint(keys: ReadonlyMap<string, readonly Uint8Array[]>, encoding: 'hex' | 'base64') {
+  const shown: Record<string, string | string[]> = {};
+  for (const [fingerprint, messages] of keys) {
+    const texts = messages.map((message) => text(message, encoding));
+    shown[fingerprint] = texts.length === 1 ? texts[0]! : texts;
+  }
+  return shown;
+}
+
+const text = (bytes: Uint8Array, encoding: 'hex' | 'base64'): string => Buffer.from(bytes).toString(encoding);
+const missingKey = (): Refusal => new Refusal('invalid', "'key' must be specified in request body as JSON");
+
+function requireKey(key: string | undefined): string {
+  if (!key) throw missingKey();
+  return key;
+}

@@ -1,0 +1,221 @@
+import { describe, expect, it } from '@jest/globals';
+import { generateKey } from 'openpgp';
+import { startSecrets } from './start-secrets';
+
+const init = 'sys/rekey-recovery-key/init';
+const update = 'sys/rekey-recovery-key/update';
+const verify = 'sys/rekey-recovery-key/verify';
+const uuid = expect.stringMatching(/^[0-9a-f-]{36}$/);
+
+const idle = {
+  nonce: '',
+  started: false,
+  t: 0,
+  n: 0,
+  progress: 0,
+  required: 3,
+  pgp_fingerprints: null,
+  backup: false,
+  verification_required: false,
+};
+
+describe('recovery rekey', () => {
+  const secrets = startSecrets();
+  let shares: readonly string[] = [];
+  const given = () => (shares.length > 0 ? shares : secrets.recoveryKeys);
+  const required = async () => (await secrets.root.read(init).expect(200)).body.required as number;
+  const start = async (body: object = {}) =>
+    (await secrets.root.write(init, { secret_shares: 3, secret_threshold: 2, ...body }).expect(200)).body;
+  const give = async (nonce: string) => {
+    const needed = await required();
+    let last: Record<string, unknown> = {};
+    for (const key of given().slice(0, needed))
+      last = (await secrets.root.write(update, { key, nonce }).expect(200)).body;
+    return last as { keys: string[]; keys_base64: string[]; verification_nonce: string };
+  };
+
+  it('answers the idle status with what the shares in force take (S8.1, S8.2, S8.3, S8.4, S8.5, S8.6, S8.7, S8.8, S8.9, S18.1)', async () => {
+    await secrets.root.read(init).expect(200, idle);
+  });
+
+  it('needs a token with sudo, and the root namespace (SA.4)', async () => {
+    await secrets.nobody.read(init).expect(403);
+    const limited = await secrets.withPolicy('path "sys/rekey*" { capabilities = ["read", "update"] }');
+    await limited.read(init).expect(403);
+    await secrets.root.write('sys/namespaces/team').expect(200);
+    await secrets
+      .as(secrets.rootToken, { 'X-Service-Namespace': 'team' })
+      .read(init)
+      .expect(400, { errors: ['operation unavailable in namespaces'] });
+  });
+
+  it.each([
+    [
+      { secret_shares: 2, secret_threshold: 3 },
+      'invalid recovery configuration: threshold cannot be larger than shares',
+    ],
+    [{ secret_threshold: 2 }, 'invalid recovery configuration: shares must be at least one'],
+    [
+      { secret_shares: 3, secret_threshold: 1 },
+      'invalid recovery configuration: threshold must be greater than one for multiple shares',
+    ],
+    [{ secret_shares: 2, secret_threshold: 2, pgp_keys: ['a'] }, 'incorrect number of PGP keys for rekey'],
+    [
+      { secret_shares: 2, secret_threshold: 2, backup: true },
+      'cannot request a backup of the new keys without providing PGP keys for encryption',
+    ],
+  ])('refuses to start with %j (S23.8)', async (body, message) => {
+    await secrets.root.write(init, body).expect(400, { errors: [message] });
+    await secrets.root.read(init).expect(200, idle);
+  });
+
+  it('starts with a new nonce, one at a time, and is cancelled with all its progress (S14.1, S14.2, S14.5, S18.2, S18.3, S18.6, S24.9)', async () => {
+    const status = await start();
+    expect(status).toEqual({ ...idle, nonce: uuid, started: true, t: 2, n: 3 });
+    await secrets.root
+      .write(init, { secret_shares: 1, secret_threshold: 1 })
+      .expect(400, { errors: ['rekey already in progress'] });
+    const { body } = await secrets.root.write(update, { key: given()[0], nonce: status.nonce }).expect(200);
+    expect(body).toEqual({ ...status, progress: 1 });
+    await secrets.root.delete(init).expect(204);
+    await secrets.root.read(init).expect(200, idle);
+    expect((await start()).nonce).not.toBe(status.nonce);
+    await secrets.root.delete(init).expect(204);
+    await secrets.root.delete(init).expect(204);
+  });
+
+  it('refuses shares with another nonce and names the right one (S23.9)', async () => {
+    const { nonce } = await start();
+    await secrets.root
+      .write(update, { key: given()[0], nonce: 'other' })
+      .expect(400, { errors: [`incorrect nonce supplied; nonce for this rekey operation is "${nonce}"`] });
+    await secrets.root
+      .write(update, { nonce })
+      .expect(400, { errors: ["'key' must be specified in request body as JSON"] });
+    await secrets.root.read(update).expect(400);
+    await secrets.root.delete(init).expect(204);
+  });
+
+  it('gives new shares at the threshold; they are in force at once (S14.3, S9.1, S9.2, S9.3, S9.4, S9.5, S9.6, S9.7)', async () => {
+    const { nonce } = await start();
+    const done = await give(nonce);
+    expect(done).toEqual({
+      nonce,
+      complete: true,
+      keys: [0, 1, 2].map(() => expect.stringMatching(/^[0-9a-f]{66}$/)),
+      keys_base64: done.keys.map((key) => Buffer.from(key, 'hex').toString('base64')),
+      pgp_fingerprints: null,
+      backup: false,
+      verification_required: false,
+    });
+    await secrets.root.read(init).expect(200, { ...idle, required: 2 });
+    const again = await start();
+    await secrets.root.write(update, { key: given()[0], nonce: again.nonce }).expect(200);
+    await secrets.root
+      .write(update, { key: given()[1], nonce: again.nonce })
+      .expect(400, { errors: ['recovery key verification failed: recovery key does not match submitted values'] });
+    await secrets.root.delete(init).expect(204);
+    shares = done.keys;
+  });
+
+  it('takes nothing into force before the new shares were given back (S14.4, S14.6, S14.7, S14.8, S18.7, S18.8, S18.9, S9.8)', async () => {
+    await secrets.root.read(verify).expect(400, { errors: ['no rekey configuration found'] });
+    const { nonce } = await start({ require_verification: true });
+    await secrets.root.read(verify).expect(200, { nonce: '', started: false, t: 2, n: 3, progress: 0 });
+    const done = await give(nonce);
+    expect(done).toMatchObject({ complete: true, verification_required: true, verification_nonce: uuid });
+    const pending = done.verification_nonce;
+    expect((await secrets.root.read(init)).body).toMatchObject({
+      started: true,
+      progress: 0,
+      verification_nonce: pending,
+    });
+    const key = done.keys[0];
+    await secrets.root
+      .write(verify, { key, nonce: pending })
+      .expect(200, { nonce: pending, started: true, t: 2, n: 3, progress: 1 });
+    const { body: reset } = await secrets.root.delete(verify).expect(200);
+    expect(reset).toEqual({ nonce: uuid, started: true, t: 2, n: 3, progress: 0 });
+    expect(reset.nonce).not.toBe(pending);
+    await secrets.root.write(verify, { key, nonce: reset.nonce }).expect(200);
+    await secrets.root
+      .write(verify, { key: done.keys[2], nonce: reset.nonce })
+      .expect(200, { nonce: reset.nonce, complete: true });
+    shares = done.keys;
+    await secrets.root.read(init).expect(200, { ...idle, required: 2 });
+  });
+
+  it('cancelled while verification is pending leaves the shares in force as they were (S14.9)', async () => {
+    const { nonce } = await start({ require_verification: true });
+    await give(nonce);
+    await secrets.root.delete(init).expect(204);
+    const again = await start();
+    shares = (await give(again.nonce)).keys;
+    expect(shares).toHaveLength(3);
+  });
+
+  it('keeps encrypted shares when asked, until they are deleted (S18.4, S18.5)', async () => {
+    const backup = 'sys/rekey/recovery-key-backup';
+    await secrets.root.read(backup).expect(400, { errors: ['no backed-up keys found'] });
+    const made = await Promise.all(
+      ['a', 'b'].map((name) => generateKey({ type: 'ecc', userIDs: [{ name }], format: 'object' })),
+    );
+    const keys = made.map(({ publicKey }) => Buffer.from(publicKey.write()).toString('base64'));
+    const prints = made.map(({ publicKey }) => publicKey.getFingerprint().toLowerCase());
+    const { nonce, pgp_fingerprints } = await start({ secret_shares: 2, pgp_keys: keys, backup: true });
+    expect(pgp_fingerprints).toEqual(prints);
+    const done = await give(nonce);
+    expect(done).toMatchObject({ backup: true, pgp_fingerprints: prints });
+    const { body } = await secrets.root.read(backup).expect(200);
+    const byPrint = Object.fromEntries(prints.map((print, at) => [print, done.keys[at]]));
+    expect(body).toMatchObject({ nonce, keys: byPrint, data: { nonce, keys: byPrint } });
+    await secrets.root.delete(backup).expect(204);
+    await secrets.root.read(backup).expect(400);
+    await secrets.root.delete(backup).expect(204);
+  });
+
+  it('is the same with envelopes under sys/rotate, and not to be had for the other kind of seal', async () => {
+    const { body } = await secrets.root.read('sys/rotate/recovery/init').expect(200);
+    expect(body.data).toMatchObject({ started: false, required: 2 });
+    await secrets.root.read('sys/rekey/init').expect(400, { errors: ['barrier rekeying not supported'] });
+  });
+});
+
+describe('key rotation', () => {
+  const secrets = startSecrets();
+
+  it('takes a new key into use and tells its progress; what was written stays readable', async () => {
+    await secrets.root.write('cubbyhole/a', { b: 'c' }).expect(204);
+    const before = (await secrets.root.read('sys/key-status').expect(200)).body;
+    expect(before).toMatchObject({ term: 1, data: { term: 1 } });
+    await secrets.root.write('sys/rotate').expect(204);
+    expect((await secrets.root.read('sys/key-status').expect(200)).body.term).toBe(2);
+    const progress = (await secrets.root.read('sys/rotate/progress').expect(200)).body.data;
+    expect(progress).toMatchObject({ running: expect.any(Boolean), values: expect.any(Number) });
+    expect((await secrets.root.read('cubbyhole/a').expect(200)).body.data).toEqual({ b: 'c' });
+  });
+});
+
+describe('a root token from shares', () => {
+  const secrets = startSecrets();
+  const slowly = () => new Promise((resolve) => setTimeout(resolve, 210));
+
+  it('is given to enough holders, without any token, disguised by a one-time password', async () => {
+    const attempt = 'sys/generate-root/attempt';
+    const { body: idleAttempt } = await secrets.nobody.read(attempt).expect(200);
+    expect(idleAttempt).toMatchObject({ started: false, required: 3, otp: '', otp_length: 26 });
+    const { body } = await secrets.nobody.write(attempt).expect(200);
+    const { otp, nonce } = body;
+    let last: Record<string, unknown> = {};
+    for (const key of secrets.recoveryKeys.slice(0, 3)) {
+      last = (await secrets.nobody.write('sys/generate-root/update', { key, nonce }).expect(200)).body;
+      await slowly();
+    }
+    expect(last).toMatchObject({ complete: true, progress: 3 });
+    const disguised = Buffer.from(last.encoded_token as string, 'base64');
+    const token = Buffer.from(disguised.map((byte, at) => byte ^ (otp as string).charCodeAt(at))).toString();
+    const { body: self } = await secrets.as(token).read('auth/token/lookup-self').expect(200);
+    expect(self.data.policies).toEqual(['root']);
+    await secrets.nobody.delete(attempt).expect(204);
+  });
+});
