@@ -78,7 +78,7 @@ describe('every declared path', () => {
     expect(named.filter((id, i) => named.indexOf(id) !== i && !perMount.has(id))).toEqual([]);
   });
 
-  it('is refused without a token, unless it says it needs none', async () => {
+  it('is refused without a token, unless it says it needs none (SA.1, SV.1)', async () => {
     const failures = await failing(
       (visit) => authOf(visit) === 'token',
       async (visit) => {

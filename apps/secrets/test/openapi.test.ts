@@ -13,7 +13,7 @@ describe('the OpenAPI document', () => {
   const secrets = startSecrets();
   const document = async (client = secrets.root, query = '') => (await client.read(`${at}${query}`).expect(200)).body;
 
-  it('is accepted by two validators (S2.1, S2.2, S2.3, S36.5)', async () => {
+  it('is accepted by two validators (S2.1, S2.2, S2.3, S15.1, SV.2)', async () => {
     const body = await document();
     expect(body).toMatchObject({
       openapi: '3.0.2',
@@ -25,7 +25,7 @@ describe('the OpenAPI document', () => {
     expect(checked).toMatchObject({ valid: true });
   });
 
-  it('has a summary, a tag, a unique id and a response schema for every operation', async () => {
+  it('has a summary, a tag, a unique id and a response schema for every operation (SV.3)', async () => {
     const { paths, components } = await document();
     const ids: string[] = [];
     for (const [key, item] of Object.entries<Json>(paths)) {
@@ -45,7 +45,7 @@ describe('the OpenAPI document', () => {
     expect(ids.length).toBeGreaterThan(150);
   });
 
-  it('names mounts as they are, marks sudo, free and creating paths (S36.5)', async () => {
+  it('names mounts as they are, marks sudo, free and creating paths (SA.5)', async () => {
     const { paths } = await document();
     expect(paths['/sys/remount']['x-service-sudo']).toBe(true);
     expect(paths['/sys/health']['x-service-unauthenticated']).toBe(true);
@@ -70,7 +70,7 @@ describe('the OpenAPI document', () => {
     expect((await document()).paths).not.toHaveProperty('/team/kv/{path}');
   });
 
-  it('shows only what the caller may do, path by path and operation by operation', async () => {
+  it('shows only what the caller may do, path by path and operation by operation (SA.5)', async () => {
     const free = await document(secrets.nobody);
     for (const item of Object.values<Record<string, unknown>>(free.paths)) {
       expect(item['x-service-unauthenticated']).toBe(true);

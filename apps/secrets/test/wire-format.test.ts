@@ -244,7 +244,7 @@ describe('wire format', () => {
       },
     );
 
-    it('tells a token without rights nothing about mounts, paths or items', async () => {
+    it('tells a token without rights nothing about mounts, paths or items (SA.7)', async () => {
       const weak = await secrets.withPolicy('path "cubbyhole/yes" { capabilities = ["read"] }');
       for (const path of ['cubbyhole/no', 'nosuch/foo', 'auth/token/nosuch', 'sys/mounts']) {
         await weak.read(path).expect(403, { errors: [wrapped('permission denied')] });
@@ -269,7 +269,7 @@ describe('wire format', () => {
       await request(secrets.server).get('/v1/auth/token/lookup-self').set(name, form(secrets.rootToken)).expect(status);
     });
 
-    it('X-Service-Token wins over Authorization', async () => {
+    it('X-Service-Token wins over Authorization (SA.1)', async () => {
       await request(secrets.server)
         .get('/v1/auth/token/lookup-self')
         .set('X-Service-Token', secrets.rootToken)

@@ -14,7 +14,6 @@ const read = operation<{ path: string }>({
   summary: 'Read the pairs at a path.',
   operationId: 'cubbyhole-read',
   output: pairs,
-  freeform: true,
   async run({ storage, params, caller }: Own) {
     requireOwner(caller);
     requirePath(params.path);

@@ -19,7 +19,6 @@ export const kvOne = backend({
         summary: 'Read the pairs at a path.',
         output: z.looseObject({}),
         operationId: 'kv-v1-read',
-        freeform: true,
         async run({ storage, params, mount }) {
           requirePath(params.path);
           const text = await storage.get(params.path);
