@@ -27,7 +27,13 @@ export interface LocalConfig {
   services: Record<ServiceName, ServiceConfig>;
 }
 
-const known = new Set(['KEYSTEAD_DATA', 'KEYSTEAD_LONG', 'KEYSTEAD_INTEROP']);
+const known = new Set([
+  'KEYSTEAD_DATA',
+  'KEYSTEAD_LONG',
+  'KEYSTEAD_INTEROP',
+  'KEYSTEAD_VERSION',
+  'KEYSTEAD_COMPOSE_SECRETS',
+]);
 const defaultPorts: Record<ServiceName, number> = { secrets: 8200, workspaces: 8300 };
 
 /** Reads the environment. Throws `Stop` naming the first variable that is unknown or bad. */

@@ -259,7 +259,12 @@ describe('the compiled access list', () => {
       for (const wanted of segments)
         paths = paths.flatMap((p) => (typeof wanted === 'string' ? [wanted] : names).map((n) => [...p, n]));
       if (open) {
-        const tails = names.flatMap((n) => [[n], ...['', ...names].map((m) => [n, m])]);
+        // One segment more than the longest pattern has: a path may escape a refusing pattern by its length alone.
+        const tails = names.flatMap((n) => [
+          [n],
+          ...['', ...names].map((m) => [n, m]),
+          ...names.map((m) => [n, m, 'z']),
+        ]);
         paths = paths.flatMap((p) => tails.map((tail) => [...p, ...tail]));
       }
       return paths.map((p) => p.join('/'));
