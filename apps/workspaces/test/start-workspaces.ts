@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { afterAll, beforeAll } from '@jest/globals';
 import { createLogger, createServer } from '@keystead/server';
@@ -107,6 +108,7 @@ export function startWorkspaces(options: StartOptions = {}): Workspaces {
     service = await createService(config, { log, now: options.now });
     token = (await service.firstRun())!.token;
     server = createServer(service.app).listen(0, '127.0.0.1');
+    await once(server, 'listening');
   });
 
   afterAll(async () => {

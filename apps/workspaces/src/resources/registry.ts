@@ -6,6 +6,7 @@ import { retentionResource } from './data-retention/routes';
 import { entitlementSetResource } from './entitlement-sets/routes';
 import { membershipResource } from './memberships/routes';
 import { oauthResource } from './oauth/routes';
+import { openapiResource } from './openapi';
 import { moduleProducerResource } from './organizations/module-producers';
 import { organizationResource } from './organizations/routes';
 import { projectResource } from './projects/routes';
@@ -22,8 +23,8 @@ import { variableSetResource } from './variable-sets/routes';
 import { variableResource } from './variables/routes';
 import { workspaceResource } from './workspaces/routes';
 
-/** Every resource of the service, each after those it calls. */
-export const resources: readonly Resource[] = [
+/** What the service is about, each after those it calls. */
+const described: readonly Resource[] = [
   serviceResource,
   userResource,
   organizationResource,
@@ -47,6 +48,9 @@ export const resources: readonly Resource[] = [
   adminResource,
   auditResource,
 ];
+
+/** Every resource of the service. */
+export const resources: readonly Resource[] = [...described, openapiResource(described)];
 
 /** What answers may include, by type. */
 export function includablesOf(all: readonly Resource[]): ReadonlyMap<string, Includable> {

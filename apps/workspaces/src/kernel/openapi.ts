@@ -1,0 +1,238 @@
+import { LARGEST_PAGE } from '@keystead/jsonapi';
+import type { Edition } from './edition';
+import type { Endpoint, Resource } from './endpoint';
+
+type Json = Record<string, unknown>;
+
+const MEDIA_TYPE = 'application/vnd.api+json';
+const ref = (name: string): Json => ({ $ref: `#/components/schemas/${name}` });
+const content = (schema: Json): Json => ({ [MEDIA_TYPE]: { schema } });
+
+const link = { type: 'string', nullable: true };
+const count = { type: 'integer', nullable: true };
+
+/** Shapes that every answer is made of. */
+const schemas: Json = {
+  Reference: {
+    type: 'object',
+    required: ['id', 'type'],
+    properties: { id: { type: 'string' }, type: { type: 'string' } },
+  },
+  Relationship: {
+    type: 'object',
+    properties: {
+      data: {
+        nullable: true,
+        oneOf: [ref('Reference'), { type: 'array', items: ref('Reference') }],
+      },
+      links: { type: 'object', additionalProperties: { type: 'string' } },
+      meta: { type: 'object', additionalProperties: true },
+    },
+  },
+  Resource: {
+    type: 'object',
+    required: ['id', 'type'],
+    properties: {
+      id: { type: 'string' },
+      type: { type: 'string' },
+      attributes: { type: 'object', additionalProperties: true },
+      relationships: { type: 'object', additionalProperties: ref('Relationship') },
+      links: { type: 'object', additionalProperties: { type: 'string' } },
+    },
+  },
+  Pagination: {
+    type: 'object',
+    required: ['current-page', 'page-size', 'prev-page', 'next-page', 'total-pages', 'total-count'],
+    properties: {
+      'current-page': { type: 'integer' },
+      'page-size': { type: 'integer' },
+      'prev-page': count,
+      'next-page': count,
+      'total-pages': { type: 'integer' },
+      'total-count': { type: 'integer' },
+    },
+  },
+  PageLinks: {
+    type: 'object',
+    properties: { self: link, first: link, prev: link, next: link, last: link },
+  },
+  Errors: {
+    type: 'object',
+    required: ['errors'],
+    properties: {
+      errors: {
+        type: 'array',
+        items: {
+          type: 'object',
+          required: ['status', 'title'],
+          properties: {
+            status: { oneOf: [{ type: 'string' }, { type: 'integer' }] },
+            title: { type: 'string' },
+            code: { type: 'string' },
+            detail: { type: 'string' },
+            source: {
+              type: 'object',
+              properties: { pointer: { type: 'string' }, parameter: { type: 'string' } },
+            },
+            meta: { type: 'object', additionalProperties: true },
+          },
+        },
+      },
+    },
+  },
+};
+
+const failures: Record<number, string> = {
+  400: 'The request is malformed, or a query parameter is wrong.',
+  401: 'The token is missing, unknown, revoked or expired.',
+  403: 'The caller may see this but not do that.',
+  404: 'There is no such thing, or the caller may not see it or do this.',
+  409: 'The state of the resource does not allow this.',
+  412: 'The resource is no longer at the revision that If-Match names.',
+  413: 'The body is too large.',
+  415: 'The body is of another media type.',
+  422: 'The document breaks a rule; one error for each failing attribute.',
+  429: 'Too many requests.',
+  503: 'The service, or what the answer needs, is not ready.',
+};
+
+function failureStatuses({ auth, method, body, idempotent }: Endpoint): number[] {
+  const changes = method !== 'GET';
+  return [
+    400,
+    ...(auth === 'none' ? [] : [401]),
+    404,
+    ...(changes ? [403, 409, 412] : []),
+    ...(body === undefined ? [] : [413, 415]),
+    ...(body === undefined && !idempotent ? [] : [422]),
+    429,
+    503,
+  ];
+}
+
+function parameter(where: 'query' | 'path' | 'header', name: string, description: string, schema: Json): Json {
+  return { name, in: where, required: where === 'path', description, schema };
+}
+
+function parametersOf(endpoint: Endpoint): Json[] {
+  const { path, query, paging, sort, include, alwaysIncludes, idempotent, method, shows } = endpoint;
+  const text = { type: 'string' };
+  const found = [...path.matchAll(/:([A-Za-z_]+)/g)].map(([, name]) =>
+    parameter('path', name!, `The ${name!.replace(/_/g, ' ')}.`, text),
+  );
+  for (const [name, description] of Object.entries(query)) {
+    found.push(parameter('query', name, description, text));
+  }
+  if (paging !== 'none') {
+    const whole = paging === 'optional' ? ' Without page parameters the whole list is sent.' : '';
+    const size = { type: 'integer', minimum: 1, maximum: LARGEST_PAGE, default: 20 };
+    found.push(
+      parameter('query', 'page[number]', `Page, from 1.${whole}`, { type: 'integer', minimum: 1, default: 1 }),
+    );
+    found.push(parameter('query', 'page[size]', 'Entries of a page.', size));
+  }
+  if (sort.length > 0) {
+    const keys = sort.flatMap((key) => [key, `-${key}`]);
+    found.push(parameter('query', 'sort', `Comma-separated: ${keys.join(', ')}.`, text));
+  }
+  if (include.length > 0) {
+    const always = alwaysIncludes.length > 0 ? ` Always included: ${alwaysIncludes.join(', ')}.` : '';
+    found.push(parameter('query', 'include', `Comma-separated: ${include.join(', ')}.${always}`, text));
+  }
+  if (idempotent) {
+    found.push(parameter('header', 'Idempotency-Key', 'Makes a repetition within a day harmless.', text));
+  }
+  if (method !== 'GET' && shows === 'one' && !idempotent) {
+    found.push(parameter('header', 'If-Match', 'The ETag the resource must still have.', text));
+  }
+  return found;
+}
+
+function documentSchema(endpoint: Endpoint): Json {
+  const type = endpoint.serializer?.type;
+  const resource =
+    type === undefined || type === ''
+      ? ref('Resource')
+      : { allOf: [ref('Resource'), { type: 'object', properties: { type: { type: 'string', enum: [type] } } }] };
+  const many = endpoint.shows === 'many';
+  return {
+    type: 'object',
+    required: ['data'],
+    properties: {
+      data: many ? { type: 'array', items: resource } : { ...nullable(resource) },
+      included: { type: 'array', items: ref('Resource') },
+      ...(many && endpoint.paging !== 'none' ? { links: ref('PageLinks') } : {}),
+      meta: { type: 'object', properties: many ? { pagination: ref('Pagination') } : {}, additionalProperties: true },
+    },
+  };
+}
+
+const nullable = (schema: Json): Json =>
+  '$ref' in schema ? { allOf: [schema], nullable: true } : { ...schema, nullable: true };
+
+function successOf(endpoint: Endpoint): Json {
+  if (endpoint.shows === 'raw') {
+    return { default: { description: 'See the summary.' } };
+  }
+  const status = String(endpoint.status);
+  return endpoint.shows === 'nothing'
+    ? { [status]: { description: 'Done.' } }
+    : { [status]: { description: 'Done.', content: content(documentSchema(endpoint)) } };
+}
+
+function operation(resource: Resource, endpoint: Endpoint): Json {
+  const { method, path, summary, body, auth } = endpoint;
+  const words = path
+    .replace(/[:{}]/g, '')
+    .split(/[/.\-_]/)
+    .filter(Boolean);
+  const refused = failureStatuses(endpoint).map((status) => [
+    String(status),
+    { description: failures[status]!, content: content(ref('Errors')) },
+  ]);
+  return {
+    operationId: [method.toLowerCase(), ...words].join('_'),
+    tags: [resource.name],
+    summary,
+    parameters: parametersOf(endpoint),
+    ...(body === undefined ? {} : { requestBody: { required: !body.optional, content: content(body.jsonSchema()) } }),
+    ...(auth === 'none' ? { security: [] } : {}),
+    responses: { ...successOf(endpoint), ...Object.fromEntries(refused) },
+  };
+}
+
+/** The description of the interface, from the declarations of all endpoints that the edition has. OpenAPI 3.0.3. */
+export function openapiDocument(
+  resources: readonly Resource[],
+  options: { edition: Edition; publicUrl: string; prefix: string },
+): Json {
+  const paths: Record<string, Json> = {};
+  const known = new Map<string, string>();
+  for (const resource of resources) {
+    for (const declared of resource.endpoints) {
+      if (declared.edition !== undefined && declared.edition !== options.edition) {
+        continue;
+      }
+      // One template has one set of parameter names: those of the endpoint that came first.
+      const shape = declared.path.replace(/:[A-Za-z_]+/g, ':');
+      const endpoint = { ...declared, path: known.get(shape) ?? declared.path };
+      known.set(shape, endpoint.path);
+      const path = (endpoint.outside ? '' : options.prefix) + endpoint.path.replace(/:([A-Za-z_]+)/g, '{$1}');
+      paths[path] = { ...paths[path], [endpoint.method.toLowerCase()]: operation(resource, endpoint) };
+    }
+  }
+  return {
+    openapi: '3.0.3',
+    info: {
+      title: 'Keystead workspaces',
+      description: 'Organizations, workspaces, and who may do what with them.',
+      version: '2',
+      license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
+    },
+    servers: [{ url: options.publicUrl }],
+    security: [{ token: [] }],
+    tags: resources.map(({ name }) => ({ name })),
+    paths,
+    components: { schemas, securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },
+  };
+}

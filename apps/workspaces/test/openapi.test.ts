@@ -1,0 +1,55 @@
+import { describe, expect, it } from '@jest/globals';
+import { validate } from '@readme/openapi-parser';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import createClient from 'openapi-fetch';
+import { startWorkspaces } from './start-workspaces';
+
+interface Document {
+  paths: Record<string, Record<string, { operationId: string; responses: object }>>;
+}
+
+describe.each(['self-hosted', 'hosted'] as const)('the API description of the %s edition', (edition) => {
+  const workspaces = startWorkspaces({ env: { WORKSPACES_EDITION: edition } });
+  const read = async (): Promise<Document> => (await workspaces.anyone.get('openapi.json').expect(200)).body;
+
+  it('is valid for two validators', async () => {
+    const document = await read();
+    const first = await new Validator().validate({ ...structuredClone(document) });
+    expect(first.errors ?? []).toEqual([]);
+    const second = await validate(structuredClone(document) as never);
+    expect(second).toMatchObject({ valid: true });
+  });
+
+  it('names every operation once', async () => {
+    const { paths } = await read();
+    const ids = Object.values(paths).flatMap((methods) => Object.values(methods).map(({ operationId }) => operationId));
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(ids.length).toBeGreaterThan(80);
+  });
+
+  it('describes only what the edition has', async () => {
+    const { paths } = await read();
+    const isSelfHosted = edition === 'self-hosted';
+    expect('/api/v2/admin/general-settings' in paths).toBe(isSelfHosted);
+    expect('/api/v2/organizations/{organization_name}/subscription' in paths).toBe(!isSelfHosted);
+  });
+
+  it('lets a generated client talk to the service', async () => {
+    const { port } = workspaces.server.address() as { port: number };
+    const client = createClient<Record<string, never>>({
+      baseUrl: `http://127.0.0.1:${port}`,
+      headers: { Authorization: `Bearer ${workspaces.admin.token}` },
+      querySerializer: { object: { style: 'deepObject', explode: true } },
+    }) as unknown as {
+      POST(path: string, init: object): Promise<{ data?: { data: { id: string } }; response: Response }>;
+      GET(path: string, init: object): Promise<{ data?: { data: { id: string } }; response: Response }>;
+    };
+    const body = { data: { type: 'organizations', attributes: { name: 'generated', email: 'g@example.com' } } };
+    const headers = { 'Content-Type': 'application/vnd.api+json' };
+    const made = await client.POST('/api/v2/organizations', { body, headers });
+    expect(made.response.status).toBe(201);
+    const params = { path: { organization_name: 'generated' } };
+    const shown = await client.GET('/api/v2/organizations/{organization_name}', { params });
+    expect(shown.data?.data.id).toBe('generated');
+  });
+});
