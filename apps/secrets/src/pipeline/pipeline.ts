@@ -6,6 +6,7 @@ import { authenticate, type Bearer } from './authenticate';
 import { authorize, requireOperation } from './authorize';
 import { Running } from './call';
 import type { Kernel } from './kernel';
+import { shapeListing } from './listing';
 import type { Outcome } from './outcome';
 import { findPlace, type Place } from './place';
 import type { Request } from './request';
@@ -63,7 +64,7 @@ async function live(kernel: Kernel, request: Request, trail: Trail): Promise<Out
   const operation = place.operation!;
   if (operation.update && call.stored === undefined) call.stored = await place.declared!.stored?.(call);
   call.input = kernel.inputs.parse(operation, request.fields, request.exact, call.stored);
-  const outcome = await settle(kernel, call, await operation.run(call), set);
+  const outcome = await settle(kernel, call, shapeListing(await operation.run(call), call), set);
   return { ...outcome, label: labelOf(place) };
 }
 
