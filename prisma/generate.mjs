@@ -14,7 +14,12 @@ const { status } = spawnSync(
   [cli, 'generate', '--config', path.join(here, service, 'prisma.config.ts')],
   {
     stdio: 'inherit',
-    env: { ...process.env, PRISMA_SCHEMA_ENGINE_BINARY: process.execPath, PRISMA_HIDE_UPDATE_MESSAGE: '1', CHECKPOINT_DISABLE: '1' },
+    env: {
+      ...process.env,
+      PRISMA_SCHEMA_ENGINE_BINARY: process.execPath,
+      PRISMA_HIDE_UPDATE_MESSAGE: '1',
+      CHECKPOINT_DISABLE: '1',
+    },
   },
 );
 process.exit(status ?? 1);

@@ -326,7 +326,7 @@ describe.each(['self-hosted', 'hosted'] as const)('workspaces as specified, %s',
     const answers = await Promise.all(Array.from({ length: 20 }, () => create({ name: 'race' })));
     expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(19).fill(422)]);
     const refused = answers.find(({ status }) => status === 422);
-    expect((refused?.body.errors as Errors)[0]).toMatchObject({
+    expect((refused!.body.errors as Errors)[0]).toMatchObject({
       title: 'invalid attribute',
       detail: 'Name has already been taken',
       source: { pointer: '/data/attributes/name' },
