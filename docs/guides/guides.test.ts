@@ -3,20 +3,31 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { stepsOf } from './document';
 import { type Installation, startInstallation } from './installation';
+import { type PracticeSystems, startPracticeSystems } from './practice-systems';
 import { runDocument } from './run-document';
 
-const guides = readdirSync(__dirname).filter((file) => file.endsWith('.md'));
+const guides = readdirSync(__dirname).filter(
+  (file) => file.endsWith('.md') && stepsOf(join(__dirname, file)).length > 0,
+);
 
 // The walk of try-it.md is run by the tests of the local program, which also kill processes under it.
 describe('every command of the guides', () => {
   let installation: Installation;
+  let outside: PracticeSystems;
   beforeAll(async () => {
-    installation = await startInstallation();
+    outside = await startPracticeSystems();
+    installation = await startInstallation(outside.service);
   }, 120_000);
-  afterAll(() => installation?.stop());
+  afterAll(async () => {
+    await installation?.stop();
+    await outside.stop();
+  });
 
   const run = (page: string) =>
-    runDocument(join(__dirname, page), { cwd: installation.folder, env: { PATH: installation.path } });
+    runDocument(join(__dirname, page), {
+      cwd: installation.folder,
+      env: { PATH: installation.path, ...outside.shell },
+    });
 
   for (const guide of guides) {
     it(`of ${guide} works as printed`, async () => {

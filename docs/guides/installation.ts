@@ -22,7 +22,7 @@ const inSource = ['--conditions=source', `--require=${require.resolve('tsx/cjs')
 const keystead = `#!/bin/sh\nexec '${process.execPath}' ${inSource.join(' ')} '${root}/apps/cli/src/main.ts' "$@"\n`;
 
 /** Starts an installation as the guides expect it: initialised, with root token and site administrator. */
-export async function startInstallation(): Promise<Installation> {
+export async function startInstallation(secretsSettings: Record<string, string> = {}): Promise<Installation> {
   const folder = mkdtempSync(join(tmpdir(), 'keystead-guides-'));
   const data = join(folder, 'data');
   mkdirSync(data);
@@ -44,7 +44,7 @@ export async function startInstallation(): Promise<Installation> {
       [`${prefix}_SEAL_KEY`]: (name === 'secrets' ? '11' : '22').repeat(32),
       ...(name === 'workspaces'
         ? { WORKSPACES_PUBLIC_URL: addresses.workspaces }
-        : { SECRETS_AUDIT_FILE: join(data, 'audit.log') }),
+        : { SECRETS_AUDIT_FILE: join(data, 'audit.log'), ...secretsSettings }),
     };
   };
   const running: { name: Name; child: ChildProcess; ended: Promise<unknown> }[] = [];

@@ -1,0 +1,49 @@
+import { randomUUID } from 'node:crypto';
+import { DirectoryStandIn } from '../../apps/secrets/src/backends/cloudone/stand-in';
+import { CloudStandIn } from '../../apps/secrets/src/backends/cloudtwo/stand-in';
+import { SchedulerStandIn } from '../../apps/secrets/src/backends/scheduler/stand-in';
+
+/** Stand-ins of the systems that engines and login methods speak to, for whoever follows a guide without the real ones. */
+export interface PracticeSystems {
+  /** What the guides expect to be set in the shell. */
+  shell: Record<string, string>;
+  /** What the secrets service must be started with. */
+  service: Record<string, string>;
+  stop(): Promise<void>;
+}
+
+const subscription = randomUUID();
+
+/** Starts a scheduler, a cloud provider and a directory on free ports of the loopback. */
+export async function startPracticeSystems(): Promise<PracticeSystems> {
+  const scheduler = new SchedulerStandIn();
+  const cloud = new CloudStandIn();
+  const directory = new DirectoryStandIn();
+  await Promise.all([scheduler.start(), cloud.start(), directory.start()]);
+  const where = { subscription, group: 'harbour' };
+  directory.addMachine('crane-1', where, { principalId: 'oid-1' });
+  return {
+    shell: {
+      SCHEDULER: scheduler.address,
+      SCHEDULER_MANAGEMENT: scheduler.management,
+      CLOUD: cloud.address,
+      CLOUD_KEY: cloud.rootKey.id,
+      CLOUD_SECRET: cloud.rootKey.secret,
+      TENANT: directory.tenant,
+      AUDIENCE: directory.resource,
+      CLIENT_SECRET: directory.clientSecret,
+      SUBSCRIPTION: subscription,
+      MACHINE_JWT: directory.sign({
+        xms_mirid: `/subscriptions/${subscription}/resourcegroups/harbour/providers/Microsoft.Compute/virtualMachines/crane-1`,
+      }),
+    },
+    service: {
+      CLOUDONE_AUTHORITY_HOST: directory.address,
+      CLOUDONE_RESOURCE_MANAGER: directory.address,
+      CLOUDONE_METADATA_HOST: directory.address,
+    },
+    async stop() {
+      await Promise.all([scheduler.stop(), cloud.stop(), directory.stop()]);
+    },
+  };
+}

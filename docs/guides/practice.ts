@@ -1,0 +1,18 @@
+import { startPracticeSystems } from './practice-systems';
+
+// `pnpm practice`: the outside systems of the guides, until Ctrl-C, and what to set for them.
+const lines = (variables: Record<string, string>) =>
+  Object.entries(variables).map(([name, value]) => `  export ${name}='${value}'`);
+
+startPracticeSystems().then(({ shell, service }) => {
+  const said = [
+    'Before npm start:',
+    ...lines(service),
+    '',
+    'Before the commands of a guide:',
+    ...lines(shell),
+    '',
+    'Ctrl-C ends the practice systems.',
+  ];
+  process.stdout.write(`${said.join('\n')}\n`);
+});
