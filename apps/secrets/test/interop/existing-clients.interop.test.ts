@@ -1,0 +1,49 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, describe, expect, it } from '@jest/globals';
+import { startSecrets } from '../start-secrets';
+
+const run = promisify(execFile);
+const box = mkdtempSync(path.join(tmpdir(), 'clients-'));
+afterAll(() => rmSync(box, { recursive: true, force: true }));
+
+// Clients that people have already, as their package registries hand them out, against the service as they find it.
+describe('existing clients', () => {
+  const secrets = startSecrets();
+  const address = () => `http://127.0.0.1:${(secrets.server.address() as AddressInfo).port}`;
+
+  it('hvac runs a whole session', async () => {
+    if (!hasPython()) {
+      process.stderr.write('skipped: no Python 3 with venv here, so no session of hvac\n');
+      return;
+    }
+    const home = path.join(box, 'python');
+    await run('python3', ['-m', 'venv', home]);
+    const python = path.join(home, 'bin', 'python');
+    await run(python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', 'hvac==2.4.0']);
+    const { stdout } = await run(python, [path.join(__dirname, 'hvac-session.py'), address(), secrets.rootToken]);
+    expect(stdout).toContain('hvac: done');
+  }, 180_000);
+
+  it('node-vault runs a whole session', async () => {
+    const home = path.join(box, 'node');
+    await run('npm', ['install', '--silent', '--no-audit', '--no-fund', '--prefix', home, 'node-vault@0.12.0']);
+    const session = path.join(__dirname, 'node-vault-session.cjs');
+    const modules = path.join(home, 'node_modules');
+    const { stdout } = await run(process.execPath, [session, modules, address(), secrets.rootToken]);
+    expect(stdout).toContain('node-vault: done');
+  }, 180_000);
+});
+
+function hasPython(): boolean {
+  try {
+    execFileSync('python3', ['-c', 'import venv, ensurepip'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
