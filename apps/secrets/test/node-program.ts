@@ -1,0 +1,55 @@
+import { createLogger, serve } from '@keystead/server';
+import { readConfig } from '../src/config';
+import { rescueList } from '../src/http/list-verb';
+import { createService } from '../src/service';
+
+// One node of the service as a process of its own. It is told where to die by its parent, and can live in another time.
+
+interface Order {
+  /** Name of the fault point at which the process kills itself. */
+  readonly dieAt?: string;
+  /** How far its clock is ahead. */
+  readonly aheadMs?: number;
+}
+
+let dieAt: string | undefined;
+let aheadMs = 0;
+process.on('message', (order: Order) => {
+  dieAt = order.dieAt;
+  aheadMs = order.aheadMs ?? aheadMs;
+  process.send?.({ done: true });
+});
+
+function fault(name: string): void {
+  if (name !== dieAt) return;
+  process.kill(process.pid, 'SIGKILL');
+  // The signal may take a moment, in which nothing more must happen.
+  for (;;);
+}
+
+async function main(): Promise<void> {
+  const config = readConfig(process.env);
+  const log = createLogger({ name: 'secrets', level: config.logLevel });
+  const service = await createService(config, { log, fault, clock: { now: () => Date.now() + aheadMs } });
+  const serving = await serve({
+    app: service.app,
+    listen: config.listen,
+    log,
+    ready: service.ready,
+    drainSeconds: 1,
+    onServer: rescueList,
+  });
+  process.once('SIGTERM', async () => {
+    await serving.close();
+    await service.close();
+    process.exit(0);
+  });
+  // Orphans end with the test that made them.
+  process.once('disconnect', () => process.exit(1));
+  process.send?.({ url: serving.url });
+}
+
+main().catch((error) => {
+  process.stderr.write(`${(error as Error).stack}\n`);
+  process.exit(1);
+});
