@@ -11,6 +11,7 @@ const noRule: Decision = { allowed: false, sudo: false, root: false, objection: 
 /** May do everything. */
 export const rootAccess: AccessList = {
   root: true,
+  size: 0,
   decide: () => rootDecision,
   capabilities: () => ['root'],
   explain: () => ({ ...rootDecision, losers: [] }),
@@ -23,6 +24,7 @@ export class RuleAccess implements AccessList {
   readonly root = false;
   private readonly exact = new Map<string, Rule>();
   private readonly wild: RuleTree;
+  readonly size: number;
   /** In segments. */
   private readonly longestPattern: number;
   private readonly decisions = new Map<Rule, Map<Operation, Decision>>();
@@ -31,6 +33,7 @@ export class RuleAccess implements AccessList {
     private readonly rules: readonly Rule[],
     readonly validUntilMs?: number,
   ) {
+    this.size = rules.length;
     const wild: Rule[] = [];
     for (const rule of rules) {
       if (hasWildcard(rule.pattern)) wild.push(rule);

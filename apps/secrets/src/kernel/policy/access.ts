@@ -43,6 +43,8 @@ interface Compiled {
 }
 
 const anonymous = {};
+/** Rules in all remembered lists together; one takes some hundred bytes. */
+const maxRules = 200_000;
 
 /**
  * Compiled access lists of callers: token policies ∪ entity policies ∪ group policies, in force at this moment.
@@ -51,15 +53,21 @@ const anonymous = {};
  * forgotten: an outdated list is simply not found.
  */
 export class Access {
-  private readonly byCaller = new WeakMap<readonly string[], WeakMap<object, Compiled>>();
-  private readonly byNames = new LRUCache<string, Compiled>({ max: 10_000 });
+  /** Keys of `byNames`, so that what is dropped there is not held here. */
+  private readonly keys = new WeakMap<readonly string[], WeakMap<object, string>>();
+  private readonly byNames = new LRUCache<string, Compiled>({
+    max: 50_000,
+    maxSize: maxRules,
+    sizeCalculation: ({ list }) => list.size + 1,
+  });
 
   constructor(private readonly needs: AccessNeeds) {}
 
   /** The list if it is at hand, without any waiting. */
   peek({ policies, namespaceId, identity }: AccessQuery): AccessList | undefined {
     if (policies.length === 1 && policies[0] === rootPolicyName && namespaceId === ROOT_NAMESPACE_ID) return rootAccess;
-    const compiled = this.byCaller.get(policies)?.get(identity ?? anonymous);
+    const key = this.keys.get(policies)?.get(identity ?? anonymous);
+    const compiled = key === undefined ? undefined : this.byNames.get(key);
     return compiled && this.holds(compiled, identity) ? compiled.list : undefined;
   }
 
@@ -77,12 +85,12 @@ export class Access {
       compiled = { epoch, identity, list };
       this.byNames.set(key, compiled);
     }
-    let callers = this.byCaller.get(policies);
+    let callers = this.keys.get(policies);
     if (!callers) {
       callers = new WeakMap();
-      this.byCaller.set(policies, callers);
+      this.keys.set(policies, callers);
     }
-    callers.set(identity ?? anonymous, compiled);
+    callers.set(identity ?? anonymous, key);
     return compiled.list;
   }
 

@@ -10,9 +10,10 @@ export class RuleTree {
   private readonly top = new TreeNode();
 
   constructor(rules: readonly Rule[]) {
-    [...rules]
-      .sort((a, b) => comparePatterns(a.pattern, b.pattern))
-      .forEach((rule, index) => {
+    rules
+      .map((rule) => ({ rule, priority: priorityOf(rule.pattern) }))
+      .sort((a, b) => comparePriorities(a.priority, b.priority))
+      .forEach(({ rule }, index) => {
         this.insert({ rule, rank: index + 1 });
       });
   }
@@ -49,17 +50,39 @@ export function hasWildcard(pattern: string): boolean {
   return pattern.endsWith('*') || firstPlus(pattern) >= 0;
 }
 
+/** What decides between patterns with wildcards. */
+interface Priority {
+  readonly pattern: string;
+  readonly firstWildcard: number;
+  readonly open: boolean;
+  readonly pluses: number;
+}
+
 /**
  * Orders patterns with wildcards; the greater wins: first wildcard further right, no trailing `*`, fewer `+`,
  * longer, lexicographically greater.
  */
 export function comparePatterns(a: string, b: string): number {
+  return comparePriorities(priorityOf(a), priorityOf(b));
+}
+
+function priorityOf(pattern: string): Priority {
+  const plus = firstPlus(pattern);
+  return {
+    pattern,
+    firstWildcard: plus < 0 ? pattern.length - 1 : plus,
+    open: pattern.endsWith('*'),
+    pluses: pattern.split('/').filter((segment) => segment === '+').length,
+  };
+}
+
+function comparePriorities(a: Priority, b: Priority): number {
   return (
-    firstWildcard(a) - firstWildcard(b) ||
-    Number(b.endsWith('*')) - Number(a.endsWith('*')) ||
-    plusCount(b) - plusCount(a) ||
-    a.length - b.length ||
-    (a < b ? -1 : a > b ? 1 : 0)
+    a.firstWildcard - b.firstWildcard ||
+    Number(b.open) - Number(a.open) ||
+    b.pluses - a.pluses ||
+    a.pattern.length - b.pattern.length ||
+    (a.pattern < b.pattern ? -1 : a.pattern > b.pattern ? 1 : 0)
   );
 }
 
@@ -70,15 +93,6 @@ function firstPlus(pattern: string): number {
     start += segment.length + 1;
   }
   return -1;
-}
-
-function firstWildcard(pattern: string): number {
-  const plus = firstPlus(pattern);
-  return plus < 0 ? pattern.length - 1 : plus;
-}
-
-function plusCount(pattern: string): number {
-  return pattern.split('/').filter((segment) => segment === '+').length;
 }
 
 interface Ranked {

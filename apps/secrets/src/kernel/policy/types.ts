@@ -149,6 +149,8 @@ export interface Explanation extends Decision {
 /** Compiled policies: answers what may be done where, without looking anything up. */
 export interface AccessList {
   readonly root: boolean;
+  /** Number of rules. */
+  readonly size: number;
   /** From this moment on the list must be compiled again, because a rule has expired; absent when none does. */
   readonly validUntilMs?: number;
   decide(question: Question): Decision;
