@@ -10,6 +10,7 @@ import { CloudTwo } from './backends/cloudtwo/cloud';
 import { type Outside, registry } from './backends/registry';
 import { Scheduler } from './backends/scheduler/scheduler';
 import { auditPaths } from './backends/sys/audit';
+import { auditChainPaths } from './backends/sys/audit-chain';
 import { capabilitiesPaths } from './backends/sys/capabilities';
 import { corsPaths } from './backends/sys/cors';
 import { explainPath } from './backends/sys/explain';
@@ -31,6 +32,7 @@ import { wrappingPaths } from './backends/sys/wrapping';
 import type { Config } from './config';
 import { createHttpApp } from './http/app';
 import { Audit } from './kernel/audit/audit';
+import { AuditChain } from './kernel/audit/chain';
 import { FileDevice } from './kernel/audit/file-device';
 import { stdoutDevice } from './kernel/audit/stdout-device';
 import { Identity } from './kernel/identity/identity';
@@ -109,6 +111,14 @@ export async function createService(config: Config, { log, clock, fault }: Servi
   const seal = new Seal(storage, { type: config.seal.type, sealKeys: () => readSealKeys(config.seal.key), log });
   const audit = new Audit(barrier, log);
   await addDevices(audit, config);
+  const chain = new AuditChain({ database, barrier, clock: storage.clock });
+  if (config.audit.table) {
+    committer.chainAudit(chain.append);
+    storage.background.every('audit-heads', 300_000, async () => {
+      for (const head of await chain.heads()) if (head.chain === chain.id) log.info(head, 'end of the audit chain');
+      return undefined;
+    });
+  }
   const namespaces = new Namespaces({ database, committer, changes, barrier, clock: storage.clock });
   const makers = new Map<string, ReturnType<(typeof registry)[number]['make']>>();
   const catalog: Catalog = {
@@ -194,7 +204,11 @@ export async function createService(config: Config, { log, clock, fault }: Servi
   const authority = authorityPort(
     () => kernel,
     identity,
-    () => undefined,
+    (namespaceId, at, address) => {
+      const mountUuid = mounts.resolve(namespaceId, at)?.mount.uuid;
+      const name = quotas.refusing({ namespaceId, mountUuid, path: at, address });
+      return name === undefined ? undefined : `the rate limit ${JSON.stringify(name)} is used up`;
+    },
   );
   const systemPaths: Path[] = [
     ...statusPart,
@@ -205,6 +219,7 @@ export async function createService(config: Config, { log, clock, fault }: Servi
     ...namespacePaths(namespacePort({ namespaces, mounts, leases, identity, storage })),
     ...internalUiPaths(preflightPort(() => kernel, identity, policies)),
     ...auditPaths(audit),
+    ...auditChainPaths(chain),
     ...toolPaths,
     openapiPath(documentPort(() => kernel, identity, documents)),
     ...hostPaths(history),
@@ -233,6 +248,7 @@ export async function createService(config: Config, { log, clock, fault }: Servi
     wrapping,
     quotas,
     audit,
+    chained: config.audit.table,
     inputs: new InputParsers(),
     help: (mount, declared) => documents.pathDocument(mount, declared),
     whileSealed: new PathTree(systemPaths.filter((declared) => declared.whileSealed)),

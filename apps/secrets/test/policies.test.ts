@@ -242,6 +242,17 @@ describe('explanations', () => {
     expect(sudo.body.data.obstacles).toMatchObject([{ kind: 'sudo' }]);
   });
 
+  it('see a rate limit that is used up, without counting', async () => {
+    await secrets.root.write('sys/quotas/rate-limit/slow', { rate: 1, interval: '1h', path: 'cubbyhole' }).expect(204);
+    const ask = () =>
+      secrets.root.write('sys/policies/explain', { path: 'cubbyhole/a', operation: 'read' }).expect(200);
+    for (let i = 0; i < 3; i += 1) expect((await ask()).body.data.obstacles).toEqual([]);
+    await secrets.root.read('cubbyhole/a').expect(404);
+    await secrets.root.read('cubbyhole/a').expect(429);
+    expect((await ask()).body.data.obstacles).toEqual([{ kind: 'quota', message: 'the rate limit "slow" is used up' }]);
+    await secrets.root.delete('sys/quotas/rate-limit/slow').expect(204);
+  });
+
   it.each([
     [{ operation: 'read' }, /missing required field "path"/],
     [{ path: 'x', operation: 'look' }, /operation/],

@@ -36,4 +36,12 @@ export class Buckets {
     if (blockSeconds > 0) bucket.blockedUntilMs = nowMs + blockSeconds * 1000;
     return false;
   }
+
+  /** Whether a request of a client would be let through; takes nothing. */
+  admits(client: string, nowMs: number): boolean {
+    const bucket = this.clients.peek(client);
+    if (!bucket) return true;
+    const gained = ((nowMs - bucket.filledMs) / 1000) * (this.limit.rate / this.limit.intervalSeconds);
+    return nowMs >= bucket.blockedUntilMs && bucket.tokens + Math.max(0, gained) >= 1;
+  }
 }

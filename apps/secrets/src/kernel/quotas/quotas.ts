@@ -90,6 +90,15 @@ export class Quotas {
     }
   }
 
+  /** The name of the rate limit that would refuse a request now; undefined when none would. Counts nothing. */
+  refusing(request: { namespaceId: string; mountUuid?: string; path: string; address: string }): string | undefined {
+    if (EXEMPT.has(request.path)) return undefined;
+    const subject = { namespaceId: request.namespaceId, mountId: request.mountUuid, path: request.path };
+    const now = this.storage.clock.now();
+    return this.rates.find(({ quota, buckets }) => this.fits(quota, subject) && !buckets.admits(request.address, now))
+      ?.quota.name;
+  }
+
   /** Lease counts that a new lease counts towards. */
   quotasOf(lease: { namespaceId: string; mountId: string; path: string; role: string }): readonly string[] {
     if (this.counts.length === 0) return [];
