@@ -3,37 +3,18 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { asker } from '../src/ask';
-import { run } from '../src/program';
+import { keystead as runKeystead } from './run-keystead';
 
 let home = '';
 beforeEach(() => {
   home = mkdtempSync(join(tmpdir(), 'keystead-cli-'));
 });
 afterEach(() => {
-  process.exitCode = undefined;
   rmSync(home, { recursive: true, force: true });
 });
 
-async function keystead(args: string[], env: Record<string, string> = {}, typed: string[] = []) {
-  let printed = '';
-  let said = '';
-  const input = new PassThrough();
-  input.end(typed.map((line) => `${line}\n`).join(''));
-  const code = await run(args, {
-    env: { HOME: home, ...env },
-    out: (text) => {
-      printed += text;
-    },
-    err: (text) => {
-      said += text;
-    },
-    ask: asker(input as unknown as NodeJS.ReadStream, () => {}),
-  });
-  return { code, printed, said };
-}
+const keystead = (args: string[], env: Record<string, string> = {}) => runKeystead(args, { HOME: home, ...env });
 
 describe('the program', () => {
   it('explains itself', async () => {
