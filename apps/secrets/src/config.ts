@@ -66,6 +66,7 @@ const Variables = z.object({
   SECRETS_METRICS_HOST: z.string().default('127.0.0.1').describe('Address for metrics.'),
   SECRETS_AUDIT_FILE: z.string().optional().describe('File that audit lines are appended to, as device file/.'),
   SECRETS_AUDIT_STDOUT: onOff(false).describe('Write audit lines to standard output, as device stdout/.'),
+  SECRETS_AUDIT_TABLE: onOff(false).describe('Keep changes in a hash-chained table as well: sys/audit-chain.'),
   SECRETS_AUDIT_SYNC: onOff(false).describe('Wait until audit lines are on the disk.'),
   SECRETS_DEFAULT_MOUNTS: z
     .string()
@@ -174,6 +175,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     audit: {
       file: given.SECRETS_AUDIT_FILE,
       stdout: given.SECRETS_AUDIT_STDOUT,
+      table: given.SECRETS_AUDIT_TABLE,
       sync: given.SECRETS_AUDIT_SYNC,
     },
     defaultMounts: mountList(given.SECRETS_DEFAULT_MOUNTS),

@@ -111,6 +111,8 @@ export interface Kernel {
   readonly wrapping: WrappingPort;
   readonly quotas: QuotaPort;
   readonly audit: Audit;
+  /** Changes also go to the hash-chained audit table, in their own transaction. */
+  readonly chained: boolean;
   readonly inputs: InputParsers;
   /** The document of one declared path. */
   readonly help: (mount: LiveMount, declared: Path) => Readonly<Record<string, unknown>>;

@@ -64,7 +64,7 @@ async function live(kernel: Kernel, request: Request, trail: Trail): Promise<Out
   const operation = place.operation!;
   if (operation.update && call.stored === undefined) call.stored = await place.declared!.stored?.(call);
   call.input = kernel.inputs.parse(operation, request.fields, request.exact, call.stored);
-  const outcome = await settle(kernel, call, shapeListing(await operation.run(call), call), set);
+  const outcome = await settle(kernel, call, shapeListing(await operation.run(call), call), set, trail);
   return { ...outcome, label: labelOf(place) };
 }
 

@@ -1,13 +1,14 @@
 import { type Envelope, envelope } from '@keystead/envelope';
 import { Refusal } from '@keystead/refusal';
 import type { WriteSet } from '../kernel/storage/types';
-import { PreconditionFailed } from '../kernel/storage/write-set';
+import { isEmpty, PreconditionFailed } from '../kernel/storage/write-set';
 import { listed, type Reply } from '../sdk/reply';
 import type { Running } from './call';
 import { changedMeanwhile } from './call-storage';
 import { issueLogin, issueToken } from './issue-token';
 import type { Kernel } from './kernel';
 import type { Outcome } from './outcome';
+import type { Trail } from './trail';
 
 const notFound: Outcome = { status: 404, bare: '{"errors":[]}\n' };
 const noContent: Outcome = { status: 204 };
@@ -16,12 +17,20 @@ const noContent: Outcome = { status: 204 };
  * Turns a reply into an outcome and commits everything the call changed, its lease or token included, at once.
  * A secret that could not be registered is ended in the outside system before the failure is reported.
  */
-export async function settle(kernel: Kernel, running: Running, reply: Reply, set: WriteSet): Promise<Outcome> {
+export async function settle(
+  kernel: Kernel,
+  running: Running,
+  reply: Reply,
+  set: WriteSet,
+  trail: Trail,
+): Promise<Outcome> {
   const plain = await outcomeOf(kernel, running, reply, set);
   const outcome =
     running.wrapTtlSeconds > 0 && plain.envelope && plain.status < 300 && reply.kind !== 'rewrapped'
       ? wrap(kernel, running, plain.envelope, set)
       : plain;
+  const changes = running.verb !== 'read' && running.verb !== 'list';
+  if (kernel.chained && (changes || !isEmpty(set))) set.audit.push(trail.chainLine());
   try {
     await kernel.committer.commit(set);
   } catch (error) {

@@ -27,6 +27,11 @@ export class Trail {
     return this.audit.request(this.entry);
   }
 
+  /** The request as the chained table keeps it. */
+  chainLine(): string {
+    return this.audit.line(this.entry ?? this.build());
+  }
+
   responseLine(outcome: Outcome): Promise<void> | undefined {
     if (!this.audit.active) return undefined;
     const e = outcome.envelope;

@@ -115,6 +115,11 @@ export class Audit {
     return this.write(`{${this.head('response', request, error)},"response":${this.answer(request, response)}}\n`);
   }
 
+  /** A request as one line, for keepers beside the devices. */
+  line(request: AuditedRequest): string {
+    return `{${this.head('request', request, undefined)}}`;
+  }
+
   async reopen(): Promise<void> {
     for (const device of this.devices.values()) await device.reopen();
   }
