@@ -3,6 +3,7 @@ import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { createLogger, Registry, type Serving, serve } from '@keystead/server';
 import { BadConfig, type Config, describeConfig, readConfig } from './config';
 import { createService, type Service } from './service';
+import { startWorker, type Worker } from './worker';
 
 const usage = `keystead-workspaces: the infrastructure workspace service
 
@@ -58,13 +59,15 @@ async function run(config: Config): Promise<void> {
     await service.close();
     throw error;
   });
+  const worker = startWorker(service.db, { log, now: service.env.now });
   log.info({ url: serving.url, edition: config.edition }, 'listening');
-  stopOnSignal(serving, service);
+  stopOnSignal(serving, worker, service);
 }
 
-function stopOnSignal(serving: Serving, service: Service): void {
+function stopOnSignal(serving: Serving, worker: Worker, service: Service): void {
   const stop = async (): Promise<void> => {
     await serving.close();
+    await worker.close();
     await service.close();
     process.exit(0);
   };

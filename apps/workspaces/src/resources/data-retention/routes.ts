@@ -11,6 +11,7 @@ import { workspacePolicy } from '../workspaces/policy';
 import * as workspaces from '../workspaces/service';
 import type { Workspace } from '../workspaces/workspace';
 import * as retention from './service';
+import { type Preview, preview } from './sweep';
 
 /** A policy as it is shown; `legacy` under the one type that older clients know. */
 interface ShownPolicy extends retention.RetentionPolicy {
@@ -21,6 +22,19 @@ const policySerializer = serializer<ShownPolicy, View>({
   type: ({ days, legacy }) => (legacy ? 'data-retention-policies' : retentionType(days)),
   id: ({ id }) => id,
   attributes: ({ days }) => (days === null ? {} : { 'delete-older-than-n-days': days }),
+});
+
+/** What a sweep would remove now, by kind. */
+interface ShownPreview {
+  readonly id: string;
+  readonly found: readonly Preview[];
+}
+
+const previewSerializer = serializer<ShownPreview, View>({
+  type: 'data-retention-previews',
+  id: ({ id }) => id,
+  attributes: ({ found }) =>
+    Object.fromEntries(found.map(({ kind, count, ids }) => [kind, { count, 'first-ids': ids }])),
 });
 
 const attributes = { 'delete-older-than-n-days': z.int().min(1).max(100_000) };
@@ -52,6 +66,8 @@ const PolicyBody = freeForm(
 
 const { get, post, patch, remove } = endpoints({} as Policy<never>, policySerializer, { organizationsOf: () => [] });
 
+const previews = endpoints({} as Policy<never>, previewSerializer, { organizationsOf: () => [] });
+
 interface Place<Target> {
   readonly path: string;
   readonly of: string;
@@ -78,6 +94,15 @@ function policyAt<Target>(place: Place<Target>): Endpoint[] {
       ...common,
       summary: `Show the data retention policy in force for ${of}, its own or inherited.`,
       run: ({ db, target }: On<undefined>) => retention.findEffective(db, holder(target)),
+    }),
+    previews.get(`${path}/preview`, {
+      ...common,
+      summary: `Show what the policies in force would delete now of ${of}.`,
+      run: async ({ db, env, target }: On<undefined>) => {
+        const { workspaceId, organizationId } = holder(target);
+        const found = await preview(db, { workspaceId, organizationId }, env.now());
+        return { id: workspaceId ?? organizationId ?? 'installation', found };
+      },
     }),
     post(path, {
       ...common,

@@ -1,0 +1,66 @@
+import type { Logger } from '@keystead/server';
+import type { Database } from './kernel/database';
+import { sweep } from './resources/data-retention/sweep';
+import { eraseRemoved } from './resources/organizations/removal';
+
+/** Something done every so often, on every node; the database says who does which part. */
+interface Job {
+  readonly name: string;
+  readonly everySeconds: number;
+  run(): Promise<unknown>;
+}
+
+/** Work that no request waits for. */
+export interface Worker {
+  /** Stops after the job under way. */
+  close(): Promise<void>;
+}
+
+const DAY_MS = 86_400_000;
+
+function jobsOf(db: Database, now: () => number): readonly Job[] {
+  return [
+    { name: 'erase removed organizations', everySeconds: 5, run: () => eraseRemoved(db) },
+    { name: 'apply retention policies', everySeconds: 600, run: () => sweep(db, now()) },
+    {
+      name: 'forget idempotency keys',
+      everySeconds: 3600,
+      run: () => db.prisma.idempotencyKey.deleteMany({ where: { createdAt: { lt: new Date(now() - DAY_MS) } } }),
+    },
+  ];
+}
+
+/** Starts the background jobs of a service process. A job that fails is logged and tried again at its next time. */
+export function startWorker(db: Database, options: { log: Logger; now: () => number }): Worker {
+  const { log, now } = options;
+  let closed = false;
+  const running = jobsOf(db, now).map((job) => {
+    let timer: NodeJS.Timeout | undefined;
+    let current: Promise<void> = Promise.resolve();
+    const once = async (): Promise<void> => {
+      try {
+        await job.run();
+      } catch (error) {
+        log.error({ err: error, job: job.name }, 'job failed');
+      }
+      if (!closed) {
+        timer = setTimeout(start, job.everySeconds * 1000);
+        timer.unref();
+      }
+    };
+    const start = (): void => {
+      current = once();
+    };
+    start();
+    return () => {
+      clearTimeout(timer);
+      return current;
+    };
+  });
+  return {
+    async close() {
+      closed = true;
+      await Promise.all(running.map((stop) => stop()));
+    },
+  };
+}

@@ -1,0 +1,162 @@
+import { describe, expect, it } from '@jest/globals';
+import { sweep } from '../src/resources/data-retention/sweep';
+import { eraseRemoved } from '../src/resources/organizations/removal';
+import { resource, startWorkspaces } from './start-workspaces';
+
+const DAY_MS = 86_400_000;
+const older = (days: number) => resource('data-retention-policy-delete-olders', { 'delete-older-than-n-days': days });
+const never = { data: { type: 'data-retention-policy-dont-deletes' } };
+
+describe('data retention policies', () => {
+  const workspaces = startWorkspaces();
+  const { admin } = workspaces;
+  const onOrganization = (name: string) => `organizations/${name}/relationships/data-retention-policy`;
+  const onWorkspace = (id: string) => `workspaces/${id}/relationships/data-retention-policy`;
+  const stateAt = async (workspaceId: string, id: string, daysAgo: number): Promise<void> => {
+    await workspaces.service.db.prisma.stateVersion.create({
+      data: {
+        id,
+        workspaceId,
+        serial: 1n,
+        md5: 'x',
+        status: 'finalized',
+        createdById: 'user-x',
+        createdAt: new Date(Date.now() - daysAgo * DAY_MS),
+      },
+    });
+  };
+  const statusOf = async (id: string): Promise<string> =>
+    (await workspaces.service.db.prisma.stateVersion.findUniqueOrThrow({ where: { id } })).status;
+
+  it('are absent at first: nothing is set anywhere', async () => {
+    await workspaces.organization('quiet');
+    const { body } = await admin.get(onOrganization('quiet')).expect(200);
+    expect(body).toEqual({ data: null });
+  });
+
+  it('are set, shown on the organization at once, replaced by another kind, and removed', async () => {
+    await workspaces.organization('kept');
+    const path = onOrganization('kept');
+    const { body: set } = await admin.post(path, older(33)).expect(200);
+    expect(set.data).toMatchObject({
+      type: 'data-retention-policy-delete-olders',
+      attributes: { 'delete-older-than-n-days': 33 },
+    });
+    const relation = async () =>
+      (await admin.get('organizations/kept').expect(200)).body.data.relationships['data-retention-policy'].data;
+    expect(await relation()).toEqual({ id: set.data.id, type: set.data.type });
+    const { body: changed } = await admin.post(path, never).expect(200);
+    expect(changed.data.type).toBe('data-retention-policy-dont-deletes');
+    expect(await relation()).toEqual({ id: changed.data.id, type: 'data-retention-policy-dont-deletes' });
+    await admin.delete(path).expect(204);
+    expect(await relation()).toBeNull();
+  });
+
+  it('answer the older form in the older type', async () => {
+    await workspaces.organization('legacy');
+    const body = resource('data-retention-policies', { 'delete-older-than-n-days': 20 });
+    const answer = await admin.patch(onOrganization('legacy'), body).expect(200);
+    expect(answer.body.data).toMatchObject({
+      type: 'data-retention-policies',
+      attributes: { 'delete-older-than-n-days': 20 },
+    });
+  });
+
+  it('are inherited from workspace to organization to installation', async () => {
+    await workspaces.organization('above');
+    const { id } = await workspaces.workspace('above', 'below');
+    await admin.post('admin/data-retention-policy', older(90)).expect(200);
+    const days = async (path: string) =>
+      (await admin.get(path).expect(200)).body.data.attributes['delete-older-than-n-days'];
+    expect(await days(onWorkspace(id))).toBe(90);
+    await admin.post(onOrganization('above'), older(45)).expect(200);
+    expect(await days(onWorkspace(id))).toBe(45);
+    await admin.post(onWorkspace(id), older(1)).expect(200);
+    expect(await days(onWorkspace(id))).toBe(1);
+    await admin.delete(onWorkspace(id)).expect(204);
+    expect(await days(onWorkspace(id))).toBe(45);
+    await admin.delete('admin/data-retention-policy').expect(204);
+  });
+
+  it.each([
+    ['a negative number', resource('data-retention-policy-delete-olders', { 'delete-older-than-n-days': -1 })],
+    ['zero', older(0)],
+    ['a text', resource('data-retention-policy-delete-olders', { 'delete-older-than-n-days': '7' })],
+    ['no number', resource('data-retention-policy-delete-olders', {})],
+    ['an unknown type', resource('data-retention-policy-sometimes', {})],
+  ])('refuse %s', async (_what, body) => {
+    await workspaces.organization(`bad-${Math.random().toString(36).slice(2)}`);
+    await admin.post(onOrganization('kept'), body).expect(422);
+  });
+
+  it('are changed by owners only', async () => {
+    const stranger = await workspaces.person('retention-stranger');
+    await stranger.get(onOrganization('kept')).expect(404);
+    await stranger.post(onOrganization('kept'), older(1)).expect(404);
+    await stranger.get('admin/data-retention-policy').expect(404);
+  });
+
+  it('remove what is too old, a week later for good, and never the current state', async () => {
+    const { prisma } = workspaces.service.db;
+    await workspaces.organization('swept');
+    const { id } = await workspaces.workspace('swept', 'app');
+    await stateAt(id, 'sv-ancient', 40);
+    await stateAt(id, 'sv-current', 39);
+    await stateAt(id, 'sv-young', 3);
+    await prisma.workspace.update({ where: { id }, data: { currentStateVersionId: 'sv-current' } });
+    await admin.post(onWorkspace(id), older(30)).expect(200);
+    const { body } = await admin.get(`${onWorkspace(id)}/preview`).expect(200);
+    expect(body.data.attributes['state-versions']).toEqual({ count: 1, 'first-ids': ['sv-ancient'] });
+    const now = Date.now();
+    expect(await sweep(workspaces.service.db, now)).toEqual({ softDeleted: 1, removed: 0 });
+    expect(await Promise.all(['sv-ancient', 'sv-current', 'sv-young'].map(statusOf))).toEqual([
+      'backing_data_soft_deleted',
+      'finalized',
+      'finalized',
+    ]);
+    expect(await sweep(workspaces.service.db, now + 6 * DAY_MS)).toEqual({ softDeleted: 0, removed: 0 });
+    expect(await sweep(workspaces.service.db, now + 8 * DAY_MS)).toEqual({ softDeleted: 0, removed: 1 });
+    expect(await statusOf('sv-ancient')).toBe('backing_data_permanently_deleted');
+  });
+
+  it('keep everything where a policy says never, whatever the organization says', async () => {
+    await workspaces.organization('mixed');
+    const { id } = await workspaces.workspace('mixed', 'keeper');
+    await stateAt(id, 'sv-kept', 400);
+    await admin.post(onOrganization('mixed'), older(1)).expect(200);
+    await admin.post(onWorkspace(id), never).expect(200);
+    await sweep(workspaces.service.db, Date.now());
+    expect(await statusOf('sv-kept')).toBe('finalized');
+  });
+});
+
+describe('deleting an organization', () => {
+  const workspaces = startWorkspaces();
+
+  it('frees its name at once and removes the rest afterwards', async () => {
+    const { admin, service } = workspaces;
+    const first = await workspaces.organization('phoenix');
+    await workspaces.workspace('phoenix', 'one');
+    await workspaces.workspace('phoenix', 'two');
+    await admin.delete('organizations/phoenix').expect(204);
+    await admin.get('organizations/phoenix').expect(404);
+    const second = await workspaces.organization('phoenix');
+    expect(second.attributes['external-id']).not.toBe(first.attributes['external-id']);
+    expect(await eraseRemoved(service.db)).toBe(1);
+    const left = await service.db.prisma.workspace.count();
+    expect(left).toBe(0);
+    await admin.get('organizations/phoenix').expect(200);
+  });
+});
+
+describe('data retention in the hosted edition', () => {
+  const workspaces = startWorkspaces({ env: { WORKSPACES_EDITION: 'hosted' } });
+
+  it('does not exist', async () => {
+    const organization = await workspaces.organization('cloud');
+    const path = 'organizations/cloud/relationships/data-retention-policy';
+    await workspaces.admin.get(path).expect(404);
+    await workspaces.admin.post(path, older(7)).expect(404);
+    expect(organization).not.toHaveProperty(['relationships', 'data-retention-policy']);
+  });
+});
