@@ -10,6 +10,8 @@ export interface Conformance {
 }
 
 const PARENTHESIS = /\(([SW][^()]*)\)/g;
+/** Shown for items in which the specification says that it says nothing. */
+const SILENT = 'nothing specified';
 const ID = /^[SW](?:\d+|A|V)\.\d+$/;
 
 /** Reads specifications and test sources below the root. */
@@ -72,7 +74,7 @@ export function renderConformance({ specs: documents, tests }: Conformance): str
       if (name !== table)
         lines.push('', `### ${name}: ${row.section}`, '', '| Id | Row | Proven by |', '|---|---|---|');
       table = name;
-      lines.push(`| ${row.id} | ${escapeCell(row.text)} | ${escapeCell(proofOf(tests.get(row.id)))} |`);
+      lines.push(`| ${row.id} | ${escapeCell(row.text)} | ${escapeCell(proofOf(row, tests.get(row.id)))} |`);
     }
   }
   return `${lines.join('\n')}\n`;
@@ -81,12 +83,12 @@ export function renderConformance({ specs: documents, tests }: Conformance): str
 /** Ids that a rendered document shows as proven. */
 export function provenIn(document: string): Set<string> {
   const lines = [...document.matchAll(/^\| ([SW]\w+\.\d+) \|.*\| (.*) \|$/gm)];
-  return new Set(lines.filter((match) => match[2] !== 'not yet').map((match) => match[1] ?? ''));
+  return new Set(lines.filter((match) => match[2] !== 'not yet' && match[2] !== SILENT).map((match) => match[1] ?? ''));
 }
 
-function proofOf(found: readonly TestTitle[] | undefined): string {
+function proofOf(row: SpecRow, found: readonly TestTitle[] | undefined): string {
   const first = found?.[0];
-  if (!first) return 'not yet';
+  if (!first) return row.silent ? SILENT : 'not yet';
   const more = (found?.length ?? 1) - 1;
   return `${first.file}: ${first.path.join(' › ')}${more > 0 ? ` (and ${more} more)` : ''}`;
 }

@@ -9,6 +9,8 @@ export interface SpecRow {
   section: string;
   /** First cells of the row, or the beginning of the list item. */
   text: string;
+  /** True where the item only says that something is not specified. */
+  silent: boolean;
 }
 
 /** A specification document and the letter its ids start with. */
@@ -51,7 +53,12 @@ export function rowsOf(spec: Spec, root: string): SpecRow[] {
         rowInTable = 0;
       } else if (!isSeparator(lines[index + 1] ?? '')) {
         rowInTable += 1;
-        rows.push({ id: `${spec.letter}${table}.${rowInTable}`, section, text: cellsOf(line).slice(0, 2).join(' · ') });
+        rows.push({
+          id: `${spec.letter}${table}.${rowInTable}`,
+          section,
+          text: cellsOf(line).slice(0, 2).join(' · '),
+          silent: false,
+        });
       }
       return;
     }
@@ -59,7 +66,12 @@ export function rowsOf(spec: Spec, root: string): SpecRow[] {
     const item = /^(?:\d+\.|-) (.*)$/.exec(line);
     if (list && item) {
       itemInSection += 1;
-      rows.push({ id: `${spec.letter}${list}.${itemInSection}`, section, text: item[1] ?? '' });
+      rows.push({
+        id: `${spec.letter}${list}.${itemInSection}`,
+        section,
+        text: item[1] ?? '',
+        silent: /: not shown\.$/.test(line),
+      });
     }
   });
   return rows.map((row) => ({ ...row, text: shorten(row.text) }));

@@ -154,7 +154,7 @@ describe('cloud identity login', () => {
       );
     });
 
-    it('answers a token with the role’s parameters (S5.1-S5.5, S16.8)', async () => {
+    it('answers a token with the role’s parameters (S5.1-S5.5, S16.8, SA.3)', async () => {
       const { body: answer } = await login({ ...body, role: 'People', jwt: directory.sign() }).expect(200);
       expect(answer.auth).toMatchObject({
         token_policies: ['default', 'dev'],
@@ -231,7 +231,7 @@ describe('cloud identity login', () => {
     });
   });
 
-  describe('token verification', () => {
+  describe('token verification (SA.2)', () => {
     const now = () => Math.floor(clock.now() / 1000);
     const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
     const publicPem = () => directory.signer.publicKey.export({ type: 'spki', format: 'pem' }).toString();

@@ -144,7 +144,7 @@ describe('scheduler engine', () => {
   });
 
   describe('credentials', () => {
-    it('are made with the role’s shape and end with their lease (S21.11)', async () => {
+    it('are made with the role’s shape and end with their lease (S21.11, SA.6)', async () => {
       await configure();
       const { body } = await secrets.root.read('scheduler/creds/ops').expect(200);
       expect(body).toMatchObject({ renewable: true, lease_duration: 2764800 });
