@@ -205,6 +205,12 @@ export class Access {
     return this.someGrant(organizationId, 'workspaces:create');
   }
 
+  /** Manages the teams, and with them what belongs to the project itself, of at least one project. */
+  administersSomeProject(organizationId: string): boolean {
+    if (holds(this.projectFloor(organizationId), 'teams:manage')) return true;
+    return this.someGrant(organizationId, 'teams:manage');
+  }
+
   /** The caller's teams in the organization, for SQL that mirrors these rules. */
   teamIds(organizationId: string): readonly string[] {
     return this.effective(organizationId)?.teamIds ?? [];

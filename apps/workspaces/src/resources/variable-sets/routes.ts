@@ -41,6 +41,9 @@ const list = inOrganization.list(inPath, {
 
 const create = inOrganization.post(inPath, {
   summary: 'Create a variable set, with its variables and assignments.',
+  // Who administers a project may create sets that belong to it: which, the document says.
+  requires: (access, organization) =>
+    organizationPolicy['can-manage-varsets'](access, organization) || access.administersSomeProject(organization.id),
   include,
   body: CreateVariableSet,
   load: loadOrganization,
