@@ -228,6 +228,43 @@ describe('logins with second factors', () => {
     await secrets.root.delete('identity/mfa/login-enforcement/also').expect(204);
   });
 
+  it('need one code for a method that two enforcements name', async () => {
+    const user = await enrolled();
+    await secrets.root
+      .write('identity/mfa/login-enforcement/twice', { mfa_method_ids: [user.id], identity_entity_ids: [user.entity] })
+      .expect(204);
+    const waiting = await user.login().expect(200);
+    expect(Object.keys(waiting.body.auth.mfa_requirement.mfa_constraints).sort()).toEqual(
+      [user.enforcement, 'twice'].sort(),
+    );
+    await user.validate(waiting.body.auth.mfa_requirement.mfa_request_id, [user.app.code(clock.now())]).expect(200);
+    await user.login({ 'X-Service-MFA': `${user.id}:${user.app.code(clock.now(), 1)}` }).expect(200);
+    await secrets.root.delete('identity/mfa/login-enforcement/twice').expect(204);
+  });
+
+  it('go with an entity that is merged into another', async () => {
+    const [stays, goes] = [await enrolled({ recovery_codes: 1 }), await enrolled({ recovery_codes: 1 })];
+    await secrets.root
+      .write('identity/entity/merge', { from_entity_ids: [goes.entity], to_entity_id: stays.entity })
+      .expect(204);
+    const both = (await secrets.root.read(`identity/entity/id/${stays.entity}`)).body.data.mfa_secrets;
+    expect(Object.keys(both).sort()).toEqual([stays.id, goes.id].sort());
+    const done = await goes.validate(await goes.begin(), [goes.app.code(clock.now())]).expect(200);
+    expect(done.body.auth.entity_id).toBe(stays.entity);
+    await goes.validate(await goes.begin(), [goes.recovery[0]!]).expect(200);
+    const third = await enrolled();
+    const copy = await secrets.root
+      .write(`${methods}/admin-generate`, { method_id: goes.id, entity_id: third.entity })
+      .expect(200);
+    const merge = { from_entity_ids: [third.entity], to_entity_id: stays.entity };
+    const refused = await secrets.root.write('identity/entity/merge', merge).expect(400);
+    expect(refused.body.errors[0]).toContain(`both entities have a secret for MFA method ${goes.id}`);
+    await secrets.root.write('identity/entity/merge', { ...merge, force: true }).expect(204);
+    clock.advance(60_000);
+    await goes.validate(await goes.begin(), [authenticator(copy.body.data.url).code(clock.now())]).expect(403);
+    await goes.validate(await goes.begin(), [goes.app.code(clock.now())]).expect(200);
+  });
+
   it('can be asked of groups and of types of mounts', async () => {
     const user = await enrolled();
     await secrets.root.delete(`identity/mfa/login-enforcement/${user.enforcement}`).expect(204);

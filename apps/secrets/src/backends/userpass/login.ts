@@ -35,9 +35,10 @@ export function loginPath(passwords: Passwords) {
         const lockout = user && (await lockouts.find(storage, username));
         // The password is judged all the same, so that the time taken tells nothing.
         const right = await passwords.matches(input.password, user?.passwordHash);
-        if (lockout && lockout.lockedUntilMs > nowMs) throw new Refusal('denied', 'permission denied');
-        if (!user || !right) {
-          if (user) await countFailure(storage, username, nowMs);
+        // A lock answers like a wrong password: only users that exist can be locked, and nobody shall learn who they are.
+        const locked = lockout !== undefined && lockout.lockedUntilMs > nowMs;
+        if (!user || !right || locked) {
+          if (user && !locked) await countFailure(storage, username, nowMs);
           throw new Refusal('invalid', 'invalid username or password');
         }
         if (!withinCidrs(caller.address, user.token_bound_cidrs)) throw new Refusal('denied', 'permission denied');

@@ -117,7 +117,7 @@ describe('userpass', () => {
     for (let i = 0; i < 4; i += 1) await login('fay', 'wrong').expect(400);
     await login('fay', 'right').expect(200);
     for (let i = 0; i < 5; i += 1) await login('fay', 'wrong').expect(400);
-    await login('fay', 'right').expect(403, { errors: ['permission denied'] });
+    await login('fay', 'right').expect(400, { errors: ['invalid username or password'] });
     clock.advance(15 * 60_000);
     await login('fay', 'right').expect(200);
   });

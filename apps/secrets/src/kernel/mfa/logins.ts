@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { Refusal } from '@keystead/refusal';
+import { isRefusal, Refusal } from '@keystead/refusal';
 import { isId } from '../identity/checks';
 import type { Tx } from '../storage/types';
 import type { EnforceableLogin, Enforcements } from './enforcements';
@@ -69,9 +69,7 @@ export class MfaLogins {
     const enforcements = await this.stillThere(pending);
     const methods = await this.methods.findMany(enforcements.flatMap(({ methodIds }) => methodIds));
     if (passcodes.size === 0) throw unsanitary(methods, enforcements);
-    for (const enforcement of enforcements) {
-      await this.satisfy(enforcement, methods, passcodes, pending);
-    }
+    await satisfyAll(enforcements, methods, passcodes, (method, passcode) => this.judge(method, passcode, pending));
     // Of two validations of one login at the same moment, one finishes it.
     const { rowCount } = await this.needs.database.query('DELETE FROM mfa_pending WHERE hash = $1', [hash]);
     if (rowCount !== 1) throw new Refusal('malformed', 'invalid request ID');
@@ -139,47 +137,18 @@ export class MfaLogins {
     const methods = await this.methods.findMany(enforcements.flatMap(({ methodIds }) => methodIds));
     const passcodes = new Map<string, string>();
     for (const sent of sentAlong) {
-      const colon = sent.indexOf(':');
+      // The last colon, because names may hold some and passcodes none.
+      const colon = sent.lastIndexOf(':');
       if (colon > 0) passcodes.set(sent.slice(0, colon).trim(), bare(sent.slice(colon + 1)));
     }
-    for (const { methodIds } of enforcements) {
-      const given = methodIds
-        .map((id) => methods.get(id))
-        .filter((method) => method !== undefined)
-        .map((method) => ({ method, passcode: passcodeFor(method, passcodes) }));
-      let met = false;
-      for (const { method, passcode } of given) {
-        if (passcode === undefined || met) continue;
-        met = (await this.secrets.validate(method, entityId, passcode)).ok;
-      }
-      if (!met) throw new Refusal('denied', 'permission denied');
+    try {
+      await satisfyAll(enforcements, methods, passcodes, (method, passcode) =>
+        this.secrets.validate(method, entityId, passcode),
+      );
+    } catch (error) {
+      if (isRefusal(error) && error.kind === 'denied') throw new Refusal('denied', 'permission denied');
+      throw error;
     }
-  }
-
-  private async satisfy(
-    { name, methodIds }: Enforcement,
-    methods: ReadonlyMap<string, Method>,
-    passcodes: Passcodes,
-    pending: PendingLogin,
-  ): Promise<void> {
-    const complaints: string[] = [];
-    const judged: string[] = [];
-    for (const id of methodIds) {
-      const method = methods.get(id);
-      const passcode = method && passcodeFor(method, passcodes);
-      if (!method || passcode === undefined) continue;
-      judged.push(id);
-      const verdict = await this.judge(method, passcode, pending);
-      if (verdict.ok) return;
-      complaints.push(verdict.reason);
-    }
-    if (judged.length === 0) throw unsanitary(methods, [{ methodIds }]);
-    complaints.push(`login MFA validation failed for methodID: [${judged.join(' ')}]`);
-    const lines = complaints.map((text) => `\t* ${text}\n`).join('');
-    throw new Refusal(
-      'denied',
-      `failed to satisfy enforcement ${name}. error: ${complaints.length} errors occurred:\n${lines}\n`,
-    );
   }
 
   private async judge(method: Method, passcode: string, { entityId, enrolment }: PendingLogin): Promise<Verdict> {
@@ -224,6 +193,41 @@ export class MfaLogins {
 
   private open(hash: Buffer, row: PendingRow): PendingLogin {
     return this.needs.barrier.openJson<PendingLogin>(row.sealed, cellOf(hash));
+  }
+}
+
+type Judge = (method: Method, passcode: string) => Promise<Verdict>;
+
+/** Throws `denied` unless of every enforcement one method is proven. */
+async function satisfyAll(
+  enforcements: readonly Enforcement[],
+  methods: ReadonlyMap<string, Method>,
+  passcodes: Passcodes,
+  judge: Judge,
+): Promise<void> {
+  // A method that several enforcements name is judged once, because its code counts once.
+  const verdicts = new Map<string, Verdict>();
+  for (const { name, methodIds } of enforcements) {
+    const complaints: string[] = [];
+    const judged: string[] = [];
+    for (const id of methodIds) {
+      const method = methods.get(id);
+      const passcode = method && passcodeFor(method, passcodes);
+      if (!method || passcode === undefined) continue;
+      const verdict = verdicts.get(id) ?? (await judge(method, passcode));
+      verdicts.set(id, verdict);
+      judged.push(id);
+      if (verdict.ok) break;
+      complaints.push(verdict.reason);
+    }
+    if (judged.length === 0) throw unsanitary(methods, [{ methodIds }]);
+    if (complaints.length < judged.length) continue;
+    complaints.push(`login MFA validation failed for methodID: [${judged.join(' ')}]`);
+    const lines = complaints.map((text) => `\t* ${text}\n`).join('');
+    throw new Refusal(
+      'denied',
+      `failed to satisfy enforcement ${name}. error: ${complaints.length} errors occurred:\n${lines}\n`,
+    );
   }
 }
 
