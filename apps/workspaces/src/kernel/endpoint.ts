@@ -47,7 +47,13 @@ export interface Call<P extends string, Body, Target> extends Lookup<P> {
   readonly settings: SiteSettings;
   /** The revision the caller requires the target to have, from `If-Match`. */
   readonly ifMatch: bigint | undefined;
-  readonly request: { readonly id: string; readonly address: string; readonly headers: NodeJS.Dict<string | string[]> };
+  readonly request: {
+    readonly id: string;
+    readonly address: string;
+    readonly headers: NodeJS.Dict<string | string[]>;
+    /** The body on the wire, where the endpoint streams it. */
+    readonly stream?: NodeJS.ReadableStream;
+  };
   /** The caller's access to other organizations. */
   accessTo(organizationIds: readonly string[]): Promise<Access>;
 }

@@ -13,6 +13,7 @@ import { projectResource } from './projects/routes';
 import { sessionResource } from './sessions/routes';
 import { serviceResource } from './settings/discovery';
 import { sshKeyResource } from './ssh-keys/routes';
+import { stateVersionResource } from './state-versions/routes';
 import { subscriptionResource } from './subscriptions/routes';
 import { tagResource } from './tags/routes';
 import { teamAccessResource } from './team-access/routes';
@@ -44,6 +45,7 @@ const described: readonly Resource[] = [
   teamAccessResource,
   variableResource,
   variableSetResource,
+  stateVersionResource,
   retentionResource,
   adminResource,
   auditResource,

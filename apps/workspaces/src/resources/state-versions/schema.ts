@@ -1,0 +1,31 @@
+import { document, one, requiredOne } from '@keystead/jsonapi';
+import { z } from 'zod';
+
+/** Inline state may be this large before base64; larger ones go to the upload URL. */
+export const inlineLimitBytes = 16 * 1024 * 1024;
+
+const base64 = z.string().regex(/^[A-Za-z0-9+/\s]*={0,2}\s*$/, 'must be base64');
+const md5 = z
+  .string()
+  .regex(/^[0-9a-fA-F]{32}$/, 'must be an MD5 hash in hexadecimal digits')
+  .transform((text) => text.toLowerCase());
+
+/** A new state version: announced, or with its content. */
+export const CreateStateVersion = document('state-versions', {
+  attributes: {
+    serial: z.int().min(0),
+    md5,
+    lineage: z.string().max(255).nullish(),
+    force: z.boolean().nullish(),
+    state: base64.nullish(),
+    'json-state': base64.nullish(),
+    'json-state-outputs': base64.nullish(),
+    intermediate: z.boolean().nullish(),
+  },
+  relationships: { run: one('runs') },
+});
+
+/** A return to an earlier state version. */
+export const Rollback = document('state-versions', {
+  relationships: { 'rollback-state-version': requiredOne('state-versions') },
+});

@@ -1,0 +1,317 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import request from 'supertest';
+import { type Client, resource, startWorkspaces } from './start-workspaces';
+
+type Errors = { status: string; title: string; detail?: string }[];
+const provider = 'provider["registry.example/acme/null"]';
+
+function stateOf(serial: number, lineage = 'lineage-1', more: object = {}): Buffer {
+  return Buffer.from(
+    JSON.stringify({
+      version: 4,
+      terraform_version: '1.11.4',
+      serial,
+      lineage,
+      outputs: {
+        name: { value: 'web', type: 'string' },
+        secret: { value: 'hush-hush', type: 'string', sensitive: true },
+        ports: { value: [80, 'x'], type: ['tuple', ['number', 'string']] },
+      },
+      resources: [
+        { mode: 'managed', type: 'null_resource', name: 'a', provider, instances: [{ attributes: { id: '1' } }] },
+      ],
+      ...more,
+    }),
+  );
+}
+const md5 = (bytes: Buffer) => createHash('md5').update(bytes).digest('hex');
+
+describe('state versions', () => {
+  const workspaces = startWorkspaces();
+  const { admin } = workspaces;
+  let counter = 0;
+  beforeAll(() => workspaces.organization('acme'));
+
+  const locked = async (): Promise<string> => {
+    const { id } = await workspaces.workspace('acme', `w${++counter}`);
+    await admin.post(`workspaces/${id}/actions/lock`, {}).expect(200);
+    return id;
+  };
+  const create = (id: string, bytes: Buffer, more: object = {}, as: Client = admin) =>
+    as.post(
+      `workspaces/${id}/state-versions`,
+      resource('state-versions', {
+        serial: JSON.parse(bytes.toString()).serial ?? 0,
+        md5: md5(bytes),
+        state: bytes.toString('base64'),
+        ...more,
+      }),
+    );
+  const announce = (id: string, bytes: Buffer, more: object = {}) => create(id, bytes, { state: undefined, ...more });
+  const put = (url: string, bytes: Buffer) =>
+    request(workspaces.server)
+      .put(url.replace('https://workspaces.test', ''))
+      .set('Content-Type', 'application/octet-stream')
+      .send(bytes);
+  const fetchUrl = (url: string) =>
+    request(workspaces.server)
+      .get(url.replace('https://workspaces.test', ''))
+      .buffer(true)
+      .parse((response, done) => {
+        const pieces: Buffer[] = [];
+        response.on('data', (piece: Buffer) => pieces.push(piece));
+        response.on('end', () => done(null, Buffer.concat(pieces)));
+      });
+  const detail = (body: { errors: Errors }) => body.errors[0]?.detail ?? '';
+
+  it('are created with inline state, finalized at once, and downloaded byte for byte', async () => {
+    const id = await locked();
+    const state = stateOf(1);
+    const { body } = await create(id, state, { lineage: 'lineage-1' }).expect(201);
+    expect(body.data).toMatchObject({
+      id: expect.stringMatching(/^sv-/),
+      type: 'state-versions',
+      attributes: {
+        serial: 1,
+        status: 'finalized',
+        size: state.length,
+        'state-version': 4,
+        'infra-version': '1.11.4',
+        'terraform-version': '1.11.4',
+        'resources-processed': true,
+        modules: { root: { 'null-resource': 1 } },
+        providers: { [provider]: { 'null-resource': 1 } },
+        'hosted-state-upload-url': null,
+      },
+      relationships: { workspace: { data: { id } }, 'created-by': { data: { type: 'users' } } },
+    });
+    const current = await admin.get(`workspaces/${id}/current-state-version`).expect(200);
+    expect(current.body.data).toEqual(body.data);
+    const bytes = await fetchUrl(body.data.attributes['hosted-state-download-url']).expect(200);
+    expect(bytes.body.equals(state)).toBe(true);
+    const workspace = (await admin.get(`workspaces/${id}?include=current_state_version`).expect(200)).body;
+    expect(workspace.data.attributes['resource-count']).toBe(1);
+    expect(workspace.data.relationships['current-state-version'].data.id).toBe(body.data.id);
+    expect(workspace.data.relationships.outputs.data).toHaveLength(3);
+    expect(workspace.included[0].attributes['hosted-state-download-url']).toContain('https://workspaces.test/api/v2/');
+  });
+
+  it('show outputs with their types; sensitive values one by one only', async () => {
+    const id = await locked();
+    const { body } = await create(id, stateOf(1)).expect(201);
+    const listed = await admin.get(`workspaces/${id}/current-state-version-outputs`).expect(200);
+    expect(listed.body.data.map((item: { attributes: object }) => item.attributes)).toEqual([
+      { name: 'name', sensitive: false, type: 'string', value: 'web', 'detailed-type': 'string' },
+      {
+        name: 'ports',
+        sensitive: false,
+        type: 'array',
+        value: [80, 'x'],
+        'detailed-type': ['tuple', ['number', 'string']],
+      },
+      { name: 'secret', sensitive: true, type: 'string', value: null, 'detailed-type': 'string' },
+    ]);
+    const paged = await admin.get(`state-versions/${body.data.id}/outputs?page[size]=2`).expect(200);
+    expect(paged.body.meta.pagination).toMatchObject({ 'total-count': 3, 'total-pages': 2 });
+    const one = await admin.get(`state-version-outputs/${listed.body.data[2].id}`).expect(200);
+    expect(one.body.data.attributes.value).toBe('hush-hush');
+    expect((await admin.get(`state-versions/${body.data.id}?include=outputs`).expect(200)).text).not.toContain(
+      'hush-hush',
+    );
+  });
+
+  it('are uploaded in both forms in any order, each once', async () => {
+    const id = await locked();
+    const state = stateOf(2);
+    const outputs = Buffer.from(JSON.stringify({ given: { value: 1, type: 'number', sensitive: false } }));
+    const { body } = await announce(id, state, { 'json-state-outputs': outputs.toString('base64') }).expect(201);
+    const urls = body.data.attributes;
+    expect(urls).toMatchObject({ status: 'pending', 'hosted-state-download-url': null });
+    await admin.get(`workspaces/${id}/current-state-version`).expect(404);
+    await Promise.all([
+      put(urls['hosted-json-state-upload-url'], Buffer.from('{"values":{}}')).expect(200, ''),
+      put(urls['hosted-state-upload-url'], state).expect(200, ''),
+    ]);
+    const shown = (await admin.get(`state-versions/${body.data.id}`).expect(200)).body.data.attributes;
+    expect(shown).toMatchObject({
+      status: 'finalized',
+      'hosted-state-upload-url': null,
+      'hosted-json-state-upload-url': null,
+    });
+    await fetchUrl(shown['hosted-json-state-download-url']).expect(200);
+    await put(urls['hosted-state-upload-url'], state).expect(409);
+    await put(urls['hosted-json-state-upload-url'], state).expect(409);
+    const listed = await admin.get(`workspaces/${id}/current-state-version-outputs`).expect(200);
+    expect(listed.body.data[0].attributes.name).toBe('given');
+  });
+
+  it('are refused without the lock, or with somebody else’s', async () => {
+    const { id } = await workspaces.workspace('acme', 'unlocked');
+    const free = await create(id, stateOf(1)).expect(409);
+    expect(detail(free.body)).toBe('This workspace is not locked and will only accept state uploads when locked');
+    const made = await admin.post('organizations/acme/teams', resource('teams', { name: 'ops' })).expect(201);
+    const team = made.body.data.id;
+    await admin
+      .post('team-workspaces', {
+        data: {
+          type: 'team-workspaces',
+          attributes: { access: 'write' },
+          relationships: {
+            team: { data: { type: 'teams', id: team } },
+            workspace: { data: { type: 'workspaces', id } },
+          },
+        },
+      })
+      .expect(201);
+    const token = await admin.post(`teams/${team}/authentication-token`, resource('authentication-tokens')).expect(201);
+    await admin.post(`workspaces/${id}/actions/lock`, {}).expect(200);
+    const other = await create(id, stateOf(1), {}, workspaces.as(token.body.data.attributes.token)).expect(409);
+    expect(detail(other.body)).toMatch(
+      /^This workspace is locked by User \S+ and will only accept state uploads from them/,
+    );
+  });
+
+  it('follow the current one: serial, content and lineage', async () => {
+    const id = await locked();
+    await create(id, stateOf(5)).expect(201);
+    await create(id, stateOf(5)).expect(201);
+    const differs = await create(id, stateOf(5, 'lineage-1', { resources: [] })).expect(409);
+    expect(detail(differs.body)).toContain(
+      'The MD5 hash of the state provided does not match what is currently known for the same serial number',
+    );
+    const older = await create(id, stateOf(4)).expect(409);
+    expect(detail(older.body)).toContain('serial 5 and lineage lineage-1');
+    expect(detail(older.body)).toContain('serial 4 and lineage lineage-1');
+    await create(id, stateOf(5, 'lineage-2'), { force: false }).expect(409);
+    await create(id, stateOf(6, 'lineage-2')).expect(201);
+    await create(id, stateOf(1, 'lineage-3'), { force: true }).expect(201);
+    const current = await admin.get(`workspaces/${id}/current-state-version`).expect(200);
+    expect(current.body.data.attributes).toMatchObject({ serial: 1, lineage: 'lineage-3' });
+  });
+
+  it.each([
+    [{ md5: 'f'.repeat(32) }, 'md5'],
+    [{ md5: 'zz' }, 'md5'],
+    [{ serial: -1 }, 'serial'],
+    [{ serial: 'x' }, 'serial'],
+    [{ serial: undefined }, 'serial'],
+    [{ state: 'no base64!' }, 'state'],
+    [{ state: Buffer.from('{bad').toString('base64'), md5: md5(Buffer.from('{bad')) }, 'state'],
+    [{ 'json-state-outputs': Buffer.from('[]').toString('base64') }, 'json-state-outputs'],
+  ])('refuse %j and change nothing', async (more, attribute) => {
+    const id = await locked();
+    const { body } = await create(id, stateOf(1), more).expect(422);
+    expect(body.errors[0].source.pointer).toBe(`/data/attributes/${attribute}`);
+    await admin.get(`workspaces/${id}/current-state-version`).expect(404);
+  });
+
+  it('keep what was refused, and promote it under the lock', async () => {
+    const id = await locked();
+    await create(id, stateOf(5)).expect(201);
+    const lost = stateOf(3, 'lineage-9');
+    await create(id, lost).expect(409);
+    const kept = await admin.get(`workspaces/${id}/quarantined-states`).expect(200);
+    expect(kept.body.data).toHaveLength(1);
+    expect(kept.body.data[0].attributes).toMatchObject({ serial: 3, md5: md5(lost) });
+    const { body } = await admin.post(`quarantined-states/${kept.body.data[0].id}/actions/promote`).expect(201);
+    expect(body.data.attributes).toMatchObject({ serial: 6, lineage: 'lineage-9' });
+    const bytes = await fetchUrl(body.data.attributes['hosted-state-download-url']).expect(200);
+    expect(bytes.body.equals(lost)).toBe(true);
+    expect((await admin.get(`workspaces/${id}/quarantined-states`).expect(200)).body.data).toEqual([]);
+  });
+
+  it('quarantine an upload that is not what was announced, or comes after the lock is lost', async () => {
+    const id = await locked();
+    const state = stateOf(1);
+    const { body } = await announce(id, state).expect(201);
+    await put(body.data.attributes['hosted-state-upload-url'], stateOf(2)).expect(422);
+    await admin.post(`workspaces/${id}/actions/force-unlock`).expect(200);
+    await put(body.data.attributes['hosted-state-upload-url'], state).expect(409);
+    await admin.get(`workspaces/${id}/current-state-version`).expect(404);
+    const kept = await admin.get(`workspaces/${id}/quarantined-states`).expect(200);
+    expect(kept.body.data.length).toBeGreaterThanOrEqual(1);
+  });
+
+  it('go back to an earlier state as a new version', async () => {
+    const id = await locked();
+    const first = await create(id, stateOf(1)).expect(201);
+    await create(id, stateOf(2, 'lineage-1', { resources: [] })).expect(201);
+    const { body } = await admin
+      .patch(`workspaces/${id}/state-versions`, {
+        data: {
+          type: 'state-versions',
+          relationships: { 'rollback-state-version': { data: { type: 'state-versions', id: first.body.data.id } } },
+        },
+      })
+      .expect(201);
+    expect(body.data.attributes.serial).toBe(3);
+    expect(body.data.relationships['rollback-state-version'].data.id).toBe(first.body.data.id);
+    const workspace = await admin.get(`workspaces/${id}`).expect(200);
+    expect(workspace.body.data.attributes['resource-count']).toBe(1);
+  });
+
+  it('lose and regain their content, but never the current one', async () => {
+    const id = await locked();
+    const old = (await create(id, stateOf(1)).expect(201)).body.data;
+    const now = (await create(id, stateOf(2)).expect(201)).body.data;
+    const act = (version: string, name: string) => admin.post(`state-versions/${version}/actions/${name}`);
+    const refused = await act(now.id, 'soft_delete_backing_data').expect(400);
+    expect(detail(refused.body)).toContain('transition not allowed');
+    await act(old.id, 'soft_delete_backing_data').expect(200);
+    await fetchUrl(old.attributes['hosted-state-download-url']).expect(404);
+    await act(old.id, 'restore_backing_data').expect(200);
+    await fetchUrl(old.attributes['hosted-state-download-url']).expect(200);
+    await act(old.id, 'permanently_delete_backing_data').expect(400);
+    await act(old.id, 'soft_delete_backing_data').expect(200);
+    await act(old.id, 'permanently_delete_backing_data').expect(200);
+    await act(old.id, 'restore_backing_data').expect(400);
+  });
+
+  it('are listed newest first by the names of organization and workspace', async () => {
+    const id = await locked();
+    for (const serial of [1, 2, 3]) await create(id, stateOf(serial)).expect(201);
+    const name = `w${counter}`;
+    const query = `filter[organization][name]=acme&filter[workspace][name]=${name}`;
+    const { body } = await admin.get(`state-versions?${query}&page[size]=2`).expect(200);
+    expect(body.data.map((item: { attributes: { serial: number } }) => item.attributes.serial)).toEqual([3, 2]);
+    expect(body.meta.pagination['total-count']).toBe(3);
+    await admin.get('state-versions?filter[workspace][name]=x').expect(404);
+  });
+
+  it('need a signature that is whole and in time', async () => {
+    const id = await locked();
+    const { body } = await create(id, stateOf(1)).expect(201);
+    const url: string = body.data.attributes['hosted-state-download-url'];
+    await fetchUrl(url.replace(/signature=.{4}/, 'signature=AAAA')).expect(404);
+    await fetchUrl(url.replace(/expires=\d+/, 'expires=99999999999')).expect(404);
+    await fetchUrl(url.split('?')[0]!).expect(404);
+    await admin.get(url.split('?')[0]!.replace('https://workspaces.test', '')).expect(200);
+    const outsider = await workspaces.person('outsider');
+    await outsider.get(url.split('?')[0]!.replace('https://workspaces.test', '')).expect(404);
+  });
+
+  it('take large states in sealed chunks', async () => {
+    const id = await locked();
+    const noise = randomBytes(3 * 1024 * 1024).toString('base64');
+    const state = stateOf(1, 'lineage-1', { padding: noise });
+    const { body } = await announce(id, state).expect(201);
+    await put(body.data.attributes['hosted-state-upload-url'], state).expect(200);
+    const shown = await admin.get(`state-versions/${body.data.id}`).expect(200);
+    const bytes = await fetchUrl(shown.body.data.attributes['hosted-state-download-url']).expect(200);
+    expect(bytes.body.equals(state)).toBe(true);
+    const chunks = await workspaces.service.pool.query(
+      'SELECT count(*)::int AS n, max(length(sealed)) AS longest FROM blob_chunk',
+    );
+    expect(chunks.rows[0].n).toBeGreaterThan(3);
+    expect(chunks.rows[0].longest).toBeLessThan(1024 * 1024 + 100);
+  });
+
+  it('are not for organization tokens', async () => {
+    const id = await locked();
+    const made = await admin
+      .post('organizations/acme/authentication-token', resource('authentication-tokens'))
+      .expect(201);
+    await create(id, stateOf(1), {}, workspaces.as(made.body.data.attributes.token)).expect(404);
+  });
+});
