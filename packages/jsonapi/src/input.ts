@@ -10,7 +10,7 @@ type Camel<S extends string> = S extends `${infer A}-${infer B}`
     : S;
 
 /** A value with the dashed keys of its objects renamed; arrays are left as they are. */
-export type Camelised<T> = T extends readonly unknown[] | Date
+export type Camelised<T> = T extends readonly unknown[] | Date | Uint8Array
   ? T
   : T extends object
     ? { [K in keyof T as K extends string ? Camel<K> : K]: Camelised<T[K]> }
@@ -44,7 +44,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 const camel = (name: string): string => name.replace(/[-_]([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 
 function camelised(value: unknown): unknown {
-  if (!isObject(value) || value instanceof Date) {
+  if (!isObject(value) || Object.getPrototypeOf(value) !== Object.prototype) {
     return value;
   }
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [camel(key), camelised(inner)]));
