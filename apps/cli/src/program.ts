@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { addAuditCommands } from './commands/audit';
 import { addDataCommands } from './commands/data';
 import { addLoginCommands } from './commands/login';
 import { addMfaCommands } from './commands/mfa';
@@ -49,6 +50,7 @@ export async function run(args: readonly string[], surroundings: Surroundings): 
     addPolicyCommands,
     addMfaCommands,
     addRekeyCommands,
+    addAuditCommands,
   ]) {
     add(program, context);
   }

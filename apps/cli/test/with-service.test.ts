@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
 import { type Secrets, startSecrets } from '../../secrets/test/start-secrets';
 import { keystead } from './run-keystead';
 
@@ -167,6 +168,33 @@ describe('the command line', () => {
     expect((await run(['rekey', 'cancel'], [], asRoot())).code).toBe(0);
   });
 });
+
+describe('the command line and the audit table', () => {
+  const secrets = startSecrets({ env: { SECRETS_AUDIT_TABLE: 'on' } });
+  const run = against(secrets);
+  const asRoot = () => ({ SERVICE_TOKEN: secrets.rootToken });
+
+  it('says that it is whole, and notices what was changed and what was cut off since', async () => {
+    const heads = join(home, 'heads.json');
+    await run(['write', 'cubbyhole/one', 'a=1'], [], asRoot());
+    await run(['write', 'cubbyhole/two', 'a=2'], [], asRoot());
+    const whole = await run(['audit', 'verify', '--heads', heads], [], asRoot());
+    expect(whole.code).toBe(0);
+    expect(whole.printed).toMatch(/^whole +true$/m);
+    expect((await run(['audit', 'verify', '--heads', heads], [], asRoot())).code).toBe(0);
+    await onDatabase(secrets.database.url, 'DELETE FROM audit_record');
+    expect((await run(['audit', 'verify'], [], asRoot())).code).toBe(0);
+    const cut = await run(['audit', 'verify', '--heads', heads], [], asRoot());
+    expect([cut.code, cut.said]).toEqual([2, expect.stringMatching(/\S/)]);
+  });
+});
+
+async function onDatabase(url: string, sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client.query(sql);
+  await client.end();
+}
 
 function passcode(url: string): string {
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
