@@ -63,6 +63,8 @@ export class Audit {
   private key: KeyObject | undefined;
   private readonly callerTexts = new WeakMap<AuditCaller, string>();
   private readonly hashes = new Remembered(4096, 256);
+  /** Hashed texts of whole answers: small secrets that are read again and again. */
+  private readonly answers = new Remembered(2048, 1024);
   private timeMs = 0;
   private timeText = '';
 
@@ -102,6 +104,7 @@ export class Audit {
   clear(): void {
     this.key = undefined;
     this.hashes.clear();
+    this.answers.clear();
   }
 
   /** Undefined when there is nothing to wait for. */
@@ -182,13 +185,21 @@ export class Audit {
   private answer(request: AuditedRequest, a: AuditedResponse): string {
     const { hash } = this;
     let text = `{"status":${a.status}`;
-    const data = a.dataText === undefined ? a.data : JSON.parse(a.dataText);
-    if (data !== undefined && data !== null) text += `,"data":${hashedText(data, hash, request.clear)}`;
+    if (a.dataText !== undefined) text += `,"data":${this.hashedAnswer(a.dataText, request.clear)}`;
+    else if (a.data !== undefined && a.data !== null) text += `,"data":${hashedText(a.data, hash, request.clear)}`;
     if (a.auth) text += `,"auth":${hashedText(a.auth, hash, clearAuth)}`;
     if (a.leaseId) text += `,"secret":{"lease_id":${JSON.stringify(a.leaseId)}}`;
     if (a.wrapToken) text += `,"wrap_info":{"token":"${hash(a.wrapToken)}"}`;
     if (a.warnings && a.warnings.length > 0) text += `,"warnings":${JSON.stringify(a.warnings)}`;
     return `${text}}`;
+  }
+
+  private hashedAnswer(dataText: string, clear: ClearFields): string {
+    const known = clear === undefined ? this.answers.get(dataText) : undefined;
+    if (known !== undefined) return known;
+    const hashed = hashedText(JSON.parse(dataText), this.hash, clear);
+    if (clear === undefined) this.answers.set(dataText, hashed);
+    return hashed;
   }
 
   private write(line: string): Promise<void> {
