@@ -1,0 +1,215 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { type Client, ref, resource, startWorkspaces } from './start-workspaces';
+
+describe('site administration', () => {
+  const workspaces = startWorkspaces();
+  const { admin } = workspaces;
+  let user: Client & { id: string };
+
+  beforeAll(async () => {
+    user = await workspaces.person('ordinary');
+    await workspaces.organization('producer');
+    await workspaces.organization('consumer');
+    await workspaces.organization('theirs', {}, user);
+  });
+
+  it.each([
+    'admin/organizations',
+    'admin/organizations/producer',
+    'admin/users',
+    'admin/workspaces',
+    'admin/infra-versions',
+    'admin/terraform-versions',
+    'admin/general-settings',
+    'admin/cost-estimation-settings',
+    'admin/data-retention-policy',
+  ])('hides %s from everybody else', async (path) => {
+    await admin.get(path).expect(200);
+    const { text } = await user.get(path).expect(404);
+    expect(text).toBe('{"errors":[{"status":"404","title":"not found"}]}');
+  });
+
+  it('lists every organization with its owners, also those of others', async () => {
+    const { body } = await admin.get('admin/organizations?q=theirs&include=owners').expect(200);
+    expect(body.meta.pagination['total-count']).toBe(1);
+    expect(body.data[0]).toMatchObject({
+      id: 'theirs',
+      attributes: { 'notification-email': 'theirs@example.com', 'is-disabled': false, 'workspace-limit': null },
+    });
+    expect(body.included).toEqual([expect.objectContaining({ type: 'users', id: user.id })]);
+  });
+
+  it('bars everybody from an organization that is switched off', async () => {
+    const change = (value: boolean) =>
+      admin.patch('admin/organizations/theirs', resource('organizations', { 'is-disabled': value }));
+    await change(true).expect(200);
+    await user.post('organizations/theirs/workspaces', resource('workspaces', { name: 'w' })).expect(404);
+    await change(false).expect(200);
+    await user.post('organizations/theirs/workspaces', resource('workspaces', { name: 'w' })).expect(201);
+  });
+
+  it('limits the workspaces of an organization, exactly, also when many come at once', async () => {
+    await workspaces.organization('narrow');
+    await admin.patch('admin/organizations/narrow', resource('organizations', { 'workspace-limit': 3 })).expect(200);
+    await workspaces.workspace('narrow', 'first');
+    const answers = await Promise.all(
+      Array.from({ length: 6 }, (_, i) =>
+        admin.post('organizations/narrow/workspaces', resource('workspaces', { name: `w-${i}` })),
+      ),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, 422, 422, 422, 422]);
+  });
+
+  it('shares modules with chosen organizations, who see the producer', async () => {
+    const path = 'admin/organizations/producer/relationships/module-consumers';
+    await admin.patch('admin/organizations/producer', resource('organizations', { 'global-module-sharing': true }));
+    await admin.patch(path, { data: [ref('organizations', 'consumer').data] }).expect(204);
+    const { body } = await admin.get(path).expect(200);
+    expect(body.data.map(({ id }: { id: string }) => id)).toEqual(['consumer']);
+    const { body: shown } = await admin.get('admin/organizations/producer').expect(200);
+    expect(shown.data.attributes['global-module-sharing']).toBe(false);
+    const producers = await admin.get('organizations/consumer/relationships/module-producers').expect(200);
+    expect(producers.body.data).toEqual([
+      {
+        id: 'producer',
+        type: 'organizations',
+        attributes: { name: 'producer', 'external-id': expect.stringMatching(/^org-/) },
+        links: { self: '/api/v2/organizations/producer' },
+      },
+    ]);
+    expect(producers.body.meta.pagination['page-size']).toBe(20);
+    await admin.patch(path, { data: [ref('organizations', 'nobody').data] }).expect(404);
+  });
+
+  it('suspends people, makes them administrators, and keeps the last administrator', async () => {
+    const person = await workspaces.person('changeable');
+    const act = (verb: string, id = person.id) => admin.post(`admin/users/${id}/actions/${verb}`);
+    expect((await act('suspend').expect(200)).body.data.attributes['is-suspended']).toBe(true);
+    await person.get('account/details').expect(401);
+    await act('unsuspend').expect(200);
+    await person.get('account/details').expect(200);
+    expect((await act('grant_admin').expect(200)).body.data.attributes['is-admin']).toBe(true);
+    await person.get('admin/users').expect(200);
+    await act('revoke_admin').expect(200);
+    await person.get('admin/users').expect(404);
+    const { body: me } = await admin.get('account/details').expect(200);
+    for (const verb of ['suspend', 'revoke_admin']) {
+      await act(verb, me.data.id).expect(403);
+    }
+    await admin.delete(`admin/users/${me.data.id}`).expect(403);
+    await admin.delete(`admin/users/${person.id}`).expect(204);
+    await person.get('account/details').expect(401);
+  });
+
+  it('finds people by part of a name or address, by role and by suspension', async () => {
+    const { body } = await admin.get('admin/users?q=ORDIN').expect(200);
+    expect(body.data.map(({ id }: { id: string }) => id)).toEqual([user.id]);
+    const admins = await admin.get('admin/users?filter[admin]=true').expect(200);
+    expect(admins.body.data.every((one: { attributes: object }) => 'is-admin' in one.attributes)).toBe(true);
+    expect((await admin.get('admin/users?filter[suspended]=true').expect(200)).body.data).toEqual([]);
+  });
+
+  it('offers tool versions of its own, under both names, and keeps those in use', async () => {
+    const body = resource('infra-versions', { version: '1.77.0', url: 'https://example.com/t.zip', sha: 'ab' });
+    const { body: made } = await admin.post('admin/infra-versions', body).expect(201);
+    expect(made.data).toMatchObject({ type: 'infra-versions', attributes: { version: '1.77.0', enabled: true } });
+    const other = await admin.get(`admin/terraform-versions/${made.data.id}`).expect(200);
+    expect(other.body.data.type).toBe('terraform-versions');
+    const workspace = await workspaces.workspace('producer', 'modern');
+    const { body: shown } = await admin.get(`workspaces/${workspace.id}`).expect(200);
+    expect(shown.data.attributes['infra-version']).toBe('1.77.0');
+    await admin.post('admin/infra-versions', body).expect(422);
+    await admin.delete(`admin/infra-versions/${made.data.id}`).expect(422);
+    await admin.delete(`workspaces/${workspace.id}`).expect(204);
+    await admin.delete(`admin/infra-versions/${made.data.id}`).expect(204);
+    await admin.get(`admin/infra-versions/${made.data.id}`).expect(404);
+  });
+
+  it('deletes any workspace', async () => {
+    const { id } = await workspaces.workspace('producer', 'doomed');
+    const { body } = await admin.get('admin/workspaces?q=doomed&include=organization').expect(200);
+    expect(body.data).toHaveLength(1);
+    expect(body.included[0]).toMatchObject({ type: 'organizations', id: 'producer' });
+    await admin.delete(`admin/workspaces/${id}`).expect(204);
+    await admin.get(`workspaces/${id}`).expect(404);
+  });
+
+  it('lets a setting decide who may create organizations', async () => {
+    const settings = (value: boolean) =>
+      admin.patch(
+        'admin/general-settings',
+        resource('general-settings', { 'limit-user-organization-creation': value }),
+      );
+    const { body } = await settings(true).expect(200);
+    expect(body.data).toMatchObject({ id: 'general', attributes: { 'limit-user-organization-creation': true } });
+    const wish = resource('organizations', { name: 'wish', email: 'w@example.com' });
+    await user.post('organizations', wish).expect(404);
+    await settings(false).expect(200);
+    await user.post('organizations', wish).expect(201);
+  });
+
+  it.each([
+    ['a text for a switch', { 'limit-user-organization-creation': 'yes' }],
+    ['a negative rate', { 'api-rate-limit': -1 }],
+    ['a broken number', { 'default-workspaces-per-organization-ceiling': 1.5 }],
+  ])('refuses %s in the settings', async (_what, attributes) => {
+    await admin.patch('admin/general-settings', resource('general-settings', attributes)).expect(422);
+  });
+
+  it('hides cost estimation of all organizations when the installation does not offer it', async () => {
+    await workspaces.organization('thrifty', { 'cost-estimation-enabled': true });
+    const enabled = async () =>
+      (await admin.get('organizations/thrifty').expect(200)).body.data.attributes['cost-estimation-enabled'];
+    expect(await enabled()).toBe(true);
+    await admin.patch('admin/cost-estimation-settings', resource('cost-estimation-settings', { enabled: false }));
+    expect(await enabled()).toBe(false);
+    const { body } = await admin.get('organizations/thrifty/entitlement-set').expect(200);
+    expect(body.data.attributes['cost-estimation']).toBe(false);
+  });
+});
+
+describe('subscriptions of the hosted edition', () => {
+  const workspaces = startWorkspaces({
+    env: { WORKSPACES_EDITION: 'hosted', WORKSPACES_DEFAULT_FEATURE_SET: 'free' },
+  });
+  const { admin } = workspaces;
+
+  it('follow the plan an administrator puts an organization on', async () => {
+    const person = await workspaces.person('customer');
+    await workspaces.organization('paying', {}, person);
+    const entitlements = async () =>
+      (await person.get('organizations/paying/entitlement-set').expect(200)).body.data.attributes;
+    expect(await entitlements()).toMatchObject({ teams: false, agents: false, 'user-limit': 5, 'policy-limit': 5 });
+    const { body: before } = await person.get('organizations/paying').expect(200);
+    expect(before.data.attributes).toMatchObject({ 'plan-identifier': 'free', 'plan-is-trial': false });
+    expect(before.data.attributes.permissions['can-create-team']).toBe(false);
+    const { body: sets } = await admin.get('admin/feature-sets?q=Business').expect(200);
+    const change = resource(
+      'subscription',
+      { 'runs-ceiling': 10, 'contract-user-limit': 1000, 'contract-start-at': '2026-01-01T00:00:00Z' },
+      { 'feature-set': ref('feature-sets', sets.data[0].id) },
+    );
+    await person.post('admin/organizations/paying/subscription', change).expect(404);
+    await admin.post('admin/organizations/paying/subscription', change).expect(201);
+    expect(await entitlements()).toMatchObject({ teams: true, agents: true, sso: true, 'user-limit': null });
+    const { body: plan } = await person.get('organizations/paying/subscription').expect(200);
+    expect(plan.data).toMatchObject({
+      type: 'subscriptions',
+      attributes: { 'runs-ceiling': 10, 'contract-user-limit': 1000, 'is-public-free-tier': false },
+      relationships: { 'feature-set': ref('feature-sets', sets.data[0].id) },
+    });
+    await person.get(`subscriptions/${plan.data.id}`).expect(200);
+    const { body: offered } = await person.get('organizations/paying/feature-sets').expect(200);
+    const current = offered.data.filter((set: { attributes: Record<string, unknown> }) => set.attributes['is-current']);
+    expect(current).toHaveLength(1);
+  });
+
+  it('refuse an unknown plan, and have no site administration beside them', async () => {
+    await workspaces.organization('other');
+    const change = resource('subscription', {}, { 'feature-set': ref('feature-sets', 'fs-unknown') });
+    const { body } = await admin.post('admin/organizations/other/subscription', change).expect(422);
+    expect(body.errors[0].source).toEqual({ pointer: '/data/relationships/feature-set' });
+    await admin.get('admin/organizations').expect(404);
+    await admin.get('admin/general-settings').expect(404);
+  });
+});
