@@ -1,0 +1,211 @@
+import { describe, expect, it } from '@jest/globals';
+import { createLogger, createServer } from '@keystead/server';
+import request from 'supertest';
+import { readConfig } from '../src/config';
+import { createService } from '../src/service';
+import { grant, grantProject, member, project, team } from './members';
+import { ref, resource, startWorkspaces } from './start-workspaces';
+
+describe('team access', () => {
+  const workspaces = startWorkspaces();
+  const settingsOf = async (id: string) => {
+    const { body } = await workspaces.admin.get(`team-workspaces/${id}`).expect(200);
+    const {
+      runs,
+      variables,
+      'state-versions': states,
+      'polengine-mocks': mocks,
+      'sentinel-mocks': alias,
+    } = body.data.attributes;
+    const { 'workspace-locking': locking, 'run-tasks': tasks } = body.data.attributes;
+    expect(alias).toBe(mocks);
+    return [runs, variables, states, mocks, locking, tasks];
+  };
+
+  it.each([
+    ['read', ['read', 'read', 'read', 'none', false, false]],
+    ['plan', ['plan', 'read', 'read', 'none', false, false]],
+    ['write', ['apply', 'write', 'write', 'read', true, false]],
+    ['admin', ['apply', 'write', 'write', 'read', true, true]],
+    ['custom', ['read', 'none', 'none', 'none', false, false]],
+  ])('shows what %s on a workspace amounts to', async (level, expected) => {
+    const organization = `level-${level}`;
+    await workspaces.organization(organization);
+    const { id } = await workspaces.workspace(organization, 'web');
+    const teamId = await team(workspaces, organization, 'ops');
+    const granted = await grant(workspaces, teamId, id, level);
+    expect(granted).toMatch(/^tws-/);
+    expect(await settingsOf(granted)).toEqual(expected);
+    const listed = await workspaces.admin.get(`team-workspaces?filter[workspace][id]=${id}`).expect(200);
+    expect(listed.body.data.map((item: { id: string }) => item.id)).toEqual([granted]);
+  });
+
+  it('refuses settings that a fixed level does not have, and takes those it has', async () => {
+    await workspaces.organization('acme');
+    const { id } = await workspaces.workspace('acme', 'web');
+    const teamId = await team(workspaces, 'acme', 'ops');
+    const relationships = { team: ref('teams', teamId), workspace: ref('workspaces', id) };
+    const send = (attributes: object) =>
+      workspaces.admin.post('team-workspaces', resource('team-workspaces', attributes, relationships));
+    const { body } = await send({ access: 'read', runs: 'apply', variables: 'write' }).expect(422);
+    expect(body.errors).toEqual(
+      ['Runs', 'Variables'].map((name) => ({
+        status: '422',
+        title: 'invalid attribute',
+        detail: `${name} is read-only when access level is 'read'; use the 'custom' access level to set this attribute.`,
+        source: { pointer: `/data/attributes/${name.toLowerCase()}` },
+      })),
+    );
+    await send({ access: 'read', runs: 'everything' }).expect(422);
+    await send({}).expect(422);
+    const missing = await workspaces.admin
+      .post('team-workspaces', resource('team-workspaces', { access: 'read' }))
+      .expect(422);
+    expect(missing.body.errors.map((error: { source: { pointer: string } }) => error.source.pointer).sort()).toEqual([
+      '/data/relationships/team',
+      '/data/relationships/workspace',
+    ]);
+    await send({ access: 'read', runs: 'read' }).expect(201);
+    const twice = await send({ access: 'admin' }).expect(422);
+    expect(twice.body.errors[0].detail).toContain('already');
+  });
+
+  it('keeps settings when custom is changed in part, and drops them with a fixed level', async () => {
+    const { id } = await workspaces.workspace('acme', 'custom');
+    const teamId = await team(workspaces, 'acme', 'tuned');
+    const granted = await grant(workspaces, teamId, id, 'custom', { variables: 'write', 'sentinel-mocks': 'read' });
+    const change = (attributes: object) =>
+      workspaces.admin.patch(`team-workspaces/${granted}`, resource('team-workspaces', attributes)).expect(200);
+    await change({ 'workspace-locking': true });
+    expect(await settingsOf(granted)).toEqual(['read', 'write', 'none', 'read', true, false]);
+    await change({ access: 'plan' });
+    expect(await settingsOf(granted)).toEqual(['plan', 'read', 'read', 'none', false, false]);
+    await change({ access: 'custom', runs: 'apply' });
+    expect(await settingsOf(granted)).toEqual(['apply', 'read', 'read', 'none', false, false]);
+  });
+
+  it('does not let a custom grant become an administrator', async () => {
+    const { id } = await workspaces.workspace('acme', 'guarded');
+    const teamId = await team(workspaces, 'acme', 'everything');
+    const all = {
+      runs: 'apply',
+      variables: 'write',
+      'state-versions': 'write',
+      'polengine-mocks': 'read',
+      'workspace-locking': true,
+      'run-tasks': true,
+    };
+    const granted = await grant(workspaces, teamId, id, 'custom', all);
+    const client = await member(workspaces, 'acme', [teamId]);
+    await client.get(`team-workspaces/${granted}`).expect(404);
+    await client.patch(`workspaces/${id}`, resource('workspaces', { 'auto-apply': true })).expect(404);
+    await client.delete(`workspaces/${id}`).expect(404);
+  });
+
+  it('answers 404 to lists without a filter, and to teams and workspaces of elsewhere', async () => {
+    await workspaces.organization('elsewhere');
+    const { id } = await workspaces.workspace('acme', 'here');
+    const foreign = await team(workspaces, 'elsewhere', 'foreign');
+    const relationships = { team: ref('teams', foreign), workspace: ref('workspaces', id) };
+    await workspaces.admin.get('team-workspaces').expect(404);
+    await workspaces.admin.get('team-projects').expect(404);
+    await workspaces.admin
+      .post('team-workspaces', resource('team-workspaces', { access: 'read' }, relationships))
+      .expect(404);
+    relationships.workspace = ref('workspaces', 'ws-absent');
+    await workspaces.admin
+      .post('team-workspaces', resource('team-workspaces', { access: 'read' }, relationships))
+      .expect(404);
+  });
+
+  it.each([
+    ['read', ['read', 'none'], ['read', 'none', 'read', 'read', false, false, false, false, false]],
+    ['write', ['read', 'none'], ['apply', 'read', 'write', 'write', false, true, false, false, false]],
+    ['maintain', ['read', 'none'], ['apply', 'read', 'write', 'write', true, true, true, false, true]],
+    ['admin', ['delete', 'manage'], ['apply', 'read', 'write', 'write', true, true, true, true, true]],
+    ['custom', ['read', 'none'], ['read', 'none', 'none', 'none', false, false, false, false, false]],
+  ])('shows what %s on a project amounts to', async (level, onProject, onWorkspaces) => {
+    const organization = `project-${level}`;
+    await workspaces.organization(organization);
+    const id = await project(workspaces, organization, 'the project');
+    const teamId = await team(workspaces, organization, 'ops');
+    const granted = await grantProject(workspaces, teamId, id, level);
+    const { body } = await workspaces.admin.get(`team-projects/${granted}?include=team,project`).expect(200);
+    const { settings, teams } = body.data.attributes['project-access'];
+    expect([settings, teams]).toEqual(onProject);
+    const names = [
+      'runs',
+      'polengine-mocks',
+      'state-versions',
+      'variables',
+      'create',
+      'locking',
+      'delete',
+      'move',
+      'run-tasks',
+    ];
+    const shown = body.data.attributes['workspace-access'];
+    expect(names.map((name) => shown[name])).toEqual(onWorkspaces);
+    expect(body.included.map(({ type }: { type: string }) => type).sort()).toEqual(['projects', 'teams']);
+  });
+
+  it('joins what organization, project and workspace give, the most winning', async () => {
+    await workspaces.organization('joined');
+    const id = await project(workspaces, 'joined', 'the project');
+    const create = resource('workspaces', { name: 'web' }, { project: ref('projects', id) });
+    const made = await workspaces.admin.post('organizations/joined/workspaces', create).expect(201);
+    const web = made.body.data.id;
+    const readers = await team(workspaces, 'joined', 'readers', ['read-workspaces']);
+    const lockers = await team(workspaces, 'joined', 'lockers');
+    const writers = await team(workspaces, 'joined', 'writers');
+    await grantProject(workspaces, lockers, id, 'custom', { 'workspace-access': { locking: true } });
+    await grant(workspaces, writers, web, 'custom', { variables: 'write' });
+    const client = await member(workspaces, 'joined', [readers, lockers, writers]);
+    const { body } = await client.get(`workspaces/${web}`).expect(200);
+    expect(body.data.attributes.permissions).toMatchObject({
+      'can-read-state-versions': true,
+      'can-lock': true,
+      'can-update-variable': true,
+      'can-queue-run': false,
+      'can-update': false,
+    });
+  });
+
+  it('shows on every node at once what one has acknowledged', async () => {
+    await workspaces.organization('nodes');
+    const { id } = await workspaces.workspace('nodes', 'web');
+    const teamId = await team(workspaces, 'nodes', 'ops');
+    const client = await member(workspaces, 'nodes', [teamId]);
+    const config = readConfig({
+      WORKSPACES_DATABASE_URL: workspaces.databaseUrl,
+      WORKSPACES_SEAL_KEY: '07'.repeat(32),
+      WORKSPACES_RATE_LIMIT: '0',
+      WORKSPACES_MIGRATE: 'off',
+    });
+    const second = await createService(config, { log: createLogger({ name: 'second', level: 'silent' }) });
+    const server = createServer(second.app).listen(0, '127.0.0.1');
+    try {
+      const elsewhere = async () =>
+        (await request(server).get(`/api/v2/workspaces/${id}`).set('Authorization', `Bearer ${client.token}`)).status;
+      expect(await elsewhere()).toBe(404);
+      for (let round = 0; round < 5; round++) {
+        const granted = await grant(workspaces, teamId, id, 'read');
+        expect(await elsewhere()).toBe(200);
+        await workspaces.admin.delete(`team-workspaces/${granted}`).expect(204);
+        expect(await elsewhere()).toBe(404);
+      }
+      await grant(workspaces, teamId, id, 'read');
+      const data = [{ type: 'users', id: client.id }];
+      await workspaces.admin.delete(`teams/${teamId}/relationships/users`, { data }).expect(204);
+      expect(await elsewhere()).toBe(404);
+      await workspaces.admin.post(`teams/${teamId}/relationships/users`, { data }).expect(204);
+      expect(await elsewhere()).toBe(200);
+      await workspaces.admin.delete(`organization-memberships/${client.membershipId}`).expect(204);
+      expect(await elsewhere()).toBe(404);
+    } finally {
+      server.closeAllConnections();
+      server.close();
+      await second.close();
+    }
+  });
+});
