@@ -230,7 +230,20 @@ describe('state versions', () => {
     await put(body.data.attributes['hosted-state-upload-url'], state).expect(409);
     await admin.get(`workspaces/${id}/current-state-version`).expect(404);
     const kept = await admin.get(`workspaces/${id}/quarantined-states`).expect(200);
-    expect(kept.body.data.length).toBeGreaterThanOrEqual(1);
+    expect(kept.body.data.map((item: { attributes: { md5: string } }) => item.attributes.md5)).toEqual([
+      md5(state),
+      md5(stateOf(2)),
+    ]);
+  });
+
+  it('hold an orderly unlock back until they are uploaded', async () => {
+    const id = await locked();
+    const state = stateOf(1);
+    const { body } = await announce(id, state).expect(201);
+    const waiting = await admin.post(`workspaces/${id}/actions/unlock`).expect(503);
+    expect(detail(waiting.body)).toContain('latest state version is still pending');
+    await put(body.data.attributes['hosted-state-upload-url'], state).expect(200);
+    await admin.post(`workspaces/${id}/actions/unlock`).expect(200);
   });
 
   it('go back to an earlier state as a new version', async () => {

@@ -195,7 +195,8 @@ export async function uploadRaw(
   source: AsyncIterable<Uint8Array>,
   limit: number,
 ): Promise<StateVersion> {
-  requireMissing(version, 'raw');
+  const discarded = version.status === 'discarded' && version.rawBlobId === null;
+  if (!discarded) requireMissing(version, 'raw');
   const hash = createHash('md5');
   const pieces: Uint8Array[] = [];
   let held = 0;
@@ -210,6 +211,11 @@ export async function uploadRaw(
   const workspace = await requireWorkspace(db, version.workspaceId);
   const claim = { serial: version.serial, lineage: version.lineage, md5: version.md5, force: version.forced };
   const md5 = hash.digest('hex');
+  if (discarded) {
+    const reason = 'the lock under which the upload was announced was taken away';
+    await quarantine.keep(db, actor, workspace, { ...claim, md5 }, blob, reason);
+    throw new Refusal('conflict', `${reason}; the state is kept in quarantine`);
+  }
   if (md5 !== version.md5) {
     const reason = 'the MD5 hash of the uploaded state is not the announced one';
     await quarantine.keep(db, actor, workspace, { ...claim, md5 }, blob, reason);

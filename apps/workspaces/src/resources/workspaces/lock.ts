@@ -60,7 +60,18 @@ export async function lock(
   });
 }
 
+/** Uploads that were announced under a lock end with it: an orderly end waits for them, a forced one discards them. */
+async function settleUploads(db: Database, workspaceId: string, forced: boolean): Promise<void> {
+  const where = { workspaceId, status: 'pending' };
+  if (forced) {
+    await db.prisma.stateVersion.updateMany({ where, data: { status: 'discarded' } });
+  } else if ((await db.prisma.stateVersion.count({ where })) > 0) {
+    throw new Refusal('unavailable', 'Unable to unlock workspace. The latest state version is still pending.');
+  }
+}
+
 async function release(db: Database, actor: Actor, workspace: Workspace, forced: boolean): Promise<Workspace> {
+  await settleUploads(db, workspace.id, forced);
   await db.prisma.workspace.update({
     where: { id: workspace.id },
     data: { lockedAt: null, lockedByType: null, lockedById: null, lockedReason: null },
