@@ -1,0 +1,237 @@
+import { describe, expect, it } from '@jest/globals';
+import { withClient } from '@keystead/postgres';
+import { grant, member, project, team } from './members';
+import { ref, resource, startWorkspaces } from './start-workspaces';
+
+const varBody = (attributes: object) => resource('vars', attributes);
+const plain = { key: 'region', value: 'eu-1', category: 'terraform' };
+
+describe('variables of a workspace', () => {
+  const workspaces = startWorkspaces();
+  let path = '';
+
+  it('creates a variable, which the workspace shows at once', async () => {
+    await workspaces.organization('acme');
+    const { id } = await workspaces.workspace('acme', 'web');
+    path = `workspaces/${id}/vars`;
+    const { body } = await workspaces.admin.post(path, varBody({ ...plain, description: 'where' })).expect(201);
+    expect(body.data).toMatchObject({
+      type: 'vars',
+      id: expect.stringMatching(/^var-/),
+      attributes: {
+        key: 'region',
+        value: 'eu-1',
+        category: 'terraform',
+        description: 'where',
+        hcl: false,
+        sensitive: false,
+        'version-id': expect.any(String),
+      },
+      relationships: { configurable: { data: { type: 'workspaces', id } } },
+    });
+    const shown = await workspaces.admin.get(`workspaces/${id}?include=vars`).expect(200);
+    expect(shown.body.data.relationships.vars.data).toEqual([{ type: 'vars', id: body.data.id }]);
+    expect(shown.body.included).toEqual([body.data]);
+    const listed = await workspaces.admin.get(path).expect(200);
+    expect(listed.body.data).toEqual([body.data]);
+    expect(listed.body).not.toHaveProperty('links');
+  });
+
+  it('keeps sensitive values write-only, and sealed in the database', async () => {
+    const secret = 'canary-value-of-a-secret';
+    const made = await workspaces.admin.post(
+      path,
+      varBody({ ...plain, key: 'secret', value: secret, sensitive: true }),
+    );
+    expect(made.status).toBe(201);
+    expect(made.body.data.attributes.value).toBeNull();
+    const byId = `${path}/${made.body.data.id}`;
+    const changed = await workspaces.admin.patch(byId, varBody({ value: `${secret}-2` })).expect(200);
+    expect(changed.body.data.attributes).toMatchObject({ value: null, sensitive: true });
+    expect(changed.body.data.attributes['version-id']).not.toBe(made.body.data.attributes['version-id']);
+    for (const attributes of [{ sensitive: false }, { key: 'renamed' }]) {
+      const { body } = await workspaces.admin.patch(byId, varBody(attributes)).expect(422);
+      expect(body.errors[0].source.pointer).toBe(`/data/attributes/${Object.keys(attributes)[0]}`);
+    }
+    await workspaces.admin.patch(byId, varBody({ key: 'renamed', value: 'again' })).expect(200);
+    const text = await withClient(workspaces.databaseUrl, async (client) => {
+      const { rows } = await client.query(
+        'SELECT row_to_json(v)::text AS text FROM variable v UNION ALL SELECT row_to_json(e)::text FROM audit_event e',
+      );
+      return rows.map((row) => row.text).join('\n');
+    });
+    expect(text).not.toContain('canary');
+    expect(text).not.toContain(Buffer.from(secret).toString('hex'));
+  });
+
+  it('hides a value when its variable becomes sensitive', async () => {
+    const made = await workspaces.admin.post(path, varBody({ ...plain, key: 'later' })).expect(201);
+    const { body } = await workspaces.admin
+      .patch(`${path}/${made.body.data.id}`, varBody({ sensitive: true }))
+      .expect(200);
+    expect(body.data.attributes).toMatchObject({ value: null, sensitive: true });
+  });
+
+  it.each([
+    ['no key', { category: 'env' }, "Key can't be blank", 'key'],
+    ['an empty key', { key: '', category: 'env' }, "Key can't be blank", 'key'],
+    ['a key with =', { key: 'a=b', category: 'env' }, 'Key may not contain', 'key'],
+    ['no category', { key: 'a' }, 'Category must be one of', 'category'],
+    ['an unknown category', { key: 'a', category: 'magic' }, 'Category must be one of', 'category'],
+    ['a number as value', { ...plain, value: 7 }, 'Value must be a string', 'value'],
+    ['a megabyte as value', { ...plain, value: 'x'.repeat(1_000_000) }, 'Value is too long', 'value'],
+    ['a long description', { ...plain, description: 'x'.repeat(513) }, 'Description is too long', 'description'],
+    ['text for a flag', { ...plain, hcl: 'yes' }, 'Hcl must be a boolean', 'hcl'],
+    ['a key that is there', plain, 'Key has already been taken', 'key'],
+  ])('refuses a variable with %s', async (_what, attributes, detail, name) => {
+    const { body } = await workspaces.admin.post(path, varBody(attributes)).expect(422);
+    expect(body.errors).toEqual([
+      {
+        status: '422',
+        title: 'invalid attribute',
+        detail: expect.stringContaining(detail),
+        source: { pointer: `/data/attributes/${name}` },
+      },
+    ]);
+  });
+
+  it('takes the same key in the other category, and no value as an empty one', async () => {
+    const { body } = await workspaces.admin.post(path, varBody({ key: 'region', category: 'env' })).expect(201);
+    expect(body.data.attributes.value).toBe('');
+    await workspaces.admin.delete(`${path}/${body.data.id}`).expect(204);
+    await workspaces.admin.get(`${path}/${body.data.id}`).expect(404);
+  });
+
+  it('serves the older form without the workspace in the path', async () => {
+    const workspace = ref('workspaces', path.split('/')[1]!);
+    const made = await workspaces.admin
+      .post('vars', resource('vars', { key: 'old', value: '1', category: 'env' }, { workspace }))
+      .expect(201);
+    const query = 'filter[organization][name]=acme&filter[workspace][name]=web';
+    const listed = await workspaces.admin.get(`vars?${query}`).expect(200);
+    expect(listed.body.data.map(({ id }: { id: string }) => id)).toContain(made.body.data.id);
+    await workspaces.admin.patch(`vars/${made.body.data.id}`, varBody({ value: '2' })).expect(200);
+    await workspaces.admin.delete(`vars/${made.body.data.id}`).expect(204);
+    await workspaces.admin.get('vars').expect(404);
+    const other = await workspaces.workspace('acme', 'other');
+    const foreign = await workspaces.admin.post(`workspaces/${other.id}/vars`, varBody(plain)).expect(201);
+    await workspaces.admin.get(`${path}/${foreign.body.data.id}`).expect(404);
+  });
+});
+
+describe('variable sets', () => {
+  const workspaces = startWorkspaces();
+  const collection = 'organizations/acme/varsets';
+  const setBody = (attributes: object, relationships?: object) => resource('varsets', attributes, relationships);
+  const made: Record<string, string> = {};
+
+  it('creates a set with variables and assignments, and shows what they are', async () => {
+    await workspaces.organization('acme');
+    made.web = (await workspaces.workspace('acme', 'web')).id;
+    made.project = await project(workspaces, 'acme', 'the project');
+    const inside = resource('workspaces', { name: 'inside' }, { project: ref('projects', made.project) });
+    made.inside = (await workspaces.admin.post('organizations/acme/workspaces', inside).expect(201)).body.data.id;
+    const relationships = {
+      workspaces: { data: [{ type: 'workspaces', id: made.web }] },
+      projects: { data: [{ type: 'projects', id: made.project }] },
+      vars: { data: [{ type: 'vars', attributes: { key: 'a', value: '1', category: 'env' } }] },
+    };
+    const attributes = { name: 'shared', description: 'for all', global: false, priority: true };
+    const { body } = await workspaces.admin.post(collection, setBody(attributes, relationships)).expect(201);
+    made.set = body.data.id;
+    expect(body.data).toMatchObject({
+      type: 'varsets',
+      attributes: { ...attributes, 'var-count': 1, 'workspace-count': 1, 'project-count': 1 },
+      relationships: {
+        organization: { data: { id: 'acme' } },
+        workspaces: { data: [{ type: 'workspaces', id: made.web }] },
+        projects: { data: [{ type: 'projects', id: made.project }] },
+        parent: { data: { type: 'organizations', id: 'acme' } },
+      },
+    });
+    const shown = await workspaces.admin.get(`varsets/${made.set}?include=vars,workspaces,projects`).expect(200);
+    expect(shown.body.data).toEqual(body.data);
+    expect(shown.body.included.map(({ type }: { type: string }) => type).sort()).toEqual([
+      'projects',
+      'vars',
+      'workspaces',
+    ]);
+  });
+
+  it('reaches workspaces by themselves, by their project, and all when global', async () => {
+    const names = async (path: string) => {
+      const { body } = await workspaces.admin.get(path).expect(200);
+      return body.data.map((set: { attributes: { name: string } }) => set.attributes.name);
+    };
+    await workspaces.admin.post(collection, setBody({ name: 'everywhere', global: true })).expect(201);
+    const outside = await workspaces.workspace('acme', 'outside');
+    expect(await names(`workspaces/${made.web}/varsets`)).toEqual(['everywhere', 'shared']);
+    expect(await names(`workspaces/${made.inside}/varsets`)).toEqual(['everywhere', 'shared']);
+    expect(await names(`workspaces/${outside.id}/varsets`)).toEqual(['everywhere']);
+    expect(await names(`projects/${made.project}/varsets`)).toEqual(['everywhere', 'shared']);
+    expect(await names(`${collection}?q=SHAR`)).toEqual(['shared']);
+  });
+
+  it('assigns and takes away, and refuses what is not of the organization', async () => {
+    await workspaces.organization('elsewhere');
+    const foreign = await workspaces.workspace('elsewhere', 'foreign');
+    const path = `varsets/${made.set}/relationships/workspaces`;
+    const data = (id: string) => ({ data: [{ type: 'workspaces', id }] });
+    await workspaces.admin.post(path, data(foreign.id)).expect(404);
+    await workspaces.admin.post(path, data('ws-absent')).expect(404);
+    await workspaces.admin.post(path, data(made.inside!)).expect(204);
+    await workspaces.admin.post(path, data(made.inside!)).expect(204);
+    await workspaces.admin.delete(path, data(made.web!)).expect(204);
+    const relationships = { workspaces: data('ws-absent') };
+    const { body } = await workspaces.admin.patch(`varsets/${made.set}`, setBody({}, relationships)).expect(422);
+    expect(body.errors[0].source.pointer).toBe('/data/relationships/workspaces');
+    const shown = await workspaces.admin.get(`varsets/${made.set}`).expect(200);
+    expect(shown.body.data.relationships.workspaces.data).toEqual([{ type: 'workspaces', id: made.inside }]);
+    const global = await workspaces.admin.patch(`varsets/${made.set}`, setBody({ global: true })).expect(200);
+    expect(global.body.data.attributes).toMatchObject({ 'workspace-count': 0, 'project-count': 0 });
+    await workspaces.admin.post(path, data(made.inside!)).expect(422);
+  });
+
+  it('keeps the rules of variables inside a set', async () => {
+    const path = `varsets/${made.set}/relationships/vars`;
+    const variable = await workspaces.admin
+      .post(path, varBody({ key: 'b', value: 'hidden', category: 'terraform', sensitive: true }))
+      .expect(201);
+    expect(variable.body.data.attributes.value).toBeNull();
+    expect(variable.body.data.relationships.varset.data.id).toBe(made.set);
+    await workspaces.admin.post(path, varBody({ key: 'b', category: 'terraform' })).expect(422);
+    const byId = `${path}/${variable.body.data.id}`;
+    await workspaces.admin.patch(byId, varBody({ hcl: true })).expect(200);
+    await workspaces.admin.delete(byId).expect(204);
+    await workspaces.admin.get(byId).expect(404);
+  });
+
+  it('is seen by readers of a workspace it reaches, and changed only by those who may', async () => {
+    const few = await team(workspaces, 'acme', 'few');
+    const reader = await member(workspaces, 'acme', [few]);
+    const { body } = await workspaces.admin
+      .post(collection, setBody({ name: 'limited' }, { workspaces: { data: [{ type: 'workspaces', id: made.web }] } }))
+      .expect(201);
+    await reader.get(`varsets/${body.data.id}`).expect(404);
+    await grant(workspaces, few, made.web!, 'read');
+    await reader.get(`varsets/${body.data.id}`).expect(200);
+    await reader.patch(`varsets/${body.data.id}`, setBody({ name: 'mine' })).expect(404);
+    await reader.delete(`varsets/${body.data.id}`).expect(404);
+    await workspaces.admin.delete(`varsets/${body.data.id}`).expect(204);
+    await reader.get(`varsets/${body.data.id}`).expect(404);
+  });
+
+  it.each([
+    ['no name', {}, "Name can't be blank", 'name'],
+    ['a taken name', { name: 'shared' }, 'Name has already been taken', 'name'],
+    ['text for a flag', { name: 'x', global: 'yes' }, 'Global must be a boolean', 'global'],
+  ])('refuses a set with %s', async (_what, attributes, detail, name) => {
+    const { body } = await workspaces.admin.post(collection, setBody(attributes)).expect(422);
+    expect(body.errors[0]).toEqual({
+      status: '422',
+      title: 'invalid attribute',
+      detail,
+      source: { pointer: `/data/attributes/${name}` },
+    });
+  });
+});
