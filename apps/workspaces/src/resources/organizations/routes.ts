@@ -2,7 +2,7 @@ import { actorOf } from '../../kernel/audit';
 import { endpoints, includable, type Lookup, type Resource } from '../../kernel/endpoint';
 import { organizationPolicy } from './policy';
 import { CreateOrganization, UpdateOrganization } from './schema';
-import { organizationSerializer } from './serializer';
+import { cachedOrganizations, organizationSerializer } from './serializer';
 import * as organizations from './service';
 
 const visible = organizationPolicy['can-traverse'];
@@ -33,6 +33,7 @@ const show = get(path, {
   spec,
   include: ['entitlement_set', 'subscription', 'default-project', 'default_project'],
   loadsEarly: true,
+  cached: cachedOrganizations,
   load,
   run: async ({ target }) => target,
 });

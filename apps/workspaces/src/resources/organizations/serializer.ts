@@ -1,5 +1,5 @@
 import { related, serializer, toOne } from '@keystead/jsonapi';
-import type { View } from '../../kernel/endpoint';
+import type { Cached, View } from '../../kernel/endpoint';
 import { abilities } from '../../kernel/policy';
 import type { Organization } from './organization';
 import { organizationPolicy } from './policy';
@@ -87,3 +87,16 @@ export const organizationSerializer = serializer<Organization, View>({
       : {}),
   }),
 });
+
+/** How organizations are shown from cached text. */
+export const cachedOrganizations: Cached<Organization, Organization> = {
+  key(org, { access, settings }) {
+    const may = Object.values(organizationPolicy).map((rule) => (rule(access, org) ? '1' : '0'));
+    const expired = org.planEndsAt !== null && org.planEndsAt.getTime() <= Date.now();
+    const { fairRunQueuingEnabled, costEstimationEnabled } = settings;
+    const around = `${fairRunQueuingEnabled} ${costEstimationEnabled} ${expired} ${org.twoFactorConformant}`;
+    return `${org.id} ${org.revision} ${around} ${may.join('')}`;
+  },
+  load: async (_db, organizations) => organizations,
+  idOf: ({ id }) => id,
+};

@@ -17,16 +17,22 @@ import {
 import type { NewOrganization, OrganizationChanges } from './schema';
 import { initialSettings, settingsAfter } from './settings';
 
+/** The organization of a row: mapped once for all that read the same revision. */
+function mapped(db: Database, env: PlanEnvironment, row: Record<string, unknown>): Promise<Organization> {
+  const revision = `${row.revision} ${row.epoch} ${row.two_factor_conformant}`;
+  return db.remembered(`organization ${row.id}`, revision, async () => organizationOf(row, env));
+}
+
 /** The organization with a name, whatever its case. */
 export async function findByName(db: Database, env: PlanEnvironment, name: string): Promise<Organization | undefined> {
   const row = await db.readOne(readByName, name.toLowerCase());
-  return row && organizationOf(row, env);
+  return row && mapped(db, env, row);
 }
 
 /** The organization with an `org-…` id. */
 export async function find(db: Database, env: PlanEnvironment, id: string): Promise<Organization | undefined> {
   const row = await db.readOne(readById, id);
-  return row && organizationOf(row, env);
+  return row && mapped(db, env, row);
 }
 
 /** Organizations by name or id, in no order; unknown ones are left out. */

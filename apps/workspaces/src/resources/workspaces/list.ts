@@ -3,7 +3,7 @@ import { Prisma } from '../../generated/prisma/client';
 import type { Access } from '../../kernel/access';
 import type { Database } from '../../kernel/database';
 import { visibleWorkspaces } from '../../kernel/visible';
-import { findStampPage, type WorkspaceStamp } from './stamp';
+import { findStampPage, findStampsMatching, type WorkspaceStamp } from './stamp';
 
 /** What a list of workspaces can be sorted by. */
 export const sortKeys = ['name', 'current-run.created-at', 'latest-change-at'] as const;
@@ -116,6 +116,10 @@ export async function list(
   const filters = conditions(query);
   if (filters.length === 0 && sort.length === 0 && visible.sql === 'TRUE') {
     return findStampPage(db, organizationId, page);
+  }
+  const onlyName = filters.length === 1 ? query.get('search[name]') : undefined;
+  if (onlyName !== undefined && sort.length === 0 && visible.sql === 'TRUE') {
+    return findStampsMatching(db, organizationId, `%${escaped(onlyName)}%`, page);
   }
   const where = Prisma.join([Prisma.sql`w.organization_id = ${organizationId}`, visible, ...filters], ' AND ');
   const rows = await db.prisma.$queryRaw<(WorkspaceStamp & { total: number })[]>`

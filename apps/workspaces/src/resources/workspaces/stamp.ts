@@ -157,6 +157,38 @@ export async function findStampPage(
   return { items: await findStamps(db, organizationId, ids), total: tally?.workspaces ?? 0 };
 }
 
+// Workspaces of an organization by a part of their name: those on the page, and how many there are.
+const readSearch = {
+  name: 'workspace_ids_of_search',
+  text: `SELECT k.key, f.total, f.ids
+    FROM unnest($1::text[]) AS k(key)
+    CROSS JOIN LATERAL (SELECT k.key::json AS parts) j
+    CROSS JOIN LATERAL (
+      SELECT count(*)::int AS total,
+             (array_agg(w.id ORDER BY w.name COLLATE "C", w.id))[(j.parts->>3)::int + 1 : (j.parts->>3)::int + (j.parts->>2)::int]
+               AS ids
+        FROM workspace w WHERE w.organization_id = j.parts->>0 AND w.name ILIKE j.parts->>1) f`,
+};
+
+interface SearchRow {
+  [column: string]: unknown;
+  key: string;
+  total: number;
+  ids: string[] | null;
+}
+
+/** A page of an organization's workspaces whose name matches a pattern of `ILIKE`, by name. */
+export async function findStampsMatching(
+  db: Database,
+  organizationId: string,
+  pattern: string,
+  page: { size: number; offset: number },
+): Promise<{ items: WorkspaceStamp[]; total: number }> {
+  const key = JSON.stringify([organizationId, pattern, page.size, page.offset]);
+  const row = (await db.readOne<SearchRow>(readSearch, key))!;
+  return { items: await findStamps(db, organizationId, row.ids ?? []), total: row.total };
+}
+
 /** How workspaces are shown from cached text. */
 export const cachedWorkspaces: Cached<WorkspaceStamp, Workspace> = {
   key(stamp, { access }: View) {
