@@ -8,20 +8,24 @@ import { createService } from '../src/service';
 interface Order {
   /** Name of the fault point at which the process kills itself. */
   readonly dieAt?: string;
+  /** How often it passes that point before. */
+  readonly passes?: number;
   /** How far its clock is ahead. */
   readonly aheadMs?: number;
 }
 
 let dieAt: string | undefined;
+let passes = 0;
 let aheadMs = 0;
 process.on('message', (order: Order) => {
   dieAt = order.dieAt;
+  passes = order.passes ?? 0;
   aheadMs = order.aheadMs ?? aheadMs;
   process.send?.({ done: true });
 });
 
 function fault(name: string): void {
-  if (name !== dieAt) return;
+  if (name !== dieAt || passes-- > 0) return;
   process.kill(process.pid, 'SIGKILL');
   // The signal may take a moment, in which nothing more must happen.
   for (;;);

@@ -14,8 +14,8 @@ export interface NodeProcess {
   readonly pid: number;
   /** Resolves when the process has ended, however. */
   readonly ended: Promise<void>;
-  /** The process kills itself when it comes to this fault point. */
-  dieAt(name: string | undefined): Promise<void>;
+  /** The process kills itself when it comes to this fault point, after it has passed it so often. */
+  dieAt(name: string, passes?: number): Promise<void>;
   /** Sets its clock ahead. */
   goAhead(ms: number): Promise<void>;
   kill(): Promise<void>;
@@ -59,7 +59,7 @@ export async function startNode(databaseUrl: string, env: Record<string, string>
     url,
     pid: child.pid!,
     ended,
-    dieAt: (dieAt) => order({ dieAt }),
+    dieAt: (dieAt, passes) => order({ dieAt, passes }),
     goAhead: (aheadMs) => order({ aheadMs }),
     kill: () => signal('SIGKILL'),
     stop: () => signal('SIGTERM'),

@@ -45,8 +45,11 @@ export function mountPort(parts: Parts): MountPort & RemountPort {
     unmount: (mount) => unmount({ mounts, leases, identity }, mount as LiveMount),
     async move(mount: MountRecord, target: string) {
       await mounts.taint(mount as LiveMount);
-      const id = await jobs.start(move, `${mount.path} ${target}`, { uuid: mount.uuid, source: mount.path, target });
-      await jobs.finish(id);
+      const { id } = await jobs.startHere(move, `${mount.path} ${target}`, {
+        uuid: mount.uuid,
+        source: mount.path,
+        target,
+      });
       return id;
     },
     async find(id): Promise<MoveFacts | undefined> {

@@ -246,10 +246,8 @@ export class Leases {
       return { jobId: '', left: 0, failed: 0 };
     }
     const state: BulkState = { namespaceId, prefix, forced };
-    const jobId = await jobs.start(BULK, `${namespaceId}/${prefix}`, state);
-    await this.storage.fault('bulk:started');
     const start = performance.now();
-    await jobs.finish(jobId);
+    const { id: jobId } = await jobs.startHere(BULK, `${namespaceId}/${prefix}`, state, waitMs);
     for (let pause = 5; ; pause = Math.min(pause * 2, 200)) {
       const outcome = await this.bulkOutcome(jobId, state);
       const waited = performance.now() - start;

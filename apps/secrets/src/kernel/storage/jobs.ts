@@ -52,19 +52,21 @@ interface JobRow {
 }
 
 /** A node that has not come back to its job by then is taken for dead. */
-const CLAIM_MS = 60_000;
+const CLAIM_MS = 15_000;
+/** Afterwards another job has its turn. */
+const TURN_MS = 2000;
 const MAX_PAUSE_MS = 5 * 60_000;
 const COLUMNS = 'id, kind, key, state, done, total, attempts, created_at_ms, updated_at_ms, sealed';
 
 const START: Statement = {
   name: 'job-start',
   text: `INSERT INTO job (id, kind, key, created_at_ms, updated_at_ms, due_at_ms, sealed)
-         VALUES ($1, $2, $3, $4, $4, $4, $5)`,
+         VALUES ($1, $2, $3, $4, $4, $6, $5)`,
 };
 const CLAIM: Statement = {
   name: 'job-claim',
   text: `UPDATE job SET due_at_ms = $1::bigint + ${CLAIM_MS} WHERE id = (
-    SELECT id FROM job WHERE due_at_ms <= $1 AND kind = ANY($2::text[]) AND ($3::uuid IS NULL OR id = $3)
+    SELECT id FROM job WHERE due_at_ms <= $1 AND kind = ANY($2::text[])
      ORDER BY due_at_ms LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING ${COLUMNS}`,
 };
 const ADVANCE: Statement = {
@@ -99,12 +101,25 @@ export class Jobs {
     this.kinds.set(kind, step as RunStep<unknown>);
   }
 
-  /** Records a job; it runs at the next sweep of any node, or with `finish`. */
+  /** Records a job; it runs at the next sweep of any node. */
   async start(kind: string, key: string, state: unknown): Promise<string> {
-    const { database, barrier, clock } = this.options;
-    const id = randomUUID();
-    await database.query(START, [id, kind, key, clock.now(), barrier.sealJson(state, cell(id))]);
-    return id;
+    return this.insert(kind, key, state, this.options.clock.now());
+  }
+
+  /**
+   * Records a job that this node begins with, at most for so long; afterwards any node goes on. Returns its id and
+   * whether it has ended.
+   */
+  async startHere(
+    kind: string,
+    key: string,
+    state: unknown,
+    forMs = Number.POSITIVE_INFINITY,
+  ): Promise<{ id: string; ended: boolean }> {
+    const id = await this.insert(kind, key, state, this.options.clock.now() + CLAIM_MS);
+    await this.options.fault(`job:${kind}:recorded`);
+    const { rows } = await this.options.database.query<JobRow>(FIND, [id]);
+    return { id, ended: await this.run(rows[0]!, forMs) };
   }
 
   async find(id: string): Promise<JobFacts | undefined> {
@@ -118,49 +133,54 @@ export class Jobs {
     return rows[0] && facts(rows[0]);
   }
 
-  /** Runs one step of one job that is due; false when there is none. */
-  async runDue(id: string | null = null): Promise<boolean> {
+  /** Goes on with one job that is due; true when there may be more to do. */
+  async runDue(): Promise<boolean> {
     const { database, clock } = this.options;
-    const { rows } = await database.query<JobRow>(CLAIM, [clock.now(), [...this.kinds.keys()], id]);
+    const { rows } = await database.query<JobRow>(CLAIM, [clock.now(), [...this.kinds.keys()]]);
     if (!rows[0]) return false;
-    await this.run(rows[0]);
+    await this.run(rows[0], TURN_MS);
     return true;
-  }
-
-  /** Goes on with a job on this node until it ends, or until another node has it; returns whether it has ended. */
-  async finish(id: string): Promise<boolean> {
-    while (await this.runDue(id)) {
-      const { rows } = await this.options.database.query<JobRow>(FIND, [id]);
-      if (rows[0]?.state !== 0) return true;
-      if (rows[0].attempts > 0) return false;
-    }
-    const found = await this.find(id);
-    return found === undefined || !found.running;
   }
 
   async tidy(): Promise<void> {
     await this.options.database.query(TIDY, [this.options.clock.now() - KEPT_MS]);
   }
 
-  private async run(row: JobRow): Promise<void> {
+  private async insert(kind: string, key: string, state: unknown, dueAtMs: number): Promise<string> {
+    const { database, barrier, clock } = this.options;
+    const id = randomUUID();
+    await database.query(START, [id, kind, key, clock.now(), barrier.sealJson(state, cell(id)), dueAtMs]);
+    return id;
+  }
+
+  /** Step after step, each recorded before the next, until the job ends or its turn is over; true when it has ended. */
+  private async run(row: JobRow, forMs: number): Promise<boolean> {
     const { database, barrier, clock, fault, log } = this.options;
+    const end = performance.now() + forMs;
     try {
-      const step = await this.kinds.get(row.kind)!(barrier.openJson(row.sealed, cell(row.id)));
-      await fault(`job:${row.kind}`);
-      const now = clock.now();
-      await database.query(ADVANCE, [
-        row.id,
-        barrier.sealJson(step.state, cell(row.id)),
-        step.advanced,
-        step.total ?? null,
-        step.finished ? 1 : 0,
-        step.finished ? null : now,
-        now,
-      ]);
+      let state = barrier.openJson<unknown>(row.sealed, cell(row.id));
+      for (;;) {
+        const step = await this.kinds.get(row.kind)!(state);
+        await fault(`job:${row.kind}`);
+        const over = performance.now() >= end;
+        const now = clock.now();
+        state = step.state;
+        await database.query(ADVANCE, [
+          row.id,
+          barrier.sealJson(state, cell(row.id)),
+          step.advanced,
+          step.total ?? null,
+          step.finished ? 1 : 0,
+          step.finished ? null : over ? now : now + CLAIM_MS,
+          now,
+        ]);
+        if (step.finished || over) return step.finished;
+      }
     } catch (error) {
       if (!isRefusal(error)) log?.warn({ err: error, job: row.id, kind: row.kind }, 'job step failed');
       const pause = Math.min(1000 * 2 ** row.attempts, MAX_PAUSE_MS);
       await database.query(PAUSE, [row.id, clock.now() + pause, clock.now()]);
+      return false;
     }
   }
 }
