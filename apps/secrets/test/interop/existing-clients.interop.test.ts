@@ -29,6 +29,28 @@ describe('existing clients', () => {
     expect(stdout).toContain('hvac: done');
   }, 180_000);
 
+  it('hvac and pyotp manage identities and log in with second factors', async () => {
+    if (!hasPython()) {
+      process.stderr.write('skipped: no Python 3 with venv here, so no session of hvac and pyotp\n');
+      return;
+    }
+    const home = path.join(box, 'python-identity');
+    await run('python3', ['-m', 'venv', home]);
+    const python = path.join(home, 'bin', 'python');
+    await run(python, [
+      '-m',
+      'pip',
+      'install',
+      '--quiet',
+      '--disable-pip-version-check',
+      'hvac==2.4.0',
+      'pyotp==2.9.0',
+    ]);
+    const session = path.join(__dirname, 'hvac-identity-session.py');
+    const { stdout } = await run(python, [session, address(), secrets.rootToken]);
+    expect(stdout).toContain('hvac identity: done');
+  }, 180_000);
+
   it('node-vault runs a whole session', async () => {
     const home = path.join(box, 'node');
     await run('npm', ['install', '--silent', '--no-audit', '--no-fund', '--prefix', home, 'node-vault@0.12.0']);
