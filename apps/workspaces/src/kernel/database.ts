@@ -149,7 +149,10 @@ export function openDatabase(pool: Pool): Database & { close(): Promise<void> } 
     };
     return db;
   };
-  const memory = new LRUCache<string, { revision: string; value: object }>({ max: 20_000 });
+  const memory = new LRUCache<string, { revision: string; value: object }>({
+    maxSize: 4_000_000,
+    sizeCalculation: ({ value }) => (Array.isArray(value) ? value.length : 0) + 50,
+  });
   const queues = new Map<string, (item: never) => Promise<unknown>>();
   const outside: Database & { close(): Promise<void> } = {
     prisma: guarded,

@@ -3,7 +3,7 @@ import { Prisma } from '../../generated/prisma/client';
 import type { Access } from '../../kernel/access';
 import type { Database } from '../../kernel/database';
 import { visibleWorkspaces } from '../../kernel/visible';
-import { findStampPage, findStampsMatching, type WorkspaceStamp } from './stamp';
+import { findGrantedPage, findStampPage, findStampsMatching, type WorkspaceStamp } from './stamp';
 
 /** What a list of workspaces can be sorted by. */
 export const sortKeys = ['name', 'current-run.created-at', 'latest-change-at'] as const;
@@ -107,7 +107,7 @@ function ordering(sort: readonly { key: string; descending: boolean }[]): Prisma
 export async function list(
   db: Database,
   access: Access,
-  organizationId: string,
+  { id: organizationId, epoch }: { readonly id: string; readonly epoch?: string },
   query: Query,
   sort: readonly { key: string; descending: boolean }[],
   page: Page,
@@ -116,6 +116,10 @@ export async function list(
   const filters = conditions(query);
   if (filters.length === 0 && sort.length === 0 && visible.sql === 'TRUE') {
     return findStampPage(db, organizationId, page);
+  }
+  const isWhole = filters.length === 0 && sort.length === 0;
+  if (isWhole && visible.sql !== 'FALSE' && epoch !== undefined) {
+    return findGrantedPage(db, { id: organizationId, epoch }, access.teamIds(organizationId), page);
   }
   const onlyName = filters.length === 1 ? query.get('search[name]') : undefined;
   if (onlyName !== undefined && sort.length === 0 && visible.sql === 'TRUE') {

@@ -83,7 +83,7 @@ const index = list<typeof collection, undefined, Organization, WorkspaceStamp>(c
   visible: organizationPolicy['can-traverse'],
   load: ({ db, env, params }) => organizations.findByName(db, env, params.organization_name),
   run: ({ db, access, target, query, sort, page }: Call<typeof collection, undefined, Organization>) =>
-    listWorkspaces(db, access, target.id, query, sort, page!),
+    listWorkspaces(db, access, target, query, sort, page!),
 });
 
 const create = post(collection, {

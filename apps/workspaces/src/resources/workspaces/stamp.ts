@@ -157,6 +157,36 @@ export async function findStampPage(
   return { items: await findStamps(db, organizationId, ids), total: tally?.workspaces ?? 0 };
 }
 
+// All that some teams see, in the usual order: by grants on the workspaces and on their projects.
+const readGranted = {
+  name: 'workspace_ids_granted',
+  text: `SELECT w.id FROM workspace w
+    WHERE w.organization_id = $1
+      AND (w.id IN (SELECT workspace_id FROM team_workspace WHERE team_id = ANY($2))
+        OR w.project_id IN (SELECT project_id FROM team_project WHERE team_id = ANY($2)))
+    ORDER BY w.name COLLATE "C", w.id`,
+};
+
+/**
+ * A page of the workspaces that some teams see, by name. Which they are is remembered until a grant changes, or a
+ * workspace comes, goes, moves or is renamed.
+ */
+export async function findGrantedPage(
+  db: Database,
+  organization: { id: string; epoch: string },
+  teamIds: readonly string[],
+  page: { size: number; offset: number },
+): Promise<{ items: WorkspaceStamp[]; total: number }> {
+  const tally = await db.readOne<TallyRow>(readTally, organization.id);
+  const key = `workspaces-granted ${organization.id} ${teamIds.join(',')}`;
+  const ids = await db.remembered(key, `${tally?.revision ?? ''} ${organization.epoch}`, async () => {
+    const rows = await db.rows<{ id: string }>({ ...readGranted, values: [organization.id, teamIds] });
+    return rows.map(({ id }) => id);
+  });
+  const items = await findStamps(db, organization.id, ids.slice(page.offset, page.offset + page.size));
+  return { items, total: ids.length };
+}
+
 // Workspaces of an organization by a part of their name: those on the page, and how many there are.
 const readSearch = {
   name: 'workspace_ids_of_search',
