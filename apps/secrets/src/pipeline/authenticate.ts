@@ -43,9 +43,26 @@ export async function authenticate(kernel: Kernel, request: Request, place: Plac
   }
   const identity = await kernel.identity.find(record.entityId);
   if (identity === undefined || identity.disabled) throw denied();
-  const access = await kernel.access.of({ namespaceId: record.namespaceId, policies: record.policies, identity });
-  const policies = [...new Set([...record.policies, ...identity.policies.flatMap(({ names }) => names)])].sort();
-  return { record, facts: factsOf(record), access, identity, policies };
+  const query = { namespaceId: record.namespaceId, policies: record.policies, identity };
+  const access = kernel.access.peek(query) ?? (await kernel.access.of(query));
+  return { record, facts: factsOf(record), access, identity, policies: unionOf(record.policies, identity) };
+}
+
+// Both are the same objects from request to request, until something changes.
+const unions = new WeakMap<Identified, WeakMap<readonly string[], readonly string[]>>();
+
+function unionOf(own: readonly string[], identity: Identified): readonly string[] {
+  let known = unions.get(identity);
+  if (!known) {
+    known = new WeakMap();
+    unions.set(identity, known);
+  }
+  let union = known.get(own);
+  if (!union) {
+    union = [...new Set([...own, ...identity.policies.flatMap(({ names }) => names)])].sort();
+    known.set(own, union);
+  }
+  return union;
 }
 
 /** A token works in its own namespace and in those below it. */

@@ -259,6 +259,11 @@ describe('access of callers', () => {
     const list = await here.access.of(query);
     expect(here.access.peek(query)).toBe(list);
     expect(await here.access.of({ ...query, policies: ['warm', 'default'] })).toBe(list);
+    await here.policies.put(ns, 'unrelated', { text: '# nothing to do with it' });
+    expect(here.access.peek(query)).toBe(list);
+    await here.policies.put(ns, 'warm', { text: 'path "w" { capabilities = ["update"] }' });
+    expect(here.access.peek(query)).toBeUndefined();
+    expect((await here.access.of(query)).capabilities('w')).toEqual(['update']);
   });
 });
 

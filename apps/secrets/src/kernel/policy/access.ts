@@ -37,7 +37,9 @@ export interface AccessNeeds {
 }
 
 interface Compiled {
-  readonly epoch: number;
+  /** Of the policies, at which the list is known to hold. */
+  epoch: number;
+  readonly names: readonly PolicyNames[];
   readonly identity: Identified | undefined;
   readonly list: AccessList;
 }
@@ -82,7 +84,7 @@ export class Access {
       // Read before the policies are: a change meanwhile makes the result outdated at once.
       const { epoch } = this.needs.policies;
       const list = compile(await this.load(names), identity?.subject, this.needs.clock.now());
-      compiled = { epoch, identity, list };
+      compiled = { epoch, names, identity, list };
       this.byNames.set(key, compiled);
     }
     let callers = this.keys.get(policies);
@@ -94,13 +96,16 @@ export class Access {
     return compiled.list;
   }
 
-  private holds({ epoch, identity, list }: Compiled, now: Identified | undefined): boolean {
-    return (
-      epoch === this.needs.policies.epoch &&
-      identity === now &&
-      this.needs.notices.fresh &&
-      (list.validUntilMs === undefined || this.needs.clock.now() < list.validUntilMs)
-    );
+  private holds(compiled: Compiled, now: Identified | undefined): boolean {
+    const { identity, list, names } = compiled;
+    if (identity !== now || !this.needs.notices.fresh) return false;
+    if (list.validUntilMs !== undefined && this.needs.clock.now() >= list.validUntilMs) return false;
+    const { policies } = this.needs;
+    if (compiled.epoch !== policies.epoch) {
+      if (!policies.unchangedSince(compiled.epoch, names)) return false;
+      compiled.epoch = policies.epoch;
+    }
+    return true;
   }
 
   private async load(names: readonly PolicyNames[]): Promise<NamedPolicy[]> {

@@ -70,6 +70,7 @@ const noOptions: PolicyOptions = {
   allowsSlashesInTemplates: false,
 };
 const cell = (row: string) => ({ table: 'policy', row, column: 'sealed' });
+const maxRemembered = 100_000;
 const noticeKey = (namespaceId: string, name: string) => `${namespaceId}/${name}`;
 
 const findRow = {
@@ -96,13 +97,23 @@ export class PolicyStore {
   private readonly cache: CoherentCache<StoredPolicy>;
   private readonly builtIn = new Map<string, StoredPolicy>();
   private changes = 0;
+  /** When a policy changed last, by `epoch`; what is not here changed before `forgottenAt`, or never. */
+  private readonly changedAt = new Map<string, number>();
+  private forgottenAt = 0;
 
   constructor(private readonly needs: PolicyStoreNeeds) {
     this.cache = new CoherentCache({ maxEntries: 10_000, fresh: () => needs.notices.fresh });
     needs.notices.listen('policy', (key) => {
       this.changes += 1;
+      if (key === '*' || this.changedAt.size >= maxRemembered) {
+        this.changedAt.clear();
+        this.forgottenAt = this.changes;
+      }
       if (key === '*') this.cache.clear();
-      else this.cache.forget(key);
+      else {
+        this.changedAt.set(key, this.changes);
+        this.cache.forget(key);
+      }
     });
     for (const [name, text] of [
       [defaultPolicyName, defaultPolicyText],
@@ -115,6 +126,17 @@ export class PolicyStore {
   /** Grows with every change of any policy; while it stands still, what was derived from policies holds. */
   get epoch(): number {
     return this.changes;
+  }
+
+  /** Whether none of the policies has changed after an earlier `epoch`. */
+  unchangedSince(
+    epoch: number,
+    policies: readonly { readonly namespaceId: string; readonly names: readonly string[] }[],
+  ): boolean {
+    if (epoch < this.forgottenAt) return false;
+    return policies.every(({ namespaceId, names }) =>
+      names.every((name) => (this.changedAt.get(noticeKey(namespaceId, name.toLowerCase())) ?? 0) <= epoch),
+    );
   }
 
   /** A policy by any spelling of its name; undefined when there is none. */
