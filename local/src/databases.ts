@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import path from 'node:path';
 import {
   applyMigrations,
@@ -19,6 +20,9 @@ const root = path.resolve(__dirname, '../..');
 
 /** Where the embedded PostgreSQL keeps its files. */
 export const embeddedFolder = (dataDir: string) => path.join(dataDir, 'postgres');
+
+/** Whether the files of an embedded database are there: a new one must never take the place of one that is lost. */
+export const hasDatabase = (dataDir: string) => existsSync(path.join(embeddedFolder(dataDir), 'PG_VERSION'));
 
 /** Whether any service has to live on the embedded PostgreSQL. */
 export function needsEmbedded(config: LocalConfig): boolean {

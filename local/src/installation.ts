@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { EmbeddedServer } from '@keystead/postgres';
 import { type LocalConfig, type ServiceName, serviceNames } from './config';
-import { migrate, needsEmbedded, prepareDatabase, startDatabase } from './databases';
+import { hasDatabase, migrate, needsEmbedded, prepareDatabase, startDatabase } from './databases';
 import type { FirstRun } from './first-run';
 import { sealKeyFile } from './seal-keys';
 import { ServiceProcess } from './service-process';
@@ -98,6 +98,10 @@ export class Installation {
     server.ended.then(async () => {
       if (this.stopping) return;
       await sleep(50);
+      if (!hasDatabase(this.config.dataDir)) {
+        this.events.failed(new Stop(`the database files below ${this.config.dataDir} are gone: stopping`));
+        return;
+      }
       try {
         this.embedded = await startDatabase(this.config.dataDir, server.port);
       } catch (error) {

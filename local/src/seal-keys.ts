@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { createSealKeyFile } from '@keystead/keyring';
 import { type LocalConfig, type ServiceName, serviceNames } from './config';
-import { embeddedFolder } from './databases';
+import { hasDatabase } from './databases';
 import { Stop } from './stop';
 
 /** Where this program keeps the seal key it made for a service. */
@@ -18,7 +18,7 @@ export function ensureSealKeys(config: LocalConfig): ServiceName[] {
   );
   for (const name of missing) {
     const file = sealKeyFile(config.dataDir, name);
-    if (existsSync(path.join(embeddedFolder(config.dataDir), 'PG_VERSION')) && !config.services[name].databaseUrl) {
+    if (hasDatabase(config.dataDir) && !config.services[name].databaseUrl) {
       throw new Stop(`${file} is missing: put it back, without it nobody can read the ${name} database`);
     }
     createSealKeyFile(file);

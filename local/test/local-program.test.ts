@@ -2,12 +2,15 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { findEmbedded, withClient } from '@keystead/postgres';
 import { emptyDatabase } from '../../packages/testing/src/index';
 import { readLocalConfig } from '../src/config';
 import { startOldPostgres } from './old-postgres';
 import { freePorts, type Started, start, waitFor } from './start';
+
+// Each test starts several processes, on a machine that may be busy with other tests.
+jest.setTimeout(120_000);
 
 const box = mkdtempSync(path.join(tmpdir(), 'keystead-local-'));
 const programs = path.join(box, 'programs');
@@ -168,6 +171,17 @@ describe('while running', () => {
     next.process.kill('SIGINT');
     expect(await next.ended).toBe(0);
     expect(await findEmbedded(path.join(dataDir, 'postgres'))).toBeUndefined();
+  });
+
+  it('stops when its data folder is removed, and makes no new one in its place', async () => {
+    const program = run();
+    await program.says(/Ctrl-C stops everything/);
+    const server = (await findEmbedded(path.join(dataDir, 'postgres')))!;
+    rmSync(dataDir, { recursive: true, force: true });
+    process.kill(server.pid, 'SIGKILL');
+    expect(await program.ended).toBe(1);
+    expect(lastLine(program)).toContain(`the database files below ${dataDir} are gone: stopping`);
+    expect(existsSync(dataDir)).toBe(false);
   });
 
   it('leaves room for another one with its own folder and ports, and refuses a second in the same folder', async () => {
