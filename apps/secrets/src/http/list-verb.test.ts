@@ -3,6 +3,7 @@ import https from 'node:https';
 import net, { type AddressInfo, type Socket } from 'node:net';
 import tls from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createApp, createLogger, serve } from '@keystead/server';
 import { testCertificate } from '@keystead/testing';
 import fc from 'fast-check';
 import { methodOf, rescueList } from './list-verb';
@@ -251,5 +252,45 @@ describe.each([
     other.close();
     expect(text).toContain('418');
     expect(codes).toEqual(['HPE_INVALID_METHOD']);
+  });
+});
+
+describe.each([
+  ['plain', undefined],
+  ['TLS', testCertificate],
+])('a %s server made by serve', (_name, certificate) => {
+  it('passes LIST to the application, refuses other verbs in its own words, and drains', async () => {
+    const app = createApp();
+    app.use((req, res) => void res.json([methodOf(req), req.url]));
+    const serving = await serve({
+      app,
+      log: createLogger({ name: 'test', level: 'silent' }),
+      listen: { host: '127.0.0.1', port: 0, tls: certificate },
+      ready: async () => ({ ready: true, reasons: [] }),
+      onServer: rescueList,
+      refusal: (status, message) => ({ type: 'application/json', body: JSON.stringify({ status, message }) }),
+    });
+    const { request, Agent } = certificate === undefined ? http : https;
+    const agent = new Agent({ keepAlive: true, maxSockets: 1, ca: certificate?.cert } as https.AgentOptions);
+    const ask = (method: string) =>
+      new Promise<unknown>((resolve, reject) => {
+        const sent = request(`${serving.url}/v1/a`, { method, agent: agent as https.Agent }, (res) => {
+          let text = '';
+          res.on('data', (chunk) => {
+            text += chunk;
+          });
+          res.on('end', () => resolve([res.statusCode, JSON.parse(text)]));
+        });
+        sent.on('error', reject);
+        sent.end();
+      });
+    expect(await ask('LIST')).toEqual([200, ['LIST', '/v1/a']]);
+    expect(await ask('GET')).toEqual([200, ['GET', '/v1/a']]);
+    expect(await ask('LIST')).toEqual([200, ['LIST', '/v1/a']]);
+    expect(await ask('LOST')).toEqual([400, { status: 400, message: 'unknown method' }]);
+    expect(await ask('LIST')).toEqual([200, ['LIST', '/v1/a']]);
+    // The connection is kept alive and has been handed to a second parser: it still counts as idle, and is closed.
+    await serving.close();
+    agent.destroy();
   });
 });
