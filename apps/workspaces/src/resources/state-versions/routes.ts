@@ -13,7 +13,12 @@ import { contentPath, type Form, withLinks } from './links';
 import * as outputs from './outputs';
 import * as quarantine from './quarantine';
 import { CreateStateVersion, Rollback } from './schema';
-import { outputSerializer, type ShownStateVersion, stateVersionSerializer } from './serializers';
+import {
+  outputSerializer,
+  type ShownStateVersion,
+  stateVersionSerializer,
+  workspaceOutputSerializer,
+} from './serializers';
 import * as states from './service';
 import { find, findCurrent, findMany, list as listVersions, type StateVersion } from './state-version';
 
@@ -291,6 +296,12 @@ export const stateVersionResource: Resource = {
       serializer: stateVersionSerializer,
       load: async (db, ids, env) => (await findMany(db, ids)).map((version) => withLinks(env, version)),
       visible: statePolicy['can-read-state-versions'],
+      organizationsOf,
+    }),
+    'workspace-outputs': includable<outputs.StateOutput>({
+      serializer: workspaceOutputSerializer,
+      load: (db, ids, env) => outputs.findMany(db, env.keyring, ids),
+      visible: statePolicy['can-read-state-outputs'],
       organizationsOf,
     }),
     'state-version-outputs': includable<outputs.StateOutput>({

@@ -61,3 +61,16 @@ export const outputSerializer = serializer<StateOutput, View>({
     'detailed-type': detailedType,
   }),
 });
+
+/** An output as workspaces include it, under a type of its own. */
+export const workspaceOutputSerializer = serializer<StateOutput, View>({
+  type: 'workspace-outputs',
+  id: ({ id }) => id,
+  attributes: ({ name, sensitive, type, detailedType, value }) => ({
+    name,
+    sensitive,
+    'output-type': type,
+    'detailed-type': detailedType,
+    value: sensitive ? null : value,
+  }),
+});
