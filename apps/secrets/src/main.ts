@@ -27,7 +27,7 @@ function readOrExit(): Config {
 async function run(config: Config): Promise<void> {
   const log = createLogger({ name: 'secrets', level: config.logLevel });
   const registry = new Registry();
-  const service = await createService(config, { log });
+  const service = await createService(config, { log, registry });
   const serving = await serve({
     app: service.app,
     listen: config.listen,

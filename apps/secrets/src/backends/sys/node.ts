@@ -1,0 +1,149 @@
+import os from 'node:os';
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { string } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { data, empty, keys, missing, raw } from '../../sdk/reply';
+
+/** What this node can say of itself and of the installation. */
+export interface NodePort {
+  readonly version: string;
+  readonly address: string;
+  readonly startedAtMs: number;
+  /** Settings without secrets, by the name of their variable. */
+  settings(): Readonly<Record<string, unknown>>;
+  counts(): Promise<{ readonly tokens: number; readonly leases: number; readonly entities: number }>;
+  /** Text for a Prometheus scrape. */
+  metrics(): Promise<string>;
+  /** Every kind of mount there is. */
+  kinds(): readonly { readonly type: string; readonly kind: 'secret' | 'auth' | 'system' }[];
+}
+
+/** Counters, settings and kinds of mounts: what tools of operators ask for. */
+export function nodePaths(node: NodePort) {
+  const kindsOf = (kind: 'secret' | 'auth') =>
+    node
+      .kinds()
+      .filter((one) => one.kind === kind)
+      .map(({ type }) => type)
+      .sort();
+  return [
+    path('ha-status', {
+      summary: 'The nodes of the installation, as far as this one is concerned.',
+      rootNamespaceOnly: true,
+      dress: 'injected',
+      read: {
+        summary: 'Read the status of this node among its peers.',
+        operationId: 'ha-status',
+        output: z.looseObject({ nodes: z.array(z.looseObject({})) }),
+        auditClear: 'all',
+        run: ({ nowMs }) =>
+          data({
+            nodes: [
+              {
+                active_node: true,
+                api_address: node.address,
+                cluster_address: '',
+                hostname: os.hostname(),
+                last_echo: new Date(nowMs).toISOString(),
+                version: node.version,
+              },
+            ],
+          }),
+      },
+    }),
+    path('step-down', {
+      summary: 'Has no effect: every node serves, none leads.',
+      sudo: true,
+      rootNamespaceOnly: true,
+      write: { summary: 'Give up leading.', operationId: 'step-down-leader', run: () => empty },
+    }),
+    path('config/state/sanitized', {
+      summary: 'The settings of this node, without secrets.',
+      sudo: true,
+      rootNamespaceOnly: true,
+      read: {
+        summary: 'Read the settings of this node.',
+        operationId: 'read-sanitized-configuration-state',
+        auditClear: 'all',
+        run: () => data(node.settings()),
+      },
+    }),
+    path('metrics', {
+      summary: 'Measurements of this node.',
+      dress: 'raw',
+      rootNamespaceOnly: true,
+      read: {
+        summary: 'Read measurements, as JSON or for Prometheus.',
+        operationId: 'metrics',
+        input: z.object({ format: string().optional().describe('prometheus, or nothing for JSON.') }),
+        output: z.looseObject({}),
+        auditClear: 'all',
+        async run({ input, nowMs }) {
+          if (input.format === 'prometheus') {
+            const body = await node.metrics();
+            return { kind: 'raw', status: 200, body, contentType: 'text/plain; version=0.0.4' };
+          }
+          if (input.format) throw new Refusal('invalid', `metric response format "${input.format}" unknown`);
+          const { tokens, leases, entities } = await node.counts();
+          const memory = process.memoryUsage();
+          const gauge = (Name: string, Value: number) => ({ Name, Value, Labels: {} });
+          return raw({
+            Timestamp: new Date(nowMs).toISOString(),
+            Gauges: [
+              gauge('service.token.count', tokens),
+              gauge('service.expire.num_leases', leases),
+              gauge('service.identity.num_entities', entities),
+              gauge('service.runtime.heap_bytes', memory.heapUsed),
+              gauge('service.uptime_seconds', Math.floor((nowMs - node.startedAtMs) / 1000)),
+            ],
+            Points: [],
+            Counters: [],
+            Samples: [],
+          });
+        },
+      },
+    }),
+    path('internal/counters/:what', {
+      summary: 'Counts of tokens and entities.',
+      rootNamespaceOnly: true,
+      read: {
+        summary: 'Count tokens or entities.',
+        operationId: 'internal-count',
+        output: z.looseObject({ counters: z.looseObject({}) }),
+        auditClear: 'all',
+        async run({ params }) {
+          const { tokens, entities } = await node.counts();
+          if (params.what === 'tokens') return data({ counters: { service_tokens: { total: tokens } } });
+          if (params.what === 'entities') return data({ counters: { entities: { total: entities } } });
+          return missing;
+        },
+      },
+    }),
+    path('plugins/catalog', {
+      summary: 'The kinds of mounts there are.',
+      sudo: true,
+      rootNamespaceOnly: true,
+      read: {
+        summary: 'List the kinds of mounts.',
+        operationId: 'plugins-catalog-list-plugins',
+        output: z.object({ auth: z.array(z.string()), secret: z.array(z.string()), database: z.array(z.string()) }),
+        auditClear: 'all',
+        run: () => data({ auth: kindsOf('auth'), database: [], secret: kindsOf('secret') }),
+      },
+    }),
+    path('plugins/catalog/:type', {
+      summary: 'The kinds of mounts of one class.',
+      sudo: true,
+      rootNamespaceOnly: true,
+      list: {
+        summary: 'List the kinds of mounts of one class.',
+        operationId: 'plugins-catalog-list-plugins-with-type',
+        output: z.object({ keys: z.array(z.string()) }),
+        auditClear: 'all',
+        run: ({ params }) =>
+          params.type === 'auth' || params.type === 'secret' ? keys(kindsOf(params.type)) : missing,
+      },
+    }),
+  ];
+}

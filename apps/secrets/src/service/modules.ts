@@ -1,0 +1,135 @@
+import path from 'node:path';
+import { readSealKeys } from '@keystead/keyring';
+import type { Config } from '../config';
+import { Audit } from '../kernel/audit/audit';
+import { AuditChain } from '../kernel/audit/chain';
+import { FileDevice } from '../kernel/audit/file-device';
+import { stdoutDevice } from '../kernel/audit/stdout-device';
+import { Identity } from '../kernel/identity/identity';
+import { Leases } from '../kernel/leases/leases';
+import type { LeaseHosts } from '../kernel/leases/types';
+import { Mfa } from '../kernel/mfa/mfa';
+import { type Catalog, Mounts } from '../kernel/mounts/mounts';
+import { Namespaces } from '../kernel/namespaces/namespaces';
+import { Access } from '../kernel/policy/access';
+import { PolicyStore } from '../kernel/policy/store';
+import { Quotas } from '../kernel/quotas/quotas';
+import { Seal } from '../kernel/seal/seal';
+import { StorageKernel } from '../kernel/storage/storage';
+import { StoredTokens } from '../kernel/tokens/tokens';
+import { Wrapping } from '../kernel/wrapping/wrapping';
+import { lifetime } from '../sdk/lifetime';
+import { errands } from './errands';
+import { authMounts, lineageOf } from './mfa-port';
+import type { ServiceParts } from './parts';
+
+/** The kernel's modules, each handed what it needs of those before it. */
+export type Modules = Awaited<ReturnType<typeof buildModules>>;
+
+/** Builds the kernel's modules; nothing is started and nothing is read yet. */
+export async function buildModules(config: Config, { log, clock, fault }: ServiceParts, catalog: Catalog) {
+  const storage = new StorageKernel({
+    url: config.databaseUrl,
+    maxConnections: config.databaseConnections,
+    address: `${config.listen.host}:${config.listen.port}`,
+    poll: config.databasePoll,
+    clock,
+    fault,
+    log,
+  });
+  const { barrier, committer, changes, database, entries } = storage;
+  const seal = new Seal(storage, { type: config.seal.type, sealKeys: () => readSealKeys(config.seal.key), log });
+  const audit = new Audit(barrier, log);
+  await addDevices(audit, config);
+  const chain = new AuditChain({ database, barrier, clock: storage.clock });
+  if (config.audit.table) {
+    committer.chainAudit(chain.append);
+    storage.background.every('audit-heads', 300_000, async () => {
+      for (const head of await chain.heads()) if (head.chain === chain.id) log.info(head, 'end of the audit chain');
+      return undefined;
+    });
+  }
+  const namespaces = new Namespaces({ database, committer, changes, barrier, clock: storage.clock });
+  const mounts = new Mounts({
+    database,
+    committer,
+    changes,
+    barrier,
+    clock: storage.clock,
+    catalog,
+    ttls: config.ttls,
+  });
+  const policies = new PolicyStore({ database, committer, barrier, notices: changes, clock: storage.clock });
+  const access = new Access({
+    policies,
+    notices: changes,
+    clock: storage.clock,
+    namespacePath: (id) => namespaces.find(id)?.path,
+  });
+  const identity = new Identity({
+    database,
+    committer,
+    barrier,
+    notices: changes,
+    clock: storage.clock,
+    isWithin(outer, inner) {
+      const above = namespaces.find(outer);
+      return above !== undefined && (namespaces.find(inner)?.path.startsWith(above.path) ?? false);
+    },
+  });
+  const mfa = new Mfa(
+    {
+      database,
+      committer,
+      barrier,
+      notices: changes,
+      clock: storage.clock,
+      lineage: (uuid) => lineageOf(namespaces, uuid),
+    },
+    authMounts(mounts, namespaces),
+  );
+  const tokens = new StoredTokens(storage);
+  const quotas = new Quotas(storage, {
+    lineage(uuid) {
+      const namespace = namespaces.find(uuid);
+      return namespace ? namespaces.lineage(namespace).map((one) => one.uuid) : [];
+    },
+    mountPath: (uuid) => mounts.find(uuid)?.path,
+  });
+  const hosts: LeaseHosts = {
+    findMount: (uuid) => mounts.find(uuid),
+    refreshMounts: () => mounts.refresh(),
+    privateMountIds: () => [...mounts.all()].flatMap((m) => (m.backend.storage === 'per-token' ? [m.uuid] : [])),
+    errand: errands({ entries, committer }, storage.clock),
+    lifetime,
+    quotasOf: (lease) => quotas.quotasOf(lease),
+  };
+  const leases = new Leases(storage, hosts);
+  const wrapping = new Wrapping(storage, tokens, {
+    privateMountId: (namespaceId) => mounts.at(namespaceId, 'cubbyhole/')!.uuid,
+    findNamespace: (namespaceId) => namespaces.find(namespaceId),
+    endToken: (record) => leases.endToken(record),
+  });
+  return {
+    storage,
+    seal,
+    audit,
+    chain,
+    namespaces,
+    mounts,
+    policies,
+    access,
+    identity,
+    mfa,
+    tokens,
+    quotas,
+    leases,
+    wrapping,
+  };
+}
+
+async function addDevices(audit: Audit, { audit: config }: Config): Promise<void> {
+  const limits = { sync: config.sync };
+  if (config.file) audit.add(await FileDevice.open('file/', path.resolve(config.file), 'lines in a file', limits));
+  if (config.stdout) audit.add(stdoutDevice('stdout/', 'lines on standard output', limits));
+}

@@ -1,0 +1,104 @@
+import { createHash } from 'node:crypto';
+import { auditPaths } from '../backends/sys/audit';
+import { auditChainPaths } from '../backends/sys/audit-chain';
+import { capabilitiesPaths } from '../backends/sys/capabilities';
+import { corsPaths } from '../backends/sys/cors';
+import { explainPath } from '../backends/sys/explain';
+import { hostPaths } from '../backends/sys/host';
+import { internalUiPaths } from '../backends/sys/internal-ui';
+import { keyPaths } from '../backends/sys/keys';
+import { leasePaths } from '../backends/sys/leases';
+import { mfaValidatePath } from '../backends/sys/mfa';
+import { mountPaths } from '../backends/sys/mounts';
+import { namespacePaths } from '../backends/sys/namespaces';
+import { nodePaths } from '../backends/sys/node';
+import { openapiPath } from '../backends/sys/openapi';
+import { policyPaths } from '../backends/sys/policies';
+import { quotaPaths } from '../backends/sys/quotas';
+import { rekeyPaths } from '../backends/sys/rekey';
+import { remountPaths } from '../backends/sys/remount';
+import { statusPaths } from '../backends/sys/status';
+import { toolPaths } from '../backends/sys/tools';
+import { wrappingPaths } from '../backends/sys/wrapping';
+import type { Config } from '../config';
+import { RootGeneration } from '../kernel/seal/generate-root';
+import { Rekey } from '../kernel/seal/rekey';
+import { Rotation } from '../kernel/seal/rotation';
+import type { OpenApiDocuments } from '../openapi/document';
+import type { Kernel } from '../pipeline/kernel';
+import type { Path } from '../sdk/path';
+import { authorityPort } from './authority-port';
+import { documentPort } from './document-port';
+import { standingMounts, usualMounts } from './first-mounts';
+import { leasePort } from './lease-port';
+import type { Modules } from './modules';
+import { mountPort } from './mount-port';
+import { namespacePort } from './namespace-port';
+import { nodePort } from './node-port';
+import type { Origins } from './origins';
+import { preflightPort } from './preflight-port';
+import { quotaPort } from './quota-port';
+import type { ReleaseHistory } from './release-history';
+import { mintRootToken, sealPort } from './seal-port';
+import { version } from './version';
+
+/** What the system's paths need besides the kernel's modules. */
+export interface SystemParts {
+  readonly kernel: () => Kernel;
+  readonly documents: OpenApiDocuments;
+  readonly origins: Origins;
+  readonly history: ReleaseHistory;
+  readonly metrics: () => Promise<string>;
+}
+
+/** Every path below `sys/`. */
+export function systemPaths(modules: Modules, config: Config, parts: SystemParts): Path[] {
+  const { storage, seal, audit, chain, namespaces, mounts, policies, identity, mfa, tokens, quotas, leases, wrapping } =
+    modules;
+  const { kernel, documents, origins, history } = parts;
+  const { barrier } = storage;
+  const statusPart = statusPaths(
+    sealPort({ seal, tokens, mounts, storage, first: [...standingMounts(), ...usualMounts(config.defaultMounts)] }),
+    {
+      version,
+      clusterName: config.clusterName,
+      clusterId: () => (barrier.sealed ? undefined : uuidFrom(barrier.derive('cluster-id'))),
+    },
+  );
+  const mountAdmin = mountPort({ mounts, leases, identity, jobs: storage.jobs, ttls: config.ttls });
+  const authority = authorityPort(kernel, identity, (namespaceId, at, address) => {
+    const mountUuid = mounts.resolve(namespaceId, at)?.mount.uuid;
+    const name = quotas.refusing({ namespaceId, mountUuid, path: at, address });
+    return name === undefined ? undefined : `the rate limit ${JSON.stringify(name)} is used up`;
+  });
+  return [
+    ...statusPart,
+    ...mountPaths(mountAdmin, 'secret'),
+    ...mountPaths(mountAdmin, 'auth'),
+    ...wrappingPaths(wrapping),
+    ...remountPaths(mountAdmin),
+    ...namespacePaths(namespacePort({ namespaces, mounts, leases, identity, storage })),
+    ...internalUiPaths(preflightPort(kernel, identity, policies)),
+    ...auditPaths(audit),
+    ...auditChainPaths(chain),
+    ...toolPaths,
+    openapiPath(documentPort(kernel, identity, documents)),
+    ...hostPaths(history),
+    ...nodePaths(nodePort(modules, config, parts.metrics)),
+    ...corsPaths(origins),
+    ...rekeyPaths({ recovery: new Rekey(storage, seal, 'recovery'), barrier: new Rekey(storage, seal, 'barrier') }),
+    ...keyPaths(new Rotation(storage, seal), new RootGeneration(storage, seal, (set) => mintRootToken(tokens, set))),
+    ...leasePaths(leasePort({ leases, tokens, mounts, namespaces })),
+    ...quotaPaths(quotaPort({ quotas, mounts, namespaces })),
+    ...policyPaths(policies),
+    ...capabilitiesPaths(authority),
+    explainPath(authority),
+    mfaValidatePath(mfa.logins),
+  ];
+}
+
+/** A stable id made from a key that only an unsealed node has. */
+function uuidFrom(secret: Buffer): string {
+  const hex = createHash('sha256').update(secret).digest('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+}
