@@ -133,6 +133,7 @@ function scanString(cursor: TextCursor, at: Position): string {
   // Inside `${ … }` everything is taken as it stands, quotes and escapes included.
   let braces = 0;
   for (;;) {
+    if (braces === 0) value += cursor.takeWhile(isPlain);
     const here = cursor.at;
     const c = cursor.next();
     if (c === '') throw syntaxError(at, 'literal not terminated');
@@ -147,6 +148,8 @@ function scanString(cursor: TextCursor, at: Position): string {
     } else value += c === '\\' ? scanEscape(cursor, here) : c;
   }
 }
+
+const isPlain = (c: string) => c !== '"' && c !== '\\' && c !== '$' && c !== '\n';
 
 function scanEscape(cursor: TextCursor, at: Position): string {
   const c = cursor.next();

@@ -104,6 +104,7 @@ function parseString(cursor: TextCursor): string {
   cursor.next();
   let value = '';
   for (;;) {
+    value += cursor.takeWhile((plain) => plain !== '"' && plain !== '\\' && plain >= ' ');
     const at = cursor.at;
     const c = cursor.next();
     if (c === '') throw syntaxError(start, 'literal not terminated');

@@ -31,9 +31,18 @@ export class TextCursor {
 
   /** Takes characters while they pass, and returns them. */
   takeWhile(passes: (character: string) => boolean): string {
-    const start = this.offset;
-    while (this.offset < this.text.length && passes(this.text.charAt(this.offset))) this.next();
-    return this.text.slice(start, this.offset);
+    const { text, offset: start } = this;
+    let end = start;
+    for (; end < text.length; end += 1) {
+      const character = text.charAt(end);
+      if (!passes(character)) break;
+      if (character === '\n') {
+        this.line += 1;
+        this.lineStart = end + 1;
+      }
+    }
+    this.offset = end;
+    return text.slice(start, end);
   }
 }
 
