@@ -22,7 +22,7 @@ export interface Surroundings extends Streams {
 export type MakeContext = (command: Command) => Context;
 
 /** Adds one group of commands to the program. */
-export type AddCommands = (program: Command, context: MakeContext) => void;
+export type AddCommands = (program: Command, context: MakeContext, surroundings: Surroundings) => void;
 
 export function contextMaker(surroundings: Surroundings): MakeContext {
   return (command) => {

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { addAuditCommands } from './commands/audit';
+import { addBackupCommands } from './commands/backup';
 import { addDataCommands } from './commands/data';
 import { addLoginCommands } from './commands/login';
 import { addMfaCommands } from './commands/mfa';
@@ -51,8 +52,9 @@ export async function run(args: readonly string[], surroundings: Surroundings): 
     addMfaCommands,
     addRekeyCommands,
     addAuditCommands,
+    addBackupCommands,
   ]) {
-    add(program, context);
+    add(program, context, surroundings);
   }
   inherit(program);
   try {

@@ -1,0 +1,135 @@
+import { createHash } from 'node:crypto';
+import { type Cell, Keyring, readSealKeys, WrongSealKey } from '@keystead/keyring';
+import { Problem } from '../problem';
+import type { Batch, Header } from './archive';
+
+const SAMPLES = 20;
+const FINGERPRINT_DIGITS = 16;
+
+/** Tables of each service with values that open one by one, and the cell each row's value is bound to. */
+const samples: Record<Header['service'], Record<string, { column: string; row: (field: Field) => string }>> = {
+  secrets: { entry: { column: 'sealed', row: (field) => `${field('mount_id')}/${field('path')}` } },
+  workspaces: {
+    ssh_key: { column: 'value', row: (field) => field('id') },
+    variable: { column: 'sealed', row: (field) => field('id') },
+    state_output: { column: 'value', row: (field) => field('id') },
+  },
+};
+
+type Field = (column: string) => string;
+
+/** Names a seal key without giving it away. */
+export function fingerprintOf(sealKey: Uint8Array): string {
+  return createHash('sha256').update('keystead seal key\0').update(sealKey).digest('hex').slice(0, FINGERPRINT_DIGITS);
+}
+
+/** The seal key that the environment of a service names, or the given file. */
+export function findSealKey(prefix: string, file: string | undefined, env: NodeJS.ProcessEnv): Buffer | undefined {
+  const source = { value: file ? undefined : env[`${prefix}_SEAL_KEY`], file: file ?? env[`${prefix}_SEAL_KEY_FILE`] };
+  if (!source.value && !source.file) return undefined;
+  try {
+    return readSealKeys(source).current;
+  } catch (error) {
+    throw new Problem((error as Error).message);
+  }
+}
+
+/** Opens a backup's keyring with a seal key and some of its values with the keyring, as they pass by. */
+export class SealCheck {
+  private keyring: Keyring | undefined;
+  private readonly waiting: { cell: Cell; sealed: Buffer }[] = [];
+  private tried = 0;
+
+  constructor(
+    private readonly header: Header,
+    private readonly sealKey: Buffer,
+  ) {}
+
+  see(batch: Batch): void {
+    if (!this.keyring) this.keyring = this.unwrap(batch);
+    const sample = samples[this.header.service][batch.table];
+    if (!sample) return;
+    for (const row of batch.rows) {
+      if (this.waiting.length + this.tried >= SAMPLES) break;
+      const fields = fieldsOf(row, this.columnsOf(batch.table));
+      const sealed = bytesOf(fields.get(sample.column));
+      const cell = { table: batch.table, row: sample.row((name) => fields.get(name) ?? ''), column: sample.column };
+      if (sealed) this.waiting.push({ cell, sealed });
+    }
+    this.openWaiting();
+  }
+
+  /** How many values were opened. Throws `Problem` when there is no keyring to open them with. */
+  finish(): number {
+    if (!this.keyring) throw new Problem('the backup holds no keyring: was the service initialised?');
+    this.openWaiting();
+    return this.tried;
+  }
+
+  private openWaiting(): void {
+    if (!this.keyring) return;
+    for (const { cell, sealed } of this.waiting.splice(0)) {
+      try {
+        this.keyring.open(sealed, cell);
+      } catch {
+        throw new Problem(`a value of table ${cell.table} does not open: the backup is damaged`, 2);
+      }
+      this.tried += 1;
+    }
+  }
+
+  private unwrap(batch: Batch): Keyring | undefined {
+    const wrapped = this.wrappedIn(batch);
+    if (!wrapped) return undefined;
+    try {
+      return Keyring.unwrap(wrapped, [this.sealKey]);
+    } catch (error) {
+      if (error instanceof WrongSealKey) throw new Problem('this seal key does not open the backup', 2);
+      throw error;
+    }
+  }
+
+  private wrappedIn({ table, rows }: Batch): Buffer | undefined {
+    if (this.header.service === 'secrets') {
+      return table === 'seal' && rows[0] ? bytesOf(fieldsOf(rows[0], this.columnsOf(table)).get('keyring')) : undefined;
+    }
+    if (table !== 'setting') return undefined;
+    const settings = rows.map((row) => fieldsOf(row, this.columnsOf(table)));
+    const value = settings.find((setting) => setting.get('name') === 'keyring')?.get('value');
+    return value ? Buffer.from((JSON.parse(value) as { wrapped: string }).wrapped, 'base64') : undefined;
+  }
+
+  private columnsOf(table: string): readonly string[] {
+    return this.header.tables.find(({ name }) => name === table)?.columns ?? [];
+  }
+}
+
+/** Fields of a row in PostgreSQL's text form of a row: quoted where needed, nothing for null. */
+export function fieldsOf(row: string, columns: readonly string[]): Map<string, string> {
+  const fields = new Map<string, string>();
+  let at = 1;
+  for (const column of columns) {
+    let text = '';
+    let given = false;
+    while (at < row.length - 1 && row[at] !== ',') {
+      given = true;
+      if (row[at] !== '"') {
+        text += row[at] === '\\' ? row[++at] : row[at];
+        at += 1;
+        continue;
+      }
+      for (at += 1; row[at] !== '"' || row[at + 1] === '"'; at += 1) {
+        if (row[at] === '"' || row[at] === '\\') at += 1;
+        text += row[at];
+      }
+      at += 1;
+    }
+    at += 1;
+    if (given) fields.set(column, text);
+  }
+  return fields;
+}
+
+function bytesOf(text: string | undefined): Buffer | undefined {
+  return text?.startsWith('\\x') ? Buffer.from(text.slice(2), 'hex') : undefined;
+}

@@ -1,0 +1,98 @@
+import pg from 'pg';
+
+/** One table as a backup holds it: the columns that are stored, not computed. */
+export interface Table {
+  name: string;
+  columns: readonly string[];
+}
+
+/** A sequence and where it stands. */
+export interface Sequence {
+  name: string;
+  last: string;
+  called: boolean;
+}
+
+const BATCH = 500;
+const quote = pg.escapeIdentifier;
+// The migrations of the target are applied by the runner, which keeps this table itself.
+const APPLIED = '_prisma_migrations';
+const TABLES = `SELECT c.relname AS name, array_agg(a.attname::text ORDER BY a.attnum) AS columns
+  FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+  WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace AND c.relname <> $1
+  GROUP BY c.relname ORDER BY c.relname`;
+const SEQUENCES = `SELECT sequencename AS name, last_value::text AS last FROM pg_sequences WHERE schemaname = 'public' ORDER BY 1`;
+const FOREIGN_KEYS = `SELECT conrelid::regclass::text AS "table", conname AS name, pg_get_constraintdef(oid) AS definition
+  FROM pg_constraint WHERE contype = 'f' AND connamespace = 'public'::regnamespace AND conparentid = 0`;
+
+/** Settings under which a value's text means the same on every server. */
+export const NEUTRAL = `SET datestyle = 'ISO, YMD'; SET intervalstyle = 'postgres'; SET timezone = 'UTC';
+  SET bytea_output = 'hex'; SET extra_float_digits = 1; SET client_encoding = 'UTF8'`;
+
+/** Every table that holds data of the service. */
+export async function listTables(client: pg.ClientBase): Promise<Table[]> {
+  return (await client.query<Table>(TABLES, [APPLIED])).rows;
+}
+
+/** Every sequence with its position; those never used begin anew anyway. */
+export async function listSequences(client: pg.ClientBase): Promise<Sequence[]> {
+  const { rows } = await client.query<{ name: string; last: string | null }>(SEQUENCES);
+  return rows.flatMap(({ name, last }) => (last === null ? [] : [{ name, last, called: true }]));
+}
+
+/** Names of the migrations that made the tables, in order. */
+export async function listMigrations(client: pg.ClientBase): Promise<string[]> {
+  const { rows } = await client.query<{ name: string }>(
+    `SELECT migration_name AS name FROM ${APPLIED} WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL ORDER BY 1`,
+  );
+  return rows.map(({ name }) => name);
+}
+
+/** Rows of a table as text, in batches, from the transaction the client is in. */
+export async function* readRows(client: pg.ClientBase, table: Table): AsyncGenerator<string[]> {
+  await client.query(`DECLARE backup NO SCROLL CURSOR FOR SELECT t::text AS row FROM ${quote(table.name)} t`);
+  for (;;) {
+    const { rows } = await client.query<{ row: string }>(`FETCH ${BATCH} FROM backup`);
+    if (rows.length === 0) break;
+    yield rows.map(({ row }) => row);
+  }
+  await client.query('CLOSE backup');
+}
+
+/** Writes rows that `readRows` gave; computed columns are computed again. */
+export async function writeRows(client: pg.ClientBase, table: Table, rows: readonly string[]): Promise<void> {
+  const columns = table.columns.map(quote);
+  await client.query(
+    `INSERT INTO ${quote(table.name)} (${columns.join(', ')}) OVERRIDING SYSTEM VALUE
+     SELECT ${columns.map((column) => `(r).${column}`).join(', ')}
+     FROM (SELECT unnest($1::text[])::${quote(table.name)} AS r) source`,
+    [rows],
+  );
+}
+
+/** Moves the sequences to where they stood. */
+export async function setSequences(client: pg.ClientBase, sequences: readonly Sequence[]): Promise<void> {
+  for (const { name, last, called } of sequences) {
+    await client.query('SELECT setval($1::regclass, $2::bigint, $3)', [quote(name), last, called]);
+  }
+}
+
+/**
+ * Runs `load` with the tables emptied and without foreign keys and triggers, so that rows may come in any order; puts
+ * them back afterwards, which checks every reference. All within the client's transaction.
+ */
+export async function whileUnchecked(
+  client: pg.ClientBase,
+  tables: readonly Table[],
+  load: () => Promise<void>,
+): Promise<void> {
+  const { rows: keys } = await client.query<{ table: string; name: string; definition: string }>(FOREIGN_KEYS);
+  for (const key of keys) await client.query(`ALTER TABLE ${key.table} DROP CONSTRAINT ${quote(key.name)}`);
+  for (const { name } of tables) await client.query(`ALTER TABLE ${quote(name)} DISABLE TRIGGER USER`);
+  await client.query(`TRUNCATE ${tables.map(({ name }) => quote(name)).join(', ')}`);
+  await load();
+  for (const { name } of tables) await client.query(`ALTER TABLE ${quote(name)} ENABLE TRIGGER USER`);
+  for (const key of keys) {
+    await client.query(`ALTER TABLE ${key.table} ADD CONSTRAINT ${quote(key.name)} ${key.definition}`);
+  }
+}
