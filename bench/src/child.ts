@@ -1,5 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { pinned } from './machine';
 
 export const benchRoot = path.resolve(__dirname, '..');
@@ -25,42 +28,46 @@ interface ChildOptions {
 export async function startChild(file: string, args: readonly string[], options: ChildOptions = {}): Promise<Child> {
   const node = [...(options.nodeArguments ?? []), ...(file.endsWith('.ts') ? ['--import', 'tsx'] : []), file, ...args];
   const [command, all] = pinned(options.cores, process.execPath, node);
+  // Into a file, as under `npm start`: a pipe would make its reader part of what is measured.
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'keystead-bench-'));
+  const logFile = path.join(folder, 'log');
+  const output = openSync(logFile, 'a');
   const child = spawn(command, all, {
     cwd: benchRoot,
     env: { ...process.env, ...options.env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', output, output],
   });
-  const line = await firstLine(child, path.basename(file), options);
-  return { line, pid: child.pid as number, stop: () => stop(child) };
+  closeSync(output);
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  try {
+    const line = await readyLine(child, path.basename(file), logFile, options);
+    return { line, pid: child.pid as number, stop: () => stop(child).finally(remove) };
+  } catch (error) {
+    remove();
+    throw error;
+  }
 }
 
-function firstLine(child: ChildProcess, name: string, options: ChildOptions): Promise<string> {
+async function readyLine(child: ChildProcess, name: string, logFile: string, options: ChildOptions): Promise<string> {
   const { ready = /^ready/, patienceSeconds = 60 } = options;
-  return new Promise((resolve, reject) => {
-    let said = '';
-    const fail = (why: string) => reject(new Error(`${name} ${why}:\n${said.slice(-4000)}`));
-    const timer = setTimeout(() => {
-      child.kill('SIGKILL');
-      fail(`was not ready after ${patienceSeconds} s`);
-    }, patienceSeconds * 1000);
-    const listen = (chunk: Buffer) => {
-      // Once it is ready its log is only drained, so that a full pipe does not stop it.
-      if (said === 'ready') return;
-      said += chunk.toString();
-      const line = said.split('\n').find((one) => ready.test(one));
-      if (line === undefined) return;
-      clearTimeout(timer);
-      said = 'ready';
-      resolve(line);
-    };
-    child.stdout?.on('data', listen);
-    child.stderr?.on('data', listen);
-    child.once('error', (error) => fail(`could not be started: ${error.message}`));
-    child.once('exit', (code, signal) => {
-      clearTimeout(timer);
-      fail(`ended (${signal ?? code})`);
-    });
+  const until = Date.now() + patienceSeconds * 1000;
+  let failure: string | undefined;
+  child.once('error', (error) => {
+    failure = `could not be started: ${error.message}`;
   });
+  for (;;) {
+    const said = readFileSync(logFile, 'utf8');
+    const line = said.split('\n').find((one) => ready.test(one));
+    if (line !== undefined) return line;
+    if (child.exitCode !== null || child.signalCode !== null)
+      failure ??= `ended (${child.signalCode ?? child.exitCode})`;
+    if (Date.now() > until) {
+      child.kill('SIGKILL');
+      failure ??= `was not ready after ${patienceSeconds} s`;
+    }
+    if (failure !== undefined) throw new Error(`${name} ${failure}:\n${said.slice(-4000)}`);
+    await sleep(25);
+  }
 }
 
 async function stop(child: ChildProcess): Promise<void> {
