@@ -328,6 +328,16 @@ export async function safeRemove(db: Database, caller: Caller, workspace: Worksp
         'Workspace is currently locked. Workspace must be unlocked before it can be safely deleted',
       );
     }
+    const waiting = {
+      workspaceId: current.id,
+      OR: [{ status: 'pending' }, { id: current.currentStateVersionId ?? '', resourcesProcessed: false }],
+    };
+    if ((await tx.prisma.stateVersion.count({ where: waiting })) > 0) {
+      throw new Refusal(
+        'conflict',
+        'Latest workspace state is being processed to discover resources, please try again later',
+      );
+    }
     if (current.resourceCount > 0) {
       throw new Refusal('conflict', 'Workspace cannot be safely deleted because it is still managing resources');
     }

@@ -1,0 +1,247 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createLogger, createServer } from '@keystead/server';
+import request from 'supertest';
+import { readConfig } from '../src/config';
+import { createService, type Service } from '../src/service';
+import { type Client, ref, resource, startWorkspaces } from './start-workspaces';
+
+describe('workspaces shown from cached text', () => {
+  const workspaces = startWorkspaces();
+  const { admin } = workspaces;
+  const show = async (id: string, as: Client = admin) => (await as.get(`workspaces/${id}`).expect(200)).body.data;
+  const first = async (organization: string) =>
+    (await admin.get(`organizations/${organization}/workspaces`).expect(200)).body.data[0];
+
+  beforeAll(async () => {
+    await workspaces.organization('cached');
+  });
+
+  it('follow every change of what they show', async () => {
+    const { id } = await workspaces.workspace('cached', 'mirror');
+    const steps: [what: string, change: () => PromiseLike<unknown>, seen: object][] = [
+      [
+        'a setting',
+        () => admin.patch(`workspaces/${id}`, resource('workspaces', { 'auto-apply': true })).expect(200),
+        { attributes: { 'auto-apply': true } },
+      ],
+      [
+        'a lock',
+        () => admin.post(`workspaces/${id}/actions/lock`, { reason: 'busy' }).expect(200),
+        { attributes: { locked: true, 'locked-reason': 'busy' } },
+      ],
+      ['an unlock', () => admin.post(`workspaces/${id}/actions/unlock`).expect(200), { attributes: { locked: false } }],
+      [
+        'a tag',
+        () =>
+          admin
+            .post(`workspaces/${id}/relationships/tags`, { data: [{ type: 'tags', attributes: { name: 'blue' } }] })
+            .expect(204),
+        { attributes: { 'tag-names': ['blue'] } },
+      ],
+      [
+        'a tag deleted everywhere',
+        async () => {
+          const { body } = await admin.get('organizations/cached/tags').expect(200);
+          await admin.delete('organizations/cached/tags', { data: [ref('tags', body.data[0].id).data] }).expect(204);
+        },
+        { attributes: { 'tag-names': [] } },
+      ],
+      [
+        'a variable',
+        () =>
+          admin.post(`workspaces/${id}/vars`, resource('vars', { key: 'a', category: 'env', value: '1' })).expect(201),
+        { relationships: { vars: { data: [{ type: 'vars', id: expect.stringMatching(/^var-/) }] } } },
+      ],
+      [
+        'the organization’s mode',
+        () =>
+          admin
+            .patch('organizations/cached', resource('organizations', { 'default-execution-mode': 'local' }))
+            .expect(200),
+        {
+          attributes: {
+            'execution-mode': 'local',
+            operations: false,
+            'setting-overwrites': { 'execution-mode': false },
+          },
+        },
+      ],
+      [
+        'the organization’s name',
+        () => admin.patch('organizations/cached', resource('organizations', { name: 'renamed' })).expect(200),
+        { links: { self: '/api/v2/organizations/renamed/workspaces/mirror' } },
+      ],
+    ];
+    await show(id);
+    await first('cached');
+    let organization = 'cached';
+    for (const [what, change, seen] of steps) {
+      await change();
+      if (what.includes('name')) organization = 'renamed';
+      expect(await show(id)).toMatchObject(seen);
+      expect(await first(organization)).toEqual(await show(id));
+    }
+    await admin.patch('organizations/renamed', resource('organizations', { name: 'cached' })).expect(200);
+  });
+
+  it('show every caller their own permissions', async () => {
+    const { id } = await workspaces.workspace('cached', 'shared');
+    const reader = await workspaces.person('reader');
+    const { db } = workspaces.service;
+    const organization = await db.prisma.organization.findFirstOrThrow({ where: { name: 'cached' } });
+    const mine = { organizationId: organization.id, userId: reader.id };
+    await db.prisma.membership.create({ data: { id: 'ou-reader', ...mine, status: 'active' } });
+    const { body: team } = await admin
+      .post('organizations/cached/teams', resource('teams', { name: 'readers' }))
+      .expect(201);
+    await admin
+      .post(`teams/${team.data.id}/relationships/organization-memberships`, {
+        data: [ref('organization-memberships', 'ou-reader').data],
+      })
+      .expect(204);
+    await reader.get(`workspaces/${id}`).expect(404);
+    const relationships = { team: ref('teams', team.data.id), workspace: ref('workspaces', id) };
+    const { body: grant } = await admin
+      .post('team-workspaces', resource('team-workspaces', { access: 'read' }, relationships))
+      .expect(201);
+    const permissions = async (as: Client) => (await show(id, as)).attributes.permissions;
+    expect(await permissions(reader)).toMatchObject({
+      'can-read-settings': true,
+      'can-update': false,
+      'can-lock': false,
+    });
+    expect(await permissions(admin)).toMatchObject({ 'can-update': true, 'can-force-delete': true });
+    const listed = await reader.get('organizations/cached/workspaces').expect(200);
+    expect(listed.body.data.map((one: { id: string }) => one.id)).toEqual([id]);
+    expect(listed.body.meta.pagination['total-count']).toBe(1);
+    await admin.patch(`team-workspaces/${grant.data.id}`, resource('team-workspaces', { access: 'write' })).expect(200);
+    expect(await permissions(reader)).toMatchObject({ 'can-update': false, 'can-lock': true });
+    await admin.delete(`team-workspaces/${grant.data.id}`).expect(204);
+    await reader.get(`workspaces/${id}`).expect(404);
+    expect((await reader.get('organizations/cached/workspaces').expect(200)).body.data).toEqual([]);
+  });
+});
+
+describe('many requests at the same moment', () => {
+  const workspaces = startWorkspaces();
+  const { admin } = workspaces;
+
+  it('create what they ask for, each its own answer, and one duplicate fails alone', async () => {
+    await workspaces.organization('crowd');
+    const names = [...Array.from({ length: 30 }, (_, i) => `w-${i}`), 'w-7', 'not valid'];
+    const answers = await Promise.all(
+      names.map((name) => admin.post('organizations/crowd/workspaces', resource('workspaces', { name }))),
+    );
+    const made = answers.filter(({ status }) => status === 201);
+    expect(made).toHaveLength(30);
+    expect(answers.filter(({ status }) => status === 422)).toHaveLength(2);
+    for (const { body } of made) {
+      expect(names).toContain(body.data.attributes.name);
+    }
+    const { body } = await admin.get('organizations/crowd/workspaces?page[size]=100').expect(200);
+    expect(body.meta.pagination['total-count']).toBe(30);
+    expect(new Set(body.data.map((one: { id: string }) => one.id)).size).toBe(30);
+  });
+
+  it('keep the total right while workspaces come and go', async () => {
+    await workspaces.organization('tide');
+    const made = await Promise.all(Array.from({ length: 12 }, (_, i) => workspaces.workspace('tide', `w-${i}`)));
+    await Promise.all(made.slice(0, 5).map(({ id }) => admin.delete(`workspaces/${id}`).expect(204)));
+    const { body } = await admin.get('organizations/tide/workspaces').expect(200);
+    expect(body.meta.pagination['total-count']).toBe(7);
+    expect(body.data).toHaveLength(7);
+  });
+
+  it('record one audit event for each change they made', async () => {
+    const { id } = await workspaces.workspace('tide', 'watched');
+    await Promise.all(
+      Array.from({ length: 8 }, (_, i) =>
+        admin.patch(`workspaces/${id}`, resource('workspaces', { description: `d${i}` })).expect(200),
+      ),
+    );
+    const events = await workspaces.service.db.prisma.auditEvent.findMany({
+      where: { targetId: id, action: 'workspace.update' },
+    });
+    expect(events).toHaveLength(8);
+    const { body } = await admin.get(`workspaces/${id}`).expect(200);
+    const last = events.sort((a, b) => Number(a.id - b.id)).at(-1)!;
+    expect((last.after as { description: string }).description).toBe(body.data.attributes.description);
+  });
+
+  it('page through a list that changes without losing or repeating what stays', async () => {
+    await workspaces.organization('pages');
+    const stays = await Promise.all(Array.from({ length: 25 }, (_, i) => workspaces.workspace('pages', `m-${i}`)));
+    const seen: string[] = [];
+    for (let page = 1; page <= 3; page++) {
+      const { body } = await admin.get(`organizations/pages/workspaces?page[size]=10&page[number]=${page}`).expect(200);
+      seen.push(...body.data.map((one: { id: string }) => one.id));
+      await workspaces.workspace('pages', `z-${page}`);
+    }
+    expect(seen.slice(0, 25).sort()).toEqual(stays.map(({ id }) => id).sort());
+  });
+});
+
+describe('two nodes on one database', () => {
+  const workspaces = startWorkspaces();
+  let second: Service;
+  let other: (method: 'get' | 'patch' | 'post' | 'delete', path: string, body?: object) => request.Test;
+
+  beforeAll(async () => {
+    const config = readConfig({
+      WORKSPACES_DATABASE_URL: workspaces.databaseUrl,
+      WORKSPACES_SEAL_KEY: '07'.repeat(32),
+      WORKSPACES_PUBLIC_URL: 'https://workspaces.test',
+      WORKSPACES_RATE_LIMIT: '0',
+      WORKSPACES_MIGRATE: 'off',
+    });
+    second = await createService(config, { log: createLogger({ name: 'second', level: 'silent' }) });
+    const server = createServer(second.app);
+    other = (method, path, body) => {
+      const sent = request(server)[method](`/api/v2/${path}`).set('Authorization', `Bearer ${workspaces.admin.token}`);
+      return body === undefined
+        ? sent
+        : sent.set('Content-Type', 'application/vnd.api+json').send(JSON.stringify(body));
+    };
+  });
+
+  afterAll(() => second?.close());
+
+  it('show at once what the other acknowledged', async () => {
+    const { admin } = workspaces;
+    await workspaces.organization('pair');
+    const { id } = await workspaces.workspace('pair', 'twin');
+    for (let i = 0; i < 5; i++) {
+      await admin.patch(`workspaces/${id}`, resource('workspaces', { description: `here ${i}` })).expect(200);
+      expect((await other('get', `workspaces/${id}`).expect(200)).body.data.attributes.description).toBe(`here ${i}`);
+      await other('patch', `workspaces/${id}`, resource('workspaces', { description: `there ${i}` })).expect(200);
+      expect((await admin.get(`workspaces/${id}`).expect(200)).body.data.attributes.description).toBe(`there ${i}`);
+    }
+    await other('post', 'organizations/pair/workspaces', resource('workspaces', { name: 'sibling' })).expect(201);
+    const { body } = await admin.get('organizations/pair/workspaces').expect(200);
+    expect(body.data.map((one: { attributes: { name: string } }) => one.attributes.name)).toEqual(['sibling', 'twin']);
+    await other('delete', `workspaces/${id}`).expect(204);
+    await admin.get(`workspaces/${id}`).expect(404);
+  });
+
+  it('let one of both lock a workspace', async () => {
+    const { id } = await workspaces.workspace('pair', 'locked');
+    const path = `workspaces/${id}/actions/lock`;
+    const answers = await Promise.all([workspaces.admin.post(path), other('post', path)]);
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409]);
+  });
+
+  it('lose no change when both change the same workspace', async () => {
+    const { id } = await workspaces.workspace('pair', 'torn');
+    const keys = ['auto-apply', 'queue-all-runs', 'auto-apply-run-trigger', 'global-remote-state'];
+    const change = (key: string, index: number) => {
+      const body = resource('workspaces', { [key]: true });
+      return index % 2 === 0
+        ? workspaces.admin.patch(`workspaces/${id}`, body)
+        : other('patch', `workspaces/${id}`, body);
+    };
+    const answers = await Promise.all(keys.map(change));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    const { body } = await other('get', `workspaces/${id}`).expect(200);
+    expect(keys.map((key) => body.data.attributes[key])).toEqual([true, true, true, true]);
+  });
+});
