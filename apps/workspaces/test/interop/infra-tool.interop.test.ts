@@ -1,0 +1,158 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as createTcp } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createServer } from '@keystead/server';
+import { resource, startWorkspaces } from '../start-workspaces';
+
+const execute = promisify(execFile);
+const binary = ['terraform', 'tofu'].find((name) => {
+  try {
+    execFileSync(name, ['version'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+});
+const box = mkdtempSync(path.join(tmpdir(), 'infra-tool-'));
+afterAll(() => rmSync(box, { recursive: true, force: true }));
+
+// The real command line of the tool, with built-in resources only, so that it downloads nothing.
+describe('the infrastructure tool in local execution', () => {
+  const env: Record<string, string> = {};
+  let port = 0;
+  beforeAll(async () => {
+    port = await freePort();
+    env.WORKSPACES_PUBLIC_URL = `http://127.0.0.1:${port}`;
+  });
+  const workspaces = startWorkspaces({ env });
+  let listening: ReturnType<typeof createServer>;
+  beforeAll(async () => {
+    listening = createServer(workspaces.service.app);
+    await new Promise<void>((resolve) => listening.listen(port, '127.0.0.1', resolve));
+    await workspaces.organization('acme', { 'default-execution-mode': 'local' });
+  });
+  afterAll(() => {
+    listening.closeAllConnections();
+    listening.close();
+  });
+
+  const configuration = (cloud: string, more = '') => `
+    terraform {
+      cloud {
+        hostname     = "workspaces.test"
+        organization = "acme"
+        ${cloud}
+      }
+    }
+    resource "terraform_data" "a" { input = "one" }
+    output "greeting" { value = terraform_data.a.output }
+    output "secret" {
+      value     = "s3cret"
+      sensitive = true
+    }
+    ${more}`;
+
+  function folder(name: string, main: string): (...args: string[]) => Promise<string> {
+    const cwd = path.join(box, name);
+    mkdirSync(cwd, { recursive: true });
+    writeFileSync(path.join(cwd, 'main.tf'), main);
+    const api = `http://127.0.0.1:${port}/api/v2/`;
+    const cli = path.join(box, 'cli.tfrc');
+    writeFileSync(
+      cli,
+      `disable_checkpoint = true
+host "workspaces.test" { services = { "tfe.v2" = "${api}", "tfe.v2.1" = "${api}", "state.v2" = "${api}" } }
+credentials "workspaces.test" { token = "${workspaces.admin.token}" }`,
+    );
+    return async (...args) => {
+      const environment = { ...process.env, TF_CLI_CONFIG_FILE: cli, TF_IN_AUTOMATION: '1' };
+      const running = execute(binary!, args, { cwd, env: environment });
+      // Questions, such as whether to move a local state over, are answered with yes.
+      running.child.stdin?.end('yes\n');
+      const { stdout, stderr } = await running;
+      return stdout + stderr;
+    };
+  }
+  const skipped = (): boolean => {
+    if (binary) return false;
+    process.stderr.write('skipped: neither terraform nor tofu is on this machine\n');
+    return true;
+  };
+
+  it('goes through the life of a workspace', async () => {
+    if (skipped()) return;
+    const tool = folder('life', configuration('workspaces { name = "life" }'));
+    await tool('init', '-no-color');
+    expect(await tool('apply', '-auto-approve', '-no-color')).toContain('1 added');
+    expect(await tool('output', '-raw', 'greeting')).toBe('one');
+    expect(await tool('output', '-raw', 'secret')).toBe('s3cret');
+    expect(await tool('plan', '-no-color')).toContain('No changes');
+    expect(await tool('state', 'list')).toBe('terraform_data.a\n');
+    await tool('state', 'mv', 'terraform_data.a', 'terraform_data.b');
+    const pulled = await tool('state', 'pull');
+    expect(JSON.parse(pulled)).toMatchObject({ version: 4, resources: [{ name: 'b' }] });
+    writeFileSync(path.join(box, 'life', 'saved.tfstate'), pulled);
+    await tool('state', 'rm', 'terraform_data.b');
+    expect(await tool('state', 'list')).toBe('');
+    await expect(tool('state', 'push', 'saved.tfstate')).rejects.toThrow(/over newer state with serial/);
+    await tool('apply', '-auto-approve', '-no-color');
+    expect(await tool('destroy', '-auto-approve', '-no-color')).toContain('1 destroyed');
+    const shown = await workspaces.admin.get('organizations/acme/workspaces/life').expect(200);
+    expect(shown.body.data.attributes).toMatchObject({ locked: false, 'resource-count': 0 });
+  }, 180_000);
+
+  it('finds, creates and deletes workspaces by tags', async () => {
+    if (skipped()) return;
+    const tool = folder('tags', configuration('workspaces { tags = ["team:blue"] }'));
+    await workspaces.admin
+      .post(
+        'organizations/acme/workspaces',
+        resource(
+          'workspaces',
+          { name: 'blue-one' },
+          { tags: { data: [{ type: 'tags', attributes: { name: 'team:blue' } }] } },
+        ),
+      )
+      .expect(201);
+    await tool('init', '-no-color');
+    await tool('workspace', 'new', 'blue-two');
+    expect(await tool('workspace', 'list')).toMatch(/blue-one[\s\S]*blue-two/);
+    await tool('workspace', 'select', 'blue-one');
+    await tool('workspace', 'delete', 'blue-two');
+    await workspaces.admin.get('organizations/acme/workspaces/blue-two').expect(404);
+  }, 180_000);
+
+  it('stops at a lock somebody holds, and force-unlocks', async () => {
+    if (skipped()) return;
+    const tool = folder('locks', configuration('workspaces { name = "locks" }'));
+    await tool('init', '-no-color');
+    const { id } = (await workspaces.admin.get('organizations/acme/workspaces/locks').expect(200)).body.data;
+    await workspaces.admin.post(`workspaces/${id}/actions/lock`, { reason: 'maintenance' }).expect(200);
+    await expect(tool('apply', '-auto-approve', '-no-color')).rejects.toThrow(/workspace already locked/);
+    await tool('force-unlock', '-force', 'acme/locks');
+    expect(await tool('apply', '-auto-approve', '-no-color')).toContain('1 added');
+  }, 180_000);
+
+  it('moves a local state over', async () => {
+    if (skipped()) return;
+    const local = folder('move', 'resource "terraform_data" "a" { input = "kept" }');
+    await local('init', '-no-color');
+    await local('apply', '-auto-approve', '-no-color');
+    const tool = folder('move', configuration('workspaces { name = "moved" }').replace('"one"', '"kept"'));
+    await tool('init', '-no-color', '-input=true');
+    expect(await tool('state', 'list')).toBe('terraform_data.a\n');
+    expect(await tool('plan', '-no-color')).not.toContain('to add, ');
+  }, 180_000);
+});
+
+async function freePort(): Promise<number> {
+  const probe = createTcp();
+  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
+  const { port } = probe.address() as { port: number };
+  await new Promise((resolve) => probe.close(resolve));
+  return port;
+}
