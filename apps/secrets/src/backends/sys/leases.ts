@@ -104,6 +104,17 @@ export function leasePaths(leases: LeasePort) {
       },
     });
 
+  const list = operation<{ prefix?: string }, typeof listInput>({
+    summary: 'List lease ids under a prefix.',
+    sudo: true,
+    input: listInput,
+    async run({ input, params, namespace }) {
+      const prefix = (params.prefix ?? '').replace(/\/+$/, '');
+      const page = { after: input.after || undefined, limit: input.limit && input.limit > 0 ? input.limit : undefined };
+      return keys(await leases.list(namespace.uuid, prefix === '' ? '' : `${prefix}/`, page));
+    },
+  });
+
   const scope = (namespaceId: string, children: boolean | undefined) =>
     children ? leases.namespacesBelow(namespaceId) : [namespaceId];
 
@@ -153,6 +164,7 @@ export function leasePaths(leases: LeasePort) {
     }),
     path('leases/lookup', {
       summary: 'What is known of a lease.',
+      list: { ...list, operationId: 'leases-look-up' },
       write: {
         summary: 'Look up a lease.',
         operationId: 'leases-read-lease',
@@ -186,22 +198,7 @@ export function leasePaths(leases: LeasePort) {
       summary: 'Lease ids under a prefix.',
       sudo: true,
       paramDocs: { prefix: 'Where leases were issued, for example `scheduler/creds/ops`.' },
-      list: {
-        summary: 'List lease ids under a prefix.',
-        operationId: 'leases-look-up',
-        input: z.object({
-          after: string().optional().describe('Only names after this one.'),
-          limit: int().optional().describe('How many at most.'),
-        }),
-        async run({ input, params, namespace }) {
-          const prefix = params.prefix.replace(/\/+$/, '');
-          const page = {
-            after: input.after || undefined,
-            limit: input.limit && input.limit > 0 ? input.limit : undefined,
-          };
-          return keys(await leases.list(namespace.uuid, prefix === '' ? '' : `${prefix}/`, page));
-        },
-      },
+      list: { ...list, operationId: 'leases-look-up-prefix' },
     }),
     ...['leases/renew', 'renew'].flatMap((base) => [
       path(base, { summary: 'Prolong a lease.', write: { ...renew, operationId: `${base.replace('/', '-')}-lease` } }),
@@ -280,6 +277,10 @@ export function leasePaths(leases: LeasePort) {
   ];
 }
 
+const listInput = z.object({
+  after: string().optional().describe('Only names after this one.'),
+  limit: int().optional().describe('How many at most.'),
+});
 const renewInput = z.object({
   lease_id: leaseId(),
   url_lease_id: leaseId(),
