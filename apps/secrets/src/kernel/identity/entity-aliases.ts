@@ -153,21 +153,26 @@ export class EntityAliases {
     return { ...alias, updatedAtMs };
   }
 
+  /** An alias inside an open transaction, kept from others until its end. */
+  async lockById(tx: Tx, namespaceId: string, id: string): Promise<EntityAlias | undefined> {
+    const { rows } = await tx.query<EntityAliasRow>(
+      'SELECT * FROM entity_alias WHERE id = $1 AND namespace_id = $2 FOR UPDATE',
+      [id, namespaceId],
+    );
+    return rows[0] && toEntityAlias(this.needs.barrier, rows[0]);
+  }
+
   private async lock(
     tx: Tx,
     namespaceId: string,
     id: string | undefined,
     { mount, name }: AliasWrite,
   ): Promise<EntityAlias | undefined> {
-    if (id !== undefined && !isId(id)) return undefined;
-    if (id === undefined && !(mount && name)) return undefined;
+    if (id !== undefined) return isId(id) ? this.lockById(tx, namespaceId, id) : undefined;
+    if (!mount || !name) return undefined;
     const { rows } = await tx.query<EntityAliasRow>(
-      id === undefined
-        ? 'SELECT * FROM entity_alias WHERE mount_id = $1 AND name_hash = $2 FOR UPDATE'
-        : 'SELECT * FROM entity_alias WHERE id = $1 AND namespace_id = $2 FOR UPDATE',
-      id === undefined
-        ? [mount!.uuid, aliasNameHash(this.needs.barrier, 'entity', mount!.uuid, name!)]
-        : [id, namespaceId],
+      'SELECT * FROM entity_alias WHERE mount_id = $1 AND name_hash = $2 FOR UPDATE',
+      [mount.uuid, aliasNameHash(this.needs.barrier, 'entity', mount.uuid, name)],
     );
     return rows[0] && toEntityAlias(this.needs.barrier, rows[0]);
   }

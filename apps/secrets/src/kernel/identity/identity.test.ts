@@ -204,6 +204,23 @@ describe('merging entities', () => {
     expect((await here.identity.find(source))?.entityId).toBe(third);
   });
 
+  it('meets logins at the same moment without failing them', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const [one, two] = [mount(), mount()];
+      const target = await here.identity.login(ns, one, { name: 'r' }, []);
+      const source = await here.identity.login(ns, two, { name: 'r', metadata: { n: '0' } }, []);
+      const logins = Array.from({ length: 8 }, (_, n) =>
+        here.identity.login(ns, two, { name: 'r', metadata: { n: String(n) } }, []).then(
+          (id) => id,
+          (error: Error) => error.message,
+        ),
+      );
+      await here.identity.merge(ns, { toId: target, fromIds: [source], force: false, aliasIdsToKeep: [] });
+      for (const outcome of await Promise.all(logins)) expect([source, target]).toContain(outcome);
+      expect(await here.identity.login(ns, two, { name: 'r' }, [])).toBe(target);
+    }
+  });
+
   it('asks which alias to keep where both have one on a mount', async () => {
     const where = mount();
     const target = await here.identity.login(ns, where, { name: 'c1' }, []);

@@ -112,11 +112,19 @@ export class Logins {
     }
   }
 
-  private async refresh(alias: EntityAlias, { metadata }: LoginIdentity): Promise<void> {
-    if (equalMetadata(alias.metadata, metadata)) return;
+  private async refresh(
+    { id, metadata: before }: EntityAlias,
+    { namespaceId, metadata }: LoginIdentity,
+  ): Promise<void> {
+    if (equalMetadata(before, metadata)) return;
     await this.needs.committer.transaction(
-      (tx) => this.aliases.save(tx, { ...alias, metadata }),
-      [entityNotice(alias.entityId)],
+      async (tx) => {
+        // Read again under a lock: the alias may just have moved to another entity, or be gone.
+        const alias = await this.aliases.lockById(tx, namespaceId, id);
+        if (alias) await this.aliases.save(tx, { ...alias, metadata });
+        return alias?.entityId;
+      },
+      (entityId) => (entityId === undefined ? [] : [entityNotice(entityId)]),
     );
   }
 }
