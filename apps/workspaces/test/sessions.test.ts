@@ -191,4 +191,18 @@ describe('signing in', () => {
     nowMs += 7 * 24 * 60 * MINUTE + 1;
     await workspaces.anyone.get(new URL(late.body.meta['reset-url']).pathname).expect(404);
   });
+
+  it('takes site administration from those without a second factor where the installation asks for one', async () => {
+    const nel = await workspaces.person('nel', { siteAdmin: true });
+    await nel.get('admin/users').expect(200);
+    const rule = (value: boolean) => resource('general-settings', { 'require-two-factor-for-admins': value });
+    const ora = await workspaces.person('ora', { siteAdmin: true });
+    await twoFactor(ora);
+    await ora.patch('admin/general-settings', rule(true)).expect(200);
+    await nel.get('admin/users').expect(404);
+    await ora.get('admin/users').expect(200);
+    await twoFactor(nel);
+    await nel.get('admin/users').expect(200);
+    await ora.patch('admin/general-settings', rule(false)).expect(200);
+  });
 });

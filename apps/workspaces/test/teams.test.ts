@@ -205,4 +205,21 @@ describe('teams', () => {
     await organization.post('organizations/elsewhere/teams', teamBody({ name: 'x' })).expect(404);
     await workspaces.anyone.post('organizations/acme/teams', teamBody({ name: 'x' })).expect(401);
   });
+
+  it.each([
+    ['teams', { name: 'etag team' }, 'organizations/acme/teams'],
+    ['projects', { name: 'etag project' }, 'organizations/acme/projects'],
+    ['varsets', { name: 'etag set' }, 'organizations/acme/varsets'],
+  ])('changes %s only at the revision the caller read, one of many at once', async (type, attributes, collection) => {
+    const made = await workspaces.admin.post(collection, resource(type, attributes)).expect(201);
+    const path = `${type}/${made.body.data.id}`;
+    const { etag } = (await workspaces.admin.get(path).expect(200)).headers;
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, (_, i) =>
+        workspaces.admin.patch(path, resource(type, { name: `${attributes.name} ${i}` })).set('If-Match', etag!),
+      ),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(7).fill(412)]);
+    await workspaces.admin.patch(path, resource(type, {})).set('If-Match', '*').expect(200);
+  });
 });

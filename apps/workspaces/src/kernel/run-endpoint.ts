@@ -67,6 +67,12 @@ function refuseUnlessFor(endpoint: Endpoint, env: Environment, principal: Princi
   }
 }
 
+/** Where administrators must have a second factor, those without one are like everybody else. */
+function withinRules(principal: Principal, settings: SiteSettings): Principal {
+  const lacks = principal.siteAdmin && settings.requireTwoFactorForAdmins && !principal.twoFactor;
+  return lacks ? { ...principal, siteAdmin: false } : principal;
+}
+
 /** Begins to look for the target of an endpoint that allows it before the caller is known. */
 export function loadEarly(
   { db, env }: Kernel,
@@ -143,7 +149,7 @@ function requireRevision(target: unknown, wanted: bigint | undefined): void {
 /** The life of a request, from the declaration found for it to the answer. */
 export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: Request): Promise<Answer> {
   const { db, env } = kernel;
-  const principal = request.principal ?? nobody;
+  const principal = withinRules(request.principal ?? nobody, request.settings);
   refuseUnlessFor(endpoint, env, principal);
   const query = Query.parse(request.search);
   const lookup = { db, env, principal, params: request.params, query };

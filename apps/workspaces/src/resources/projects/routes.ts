@@ -68,7 +68,7 @@ const update = patch(byId, {
   requires: 'can-update',
   body: UpdateProject,
   load,
-  run: ({ db, target, body, ...call }) => projects.update(db, actorOf(call), target.id, body),
+  run: ({ db, target, body, ifMatch, ...call }) => projects.update(db, actorOf(call), target.id, body, ifMatch),
 });
 
 const destroy = remove(byId, {

@@ -3,6 +3,7 @@ import { Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../kernel/audit';
 import type { Database } from '../../kernel/database';
 import { newId } from '../../kernel/ids';
+import { requireRevision } from '../../kernel/revision';
 import { type ExecutionInput, requirePool, settledExecution } from './execution';
 import type { JudgedProject } from './policy';
 
@@ -76,11 +77,18 @@ export async function create(
 }
 
 /** Changes what is named. Throws `invalid` when the new name is taken. */
-export async function update(db: Database, actor: Actor, id: string, input: ProjectInput): Promise<Project> {
+export async function update(
+  db: Database,
+  actor: Actor,
+  id: string,
+  input: ProjectInput,
+  ifMatch?: bigint,
+): Promise<Project> {
   return db.transaction(async (tx) => {
     await tx.prisma.$queryRaw`SELECT 1 FROM project WHERE id = ${id} FOR UPDATE`;
     const before = await find(tx, id);
     if (!before) throw new Refusal('missing', '');
+    requireRevision(before, ifMatch);
     const execution = settledExecution(before, input);
     await requirePool(tx, before.organizationId, execution.agentPoolId);
     await tx.prisma.project.update({ where: { id }, data: { name: input.name, ...plain(input), ...execution } });

@@ -49,7 +49,8 @@ const update = patch(byId, {
   requires: 'can-update',
   body: UpdateSshKey,
   load,
-  run: ({ db, env, target, body, ...call }) => sshKeys.update(db, env, actorOf(call), target, body),
+  run: ({ db, env, target, body, ifMatch, ...call }) =>
+    sshKeys.update(db, env, actorOf(call), target.id, body, ifMatch),
 });
 
 const destroy = remove(byId, {

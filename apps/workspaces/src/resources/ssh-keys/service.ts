@@ -3,6 +3,7 @@ import { Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../kernel/audit';
 import type { Database } from '../../kernel/database';
 import { newId } from '../../kernel/ids';
+import { requireRevision } from '../../kernel/revision';
 import { type KeyFacts, readPrivateKey } from './private-key';
 
 /** A private key of an organization, without the key. */
@@ -76,17 +77,18 @@ export async function update(
   db: Database,
   store: KeyStore,
   actor: Actor,
-  before: SshKey,
+  id: string,
   input: { name?: string; value?: string | null },
+  ifMatch?: bigint,
 ): Promise<SshKey> {
-  const sealed = input.value ? seal(store, before.id, input.value) : {};
+  const sealed = input.value ? seal(store, id, input.value) : {};
   return db.transaction(async (tx) => {
-    const { count } = await tx.prisma.sshKey.updateMany({
-      where: { id: before.id },
-      data: { name: input.name, ...sealed },
-    });
-    if (count === 0) throw new Refusal('missing', '');
-    const key = (await find(tx, before.id))!;
+    await tx.prisma.$queryRaw`SELECT 1 FROM ssh_key WHERE id = ${id} FOR UPDATE`;
+    const before = await find(tx, id);
+    if (!before) throw new Refusal('missing', '');
+    requireRevision(before, ifMatch);
+    await tx.prisma.sshKey.update({ where: { id }, data: { name: input.name, ...sealed } });
+    const key = (await find(tx, id))!;
     await recordChange(tx, actor, { ...changeOf(key, 'update'), before: facts(before), after: facts(key) });
     return key;
   });

@@ -43,7 +43,8 @@ const update = patch('/teams/:team_id', {
   summary: 'Change a team; what is not given stays. Each setting needs its own permission.',
   body: UpdateTeam,
   load,
-  run: ({ db, access, target, body, ...call }) => teams.update(db, actorOf(call), access, target.id, body),
+  run: ({ db, access, target, body, ifMatch, ...call }) =>
+    teams.update(db, actorOf(call), access, target.id, body, ifMatch),
 });
 
 const destroy = remove('/teams/:team_id', {

@@ -6,6 +6,7 @@ import type { Database } from '../../kernel/database';
 import { newId } from '../../kernel/ids';
 import { hasRight, organizationRights, type Rights } from '../../kernel/organization-rights';
 import type { Policy } from '../../kernel/policy';
+import { requireRevision } from '../../kernel/revision';
 import { teamPolicy } from './policy';
 import { type RightsInput, updateRights } from './rights-update';
 import { visibleTeams } from './visible';
@@ -126,10 +127,18 @@ const neededFor = {
  * Changes what the request names; each setting needs a permission of its own.
  * Throws `missing` for a setting the caller may not change, `invalid` for what nobody may change of the owners team.
  */
-export async function update(db: Database, actor: Actor, access: Access, id: string, input: TeamInput): Promise<Team> {
+export async function update(
+  db: Database,
+  actor: Actor,
+  access: Access,
+  id: string,
+  input: TeamInput,
+  ifMatch?: bigint,
+): Promise<Team> {
   return db.transaction(async (tx) => {
     await tx.prisma.$queryRaw`SELECT 1 FROM team WHERE id = ${id} FOR UPDATE`;
     const before = (await find(tx, id))!;
+    requireRevision(before, ifMatch);
     const { organizationAccess, ...settings } = input;
     const wanted = {
       ...settings,

@@ -109,13 +109,13 @@ const changes = {
 } as const;
 const update = ofSet.patch(byId, {
   ...changes,
-  run: ({ db, env, target, body, ...call }) =>
-    sets.update(db, env.keyring, actorOf(call), target.id, { ...inputOf(body), parentProjectId: undefined }),
+  run: ({ db, env, target, body, ifMatch, ...call }) =>
+    sets.update(db, env.keyring, actorOf(call), target.id, { ...inputOf(body), parentProjectId: undefined }, ifMatch),
 });
 const replace = ofSet.put(byId, {
   ...changes,
-  run: ({ db, env, target, body, ...call }) =>
-    sets.update(db, env.keyring, actorOf(call), target.id, { ...inputOf(body), parentProjectId: undefined }),
+  run: ({ db, env, target, body, ifMatch, ...call }) =>
+    sets.update(db, env.keyring, actorOf(call), target.id, { ...inputOf(body), parentProjectId: undefined }, ifMatch),
 });
 
 const destroy = ofSet.remove(byId, {

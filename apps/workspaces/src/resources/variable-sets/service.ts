@@ -6,6 +6,7 @@ import type { WorkspaceTarget } from '../../kernel/access';
 import { type Actor, recordChange } from '../../kernel/audit';
 import type { Database } from '../../kernel/database';
 import { newId } from '../../kernel/ids';
+import { requireRevision } from '../../kernel/revision';
 import { create as createVariable, type VariableInput } from '../variables/service';
 
 /** Variables for many workspaces: of the whole organization, of projects, or of single workspaces. */
@@ -96,11 +97,13 @@ export async function update(
   actor: Actor,
   id: string,
   input: VariableSetInput,
+  ifMatch?: bigint,
 ): Promise<VariableSet> {
   return db.transaction(async (tx) => {
     await tx.prisma.$queryRaw`SELECT 1 FROM variable_set WHERE id = ${id} FOR UPDATE`;
     const before = await find(tx, id);
     if (!before) throw new Refusal('missing', '');
+    requireRevision(before, ifMatch);
     await tx.prisma.variableSet.update({
       where: { id },
       data: {
