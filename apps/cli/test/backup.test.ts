@@ -35,7 +35,7 @@ async function guards(url: string): Promise<unknown[]> {
   const { rows } = await client.query(
     `SELECT conrelid::regclass::text AS place, pg_get_constraintdef(oid) AS guard FROM pg_constraint
      WHERE connamespace = 'public'::regnamespace
-     UNION ALL SELECT tgrelid::regclass::text, tgname || tgenabled FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1, 2`,
+     UNION ALL SELECT tgrelid::regclass::text, tgname || ' ' || tgenabled::text FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1, 2`,
   );
   await client.end();
   return rows;
