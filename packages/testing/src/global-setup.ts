@@ -63,6 +63,9 @@ export default async function globalSetup(): Promise<void> {
       response.end(await run.keeper.ask(request.url!.slice(1)));
     }),
   };
+  // On a loaded machine a worker may come back to its connection late: it stays open until the run ends.
+  run.broker.keepAliveTimeout = 0;
+  run.broker.requestTimeout = 0;
   await new Promise<void>((resolve) => run.broker.listen(0, '127.0.0.1', resolve));
   run.broker.unref();
   process.env[BROKER_VARIABLE] = `http://127.0.0.1:${(run.broker.address() as AddressInfo).port}`;
