@@ -265,6 +265,16 @@ describe('logins with second factors', () => {
     await goes.validate(await goes.begin(), [goes.app.code(clock.now())]).expect(200);
   });
 
+  it('are named by explanations', async () => {
+    const user = await enrolled();
+    const done = await user.validate(await user.begin(), [user.app.code(clock.now())]).expect(200);
+    const { body } = await secrets
+      .as(done.body.auth.client_token)
+      .write('sys/policies/explain', { path: 'cubbyhole/a', operation: 'read' })
+      .expect(200);
+    expect(body.data).toMatchObject({ allowed: true, login_enforcements: [user.enforcement] });
+  });
+
   it('can be asked of groups and of types of mounts', async () => {
     const user = await enrolled();
     await secrets.root.delete(`identity/mfa/login-enforcement/${user.enforcement}`).expect(204);

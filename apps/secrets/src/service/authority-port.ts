@@ -1,5 +1,7 @@
 import type { AuthorityPort, Holder } from '../backends/sys/authority';
 import type { Identity } from '../kernel/identity/identity';
+import type { IdentityView } from '../kernel/identity/types';
+import type { Mfa } from '../kernel/mfa/mfa';
 import type { TokenRecord } from '../kernel/tokens/types';
 import type { Kernel } from '../pipeline/kernel';
 import type { Verb } from '../sdk/call';
@@ -7,9 +9,17 @@ import type { Verb } from '../sdk/call';
 /** Looks at tokens from outside, for capabilities and explanations. */
 export function authorityPort(
   kernel: () => Kernel,
-  identity: Identity,
+  { identity, mfa }: { identity: Identity; mfa: Mfa },
   quotaInTheWay: AuthorityPort['quotaInTheWay'],
 ): AuthorityPort {
+  const loginEnforcements = async ({ mountId, namespaceId }: TokenRecord, view: IdentityView | undefined) => {
+    const mount = mountId === undefined ? undefined : kernel().mounts.find(mountId);
+    if (!mount || !view) return [];
+    const { accessor, type: mountType } = mount;
+    const { entityId, groupIds } = view;
+    const matching = await mfa.enforcements.matching({ namespaceId, accessor, mountType, entityId, groupIds });
+    return matching.map(({ name }) => name);
+  };
   const holder = async (record: TokenRecord | undefined): Promise<Holder | undefined> => {
     if (!record) return undefined;
     const view = record.entityId === undefined ? undefined : await identity.views.of(record.entityId);
@@ -25,6 +35,7 @@ export function authorityPort(
       boundCidrs: record.boundCidrs,
       namespacePath: kernel().namespaces.find(record.namespaceId)?.path ?? '',
       entityInForce: record.entityId === undefined || (view !== undefined && !view.disabled),
+      loginEnforcements: () => loginEnforcements(record, view),
       capabilities: (path) => access.capabilities(path),
       explain: (question) => access.explain(question),
     };

@@ -66,7 +66,7 @@ export function systemPaths(modules: Modules, config: Config, parts: SystemParts
     },
   );
   const mountAdmin = mountPort({ mounts, leases, identity, jobs: storage.jobs, ttls: config.ttls });
-  const authority = authorityPort(kernel, identity, (namespaceId, at, address) => {
+  const authority = authorityPort(kernel, { identity, mfa }, (namespaceId, at, address) => {
     const mountUuid = mounts.resolve(namespaceId, at)?.mount.uuid;
     const name = quotas.refusing({ namespaceId, mountUuid, path: at, address });
     return name === undefined ? undefined : `the rate limit ${JSON.stringify(name)} is used up`;

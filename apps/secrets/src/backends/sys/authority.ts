@@ -37,6 +37,8 @@ export interface Holder {
   readonly namespacePath: string;
   /** False for a token whose entity is disabled or gone. */
   readonly entityInForce: boolean;
+  /** Names of the login enforcements that a new login of its entity at its mount must meet. */
+  loginEnforcements(): Promise<readonly string[]>;
   capabilities(path: string): string[];
   explain(question: {
     readonly path: string;
