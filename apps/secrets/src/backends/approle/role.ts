@@ -32,6 +32,7 @@ const RoleInput = RoleFields.extend({
   bound_cidr_list: commaList().optional().describe('Older name of secret_id_bound_cidrs.'),
 });
 
+/** What a role has that says nothing else. */
 export const roleDefaults = {
   ...tokenDefaults,
   bind_secret_id: true,

@@ -18,6 +18,7 @@ const SecretId = z.object({
   /** 0 never. */
   expiresAtMs: z.number(),
 });
+/** A secret id as stored. */
 export type SecretId = z.output<typeof SecretId>;
 
 const secretIds = collection('secret-id/', SecretId);

@@ -36,6 +36,7 @@ const alias = {
 /** An alias read by itself. Spec: Group alias. */
 export const aliasOutput = z.object({ ...alias, namespace_id: z.string() });
 
+/** An entity as reads and look-ups show it. */
 export const entityOutput = z.object({
   aliases: z.array(z.object(alias)),
   creation_time: z.string(),
@@ -53,6 +54,7 @@ export const entityOutput = z.object({
   policies: texts,
 });
 
+/** A group as reads and look-ups show it. */
 export const groupOutput = z.object({
   alias: z.looseObject({}),
   creation_time: z.string(),
@@ -89,6 +91,7 @@ export const methodOutput = z.object({
   type: z.string(),
 });
 
+/** A login enforcement as reads show it. */
 export const enforcementOutput = z.object({
   auth_method_accessors: texts,
   auth_method_types: texts,

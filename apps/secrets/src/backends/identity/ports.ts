@@ -1,6 +1,7 @@
 /** Pairs of text. */
 export type Pairs = Readonly<Record<string, string>>;
 
+/** An entity alias. */
 export interface EntityAliasFacts {
   readonly id: string;
   readonly entityId: string;
@@ -14,6 +15,7 @@ export interface EntityAliasFacts {
   readonly updatedAtMs: number;
 }
 
+/** An entity with what hangs on it. */
 export interface EntityFacts {
   readonly id: string;
   readonly name: string;
@@ -33,6 +35,7 @@ export interface EntityFacts {
   }[];
 }
 
+/** A group alias; an empty accessor stands for no mount. */
 export interface GroupAliasFacts {
   readonly id: string;
   readonly groupId: string;
@@ -42,6 +45,7 @@ export interface GroupAliasFacts {
   readonly updatedAtMs: number;
 }
 
+/** A group with what hangs on it. */
 export interface GroupFacts {
   readonly id: string;
   readonly name: string;

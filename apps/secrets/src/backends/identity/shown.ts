@@ -44,6 +44,7 @@ export function mountOf(
   return mount;
 }
 
+/** An entity alias as clients see it. */
 export function shownEntityAlias(mounts: MountLookup, alias: EntityAliasFacts): Record<string, unknown> {
   return {
     canonical_id: alias.entityId,
@@ -60,6 +61,7 @@ export function shownEntityAlias(mounts: MountLookup, alias: EntityAliasFacts): 
   };
 }
 
+/** An entity as clients see it; `namespaceId` is the short one. */
 export function shownEntity(mounts: MountLookup, namespaceId: string, entity: EntityFacts): Record<string, unknown> {
   const { directGroupIds, inheritedGroupIds } = entity;
   const secrets = entity.mfaSecrets.map(({ methodId, methodType, methodName }) => [
@@ -101,6 +103,7 @@ export function shownGroupAlias(mounts: MountLookup, alias: GroupAliasFacts): Re
   };
 }
 
+/** A group as clients see it; `namespaceId` is the short one. */
 export function shownGroup(mounts: MountLookup, namespaceId: string, group: GroupFacts): Record<string, unknown> {
   return {
     alias: group.alias ? shownGroupAlias(mounts, group.alias) : {},

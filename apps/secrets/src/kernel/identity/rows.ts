@@ -11,6 +11,7 @@ export interface EntityRow {
   updated_at_ms: string;
   sealed: Buffer;
 }
+/** A row of `entity_alias`. */
 export interface EntityAliasRow {
   id: string;
   namespace_id: string;
@@ -21,6 +22,7 @@ export interface EntityAliasRow {
   updated_at_ms: string;
   sealed: Buffer;
 }
+/** A row of `group`. */
 export interface GroupRow {
   id: string;
   namespace_id: string;
@@ -31,6 +33,7 @@ export interface GroupRow {
   updated_at_ms: string;
   sealed: Buffer;
 }
+/** A row of `group_alias`; without a mount, no login can match it. */
 export interface GroupAliasRow {
   id: string;
   namespace_id: string;
@@ -81,12 +84,14 @@ const times = (row: { created_at_ms: string; updated_at_ms: string }) => ({
 
 type Opener = Pick<Barrier, 'openJson'>;
 
+/** Opens a row of `entity`. */
 export function toEntity(barrier: Opener, row: EntityRow): Entity {
   const { metadata, policies } = barrier.openJson<SealedPrincipal>(row.sealed, cellOf('entity', row.id));
   const { id, namespace_id: namespaceId, name, disabled } = row;
   return { id, namespaceId, name, disabled, metadata, policies, ...times(row) };
 }
 
+/** Opens a row of `entity_alias`. */
 export function toEntityAlias(barrier: Opener, row: EntityAliasRow): EntityAlias {
   const secret = barrier.openJson<SealedEntityAlias>(row.sealed, cellOf('entity_alias', row.id));
   return {
@@ -100,12 +105,14 @@ export function toEntityAlias(barrier: Opener, row: EntityAliasRow): EntityAlias
   };
 }
 
+/** Opens a row of `group`. */
 export function toGroup(barrier: Opener, row: GroupRow): Group {
   const { metadata, policies } = barrier.openJson<SealedPrincipal>(row.sealed, cellOf('group', row.id));
   const { id, namespace_id: namespaceId, name, version } = row;
   return { id, namespaceId, name, type: row.type as GroupType, version, metadata, policies, ...times(row) };
 }
 
+/** Opens a row of `group_alias`. */
 export function toGroupAlias(barrier: Opener, row: GroupAliasRow): GroupAlias {
   const { name } = barrier.openJson<SealedGroupAlias>(row.sealed, cellOf('group_alias', row.id));
   return {

@@ -1,6 +1,7 @@
 import type { Identified } from '../policy/access';
 import type { Barrier, ChangeNotices, Clock, Committer, Tx } from '../storage/types';
 
+/** Pairs of text that operators and auth methods attach. */
 export type Metadata = Readonly<Record<string, string>>;
 
 /** A person or machine, whatever they log in with. */
@@ -34,6 +35,7 @@ export interface EntityAlias {
   readonly updatedAtMs: number;
 }
 
+/** Who decides about members: operators, or logins. */
 export type GroupType = 'internal' | 'external';
 
 /** Entities and groups that share policies. Members of an external group come from logins only. */

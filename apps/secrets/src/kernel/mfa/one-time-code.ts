@@ -3,6 +3,7 @@ import speakeasy from 'speakeasy';
 
 /** The hash functions a code can be made with. */
 export const algorithms = ['SHA1', 'SHA256', 'SHA512'] as const;
+/** One of the hash functions. */
 export type Algorithm = (typeof algorithms)[number];
 
 /** How codes are made from a key. */

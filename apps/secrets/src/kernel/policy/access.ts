@@ -28,6 +28,7 @@ export interface AccessQuery {
   readonly identity?: Identified;
 }
 
+/** What access lists are made from. */
 export interface AccessNeeds {
   readonly policies: PolicyStore;
   readonly notices: Pick<ChangeNotices, 'fresh'>;

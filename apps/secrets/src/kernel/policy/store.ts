@@ -46,6 +46,7 @@ export interface PolicyWrite extends Partial<PolicyOptions> {
   readonly cas?: number;
 }
 
+/** What the store stands on. */
 export interface PolicyStoreNeeds {
   readonly database: Pick<Tx, 'query'>;
   readonly committer: Pick<Committer, 'transaction'>;
