@@ -9,7 +9,8 @@ describe('memberships', () => {
   const path = 'organizations/acme/organization-memberships';
   const invite = (email: unknown, relationships?: object) =>
     workspaces.admin.post(path, resource('organization-memberships', { email }, relationships));
-  const linkOf = (body: { meta: Record<string, string> }) => new URL(body.meta['invite-url']!).pathname;
+  const linkOf = (body: { meta: Record<string, string> }) =>
+    new URL(body.meta['invite-url']!).pathname.replace('/app/', '/api/v2/');
 
   it('invites somebody new, who chooses name and password by a link that works once', async () => {
     await workspaces.organization('acme');

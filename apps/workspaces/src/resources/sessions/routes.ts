@@ -9,6 +9,7 @@ import { checkPassword } from '../users/password';
 import { userSerializer } from '../users/serializer';
 import * as users from '../users/service';
 import { createReset, openLink, useLink } from './links';
+import { linkPageEndpoint, tokenPageEndpoint } from './pages';
 import { BeginTwoFactor, EndTwoFactor, SignIn, UseLink, VerifyCode } from './schema';
 import { linkSerializer, sessionSerializer, twoFactorSerializer } from './serializers';
 import { signIn } from './service';
@@ -119,5 +120,18 @@ const reset = people.action('/admin/users/:user_id/actions/reset_password', {
 /** Signing in and out, second factors, invitations and password resets. */
 export const sessionResource: Resource = {
   name: 'sessions',
-  endpoints: [begin, show, end, showFactor, beginFactor, verifyFactor, endFactor, showLink, spend, reset],
+  endpoints: [
+    begin,
+    show,
+    end,
+    showFactor,
+    beginFactor,
+    verifyFactor,
+    endFactor,
+    showLink,
+    spend,
+    reset,
+    tokenPageEndpoint,
+    linkPageEndpoint,
+  ],
 };

@@ -38,9 +38,9 @@ export async function createLink(
   return secret;
 }
 
-/** Where a person opens a link. */
+/** Where a person opens a link; programs use the same path below `/api/v2` instead of `/app`. */
 export function linkUrl(publicUrl: string, secret: string): string {
-  return `${publicUrl}/api/v2/one-time-links/${secret}`;
+  return `${publicUrl}/app/one-time-links/${secret}`;
 }
 
 /** The link, if it is still good. */
