@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import http from 'node:http';
 import pg from 'pg';
 import { BROKER_VARIABLE, type Failed, type Ready, type Service } from './broker';
 
@@ -57,6 +58,23 @@ async function ask(question: Service | 'server'): Promise<Ready> {
   const said = (await reply.json()) as Ready | Failed;
   if ('error' in said) throw new Error(said.error);
   return said;
+}
+
+/** Without any time limit, which `fetch` has: on a busy machine the first answer waits for a server to start. */
+function get(address: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    http
+      .get(address, { agent: false }, (response) => {
+        let body = '';
+        response.setEncoding('utf8');
+        response.on('data', (chunk) => {
+          body += chunk;
+        });
+        response.on('end', () => resolve(body));
+        response.on('error', reject);
+      })
+      .on('error', reject);
+  });
 }
 
 async function admin(url: string, statement: string): Promise<void> {
