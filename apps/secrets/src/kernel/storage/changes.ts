@@ -26,7 +26,7 @@ export interface SealBeat {
 
 export interface ChangesOptions {
   readonly database: Database;
-  /** Makes the connection that listens; it is used for nothing else. */
+  /** Makes the connection that listens and beats; nothing else uses it, and its queries give up by themselves. */
   readonly connect: () => pg.Client;
   readonly address: string;
   /** Never listen: behind transaction poolers. */
@@ -48,6 +48,8 @@ interface BeatRow {
 const GONE_MS = 3000;
 /** Older than this, a heartbeat no longer proves that notices arrive. */
 const STALE_MS = 900;
+/** A shorter silence cannot have made others think this node gone. */
+const FORGOTTEN_MS = GONE_MS / 2;
 /** How long a new node waits until all others must have noticed it. */
 const JOIN_MS = 1000;
 const UNHEARD_BEATS_BEFORE_POLLING = 6;
@@ -99,7 +101,8 @@ export class NodeChanges implements ChangeNotices {
   private readonly listeners = new Map<Topic, Set<(key: string) => void>>();
   private readonly beats = new Set<(seal: SealBeat) => void>();
   private readonly known = new Set<string>();
-  private listening: pg.Client | undefined;
+  /** The connection that listens and beats. */
+  private own: pg.Client | undefined;
   private timer: NodeJS.Timeout | undefined;
   private stopped = true;
   private polls: boolean;
@@ -147,7 +150,6 @@ export class NodeChanges implements ChangeNotices {
   async start(): Promise<void> {
     this.stopped = false;
     await this.beat();
-    this.joinedMs = performance.now();
     this.schedule();
   }
 
@@ -155,10 +157,10 @@ export class NodeChanges implements ChangeNotices {
     this.stopped = true;
     clearTimeout(this.timer);
     await this.running;
-    const listening = this.listening;
-    this.listening = undefined;
-    await listening?.end().catch(() => {});
-    await this.options.database.query(LEAVE, [this.id]).catch(() => {});
+    const { own } = this;
+    this.own = undefined;
+    await own?.query({ ...LEAVE, values: [this.id] }).catch(() => {});
+    await own?.end().catch(() => {});
   }
 
   /** True when a commit has to tell others; unsure counts as yes. */
@@ -203,16 +205,13 @@ export class NodeChanges implements ChangeNotices {
 
   private async beat(): Promise<void> {
     try {
-      if (!this.polls && !this.listening) await this.connect();
+      const client = this.own ?? (await this.connect());
       const askedMs = performance.now();
-      const { rows } = await this.options.database.query<BeatRow & pg.QueryResultRow>(BEAT, [
-        this.id,
-        this.generation,
-        this.polls,
-        this.options.address,
-        GONE_MS / 1000,
-        beatPayload(this.id),
-      ]);
+      // On a connection of its own: a pool that is busy must not keep a node from being heard.
+      const { rows } = await client.query<BeatRow & pg.QueryResultRow>({
+        ...BEAT,
+        values: [this.id, this.generation, this.polls, this.options.address, GONE_MS / 1000, beatPayload(this.id)],
+      });
       const row = rows[0]!;
       this.failing = false;
       this.others = row.others;
@@ -230,34 +229,39 @@ export class NodeChanges implements ChangeNotices {
         });
       }
       this.beatCount++;
-      if (this.beatCount % TIDY_BEATS === 0) await this.options.database.query(TIDY);
-      if (this.beatCount % LISTEN_AGAIN_BEATS === 0 && !this.options.poll) this.polls = false;
+      if (this.beatCount % TIDY_BEATS === 0) await client.query(TIDY);
+      if (this.polls && !this.options.poll && this.beatCount % LISTEN_AGAIN_BEATS === 0) {
+        this.polls = false;
+        this.dropConnection();
+      }
     } catch (error) {
       if (!this.failing) this.options.log?.warn({ err: error }, 'heartbeat failed');
       this.failing = true;
+      this.dropConnection();
     }
   }
 
-  private async connect(): Promise<void> {
+  private async connect(): Promise<pg.Client> {
     const client = this.options.connect();
     client.on('notification', ({ payload }) => {
       const message = parsePayload(payload ?? '');
       if (message) this.heard(message);
     });
     const lost = () => {
-      if (this.listening === client) this.dropListener();
+      if (this.own === client) this.dropConnection();
     };
     client.on('error', lost);
     client.on('end', lost);
     await client.connect();
-    await client.query(`LISTEN ${CHANNEL}`);
-    this.listening = client;
+    this.own = client;
+    if (!this.polls) await client.query(`LISTEN ${CHANNEL}`);
+    return client;
   }
 
   /** What was said while nobody listened is lost, so nothing cached can be trusted. */
-  private dropListener(): void {
-    const client = this.listening;
-    this.listening = undefined;
+  private dropConnection(): void {
+    const client = this.own;
+    this.own = undefined;
     this.heardMs = Number.NEGATIVE_INFINITY;
     this.applyAll();
     client?.end().catch(() => {});
@@ -280,8 +284,11 @@ export class NodeChanges implements ChangeNotices {
 
   private alive(): void {
     this.unheard = 0;
-    // Others may have thought this node gone, and told it nothing.
-    if (this.silenceMs > STALE_MS) this.applyAll();
+    // After so long others may have thought this node gone and told it nothing; they must notice it first.
+    if (this.silenceMs > FORGOTTEN_MS) {
+      this.applyAll();
+      this.joinedMs = performance.now();
+    }
     this.heardMs = performance.now();
   }
 
@@ -296,13 +303,12 @@ export class NodeChanges implements ChangeNotices {
   private countUnheard(): void {
     this.unheard++;
     // The listening connection may be dead without having noticed: try a new one first.
-    if (this.unheard === UNHEARD_BEATS_BEFORE_POLLING / 2) this.dropListener();
+    if (this.unheard === UNHEARD_BEATS_BEFORE_POLLING / 2) this.dropConnection();
     if (this.unheard <= UNHEARD_BEATS_BEFORE_POLLING) return;
     this.unheard = 0;
     this.options.log?.warn({}, 'notifications do not arrive; polling for changes instead');
     this.polls = true;
-    this.dropListener();
-    this.joinedMs = performance.now();
+    this.dropConnection();
   }
 
   private async poll(): Promise<void> {

@@ -62,7 +62,13 @@ export class StorageKernel {
     this.changes = new NodeChanges({
       database,
       connect: () =>
-        new pg.Client({ connectionString: url, application_name: 'keystead secrets listener', keepAlive: true }),
+        new pg.Client({
+          connectionString: url,
+          application_name: 'keystead secrets listener',
+          keepAlive: true,
+          connectionTimeoutMillis: 3000,
+          query_timeout: 2000,
+        }),
       address: options.address ?? '',
       poll: options.poll,
       log,
