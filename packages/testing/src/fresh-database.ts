@@ -54,8 +54,7 @@ function database(adminUrl: string, name: string): TestDatabase {
 async function ask(question: Service | 'server'): Promise<Ready> {
   const broker = process.env[BROKER_VARIABLE];
   if (!broker) throw new Error('no test server: run the tests through Jest with the preset of this repository');
-  const reply = await fetch(`${broker}/${question}`).catch(() => fetch(`${broker}/${question}`));
-  const said = (await reply.json()) as Ready | Failed;
+  const said = JSON.parse(await get(`${broker}/${question}`)) as Ready | Failed;
   if ('error' in said) throw new Error(said.error);
   return said;
 }
