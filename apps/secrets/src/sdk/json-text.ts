@@ -20,8 +20,9 @@ export function jsonText(value: unknown): string {
   return `{${text}}`;
 }
 
-// Numbers that a double might not give back digit by digit: long ones, fractions, exponents, minus zero.
-const perhapsInexact = /\d{16}|\d[.eE]|-0/;
+// Numbers that a double might not give back digit by digit: long ones, fractions, exponents, minus zero. They stand at the
+// start or after one of three signs; most strings with digits (addresses, versions, hashes) do not look like that.
+const perhapsInexact = /(?:^|[:[,])\s*(?:-0|-?\d{1,15}[.eE]|-?\d{16})/;
 
 /** Whether a JSON text may hold numbers that a double would change. */
 export function mayBeInexact(text: string): boolean {

@@ -92,10 +92,15 @@ export class Audit {
 
   /** The keyed hash of a text as it stands in the lines; for finding a known value in a log. */
   readonly hash = (text: string): string => {
+    this.key ??= createSecretKey(this.barrier.derive('audit'));
+    return `hmac-sha256:${createHmac('sha256', this.key).update(text).digest('hex')}`;
+  };
+
+  // For answers, which repeat. What is sent and what was just made hardly does, and would only fill the memory.
+  private readonly rememberedHash = (text: string): string => {
     const known = this.hashes.get(text);
     if (known !== undefined) return known;
-    this.key ??= createSecretKey(this.barrier.derive('audit'));
-    const hashed = `hmac-sha256:${createHmac('sha256', this.key).update(text).digest('hex')}`;
+    const hashed = this.hash(text);
     this.hashes.set(text, hashed);
     return hashed;
   };
@@ -186,7 +191,8 @@ export class Audit {
     const { hash } = this;
     let text = `{"status":${a.status}`;
     if (a.dataText !== undefined) text += `,"data":${this.hashedAnswer(a.dataText, request.clear)}`;
-    else if (a.data !== undefined && a.data !== null) text += `,"data":${hashedText(a.data, hash, request.clear)}`;
+    else if (a.data !== undefined && a.data !== null)
+      text += `,"data":${hashedText(a.data, this.rememberedHash, request.clear)}`;
     if (a.auth) text += `,"auth":${hashedText(a.auth, hash, clearAuth)}`;
     if (a.leaseId) text += `,"secret":{"lease_id":${JSON.stringify(a.leaseId)}}`;
     if (a.wrapToken) text += `,"wrap_info":{"token":"${hash(a.wrapToken)}"}`;
@@ -197,7 +203,7 @@ export class Audit {
   private hashedAnswer(dataText: string, clear: ClearFields): string {
     const known = clear === undefined ? this.answers.get(dataText) : undefined;
     if (known !== undefined) return known;
-    const hashed = hashedText(JSON.parse(dataText), this.hash, clear);
+    const hashed = hashedText(JSON.parse(dataText), this.rememberedHash, clear);
     if (clear === undefined) this.answers.set(dataText, hashed);
     return hashed;
   }
