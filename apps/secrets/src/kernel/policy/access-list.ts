@@ -1,7 +1,8 @@
 import { capabilityBits, capabilityNames, type Operation } from './capability';
 import { judgeParameters } from './parameters';
 import type { Rule } from './rule';
-import { comparePatterns, hasWildcard, RuleTree } from './rule-tree';
+import { findAllRules, findRule, type RuleLayer } from './rule-layer';
+import { comparePatterns, hasWildcard } from './rule-tree';
 import { isTemplateWitnessed } from './template-witness';
 import type { AccessList, Decision, Explanation, LosingRule, Objection, PathTemplate, Question } from './types';
 
@@ -19,36 +20,26 @@ export const rootAccess: AccessList = {
   grantsSome: () => true,
 };
 
-/** Compiled rules. Exactly one rule applies to a path: an exact pattern, else the best one with wildcards. */
+/**
+ * Compiled rules. Exactly one rule applies to a path: an exact pattern, else the best one with wildcards.
+ *
+ * No pattern stands in two layers. Layers may be shared between lists; `size` counts what is this list's own.
+ */
 export class RuleAccess implements AccessList {
   readonly root = false;
-  private readonly exact = new Map<string, Rule>();
-  private readonly wild: RuleTree;
-  readonly size: number;
-  /** In segments. */
-  private readonly longestPattern: number;
-  private readonly decisions = new Map<Rule, Map<Operation, Decision>>();
 
   constructor(
-    private readonly rules: readonly Rule[],
+    private readonly layers: readonly RuleLayer[],
     readonly validUntilMs?: number,
-  ) {
-    this.size = rules.length;
-    const wild: Rule[] = [];
-    for (const rule of rules) {
-      if (hasWildcard(rule.pattern)) wild.push(rule);
-      else this.exact.set(rule.pattern, rule);
-    }
-    this.wild = new RuleTree(wild);
-    this.longestPattern = rules.reduce((longest, { pattern }) => Math.max(longest, pattern.split('/').length), 0);
-  }
+    readonly size: number = layers.reduce((sum, { rules }) => sum + rules.length, 0),
+  ) {}
 
   decide(question: Question): Decision {
     const path = withoutLeadingSlashes(question.path);
     const rule = this.ruleFor(path, isListing(question.operation));
     if (!rule) return noRule;
     const objection = judge(rule, question);
-    return objection === undefined ? this.granted(rule, question.operation) : refused(rule, objection);
+    return objection === undefined ? granted(rule, question.operation) : refused(rule, objection);
   }
 
   capabilities(path: string): string[] {
@@ -59,12 +50,9 @@ export class RuleAccess implements AccessList {
   explain(question: Question): Explanation {
     const path = withoutLeadingSlashes(question.path);
     const decision = this.decide(question);
-    const matching = [
-      this.exact.get(path),
-      isListing(question.operation) && path.endsWith('/') ? this.exact.get(path.slice(0, -1)) : undefined,
-      ...this.wild.findAll(path),
-    ].filter((rule) => rule !== undefined);
-    const losers = matching.filter((rule) => rule !== decision.rule);
+    const losers = findAllRules(this.layers, path, isListing(question.operation)).filter(
+      (rule) => rule !== decision.rule,
+    );
     return { ...decision, losers: losers.map((rule) => describeLoser(rule, decision.rule as Rule)) };
   }
 
@@ -75,49 +63,38 @@ export class RuleAccess implements AccessList {
   grantsSome(template: PathTemplate, operation: Operation | undefined): boolean {
     const bit = operation === undefined ? ~(capabilityBits.deny | capabilityBits.sudo) : capabilityBits[operation];
     const listing = operation === undefined || isListing(operation);
-    return this.rules.some(
-      (rule) =>
-        (rule.bits & capabilityBits.deny) === 0 &&
-        (rule.bits & bit) !== 0 &&
-        isTemplateWitnessed(template, rule.pattern, listing, this.longestPattern, (path) => {
-          const found = this.ruleFor(path, listing && path.endsWith('/'));
-          return found !== undefined && (found.bits & capabilityBits.deny) === 0 && (found.bits & bit) !== 0;
-        }),
+    const longest = this.layers.reduce((most, { longestPattern }) => Math.max(most, longestPattern), 0);
+    const grants = (rule: Rule) => (rule.bits & capabilityBits.deny) === 0 && (rule.bits & bit) !== 0;
+    const witness = (path: string) => {
+      const found = this.ruleFor(path, listing && path.endsWith('/'));
+      return found !== undefined && grants(found);
+    };
+    return this.layers.some(({ rules }) =>
+      rules.some((rule) => grants(rule) && isTemplateWitnessed(template, rule.pattern, listing, longest, witness)),
     );
   }
 
   private ruleFor(path: string, listing: boolean): Rule | undefined {
-    const exact = this.exact.get(path);
-    if (exact) return exact;
-    if (listing && path.endsWith('/')) {
-      const folder = this.exact.get(path.slice(0, -1));
-      if (folder) return folder;
-    }
-    return this.wild.find(path);
+    return findRule(this.layers, path, listing);
   }
+}
 
-  /** Grants are the same for every request, so each is made once. */
-  private granted(rule: Rule, operation: Operation): Decision {
-    let byOperation = this.decisions.get(rule);
-    if (!byOperation) {
-      byOperation = new Map();
-      this.decisions.set(rule, byOperation);
-    }
-    let decision = byOperation.get(operation);
-    if (!decision) {
-      const { paginationLimit, listFilter } = rule;
-      decision = {
-        allowed: true,
-        sudo: (rule.bits & capabilityBits.sudo) !== 0,
-        root: false,
-        rule,
-        ...(isListing(operation) && paginationLimit > 0 && { paginationLimit }),
-        ...(isListing(operation) && listFilter !== undefined && { listFilter }),
-      };
-      byOperation.set(operation, decision);
-    }
-    return decision;
+/** A grant is the same for every request, so each is made once. */
+function granted(rule: Rule, operation: Operation): Decision {
+  let decision = rule.grants[operation];
+  if (!decision) {
+    const { paginationLimit, listFilter } = rule;
+    decision = {
+      allowed: true,
+      sudo: (rule.bits & capabilityBits.sudo) !== 0,
+      root: false,
+      rule,
+      ...(isListing(operation) && paginationLimit > 0 && { paginationLimit }),
+      ...(isListing(operation) && listFilter !== undefined && { listFilter }),
+    };
+    rule.grants[operation] = decision;
   }
+  return decision;
 }
 
 function isListing(operation: Operation): boolean {

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { type ChangeNotices, type Clock, ROOT_NAMESPACE_ID } from '../storage/types';
 import { rootAccess } from './access-list';
 import { rootPolicyName } from './built-in';
-import { compile } from './compile';
+import { fill, type Groundwork, prepare } from './compile';
 import type { PolicyStore } from './store';
 import type { AccessList, NamedPolicy, Subject } from './types';
 
@@ -37,10 +37,18 @@ export interface AccessNeeds {
   namespacePath(id: string): string | undefined;
 }
 
-interface Compiled {
-  /** Of the policies, at which the list is known to hold. */
+/** What holds as long as none of some policies changes. */
+interface Derived {
+  /** Of the policies, at which this is known to hold. */
   epoch: number;
   readonly names: readonly PolicyNames[];
+  readonly validUntilMs?: number;
+}
+interface Ground extends Derived {
+  readonly groundwork: Groundwork;
+}
+interface Compiled extends Derived {
+  /** Undefined where the list does not depend on it. */
   readonly identity: Identified | undefined;
   readonly list: AccessList;
 }
@@ -52,16 +60,21 @@ const maxRules = 200_000;
 /**
  * Compiled access lists of callers: token policies ∪ entity policies ∪ group policies, in force at this moment.
  *
- * An answer is remembered as long as no policy has changed and the identity is the same object, so nothing has to be
- * forgotten: an outdated list is simply not found.
+ * An answer is remembered as long as none of its policies has changed and the identity is the same object, so nothing has
+ * to be forgotten: an outdated list is simply not found. What policies mean for everybody is compiled once and shared.
  */
 export class Access {
-  /** Keys of `byNames`, so that what is dropped there is not held here. */
+  /** Keys of `lists`, so that what is dropped there is not held here. */
   private readonly keys = new WeakMap<readonly string[], WeakMap<object, string>>();
-  private readonly byNames = new LRUCache<string, Compiled>({
+  private readonly lists = new LRUCache<string, Compiled>({
     max: 50_000,
     maxSize: maxRules,
-    sizeCalculation: ({ list }) => list.size + 1,
+    sizeCalculation: ({ list, identity }) => (identity ? list.size : 0) + 1,
+  });
+  private readonly grounds = new LRUCache<string, Ground>({
+    max: 10_000,
+    maxSize: maxRules,
+    sizeCalculation: ({ groundwork }) => groundwork.layer.rules.length + groundwork.templated.length + 1,
   });
 
   constructor(private readonly needs: AccessNeeds) {}
@@ -70,8 +83,9 @@ export class Access {
   peek({ policies, namespaceId, identity }: AccessQuery): AccessList | undefined {
     if (policies.length === 1 && policies[0] === rootPolicyName && namespaceId === ROOT_NAMESPACE_ID) return rootAccess;
     const key = this.keys.get(policies)?.get(identity ?? anonymous);
-    const compiled = key === undefined ? undefined : this.byNames.get(key);
-    return compiled && this.holds(compiled, identity) ? compiled.list : undefined;
+    const compiled = key === undefined ? undefined : this.lists.get(key);
+    if (!compiled || !this.holds(compiled)) return undefined;
+    return compiled.identity === undefined || compiled.identity === identity ? compiled.list : undefined;
   }
 
   async of(query: AccessQuery): Promise<AccessList> {
@@ -79,32 +93,41 @@ export class Access {
     if (known) return known;
     const { policies, identity } = query;
     const names = collectNames(query);
-    const key = keyOf(names, identity);
-    let compiled = this.byNames.get(key);
-    if (!compiled || !this.holds(compiled, identity)) {
-      // Read before the policies are: a change meanwhile makes the result outdated at once.
-      const { epoch } = this.needs.policies;
-      const list = compile(await this.load(names), identity?.subject, this.needs.clock.now());
-      compiled = { epoch, names, identity, list };
-      this.byNames.set(key, compiled);
-    }
+    const base = JSON.stringify(names.map((group) => [group.namespaceId, group.names]));
+    const { groundwork, epoch } = await this.ground(base, names);
+    const list = fill(groundwork, identity?.subject);
+    // Callers for whom nothing is filled in share one list.
+    const own = list === groundwork.list ? undefined : identity;
+    const key = own ? `${base}${own.entityId}` : base;
+    this.lists.set(key, { epoch, names, validUntilMs: list.validUntilMs, identity: own, list });
     let callers = this.keys.get(policies);
     if (!callers) {
       callers = new WeakMap();
       this.keys.set(policies, callers);
     }
     callers.set(identity ?? anonymous, key);
-    return compiled.list;
+    return list;
   }
 
-  private holds(compiled: Compiled, now: Identified | undefined): boolean {
-    const { identity, list, names } = compiled;
-    if (identity !== now || !this.needs.notices.fresh) return false;
-    if (list.validUntilMs !== undefined && this.needs.clock.now() >= list.validUntilMs) return false;
+  private async ground(key: string, names: readonly PolicyNames[]): Promise<Ground> {
+    const known = this.grounds.get(key);
+    if (known && this.holds(known)) return known;
+    // Read before the policies are: a change meanwhile makes the result outdated at once.
+    const { epoch } = this.needs.policies;
+    const groundwork = prepare(await this.load(names), this.needs.clock.now());
+    const ground = { epoch, names, validUntilMs: groundwork.validUntilMs, groundwork };
+    this.grounds.set(key, ground);
+    return ground;
+  }
+
+  private holds(derived: Derived): boolean {
+    const { validUntilMs, names } = derived;
+    if (!this.needs.notices.fresh) return false;
+    if (validUntilMs !== undefined && this.needs.clock.now() >= validUntilMs) return false;
     const { policies } = this.needs;
-    if (compiled.epoch !== policies.epoch) {
-      if (!policies.unchangedSince(compiled.epoch, names)) return false;
-      compiled.epoch = policies.epoch;
+    if (derived.epoch !== policies.epoch) {
+      if (!policies.unchangedSince(derived.epoch, names)) return false;
+      derived.epoch = policies.epoch;
     }
     return true;
   }
@@ -141,9 +164,4 @@ function collectNames({ namespaceId, policies, identity }: AccessQuery): PolicyN
     byNamespace.set(group.namespaceId, names);
   }
   return [...byNamespace].map(([id, names]) => ({ namespaceId: id, names: [...names].sort() }));
-}
-
-/** Names hold no commas and no line breaks in a path segment; JSON keeps the parts apart all the same. */
-function keyOf(names: readonly PolicyNames[], identity: Identified | undefined): string {
-  return JSON.stringify([names.map((group) => [group.namespaceId, group.names]), identity?.entityId ?? '']);
 }

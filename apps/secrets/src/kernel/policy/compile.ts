@@ -1,7 +1,24 @@
 import { RuleAccess, rootAccess } from './access-list';
 import { Rule } from './rule';
+import { RuleLayer } from './rule-layer';
 import { fillTemplate, isTemplated } from './template';
-import type { AccessList, NamedPolicy, Subject } from './types';
+import type { AccessList, NamedPolicy, PathRule, Subject } from './types';
+
+/** A block on its way into a rule, with the policy it stands in. */
+interface Block {
+  readonly written: PathRule;
+  readonly from: NamedPolicy;
+}
+
+/** What a set of policies means for everybody, compiled once; only the blocks with templates depend on the caller. */
+export interface Groundwork {
+  /** The whole answer for callers for whom no template can be filled. */
+  readonly list: AccessList;
+  readonly layer: RuleLayer;
+  readonly plain: readonly Block[];
+  readonly templated: readonly Block[];
+  readonly validUntilMs?: number;
+}
 
 /**
  * Compiles policies for one subject. Blocks whose template cannot be filled, and expired ones, are dropped.
@@ -9,26 +26,58 @@ import type { AccessList, NamedPolicy, Subject } from './types';
  * `nowMs` decides about expiry; the list says until when it may be used.
  */
 export function compile(policies: readonly NamedPolicy[], subject: Subject | undefined, nowMs: number): AccessList {
-  if (policies.some(({ name, namespacePath }) => name === 'root' && namespacePath === '')) return rootAccess;
-  const rules = new Map<string, Rule>();
+  return fill(prepare(policies, nowMs), subject);
+}
+
+/** The part of compiling that is the same for every subject. */
+export function prepare(policies: readonly NamedPolicy[], nowMs: number): Groundwork {
+  if (policies.some(({ name, namespacePath }) => name === 'root' && namespacePath === '')) {
+    return { list: rootAccess, layer: new RuleLayer([]), plain: [], templated: [] };
+  }
+  const plain: Block[] = [];
+  const templated: Block[] = [];
   let validUntilMs: number | undefined;
-  for (const named of policies) {
-    for (const written of named.policy.rules) {
+  for (const from of policies) {
+    for (const written of from.policy.rules) {
       if (written.expiresAtMs !== undefined) {
         if (written.expiresAtMs <= nowMs) continue;
         validUntilMs = Math.min(validUntilMs ?? Number.POSITIVE_INFINITY, written.expiresAtMs);
       }
-      const filled = isTemplated(written.pattern) ? fillTemplate(written.pattern, subject, named) : written.pattern;
-      if (filled === undefined) continue;
-      const pattern = named.namespacePath + filled;
-      let rule = rules.get(pattern);
-      if (!rule) {
-        rule = new Rule(pattern);
-        rules.set(pattern, rule);
-      }
-      const { name: policy, namespacePath } = named;
-      rule.merge(written, { policy, namespacePath, pattern: written.pattern, line: written.line });
+      (isTemplated(written.pattern) ? templated : plain).push({ written, from });
     }
   }
-  return new RuleAccess([...rules.values()], validUntilMs);
+  const layer = new RuleLayer(merge(plain, undefined));
+  return { list: new RuleAccess([layer], validUntilMs), layer, plain, templated, validUntilMs };
+}
+
+/** Adds what the templates mean for a subject: a thin layer, unless it touches a pattern that is there already. */
+export function fill(
+  { list, layer, plain, templated, validUntilMs }: Groundwork,
+  subject: Subject | undefined,
+): AccessList {
+  if (templated.length === 0 || !subject) return list;
+  const own = merge(templated, subject);
+  if (own.length === 0) return list;
+  const layers = own.some(({ pattern }) => layer.has(pattern))
+    ? [new RuleLayer(merge([...plain, ...templated], subject))]
+    : [new RuleLayer(own), layer];
+  return new RuleAccess(layers, validUntilMs, layers[0]!.rules.length);
+}
+
+/** One rule per pattern. */
+function merge(blocks: readonly Block[], subject: Subject | undefined): Rule[] {
+  const rules = new Map<string, Rule>();
+  for (const { written, from } of blocks) {
+    const filled = isTemplated(written.pattern) ? fillTemplate(written.pattern, subject, from) : written.pattern;
+    if (filled === undefined) continue;
+    const pattern = from.namespacePath + filled;
+    let rule = rules.get(pattern);
+    if (!rule) {
+      rule = new Rule(pattern);
+      rules.set(pattern, rule);
+    }
+    const { name: policy, namespacePath } = from;
+    rule.merge(written, { policy, namespacePath, pattern: written.pattern, line: written.line });
+  }
+  return [...rules.values()];
 }

@@ -1,6 +1,6 @@
-import { capabilityBits, capabilityNames } from './capability';
+import { capabilityBits, capabilityNames, type Operation } from './capability';
 import { mergeValues } from './path-rule';
-import type { ParameterLists, PathRule, PolicyValue, RulePlace, RuleReference } from './types';
+import type { Decision, ParameterLists, PathRule, PolicyValue, RulePlace, RuleReference } from './types';
 
 /** Everything the policies of a caller say about one pattern. */
 export class Rule implements RuleReference {
@@ -13,6 +13,8 @@ export class Rule implements RuleReference {
   maxWrappingSeconds = 0;
   paginationLimit = 0;
   listFilter?: string;
+  /** Decisions in favour, made when first needed. */
+  readonly grants: Partial<Record<Operation, Decision>> = {};
 
   constructor(readonly pattern: string) {}
 
