@@ -22,7 +22,7 @@ export async function member(workspaces: Workspaces, organization: string, teamI
   const body = resource('organization-memberships', { email }, { teams });
   const path = `organizations/${organization}/organization-memberships`;
   const { body: invited } = await workspaces.admin.post(path, body).expect(201);
-  await person.post(`organization-memberships/${invited.data.id}/actions/accept`).expect(200);
+  await person.post(new URL(invited.meta['invite-url']).pathname.replace('/app/', '/api/v2/')).expect(200);
   return { ...person, membershipId: invited.data.id };
 }
 

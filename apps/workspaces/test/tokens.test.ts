@@ -150,6 +150,22 @@ describe('tokens', () => {
     expect(listed.body.data).toEqual([]);
   });
 
+  it('does not let who manages teams take the token of one with more rights', async () => {
+    const open = { visibility: 'organization' };
+    const strong = await team(workspaces, 'acme', 'strong', ['manage-workspaces'], open);
+    const weak = await team(workspaces, 'acme', 'weak', [], open);
+    const managers = await team(workspaces, 'acme', 'managers', ['manage-teams'], open);
+    const manager = await member(workspaces, 'acme', [managers]);
+    await teamToken(workspaces, strong);
+    await manager.post(`teams/${strong}/authentication-token`).expect(404);
+    await manager.post(`teams/${weak}/authentication-token`).expect(201);
+    const { body } = await manager.get('organizations/acme/team-tokens').expect(200);
+    const ids = body.data.map(
+      (token: { relationships: { team: { data: { id: string } } } }) => token.relationships.team.data.id,
+    );
+    expect(ids).toEqual([weak]);
+  });
+
   it('lists the tokens of teams, sorted and searched', async () => {
     const all = await workspaces.admin.get('organizations/acme/team-tokens?sort=-team-name').expect(200);
     const names = async (query: string) => {

@@ -20,7 +20,7 @@ const inOrganization = endpoints(organizationPolicy, membershipSerializer, {
 });
 const inTeam = endpoints(teamPolicy, membershipSerializer, { visible: seesTeam });
 const own = endpoints(membershipPolicy, membershipSerializer);
-const { get, action, remove } = endpoints(membershipPolicy, membershipSerializer, { visible: seesMembership });
+const { get, remove } = endpoints(membershipPolicy, membershipSerializer, { visible: seesMembership });
 
 const inPath = '/organizations/:organization_name/organization-memberships';
 const loadOrganization = ({ db, env, params }: Lookup<typeof inPath>) =>
@@ -96,18 +96,6 @@ const load = ({ db, params }: Lookup<typeof byId>) => memberships.find(db, param
 
 const show = get(byId, { summary: 'Show a membership.', include, load, run: async ({ target }) => target });
 
-const accept = action('/organization-memberships/:membership_id/actions/accept', {
-  summary: 'Accept an invitation to the own account.',
-  tokens: ['user'],
-  requires: (access, membership) => membership.userId === access.principal.id,
-  load: ({ db, params }) => memberships.find(db, params.membership_id),
-  run: async ({ db, target, ...call }) => {
-    if (target.status === 'active') throw new Refusal('transition', 'This invitation has been accepted already');
-    await memberships.activate(db, actorOf(call), target.id);
-    return { ...target, status: 'active' as const };
-  },
-});
-
 const destroy = remove(byId, {
   summary: 'Remove a person from an organization, or withdraw an invitation.',
   requires: 'can-destroy',
@@ -130,6 +118,6 @@ const membershipsIncluded = includable<memberships.Membership>({
 /** Who belongs to an organization. */
 export const membershipResource: Resource = {
   name: 'memberships',
-  endpoints: [list, create, listOfTeam, listOwn, show, accept, destroy],
+  endpoints: [list, create, listOfTeam, listOwn, show, destroy],
   includable: { 'organization-memberships': membershipsIncluded },
 };

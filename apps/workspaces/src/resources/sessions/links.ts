@@ -41,7 +41,8 @@ export async function openLink(
 
 /**
  * Spends a link: sets the password, and makes an invited person a member. Who has an account already must be signed in
- * with it to accept an invitation, since the inviter knows the link too.
+ * with it to accept an invitation, since the inviter knows the link too; and must hold the link, since addresses of
+ * accounts are not verified.
  */
 export async function useLink(
   db: Database,

@@ -38,13 +38,15 @@ const linkPage = page(
   `<p id="what">One moment…</p>
 <form hidden>
 <label id="name">User name <input name="username" autocomplete="username"></label>
-<label>Password, at least ten characters <input name="password" type="password" autocomplete="new-password"></label>
+<label id="new">Password, at least ten characters
+<input name="password" type="password" autocomplete="new-password"></label>
+<label id="own">Token of your account <input name="token" type="password" autocomplete="off"></label>
 <button>Go on</button>
 </form>`,
   `const path = '/api/v2/one-time-links/' + encodeURIComponent(location.pathname.split('/').pop());
 const what = document.querySelector('#what');
-const run = async (attributes) => {
-  const { data } = await api('POST', path, { type: 'one-time-links', attributes });
+const run = async ({ token, ...attributes }) => {
+  const { data } = await api('POST', path, { type: 'one-time-links', attributes }, token);
   form.remove();
   what.textContent = 'Done. You can sign in as ' + data.attributes.username + '.';
   say('');
@@ -54,11 +56,8 @@ api('GET', path).then(({ data: { attributes: link } }) => {
   what.textContent = invited
     ? 'You are invited to the organization ' + link.organization + ' as ' + link.email + '.'
     : 'Choose a new password for ' + link.email + '.';
-  if (!link['needs-password']) {
-    what.textContent += ' You have an account: accept the invitation with it, at organization-memberships.';
-    return;
-  }
   if (!link['needs-username']) document.querySelector('#name').remove();
+  document.querySelector(link['needs-password'] ? '#own' : '#new').remove();
   form.hidden = false;
 }).catch(() => { what.textContent = 'This link has been used, or is too old.'; });`,
 );

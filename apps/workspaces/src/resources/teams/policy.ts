@@ -18,19 +18,23 @@ export function seesSecretTeams(access: Access, organizationId: string): boolean
 const managesTeam = (access: Access, team: Judged): boolean =>
   !team.isOwners && seesTeam(access, team) && access.can(team.organizationId, 'manage-teams');
 
-// Who could add themselves to a team with more rights than theirs would have these rights.
-function managesMembers(access: Access, team: Judged): boolean {
-  if (access.isOwner(team.organizationId)) return true;
-  if (team.isOwners || !seesTeam(access, team) || !access.can(team.organizationId, 'manage-membership')) return false;
+// Who could join a team with more rights than theirs, or use its token, would have these rights.
+function isWithin(access: Access, team: Judged): boolean {
   const exceeds = (team.rights & ~access.rights(team.organizationId)) !== 0;
   return !exceeds || access.can(team.organizationId, 'manage-organization-access');
+}
+
+function managesMembers(access: Access, team: Judged): boolean {
+  if (access.isOwner(team.organizationId)) return true;
+  if (team.isOwners || !seesTeam(access, team)) return false;
+  return access.can(team.organizationId, 'manage-membership') && isWithin(access, team);
 }
 
 function managesToken(access: Access, team: Judged): boolean {
   if (!seesTeam(access, team)) return false;
   if (team.isOwners) return access.isOwner(team.organizationId);
   const isMember = access.inTeam(team) && team.allowMemberTokenManagement;
-  return isMember || access.can(team.organizationId, 'manage-teams');
+  return isMember || (access.can(team.organizationId, 'manage-teams') && isWithin(access, team));
 }
 
 /** Who may do what with a team. The owners team keeps its name, visibility, rights and existence. */

@@ -51,8 +51,14 @@ export async function listTeamTokens(
 
 function managed(access: Access, organizationId: string): Prisma.Sql {
   if (access.isOwner(organizationId)) return Prisma.sql`TRUE`;
-  const mine = Prisma.sql`t.id = ANY(${access.teamIds(organizationId)})`;
-  if (!access.can(organizationId, 'manage-teams')) return Prisma.sql`(${mine} AND t.allow_member_token_management)`;
-  if (seesSecretTeams(access, organizationId)) return Prisma.sql`NOT t.is_owners`;
-  return Prisma.sql`(NOT t.is_owners AND (t.visibility = 'organization' OR ${mine}))`;
+  const own = Prisma.sql`t.id = ANY(${access.teamIds(organizationId)})`;
+  const asMember = Prisma.sql`(${own} AND t.allow_member_token_management)`;
+  if (!access.can(organizationId, 'manage-teams')) return asMember;
+  const seen = seesSecretTeams(access, organizationId)
+    ? Prisma.sql`TRUE`
+    : Prisma.sql`(t.visibility = 'organization' OR ${own})`;
+  const within = access.can(organizationId, 'manage-organization-access')
+    ? Prisma.sql`TRUE`
+    : Prisma.sql`t.rights & ${~access.rights(organizationId)} = 0`;
+  return Prisma.sql`(NOT t.is_owners AND (${asMember} OR (${seen} AND ${within})))`;
 }
