@@ -326,7 +326,7 @@ describe('who may do what', () => {
     }
   });
 
-  it('says which permission is missing where the target may be seen, unless reasons are off', async () => {
+  it('says which permission is missing where the target may be seen', async () => {
     const { body } = await callers
       .get('workspace read')!
       .patch(at('workspaces/:workspace'), wrong('workspaces'))
