@@ -113,7 +113,7 @@ describe('leases', () => {
     const made = await parent.write('auth/token/create', { ttl: '1h' }).expect(200);
     const { data } = await creds(secrets.as(made.body.auth.client_token));
     await parent.write('auth/token/revoke-self').expect(204);
-    await until(() => !upstream.tokens.has(data.accessor_id), 2000);
+    await until(() => !upstream.tokens.has(data.accessor_id));
   });
 
   it('of a token on its last use are not given out', async () => {

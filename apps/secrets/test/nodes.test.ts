@@ -4,10 +4,8 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { applyMigrations, type EmbeddedServer, ensureDatabase, startEmbedded } from '@keystead/postgres';
 import { freshDatabase, type TestDatabase } from '@keystead/testing';
-import { until } from './fresh-storage';
+import { A_SECOND_MS, until } from './fresh-storage';
 import { initialise, type NodeProcess, startNode } from './nodes';
-
-const SECOND = 1000;
 
 describe('several processes on one database', () => {
   let database: TestDatabase;
@@ -43,7 +41,7 @@ describe('several processes on one database', () => {
       const by = nodes[round % 3]!;
       expect((await by.ask('POST', 'auth/token/revoke-self', client_token)).status).toBe(204);
       const took = await everywhere(async (node) => (await self(node, client_token)) === 403);
-      expect(Math.max(...took)).toBeLessThan(SECOND);
+      expect(Math.max(...took)).toBeLessThan(A_SECOND_MS);
     }
   });
 
@@ -56,7 +54,7 @@ describe('several processes on one database', () => {
     const took = await everywhere(
       async (node) => (await node.ask('POST', 'cubbyhole/y', client_token, { a: '1' })).status === 403,
     );
-    expect(Math.max(...took)).toBeLessThan(SECOND);
+    expect(Math.max(...took)).toBeLessThan(A_SECOND_MS);
   });
 
   it('see what another one wrote and mounted within a second', async () => {
@@ -68,7 +66,7 @@ describe('several processes on one database', () => {
       async (node) => (await node.ask('GET', 'cubbyhole/shared', client_token)).status === 200,
     );
     const mounted = await everywhere(async (node) => (await node.ask('GET', 'sys/mounts/extra', root)).status === 200);
-    expect(Math.max(...wrote, ...mounted)).toBeLessThan(SECOND);
+    expect(Math.max(...wrote, ...mounted)).toBeLessThan(A_SECOND_MS);
   });
 
   it('give the last use of a token to one of them', async () => {
@@ -82,10 +80,10 @@ describe('several processes on one database', () => {
   it('are sealed together within a second and opened together with shares at one', async () => {
     expect((await nodes[0]!.ask('POST', 'sys/seal', root)).status).toBe(204);
     const shut = await everywhere(async (node) => (await node.ask('GET', 'cubbyhole/shared', root)).status === 503);
-    expect(Math.max(...shut)).toBeLessThan(SECOND);
+    expect(Math.max(...shut)).toBeLessThan(A_SECOND_MS);
     for (const key of shares.slice(0, 3)) await nodes[2]!.ask('POST', 'sys/unseal', undefined, { key });
     const open = await everywhere(async (node) => (await self(node, root)) === 200);
-    expect(Math.max(...open)).toBeLessThan(2 * SECOND);
+    expect(Math.max(...open)).toBeLessThan(2 * A_SECOND_MS);
   });
 
   it('lose nothing that was acknowledged when one is killed and started again under load', async () => {
@@ -166,12 +164,12 @@ describe('a restart of PostgreSQL under load', () => {
     server = await startEmbedded({ dataDir: path.join(dataDir, 'pg'), port });
     const back = await Promise.all(
       nodes.map((node) =>
-        until(async () => (await node.ask('GET', 'auth/token/lookup-self', token)).status === 200, 10_000),
+        until(async () => (await node.ask('GET', 'auth/token/lookup-self', token)).status === 200, 30_000),
       ),
     );
-    expect(Math.max(...back)).toBeLessThan(5 * SECOND);
+    expect(Math.max(...back)).toBeLessThan(3 * A_SECOND_MS);
     const before = written.length;
-    await until(() => written.length > before + 50, 10_000);
+    await until(() => written.length > before + 50, 30_000);
     going = false;
     await writers;
     expect([...statuses].sort()).toEqual([204, 503]);

@@ -136,10 +136,7 @@ describe('quotas', () => {
     await elsewhere.refresh();
     await until(() => test.storage.changes.others > 0 && other.changes.fresh);
     await count('shared', 5);
-    await until(
-      () => elsewhere.quotasOf({ namespaceId: ROOT_NAMESPACE_ID, mountId, path: '', role: '' }).length > 0,
-      1000,
-    );
+    await until(() => elsewhere.quotasOf({ namespaceId: ROOT_NAMESPACE_ID, mountId, path: '', role: '' }).length > 0);
     expect(await quotas.list('lease-count')).toEqual(['shared']);
     await quotas.delete('lease-count', 'shared');
     await other.stop();

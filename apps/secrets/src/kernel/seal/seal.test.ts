@@ -4,7 +4,7 @@ import { combineShares, type SealKeys } from '@keystead/keyring';
 import { freshDatabase, type TestDatabase } from '@keystead/testing';
 import { createMessage, decrypt, generateKey, readKey, readMessage, readPrivateKey } from 'openpgp';
 import pg from 'pg';
-import { until } from '../../../test/fresh-storage';
+import { A_SECOND_MS, until } from '../../../test/fresh-storage';
 import { StorageKernel } from '../storage/storage';
 import { newWriteSet } from '../storage/write-set';
 import { RootGeneration } from './generate-root';
@@ -95,7 +95,7 @@ describe('an auto seal', () => {
     expect(await generation.status()).toMatchObject({ started: false, required: 3 });
     await second.seal.seal();
     expect(second.seal.sealed).toBe(true);
-    expect(await until(() => first.seal.sealed, 2000)).toBeLessThan(1000);
+    expect(await until(() => first.seal.sealed)).toBeLessThan(A_SECOND_MS);
     await expect(read(first, 'kept')).rejects.toMatchObject({ kind: 'sealed' });
     const third = await node();
     expect(third.seal.sealed).toBe(true);
@@ -118,7 +118,7 @@ describe('an auto seal', () => {
     await expect(other.seal.unseal('no share')).rejects.toThrow("'key' must be a valid hex or base64 string");
     for (const share of shares.slice(2)) await other.seal.unseal(share);
     expect(other.seal.sealed).toBe(false);
-    expect(await until(() => !first.seal.sealed, 2000)).toBeLessThan(1000);
+    expect(await until(() => !first.seal.sealed)).toBeLessThan(A_SECOND_MS);
     expect(await other.seal.unseal(shares[0]!)).toMatchObject({ sealed: false, progress: 0 });
   });
 
@@ -231,7 +231,7 @@ describe('rotating the key', () => {
     const status = await first.rotation.rotate();
     expect(status.term).toBe(2);
     await put(first, 'new', 'x');
-    await until(async () => (await first.rotation.progress())?.running === false, 10_000);
+    await until(async () => (await first.rotation.progress())?.running === false);
     expect((await first.rotation.progress())!.done).toBeGreaterThanOrEqual(1200);
     const client = new pg.Client(database.url);
     await client.connect();

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { freshStorage, type TestStorage, until } from '../../../test/fresh-storage';
+import { A_SECOND_MS, freshStorage, type TestStorage, until } from '../../../test/fresh-storage';
 import type { WriteSet } from './types';
 import { newWriteSet, PreconditionFailed } from './write-set';
 
@@ -219,12 +219,12 @@ describe('two nodes', () => {
     expect(await elsewhere()).toBeUndefined();
     for (let round = 0; round < 10; round++) {
       await commit(put('both', String(round)));
-      expect(await until(async () => (await elsewhere()) === String(round))).toBeLessThan(1000);
+      expect(await until(async () => (await elsewhere()) === String(round))).toBeLessThan(A_SECOND_MS);
     }
     const set = newWriteSet();
     set.prefixes.push({ mountId, prefix: 'bo' });
     await commit(set);
-    expect(await until(async () => (await elsewhere()) === undefined)).toBeLessThan(1000);
+    expect(await until(async () => (await elsewhere()) === undefined)).toBeLessThan(A_SECOND_MS);
     await other.stop();
     await until(() => test.storage.changes.others === 0);
   });
@@ -235,7 +235,7 @@ describe('two nodes', () => {
     const elsewhere = async () => (await other.entries.read({ mountId, path: 'polled' }))?.value.toString();
     for (let round = 0; round < 3; round++) {
       await commit(put('polled', String(round)));
-      expect(await until(async () => (await elsewhere()) === String(round))).toBeLessThan(1000);
+      expect(await until(async () => (await elsewhere()) === String(round))).toBeLessThan(A_SECOND_MS);
     }
     await other.stop();
   });
@@ -264,7 +264,7 @@ describe('two nodes', () => {
     await commit(put('deaf', '2'));
     expect(
       await until(async () => (await other.entries.read({ mountId, path: 'deaf' }))?.value.toString() === '2'),
-    ).toBeLessThan(1000);
+    ).toBeLessThan(A_SECOND_MS);
     await until(() => other.changes.fresh && test.storage.changes.fresh);
     await other.stop();
   });
