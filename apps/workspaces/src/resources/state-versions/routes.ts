@@ -153,11 +153,13 @@ const show = ofState.get(byId, {
 });
 
 const versionOutputs = ofOutput.list(`${byId}/outputs`, {
-  summary: 'List the outputs of a state version; sensitive values are left out.',
+  summary: 'List the outputs of a state version; sensitive values are for those who may read the whole state.',
   requires: 'can-read-state-outputs',
   load,
-  run: ({ db, env, target, page }) =>
-    outputs.list(db, env.keyring, (target as StateVersion).id, { page, sensitive: false }),
+  run: ({ db, env, access, target, page }) => {
+    const sensitive = statePolicy['can-read-state-versions'](access, target as StateVersion);
+    return outputs.list(db, env.keyring, (target as StateVersion).id, { page, sensitive });
+  },
 });
 
 const showOutput = ofOutput.get('/state-version-outputs/:output_id', {
