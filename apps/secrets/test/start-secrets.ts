@@ -1,5 +1,5 @@
 import type { Server } from 'node:http';
-import { afterAll, beforeAll } from '@jest/globals';
+import { afterAll, beforeAll, expect } from '@jest/globals';
 import { createLogger, createServer } from '@keystead/server';
 import { freshDatabase, type TestDatabase } from '@keystead/testing';
 import request, { type Test } from 'supertest';
@@ -7,6 +7,7 @@ import { type Config, readConfig } from '../src/config';
 import { rescueList } from '../src/http/list-verb';
 import type { Clock, Fault } from '../src/kernel/storage/types';
 import { createService, type Service } from '../src/service';
+import { ResponseSchemas } from './response-schemas';
 
 /** What a test may change of the service it starts. */
 export interface SecretsOptions {
@@ -61,6 +62,7 @@ export function testConfig(url: string, env: Readonly<Record<string, string>> = 
 /** Starts a service before the tests of a file (or of a describe) and ends it after them. */
 export function startSecrets(options: SecretsOptions = {}): Secrets {
   const running = {} as { -readonly [K in keyof Secrets]: Secrets[K] };
+  const watch = new ResponseSchemas();
   let counter = 0;
   beforeAll(async () => {
     const database = await freshDatabase('secrets');
@@ -70,7 +72,7 @@ export function startSecrets(options: SecretsOptions = {}): Secrets {
     const server = createServer(service.app);
     rescueList(server);
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    running.as = (token, headers) => client(server, token, headers);
+    running.as = (token, headers) => client(server, watch, token, headers);
     Object.assign(running, { service, server, database, nobody: running.as(undefined) });
     if (options.bare) return;
     const { body } = await running.nobody
@@ -89,18 +91,28 @@ export function startSecrets(options: SecretsOptions = {}): Secrets {
     };
   });
   afterAll(async () => {
+    const problems = running.service ? watch.problems(running.service) : [];
     running.server?.closeAllConnections();
     await new Promise((resolve) => running.server?.close(resolve));
     await running.service?.close();
     await running.database?.drop();
+    expect(problems).toEqual([]);
   });
   return running;
 }
 
-function client(server: Server, token: string | undefined, headers: Readonly<Record<string, string>> = {}): Client {
+function client(
+  server: Server,
+  watch: ResponseSchemas,
+  token: string | undefined,
+  headers: Readonly<Record<string, string>> = {},
+): Client {
   const dress = (test: Test): Test => {
     if (token !== undefined) test.set('X-Service-Token', token);
     for (const [name, value] of Object.entries(headers)) test.set(name, value);
+    if (headers['X-Service-Namespace'] === undefined) {
+      test.on('response', ({ req, status, body }) => watch.add(req.method, req.path, status, body));
+    }
     return test;
   };
   const send = (test: Test, body: object | string | undefined): Test => {

@@ -160,10 +160,11 @@ function responses(operation: OperationEntry, alsoList: OperationEntry | undefin
   const schema = alsoList
     ? { anyOf: [ref(operation.response.name), ref(alsoList.response.name)] }
     : ref(operation.response.name);
-  const answer: JsonSchema = { '200': { description: 'OK', content: { 'application/json': { schema } } } };
+  const content = { 'application/json': { schema } };
+  const answer: JsonSchema = { [operation.status]: { description: 'OK', content } };
+  for (const [status, description] of Object.entries(operation.statuses)) answer[status] = { description, content };
   if (operation.verb === 'write' || operation.verb === 'delete' || operation.verb === 'patch')
     answer['204'] = emptyBody;
-  if (operation.id.endsWith('tidy')) answer['202'] = answer['200'];
   answer.default = { description: 'refused', content: { 'application/json': { schema: ref('Error') } } };
   return answer;
 }

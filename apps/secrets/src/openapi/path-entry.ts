@@ -18,6 +18,10 @@ export interface OperationEntry {
   readonly parameters: readonly JsonSchema[];
   readonly request: { readonly name: string; readonly schema: JsonSchema } | undefined;
   readonly response: { readonly name: string; readonly schema: JsonSchema };
+  /** Status of a success with a body. */
+  readonly status: number;
+  /** Further statuses, with what they mean. */
+  readonly statuses: Readonly<Record<number, string>>;
 }
 
 /** One declared path of one mount. */
@@ -111,6 +115,8 @@ function operationEntry(
         ? { name: `${pascal(id)}Request`, schema: bodySchema(input, operation) }
         : undefined,
     response: { name: `${pascal(id)}Response`, schema },
+    status: operation.status === 202 ? 202 : 200,
+    statuses: operation.responses ?? {},
   };
 }
 

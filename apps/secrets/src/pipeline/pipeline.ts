@@ -23,7 +23,8 @@ export async function handle(kernel: Kernel, request: Request): Promise<Outcome>
   const trail = new Trail(kernel.audit, request);
   try {
     const outcome = await live(kernel, request, trail);
-    await trail.responseLine(outcome);
+    const written = trail.responseLine(outcome);
+    if (written) await written;
     return outcome;
   } catch (error) {
     const known = inCallersWords(error, trail);
@@ -35,8 +36,11 @@ export async function handle(kernel: Kernel, request: Request): Promise<Outcome>
 }
 
 async function live(kernel: Kernel, request: Request, trail: Trail): Promise<Outcome> {
-  await (kernel.namespaces.refresh() ?? kernel.mounts.refresh());
-  await kernel.mounts.refresh();
+  // Nothing to wait for is the rule, and even waiting for nothing costs a turn of the loop.
+  const reading = kernel.namespaces.refresh();
+  if (reading) await reading;
+  const mounting = kernel.mounts.refresh();
+  if (mounting) await mounting;
   const place = findPlace(kernel.namespaces, kernel.mounts, request);
   trail.place = place;
   const wrapTtlSeconds = request.wrapTtl === undefined ? 0 : parseWrapTtl(request.wrapTtl);
@@ -58,7 +62,8 @@ async function live(kernel: Kernel, request: Request, trail: Trail): Promise<Out
   trail.grant = grant;
   if (request.help && place.declared) return helpOf(kernel, place);
   requireOperation(place, bearer);
-  await trail.requestLine();
+  const written = trail.requestLine();
+  if (written) await written;
   const call = running!;
   if (grant) call.allow(grant);
   const operation = place.operation!;

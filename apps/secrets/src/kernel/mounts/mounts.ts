@@ -65,11 +65,10 @@ export class Mounts {
 
   /** Reads the table again where it may have changed; call once per request before `resolve`. */
   refresh(): Promise<void> | undefined {
+    // Whoever comes while the first reading is under way must wait for it, whatever is known by then.
+    if (this.loading) return this.loading;
     if (this.known && this.parts.changes.fresh) return undefined;
-    this.loading ??= this.load().finally(() => {
-      this.loading = undefined;
-    });
-    return this.loading;
+    return this.load();
   }
 
   /** Forgets everything: the service is being sealed. */
@@ -190,12 +189,31 @@ export class Mounts {
 
   private async change(run: (tx: Tx) => Promise<void>, uuid: string): Promise<void> {
     await this.parts.committer.transaction(run, [{ topic: 'mount', key: uuid }]);
-    await this.load();
+    await this.reload();
   }
 
-  private async load(): Promise<void> {
+  /** Reads until nothing was heard of a change meanwhile, so that the caller sees what it has just written. */
+  private async reload(): Promise<void> {
+    await this.loading;
+    await this.refresh();
+  }
+
+  private load(): Promise<void> {
     // Set before reading: a change heard meanwhile must not be overwritten by its older state.
     this.known = true;
+    const loading = this.read()
+      .catch((error) => {
+        this.known = false;
+        throw error;
+      })
+      .finally(() => {
+        if (this.loading === loading) this.loading = undefined;
+      });
+    this.loading = loading;
+    return loading;
+  }
+
+  private async read(): Promise<void> {
     const router = new Router();
     const byUuid = new Map<string, LiveMount>();
     const stored = await readMounts(this.parts.database, this.parts.barrier);

@@ -60,11 +60,10 @@ export class Namespaces {
 
   /** Reads the tree again where it may have changed; call once per request before `resolve`. */
   refresh(): Promise<void> | undefined {
+    // Whoever comes while the first reading is under way must wait for it, whatever is known by then.
+    if (this.loading) return this.loading;
     if (this.known && this.parts.changes.fresh) return undefined;
-    this.loading ??= this.load().finally(() => {
-      this.loading = undefined;
-    });
-    return this.loading;
+    return this.load();
   }
 
   get root(): Namespace {
@@ -167,7 +166,7 @@ export class Namespaces {
         { topic: 'mount', key: '*' },
       ],
     );
-    await this.load();
+    await this.reload();
     return this.byPath.get(full)!;
   }
 
@@ -192,12 +191,31 @@ export class Namespaces {
       (tx) => tx.query(statement, [uuid, ...values]),
       [{ topic: 'namespace', key: uuid }],
     );
-    await this.load();
+    await this.reload();
   }
 
-  private async load(): Promise<void> {
+  /** Reads until nothing was heard of a change meanwhile, so that the caller sees what it has just written. */
+  private async reload(): Promise<void> {
+    await this.loading;
+    await this.refresh();
+  }
+
+  private load(): Promise<void> {
     // Set before reading: a change heard meanwhile must not be overwritten by its older state.
     this.known = true;
+    const loading = this.read()
+      .catch((error) => {
+        this.known = false;
+        throw error;
+      })
+      .finally(() => {
+        if (this.loading === loading) this.loading = undefined;
+      });
+    this.loading = loading;
+    return loading;
+  }
+
+  private async read(): Promise<void> {
     const { rows } = await this.parts.database.query<Row>(`SELECT ${columns} FROM namespace`);
     const byPath = new Map<string, Namespace>();
     const byUuid = new Map<string, Namespace>();

@@ -1,0 +1,84 @@
+import Ajv, { type ValidateFunction } from 'ajv';
+import type { LiveMount } from '../src/kernel/mounts/mount';
+import type { Verb } from '../src/sdk/call';
+import type { Path } from '../src/sdk/path';
+import type { Service } from '../src/service';
+
+interface Seen {
+  readonly method: string;
+  readonly path: string;
+  readonly status: number;
+  readonly body: unknown;
+}
+
+interface Media {
+  readonly content?: {
+    readonly 'application/json': { readonly schema: { $ref?: string; anyOf?: { $ref: string }[] } };
+  };
+}
+
+/**
+ * Holds the answers a test file saw against the schemas that their operations announce, so that the OpenAPI document
+ * cannot say one thing and the service do another.
+ */
+export class ResponseSchemas {
+  private readonly seen: Seen[] = [];
+  private readonly checks = new Map<
+    Path,
+    (method: string, status: number) => ValidateFunction | 'nothing' | undefined
+  >();
+
+  add(method: string, url: string, status: number, body: unknown): void {
+    // A status the caller chose is announced nowhere.
+    if (status >= 300 || /[?&](help|\w+code)=/.test(url) || this.seen.length > 3000) return;
+    this.seen.push({ method, path: decodeURIComponent(url.replace(/^\/v1\//, '').replace(/\?.*$/, '')), status, body });
+  }
+
+  /** One line per answer that is not as announced. */
+  problems(service: Service): string[] {
+    const { mounts, namespaces } = service.kernel;
+    const problems = new Set<string>();
+    for (const { method, path, status, body } of this.seen) {
+      if (status === 204) continue;
+      const resolved = mounts.resolve(namespaces.root?.uuid ?? '', path);
+      const verb: Verb =
+        method === 'GET' ? 'read' : method === 'DELETE' ? 'delete' : method === 'PATCH' ? 'patch' : 'write';
+      const matched = resolved?.mount.tree.match(resolved.path, verb);
+      if (!resolved || !matched) continue;
+      const test = this.checkOf(service, resolved.mount, matched.path)(method, status);
+      const where = `${method} ${resolved.mount.path}${matched.path.pattern} ${status}`;
+      if (test === undefined) problems.add(`${where}: not announced`);
+      else if (test !== 'nothing' && !test(body)) {
+        const first = test.errors?.find(({ keyword }) => keyword !== 'anyOf') ?? test.errors?.[0];
+        problems.add(`${where}: ${first?.instancePath ?? ''} ${first?.message ?? ''}`);
+      }
+    }
+    return [...problems];
+  }
+
+  private checkOf(service: Service, mount: LiveMount, declared: Path) {
+    const known = this.checks.get(declared);
+    if (known) return known;
+    const document = service.kernel.help(mount, declared) as {
+      paths: Record<string, Record<string, { responses: Record<string, Media> }>>;
+      components: object;
+    };
+    const ajv = new Ajv({ strict: false });
+    ajv.addSchema({ $id: 'doc', components: document.components });
+    const [item] = Object.values(document.paths);
+    const compiled = new Map<string, ValidateFunction | 'nothing' | undefined>();
+    const check = (method: string, status: number) => {
+      const name = method === 'PUT' ? 'post' : method.toLowerCase();
+      const key = `${name} ${status}`;
+      if (compiled.has(key)) return compiled.get(key);
+      const response = item?.[name]?.responses[String(status)];
+      const schema = response?.content?.['application/json'].schema;
+      const refs = schema && (schema.anyOf ?? [{ $ref: schema.$ref! }]).map(({ $ref }) => ({ $ref: `doc${$ref}` }));
+      const test = refs ? ajv.compile({ anyOf: refs }) : response ? ('nothing' as const) : undefined;
+      compiled.set(key, test);
+      return test;
+    };
+    this.checks.set(declared, check);
+    return check;
+  }
+}
