@@ -8,6 +8,7 @@ import { addPolicyCommands } from './commands/policy';
 import { addRekeyCommands } from './commands/rekey';
 import { addSystemCommands } from './commands/system';
 import { addTokenCommands } from './commands/token';
+import { addWorkspacesCommands } from './commands/workspaces';
 import { contextMaker, type Surroundings } from './context';
 import { exitCodes, Problem } from './problem';
 
@@ -32,7 +33,7 @@ Begin with:
 export async function run(args: readonly string[], surroundings: Surroundings): Promise<number> {
   process.exitCode = 0;
   const program = new Command('keystead')
-    .description('The command line of the secrets service.')
+    .description('The command line of both services.')
     .option('--address <url>', 'address of the service (SERVICE_ADDR)')
     .option('--namespace <path>', 'namespace to work in (SERVICE_NAMESPACE)')
     .option('--ca-cert <file>', 'authority of the service certificate (SERVICE_CACERT)')
@@ -53,6 +54,7 @@ export async function run(args: readonly string[], surroundings: Surroundings): 
     addRekeyCommands,
     addAuditCommands,
     addBackupCommands,
+    addWorkspacesCommands,
   ]) {
     add(program, context, surroundings);
   }

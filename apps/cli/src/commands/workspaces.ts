@@ -1,0 +1,76 @@
+import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import type { AddCommands } from '../context';
+import { copyOrganization } from '../migration/organization';
+import { Remote } from '../migration/remote';
+import { Report } from '../migration/report';
+import { Problem } from '../problem';
+
+interface Options {
+  from: string;
+  to: string;
+  organization: string[];
+  plan?: boolean;
+  history?: boolean;
+}
+
+/** `workspaces import`: moves organizations here from any server of the workspace API. */
+export const addWorkspacesCommands: AddCommands = (program, context, { env }) => {
+  const workspaces = program.command('workspaces').description('The workspace service.');
+
+  workspaces
+    .command('import')
+    .description(
+      'Copy organizations with projects, teams, workspaces, variables, tags, grants and states from another server.',
+    )
+    .requiredOption('--from <address>', 'the other server; its token in IMPORT_TOKEN or IMPORT_TOKEN_FILE')
+    .option('--to <address>', 'this service (WORKSPACES_ADDR); its token in WORKSPACES_TOKEN or WORKSPACES_TOKEN_FILE')
+    .requiredOption('--organization <name...>', 'what to copy')
+    .option('--plan', 'write nothing; show what would be written')
+    .option('--history', 'all state versions, not only the newest of each workspace')
+    .addHelpText(
+      'after',
+      '\nRun it again after an interruption, or later for what is new: what is here already stays as it is.',
+    )
+    .action(async (options: Options, command: Command) => {
+      const { output } = context(command);
+      const report = new Report();
+      const job = {
+        from: new Remote('the other server', options.from.replace(/\/$/, ''), secretOf('IMPORT_TOKEN', env)),
+        to: new Remote(
+          'this service',
+          (options.to ?? env.WORKSPACES_ADDR ?? '').replace(/\/$/, ''),
+          secretOf('WORKSPACES_TOKEN', env),
+        ),
+        plan: options.plan ?? false,
+        history: options.history ?? false,
+        report,
+        progress: (text: string) => output.note(text),
+      };
+      for (const name of options.organization) await copyOrganization(job, name);
+      const { created, present, left } = report;
+      output.show(
+        { plan: job.plan, created, present, left },
+        {
+          [job.plan ? 'would create' : 'created']: counts(created),
+          'here already': counts(present),
+        },
+      );
+      for (const sentence of left) output.note(`by hand: ${sentence}`);
+    });
+};
+
+function secretOf(name: string, env: NodeJS.ProcessEnv): string {
+  const file = env[`${name}_FILE`];
+  const value = env[name] ?? (file ? readFileSync(file, 'utf8') : '');
+  if (!value.trim()) throw new Problem(`${name} or ${name}_FILE must be set`);
+  return value.trim();
+}
+
+function counts(found: Record<string, number>): string {
+  return (
+    Object.entries(found)
+      .map(([kind, count]) => `${count} ${kind}${count === 1 ? '' : 's'}`)
+      .join(', ') || 'nothing'
+  );
+}

@@ -1,0 +1,209 @@
+import { createHash, randomUUID } from 'node:crypto';
+import http, { type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { ref, resource, startWorkspaces, type Workspaces } from '../../workspaces/test/start-workspaces';
+import { keystead } from './run-keystead';
+
+/** A service behind an address that is known before it starts, as its signed links need; can answer "not now". */
+function behindProxy() {
+  const env: Record<string, string> = {};
+  let workspaces: Workspaces | undefined;
+  let busy = 0;
+  const proxy = http.createServer((request, response) => {
+    if (busy > 0) {
+      busy -= 1;
+      response.writeHead(429, { 'retry-after': '0.05' }).end('{"errors":[]}');
+      return;
+    }
+    const { method, url: path, headers } = request;
+    const { port } = (workspaces as Workspaces).server.address() as AddressInfo;
+    const onward = http.request({ host: '127.0.0.1', port, method, path, headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(response);
+    });
+    request.pipe(onward);
+  });
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    env.WORKSPACES_PUBLIC_URL = address(proxy);
+  });
+  afterAll(() => {
+    proxy.closeAllConnections();
+    proxy.close();
+  });
+  workspaces = startWorkspaces({ env });
+  return {
+    workspaces,
+    address: () => address(proxy),
+    beBusy: (count: number) => {
+      busy = count;
+    },
+  };
+}
+
+const address = (server: Server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+const stateOf = (serial: number, lineage: string) =>
+  Buffer.from(JSON.stringify({ version: 4, serial, lineage, outputs: {}, resources: [], filler: 'x'.repeat(5000) }));
+
+describe('an import of organizations', () => {
+  const source = behindProxy();
+  const target = behindProxy();
+  const lineage = randomUUID();
+  const states = [1, 2, 5].map((serial) => stateOf(serial, lineage));
+
+  const run = (...more: string[]) =>
+    keystead(
+      [
+        'workspaces',
+        'import',
+        '--from',
+        source.address(),
+        '--to',
+        target.address(),
+        '--organization',
+        'harbour',
+        '--format',
+        'json',
+        ...more,
+      ],
+      {
+        IMPORT_TOKEN: source.workspaces.admin.token ?? '',
+        WORKSPACES_TOKEN: target.workspaces.admin.token ?? '',
+      },
+    );
+
+  beforeAll(async () => {
+    const { admin } = source.workspaces;
+    await source.workspaces.organization('harbour', { 'session-timeout': 60 });
+    const project = await admin
+      .post('organizations/harbour/projects', resource('projects', { name: 'docks' }))
+      .expect(201);
+    const team = await admin.post('organizations/harbour/teams', resource('teams', { name: 'deck' })).expect(201);
+    const { body } = await admin
+      .post(
+        'organizations/harbour/workspaces',
+        resource(
+          'workspaces',
+          { name: 'cranes', 'auto-apply': true, 'infra-version': '1.5.7', 'trigger-prefixes': ['steel'] },
+          { project: ref('projects', project.body.data.id) },
+        ),
+      )
+      .expect(201);
+    const id = body.data.id as string;
+    for (const attributes of [
+      { key: 'region', value: 'west', category: 'env' },
+      { key: 'password', value: 'hunter2', category: 'env', sensitive: true },
+    ]) {
+      await admin.post(`workspaces/${id}/vars`, resource('vars', attributes)).expect(201);
+    }
+    await admin.post(`workspaces/${id}/relationships/tags`, {
+      data: [{ type: 'tags', attributes: { name: 'steel' } }],
+    });
+    await admin
+      .post(
+        'team-workspaces',
+        resource(
+          'team-workspaces',
+          { access: 'write' },
+          {
+            team: ref('teams', team.body.data.id),
+            workspace: ref('workspaces', id),
+          },
+        ),
+      )
+      .expect(201);
+    await admin.post(`workspaces/${id}/actions/lock`, {}).expect(200);
+    for (const state of states) {
+      const { serial } = JSON.parse(state.toString());
+      await admin
+        .post(
+          `workspaces/${id}/state-versions`,
+          resource('state-versions', {
+            serial,
+            md5: createHash('md5').update(state).digest('hex'),
+            lineage,
+            state: state.toString('base64'),
+          }),
+        )
+        .expect(201);
+    }
+    await admin.post(`workspaces/${id}/actions/unlock`, {}).expect(200);
+  });
+
+  it('is planned without writing anything', async () => {
+    const planned = await run('--plan', '--history');
+    expect([planned.code, planned.said.includes('organization harbour')]).toEqual([0, true]);
+    expect(JSON.parse(planned.printed)).toMatchObject({
+      plan: true,
+      created: { organization: 1, workspace: 1, variable: 2, grant: 1, 'state version': 3 },
+    });
+    await target.workspaces.admin.get('organizations/harbour').expect(404);
+  });
+
+  it('copies what can be copied, waits out a rate limit, and says what is left to do', async () => {
+    target.beBusy(3);
+    const { code, printed, said } = await run();
+    expect([code, said.split('\n').filter((line) => line.startsWith('by hand'))]).toEqual([
+      0,
+      expect.arrayContaining([expect.stringContaining('sensitive variable password')]),
+    ]);
+    expect(JSON.parse(printed).created).toMatchObject({ project: 1, team: 1, 'state version': 1 });
+    const { admin } = target.workspaces;
+    const { body } = await admin.get('organizations/harbour/workspaces/cranes?include=project').expect(200);
+    expect(body.data.attributes).toMatchObject({
+      'auto-apply': true,
+      'infra-version': '1.5.7',
+      'trigger-prefixes': ['steel'],
+      'tag-names': ['steel'],
+      locked: false,
+    });
+    expect(body.included[0].attributes.name).toBe('docks');
+    const variables = await admin.get(`workspaces/${body.data.id}/vars`).expect(200);
+    expect(
+      variables.body.data.map((one: { attributes: { key: string; value: unknown } }) => one.attributes.value),
+    ).toEqual(expect.arrayContaining(['west', null]));
+    const current = await admin.get(`workspaces/${body.data.id}/current-state-version`).expect(200);
+    expect(current.body.data.attributes).toMatchObject({ serial: 5 });
+    const download = new URL(current.body.data.attributes['hosted-state-download-url']);
+    const bytes = await fetch(download, { headers: { Authorization: `Bearer ${admin.token}` } });
+    expect(Buffer.from(await bytes.arrayBuffer())).toEqual(states[2]);
+  });
+
+  it('is run again without doing anything twice', async () => {
+    const { code, printed } = await run();
+    expect([code, JSON.parse(printed).created]).toEqual([0, {}]);
+    expect(JSON.parse(printed).present).toMatchObject({
+      organization: 1,
+      workspace: 1,
+      variable: 2,
+      'state version': 1,
+    });
+  });
+
+  it('goes on with what is new, and leaves states that are older than ours', async () => {
+    const { admin } = source.workspaces;
+    await admin.post('organizations/harbour/workspaces', resource('workspaces', { name: 'cables' })).expect(201);
+    const { code, printed } = await run('--history');
+    expect([code, JSON.parse(printed).created]).toEqual([0, { workspace: 1 }]);
+    expect(JSON.parse(printed).left).toEqual(expect.arrayContaining([expect.stringContaining('2 states are older')]));
+  });
+
+  it.each([
+    ['a token nobody knows', { IMPORT_TOKEN: 'x.kswsv1.y' }, 2, '401'],
+    ['no token', { IMPORT_TOKEN: '' }, 1, 'IMPORT_TOKEN'],
+  ])('stops at %s', async (_, env, code, message) => {
+    const args = [
+      'workspaces',
+      'import',
+      '--from',
+      source.address(),
+      '--to',
+      target.address(),
+      '--organization',
+      'harbour',
+    ];
+    const ran = await keystead(args, { WORKSPACES_TOKEN: 'any', ...env });
+    expect([ran.code, ran.said]).toEqual([code, expect.stringContaining(message)]);
+  });
+});
