@@ -122,6 +122,30 @@ describe('workspaces shown from cached text', () => {
   });
 });
 
+describe('the history of locks', () => {
+  const workspaces = startWorkspaces();
+  const { admin } = workspaces;
+
+  it('says who held a workspace, why, since when, and whether the end was forced', async () => {
+    await workspaces.organization('vault');
+    const { id } = await workspaces.workspace('vault', 'door');
+    const { body: me } = await admin.get('account/details').expect(200);
+    const { body: locked } = await admin.post(`workspaces/${id}/actions/lock`, { reason: 'first' }).expect(200);
+    expect(locked.data.attributes['locked-at']).toMatch(/^\d{4}-/);
+    await admin.post(`workspaces/${id}/actions/unlock`).expect(200);
+    await admin.post(`workspaces/${id}/actions/lock`, { reason: 'second' }).expect(200);
+    await admin.post(`workspaces/${id}/actions/force-unlock`).expect(200);
+    const { body } = await admin.get(`workspaces/${id}/locks`).expect(200);
+    expect(body.data.map((one: { attributes: object }) => one.attributes)).toEqual([
+      expect.objectContaining({ reason: 'second', forced: true, 'unlocked-at': expect.any(String) }),
+      expect.objectContaining({ reason: 'first', forced: false, 'unlocked-at': expect.any(String) }),
+    ]);
+    expect(body.data[0].relationships['locked-by']).toEqual(ref('users', me.data.id));
+    const stranger = await workspaces.person('passer-by');
+    await stranger.get(`workspaces/${id}/locks`).expect(404);
+  });
+});
+
 describe('many requests at the same moment', () => {
   const workspaces = startWorkspaces();
   const { admin } = workspaces;

@@ -7,6 +7,7 @@ import * as organizations from '../organizations/service';
 import { changeConsumers, listConsumers } from './consumers';
 import { listParameters, list as listWorkspaces, sortKeys } from './list';
 import { forceUnlock, lock, unlock } from './lock';
+import { listLocks, lockSerializer } from './lock-history';
 import { workspacePolicy } from './policy';
 import { AssignSshKey, CreateWorkspace, LockBody, UpdateWorkspace, type WorkspaceChanges } from './schema';
 import { workspaceSerializer } from './serializer';
@@ -162,6 +163,13 @@ const forcing = both(action, below('actions/force-unlock'), {
   run: ({ db, target, ...call }: On) => forceUnlock(db, actorOf(call), target),
 });
 
+const history = list('/workspaces/:workspace_id/locks', {
+  summary: 'List when a workspace was locked, by whom and why, newest first.',
+  serializer: lockSerializer,
+  load: findById,
+  run: ({ db, target, page }: Call<string, undefined, Workspace>) => listLocks(db, target.id, page!),
+});
+
 const assignment = patch('/workspaces/:workspace_id/relationships/ssh-key', {
   summary: 'Assign an SSH key to a workspace, or take it away with null.',
   tokens: ['user', 'team'],
@@ -204,6 +212,7 @@ export const workspaceResource: Resource = {
     ...locking,
     ...unlocking,
     ...forcing,
+    history,
     assignment,
     consumers,
     changing('POST', 'add', 'Let more workspaces read the state of this one.'),

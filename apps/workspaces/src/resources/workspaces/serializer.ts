@@ -64,6 +64,7 @@ export const workspaceSerializer = serializer<Workspace, View>({
       ...(view.edition === 'hosted' ? { 'assessments-enabled': ws.assessmentsEnabled } : {}),
       locked: ws.lockedAt !== null,
       'locked-reason': ws.lockedReason,
+      'locked-at': ws.lockedAt,
       'infra-version': ws.infraVersion,
       'trigger-prefixes': ws.triggerPrefixes,
       'trigger-patterns': ws.triggerPatterns,

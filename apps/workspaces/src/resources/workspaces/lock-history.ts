@@ -1,0 +1,34 @@
+import { type Page, serializer, toOne } from '@keystead/jsonapi';
+import type { WorkspaceLock } from '../../generated/prisma/client';
+import type { Database } from '../../kernel/database';
+import type { View } from '../../kernel/endpoint';
+
+/** One time that a workspace was locked: by whom, why, from when to when, and who ended it. */
+export const lockSerializer = serializer<WorkspaceLock, View>({
+  type: 'workspace-locks',
+  id: ({ id }) => String(id),
+  attributes: ({ reason, lockedAt, unlockedAt, forced }) => ({
+    reason,
+    'locked-at': lockedAt,
+    'unlocked-at': unlockedAt,
+    forced,
+  }),
+  relationships: ({ holderType, holderId, unlockedType, unlockedId }) => ({
+    'locked-by': toOne(holderType, holderId),
+    'unlocked-by': toOne(unlockedType ?? 'users', unlockedId),
+  }),
+});
+
+/** The locks of a workspace, newest first. */
+export async function listLocks(
+  db: Database,
+  workspaceId: string,
+  page: Page,
+): Promise<{ items: WorkspaceLock[]; total: number }> {
+  const where = { workspaceId };
+  const rows = { where, orderBy: { id: 'desc' as const }, skip: page.offset, take: page.size };
+  return {
+    items: await db.prisma.workspaceLock.findMany(rows),
+    total: await db.prisma.workspaceLock.count({ where }),
+  };
+}
