@@ -79,7 +79,7 @@ describe('VCS connections', () => {
     expect(body.errors[0].source.pointer).toBe(pointer);
   });
 
-  it('keeps a connection to some projects of the organization', async () => {
+  it('keeps a connection to some projects of the organization (WV.5)', async () => {
     const id = await project(workspaces, 'acme', 'the project');
     await workspaces.organization('elsewhere');
     const foreign = await project(workspaces, 'elsewhere', 'foreign');
@@ -89,6 +89,12 @@ describe('VCS connections', () => {
     const path = `oauth-clients/${body.data.id}/relationships/projects`;
     await workspaces.admin.delete(path, { data: [{ type: 'projects', id }] }).expect(204);
     await workspaces.admin.post(path, { data: [{ type: 'projects', id: foreign }] }).expect(404);
+    await workspaces.admin.post(path, { data: [{ type: 'projects', id }] }).expect(204);
+    const shown = await workspaces.admin.get(`oauth-clients/${body.data.id}`).expect(200);
+    expect(shown.body.data).toMatchObject({
+      attributes: { 'organization-scoped': false },
+      relationships: { projects: { data: [{ type: 'projects', id }] } },
+    });
     await create(limited, { projects: { data: [ref('projects', foreign).data] } }).expect(422);
   });
 

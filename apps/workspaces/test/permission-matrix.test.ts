@@ -1,7 +1,10 @@
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { OrganizationRight } from '../src/kernel/organization-rights';
 import { grant, grantProject, member, organizationToken, project, team, teamToken } from './members';
 import { type Client, ref, resource, startWorkspaces } from './start-workspaces';
+
+// Passwords cost processor time on purpose, and a busy machine has little.
+jest.setTimeout(120_000);
 
 const workspaceLevels = ['read', 'plan', 'write', 'admin'] as const;
 const projectLevels = ['read', 'write', 'maintain', 'admin'] as const;

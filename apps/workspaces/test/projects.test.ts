@@ -29,7 +29,7 @@ describe('projects', () => {
     expect(listed.data).toEqual([data]);
   });
 
-  it('accepts names of 3 to 40 characters (W9.3)', async () => {
+  it('accepts names of 3 to 40 characters (W9.3, WV.1)', async () => {
     const path = 'organizations/acme/projects';
     await workspaces.admin.post(path, projectBody({ name: 'a'.repeat(40) })).expect(201);
     await workspaces.admin.post(path, projectBody({ name: 'a-1' })).expect(201);
@@ -83,7 +83,7 @@ describe('projects', () => {
     expect(changed.body.data.attributes).toMatchObject({ name: 'other', description: 'new' });
   });
 
-  it('sorts by name either way, and finds whole names in any case', async () => {
+  it('sorts by name either way, and shows description and counts (WV.3)', async () => {
     const names = async (query: string) => {
       const { body } = await workspaces.admin.get(`organizations/acme/projects?page[size]=100&${query}`).expect(200);
       return body.data.map((row: { attributes: { name: string } }) => row.attributes.name);
@@ -91,6 +91,12 @@ describe('projects', () => {
     expect(await names('sort=-name')).toEqual((await names('sort=name')).reverse());
     expect((await names('filter[names]=RACE,OTHER&q=nothing')).sort()).toEqual(['other', 'race']);
     await workspaces.admin.get('organizations/acme/projects?sort=age').expect(400);
+    const { body } = await workspaces.admin.get('organizations/acme/projects?q=Web platform').expect(200);
+    expect(body.data[0].attributes).toMatchObject({
+      description: 'all of it',
+      'workspace-count': 0,
+      'project-count': (await names('')).length,
+    });
   });
 
   it('deletes neither the default project nor one that holds workspaces', async () => {

@@ -1,8 +1,11 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { withClient } from '@keystead/postgres';
 import speakeasy from 'speakeasy';
 import { member } from './members';
 import { PASSWORD, resource, startWorkspaces } from './start-workspaces';
+
+// Passwords cost processor time on purpose, and a busy machine has little.
+jest.setTimeout(120_000);
 
 const MINUTE = 60_000;
 

@@ -1,10 +1,13 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { createLogger, createServer } from '@keystead/server';
 import request from 'supertest';
 import { readConfig } from '../src/config';
 import { createService } from '../src/service';
 import { grant, grantProject, member, project, team } from './members';
 import { ref, resource, startWorkspaces } from './start-workspaces';
+
+// A second service starts in one of these.
+jest.setTimeout(120_000);
 
 describe('team access', () => {
   const workspaces = startWorkspaces();

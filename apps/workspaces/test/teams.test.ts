@@ -163,7 +163,7 @@ describe('teams', () => {
     expect(refused.body.errors[0]).toMatchObject({ code: 'permission-missing' });
   });
 
-  it('asks for a right of its own before rights are given', async () => {
+  it('asks for a right of its own before rights are given (WV.2)', async () => {
     const managers = await team(workspaces, 'acme', 'managers', ['manage-teams'], { visibility: 'organization' });
     const manager = await member(workspaces, 'acme', [managers]);
     const open = { visibility: 'organization' };

@@ -206,6 +206,16 @@ describe('variable sets', () => {
     await workspaces.admin.get(byId).expect(404);
   });
 
+  it('has a priority, beside workspaces that end by inactivity and apply on triggers (WV.10)', async () => {
+    const { body } = await workspaces.admin.post(collection, setBody({ name: 'first', priority: true })).expect(201);
+    expect(body.data.attributes.priority).toBe(true);
+    const settings = { 'auto-destroy-activity-duration': '14d', 'auto-apply-run-trigger': true };
+    const changed = await workspaces.admin
+      .patch(`workspaces/${made.web}`, resource('workspaces', settings))
+      .expect(200);
+    expect(changed.body.data.attributes).toMatchObject(settings);
+  });
+
   it('is seen by readers of a workspace it reaches, and changed only by those who may', async () => {
     const few = await team(workspaces, 'acme', 'few');
     const reader = await member(workspaces, 'acme', [few]);

@@ -12,6 +12,7 @@ export const projectSerializer = serializer<Project, View>({
     name: project.name,
     description: project.description,
     'created-at': project.createdAt.toISOString(),
+    'project-count': project.projectCount,
     'workspace-count': project.workspaceCount,
     'team-count': project.teamCount,
     'auto-destroy-activity-duration': project.autoDestroyActivityDuration,

@@ -17,6 +17,8 @@ export interface Project extends JudgedProject {
   readonly agentPoolId: string | null;
   readonly inherited: { readonly executionMode: string; readonly agentPoolId: string | null };
   readonly createdAt: Date;
+  /** How many projects the organization has. */
+  readonly projectCount: number;
   readonly workspaceCount: number;
   readonly teamCount: number;
   readonly revision: bigint;
@@ -31,7 +33,13 @@ export interface ProjectInput extends ExecutionInput {
 
 const withCounts = {
   organization: {
-    select: { name: true, defaultProjectId: true, defaultExecutionMode: true, defaultAgentPoolId: true },
+    select: {
+      name: true,
+      defaultProjectId: true,
+      defaultExecutionMode: true,
+      defaultAgentPoolId: true,
+      _count: { select: { projects: true } },
+    },
   },
   _count: { select: { workspaces: true, teamAccess: true } },
 } as const;
@@ -47,6 +55,7 @@ export async function findMany(db: Database, ids: readonly string[]): Promise<Pr
     organizationName: organization.name,
     isDefault: organization.defaultProjectId === row.id,
     inherited: { executionMode: organization.defaultExecutionMode, agentPoolId: organization.defaultAgentPoolId },
+    projectCount: organization._count.projects,
     workspaceCount: count.workspaces,
     teamCount: count.teamAccess,
   }));
