@@ -74,6 +74,7 @@ async function main([command]: string[]): Promise<void> {
 }
 
 main(process.argv.slice(2)).catch((error: Error) => {
-  process.stderr.write(`${error.message}\n`);
+  const cause = error.cause instanceof Error ? `: ${error.cause.message}` : '';
+  process.stderr.write(`${error.message}${cause}\n`);
   process.exitCode = 1;
 });

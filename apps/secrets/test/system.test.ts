@@ -134,7 +134,9 @@ describe('audit', () => {
     const device = secrets.service.kernel.audit.find('file')!;
     const write = device.write;
     device.write = () => Promise.reject(new Error('audit device file/: no space left'));
-    await secrets.root.write('cubbyhole/unaudited', { a: 1 }).expect(500);
+    await secrets.root
+      .write('cubbyhole/unaudited', { a: 1 })
+      .expect(500, { errors: ['audit device file/: no space left'] });
     device.write = write;
     await secrets.root.read('cubbyhole/unaudited').expect(404);
   });

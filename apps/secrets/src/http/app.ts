@@ -3,6 +3,7 @@ import { errorBody } from '@keystead/envelope';
 import { isRefusal, Refusal } from '@keystead/refusal';
 import { BodyAborted, BodyTooLarge, createApp, type Logger, labelRoute } from '@keystead/server';
 import type { Express } from 'express';
+import { AuditFailed } from '../kernel/audit/audit';
 import type { Outcome } from '../pipeline/outcome';
 import type { Request } from '../pipeline/request';
 import { crossOrigin, type OriginRules } from './cross-origin';
@@ -88,6 +89,9 @@ function fail(parts: AppParts, req: IncomingMessage, res: ServerResponse, error:
     sendRefusal(res, error, extra);
   } else if (error instanceof BodyTooLarge) {
     send(res, 413, errorBody(['http: request body too large']), extra);
+  } else if (error instanceof AuditFailed) {
+    // The one fault whose place is told: whoever sees it has to get the device going again.
+    send(res, 500, errorBody([error.message]), extra);
   } else {
     parts.log.error({ err: error, method: req.method }, 'fault');
     send(res, 500, errorBody(['internal error']), extra);

@@ -51,7 +51,7 @@ export class FileDevice implements AuditDevice {
     try {
       handle = await open(this.file, flags, 0o600);
     } catch (error) {
-      throw new DeviceFailed(this.path, `${this.file} cannot be opened (${(error as NodeJS.ErrnoException).code})`, {
+      throw new DeviceFailed(this.path, `the file cannot be opened (${(error as NodeJS.ErrnoException).code})`, {
         cause: error,
       });
     }
