@@ -18,7 +18,7 @@ describe('what was acknowledged', () => {
   beforeAll(async () => {
     installation = await createInstallation();
     await installation.start();
-  }, 240_000);
+  }, 400_000);
   afterAll(() => installation.remove());
 
   it('survives kill -9 of every process under writing load', async () => {

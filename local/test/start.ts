@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export interface Started {
   process: ChildProcess;
   output(): string;
-  /** Resolves once the output matches; rejects when the program ends or a minute passes before that. */
+  /** Resolves once the output matches; rejects when the program ends or five minutes pass before that. */
   says(pattern: RegExp): Promise<void>;
   /** Resolves with the exit code. */
   ended: Promise<number | null>;
@@ -40,16 +40,17 @@ export function start(command: string[], env: Record<string, string>): Started {
   };
 }
 
-/** Resolves when `done` holds; rejects when the program ends or a minute passes before that. */
+/** Resolves when `done` holds; rejects when the program ends or five minutes pass before that. */
 export async function waitFor(
   done: () => boolean | Promise<boolean>,
   child?: ChildProcess,
   said = () => '',
 ): Promise<void> {
-  const giveUpAt = Date.now() + 60_000;
+  // The first start after a change also builds, perhaps beside other tests.
+  const giveUpAt = Date.now() + 300_000;
   while (!(await done())) {
     if (child && (child.exitCode !== null || child.signalCode !== null)) throw new Error(`ended early: ${said()}`);
-    if (Date.now() > giveUpAt) throw new Error(`waited a minute: ${said()}`);
+    if (Date.now() > giveUpAt) throw new Error(`waited in vain: ${said()}`);
     await sleep(20);
   }
 }

@@ -15,7 +15,7 @@ describe.each([['undisturbed'], ['with every process killed in the middle']])(
       installation = await createInstallation();
       await installation.start();
       shell = new Shell(installation.folder);
-    }, 240_000);
+    }, 400_000);
     afterAll(async () => {
       shell?.end();
       await installation.remove();
@@ -28,7 +28,7 @@ describe.each([['undisturbed'], ['with every process killed in the middle']])(
         const printed = await shell!.run(block.commands);
         if (block.expected) expect(difference(printed, block.expected)).toBeUndefined();
       },
-      60_000,
+      400_000,
     );
   },
 );
