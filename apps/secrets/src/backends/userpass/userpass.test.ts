@@ -120,7 +120,7 @@ describe('userpass', () => {
     await login('fay', 'right').expect(400, { errors: ['invalid username or password'] });
     clock.advance(15 * 60_000);
     await login('fay', 'right').expect(200);
-  });
+  }, 120_000);
 
   it('renews tokens while the user has the policies they were made with', async () => {
     await mounted();
@@ -132,7 +132,7 @@ describe('userpass', () => {
     await token.write('auth/token/renew-self').expect(400, /policies have changed, not renewing/);
     await secrets.root.delete('auth/userpass/users/gus').expect(204);
     await token.write('auth/token/renew-self').expect(400, /user does not exist any more/);
-  });
+  }, 120_000);
 
   it('keeps passwords as salted hashes inside sealed values only', async () => {
     await mounted();
