@@ -17,7 +17,7 @@ describe('every command of the guides', () => {
   beforeAll(async () => {
     outside = await startPracticeSystems();
     installation = await startInstallation(outside.service);
-  }, 120_000);
+  }, 240_000);
   afterAll(async () => {
     await installation?.stop();
     await outside.stop();
@@ -38,7 +38,7 @@ describe('every command of the guides', () => {
       async () => {
         await expect(run(guide)).resolves.toBe(stepsOf(join(__dirname, guide)).length);
       },
-      120_000,
+      240_000,
     );
   }
 });

@@ -25,7 +25,7 @@ export async function runDocument(path: string, options: RunOptions): Promise<nu
   const shell = openShell(options);
   try {
     for (const [index, step] of steps.entries()) {
-      const { printed, complained, status } = await shell.run(step.command, options.secondsPerStep ?? 30);
+      const { printed, complained, status } = await shell.run(step.command, options.secondsPerStep ?? 60);
       const place = `${basename(path)}:${step.line} (${step.section})`;
       if (status !== 0) throw new Error(`${place} ended with ${status}:\n${step.command}\n${printed}\n${complained}`);
       const difference = step.shows === undefined ? undefined : differenceOf(step.shows, printed);

@@ -1,9 +1,12 @@
 import { createHash, randomUUID } from 'node:crypto';
 import http, { type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { ref, resource, startWorkspaces, type Workspaces } from '../../workspaces/test/start-workspaces';
 import { keystead } from './run-keystead';
+
+// Whole services start here, which takes its time on a busy machine.
+jest.setTimeout(120_000);
 
 /** A service behind an address that is known before it starts, as its signed links need; can answer "not now". */
 function behindProxy() {

@@ -3,10 +3,13 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import pg from 'pg';
 import { type Secrets, startSecrets } from '../../secrets/test/start-secrets';
 import { keystead } from './run-keystead';
+
+// Whole services start here, which takes its time on a busy machine.
+jest.setTimeout(120_000);
 
 const home = mkdtempSync(join(tmpdir(), 'keystead-cli-'));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
