@@ -37,6 +37,9 @@ export interface Service {
   close(): Promise<void>;
 }
 
+/** A node that has not heard itself through the database for so long cannot serve. */
+const SILENCE_MS = 3000;
+
 /** Builds a service from its configuration and brings it to where it can answer. */
 export async function createService(config: Config, parts: ServiceParts): Promise<Service> {
   if (config.migrate) await applyMigrations({ url: config.databaseUrl, dir: migrations() });
@@ -92,7 +95,12 @@ export async function createService(config: Config, parts: ServiceParts): Promis
     kernel,
     async ready() {
       const { initialised, sealed } = await seal.status();
-      const reasons = [...(initialised ? [] : ['not initialised']), ...(initialised && sealed ? ['sealed'] : [])];
+      const silentMs = storage.changes.silenceMs;
+      const reasons = [
+        ...(initialised ? [] : ['not initialised']),
+        ...(initialised && sealed ? ['sealed'] : []),
+        ...(silentMs > SILENCE_MS ? ['no word from the database'] : []),
+      ];
       return { ready: reasons.length === 0, reasons };
     },
     reopenAudit: () => audit.reopen(),

@@ -66,7 +66,8 @@ export const DUE_MOUNTS: Statement = {
     SELECT (SELECT l.mount_id FROM lease l WHERE l.mount_id > m.mount_id ORDER BY l.mount_id LIMIT 1)
       FROM m WHERE m.mount_id IS NOT NULL
   ) SELECT mount_id FROM m
-     WHERE mount_id IS NOT NULL AND EXISTS (SELECT FROM lease l WHERE l.mount_id = m.mount_id AND l.due_at_ms <= $1)`,
+     WHERE mount_id IS NOT NULL
+       AND (SELECT true FROM lease l WHERE l.mount_id = m.mount_id AND l.due_at_ms <= $1 LIMIT 1)`,
 };
 
 /** Takes due leases of one mount for this node. $1 mount, $2 now, $3 how many, $4 node, $5 until when. */
