@@ -55,7 +55,7 @@ describe('a node that dies leaves nothing behind that another one does not end',
       token: upstream.management,
     });
     await survivor.ask('POST', 'scheduler/role/ops', root, { policies: 'read' });
-  }, 60_000);
+  }, 160_000);
   afterAll(async () => {
     await survivor.kill();
     await client.end();
@@ -126,12 +126,12 @@ describe('a node that dies leaves nothing behind that another one does not end',
       if (swept) survivor = await startNode(database.url);
       // Whatever is still good for an hour is over then, and what was begun and not accounted for is undone.
       await survivor.goAhead(800 * HOUR);
-      await until(async () => upstream.issued.length === 0, 20_000);
-      await until(async () => (await rows('lease')) + (await rows('intent')) === 0, 20_000);
-      await until(async () => (await rows('token WHERE state <> 0')) === 0, 20_000);
+      await until(async () => upstream.issued.length === 0, 60_000);
+      await until(async () => (await rows('lease')) + (await rows('intent')) === 0, 60_000);
+      await until(async () => (await rows('token WHERE state <> 0')) === 0, 60_000);
       await survivor.goAhead(0);
     },
-    90_000,
+    150_000,
   );
 
   /** A node that prepares and is gone before it could sweep. */
@@ -157,5 +157,5 @@ describe('a wrapped answer whose node dies', () => {
     expect((await other.ask('POST', 'sys/wrapping/unwrap', wrapped)).status).toBe(400);
     await other.kill();
     await database.drop();
-  }, 60_000);
+  }, 160_000);
 });

@@ -20,7 +20,7 @@ describe('several processes on one database', () => {
     await Promise.all(nodes.map((node) => until(async () => (await node.ask('GET', 'sys/health')).status === 200)));
     // Caches are in use once everybody knows of everybody.
     await new Promise((resolve) => setTimeout(resolve, 1500));
-  }, 60_000);
+  }, 120_000);
   afterAll(async () => {
     await Promise.all(nodes.map((node) => node.kill()));
     await database.drop();
@@ -115,7 +115,7 @@ describe('several processes on one database', () => {
     const { body } = await nodes[0]!.ask('GET', 'cubbyhole/load/?list=true', client_token);
     const there = new Set((body.data.keys as string[]).map((name) => `load/${name}`));
     expect(written.filter((name) => !there.has(name))).toEqual([]);
-  }, 60_000);
+  }, 120_000);
 });
 
 describe('a restart of PostgreSQL under load', () => {
@@ -176,5 +176,5 @@ describe('a restart of PostgreSQL under load', () => {
     const { body } = await nodes[1]!.ask('GET', 'cubbyhole/load/?list=true', token);
     const there = new Set((body.data.keys as string[]).map((name) => `load/${name}`));
     expect(written.filter((name) => !there.has(name))).toEqual([]);
-  }, 60_000);
+  }, 120_000);
 });
