@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { generatedSession } from '@keystead/testing';
 import { validate } from '@readme/openapi-parser';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import createClient from 'openapi-fetch';
@@ -34,22 +35,25 @@ describe.each(['self-hosted', 'hosted'] as const)('the API description of the %s
     expect('/api/v2/organizations/{organization_name}/subscription' in paths).toBe(!isSelfHosted);
   });
 
-  it('lets a generated client talk to the service', async () => {
+  it('lets a generated client talk to the service, and no other', async () => {
     const { port } = workspaces.server.address() as { port: number };
-    const client = createClient<Record<string, never>>({
-      baseUrl: `http://127.0.0.1:${port}`,
-      headers: { Authorization: `Bearer ${workspaces.admin.token}` },
-      querySerializer: { object: { style: 'deepObject', explode: true } },
-    }) as unknown as {
-      POST(path: string, init: object): Promise<{ data?: { data: { id: string } }; response: Response }>;
-      GET(path: string, init: object): Promise<{ data?: { data: { id: string } }; response: Response }>;
-    };
-    const body = { data: { type: 'organizations', attributes: { name: 'generated', email: 'g@example.com' } } };
-    const headers = { 'Content-Type': 'application/vnd.api+json' };
-    const made = await client.POST('/api/v2/organizations', { body, headers });
-    expect(made.response.status).toBe(201);
-    const params = { path: { organization_name: 'generated' } };
-    const shown = await client.GET('/api/v2/organizations/{organization_name}', { params });
-    expect(shown.data?.data.id).toBe('generated');
+    const program = (name: string) => `import type createClient from 'openapi-fetch';
+import type { paths } from './api';
+export async function session(make: typeof createClient, baseUrl: string, token: string) {
+  const client = make<paths>({ baseUrl, headers: { Authorization: 'Bearer ' + token } });
+  const headers = { 'Content-Type': 'application/vnd.api+json' };
+  const attributes = { ${name}: 'generated', email: 'g@example.com' };
+  const body = { data: { type: 'organizations' as const, attributes } };
+  const made = await client.POST('/api/v2/organizations', { body, headers });
+  const params = { path: { organization_name: 'generated' } };
+  const shown = await client.GET('/api/v2/organizations/{organization_name}', { params });
+  return [made.response.status, shown.data?.data?.id];
+}`;
+    const document = await read();
+    const session = await generatedSession(document, program('name'));
+    expect(session.faults).toEqual([]);
+    const url = `http://127.0.0.1:${port}`;
+    expect(await session.run(createClient, url, workspaces.admin.token)).toEqual([201, 'generated']);
+    expect((await generatedSession(document, program('nom'))).faults).toHaveLength(1);
   });
 });

@@ -2,3 +2,4 @@ export type { Service } from './broker';
 export { testCertificate } from './certificate';
 export { type Clock, manualClock } from './clock';
 export { emptyDatabase, freshDatabase, type TestDatabase, type TestServer, testServer } from './fresh-database';
+export { type GeneratedSession, generatedSession } from './generated-client';

@@ -1,0 +1,72 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import type { CompilerOptions } from 'typescript';
+
+const execute = promisify(execFile);
+
+/** What checking and running a program against generated types came to. */
+export interface GeneratedSession {
+  /** What the compiler has against the program; empty where its calls fit the document. */
+  readonly faults: string[];
+  /** Runs the program's exported `session`; only for programs without faults. */
+  run(...args: unknown[]): Promise<unknown>;
+}
+
+/**
+ * Generates TypeScript types from an OpenAPI document and compiles a program that uses them: `import type { paths } from
+ * './api'`, and `import type createClient from 'openapi-fetch'`, exporting `session`. The program gets everything it
+ * calls as arguments.
+ */
+export async function generatedSession(document: object, program: string): Promise<GeneratedSession> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'generated-client-'));
+  try {
+    // Loaded here: only the few tests that generate a client pay for a compiler.
+    const { default: ts } = await import('typescript');
+    const described = path.join(folder, 'openapi.json');
+    writeFileSync(described, JSON.stringify(document));
+    const generator = path.join(path.dirname(require.resolve('openapi-typescript')), '..', 'bin', 'cli.js');
+    await execute(process.execPath, [generator, described, '--output', path.join(folder, 'api.ts')]);
+    const file = path.join(folder, 'session.ts');
+    writeFileSync(file, program);
+    const client = path.join(path.dirname(require.resolve('openapi-fetch')), '..');
+    const options: CompilerOptions = {
+      strict: true,
+      noEmit: true,
+      skipLibCheck: true,
+      target: ts.ScriptTarget.ES2022,
+      module: ts.ModuleKind.ESNext,
+      moduleResolution: ts.ModuleResolutionKind.Bundler,
+      types: [],
+      lib: ['lib.es2022.d.ts', 'lib.dom.d.ts', 'lib.dom.iterable.d.ts'],
+      paths: {
+        'openapi-fetch': [path.join(client, 'dist', 'index.d.mts')],
+        'openapi-typescript-helpers': [helpersOf(client)],
+      },
+    };
+    const compiled = ts.createProgram([file], options);
+    const faults = ts
+      .getPreEmitDiagnostics(compiled)
+      .map((found) => ts.flattenDiagnosticMessageText(found.messageText, '\n'));
+    return {
+      faults,
+      async run(...args) {
+        const { outputText } = ts.transpileModule(program, {
+          compilerOptions: { module: ts.ModuleKind.CommonJS, target: ts.ScriptTarget.ES2022 },
+        });
+        const exported: { session?(...args: unknown[]): Promise<unknown> } = {};
+        new Function('exports', outputText)(exported);
+        return exported.session?.(...args);
+      },
+    };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function helpersOf(client: string): string {
+  const found = require.resolve('openapi-typescript-helpers', { paths: [client] });
+  return path.join(path.dirname(found), 'index.d.mts');
+}
