@@ -20,11 +20,12 @@ async function differences(url: string, schemaFile: string): Promise<string[]> {
   return statements.filter((text) => !beyond.has(/^DROP INDEX "(.+)"$/.exec(text)?.[1] ?? ''));
 }
 
-/** Indexes Prisma cannot express: the migrations alone have them. */
+/** Indexes Prisma cannot express, or that an installation may lack: the migrations alone have them. */
 async function beyondPrisma(url: string): Promise<Set<string>> {
   const { rows } = await withClient(url, (client) =>
     client.query(`SELECT relname FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
-      WHERE indpred IS NOT NULL OR indexprs IS NOT NULL OR pg_get_indexdef(indexrelid) LIKE '%COLLATE%'`),
+      WHERE indpred IS NOT NULL OR indexprs IS NOT NULL OR pg_get_indexdef(indexrelid) LIKE '%COLLATE%'
+        OR EXISTS (SELECT FROM unnest(indclass::oid[]) AS class JOIN pg_opclass o ON o.oid = class WHERE NOT o.opcdefault)`),
   );
   return new Set(rows.map((row) => row.relname));
 }
