@@ -62,7 +62,9 @@ export class LineWriter implements DestinationStream {
  */
 export function standardOutputDescriptor(): number {
   try {
-    if (!fs.fstatSync(1).isFIFO()) return 1;
+    // In whole numbers, because the other form leaves "pipe" in an array that Node 22 takes its next look at links from:
+    // modules behind symbolic links would then be loaded twice, or not be found.
+    if (!fs.fstatSync(1, { bigint: true }).isFIFO()) return 1;
     return fs.openSync('/proc/self/fd/1', fs.constants.O_WRONLY | fs.constants.O_NONBLOCK);
   } catch {
     return 1;
