@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { applyMigrations } from '@keystead/postgres';
+import { applyMigrations, ensureDatabase } from '@keystead/postgres';
 import { type Logger, Registry } from '@keystead/server';
 import type { Express } from 'express';
 import { DirectoryClient } from './backends/cloudone/directory-client';
@@ -42,7 +42,10 @@ const SILENCE_MS = 3000;
 
 /** Builds a service from its configuration and brings it to where it can answer. */
 export async function createService(config: Config, parts: ServiceParts): Promise<Service> {
-  if (config.migrate) await applyMigrations({ url: config.databaseUrl, dir: migrations() });
+  if (config.migrate) {
+    await ensureDatabase(config.databaseUrl);
+    await applyMigrations({ url: config.databaseUrl, dir: migrations() });
+  }
   const makers = new Map<string, ReturnType<(typeof kinds)[number]['make']>>();
   const catalog: Catalog = {
     find(type, kind, options) {
