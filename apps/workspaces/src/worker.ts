@@ -1,7 +1,9 @@
 import type { Logger } from '@keystead/server';
+import { sweepBlobs } from './kernel/blobs';
 import type { Database } from './kernel/database';
 import { sweep } from './resources/data-retention/sweep';
 import { eraseRemoved } from './resources/organizations/removal';
+import { sweep as sweepQuarantine } from './resources/state-versions/quarantine';
 
 /** Something done every so often, on every node; the database says who does which part. */
 interface Job {
@@ -22,6 +24,8 @@ function jobsOf(db: Database, now: () => number): readonly Job[] {
   return [
     { name: 'erase removed organizations', everySeconds: 5, run: () => eraseRemoved(db) },
     { name: 'apply retention policies', everySeconds: 600, run: () => sweep(db, now()) },
+    { name: 'remove unfinished uploads', everySeconds: 600, run: () => sweepBlobs(db, now()) },
+    { name: 'empty the quarantine', everySeconds: 3600, run: () => sweepQuarantine(db, now()) },
     {
       name: 'forget idempotency keys',
       everySeconds: 3600,

@@ -1,6 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
+import { sweepBlobs } from '../src/kernel/blobs';
+import { sweep } from '../src/resources/state-versions/quarantine';
 import { type Client, resource, startWorkspaces } from './start-workspaces';
 
 type Errors = { status: string; title: string; detail?: string }[];
@@ -318,6 +320,26 @@ describe('state versions', () => {
     );
     expect(chunks.rows[0].n).toBeGreaterThan(3);
     expect(chunks.rows[0].longest).toBeLessThan(1024 * 1024 + 100);
+  });
+
+  it('leave nothing behind of uploads that never ended, and of what was quarantined long enough', async () => {
+    const { db, env } = workspaces.service;
+    const id = await locked();
+    await create(id, stateOf(5)).expect(201);
+    await create(id, stateOf(3)).expect(409);
+    await db.prisma.blob.create({ data: { id: 'blob-unfinished' } });
+    const days = (count: number) => env.now() + count * 86_400_000;
+    expect(await sweepBlobs(db, env.now())).toBe(0);
+    expect(await sweepBlobs(db, days(1))).toBeGreaterThan(0);
+    expect(await db.prisma.blob.findUnique({ where: { id: 'blob-unfinished' } })).toBeNull();
+    const [kept] = await db.prisma.quarantinedState.findMany({ where: { workspaceId: id } });
+    await sweep(db, days(29));
+    expect(await db.prisma.quarantinedState.count({ where: { workspaceId: id } })).toBe(1);
+    await sweep(db, days(31));
+    expect(await db.prisma.quarantinedState.count({ where: { workspaceId: id } })).toBe(0);
+    expect(await db.prisma.blob.findUnique({ where: { id: kept!.blobId } })).toBeNull();
+    const current = await admin.get(`workspaces/${id}/current-state-version`).expect(200);
+    await fetchUrl(current.body.data.attributes['hosted-state-download-url']).expect(200);
   });
 
   it('are not for organization tokens', async () => {
