@@ -91,7 +91,7 @@ export const configPath = (defaults: CloudOneDefaults) =>
     write: {
       summary: 'Configure the method; omitted fields keep their value.',
       update: 'merge',
-      defaults: { ...none, environment: '' },
+      defaults: none,
       input: Config,
       run({ input, storage }) {
         fill(input, defaults);
