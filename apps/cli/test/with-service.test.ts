@@ -156,6 +156,8 @@ describe('the command line', () => {
 
   it('walks through a rekey, and goes on with its verification after an interruption', async () => {
     const [one, two, three] = secrets.recoveryKeys as [string, string, string];
+    const right = await run(['rekey', 'check'], [three], asRoot());
+    expect([right.code, right.printed]).toEqual([0, expect.stringMatching(/^still right +true$/m)]);
     const args = ['rekey', '--shares', '2', '--threshold', '2'];
     const begun = await run(['--format', 'json', ...args], [one, two, three], asRoot());
     // Standard input ended before the new shares were given back: the old ones still hold.
@@ -166,6 +168,8 @@ describe('the command line', () => {
     const verified = await run(args, shown.keys, asRoot());
     expect([verified.code, verified.said]).toEqual([0, expect.stringContaining('done')]);
     expect((await run(['rekey', 'status'], [], asRoot())).printed).toMatch(/^started +false$/m);
+    expect((await run(['rekey', 'check'], [three], asRoot())).code).toBe(2);
+    expect((await run(['rekey', 'check'], shown.keys.slice(1), asRoot())).code).toBe(0);
     await run([...args, '--no-verify'], [], asRoot());
     expect((await run(['rekey'], [one, two], asRoot())).code).toBe(2);
     expect((await run(['rekey', 'cancel'], [], asRoot())).code).toBe(0);

@@ -181,6 +181,68 @@ describe('recovery rekey', () => {
   });
 });
 
+describe('the check of a share', () => {
+  const secrets = startSecrets();
+  const check = 'sys/rekey-recovery-key/check';
+  const ask = async (key: string) => (await secrets.root.write(check, { key }).expect(200)).body;
+  const wrong = `${'ee'.repeat(32)}07`;
+
+  it('tells whether a share is still right, and uses nothing up', async () => {
+    const [one, two] = secrets.recoveryKeys as [string, string];
+    expect(await ask(one)).toEqual({ valid: true, t: 3, n: 5 });
+    expect(await ask(Buffer.from(two, 'hex').toString('base64'))).toEqual({ valid: true, t: 3, n: 5 });
+    expect(await ask(wrong)).toEqual({ valid: false, t: 3, n: 5 });
+    await secrets.root.read(init).expect(200, idle);
+    await secrets.root.write(init, { secret_shares: 1, secret_threshold: 1 }).expect(200);
+    expect(await ask(one)).toMatchObject({ valid: true });
+    expect((await secrets.root.read(init)).body).toMatchObject({ started: true, progress: 0 });
+    await secrets.root.delete(init).expect(204);
+  });
+
+  it('goes by the shares in force: new ones count once they were verified, old ones no more', async () => {
+    const old = secrets.recoveryKeys;
+    const { nonce } = (
+      await secrets.root.write(init, { secret_shares: 3, secret_threshold: 2, require_verification: true })
+    ).body;
+    for (const key of old.slice(0, 2)) await secrets.root.write(update, { key, nonce }).expect(200);
+    const done = (await secrets.root.write(update, { key: old[2], nonce }).expect(200)).body;
+    expect(await ask(done.keys[0])).toMatchObject({ valid: false });
+    expect(await ask(old[4]!)).toMatchObject({ valid: true });
+    for (const key of done.keys.slice(0, 2))
+      await secrets.root.write(verify, { key, nonce: done.verification_nonce }).expect(200);
+    for (const key of done.keys) expect(await ask(key)).toEqual({ valid: true, t: 2, n: 3 });
+    expect(await ask(old[4]!)).toEqual({ valid: false, t: 2, n: 3 });
+  });
+
+  it.each([
+    [{}, "'key' must be specified in request body as JSON"],
+    [{ key: 'zz' }, "'key' must be a valid hex or base64 string"],
+    [{ key: 'aabb' }, 'key is shorter than minimum 16 bytes'],
+    [{ key: 'aa'.repeat(34) }, 'key is longer than maximum 33 bytes'],
+  ])('refuses %j', async (body, message) => {
+    await secrets.root.write(check, body).expect(400, { errors: [message] });
+  });
+
+  it('needs sudo in the root namespace, and belongs to the kind of seal', async () => {
+    const [key] = secrets.recoveryKeys;
+    await secrets.nobody.write(check, { key }).expect(403);
+    const limited = await secrets.withPolicy(`path "${check}" { capabilities = ["update"] }`);
+    await limited.write(check, { key }).expect(403);
+    await secrets.root.write('sys/rekey/check', { key }).expect(400, { errors: ['barrier rekeying not supported'] });
+    expect((await secrets.root.write('sys/rotate/recovery/check', { key }).expect(200)).body.data).toHaveProperty(
+      'valid',
+    );
+  });
+
+  // If it went, whoever may ask could try shares as fast as the machine answers.
+  it('is slow for those who ask without end', async () => {
+    const answers = await Promise.all(Array.from({ length: 60 }, () => secrets.root.write(check, { key: wrong })));
+    const limited = answers.filter(({ status }) => status === 429);
+    expect(limited.length).toBeGreaterThan(20);
+    expect(limited[0]!.body).toEqual({ errors: ['too many attempts; wait a moment'] });
+  });
+});
+
 describe('key rotation', () => {
   const secrets = startSecrets();
 

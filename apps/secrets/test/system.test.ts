@@ -197,6 +197,19 @@ describe('tools and the rest of sys', () => {
     await secrets.root.delete('sys/config/cors').expect(204);
     await ask().expect(400);
     await secrets.root.write('sys/config/cors', {}).expect(400);
+    // Half a surrogate pair and the character zero are no part of any origin, and PostgreSQL keeps neither.
+    for (const origin of ['https://\0', 'https://\udb88', 'https://ui example', 'ü']) {
+      await secrets.root.write('sys/config/cors', { allowed_origins: [origin] }).expect(400);
+    }
+    // A header name with a line break would end every answer to a web page in a fault.
+    await secrets.root.write('sys/config/cors', { allowed_origins: '*', allowed_headers: ['X\nY'] }).expect(400);
+  });
+
+  it('refuses text that no database keeps, wherever it is meant for one', async () => {
+    const message = { errors: ['text holds a character that cannot be stored'] };
+    await secrets.root.write('identity/group', { name: 'listed' }).expect(200);
+    await secrets.root.list('identity/group/name?after=%00').expect(400, message);
+    await secrets.root.write('sys/quotas/rate-limit/odd', { rate: 9, path: 'cubbyhole/\ud800' }).expect(400, message);
   });
 
   it('host-info, version-history, resultant-acl', async () => {

@@ -13,6 +13,7 @@ interface StartOptions {
   pgpKey?: string[];
 }
 
+const WRONG_SHARE = 2;
 const RECOVERY = 'sys/rekey-recovery-key';
 
 /** `rekey …`: new recovery key shares for old ones. Shares are asked for, never arguments. */
@@ -45,6 +46,22 @@ export const addRekeyCommands: AddCommands = (program, context) => {
     .action(async (_, command: Command) => {
       const made = context(command);
       made.output.show(await status(made));
+    });
+
+  rekey
+    .command('check')
+    .description(
+      'Ask for one share and tell whether it is still right; nothing is used up. Exit code 2 when it is not.',
+    )
+    .action(async (_, command: Command) => {
+      const { client, ask, output } = context(command);
+      const key = await ask('Share to check');
+      const { body } = await client.post(`${RECOVERY}/check`, { key });
+      output.show(body, {
+        'still right': body?.valid,
+        'key shares': `${String(body?.n)}, ${String(body?.t)} act together`,
+      });
+      if (!body?.valid) process.exitCode = WRONG_SHARE;
     });
 
   rekey

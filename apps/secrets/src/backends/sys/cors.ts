@@ -60,7 +60,14 @@ export function corsPaths(origins: OriginsPort) {
           if (allowedOrigins.length > 1 && allowedOrigins.includes('*')) {
             throw new Refusal('invalid', "to allow all origins the '*' must be the only value for allowed_origins");
           }
-          await origins.save({ allowedOrigins, allowedHeaders: input.allowed_headers ?? [] });
+          const allowedHeaders = input.allowed_headers ?? [];
+          if (!allowedOrigins.every((origin) => /^[\x21-\x7e]+$/.test(origin))) {
+            throw new Refusal('invalid', 'allowed_origins may hold visible ASCII characters only');
+          }
+          if (!allowedHeaders.every((name) => /^[\w!#$%&'*+.^`|~-]+$/.test(name))) {
+            throw new Refusal('invalid', 'allowed_headers must be names of headers');
+          }
+          await origins.save({ allowedOrigins, allowedHeaders });
           return empty;
         },
       },

@@ -52,6 +52,7 @@ export interface RekeyPort {
   verifyStatus(): Promise<VerifyFacts>;
   verify(key: string, nonce: string): Promise<VerifyFacts | { nonce: string; complete: true }>;
   restartVerify(): Promise<VerifyFacts>;
+  check(key: string): Promise<{ valid: boolean; threshold: number; shares: number }>;
   findBackup(): Promise<{ nonce: string; keys: ReadonlyMap<string, readonly Uint8Array[]> } | undefined>;
   deleteBackup(): Promise<void>;
 }
@@ -165,6 +166,21 @@ function ceremonyPaths(base: string, rekey: RekeyPort, dress: 'raw' | 'standard'
         operationId: id('verification-cancel'),
         output: verifyOutput,
         run: async () => answer(verifyBody(await rekey.restartVerify())),
+      },
+    }),
+    path(`${base}/check`, {
+      ...common,
+      dress,
+      summary: 'Find out whether a share is still right.',
+      write: {
+        summary: 'Check one share of the key in force. Nothing is used up, and no rekey advances.',
+        operationId: id('check-share'),
+        input: z.object({ key: string().optional().describe('One share, hex or base64.') }),
+        output: z.object({ valid: z.boolean(), t: z.int(), n: z.int() }),
+        async run({ input }) {
+          const { valid, threshold, shares } = await rekey.check(requireKey(input.key));
+          return answer({ valid, t: threshold, n: shares });
+        },
       },
     }),
   ];

@@ -4,6 +4,7 @@ import { Refusal } from '@keystead/refusal';
 import type { StorageKernel } from '../storage/storage';
 import type { WriteSet } from '../storage/types';
 import { newWriteSet } from '../storage/write-set';
+import { Allowance } from './allowance';
 import { Ceremony } from './ceremony';
 import type { Seal } from './seal';
 import { encryptText, readShareKeys } from './share-encryption';
@@ -35,9 +36,6 @@ interface State {
 /** As long as a root token: a prefix of two and 24 characters. */
 const OTP_LENGTH = 26;
 const LIFETIME_MS = 3600_000;
-/** Calls that may come at once, and how many come back each second: a person with five shares is never held up. */
-const BURST_CALLS = 20;
-const CALLS_PER_SECOND = 2;
 
 /**
  * Makes a root token for those who hold enough shares of the recovery key (or of the unseal key). The token leaves the
@@ -45,8 +43,7 @@ const CALLS_PER_SECOND = 2;
  */
 export class RootGeneration {
   private readonly ceremony: Ceremony<State>;
-  private allowance = BURST_CALLS;
-  private countedMs = performance.now();
+  private readonly allowance = new Allowance();
 
   constructor(
     storage: StorageKernel,
@@ -87,7 +84,7 @@ export class RootGeneration {
 
   /** Takes one share; the last one brings the token. Throws `invalid`, or `limited` when asked too quickly. */
   async update(keyText: string, nonce: string): Promise<RootAttempt> {
-    this.slow();
+    this.allowance.take();
     const share = parseShare(keyText);
     checkShareLength(share);
     const { threshold } = await this.seal.requireRecord();
@@ -125,15 +122,6 @@ export class RootGeneration {
       complete: true,
       encodedToken: await encode(token, done.state),
     };
-  }
-
-  /** Slows down whoever guesses; counted by this node, since no guess can succeed where a share has 33 random bytes. */
-  private slow(): void {
-    const now = performance.now();
-    this.allowance = Math.min(BURST_CALLS, this.allowance + ((now - this.countedMs) / 1000) * CALLS_PER_SECOND);
-    this.countedMs = now;
-    if (this.allowance < 1) throw new Refusal('limited', 'too many attempts; wait a moment');
-    this.allowance--;
   }
 
   private async shown(state: State | undefined): Promise<RootAttempt> {

@@ -6,8 +6,9 @@ import type { Tx } from '../storage/types';
 import { Ceremony } from './ceremony';
 import type { Seal } from './seal';
 import { encryptAll } from './seal';
-import { replaceRecovery, replaceShares } from './seal-row';
+import { replaceRecovery, replaceShares, type SealRecord } from './seal-row';
 import { readShareKeys } from './share-encryption';
+import { markOf, ShareMarks } from './share-marks';
 import { alreadyGiven, checkShareCount, checkShareLength, cut, joined, parseShare, verifierOf } from './shares';
 
 /** Which shares are replaced: those of the recovery key (auto seal) or those that unseal (Shamir). */
@@ -72,7 +73,19 @@ interface State {
   readonly verify: boolean;
   readonly given: readonly string[];
   /** Once verification is pending: the new key, not in force yet, and the new shares given back so far. */
-  readonly pending?: { readonly nonce: string; readonly key: string; readonly given: readonly string[] };
+  readonly pending?: {
+    readonly nonce: string;
+    readonly key: string;
+    readonly marks?: readonly string[];
+    readonly given: readonly string[];
+  };
+}
+
+/** Whether a share is one of those in force, and how many there are. */
+export interface ShareCheck {
+  readonly valid: boolean;
+  readonly threshold: number;
+  readonly shares: number;
 }
 
 interface Backup {
@@ -103,6 +116,7 @@ const words = {
 export class Rekey {
   private readonly ceremony: Ceremony<State>;
   private readonly words: (typeof words)[RekeyKind];
+  private readonly marks: ShareMarks;
   private forced: Buffer | undefined;
 
   constructor(
@@ -113,6 +127,7 @@ export class Rekey {
   ) {
     this.ceremony = new Ceremony(storage, kind, lifetimeMs);
     this.words = words[kind];
+    this.marks = new ShareMarks(storage);
   }
 
   async status(): Promise<RekeyStatus> {
@@ -205,7 +220,7 @@ export class Rekey {
         const again = { ...state, pending: { ...pending, nonce: randomUUID(), given: [] } };
         throw this.ceremony.keeping(again, invalid('rekey verification failed; incorrect key shares supplied'));
       }
-      await this.takeIntoForce(tx, key, state);
+      await this.takeIntoForce(tx, key, state, pending.marks);
       return { state: undefined, result: { nonce: pending.nonce, complete: true } };
     });
   }
@@ -218,6 +233,12 @@ export class Rekey {
       const next = state.pending ? { ...state, pending: { ...state.pending, nonce: randomUUID(), given: [] } } : state;
       return { state: next, result: verification(next) };
     });
+  }
+
+  /** Tells whether a share is still right. Nothing is used up, no rekey advances. Throws `invalid` and `limited`. */
+  async check(keyText: string): Promise<ShareCheck> {
+    const { shares, threshold } = await this.record();
+    return { valid: await this.marks.recognises(keyText), threshold, shares };
   }
 
   /** The shares kept by the last rekey that asked for it. */
@@ -239,6 +260,7 @@ export class Rekey {
   private async complete(tx: Tx, state: State): Promise<{ state: State | undefined; result: RekeyResult }> {
     const key = randomBytes(32);
     const plain = await cut(key, state);
+    const marks = plain.map(markOf);
     const encryptTo = await readShareKeys(state.pgpKeys, this.words.config);
     const keys = encryptTo.length > 0 ? await encryptAll(plain, encryptTo) : plain;
     if (state.backup) await this.storeBackup(tx, state, keys);
@@ -250,15 +272,21 @@ export class Rekey {
       verificationRequired: state.verify,
     };
     if (!state.verify) {
-      await this.takeIntoForce(tx, key, state);
+      await this.takeIntoForce(tx, key, state, marks);
       return { state: undefined, result: facts };
     }
-    const pending = { nonce: randomUUID(), key: key.toString('base64'), given: [] };
+    const pending = { nonce: randomUUID(), key: key.toString('base64'), marks, given: [] };
     return { state: { ...state, given: [], pending }, result: { ...facts, verificationNonce: pending.nonce } };
   }
 
-  private async takeIntoForce(tx: Tx, key: Buffer, { shares, threshold }: State): Promise<void> {
+  private async takeIntoForce(
+    tx: Tx,
+    key: Buffer,
+    { shares, threshold }: State,
+    marks: readonly string[] | undefined,
+  ): Promise<void> {
     await this.storage.fault('rekey:force');
+    await this.marks.keep(tx, marks);
     if (this.kind === 'recovery') await replaceRecovery(tx, verifierOf(key), shares, threshold);
     else await replaceShares(tx, this.storage.barrier.keys.wrap(key), shares, threshold);
     this.forced = key;
@@ -290,9 +318,13 @@ export class Rekey {
 
   /** How many shares of the key in force it takes. Throws `invalid` where this seal has no such key. */
   private async required(): Promise<number> {
+    return (await this.record()).threshold;
+  }
+
+  private async record(): Promise<SealRecord> {
     const record = await this.seal.requireRecord();
     if ((record.type === 'auto') !== (this.kind === 'recovery')) throw invalid(this.words.unsupported);
-    return record.threshold;
+    return record;
   }
 }
 

@@ -7,6 +7,7 @@ import type { WriteSet } from '../storage/types';
 import { newWriteSet } from '../storage/write-set';
 import { findSeal, flagSeal, insertSeal, rewrapSeal, type SealRecord, type SealType } from './seal-row';
 import { encryptShare, readShareKeys, type ShareKey } from './share-encryption';
+import { markOf, ShareMarks } from './share-marks';
 import {
   checkShareCount,
   checkShareLength,
@@ -207,6 +208,7 @@ export class Seal {
     const key = randomBytes(32);
     const keyring = Keyring.create();
     const wrapped = keyring.wrap(recovery ? this.sealKeys().current : key);
+    const shares = await cut(key, request);
     const set = newWriteSet();
     set.notices.push({ topic: 'seal', key: 'initialised' });
     let first = false;
@@ -220,6 +222,7 @@ export class Seal {
         initialisedAtMs: storage.clock.now(),
       });
       if (!first) throw new Refusal('invalid', 'Service is already initialized');
+      await new ShareMarks(storage).keep(tx, shares.map(markOf));
     });
     storage.barrier.unseal(keyring);
     let populated: T;
@@ -230,7 +233,6 @@ export class Seal {
       storage.barrier.drop();
       throw error;
     }
-    const shares = await cut(key, request);
     if (!recovery) this.unsealKey = key;
     else key.fill(0);
     const record = await this.load();

@@ -23,6 +23,8 @@ const LOST = new Set([
   'ETIMEDOUT',
   'ENOENT',
 ]);
+// Text with a character that PostgreSQL keeps in no text (zero) or in no JSON (half of a surrogate pair).
+const UNSTORABLE = new Set(['22021', '22P05']);
 const AGAIN = new Set(['40001', '40P01']);
 const RETRIES = 5;
 
@@ -41,7 +43,10 @@ export function isConnectionLoss(error: unknown): boolean {
 /** True when the same transaction may succeed if it is run once more. */
 export const isSerializationFailure = (error: unknown): boolean => AGAIN.has((error as { code?: string }).code ?? '');
 
-/** The pool, with lost connections turned into refusals: callers are told to come back, and nothing crashes. */
+/**
+ * The pool, with lost connections turned into refusals (callers are told to come back, and nothing crashes), and so
+ * text that the database cannot hold.
+ */
 export class Database {
   constructor(readonly pool: pg.Pool) {}
 
@@ -98,7 +103,13 @@ function config(statement: string | Statement, values: readonly unknown[]): pg.Q
     : { name: statement.name, text: statement.text, values: values as unknown[] };
 }
 
+const isUnstorable = ({ code, message }: { code?: string; message?: string }): boolean =>
+  UNSTORABLE.has(code ?? '') || (code === '22P02' && /for type json/.test(message ?? ''));
+
 function refusalFor(error: unknown): unknown {
+  if (isUnstorable(error as Error)) {
+    return new Refusal('invalid', 'text holds a character that cannot be stored', [], { cause: error });
+  }
   if (!isConnectionLoss(error)) return error;
   return new Refusal('unavailable', 'storage is unavailable', [], { cause: error });
 }

@@ -1,0 +1,55 @@
+import { createHmac } from 'node:crypto';
+import { sameSecret } from '@keystead/keyring';
+import { Refusal } from '@keystead/refusal';
+import type { StorageKernel } from '../storage/storage';
+import type { Tx } from '../storage/types';
+import { Allowance } from './allowance';
+import { checkShareLength, parseShare } from './shares';
+
+const ROW = 'key-share-marks';
+const cell = { table: 'setting', row: ROW, column: 'sealed' };
+const FIND = { name: 'share-marks-find', text: 'SELECT sealed FROM setting WHERE name = $1 AND sealed IS NOT NULL' };
+const STORE = {
+  name: 'share-marks-store',
+  text: 'INSERT INTO setting (name, sealed) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET sealed = excluded.sealed',
+};
+const DELETE = { name: 'share-marks-delete', text: 'DELETE FROM setting WHERE name = $1' };
+
+/** What is kept of a share: enough to recognise it, and no use for making it. In base64. */
+export const markOf = (share: Uint8Array): string =>
+  createHmac('sha256', share).update('keystead key share mark').digest('base64');
+
+/**
+ * The marks of the shares in force, sealed, so that each holder can find out alone whether a share is still right.
+ * Nothing is used up by asking, and no ceremony advances.
+ */
+export class ShareMarks {
+  private readonly allowance = new Allowance();
+
+  constructor(private readonly storage: StorageKernel) {}
+
+  /** Keeps the marks of shares that come into force; without marks, what is kept of earlier shares goes. */
+  async keep(tx: Pick<Tx, 'query'>, marks: readonly string[] | undefined): Promise<void> {
+    if (marks) await tx.query(STORE, [ROW, this.storage.barrier.sealJson(marks, cell)]);
+    else await tx.query(DELETE, [ROW]);
+  }
+
+  /**
+   * Whether a share is one of those in force; takes the same time for each of them. Throws `invalid` for what is no
+   * share and where no marks were kept, `limited` when asked too quickly.
+   */
+  async recognises(keyText: string): Promise<boolean> {
+    this.allowance.take();
+    const share = parseShare(keyText);
+    checkShareLength(share);
+    const { rows } = await this.storage.database.query<{ sealed: Buffer }>(FIND, [ROW]);
+    if (!rows[0])
+      throw new Refusal('invalid', 'the shares in force are older than this check; rekey to make them known');
+    const mark = Buffer.from(markOf(share), 'base64');
+    let found = false;
+    for (const kept of this.storage.barrier.openJson<string[]>(rows[0].sealed, cell)) {
+      if (sameSecret(Buffer.from(kept, 'base64'), mark)) found = true;
+    }
+    return found;
+  }
+}
