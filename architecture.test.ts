@@ -47,7 +47,7 @@ describe('imports', () => {
   });
 
   it('keep the web framework at the edge', () => {
-    const edge = /^(http\/|(main|service|worker|config)\.ts)/;
+    const edge = /^(http\/|(main|service|worker|worker-main|config)\.ts)/;
     const inside = apps.filter((source) => !edge.test(inApp(source)));
     expect(offending(inside, (source) => imports(source, ['express'], true))).toEqual([]);
     expect(offending(inside, (source) => imports(source, ['@keystead/server'], false))).toEqual([]);
@@ -77,7 +77,7 @@ describe('source files', () => {
   });
 
   it('read the environment in config.ts alone; main.ts hands it over', () => {
-    const readers = ['config.ts', 'main.ts'];
+    const readers = ['config.ts', 'main.ts', 'worker-main.ts'];
     expect(offending(apps, (source) => source.readsEnvironment && !readers.includes(inApp(source)))).toEqual([]);
   });
 

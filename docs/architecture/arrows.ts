@@ -54,7 +54,9 @@ const secretsZones: Readonly<Record<string, readonly string[]>> = {
   backends: ['sdk'],
 };
 const workspacesZones: Readonly<Record<string, readonly string[]>> = {
-  main: ['service', 'worker', 'config'],
+  main: ['service', 'housekeeping', 'config'],
+  housekeeping: ['*'],
+  'worker-main': ['worker'],
   service: ['*'],
   worker: ['*'],
   config: ['kernel'],

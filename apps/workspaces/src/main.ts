@@ -2,8 +2,8 @@
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { createLogger, Registry, type Serving, serve } from '@keystead/server';
 import { BadConfig, type Config, describeConfig, readConfig } from './config';
+import { type Housekeeping, startHousekeeping } from './housekeeping';
 import { createService, type Service } from './service';
-import { startWorker, type Worker } from './worker';
 
 const usage = `keystead-workspaces: the infrastructure workspace service
 
@@ -59,15 +59,15 @@ async function run(config: Config): Promise<void> {
     await service.close();
     throw error;
   });
-  const worker = startWorker(service.db, { log, now: service.env.now });
+  const housekeeping = startHousekeeping(service.db, { log, now: service.env.now });
   log.info({ url: serving.url, edition: config.edition }, 'listening');
-  stopOnSignal(serving, worker, service);
+  stopOnSignal(serving, housekeeping, service);
 }
 
-function stopOnSignal(serving: Serving, worker: Worker, service: Service): void {
+function stopOnSignal(serving: Serving, housekeeping: Housekeeping, service: Service): void {
   const stop = async (): Promise<void> => {
     await serving.close();
-    await worker.close();
+    await housekeeping.close();
     await service.close();
     process.exit(0);
   };

@@ -13,7 +13,7 @@ interface Job {
 }
 
 /** Work that no request waits for. */
-export interface Worker {
+export interface Housekeeping {
   /** Stops after the job under way. */
   close(): Promise<void>;
 }
@@ -35,7 +35,7 @@ function jobsOf(db: Database, now: () => number): readonly Job[] {
 }
 
 /** Starts the background jobs of a service process. A job that fails is logged and tried again at its next time. */
-export function startWorker(db: Database, options: { log: Logger; now: () => number }): Worker {
+export function startHousekeeping(db: Database, options: { log: Logger; now: () => number }): Housekeeping {
   const { log, now } = options;
   let closed = false;
   const running = jobsOf(db, now).map((job) => {
