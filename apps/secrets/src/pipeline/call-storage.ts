@@ -116,12 +116,22 @@ export class CallStorage implements Storage {
     const set = newWriteSet();
     set.intents.push({ id, mountId: this.mountId, kind, undo });
     await this.ground.committer.commit(set);
+    this.set.opened.push(id);
     return {
       id,
       settle: () => {
         this.set.settled.push(id);
       },
+      drop: async () => {
+        const dropped = newWriteSet();
+        dropped.settled.push(id);
+        await this.ground.committer.commit(dropped);
+      },
     };
+  }
+
+  undoLater(kind: string, undo: Readonly<Record<string, unknown>>): void {
+    this.set.intents.push({ id: randomUUID(), mountId: this.mountId, kind, undo, later: true });
   }
 
   /** Writes of keys that were read before require that they still are as they were read. */

@@ -42,6 +42,8 @@ export interface LeasePort {
   ): Promise<NewLease>;
   /** Ends a secret at once that could not be registered or returned. */
   abandon(mount: LiveMount, secret: SecretReply): Promise<void>;
+  /** Leaves what a call began outside and did not account for to the sweep. */
+  letGo(intents: readonly string[]): Promise<void>;
   /** Ends a token, its descendants, and everything they own. */
   endToken(record: TokenRecord): Promise<void>;
 }

@@ -1,5 +1,5 @@
 import { Refusal } from '@keystead/refusal';
-import { newWriteSet } from '../kernel/storage/write-set';
+import { newWriteSet, unsettled } from '../kernel/storage/write-set';
 import { parseDuration } from '../sdk/duration';
 import { listedText } from '../sdk/reply';
 import { authenticate, type Bearer } from './authenticate';
@@ -69,8 +69,14 @@ async function live(kernel: Kernel, request: Request, trail: Trail): Promise<Out
   const operation = place.operation!;
   if (operation.update && call.stored === undefined) call.stored = await place.declared!.stored?.(call);
   call.input = kernel.inputs.parse(operation, request.fields, request.exact, call.stored);
-  const outcome = await settle(kernel, call, shapeListing(await operation.run(call), call), set, trail);
-  return { ...outcome, label: labelOf(place) };
+  try {
+    const outcome = await settle(kernel, call, shapeListing(await operation.run(call), call), set, trail);
+    if (set.opened.length > set.settled.length) void kernel.leases.letGo(unsettled(set));
+    return { ...outcome, label: labelOf(place) };
+  } catch (error) {
+    void kernel.leases.letGo(set.opened);
+    throw error;
+  }
 }
 
 /** `?help=1`: what the path is, for whoever may use it. */

@@ -32,9 +32,12 @@ export interface Storage {
   transaction<T>(run: (tx: Storage) => Promise<T>): Promise<T>;
   /**
    * Records, at once and durably, how to undo an outside effect that is about to be made. The intent is settled in the
-   * commit that ends this call successfully; after a crash or a failure the sweeper undoes it.
+   * commit that ends this call successfully; after a crash or a failure the sweeper undoes it, and once more some minutes
+   * after it was recorded, because the outside system may have been slow.
    */
   intent(kind: string, undo: Readonly<Record<string, unknown>>): Promise<Intent>;
+  /** Has an effect undone some minutes after this call's commit, for the case that it shows only then. */
+  undoLater(kind: string, undo: Readonly<Record<string, unknown>>): void;
 }
 
 /** An outside effect that is not yet settled. */
@@ -42,6 +45,8 @@ export interface Intent {
   readonly id: string;
   /** Joins the call's write set: the effect is now owned by what that commit stores. */
   settle(): void;
+  /** Forgets the intent at once, because the outside system said that nothing was made. */
+  drop(): Promise<void>;
 }
 
 /**

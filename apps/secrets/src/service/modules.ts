@@ -100,11 +100,11 @@ export async function buildModules(config: Config, { log, clock, fault }: Servic
     findMount: (uuid) => mounts.find(uuid),
     refreshMounts: () => mounts.refresh(),
     privateMountIds: () => [...mounts.all()].flatMap((m) => (m.backend.storage === 'per-token' ? [m.uuid] : [])),
-    errand: errands({ entries, committer }, storage.clock),
+    errand: errands({ entries, committer }, storage.clock, (intents) => leases.letGo(intents)),
     lifetime,
     quotasOf: (lease) => quotas.quotasOf(lease),
   };
-  const leases = new Leases(storage, hosts);
+  const leases: Leases = new Leases(storage, hosts);
   const wrapping = new Wrapping(storage, tokens, {
     privateMountId: (namespaceId) => mounts.at(namespaceId, 'cubbyhole/')!.uuid,
     findNamespace: (namespaceId) => namespaces.find(namespaceId),

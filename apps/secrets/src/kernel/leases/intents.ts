@@ -1,5 +1,5 @@
 import type { Statement } from '../storage/database';
-import { intentCell } from '../storage/rows';
+import { INTENT_GRACE_MS, intentCell } from '../storage/rows';
 import type { StorageKernel } from '../storage/storage';
 import type { LeaseHosts } from './types';
 
@@ -8,40 +8,69 @@ interface Row {
   mount_id: string;
   kind: string;
   attempts: number;
+  created_at_ms: string;
   sealed: Buffer;
 }
 
 const CLAIM_MS = 5 * 60_000;
-const AT_ONCE = 20;
+const CLAIMED_AT_ONCE = 20;
+/** Undone at a time for one mount on one node, so that a system that hangs holds up only its own. */
+const AT_ONCE = 10;
 const MAX_PAUSE_MS = 24 * 3600_000;
 
+// While its owner lives an intent waits for it: a call that is still running must not be undone under its hands.
 const CLAIM: Statement = {
   name: 'intent-claim',
-  text: `UPDATE intent SET due_at_ms = $1::bigint + ${CLAIM_MS}, attempts = attempts + 1 WHERE id IN (
-    SELECT id FROM intent WHERE due_at_ms <= $1 ORDER BY due_at_ms LIMIT ${AT_ONCE} FOR UPDATE SKIP LOCKED)
-  RETURNING id, mount_id, kind, attempts, sealed`,
+  text: `UPDATE intent SET due_at_ms = $1::bigint + ${CLAIM_MS}, attempts = attempts + 1, owner = $2 WHERE id IN (
+    SELECT id FROM intent
+     WHERE (due_at_ms <= $1 OR (owner IS NOT NULL AND owner NOT IN (
+             SELECT id FROM node WHERE seen_at > clock_timestamp() - interval '5 seconds')))
+       AND NOT (mount_id = ANY($3::uuid[]))
+     ORDER BY due_at_ms LIMIT ${CLAIMED_AT_ONCE} FOR UPDATE SKIP LOCKED)
+  RETURNING id, mount_id, kind, attempts, created_at_ms, sealed`,
 };
 const DONE: Statement = { name: 'intent-done', text: 'DELETE FROM intent WHERE id = $1' };
-const PAUSE: Statement = { name: 'intent-pause', text: 'UPDATE intent SET due_at_ms = $2 WHERE id = $1' };
+const PAUSE: Statement = { name: 'intent-pause', text: 'UPDATE intent SET owner = NULL, due_at_ms = $2 WHERE id = $1' };
+const LET_GO: Statement = {
+  name: 'intent-let-go',
+  text: 'UPDATE intent SET owner = NULL, due_at_ms = $2 WHERE id = ANY($1::uuid[]) AND attempts = 0',
+};
 
 /**
- * Undoes what calls began in other systems and never accounted for. An intent is old enough when no call can still be
- * running; one that is being undone cannot be settled any more.
+ * Undoes what calls began in other systems and never accounted for: at once when the call failed or its node is gone,
+ * and again when no outside system can still be working on it. An intent that is being undone cannot be settled any more.
  */
 export class IntentSweep {
+  private readonly running = new Map<string, number>();
+
   constructor(
     private readonly storage: StorageKernel,
     private readonly hosts: LeaseHosts,
   ) {}
 
-  /** Undoes what is due; true when more is waiting. */
+  /** Begins to undo what is due; true when more is waiting. */
   async run(): Promise<boolean> {
-    const { database, clock } = this.storage;
-    const { rows } = await database.query<Row>(CLAIM, [clock.now()]);
+    const { database, clock, changes } = this.storage;
+    const busy = [...this.running].filter(([, count]) => count >= AT_ONCE).map(([mountId]) => mountId);
+    const { rows } = await database.query<Row>(CLAIM, [clock.now(), changes.id, busy]);
     if (rows.length === 0) return false;
     await this.hosts.refreshMounts();
-    await Promise.all(rows.map((row) => this.undo(row)));
-    return rows.length === AT_ONCE;
+    for (const row of rows) void this.oneOfMount(row);
+    return rows.length === CLAIMED_AT_ONCE;
+  }
+
+  /** Gives up intents whose call is over: they are due now. */
+  async letGo(ids: readonly string[]): Promise<void> {
+    await this.storage.database.query(LET_GO, [ids, this.storage.clock.now()]);
+  }
+
+  private async oneOfMount(row: Row): Promise<void> {
+    const count = (by: number) => this.running.set(row.mount_id, (this.running.get(row.mount_id) ?? 0) + by);
+    count(1);
+    // What cannot even be put off belongs to this node until its claim runs out.
+    await this.undo(row).catch((error) => this.storage.log?.warn({ err: error }, 'an intent could not be put off'));
+    count(-1);
+    if (this.running.get(row.mount_id) === 0) this.running.delete(row.mount_id);
   }
 
   private async undo(row: Row): Promise<void> {
@@ -52,7 +81,9 @@ export class IntentSweep {
       const what = barrier.openJson<Record<string, unknown>>(row.sealed, intentCell(row.id));
       if (mount && undo) await this.hosts.errand(mount, (errand) => undo(what, errand));
       await this.storage.fault('intent:undone');
-      await database.query(DONE, [row.id]);
+      const again = Number(row.created_at_ms) + INTENT_GRACE_MS;
+      if (again > clock.now()) await database.query(PAUSE, [row.id, again]);
+      else await database.query(DONE, [row.id]);
     } catch (error) {
       if (barrier.sealed) return;
       log?.warn({ err: error, kind: row.kind, attempts: row.attempts }, 'an intent could not be undone');

@@ -26,6 +26,8 @@ const clock = { now: () => time };
 let test: TestStorage;
 let outside: Outside;
 let mount: LiveMount;
+/** A mount whose outside system never answers. */
+let hanging: LiveMount | undefined;
 let leases: Leases;
 let tokens: StoredTokens;
 let crash: string | undefined;
@@ -55,7 +57,7 @@ function mountOf(into: Outside): LiveMount {
 }
 
 const hosts = (): LeaseHosts => ({
-  findMount: (id) => (id === mount.uuid ? mount : undefined),
+  findMount: (id) => [mount, hanging].find((one) => one?.uuid === id),
   refreshMounts: () => undefined,
   privateMountIds: () => [privateMount],
   errand: (_mount, run) => run({} as never),
@@ -347,24 +349,73 @@ describe('listing leases', () => {
 });
 
 describe('an intent', () => {
-  it('is undone when its call never came back, and not when it was settled', async () => {
-    const lost = randomUUID();
-    const kept = randomUUID();
+  async function record(name: string, later?: boolean): Promise<string> {
+    const id = randomUUID();
     const set = newWriteSet();
-    set.intents.push({ id: lost, mountId: mount.uuid, kind: 'thing', undo: { name: 'lost' } });
-    set.intents.push({ id: kept, mountId: mount.uuid, kind: 'thing', undo: { name: 'kept' } });
+    set.intents.push({ id, mountId: mount.uuid, kind: 'thing', undo: { name }, later });
     await commit(set);
+    return id;
+  }
+  const undone = (name: string) => outside.undone.filter((undo) => (undo as { name: string }).name === name).length;
+  const there = async (id: string) => (await rowsOf(`intent WHERE id = '${id}'`)) === 1;
+
+  it('waits while its node lives, and is gone once it is settled', async () => {
+    const running = await record('running');
+    const settled = await record('settled');
     const end = newWriteSet();
-    end.settled.push(kept);
+    end.settled.push(settled);
     await commit(end);
+    const later = await record('later', true);
     time += 6 * 60_000;
-    await until(() => outside.undone.length > 0);
-    expect(outside.undone).toEqual([{ name: 'lost' }]);
+    await until(async () => !(await there(later)));
+    expect([undone('running'), undone('settled'), undone('later')]).toEqual([0, 0, 1]);
+    time += 30 * 60_000;
+    await until(async () => !(await there(running)));
+    expect(undone('running')).toBe(1);
+  }, 60_000);
+
+  it('of a failed call is undone at once, and again when nothing outside can still be under way', async () => {
+    const lost = await record('lost');
+    await leases.letGo([lost]);
+    await until(() => undone('lost') === 1);
+    expect(await there(lost)).toBe(true);
     const late = newWriteSet();
     late.settled.push(lost);
     late.puts.push({ mountId: mount.uuid, path: 'late', value: Buffer.from('x') });
     await expect(commit(late)).rejects.toMatchObject({ kind: 'timeout' });
     expect(await test.storage.entries.read({ mountId: mount.uuid, path: 'late' })).toBeUndefined();
+    time += 6 * 60_000;
+    await until(async () => !(await there(lost)));
+    expect(undone('lost')).toBe(2);
+  }, 60_000);
+
+  it('of a node that is gone is undone at once', async () => {
+    const orphan = await record('orphan');
+    await test.byHand('UPDATE intent SET owner = $2 WHERE id = $1', [orphan, randomUUID()]);
+    await until(() => undone('orphan') === 1);
+    expect(await there(orphan)).toBe(true);
+    await test.byHand('DELETE FROM intent');
+  }, 60_000);
+
+  it('of a system that hangs does not keep those of another waiting', async () => {
+    const backend = { ...mount.backend, undo: { thing: () => new Promise<void>(() => {}) } };
+    const stuck: LiveMount = { ...mount, uuid: randomUUID(), backend };
+    hanging = stuck;
+    const set = newWriteSet();
+    for (let n = 0; n < 40; n++) {
+      set.intents.push({
+        id: randomUUID(),
+        mountId: hanging.uuid,
+        kind: 'thing',
+        undo: { name: 'hangs' },
+        later: true,
+      });
+    }
+    set.intents.push({ id: randomUUID(), mountId: mount.uuid, kind: 'thing', undo: { name: 'beside' }, later: true });
+    await commit(set);
+    time += 6 * 60_000;
+    await until(() => undone('beside') === 1);
+    await test.byHand('DELETE FROM intent');
   }, 60_000);
 });
 

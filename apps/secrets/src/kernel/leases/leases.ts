@@ -55,6 +55,7 @@ const MARKED_AT_ONCE = 5000;
 const BULK = 'revoke-prefix';
 const ORPHANS = 'lease-tidy';
 const SWEEP = 'leases';
+const INTENTS = 'intents';
 const TOKEN_TAIL = /^h[0-9a-f]{64}$/;
 
 /** Every lifetime: secrets and tokens, from their registration to their end. They live in the database alone. */
@@ -79,7 +80,7 @@ export class Leases {
     this.intents = new IntentSweep(storage, hosts);
     background.every(SWEEP, 1000, () => this.sweep.run());
     background.every('tokens', 1000, () => this.tokens.sweep());
-    background.every('intents', 5000, () => this.intents.run());
+    background.every(INTENTS, 2000, () => this.intents.run());
     jobs.define<BulkState>(BULK, (state) => this.markSome(state));
     jobs.define<{ after: string }>(ORPHANS, (state) => this.tidySome(state));
   }
@@ -155,6 +156,17 @@ export class Leases {
     await this.revocation
       .outside({ mountId: mount.uuid, type: secret.type, internal: secret.internal })
       .catch((error) => this.storage.log?.warn({ err: error }, 'a secret that was not returned could not be revoked'));
+  }
+
+  /** Leaves what a call began outside and did not account for to the sweep, which undoes it now. */
+  async letGo(intents: readonly string[]): Promise<void> {
+    if (intents.length === 0) return;
+    try {
+      await this.intents.letGo(intents);
+      this.storage.background.wake(INTENTS);
+    } catch (error) {
+      this.storage.log?.warn({ err: error }, 'intents of a failed call are undone late');
+    }
   }
 
   /** Ends a token, its descendants, and everything they own. */

@@ -298,6 +298,7 @@ export class GroupCommitter implements Committer {
       barrier,
       sets.flatMap((set) => set.intents),
       clock.now(),
+      this.options.changes.id,
     );
     await settleIntents(
       tx,

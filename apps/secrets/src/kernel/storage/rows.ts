@@ -113,8 +113,10 @@ export async function insertLeases(tx: Queryable, leases: readonly LeaseRow[]): 
   ]);
 }
 
-/** An outside call may take this long before its intent is undone. */
+/** So long after an intent was recorded an outside system may still do what it was asked: until then it is undone again. */
 export const INTENT_GRACE_MS = 5 * 60_000;
+/** A call of a living node that takes longer than this has lost its intent. */
+const LONGEST_CALL_MS = 30 * 60_000;
 
 export const intentCell = (id: string) => ({ table: 'intent', row: id, column: 'sealed' });
 
@@ -123,6 +125,7 @@ export async function insertIntents(
   barrier: Barrier,
   intents: readonly IntentRow[],
   nowMs: number,
+  nodeId: string,
 ): Promise<void> {
   if (intents.length === 0) return;
   await tx.query(sql.INSERT_INTENTS, [
@@ -130,7 +133,8 @@ export async function insertIntents(
     intents.map((intent) => intent.mountId),
     intents.map((intent) => intent.kind),
     intents.map(() => nowMs),
-    intents.map(() => nowMs + INTENT_GRACE_MS),
+    intents.map(({ later }) => nowMs + (later ? INTENT_GRACE_MS : LONGEST_CALL_MS)),
+    intents.map(({ later }) => (later ? null : nodeId)),
     intents.map((intent) => barrier.sealJson(intent.undo, intentCell(intent.id))),
   ]);
 }

@@ -207,8 +207,8 @@ export const COUNT_LEASES: Statement = {
 
 export const INSERT_INTENTS: Statement = {
   name: 'intent-insert',
-  text: `INSERT INTO intent (id, mount_id, kind, created_at_ms, due_at_ms, sealed)
-  SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::bigint[], $5::bigint[], $6::bytea[])`,
+  text: `INSERT INTO intent (id, mount_id, kind, created_at_ms, due_at_ms, owner, sealed)
+  SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::bigint[], $5::bigint[], $6::uuid[], $7::bytea[])`,
 };
 
 export const SETTLE_INTENTS: Statement = {

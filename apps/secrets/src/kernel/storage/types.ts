@@ -123,6 +123,8 @@ export interface IntentRow {
   readonly mountId: string;
   readonly kind: string;
   readonly undo: unknown;
+  /** Belongs to no running call: it is undone after a while, whatever happens. */
+  readonly later?: boolean;
 }
 
 /**
@@ -142,6 +144,8 @@ export interface WriteSet {
   readonly intents: IntentRow[];
   /** Ids of intents that are now accounted for; one that is gone already fails the set, since it has been undone. */
   readonly settled: string[];
+  /** Intents that this call recorded on their own; what of them is not settled when it ends is let go. */
+  readonly opened: string[];
   readonly notices: Notice[];
   /** Lines for the chained audit table; see `kernel/audit`. */
   readonly audit: string[];

@@ -10,6 +10,7 @@ export function newWriteSet(): WriteSet {
     leases: [],
     intents: [],
     settled: [],
+    opened: [],
     notices: [],
     audit: [],
     run: [],
@@ -40,6 +41,9 @@ function dropEntry(set: WriteSet, dropped: (key: EntryKey) => boolean): void {
     for (let at = list.length - 1; at >= 0; at--) if (dropped(list[at]!)) list.splice(at, 1);
   }
 }
+
+/** Intents that the call of a set recorded and the set does not settle. */
+export const unsettled = (set: WriteSet): string[] => set.opened.filter((id) => !set.settled.includes(id));
 
 /** True when committing the set would change nothing and tell nobody. */
 export function isEmpty(set: WriteSet): boolean {

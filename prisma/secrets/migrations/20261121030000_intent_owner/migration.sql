@@ -1,0 +1,2 @@
+-- AlterTable
+ALTER TABLE "intent" ADD COLUMN "owner" UUID;
