@@ -150,7 +150,7 @@ function kernelOf(
 function outsideOf(modules: Modules, config: Config, kernel: Kernel, system: readonly Path[]): Outside {
   const { storage, mounts, namespaces, identity, mfa, leases, policies } = modules;
   return {
-    scheduler: new Scheduler(config.outside.scheduler),
+    scheduler: new Scheduler(config.outside.scheduler, storage),
     cloudone: {
       defaults: config.outside.cloudone,
       directory: new DirectoryClient(storage.clock),

@@ -21,7 +21,10 @@ export const credsPath = (scheduler: Scheduler) =>
       async run({ params, storage, caller, nowMs, warn }) {
         const role = await roles.require(storage, params.name, `role "${params.name}" not found`);
         const access = await accessInForce(storage, scheduler.defaults);
-        const absent = await scheduler.missingPolicies(access, role.policies);
+        const [absent, limit] = await Promise.all([
+          scheduler.missingPolicies(access, role.policies),
+          scheduler.nameLimit(access),
+        ]);
         if (absent === undefined) warn('the policies of the role could not be checked in the scheduler');
         else if (absent.length > 0) {
           throw new Refusal(
@@ -29,15 +32,15 @@ export const credsPath = (scheduler: Scheduler) =>
             `role "${params.name}" names policies the scheduler does not have: ${absent.join(', ')}`,
           );
         }
-        const name = tokenName(params.name, caller.displayName, nowMs, await scheduler.nameLimit(access));
+        const name = tokenName(params.name, caller.displayName, nowMs, limit);
         const times = await leaseTimes(storage);
+        const client = scheduler.client(access);
+        // Nothing is promised that could not be kept.
+        client.checkCircuit();
         const token = await withIntent(storage, { kind: 'token', undo: { name } }, () =>
-          scheduler
-            .client(access)
-            .createToken({ name, type: role.type, policies: role.policies, global: role.global })
-            .catch((error) => {
-              throw schedulerRefusal(error);
-            }),
+          client.createToken({ name, type: role.type, policies: role.policies, global: role.global }).catch((error) => {
+            throw schedulerRefusal(error);
+          }),
         );
         return secret('token', {
           data: { accessor_id: token.accessorId, secret_id: token.secretId },

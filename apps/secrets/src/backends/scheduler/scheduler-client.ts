@@ -1,6 +1,7 @@
 import http from 'node:http';
 import https from 'node:https';
-import { Refusal } from '@keystead/refusal';
+import { isRefusal, Refusal } from '@keystead/refusal';
+import { Circuit, NotNow, type OutsideParts, plainParts } from '../../sdk/outside';
 
 /** Where the scheduler is and who we are there. `token` is a management token; certificates are PEM texts. */
 export interface SchedulerAccess {
@@ -23,19 +24,57 @@ export class SchedulerRefused extends Error {
   constructor(
     readonly status: number,
     readonly text: string,
+    readonly retryAfterSeconds = 0,
   ) {
     super(`Unexpected response code: ${status} (${text})`);
   }
 }
 
 const answerLimitBytes = 32 * 1024 * 1024;
+const attempts = 3;
+const longestPauseMs = 5_000;
+/** How long we leave a scheduler alone that throttles us and does not say for how long. */
+const throttledRestMs = 10_000;
+/** Of an error text; some proxies answer with whole pages. */
+const longestText = 500;
+const again = new Set([408, 429, 500, 502, 503, 504]);
 
-/** The calls of the scheduler's ACL API that the engine needs. Every call gives up after `timeoutMs`. */
+/** What a client of one scheduler is lent; its circuit is shared by all clients of that scheduler. */
+export interface SchedulerGround {
+  readonly timeoutMs: number;
+  /** Before the second attempt; doubles. */
+  readonly pauseMs: number;
+  readonly parts: OutsideParts;
+  readonly circuit: Circuit;
+  /** Keeps connections for the next call; without one every call makes its own. */
+  readonly agent: http.Agent | false;
+}
+
+interface Request {
+  /** What the places before and after the call are named. */
+  readonly name: string;
+  readonly method: string;
+  readonly path: string;
+  readonly body?: unknown;
+  /** Made again, it would do something twice. */
+  readonly once?: boolean;
+}
+
+/**
+ * The calls of the scheduler's ACL API that the engine needs. What can be asked twice is asked up to three times where
+ * the scheduler stumbles; a call with all its attempts gives up after the time limit of its ground.
+ */
 export class SchedulerClient {
+  private readonly ground: SchedulerGround;
+
   constructor(
     private readonly access: SchedulerAccess,
-    private readonly timeoutMs = 30_000,
-  ) {}
+    ground: Partial<SchedulerGround> = {},
+  ) {
+    const { parts = plainParts } = ground;
+    const circuit = new Circuit(`scheduler at ${access.address}`, parts.clock);
+    this.ground = { timeoutMs: 30_000, pauseMs: 250, parts, circuit, agent: false, ...ground };
+  }
 
   /** Makes a token. The name may be at most 256 bytes; a management token takes no policies. */
   async createToken(what: {
@@ -46,14 +85,20 @@ export class SchedulerClient {
   }): Promise<SchedulerToken> {
     const policies = what.policies.length > 0 ? what.policies : null;
     const body = { Name: what.name, Type: what.type, Policies: policies, Global: what.global };
-    const made = await this.json<{ AccessorID: string; SecretID: string }>('PUT', '/v1/acl/token', body);
-    return { accessorId: made.AccessorID, secretId: made.SecretID };
+    const request = { name: 'create', method: 'PUT', path: '/v1/acl/token', body, once: true };
+    const made = await this.json<{ AccessorID?: unknown; SecretID?: unknown }>(request);
+    const { AccessorID: accessorId, SecretID: secretId } = made ?? {};
+    if (typeof accessorId !== 'string' || typeof secretId !== 'string' || !accessorId || !secretId) {
+      throw this.nonsense('no token');
+    }
+    return { accessorId, secretId };
   }
 
   /** Ends a token; one that is already gone counts as ended. */
   async deleteToken(accessorId: string): Promise<void> {
     try {
-      await this.text('DELETE', `/v1/acl/token/${encodeURIComponent(accessorId)}`);
+      const path = `/v1/acl/token/${encodeURIComponent(accessorId)}`;
+      await this.text({ name: 'delete', method: 'DELETE', path });
     } catch (error) {
       if (error instanceof SchedulerRefused && isGone(error)) return;
       throw error;
@@ -62,57 +107,107 @@ export class SchedulerClient {
 
   /** Accessors of the tokens that carry exactly this name. */
   async accessorsNamed(name: string): Promise<string[]> {
-    const tokens = await this.json<{ AccessorID: string; Name: string }[]>('GET', '/v1/acl/tokens');
+    const tokens = await this.list<{ AccessorID: string; Name: string }>('tokens', '/v1/acl/tokens');
     return tokens.filter((token) => token.Name === name).map((token) => token.AccessorID);
   }
 
   /** Names of the policies that exist there. */
   async policyNames(): Promise<string[]> {
-    return (await this.json<{ Name: string }[]>('GET', '/v1/acl/policies')).map((policy) => policy.Name);
+    return (await this.list<{ Name: string }>('policies', '/v1/acl/policies')).map((policy) => policy.Name);
   }
 
   /** Type of the token we use: `management`, `client`, or `anonymous` where it is none. */
   async ownTokenType(): Promise<string> {
-    const own = await this.json<{ AccessorID: string; Type: string }>('GET', '/v1/acl/token/self');
-    return own.AccessorID === 'anonymous' ? 'anonymous' : own.Type;
+    const request = { name: 'self', method: 'GET', path: '/v1/acl/token/self' };
+    const own = await this.json<{ AccessorID?: string; Type?: string }>(request);
+    return own?.AccessorID === 'anonymous' ? 'anonymous' : (own?.Type ?? '');
   }
 
   /** Version of the server, such as `1.9.3`; needs the right to read its agent. */
   async version(): Promise<string> {
-    const self = await this.json<{ config?: { Version?: { Version?: string } | string } }>('GET', '/v1/agent/self');
-    const version = self.config?.Version;
+    const request = { name: 'version', method: 'GET', path: '/v1/agent/self' };
+    const self = await this.json<{ config?: { Version?: { Version?: string } | string } }>(request);
+    const version = self?.config?.Version;
     return (typeof version === 'object' ? version?.Version : version) ?? '';
   }
 
   /** Makes the first management token of a scheduler that has none; answers its secret. */
   async bootstrap(): Promise<string> {
-    return (await this.json<{ SecretID: string }>('POST', '/v1/acl/bootstrap')).SecretID;
+    const request = { name: 'bootstrap', method: 'POST', path: '/v1/acl/bootstrap', once: true };
+    const made = await this.json<{ SecretID?: string }>(request);
+    if (!made?.SecretID) throw this.nonsense('no token');
+    return made.SecretID;
   }
 
-  private async json<T>(method: string, path: string, body?: unknown): Promise<T> {
-    const text = await this.text(method, path, body);
+  /** Throws `NotNow` where this scheduler is to be left alone: before anything is promised that it would have to do. */
+  checkCircuit(): void {
+    this.ground.circuit.check();
+  }
+
+  private async list<T>(name: string, path: string): Promise<T[]> {
+    const found = await this.json<unknown>({ name, method: 'GET', path });
+    if (!Array.isArray(found)) throw this.nonsense('no list');
+    return found as T[];
+  }
+
+  private async json<T>(request: Request): Promise<T | undefined> {
+    const text = await this.text(request);
     try {
-      return JSON.parse(text) as T;
+      return (JSON.parse(text) as T | null) ?? undefined;
     } catch {
-      throw new Refusal('upstream', `the scheduler at ${this.access.address} answered something that is not JSON`);
+      throw this.nonsense('something that is not JSON');
     }
   }
 
-  private text(method: string, path: string, body?: unknown): Promise<string> {
+  private nonsense(what: string): Refusal {
+    return new Refusal('upstream', `the scheduler at ${this.access.address} answered ${what}`);
+  }
+
+  private async text(request: Request): Promise<string> {
+    const { circuit, pauseMs, parts, timeoutMs } = this.ground;
+    const signal = AbortSignal.timeout(timeoutMs);
+    await parts.fault(`scheduler:${request.name}`);
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const text = await circuit.run(
+          () => this.send(request, signal),
+          (error) => (error instanceof SchedulerRefused ? undefined : reasonOf(error)),
+        );
+        await parts.fault(`scheduler:${request.name}:done`);
+        return text;
+      } catch (error) {
+        const waitMs = pauseBefore(error, request, attempt, pauseMs);
+        if (waitMs === undefined || signal.aborted) throw this.inOwnWords(error, request);
+        await new Promise((resolve) => setTimeout(resolve, waitMs));
+      }
+    }
+  }
+
+  private inOwnWords(error: unknown, { method, path }: Request): unknown {
+    if (isRefusal(error)) return error;
+    if (error instanceof SchedulerRefused) {
+      if (error.status !== 429) return error;
+      const restMs = error.retryAfterSeconds * 1000 || throttledRestMs;
+      return new NotNow(`scheduler: ${error.message}`, restMs, error);
+    }
+    const text = `scheduler at ${this.access.address} is unreachable: ${method} ${path}: ${reasonOf(error)}`;
+    return new Refusal('upstream', text, [], { cause: error });
+  }
+
+  private send({ method, path, body }: Request, signal: AbortSignal): Promise<string> {
     const base = new URL(this.access.address);
     const url = new URL(base.pathname.replace(/\/$/, '') + path, base);
     const payload = body === undefined ? undefined : JSON.stringify(body);
     const headers: Record<string, string> = { accept: 'application/json' };
     if (this.access.token) headers['x-nomad-token'] = this.access.token;
     if (payload !== undefined) headers['content-type'] = 'application/json';
-    const options = { method, headers, signal: AbortSignal.timeout(this.timeoutMs), agent: false as const };
+    const options = { method, headers, signal, agent: this.ground.agent };
     const tls = {
       ca: this.access.caCert || undefined,
       cert: this.access.clientCert || undefined,
       key: this.access.clientKey || undefined,
     };
     return new Promise((resolve, reject) => {
-      const fail = (error: Error) => reject(unreachable(this.access.address, method, url, error));
       const receive = (answer: http.IncomingMessage) => {
         const chunks: Buffer[] = [];
         let size = 0;
@@ -121,22 +216,38 @@ export class SchedulerClient {
           if (size > answerLimitBytes) request.destroy(new Error('the answer is larger than 32 MiB'));
           else chunks.push(chunk);
         });
-        answer.on('error', fail);
+        answer.on('error', reject);
         answer.on('end', () => {
           const text = Buffer.concat(chunks).toString('utf8');
           const status = answer.statusCode ?? 0;
           if (status >= 200 && status < 300) resolve(text);
-          else reject(new SchedulerRefused(status, text.trim()));
+          else reject(new SchedulerRefused(status, text.trim(), Number(answer.headers['retry-after']) || 0));
         });
       };
       const request =
         url.protocol === 'https:'
           ? https.request(url, { ...options, ...tls }, receive)
           : http.request(url, options, receive);
-      request.on('error', fail);
+      request.on('error', reject);
       request.end(payload);
     });
   }
+}
+
+/** Milliseconds until the next attempt of a call that failed; undefined where another one is no use or no good. */
+function pauseBefore(error: unknown, { once }: Request, attempt: number, pauseMs: number): number | undefined {
+  if (attempt >= attempts || isRefusal(error)) return undefined;
+  const refused = error instanceof SchedulerRefused ? error : undefined;
+  // What was throttled was not done; of every other failure nobody knows.
+  if (once ? refused?.status !== 429 : refused && !again.has(refused.status)) return undefined;
+  const askedMs = (refused?.retryAfterSeconds ?? 0) * 1000;
+  if (askedMs > longestPauseMs) return undefined;
+  return askedMs || pauseMs * 2 ** (attempt - 1) * (0.75 + Math.random() / 2);
+}
+
+function reasonOf(error: unknown): string {
+  const { name, code, message } = error as NodeJS.ErrnoException;
+  return name === 'TimeoutError' || name === 'AbortError' ? 'no answer in time' : (code ?? message);
 }
 
 /** True where the scheduler says that what should be deleted does not exist. */
@@ -147,16 +258,9 @@ function isGone(error: SchedulerRefused): boolean {
 /** What the caller may read of a failed call: a rejected request is theirs to mend (400), everything else is not (502). */
 export function schedulerRefusal(error: unknown): unknown {
   if (!(error instanceof SchedulerRefused)) return error;
+  const text = error.message.length > longestText ? `${error.message.slice(0, longestText)}…` : error.message;
   const theirs = error.status >= 400 && error.status < 500 && ![401, 403, 408, 429].includes(error.status);
-  return new Refusal(theirs ? 'invalid' : 'upstream', theirs ? error.message : `scheduler: ${error.message}`, [], {
-    cause: error,
-  });
-}
-
-function unreachable(address: string, method: string, url: URL, error: Error): Refusal {
-  const timedOut = error.name === 'TimeoutError' || error.name === 'AbortError';
-  const reason = timedOut ? 'no answer in time' : ((error as NodeJS.ErrnoException).code ?? error.message);
-  return new Refusal('upstream', `scheduler at ${address} is unreachable: ${method} ${url.pathname}: ${reason}`, [], {
+  return new Refusal(theirs ? 'invalid' : 'upstream', theirs ? text : `scheduler: ${text}`, [], {
     cause: error,
   });
 }

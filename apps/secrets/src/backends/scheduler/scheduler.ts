@@ -1,6 +1,9 @@
+import http from 'node:http';
+import https from 'node:https';
 import { LRUCache } from 'lru-cache';
+import { Circuit, type OutsideParts, plainParts } from '../../sdk/outside';
 import type { SchedulerDefaults } from './config-access';
-import { type SchedulerAccess, SchedulerClient } from './scheduler-client';
+import { type SchedulerAccess, SchedulerClient, type SchedulerGround, SchedulerRefused } from './scheduler-client';
 import { nameLimitOf } from './token-name';
 
 interface Known {
@@ -8,52 +11,70 @@ interface Known {
   nameLimit?: number;
 }
 
-const rememberedMs = 60_000;
+/** How one scheduler is reached. */
+interface Reached {
+  readonly agent: http.Agent;
+  readonly circuit: Circuit;
+}
 
-/** Makes clients for the schedulers that mounts are configured with, and remembers for a minute what they said. */
+const rememberedMs = 60_000;
+/** A connection that was not used for so long is closed. */
+const idleMs = 15_000;
+
+/**
+ * Makes clients for the schedulers that mounts are configured with; remembers for a minute what they said, and for good
+ * how they are reached: connections and whether they answer at all.
+ */
 export class Scheduler {
   private readonly known = new LRUCache<string, Known>({ max: 200, ttl: rememberedMs });
+  private readonly reached = new LRUCache<string, Reached>({ max: 200 });
 
   constructor(
     readonly defaults: SchedulerDefaults,
-    private readonly timeoutMs = 30_000,
+    private readonly parts: OutsideParts = plainParts,
+    private readonly limits: Partial<Pick<SchedulerGround, 'timeoutMs' | 'pauseMs'>> = {},
   ) {}
 
   client(access: SchedulerAccess): SchedulerClient {
-    return new SchedulerClient(access, this.timeoutMs);
+    const { address, caCert, clientCert, clientKey } = access;
+    const key = JSON.stringify([address, caCert, clientCert, clientKey]);
+    let reached = this.reached.get(key);
+    if (!reached) {
+      const { Agent } = address.startsWith('https:') ? https : http;
+      const agent = new Agent({ keepAlive: true, maxFreeSockets: 32, timeout: idleMs });
+      reached = { agent, circuit: new Circuit(`scheduler at ${address}`, this.parts.clock) };
+      this.reached.set(key, reached);
+    }
+    return new SchedulerClient(access, { ...this.limits, ...reached, parts: this.parts });
   }
 
   /** Forgets what a scheduler said, because its configuration was written again. */
   forget(address: string): void {
     this.known.delete(address);
+    for (const key of this.reached.keys()) if (JSON.parse(key)[0] === address) this.reached.delete(key);
   }
 
   /** Longest token name in bytes: as configured, else by the version, which is asked for once. */
   async nameLimit(access: SchedulerAccess & { nameLimit: number }): Promise<number> {
     if (access.nameLimit > 0) return access.nameLimit;
     const known = this.about(access.address);
-    known.nameLimit ??= nameLimitOf(
-      await this.client(access)
-        .version()
-        .catch(() => ''),
-    );
+    known.nameLimit ??= nameLimitOf((await unlessRefused(this.client(access).version())) ?? '');
     return known.nameLimit;
   }
 
   /**
    * Those of `names` that do not exist in the scheduler; asked again before anything is called missing. Undefined
-   * where the list cannot be read.
+   * where we may not read the list.
    */
   async missingPolicies(access: SchedulerAccess, names: readonly string[]): Promise<string[] | undefined> {
     if (names.length === 0) return [];
     const known = this.about(access.address);
     if (known.policies && names.every((name) => known.policies!.has(name))) return [];
-    try {
-      known.policies = new Set(await this.client(access).policyNames());
-    } catch {
-      return undefined;
-    }
-    return names.filter((name) => !known.policies!.has(name));
+    const there = await unlessRefused(this.client(access).policyNames());
+    if (!there) return undefined;
+    const policies = new Set(there);
+    known.policies = policies;
+    return names.filter((name) => !policies.has(name));
   }
 
   private about(address: string): Known {
@@ -63,5 +84,15 @@ export class Scheduler {
       this.known.set(address, known);
     }
     return known;
+  }
+}
+
+/** The answer, or undefined where the scheduler refuses it to us; a scheduler that does not answer is an error. */
+async function unlessRefused<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof SchedulerRefused) return undefined;
+    throw error;
   }
 }

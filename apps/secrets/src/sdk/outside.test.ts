@@ -1,0 +1,50 @@
+import { describe, expect, it } from '@jest/globals';
+import { Circuit, NotNow } from './outside';
+
+describe('a circuit', () => {
+  let time = 0;
+  let calls = 0;
+  const dead = async () => {
+    calls++;
+    throw new Error('ECONNREFUSED');
+  };
+  const run = (circuit: Circuit, call: () => Promise<unknown> = dead) =>
+    circuit.run(call, (error) => (error as Error).message).catch((error) => error as Error);
+  const opened = async () => {
+    const circuit = new Circuit('the thing', { now: () => time });
+    for (let n = 0; n < 5; n++) await run(circuit);
+    calls = 0;
+    return circuit;
+  };
+
+  it('opens after five calls that nobody answered, and says for how long', async () => {
+    const circuit = await opened();
+    const refused = (await run(circuit)) as NotNow;
+    expect(refused).toBeInstanceOf(NotNow);
+    expect(refused.kind).toBe('upstream');
+    expect(refused.restMs).toBe(5000);
+    expect(refused.message).toBe('the thing did not answer 5 calls in a row (ECONNREFUSED); it is tried again in 5 s');
+    expect(calls).toBe(0);
+  });
+
+  it('lets one call try after its rest, doubles the rest when that fails, and closes when it does not', async () => {
+    const circuit = await opened();
+    time += 5001;
+    let fail: (error: Error) => void = () => {};
+    const slow = run(circuit, () => new Promise((_, reject) => (fail = reject)));
+    expect(await run(circuit)).toBeInstanceOf(NotNow);
+    fail(new Error('timeout'));
+    await slow;
+    expect(((await run(circuit)) as NotNow).restMs).toBe(10_000);
+    time += 10_001;
+    expect(await run(circuit, async () => 'back')).toBe('back');
+    expect(await run(circuit)).toEqual(new Error('ECONNREFUSED'));
+  });
+
+  it('counts answers of every kind as signs of life', async () => {
+    const circuit = new Circuit('the thing', { now: () => time });
+    const refuse = () => Promise.reject(new Error('403'));
+    for (let n = 0; n < 20; n++) await circuit.run(refuse, () => undefined).catch(() => {});
+    expect(() => circuit.check()).not.toThrow();
+  });
+});

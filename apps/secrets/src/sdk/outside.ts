@@ -1,0 +1,87 @@
+import { Refusal } from '@keystead/refusal';
+
+/** What clients of outside systems are lent: time, and the named places where tests stop a process. */
+export interface OutsideParts {
+  readonly clock: { now(): number };
+  readonly fault: (name: string) => void | Promise<void>;
+}
+
+/** For clients that live outside a service, as in tests. */
+export const plainParts: OutsideParts = { clock: Date, fault: () => {} };
+
+/**
+ * An outside system is to be left alone for `restMs`: it throttles us, or has not answered for a while. Nothing was done
+ * there. Background work waits for so long instead of counting a failure.
+ */
+export class NotNow extends Refusal {
+  constructor(
+    message: string,
+    readonly restMs: number,
+    cause?: unknown,
+  ) {
+    super('upstream', message, [], { cause });
+  }
+}
+
+const failuresToOpen = 5;
+const firstRestMs = 5_000;
+const longestRestMs = 60_000;
+
+/**
+ * Guards one outside system. After some calls in a row that nobody answered it is open: callers are told at once, for a
+ * while that doubles. Then one call tries; the others go on being refused until it is back.
+ */
+export class Circuit {
+  private failures = 0;
+  private restMs = firstRestMs;
+  private openUntilMs = 0;
+  private trying = false;
+  private reason = '';
+
+  constructor(
+    private readonly who: string,
+    private readonly clock: { now(): number },
+  ) {}
+
+  /** Throws `NotNow` while the system is to be left alone. */
+  check(): void {
+    if (this.failures < failuresToOpen) return;
+    const left = this.openUntilMs - this.clock.now();
+    if (left <= 0 && !this.trying) return;
+    const seconds = Math.max(1, Math.ceil(left / 1000));
+    const text = `${this.who} did not answer ${this.failures} calls in a row (${this.reason}); it is tried again in ${seconds} s`;
+    throw new NotNow(text, seconds * 1000);
+  }
+
+  /** Runs a call; `unanswered` says why nobody answered, or nothing where the failure is an answer. */
+  async run<T>(call: () => Promise<T>, unanswered: (error: unknown) => string | undefined): Promise<T> {
+    this.check();
+    const open = this.failures >= failuresToOpen;
+    if (open) this.trying = true;
+    try {
+      const result = await call();
+      this.answered();
+      return result;
+    } catch (error) {
+      const reason = unanswered(error);
+      if (reason === undefined) this.answered();
+      else this.failed(reason, open);
+      throw error;
+    } finally {
+      if (open) this.trying = false;
+    }
+  }
+
+  private answered(): void {
+    this.failures = 0;
+    this.restMs = firstRestMs;
+  }
+
+  private failed(reason: string, tried: boolean): void {
+    this.failures++;
+    this.reason = reason;
+    if (this.failures < failuresToOpen) return;
+    if (tried) this.restMs = Math.min(this.restMs * 2, longestRestMs);
+    this.openUntilMs = this.clock.now() + this.restMs;
+  }
+}
