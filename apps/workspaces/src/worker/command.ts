@@ -1,0 +1,131 @@
+import { spawn } from 'node:child_process';
+import { cleanPath, type Launch } from './isolation';
+
+/** Why a job is stopped before its end. */
+export type StopReason = 'canceled' | 'force-canceled' | 'timeout' | 'output' | 'lost' | 'shutdown';
+
+/** Told to a running job: interrupt and wait, or kill. */
+export class Stopping {
+  private current: { reason: StopReason; kill: boolean } | undefined;
+  private readonly listeners = new Set<(kill: boolean) => void>();
+
+  /** Undefined while the job goes on. */
+  get reason(): StopReason | undefined {
+    return this.current?.reason;
+  }
+
+  get killed(): boolean {
+    return this.current?.kill ?? false;
+  }
+
+  /** Asks the tool to stop in order; said once. */
+  interrupt(reason: StopReason): void {
+    if (this.current) return;
+    this.current = { reason, kill: false };
+    this.tell(false);
+  }
+
+  /** Kills the tool and everything it started. The first reason stays. */
+  kill(reason: StopReason): void {
+    if (this.killed) return;
+    this.current = { reason: reason === 'force-canceled' ? reason : (this.reason ?? reason), kill: true };
+    this.tell(true);
+  }
+
+  /** Hears of everything said from now on, and at once of what was said before; the answer ends that. */
+  listen(listener: (kill: boolean) => void): () => void {
+    this.listeners.add(listener);
+    if (this.current) listener(this.current.kill);
+    return () => this.listeners.delete(listener);
+  }
+
+  private tell(kill: boolean): void {
+    for (const listener of [...this.listeners]) listener(kill);
+  }
+}
+
+/** How a command ended. */
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/** Where the bytes of a command go; a promise holds the command's output back until it is kept. */
+export interface Outlets {
+  stdout(bytes: Buffer): Promise<void> | void;
+  stderr(bytes: Buffer): Promise<void> | void;
+  /** Told the process group as soon as there is one. */
+  started?(pid: number): void;
+}
+
+const leftoverMs = 3_000;
+
+/**
+ * Runs a confined command to its end: no input, a process group of its own, output handed on as it comes. When told to
+ * stop, the group is interrupted or killed; whatever outlives the command is killed as well.
+ */
+export async function runCommand(
+  launch: Launch,
+  options: { outlets: Outlets; stopping: Stopping; endAll: Launch | undefined },
+): Promise<Ended> {
+  const { outlets, stopping } = options;
+  const child = spawn(launch.file, launch.args, {
+    cwd: '/',
+    env: { PATH: cleanPath },
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const exited = new Promise<Ended>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', (code, signal) => resolve({ code, signal }));
+  });
+  const pid = child.pid;
+  if (pid === undefined) return exited;
+  outlets.started?.(pid);
+  const drained = Promise.all([drain(child.stdout, outlets.stdout), drain(child.stderr, outlets.stderr)]);
+  // Reported below; until then nobody waits for it.
+  drained.catch(() => stopping.kill('lost'));
+  const deaf = stopping.listen((kill) => {
+    signalGroup(pid, kill ? 'SIGKILL' : 'SIGINT');
+    if (kill && options.endAll) void end(options.endAll);
+  });
+  try {
+    const ended = await exited;
+    signalGroup(pid, 'SIGKILL');
+    if (options.endAll) await end(options.endAll);
+    // Somebody who left the group may still hold the pipes where neither namespace nor uid tells whose they are.
+    const giveUp = setTimeout(() => {
+      child.stdout.destroy();
+      child.stderr.destroy();
+    }, leftoverMs);
+    await drained.finally(() => clearTimeout(giveUp));
+    return ended;
+  } finally {
+    deaf();
+  }
+}
+
+async function drain(stream: NodeJS.ReadableStream, outlet: (bytes: Buffer) => Promise<void> | void): Promise<void> {
+  try {
+    for await (const piece of stream) await outlet(piece as Buffer);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;
+  }
+}
+
+function signalGroup(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // Everybody in it is gone.
+  }
+}
+
+/** Runs a short command of the worker's own and waits for it, whatever comes of it. */
+export async function end(launch: Launch): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const child = spawn(launch.file, launch.args, { cwd: '/', env: { PATH: cleanPath }, stdio: 'ignore' });
+    child.once('error', () => resolve());
+    child.once('exit', () => resolve());
+  });
+}
