@@ -2,6 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { backend } from '../../sdk/backend';
 import type { Call } from '../../sdk/call';
+import { PageInput, pageOf } from '../../sdk/paging';
 import { operation, path } from '../../sdk/path';
 import { dataText, empty, keys, missing } from '../../sdk/reply';
 
@@ -45,13 +46,14 @@ const remove = operation<{ path: string }>({
   },
 });
 
-const list = operation<{ path: string }>({
+const list = operation<{ path: string }, typeof PageInput>({
   summary: 'List the names below a folder; folders end in /.',
   operationId: 'cubbyhole-list',
+  input: PageInput,
   output: listing,
-  async run({ storage, params, caller }: Own) {
+  async run({ storage, params, caller, input }) {
     requireOwner(caller);
-    return keys(await storage.list(params.path));
+    return keys(await storage.list(params.path, pageOf(input)));
   },
 });
 

@@ -31,6 +31,21 @@ describe('cubbyhole', () => {
     expect(JSON.parse(verb).data).toEqual({ keys: ['b', 'c/'] });
   });
 
+  it('lists page by page, after a name and so many, each name once and folders as one', async () => {
+    const own = await token();
+    const kept = ['a', 'b/one', 'b/two', 'c', 'd/deep/er', 'd/deep/est', 'e'];
+    for (const at of kept) await own.write(`cubbyhole/pages/${at}`, { v: at }).expect(204);
+    const pages: string[][] = [];
+    for (let after = ''; ; after = pages.at(-1)!.at(-1)!) {
+      const { status, body } = await own.read(`cubbyhole/pages?list=true&limit=2&after=${encodeURIComponent(after)}`);
+      if (status === 404) break;
+      pages.push(body.data.keys);
+    }
+    expect(pages).toEqual([['a', 'b/'], ['c', 'd/'], ['e']]);
+    const rest = await own.read('cubbyhole/pages?list=true&after=b&limit=-1').expect(200);
+    expect(rest.body.data.keys).toEqual(['b/', 'c', 'd/', 'e']);
+  });
+
   it('lists nothing of a file or of an absent folder (S20.2, S23.7)', async () => {
     await secrets.root.write('cubbyhole/file', { a: 1 }).expect(204);
     await secrets.root.list('cubbyhole/file').expect(404, { errors: [] });

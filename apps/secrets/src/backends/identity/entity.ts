@@ -2,12 +2,13 @@ import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Call } from '../../sdk/call';
 import { bool, commaList, keyValues, string } from '../../sdk/fields';
+import { PageInput, pageOf } from '../../sdk/paging';
 import { operation, type Path, path } from '../../sdk/path';
 import type { MountLookup } from '../../sdk/ports';
 import { data, empty, keys, missing } from '../../sdk/reply';
 import { entityOutput, entityResult, listOutput } from './outputs';
 import type { IdentityPort } from './ports';
-import { mountFields, PageInput, pageOf, shownEntity } from './shown';
+import { mountFields, shownEntity } from './shown';
 
 const EntityInput = z.object({
   id: string().optional().describe('The entity to change.'),

@@ -2,12 +2,13 @@ import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Call } from '../../sdk/call';
 import { string } from '../../sdk/fields';
+import { PageInput, pageOf } from '../../sdk/paging';
 import { type Path, path } from '../../sdk/path';
 import type { MountLookup } from '../../sdk/ports';
 import { data, empty, keys, missing } from '../../sdk/reply';
 import { aliasOutput, aliasResult, listOutput } from './outputs';
 import type { IdentityPort } from './ports';
-import { mountFields, mountOf, PageInput, pageOf, shownGroupAlias } from './shown';
+import { mountFields, mountOf, shownGroupAlias } from './shown';
 
 const AliasInput = z.object({
   id: string().optional().describe('The alias to change.'),

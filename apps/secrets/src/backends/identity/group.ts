@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import type { Call } from '../../sdk/call';
 import { commaList, keyValues, string } from '../../sdk/fields';
+import { PageInput, pageOf } from '../../sdk/paging';
 import { operation, type Path, path } from '../../sdk/path';
 import type { MountLookup } from '../../sdk/ports';
 import { data, empty, keys, missing } from '../../sdk/reply';
 import { groupOutput, groupResult, listOutput } from './outputs';
 import type { IdentityPort } from './ports';
-import { PageInput, pageOf, shownGroup } from './shown';
+import { shownGroup } from './shown';
 
 const GroupInput = z.object({
   id: string().optional().describe('The group to change.'),

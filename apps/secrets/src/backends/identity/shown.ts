@@ -1,19 +1,6 @@
 import { Refusal } from '@keystead/refusal';
-import { z } from 'zod';
-import { int, string } from '../../sdk/fields';
 import type { MountLookup } from '../../sdk/ports';
 import type { AliasMountFacts, EntityAliasFacts, EntityFacts, GroupAliasFacts, GroupFacts, Pairs } from './ports';
-
-/** Fields of a listing that may be large. */
-export const PageInput = z.object({
-  after: string().optional().describe('List only what comes after this key.'),
-  limit: int().optional().describe('Most keys to list; all by default.'),
-});
-
-/** The page a listing asks for; anything but a positive limit means all. */
-export function pageOf({ after, limit }: z.output<typeof PageInput>): { after?: string; limit?: number } {
-  return { after, limit: limit !== undefined && limit > 0 ? limit : undefined };
-}
 
 /** A moment as clients read it. */
 export const time = (atMs: number): string => new Date(atMs).toISOString();

@@ -1,4 +1,4 @@
-import type { Storage } from '../../sdk/storage';
+import type { Page, Storage } from '../../sdk/storage';
 
 /** One version of a secret; times are epoch milliseconds, 0 for never. */
 export interface VersionFacts {
@@ -50,7 +50,8 @@ export function removeKey(storage: Storage, path: string, key: KeyMetadata): voi
   storage.delete(prefix + path);
 }
 
-export const listKeys = (storage: Storage, folder: string): Promise<string[]> => storage.list(prefix + folder);
+export const listKeys = (storage: Storage, folder: string, page: Page): Promise<string[]> =>
+  storage.list(prefix + folder, page);
 
 /** Where the value of a version lies. */
 export const valueKey = (path: string, version: number): string => `data/${version}/${path}`;

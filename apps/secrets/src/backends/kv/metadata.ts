@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { durationText } from '../../sdk/duration';
 import { bool, int, isObject, object, signedDuration } from '../../sdk/fields';
 import { parseExact } from '../../sdk/json-text';
+import { PageInput, pageOf } from '../../sdk/paging';
 import { path } from '../../sdk/path';
 import { data, empty, gone, keys, missing } from '../../sdk/reply';
 import { findVersion } from './data';
@@ -36,7 +37,8 @@ export const metadataPath = path('metadata/:path*', {
     summary: 'List the secrets below a folder; folders end in /.',
     operationId: 'kv-v2-list',
     output: z.object({ keys: z.array(z.string()) }),
-    run: async ({ storage, params }) => keys(await listKeys(storage, params.path)),
+    input: PageInput,
+    run: async ({ storage, params, input }) => keys(await listKeys(storage, params.path, pageOf(input))),
   },
   write: {
     summary: 'Write the metadata of a secret.',

@@ -2,6 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { backend } from '../../sdk/backend';
 import { parseDuration } from '../../sdk/duration';
+import { PageInput, pageOf } from '../../sdk/paging';
 import { path } from '../../sdk/path';
 import { dataText, empty, keys, missing } from '../../sdk/reply';
 
@@ -31,7 +32,8 @@ export const kvOne = backend({
         summary: 'List the names below a folder; folders end in /.',
         output: z.object({ keys: z.array(z.string()) }),
         operationId: 'kv-v1-list',
-        run: async ({ storage, params }) => keys(await storage.list(params.path)),
+        input: PageInput,
+        run: async ({ storage, params, input }) => keys(await storage.list(params.path, pageOf(input))),
       },
       write: {
         summary: 'Store pairs at a path.',

@@ -1,6 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
-import { bool, duration, int, string } from '../../sdk/fields';
+import { bool, duration, string } from '../../sdk/fields';
+import { PageInput, pageOf } from '../../sdk/paging';
 import { operation, path } from '../../sdk/path';
 import { data, empty, keys, missing } from '../../sdk/reply';
 
@@ -104,14 +105,13 @@ export function leasePaths(leases: LeasePort) {
       },
     });
 
-  const list = operation<{ prefix?: string }, typeof listInput>({
+  const list = operation<{ prefix?: string }, typeof PageInput>({
     summary: 'List lease ids under a prefix.',
     sudo: true,
-    input: listInput,
+    input: PageInput,
     async run({ input, params, namespace }) {
       const prefix = (params.prefix ?? '').replace(/\/+$/, '');
-      const page = { after: input.after || undefined, limit: input.limit && input.limit > 0 ? input.limit : undefined };
-      return keys(await leases.list(namespace.uuid, prefix === '' ? '' : `${prefix}/`, page));
+      return keys(await leases.list(namespace.uuid, prefix === '' ? '' : `${prefix}/`, pageOf(input)));
     },
   });
 
@@ -277,10 +277,6 @@ export function leasePaths(leases: LeasePort) {
   ];
 }
 
-const listInput = z.object({
-  after: string().optional().describe('Only names after this one.'),
-  limit: int().optional().describe('How many at most.'),
-});
 const renewInput = z.object({
   lease_id: leaseId(),
   url_lease_id: leaseId(),
