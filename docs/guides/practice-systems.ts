@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { DirectoryStandIn } from '../../apps/secrets/src/backends/cloudone/stand-in';
 import { CloudStandIn } from '../../apps/secrets/src/backends/cloudtwo/stand-in';
+import { IssuerStandIn } from '../../apps/secrets/src/backends/jwt/stand-in';
 import { SchedulerStandIn } from '../../apps/secrets/src/backends/scheduler/stand-in';
 
 /** Stand-ins of the systems that engines and login methods speak to, for whoever follows a guide without the real ones. */
@@ -13,13 +14,16 @@ export interface PracticeSystems {
 }
 
 const subscription = randomUUID();
+/** What a pipeline's token says of its run. */
+const build = { sub: 'project:harbour/crane:branch:main', project: 'harbour/crane', ref: 'main', teams: ['builders'] };
 
-/** Starts a scheduler, a cloud provider and a directory on free ports of the loopback. */
+/** Starts a scheduler, a cloud provider, a directory and an issuer of tokens on free ports of the loopback. */
 export async function startPracticeSystems(): Promise<PracticeSystems> {
   const scheduler = new SchedulerStandIn();
   const cloud = new CloudStandIn();
   const directory = new DirectoryStandIn();
-  await Promise.all([scheduler.start(), cloud.start(), directory.start()]);
+  const issuer = new IssuerStandIn();
+  await Promise.all([scheduler.start(), cloud.start(), directory.start(), issuer.start()]);
   const where = { subscription, group: 'harbour' };
   directory.addMachine('crane-1', where, { principalId: 'oid-1' });
   return {
@@ -36,6 +40,8 @@ export async function startPracticeSystems(): Promise<PracticeSystems> {
       MACHINE_JWT: directory.sign({
         xms_mirid: `/subscriptions/${subscription}/resourcegroups/harbour/providers/Microsoft.Compute/virtualMachines/crane-1`,
       }),
+      ISSUER: issuer.address,
+      BUILD_JWT: issuer.sign({ ...build, exp: Math.floor(Date.now() / 1000) + 86_400 }),
     },
     service: {
       CLOUDONE_AUTHORITY_HOST: directory.address,
@@ -43,7 +49,7 @@ export async function startPracticeSystems(): Promise<PracticeSystems> {
       CLOUDONE_METADATA_HOST: directory.address,
     },
     async stop() {
-      await Promise.all([scheduler.stop(), cloud.stop(), directory.stop()]);
+      await Promise.all([scheduler.stop(), cloud.stop(), directory.stop(), issuer.stop()]);
     },
   };
 }

@@ -5,6 +5,7 @@ import type { Express } from 'express';
 import { DirectoryClient } from './backends/cloudone/directory-client';
 import { ResourceClient } from './backends/cloudone/resource-client';
 import { CloudTwo } from './backends/cloudtwo/cloud';
+import { IssuerKeys } from './backends/jwt/keys';
 import { registry as kinds, type Outside } from './backends/registry';
 import { Scheduler } from './backends/scheduler/scheduler';
 import type { Config } from './config';
@@ -157,6 +158,7 @@ function outsideOf(modules: Modules, config: Config, kernel: Kernel, system: rea
       resources: new ResourceClient(config.outside.cloudone.metadataHost, storage.clock),
     },
     cloudtwo: new CloudTwo(config.outside.cloudtwo),
+    jwt: new IssuerKeys(storage.clock),
     tokens: tokenPort(() => kernel, { identity, leases, policies }),
     identity: {
       identity,

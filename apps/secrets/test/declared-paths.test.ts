@@ -39,6 +39,7 @@ describe('every declared path', () => {
     await secrets.root.write('sys/mounts/two', { type: 'kv', options: { version: '2' } }).expect(204);
     await secrets.root.write('sys/auth/userpass', { type: 'userpass' }).expect(204);
     await secrets.root.write('sys/auth/approle', { type: 'approle' }).expect(204);
+    await secrets.root.write('sys/auth/jwt', { type: 'jwt' }).expect(204);
     visits = [...secrets.service.kernel.mounts.all()].flatMap((mount) =>
       mount.backend.paths.flatMap((declared) =>
         (Object.entries(declared.operations) as [Verb, AnyOperation][]).map(([verb, operation]) => ({

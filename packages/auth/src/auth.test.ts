@@ -40,7 +40,6 @@ it('compares secrets of any length', () => {
 
 describe('verifyJwt', () => {
   const keys = generateKeyPairSync('rsa', { modulusLength: 2048 });
-  const publicKey = keys.publicKey.export({ type: 'spki', format: 'pem' }) as string;
   const nowMs = Date.UTC(2026, 0, 1);
   const now = nowMs / 1000;
   const sign = (claims: object, options: jwt.SignOptions = {}) =>
@@ -53,7 +52,7 @@ describe('verifyJwt', () => {
     issuer: 'https://issuer',
     audience: 'us',
     algorithms: ['RS256'] as const,
-    key: async (kid?: string) => (kid === 'k1' ? publicKey : undefined),
+    keys: async ({ kid }: { kid: string | undefined }) => (kid === 'k1' ? [keys.publicKey] : []),
     nowMs,
   };
 

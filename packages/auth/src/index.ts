@@ -1,4 +1,6 @@
 export { readBearer } from './bearer';
 export { equalSecrets } from './compare';
-export { type JwtCheck, verifyJwt } from './jwt';
+export { audiencesOf, type JwtCheck, verifyJwt } from './jwt';
+export { type FetchJson, importPublicKey, KeySets, type KeySource } from './key-sets';
 export { mintToken, randomBase62, randomId } from './mint';
+export { type Claims, type JwtAlgorithm, jwtAlgorithms, type SignatureHeader, verifySignature } from './signature';

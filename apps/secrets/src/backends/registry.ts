@@ -7,6 +7,8 @@ import { cloudtwo } from './cloudtwo/backend';
 import type { CloudTwo } from './cloudtwo/cloud';
 import { cubbyhole } from './cubbyhole/backend';
 import { type IdentityBackendNeeds, identity } from './identity/backend';
+import { jwt } from './jwt/backend';
+import type { IssuerKeys } from './jwt/keys';
 import { kvOne } from './kv/version-one';
 import { kvTwo } from './kv/version-two';
 import { scheduler } from './scheduler/backend';
@@ -21,6 +23,7 @@ export interface Outside {
   readonly scheduler: Scheduler;
   readonly cloudone: CloudOneParts;
   readonly cloudtwo: CloudTwo;
+  readonly jwt: IssuerKeys;
   readonly tokens: TokenPort;
   readonly identity: IdentityBackendNeeds;
   readonly system: readonly Path[];
@@ -72,6 +75,7 @@ export const registry: readonly Registered[] = [
   },
   { type: 'userpass', kind: 'auth', make: one(() => userpass()) },
   { type: 'approle', kind: 'auth', make: one(() => approle()) },
+  { type: 'jwt', kind: 'auth', make: one((outside) => jwt(outside.jwt)) },
   { type: 'kv', kind: 'secret', make: () => (options) => (options?.version === '2' ? kvTwo : kvOne) },
   { type: 'scheduler', kind: 'secret', usually: 'scheduler/', make: one((outside) => scheduler(outside.scheduler)) },
   { type: 'cloudtwo', kind: 'secret', usually: 'cloudtwo/', make: one((outside) => cloudtwo(outside.cloudtwo)) },

@@ -57,7 +57,7 @@ export const loginPath = ({ defaults, directory, resources }: CloudOneParts) =>
           issuer: await directory.issuer(config.hosts.authority, config.tenantId),
           audience: config.resource,
           algorithms: ['RS256'],
-          key: (kid) => directory.key(config.hosts.authority, config.tenantId, kid),
+          keys: (header) => directory.keys(config.hosts.authority, config.tenantId, header),
           nowMs,
         });
         checkLifetime(role, claims, nowMs);

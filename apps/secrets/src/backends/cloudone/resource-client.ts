@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { LRUCache } from 'lru-cache';
+import { type Answer, outsideCall } from '../../sdk/outside-call';
 import type { InForce } from './config';
-import { type Answer, outsideCall } from './outside-call';
 
 const computeVersion = '2022-11-01';
 const identityVersion = '2024-11-30';
@@ -146,7 +146,7 @@ export class ResourceClient {
       scope: `${hosts.audience}/.default`,
     });
     const url = `${hosts.authority.replace(/\/$/, '')}/${enc(tenantId)}/oauth2/v2.0/token`;
-    return outsideCall('the directory', url, { method: 'POST', body: form });
+    return outsideCall('the directory', url, { method: 'POST', form });
   }
 
   private byMachine({ hosts, clientId }: InForce): Promise<Answer> {

@@ -1,0 +1,155 @@
+import { audiencesOf, type Claims } from '@keystead/auth';
+import { Refusal } from '@keystead/refusal';
+import type { Role } from './role';
+
+/** A scalar a claim can be compared by. */
+type Scalar = string | number | boolean;
+
+/** A claim by its name, or by a JSON pointer where the name begins with a slash. Undefined where there is none. */
+export function claimAt(claims: Claims, name: string): unknown {
+  const steps = name.startsWith('/') ? pointerSteps(name) : [name];
+  let value: unknown = claims;
+  for (const step of steps) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return undefined;
+    value = (value as Record<string, unknown>)[step];
+  }
+  return value ?? undefined;
+}
+
+function pointerSteps(pointer: string): string[] {
+  return pointer
+    .slice(1)
+    .split('/')
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
+}
+
+/** The texts of a scalar or a list of scalars; undefined for anything else. */
+export function textsOf(value: unknown): string[] | undefined {
+  const list = Array.isArray(value) ? value : [value];
+  return list.every(isScalar) ? list.map(String) : undefined;
+}
+
+function isScalar(value: unknown): value is Scalar {
+  return typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value);
+}
+
+const defaultLeewaySeconds = 150;
+const defaultSkewSeconds = 60;
+
+/** What a role says of a leeway: 0 takes the usual one, a negative one is none. */
+function leeway(given: number, usual: number): number {
+  return given === 0 ? usual : Math.max(0, given);
+}
+
+/**
+ * Checks when a token is good for. A token that says only when it was made is good for the leeway of the role after it;
+ * one that says nothing of time is refused.
+ */
+export function checkTimes(claims: Claims, role: Role, nowMs: number): void {
+  const [iat, nbf, exp] = (['iat', 'nbf', 'exp'] as const).map((name) => numericDate(claims, name));
+  const made = Math.max(iat ?? 0, nbf ?? 0);
+  if (exp === undefined && made === 0) {
+    refuse('no issued at (iat), not before (nbf), or expiration time (exp) claims in token');
+  }
+  const end = exp ?? made + leeway(role.expiration_leeway, defaultLeewaySeconds);
+  const start = nbf ?? iat ?? end - leeway(role.not_before_leeway, defaultLeewaySeconds);
+  const skew = leeway(role.clock_skew_leeway, defaultSkewSeconds);
+  const now = nowMs / 1000;
+  if (end + skew <= now) refuse('invalid expiration time (exp) claim: token is expired');
+  if (start - skew > now) refuse('invalid not before (nbf) claim: token not yet valid');
+  if (iat !== undefined && iat - skew > now) refuse('invalid issued at (iat) claim: token issued in the future');
+}
+
+function numericDate(claims: Claims, name: string): number | undefined {
+  const value = claims[name];
+  if (value === undefined || value === null || value === 0) return undefined;
+  if (typeof value === 'number' && Number.isFinite(value) && value > 0) return value;
+  refuse(`invalid ${name} claim: it is no time`);
+}
+
+/** Checks who made the token, for whom, and about whom. */
+export function checkParties(claims: Claims, role: Role, issuer: string | undefined): void {
+  if (issuer !== undefined && claims.iss !== issuer) refuse('invalid issuer (iss) claim');
+  const audiences = audiencesOf(claims);
+  if (role.bound_audiences.length > 0) {
+    if (!audiences.some((audience) => role.bound_audiences.includes(audience))) {
+      refuse('invalid audience (aud) claim: it matches no bound audience');
+    }
+  } else if (audiences.length > 0) {
+    // Otherwise a token meant for somebody else could be carried here.
+    refuse('audience claim found in JWT but no audiences bound to the role');
+  }
+  if (role.bound_subject && claims.sub !== role.bound_subject) refuse('invalid subject (sub) claim');
+}
+
+/** Checks that every claim a role binds has one of the values it names. */
+export function checkBoundClaims(claims: Claims, { bound_claims: bound, bound_claims_type: type }: Role): void {
+  for (const [name, expected] of Object.entries(bound)) {
+    const actual = claimAt(claims, name);
+    if (actual === undefined) refuse(`claim ${JSON.stringify(name)} is missing`);
+    const texts = textsOf(actual);
+    if (!texts) refuse(`received claim ${JSON.stringify(name)} is not a text or a list of texts`);
+    const wanted = textsOf(expected) ?? [];
+    const matches = (text: string) =>
+      wanted.some((value) => (type === 'glob' ? globMatches(value, text) : value === text));
+    if (!texts.some(matches)) refuse(`claim ${JSON.stringify(name)} does not match any associated bound claim values`);
+  }
+}
+
+/** Whether a text is as a pattern says in which every `*` stands for any text. */
+export function globMatches(pattern: string, text: string): boolean {
+  const parts = pattern.split('*');
+  const first = parts.shift()!;
+  const last = parts.pop();
+  if (last === undefined) return text === first;
+  if (text.length < first.length + last.length || !text.startsWith(first) || !text.endsWith(last)) return false;
+  let at = first.length;
+  const end = text.length - last.length;
+  for (const part of parts) {
+    const found = text.indexOf(part, at);
+    if (found < 0 || found + part.length > end) return false;
+    at = found + part.length;
+  }
+  return true;
+}
+
+/** Who logs in: the text of the role's user claim. */
+export function userOf(claims: Claims, role: Role): string {
+  const { user_claim: name } = role;
+  // Names that begin with a slash are usual where claims are named by addresses: only then is it asked for a pointer.
+  const value = role.user_claim_json_pointer ? claimAt(claims, name) : Object.hasOwn(claims, name) && claims[name];
+  if (value === undefined || value === false || value === null)
+    refuse(`claim ${JSON.stringify(name)} not found in token`);
+  if (typeof value !== 'string' || value === '') {
+    refuse(`claim ${JSON.stringify(name)} could not be converted to string`);
+  }
+  return value;
+}
+
+/** The groups a token names; none where the role has no groups claim. */
+export function groupsOf(claims: Claims, { groups_claim: name }: Role): string[] {
+  if (!name) return [];
+  const value = claimAt(claims, name);
+  if (value === undefined) refuse(`${JSON.stringify(name)} claim not found in token`);
+  const list = Array.isArray(value) ? value : [value];
+  if (!list.every((group) => typeof group === 'string')) {
+    refuse(`${JSON.stringify(name)} claim could not be converted to string list`);
+  }
+  return [...new Set(list as string[])].filter((group) => group !== '');
+}
+
+/** Metadata of alias and token, from the claims a role maps; absent claims are left out. */
+export function metadataOf(claims: Claims, { claim_mappings: mappings }: Role): Record<string, string> {
+  const metadata: Record<string, string> = {};
+  for (const [name, key] of Object.entries(mappings)) {
+    const value = claimAt(claims, name);
+    if (value === undefined) continue;
+    if (!isScalar(value)) refuse(`error converting claim ${JSON.stringify(name)} to string`);
+    metadata[key] = String(value);
+  }
+  return metadata;
+}
+
+function refuse(text: string): never {
+  throw new Refusal('invalid', text);
+}

@@ -1,0 +1,70 @@
+import type { KeyObject } from 'node:crypto';
+import { importPublicKey, KeySets, type KeySource, type SignatureHeader } from '@keystead/auth';
+import { Refusal } from '@keystead/refusal';
+import { LRUCache } from 'lru-cache';
+import { outsideCall } from '../../sdk/outside-call';
+import type { Config } from './config';
+
+const discovery = '/.well-known/openid-configuration';
+
+/** Where the keys of a configuration come from: fetched from their issuer, or standing in the configuration itself. */
+export class IssuerKeys {
+  private readonly sets: KeySets;
+  private readonly imported = new LRUCache<string, KeyObject>({ max: 500 });
+
+  constructor(clock: { now(): number }) {
+    this.sets = new KeySets('the issuer', (url, ca) => outsideCall('the issuer', url, { ca }), clock);
+  }
+
+  /** The public keys that may have signed. Throws `upstream` while they cannot be had. */
+  async of(config: Config, header: SignatureHeader): Promise<readonly KeyObject[]> {
+    const source = sourceOf(config);
+    return source ? this.sets.keys(source, header) : config.jwt_validation_pubkeys.map((pem) => this.import(pem));
+  }
+
+  /** The issuer that tokens must name; undefined where neither configuration nor discovery says one. */
+  async issuer(config: Config): Promise<string | undefined> {
+    const source = sourceOf(config);
+    if (config.bound_issuer || source?.kind !== 'discovery') return config.bound_issuer || undefined;
+    return this.sets.issuer(source);
+  }
+
+  /** Fetches the keys once. Throws `invalid` with the name of the field that leads nowhere. */
+  async check(config: Config): Promise<void> {
+    const source = sourceOf(config);
+    if (!source) return;
+    const field = source.kind === 'discovery' ? 'oidc_discovery_url' : 'jwks_url';
+    const found = await this.sets.check(source).catch((error) => {
+      throw error instanceof Refusal ? new Refusal('invalid', `error checking ${field}: ${error.message}`) : error;
+    });
+    if (found.issuer !== undefined && trimmed(found.issuer) !== trimmed(config.oidc_discovery_url)) {
+      const text = `error checking ${field}: the document there is of the issuer ${JSON.stringify(found.issuer)}`;
+      throw new Refusal('invalid', text);
+    }
+    if (found.usableKeys === 0) {
+      throw new Refusal('invalid', `error checking ${field}: no key there can verify a signature`);
+    }
+  }
+
+  private import(pem: string): KeyObject {
+    let key = this.imported.get(pem);
+    if (!key) {
+      key = importPublicKey(pem);
+      this.imported.set(pem, key);
+    }
+    return key;
+  }
+}
+
+function sourceOf(config: Config): KeySource | undefined {
+  if (config.oidc_discovery_url) {
+    const url = trimmed(config.oidc_discovery_url) + discovery;
+    return { kind: 'discovery', url, ca: config.oidc_discovery_ca_pem || undefined };
+  }
+  if (config.jwks_url) return { kind: 'key-set', url: config.jwks_url, ca: config.jwks_ca_pem || undefined };
+  return undefined;
+}
+
+function trimmed(url: string): string {
+  return url.replace(/\/$/, '');
+}

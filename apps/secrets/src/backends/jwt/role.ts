@@ -1,0 +1,165 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { collection } from '../../sdk/collection';
+import { durationText } from '../../sdk/duration';
+import { bool, commaList, keyValues, object, oneOf, signedDuration, string } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { data, empty, keys, missing } from '../../sdk/reply';
+import type { Storage } from '../../sdk/storage';
+import {
+  settleTokenParams,
+  showTokenParams,
+  tokenAliases,
+  tokenDefaults,
+  tokenParams,
+  tokenParamsOutput,
+} from '../../sdk/token-params';
+import { textsOf } from './claims';
+
+const onlyJwt = (given: string) =>
+  `role_type must be jwt, got ${JSON.stringify(given)}: there is no browser login here`;
+
+const Role = z.object({
+  role_type: oneOf(['jwt'], onlyJwt).describe('jwt: the caller brings a signed token.'),
+  bound_audiences: commaList().describe('The token must be for one of these.'),
+  bound_subject: string().describe('What sub must be.'),
+  bound_claims: object().describe('Claims the token must have, each with a value or a list of which one must fit.'),
+  bound_claims_type: oneOf(['string', 'glob'], (given) => `invalid 'bound_claims_type': ${given}`).describe(
+    'string compares bound_claims exactly; in glob every * stands for any text.',
+  ),
+  user_claim: string().describe('The claim that says who logs in; it names the alias.'),
+  user_claim_json_pointer: bool().describe('user_claim is a JSON pointer.'),
+  groups_claim: string().describe(
+    'The claim that lists groups, for external groups; a JSON pointer where it begins with /.',
+  ),
+  claim_mappings: keyValues().describe('Claims that become metadata, as claim=key.'),
+  expiration_leeway: signedDuration().describe('Lifetime of tokens without exp; 0 is 150 seconds, -1 none.'),
+  not_before_leeway: signedDuration().describe('How far before exp a token without iat and nbf begins; as above.'),
+  clock_skew_leeway: signedDuration().describe('How far clocks may be apart; 0 is 60 seconds, -1 none.'),
+  ...tokenParams.shape,
+  ...tokenAliases.shape,
+});
+/** A role as stored. */
+export type Role = z.output<typeof Role>;
+const roles = collection('role/', Role);
+
+const defaults = {
+  ...tokenDefaults,
+  role_type: 'jwt' as const,
+  bound_audiences: [],
+  bound_subject: '',
+  bound_claims: {},
+  bound_claims_type: 'string' as const,
+  user_claim: '',
+  user_claim_json_pointer: false,
+  groups_claim: '',
+  claim_mappings: {},
+  expiration_leeway: 0,
+  not_before_leeway: 0,
+  clock_skew_leeway: 0,
+};
+
+const Output = tokenParamsOutput.extend({
+  role_type: z.string(),
+  bound_audiences: z.array(z.string()).nullable(),
+  bound_subject: z.string(),
+  bound_claims: z.record(z.string(), z.unknown()).nullable(),
+  bound_claims_type: z.string(),
+  user_claim: z.string(),
+  user_claim_json_pointer: z.boolean(),
+  groups_claim: z.string(),
+  claim_mappings: z.record(z.string(), z.string()).nullable(),
+  expiration_leeway: z.int(),
+  not_before_leeway: z.int(),
+  clock_skew_leeway: z.int(),
+});
+
+/** Finds a role; names are compared without case. */
+export function findRole(storage: Storage, name: string): Promise<Role | undefined> {
+  return roles.find(storage, name.toLowerCase());
+}
+
+/** The names of the roles. */
+export const roleListPath = path('role', {
+  summary: 'The roles of this method.',
+  list: {
+    summary: 'List the roles.',
+    output: z.object({ keys: z.array(z.string()) }),
+    run: async ({ storage }) => keys(await roles.list(storage)),
+  },
+});
+
+/** One role. */
+export const rolePath = path('role/:name', {
+  summary: 'Which tokens may log in under a name, and what their own tokens are.',
+  stored: ({ params, storage }) => findRole(storage, params.name),
+  read: {
+    summary: 'Read a role.',
+    output: Output,
+    async run({ params, storage }) {
+      const role = await findRole(storage, params.name);
+      return role ? data(shown(role)) : missing;
+    },
+  },
+  write: {
+    summary: 'Create a role, or change what is named.',
+    update: 'merge',
+    defaults,
+    input: Role,
+    run({ params, input, fields, storage, mount, warn }) {
+      const role = settleTokenParams(input, fields);
+      checkRole(role);
+      if (role.token_period > mount.maxLeaseTtlSeconds) {
+        const [period, most] = [role.token_period, mount.maxLeaseTtlSeconds].map(durationText);
+        refuse(`token period of "${period}" is greater than the backend's maximum lease TTL of "${most}"`);
+      }
+      if (role.token_max_ttl > mount.maxLeaseTtlSeconds) {
+        warn('token_max_ttl is greater than the maximum lifetime of the mount, which caps it');
+      }
+      roles.put(storage, params.name.toLowerCase(), role);
+      return empty;
+    },
+  },
+  delete: {
+    summary: 'Delete a role. Deleting an absent role succeeds; its tokens can no longer be renewed.',
+    run({ params, storage }) {
+      roles.delete(storage, params.name.toLowerCase());
+      return empty;
+    },
+  },
+});
+
+function checkRole(role: Role): void {
+  if (!role.user_claim) refuse('a user claim must be defined on the role');
+  const bounds = [role.bound_audiences, role.token_bound_cidrs, Object.keys(role.bound_claims)];
+  // A role that binds nothing would admit everybody whom the issuer knows.
+  if (!role.bound_subject && bounds.every((bound) => bound.length === 0)) {
+    refuse('must have at least one bound constraint when creating/updating a role');
+  }
+  for (const [name, expected] of Object.entries(role.bound_claims)) {
+    const texts = textsOf(expected);
+    if (!texts || texts.length === 0) {
+      refuse(`bound claim ${JSON.stringify(name)} must be a text, number or boolean, or a list of them`);
+    }
+    if (role.bound_claims_type === 'glob' && ![expected].flat().every((value) => typeof value === 'string')) {
+      refuse(`bound claim ${JSON.stringify(name)} must be a text or a list of texts where bound_claims_type is glob`);
+    }
+  }
+  const targets = Object.values(role.claim_mappings);
+  const twice = targets.find((key, at) => targets.indexOf(key) !== at);
+  if (twice !== undefined) refuse(`multiple keys are mapped to metadata key ${JSON.stringify(twice)}`);
+  if (targets.includes('role')) refuse('metadata key "role" is reserved and may not be a mapping destination');
+}
+
+const empties = ['bound_audiences', 'bound_claims', 'claim_mappings'] as const;
+
+function shown(role: Role): Record<string, unknown> {
+  const own = Object.keys(defaults).filter((field) => !field.startsWith('token_'));
+  const values: Record<string, unknown> = Object.fromEntries(own.map((field) => [field, role[field as keyof Role]]));
+  for (const field of empties) if (Object.keys(role[field]).length === 0) values[field] = null;
+  return { ...values, ...showTokenParams(role) };
+}
+
+function refuse(text: string): never {
+  throw new Refusal('invalid', text);
+}

@@ -1,0 +1,190 @@
+import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
+import { Refusal } from '@keystead/refusal';
+import { keyFits, type SignatureHeader } from './signature';
+
+/** Where an issuer publishes its keys: a discovery document that names them, or the key set itself. */
+export interface KeySource {
+  readonly kind: 'discovery' | 'key-set';
+  readonly url: string;
+  /** Certificates (PEM) to trust instead of the usual ones. */
+  readonly ca?: string;
+}
+
+/** Fetches a JSON document; throws `upstream` when nothing comes back. */
+export type FetchJson = (url: string, ca: string | undefined) => Promise<{ status: number; json: unknown }>;
+
+interface PublishedKey {
+  readonly kid: string | undefined;
+  readonly alg: string | undefined;
+  readonly key: KeyObject;
+}
+
+interface KeySet {
+  /** Undefined where only keys are published. */
+  readonly issuer: string | undefined;
+  readonly keys: readonly PublishedKey[];
+  readonly fetchedAtMs: number;
+  /** When the keys were last asked for because of an unknown key id. */
+  missedAtMs: number;
+}
+
+const freshMs = 60 * 60_000;
+/** How long what was fetched goes on serving while the issuer does not answer. */
+const staleMs = 24 * 60 * 60_000;
+/** An unknown key id makes us ask again at most this often. */
+const missEveryMs = 30_000;
+/** An issuer that did not answer is not asked again, and waited for, by everybody who comes. */
+const failedForMs = 5_000;
+const maxSets = 500;
+const maxKeys = 200;
+
+/**
+ * Issuers and their signing keys as published: one refresh in flight per source, kept for an hour, and for a day while
+ * the issuer is down.
+ */
+export class KeySets {
+  private readonly known = new Map<string, KeySet>();
+  private readonly underWay = new Map<string, Promise<KeySet>>();
+  private readonly failed = new Map<string, { atMs: number; error: unknown }>();
+
+  /** `who` is how refusals call the issuer. */
+  constructor(
+    private readonly who: string,
+    private readonly fetchJson: FetchJson,
+    private readonly clock: { now(): number },
+  ) {}
+
+  /** The issuer that the tokens of a source name; undefined where it says none. Throws `upstream`. */
+  async issuer(source: KeySource): Promise<string | undefined> {
+    return (await this.set(source)).issuer;
+  }
+
+  /** The keys that may have made a signature: all that fit where the token names none. Throws `upstream`. */
+  async keys(source: KeySource, header: SignatureHeader): Promise<readonly KeyObject[]> {
+    const set = await this.set(source);
+    const found = fitting(set, header);
+    if (found.length > 0 || header.kid === undefined) return found;
+    const nowMs = this.clock.now();
+    if (nowMs - set.missedAtMs < missEveryMs) return [];
+    set.missedAtMs = nowMs;
+    const again = await this.refresh(source).catch(() => set);
+    again.missedAtMs = nowMs;
+    return fitting(again, header);
+  }
+
+  /** Fetches a source now, whatever is known of it. Throws `upstream` where it is not to be had. */
+  async check(source: KeySource): Promise<{ issuer: string | undefined; usableKeys: number }> {
+    const { issuer, keys } = await this.refresh(source);
+    return { issuer, usableKeys: keys.length };
+  }
+
+  private async set(source: KeySource): Promise<KeySet> {
+    const name = nameOf(source);
+    const known = this.known.get(name);
+    const nowMs = this.clock.now();
+    const age = known ? nowMs - known.fetchedAtMs : Number.POSITIVE_INFINITY;
+    if (known && age < freshMs) return known;
+    const failure = this.failed.get(name);
+    try {
+      if (failure && nowMs - failure.atMs < failedForMs) throw failure.error;
+      return await this.refresh(source);
+    } catch (error) {
+      if (known && age < staleMs) return known;
+      throw error;
+    }
+  }
+
+  private refresh(source: KeySource): Promise<KeySet> {
+    const name = nameOf(source);
+    let pending = this.underWay.get(name);
+    if (!pending) {
+      pending = this.fetch(source)
+        .then(
+          (set) => {
+            this.failed.delete(name);
+            remember(this.known, name, set);
+            return set;
+          },
+          (error) => {
+            remember(this.failed, name, { atMs: this.clock.now(), error });
+            throw error;
+          },
+        )
+        .finally(() => this.underWay.delete(name));
+      this.underWay.set(name, pending);
+    }
+    return pending;
+  }
+
+  private async fetch({ kind, url, ca }: KeySource): Promise<KeySet> {
+    let issuer: string | undefined;
+    let keysAt = url;
+    if (kind === 'discovery') {
+      const document = (await this.json(url, ca)) as { issuer?: unknown; jwks_uri?: unknown };
+      if (typeof document.issuer !== 'string' || typeof document.jwks_uri !== 'string') {
+        throw new Refusal('upstream', `${this.who} answered a discovery document without issuer or keys`);
+      }
+      issuer = document.issuer;
+      keysAt = document.jwks_uri;
+      // Whoever can change what is sent in the clear could put keys of their own there.
+      if (!URL.canParse(keysAt) || (url.startsWith('https:') && !keysAt.startsWith('https:'))) {
+        throw new Refusal('upstream', `${this.who} names an address of its keys that cannot be trusted`);
+      }
+    }
+    const { keys: listed } = (await this.json(keysAt, ca)) as { keys?: unknown };
+    if (!Array.isArray(listed)) throw new Refusal('upstream', `${this.who} answered something that is no key set`);
+    const keys = (listed as (JsonWebKey & { kid?: unknown })[]).slice(0, maxKeys).flatMap((jwk) => usable(jwk) ?? []);
+    return { issuer, keys, fetchedAtMs: this.clock.now(), missedAtMs: 0 };
+  }
+
+  private async json(url: string, ca: string | undefined): Promise<object> {
+    const { status, json } = await this.fetchJson(url, ca);
+    if (status === 200 && typeof json === 'object' && json !== null) return json;
+    const what = status === 200 ? 'something that is no JSON object' : status;
+    throw new Refusal('upstream', `${this.who} answered ${what} to ${new URL(url).pathname}`);
+  }
+}
+
+/** Reads a public key or certificate in PEM. Throws for everything else, private keys included. */
+export function importPublicKey(pem: string): KeyObject {
+  // Deriving the public half would work, and leave a private key lying in a configuration.
+  if (pem.includes('PRIVATE KEY')) throw new Error('a private key was given');
+  return createPublicKey(pem);
+}
+
+function fitting({ keys }: KeySet, { algorithm, kid }: SignatureHeader): KeyObject[] {
+  return keys
+    .filter((one) => kid === undefined || one.kid === kid)
+    .filter((one) => (one.alg === undefined || one.alg === algorithm) && keyFits(one.key, algorithm))
+    .map(({ key }) => key);
+}
+
+const keyTypes = new Set(['RSA', 'EC', 'OKP']);
+const publicParts = ['kty', 'n', 'e', 'crv', 'x', 'y'] as const;
+
+/** A signature key of a key set; undefined for everything else that may stand there. */
+function usable(jwk: JsonWebKey & { use?: unknown; key_ops?: unknown; alg?: unknown; kid?: unknown }) {
+  if (typeof jwk !== 'object' || jwk === null || !keyTypes.has(String(jwk.kty))) return undefined;
+  if (jwk.use !== undefined && jwk.use !== 'sig') return undefined;
+  if (Array.isArray(jwk.key_ops) && !jwk.key_ops.includes('verify')) return undefined;
+  const parts = Object.fromEntries(publicParts.flatMap((part) => (jwk[part] === undefined ? [] : [[part, jwk[part]]])));
+  const text = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
+  try {
+    const key = createPublicKey({ key: parts as JsonWebKey, format: 'jwk' });
+    return { kid: text(jwk.kid), alg: text(jwk.alg), key } satisfies PublishedKey;
+  } catch {
+    return undefined;
+  }
+}
+
+function nameOf({ kind, url, ca }: KeySource): string {
+  return JSON.stringify([kind, url, ca ?? '']);
+}
+
+/** Maps keep the order of entry: the oldest goes first. */
+function remember<T>(map: Map<string, T>, name: string, value: T): void {
+  map.delete(name);
+  map.set(name, value);
+  const oldest = map.size > maxSets ? map.keys().next() : undefined;
+  if (oldest && !oldest.done) map.delete(oldest.value);
+}

@@ -1,0 +1,94 @@
+import { type KeyObject, verify } from 'node:crypto';
+import { Refusal } from '@keystead/refusal';
+import jwt from 'jsonwebtoken';
+
+/** The signature algorithms that tokens may carry: all of them have a public key, so that none can be confused with it. */
+export const jwtAlgorithms = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'EdDSA',
+] as const;
+export type JwtAlgorithm = (typeof jwtAlgorithms)[number];
+
+/** Claims of a token whose signature was verified. */
+export type Claims = Readonly<Record<string, unknown>>;
+
+/** What a token says about its signature. */
+export interface SignatureHeader {
+  readonly algorithm: JwtAlgorithm;
+  readonly kid: string | undefined;
+}
+
+/** Whose signatures count. */
+export interface SignatureCheck {
+  readonly algorithms: readonly JwtAlgorithm[];
+  /** The public keys that may have made the signature; none where the issuer has none that fits. */
+  keys(header: SignatureHeader): Promise<readonly KeyObject[]>;
+}
+
+const maxTokenLength = 64 * 1024;
+const compact = /^[\w-]+\.[\w-]+\.[\w-]*$/;
+
+/**
+ * Verifies the signature of a JWT and answers its claims; times, issuer and audience are still to be checked.
+ * Throws `denied` with a reason that repeats nothing of the token.
+ */
+export async function verifySignature(token: string, check: SignatureCheck): Promise<Claims> {
+  if (token.length > maxTokenLength || !compact.test(token)) throw denied('malformed jwt');
+  const [head = '', body = '', signature = ''] = token.split('.');
+  const header = object(head);
+  const claims = object(body);
+  const { alg, kid } = header;
+  if (kid !== undefined && typeof kid !== 'string') throw denied('malformed jwt');
+  // An extension that must be understood, and we understand none.
+  if (header.crit !== undefined) throw denied('malformed jwt: it demands extensions');
+  const algorithm = check.algorithms.find((known) => known === alg);
+  if (!algorithm) throw denied('unexpected signature algorithm of jwt');
+  const keys = (await check.keys({ algorithm, kid })).filter((key) => keyFits(key, algorithm));
+  if (keys.length === 0) throw denied('failed to verify signature of jwt: no such key');
+  const made = (key: KeyObject) =>
+    algorithm === 'EdDSA'
+      ? verify(null, Buffer.from(`${head}.${body}`), key, Buffer.from(signature, 'base64url'))
+      : signed(token, key, algorithm);
+  if (!keys.some(made)) throw denied('failed to verify signature of jwt');
+  return claims;
+}
+
+const curves: Readonly<Record<string, string>> = { ES256: 'prime256v1', ES384: 'secp384r1', ES512: 'secp521r1' };
+
+/** Whether a public key is of the kind an algorithm signs with, and long enough. */
+export function keyFits(key: KeyObject, algorithm: JwtAlgorithm): boolean {
+  const { asymmetricKeyType: type, asymmetricKeyDetails: details } = key;
+  if (key.type !== 'public') return false;
+  if (algorithm === 'EdDSA') return type === 'ed25519' || type === 'ed448';
+  if (algorithm.startsWith('ES')) return type === 'ec' && details?.namedCurve === curves[algorithm];
+  return type === 'rsa' && (details?.modulusLength ?? 0) >= 2048;
+}
+
+function signed(token: string, key: KeyObject, algorithm: Exclude<JwtAlgorithm, 'EdDSA'>): boolean {
+  try {
+    jwt.verify(token, key, { algorithms: [algorithm], ignoreExpiration: true, ignoreNotBefore: true });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function object(part: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(part, 'base64url').toString('utf8'));
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  } catch {}
+  throw denied('malformed jwt');
+}
+
+function denied(reason: string): Refusal {
+  return new Refusal('denied', reason);
+}
