@@ -21,6 +21,9 @@ export const migrationsDir = path.join(__dirname, '..', '..', '..', 'prisma', 'w
 
 const TWO_WEEKS_IN_MINUTES = 20_160;
 
+/** Connections for the reads that every request begins with; one wave is on its way at a time. */
+const QUICK_CONNECTIONS = 2;
+
 /** A service put together but not listening. */
 export interface Service {
   readonly app: Express;
@@ -53,7 +56,14 @@ export async function createService(config: Config, parts: Parts = {}): Promise<
     applicationName: 'keystead-workspaces',
     onIdleError: (error) => log.warn({ err: error }, 'database connection lost'),
   });
-  const db = openDatabase(pool);
+  const quickPool = createPool({
+    url: config.databaseUrl,
+    max: QUICK_CONNECTIONS,
+    pipeline: true,
+    applicationName: 'keystead-workspaces quick',
+    onIdleError: (error) => log.warn({ err: error }, 'database connection lost'),
+  });
+  const db = openDatabase(pool, quickPool);
   const keyring = await openKeyring(db, config.sealKey, (line) => log.warn(line));
   const env: Environment = {
     edition: config.edition,
@@ -63,10 +73,10 @@ export async function createService(config: Config, parts: Parts = {}): Promise<
     publicUrl: config.publicUrl,
     defaultFeatureSet: config.defaultFeatureSet,
     keyring,
-    accessStore: new AccessStore(pool, now),
+    accessStore: new AccessStore(pool, db, now),
     now,
     settings: settingsReader(db, config.edition, config.rateLimit),
-    authenticate: createAuthenticator({ pool, keyring, now, sessionIdleMinutes: TWO_WEEKS_IN_MINUTES }),
+    authenticate: createAuthenticator({ db, keyring, now, sessionIdleMinutes: TWO_WEEKS_IN_MINUTES }),
   };
   const endpoints = resources.flatMap((resource) => resource.endpoints);
   const app = buildApp({
@@ -92,7 +102,7 @@ export async function createService(config: Config, parts: Parts = {}): Promise<
     },
     async close() {
       await db.close();
-      await pool.end();
+      await Promise.all([pool.end(), quickPool.end()]);
       keyring.destroy();
     },
   };

@@ -8,6 +8,8 @@ export interface PoolOptions {
   applicationName?: string;
   /** The longest a statement may run; 30 s unless told, 0 for no limit. */
   statementSeconds?: number;
+  /** Statements are sent without waiting for those before them; for reads alone. */
+  pipeline?: boolean;
   /** Told when a connection that nobody uses breaks, for example at a restart of the server. */
   onIdleError?: (error: Error) => void;
 }
@@ -25,6 +27,7 @@ export function createPool(options: PoolOptions): pg.Pool {
     idleTimeoutMillis: 60_000,
     statement_timeout: (options.statementSeconds ?? 30) * 1000,
     keepAlive: true,
+    pipeline: options.pipeline ?? false,
   });
   // Without a listener a broken idle connection would end the process.
   pool.on('error', (error) => options.onIdleError?.(error));

@@ -1,8 +1,9 @@
 import { LRUCache } from 'lru-cache';
 import type { Pool } from 'pg';
 import { Access, type Standing, type TeamGrants } from './access';
-import { gather } from './gather';
+import type { Database } from './database';
 import type { Principal } from './principal';
+import type { KeyedRead } from './waves';
 
 interface CachedStanding {
   readonly epoch: string;
@@ -34,9 +35,10 @@ interface GrantsRow {
   around: string[] | null;
 }
 
-const readEpochs = {
+const readEpochs: KeyedRead = {
   name: 'access_epochs',
-  text: 'SELECT organization_id, epoch FROM access_epoch WHERE organization_id = ANY($1)',
+  text: 'SELECT organization_id AS key, epoch FROM access_epoch WHERE organization_id = ANY($1)',
+  quick: true,
 };
 
 // One statement, so that epoch, membership and teams are of one moment.
@@ -86,14 +88,12 @@ export class AccessStore {
     maxSize: 2_000_000,
     sizeCalculation: ({ grants }) => grants.workspaces.size + grants.projects.size + grants.around.size + 1,
   });
-  private readonly epochOf: (organizationId: string) => Promise<string | undefined>;
 
   constructor(
     private readonly pool: Pool,
+    private readonly db: Database,
     private readonly now: () => number = Date.now,
-  ) {
-    this.epochOf = gather((ids) => this.readEpochs(ids));
-  }
+  ) {}
 
   /** The access to one organization, at an epoch that was read during this request. */
   async loadAt(principal: Principal, organizationId: string, epoch: string): Promise<Access> {
@@ -118,12 +118,8 @@ export class AccessStore {
     return new Access(principal, found, this.now());
   }
 
-  private async readEpochs(ids: readonly string[]): Promise<Map<string, string>> {
-    const { rows } = await this.pool.query<{ organization_id: string; epoch: string }>({
-      ...readEpochs,
-      values: [ids],
-    });
-    return new Map(rows.map((row) => [row.organization_id, row.epoch]));
+  private async epochOf(organizationId: string): Promise<string | undefined> {
+    return (await this.db.readOne<{ key: string; epoch: string }>(readEpochs, organizationId))?.epoch;
   }
 
   private async read(principal: Principal, ids: readonly string[]): Promise<Standing[]> {

@@ -64,13 +64,25 @@ const organizationTokenRights = rightsOf(
   'access-secret-teams',
 );
 
+const mapOf = (standings: readonly Standing[]): ReadonlyMap<string, Standing> =>
+  new Map(standings.map((standing) => [standing.organizationId, standing]));
+
+/** What nearly every request needs: one organization, without a map made for it. */
+class One {
+  constructor(private readonly standing: Standing) {}
+
+  get(organizationId: string): Standing | undefined {
+    return this.standing.organizationId === organizationId ? this.standing : undefined;
+  }
+}
+
 /**
  * What the caller may reach: a snapshot for the organizations it was loaded for, pure and synchronous.
  *
  * An organization that was not loaded, or where the caller has no standing, gives nothing.
  */
 export class Access {
-  private readonly standings: ReadonlyMap<string, Standing>;
+  private readonly standings: Pick<ReadonlyMap<string, Standing>, 'get'>;
   /** The last workspace judged: its twenty rules follow one another. */
   private last: { workspace: WorkspaceTarget; mask: Mask } | undefined;
 
@@ -79,7 +91,7 @@ export class Access {
     standings: readonly Standing[],
     private readonly nowMs: number = Date.now(),
   ) {
-    this.standings = new Map(standings.map((standing) => [standing.organizationId, standing]));
+    this.standings = standings.length === 1 ? new One(standings[0]!) : mapOf(standings);
   }
 
   /** The caller's standing, unless two-factor or session limits of the organization bar the way. */

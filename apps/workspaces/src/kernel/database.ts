@@ -6,6 +6,9 @@ import type { Pool, QueryResultRow } from 'pg';
 import { Prisma, PrismaClient } from '../generated/prisma/client';
 import { gather } from './gather';
 import { type Batched, together } from './together';
+import { type KeyedRead, type KeyedRow, Waves } from './waves';
+
+export type { KeyedRead, KeyedRow };
 
 /** A statement PostgreSQL plans once per connection; for the few hot paths. */
 export interface Statement {
@@ -30,17 +33,6 @@ export interface Database {
   remembered<T extends object>(key: string, revision: string, find: () => Promise<T>): Promise<T>;
   /** Joins work that is done for many callers at once; not for use inside a transaction. */
   together<Item, Result>(work: Batched<Item, Result, Database>, item: Item): Promise<Result>;
-}
-
-/** A statement that reads many rows by key: `… WHERE x = ANY($1)`, the key again in a column `key`. */
-export interface KeyedRead {
-  readonly name: string;
-  readonly text: string;
-}
-
-/** A row of a keyed read. */
-export interface KeyedRow extends QueryResultRow {
-  readonly key: string;
 }
 
 const TRANSACTION = { maxWait: 10_000, timeout: 30_000 } as const;
@@ -104,8 +96,11 @@ function lostToAnother(error: unknown): boolean {
   return error.code === 'P2034' || originalCode === '40001' || originalCode === '40P01' || vanished(error);
 }
 
-/** The database of a service process, on a pool that the caller owns. */
-export function openDatabase(pool: Pool): Database & { close(): Promise<void> } {
+/**
+ * The database of a service process, on pools that the caller owns: one for all work, and one of pipelined connections
+ * for the quick reads that every request begins with.
+ */
+export function openDatabase(pool: Pool, quickPool: Pool): Database & { close(): Promise<void> } {
   const client = new PrismaClient({ adapter: new PrismaPg(pool) });
   const guarded = client.$extends({
     query: {
@@ -120,6 +115,7 @@ export function openDatabase(pool: Pool): Database & { close(): Promise<void> } 
   }) as unknown as PrismaClient;
   const rows = async <R extends QueryResultRow>(statement: Statement): Promise<R[]> =>
     (await pool.query<R>(statement)).rows;
+  const waves = new Waves(quickPool);
   const readers = new Map<string, (key: string) => Promise<KeyedRow | undefined>>();
   const readerOf = (read: KeyedRead) => {
     let reader = readers.get(read.name);
@@ -175,7 +171,11 @@ export function openDatabase(pool: Pool): Database & { close(): Promise<void> } 
     },
     inTransaction: false,
     rows,
-    readOne: <R extends KeyedRow>(read: KeyedRead, key: string) => readerOf(read)(key) as Promise<R | undefined>,
+    async readOne<R extends KeyedRow>(read: KeyedRead, key: string) {
+      // PostgreSQL refuses a null character, and with it the keys of everybody else.
+      if (key.includes('\0')) return undefined;
+      return (await (read.quick ? waves.read(read, key) : readerOf(read)(key))) as R | undefined;
+    },
     async transaction(run) {
       for (let attempt = 1; ; attempt++) {
         try {

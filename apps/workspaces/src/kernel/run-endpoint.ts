@@ -234,8 +234,8 @@ async function show(
   const listed = endpoint.shows === 'many' ? (result as Listed<unknown>) : undefined;
   const items = listed?.items ?? (result === null ? [] : [result]);
   const serializer = endpoint.serializer!;
-  const ids = new Set(items.flatMap((item) => endpoint.organizationsOf(item as never) ?? []));
-  const access = [...ids].every((id) => known.includes(id)) ? call.access : await call.accessTo([...ids]);
+  const ids = organizationsOf(endpoint, items);
+  const access = ids.every((id) => known.includes(id)) ? call.access : await call.accessTo(ids);
   const view: View = {
     access,
     edition: env.edition,
@@ -268,6 +268,14 @@ async function show(
     body: documentText(listed === undefined ? (texts[0] ?? 'null') : `[${texts.join(',')}]`, rest),
     etag: revision === undefined ? undefined : `W/"${revision}"`,
   };
+}
+
+/** The organizations that some items belong to, each once. */
+function organizationsOf(endpoint: Endpoint, items: readonly unknown[]): readonly string[] {
+  if (items.length === 1) {
+    return endpoint.organizationsOf(items[0] as never) ?? [];
+  }
+  return [...new Set(items.flatMap((item) => endpoint.organizationsOf(item as never) ?? []))];
 }
 
 function documentText(data: string, rest: Record<string, unknown>): string {

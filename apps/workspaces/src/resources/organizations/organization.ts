@@ -39,12 +39,14 @@ const from = `
 export const readByName = {
   name: 'organization_by_name',
   text: `${select}, lower(o.name) AS key ${from} WHERE lower(o.name) = ANY($1) AND o.removed_at IS NULL`,
+  quick: true,
 };
 
 /** Organizations by id. */
 export const readById = {
   name: 'organization_by_id',
   text: `${select}, o.id AS key ${from} WHERE o.id = ANY($1) AND o.removed_at IS NULL`,
+  quick: true,
 };
 
 /** The start of a list query: everything an `Organization` is made of, from rows named `o`. */

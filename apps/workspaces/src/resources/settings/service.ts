@@ -1,6 +1,5 @@
 import type { Database } from '../../kernel/database';
 import type { SiteSettings } from '../../kernel/environment';
-import { gather } from '../../kernel/gather';
 
 const NAME = 'general';
 
@@ -23,7 +22,11 @@ export function defaultSettings(edition: 'hosted' | 'self-hosted'): SiteSettings
   };
 }
 
-const readGeneral = { name: 'site_settings', text: 'SELECT value::text AS value FROM setting WHERE name = $1' };
+const readSettings = {
+  name: 'site_settings',
+  text: 'SELECT name AS key, value::text AS value FROM setting WHERE name = ANY($1)',
+  quick: true,
+};
 
 /**
  * A reader of the installation's settings: always as they are in the database, requests of one moment share a query.
@@ -36,12 +39,8 @@ export function settingsReader(db: Database, edition: 'hosted' | 'self-hosted', 
   }
   let lastText: string | undefined;
   let last = defaults;
-  const read = gather<string, string>(async () => {
-    const [row] = await db.rows<{ value: string }>({ ...readGeneral, values: [NAME] });
-    return new Map(row === undefined ? [] : [[NAME, row.value]]);
-  });
   return async (): Promise<SiteSettings> => {
-    const text = await read(NAME);
+    const text = (await db.readOne<{ key: string; value: string }>(readSettings, NAME))?.value;
     if (text !== lastText) {
       last = { ...defaults, ...(text === undefined ? {} : (JSON.parse(text) as Partial<SiteSettings>)) };
       lastText = text;

@@ -1,38 +1,50 @@
 import type { Keyring } from '@keystead/keyring';
-import type { Pool } from 'pg';
+import { LRUCache } from 'lru-cache';
+import type { Database } from '../../kernel/database';
 import { gather } from '../../kernel/gather';
 import type { Principal } from '../../kernel/principal';
 import { hashSecret } from './secret';
 
 interface TokenRow {
-  hash: string;
-  id: string;
-  kind: string;
-  user_id: string | null;
-  team_id: string | null;
-  organization_id: string | null;
-  name: string;
-  site_admin: boolean | null;
-  two_factor: boolean;
-  created_at: Date;
-  last_used_at: Date | null;
+  readonly [column: string]: unknown;
+  /** Its hash, in hexadecimal digits. */
+  readonly key: string;
+  /** A `Said`, as text: what was said before need not be read again. */
+  readonly said: string;
 }
+
+type Said = [
+  id: string,
+  kind: string,
+  userId: string | null,
+  teamId: string | null,
+  organizationId: string | null,
+  name: string,
+  siteAdmin: boolean | null,
+  twoFactor: boolean,
+  createdAtMs: number,
+  lastUsedAtMs: number | null,
+  expiresAtMs: number | null,
+];
+
+const ms = (column: string): string => `floor(extract(epoch FROM ${column}) * 1000)::bigint`;
 
 // Everything that ends a token is asked here, at every request: no node can know a dead token as alive.
 const readTokens = {
   name: 'token_authenticate',
   text: `
-SELECT encode(t.hash, 'hex') AS hash, t.id, t.kind, t.user_id, t.team_id, o.id AS organization_id,
-       coalesce(u.username, g.name, o.name) AS name, u.site_admin, f.verified_at IS NOT NULL AS two_factor,
-       t.created_at, t.last_used_at
-  FROM token t
+SELECT k.key, json_build_array(t.id, t.kind, t.user_id, t.team_id, o.id, coalesce(u.username, g.name, o.name),
+         u.site_admin, f.verified_at IS NOT NULL, ${ms('t.created_at')}, ${ms('t.last_used_at')},
+         ${ms('t.expires_at')})::text AS said
+  FROM unnest($1::text[]) AS k(key)
+  JOIN token t ON t.hash = decode(k.key, 'hex')
   LEFT JOIN user_account u ON u.id = t.user_id
   LEFT JOIN two_factor f ON f.user_id = t.user_id
   LEFT JOIN team g ON g.id = t.team_id
   LEFT JOIN organization o ON o.id = coalesce(t.organization_id, g.organization_id)
- WHERE t.hash = ANY($1) AND t.kind IN ('user', 'session', 'team', 'organization')
-   AND (t.expires_at IS NULL OR t.expires_at > $2) AND u.suspended_at IS NULL
+ WHERE t.kind IN ('user', 'session', 'team', 'organization') AND u.suspended_at IS NULL
    AND (t.kind IN ('user', 'session') OR o.removed_at IS NULL)`,
+  quick: true,
 };
 
 const touchTokens = {
@@ -48,41 +60,67 @@ const TOUCH_SESSIONS_EVERY_MS = 20_000;
  * suspended user. Notes the use of a token at most once a minute. Requests at the same moment share one query.
  */
 export function createAuthenticator(options: {
-  pool: Pool;
+  db: Database;
   keyring: Keyring;
   now: () => number;
   /** How long a session may lie idle where no organization says less. */
   sessionIdleMinutes: number;
 }): (token: string) => Promise<Principal | undefined> {
-  const { pool, keyring, now, sessionIdleMinutes } = options;
-  const find = gather<string, TokenRow>(async (hashes) => {
-    const values = [hashes.map((hash) => Buffer.from(hash, 'hex')), new Date(now())];
-    const { rows } = await pool.query<TokenRow>({ ...readTokens, values });
-    return new Map(rows.map((row) => [row.hash, row]));
-  });
+  const { db, keyring, now, sessionIdleMinutes } = options;
+  const hashes = new LRUCache<string, string>({ max: 5_000 });
+  const known = new LRUCache<string, { said: string; token: Recognised }>({ max: 20_000 });
   const touch = gather<string, undefined>(async (ids) => {
-    await pool.query({ ...touchTokens, values: [ids, new Date(now())] });
+    await db.rows({ ...touchTokens, values: [ids, new Date(now())] });
     return new Map();
   });
+  const hashOf = (token: string): string => {
+    let hash = hashes.get(token);
+    if (hash === undefined) {
+      hash = hashSecret(keyring, token).toString('hex');
+      hashes.set(token, hash);
+    }
+    return hash;
+  };
+  const recognise = ({ key, said }: TokenRow): Recognised => {
+    const before = known.get(key);
+    if (before?.said === said) return before.token;
+    const token = recognised(JSON.parse(said) as Said);
+    known.set(key, { said, token });
+    return token;
+  };
 
   return async (token) => {
-    const row = await find(hashSecret(keyring, token).toString('hex'));
-    if (!row) return undefined;
-    const usedAtMs = row.last_used_at?.getTime();
-    const idleSinceMs = usedAtMs ?? row.created_at.getTime();
-    const isSession = row.kind === 'session';
-    if (isSession && now() - idleSinceMs > sessionIdleMinutes * 60_000) return undefined;
-    const every = isSession ? TOUCH_SESSIONS_EVERY_MS : TOUCH_EVERY_MS;
-    if (usedAtMs === undefined || now() - usedAtMs >= every) await touch(row.id);
-    return {
-      kind: isSession ? 'user' : (row.kind as Principal['kind']),
-      id: (row.user_id ?? row.team_id ?? row.organization_id)!,
-      name: row.name,
-      tokenId: row.id,
-      organizationId: row.user_id === null ? row.organization_id! : undefined,
-      siteAdmin: row.site_admin ?? false,
-      twoFactor: row.two_factor,
-      session: isSession ? { startedAtMs: row.created_at.getTime(), idleSinceMs } : undefined,
-    };
+    const row = await db.readOne<TokenRow>(readTokens, hashOf(token));
+    if (row === undefined) return undefined;
+    const { principal, usedAtMs, expiresAtMs } = recognise(row);
+    if (expiresAtMs !== null && expiresAtMs <= now()) return undefined;
+    const { session } = principal;
+    if (session !== undefined && now() - session.idleSinceMs > sessionIdleMinutes * 60_000) return undefined;
+    const every = session === undefined ? TOUCH_EVERY_MS : TOUCH_SESSIONS_EVERY_MS;
+    if (usedAtMs === null || now() - usedAtMs >= every) await touch(principal.tokenId);
+    return principal;
   };
+}
+
+interface Recognised {
+  readonly principal: Principal;
+  readonly usedAtMs: number | null;
+  readonly expiresAtMs: number | null;
+}
+
+function recognised(said: Said): Recognised {
+  const [id, kind, userId, teamId, organizationId, name, siteAdmin, twoFactor, createdAtMs, usedAtMs, expiresAtMs] =
+    said;
+  const isSession = kind === 'session';
+  const principal: Principal = {
+    kind: isSession ? 'user' : (kind as Principal['kind']),
+    id: (userId ?? teamId ?? organizationId)!,
+    name,
+    tokenId: id,
+    organizationId: userId === null ? organizationId! : undefined,
+    siteAdmin: siteAdmin ?? false,
+    twoFactor,
+    session: isSession ? { startedAtMs: createdAtMs, idleSinceMs: usedAtMs ?? createdAtMs } : undefined,
+  };
+  return { principal, usedAtMs, expiresAtMs };
 }

@@ -7,6 +7,7 @@ const readVersions = {
   text: `SELECT k.key, (SELECT coalesce(json_agg(json_build_array(version, enabled AND NOT beta)), '[]')
                          FROM infra_version) AS versions
            FROM unnest($1::text[]) AS k(key)`,
+  quick: true,
 };
 
 interface VersionsRow {

@@ -73,6 +73,7 @@ interface Place {
 const readProject = {
   name: 'workspace_project',
   text: 'SELECT id AS key, organization_id, execution_mode FROM project WHERE id = ANY($1)',
+  quick: true,
 };
 
 interface ProjectRow {

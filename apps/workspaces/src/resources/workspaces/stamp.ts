@@ -1,5 +1,5 @@
 import type { WorkspaceTarget } from '../../kernel/access';
-import type { Database } from '../../kernel/database';
+import type { Database, KeyedRead } from '../../kernel/database';
 import type { Cached, View } from '../../kernel/endpoint';
 import { findMany } from './find';
 import type { Workspace } from './workspace';
@@ -18,42 +18,51 @@ export interface WorkspaceStamp extends WorkspaceTarget {
 interface StampRow {
   [column: string]: unknown;
   key: string;
-  id: string;
-  name: string;
-  organization_id: string;
-  project_id: string;
-  revision: string;
-  organization_revision: string;
-  project_revision: string;
-  epoch: string;
+  /** A `Said`, as text: one column costs less than eight. */
+  said: string;
 }
 
-const columns = `w.id, w.name, w.organization_id, w.project_id, w.revision, o.revision AS organization_revision,
-       p.revision AS project_revision, e.epoch`;
-const tables = `FROM workspace w
-  JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL
-  JOIN project p ON p.id = w.project_id
-  JOIN access_epoch e ON e.organization_id = w.organization_id`;
+type Said = [
+  id: string,
+  name: string,
+  organizationId: string,
+  projectId: string,
+  revision: string,
+  organizationRevision: string,
+  projectRevision: string,
+  epoch: string,
+];
 
-const readById = {
+const said = `json_build_array(w.id, w.name, w.organization_id, w.project_id, w.revision::text, o.revision::text,
+         p.revision::text, e.epoch::text)::text AS said`;
+
+const readById: KeyedRead = {
   name: 'workspace_stamp_by_id',
-  text: `SELECT ${columns}, w.id AS key ${tables} WHERE w.id = ANY($1)`,
+  text: `SELECT w.id AS key, ${said}
+    FROM workspace w
+    JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL
+    JOIN project p ON p.id = w.project_id
+    JOIN access_epoch e ON e.organization_id = w.organization_id
+   WHERE w.id = ANY($1)`,
+  quick: true,
 };
 
-const readByName = {
+const readByName: KeyedRead = {
   name: 'workspace_stamp_by_name',
-  text: `SELECT ${columns}, k.key
+  text: `SELECT k.key, ${said}
     FROM unnest($1::text[]) AS k(key)
     JOIN organization o ON lower(o.name) = lower(split_part(k.key, '/', 1)) AND o.removed_at IS NULL
     JOIN workspace w ON w.organization_id = o.id AND w.name = split_part(k.key, '/', 2)
     JOIN project p ON p.id = w.project_id
     JOIN access_epoch e ON e.organization_id = w.organization_id`,
+  quick: true,
 };
 
 // How many workspaces an organization has, and a number that moves when one comes, goes or is renamed.
 const readTally = {
   name: 'workspace_tally',
   text: 'SELECT organization_id AS key, workspaces, revision FROM organization_tally WHERE organization_id = ANY($1)',
+  quick: true,
 };
 
 interface TallyRow {
@@ -101,18 +110,13 @@ interface StampsRow {
 }
 
 function stampOf(row: StampRow | undefined): WorkspaceStamp | undefined {
-  return (
-    row && {
-      id: row.id,
-      name: row.name,
-      organizationId: row.organization_id,
-      projectId: row.project_id,
-      revision: row.revision,
-      organizationRevision: row.organization_revision,
-      projectRevision: row.project_revision,
-      epoch: row.epoch,
-    }
-  );
+  if (row === undefined) {
+    return undefined;
+  }
+  const [id, name, organizationId, projectId, revision, organizationRevision, projectRevision, epoch] = JSON.parse(
+    row.said,
+  ) as Said;
+  return { id, name, organizationId, projectId, revision, organizationRevision, projectRevision, epoch };
 }
 
 /** The stamp of the workspace with a `ws-…` id. */
