@@ -151,6 +151,7 @@ describe('tokens', () => {
     ['create', { type: 'zz' }, "invalid 'token_type' value"],
     ['create', { type: 'batch', num_uses: 1 }, 'batch tokens cannot have "num_uses" set'],
     ['create', { num_uses: -1 }, 'number of uses cannot be negative'],
+    ['create', { num_uses: 2 ** 31 }, 'number of uses cannot be greater than 2147483647'],
     ['create', { id: 's.mine' }, "custom token ID cannot have the 's.' prefix"],
     ['create', { id: 'mi.ne' }, "custom token ID cannot have a '.' in the value"],
     ['create', { type: 'batch' }, 'batch tokens cannot be root tokens'],

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { LiveMount } from '../kernel/mounts/mount';
 import type { AccessList } from '../kernel/policy/types';
 import type { Path } from '../sdk/path';
-import { type JsonSchema, sharedSchemas } from './json-schema';
+import { type JsonSchema, refusals, sharedSchemas } from './json-schema';
 import { type OperationEntry, type PathEntry, pathEntry } from './path-entry';
 
 /** A finished document and its tag. */
@@ -117,7 +117,7 @@ export class OpenApiDocuments {
         license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
       },
       paths: sorted(paths),
-      components: { schemas: sorted(schemas) },
+      components: { responses: refusalResponses(), schemas: sorted(schemas) },
     };
   }
 }
@@ -162,11 +162,25 @@ function responses(operation: OperationEntry, alsoList: OperationEntry | undefin
     : ref(operation.response.name);
   const content = { 'application/json': { schema } };
   const answer: JsonSchema = { [operation.status]: { description: 'OK', content } };
-  for (const [status, description] of Object.entries(operation.statuses)) answer[status] = { description, content };
+  for (const status of operation.refusals) {
+    answer[status] = { $ref: `#/components/responses/${refusals[status].name}` };
+  }
+  for (const [status, description] of Object.entries(operation.statuses)) {
+    answer[status] = { description, content: status in refusals ? orRefusal(schema) : content };
+  }
   if (operation.verb === 'write' || operation.verb === 'delete' || operation.verb === 'patch')
     answer['204'] = emptyBody;
-  answer.default = { description: 'refused', content: { 'application/json': { schema: ref('Error') } } };
   return answer;
+}
+
+/** An answer with this status tells something, or is a refusal. */
+function orRefusal(schema: JsonSchema): JsonSchema {
+  const told = (schema.anyOf as JsonSchema[] | undefined) ?? [schema];
+  return { 'application/json': { schema: { anyOf: [...told, ref('Error')] } } };
+}
+
+function refusalResponses(): JsonSchema {
+  return Object.fromEntries(Object.values(refusals).map(({ name, response }) => [name, response]));
 }
 
 function listParameter(required: boolean): JsonSchema {

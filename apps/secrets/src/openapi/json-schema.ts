@@ -44,16 +44,45 @@ export const sharedSchemas: Readonly<Record<string, JsonSchema>> = {
       policies: { type: 'array', items: { type: 'string' }, nullable: true },
       token_policies: { type: 'array', items: { type: 'string' } },
       identity_policies: { type: 'array', items: { type: 'string' } },
-      metadata: { type: 'object', additionalProperties: { type: 'string' }, nullable: true },
+      metadata: { $ref: '#/components/schemas/AuthMetadata' },
       lease_duration: { type: 'integer' },
       renewable: { type: 'boolean' },
       entity_id: { type: 'string' },
       token_type: { type: 'string' },
       orphan: { type: 'boolean' },
-      mfa_requirement: { type: 'object', nullable: true },
+      mfa_requirement: { $ref: '#/components/schemas/MfaRequirement' },
       num_uses: { type: 'integer' },
     },
     required: ['client_token', 'accessor', 'policies', 'metadata', 'lease_duration', 'renewable', 'entity_id'],
+  },
+  AuthMetadata: { type: 'object', additionalProperties: { type: 'string' }, nullable: true },
+  MfaRequirement: {
+    type: 'object',
+    nullable: true,
+    description: 'What a login still needs, enforcement by enforcement.',
+    properties: {
+      mfa_request_id: { type: 'string' },
+      mfa_constraints: {
+        type: 'object',
+        additionalProperties: {
+          type: 'object',
+          properties: { any: { type: 'array', items: { $ref: '#/components/schemas/MfaChoice' } } },
+          required: ['any'],
+        },
+      },
+    },
+    required: ['mfa_request_id', 'mfa_constraints'],
+  },
+  MfaChoice: {
+    type: 'object',
+    properties: {
+      type: { type: 'string' },
+      id: { type: 'string' },
+      uses_passcode: { type: 'boolean' },
+      name: { type: 'string' },
+      self_enrollment_enabled: { type: 'boolean' },
+    },
+    required: ['type', 'id', 'uses_passcode', 'name'],
   },
   WrapInfo: {
     type: 'object',
@@ -69,6 +98,28 @@ export const sharedSchemas: Readonly<Record<string, JsonSchema>> = {
     required: ['token', 'accessor', 'ttl', 'creation_time', 'creation_path'],
   },
 };
+
+const refusal = (description: string): JsonSchema => ({
+  description,
+  content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+});
+
+/** How requests are refused, by status; which of them an operation can answer is said with the operation. */
+export const refusals = {
+  400: { name: 'BadRequest', response: refusal('The request is wrong; the text says why.') },
+  403: { name: 'Forbidden', response: refusal('The token is missing, unknown, or may not do this.') },
+  404: { name: 'NotFound', response: refusal('There is no such thing, or nothing to list.') },
+  405: { name: 'Unsupported', response: refusal('The path is there, but not for this operation.') },
+  413: { name: 'TooLarge', response: refusal('The body is too large.') },
+  415: { name: 'WrongMediaType', response: refusal('The body is of a type that is not taken.') },
+  429: { name: 'Limited', response: refusal('Asked too often, or a quota is used up.') },
+  502: { name: 'Upstream', response: refusal('Another system refused us, or could not be reached.') },
+  503: { name: 'Unavailable', response: refusal('Sealed, not initialised, or the storage is away.') },
+  504: { name: 'TooSlow', response: refusal('Took longer than a request may.') },
+} as const;
+
+/** A status of `refusals`. */
+export type RefusalStatus = keyof typeof refusals;
 
 /** The schema of an enveloped answer around its data. */
 export function enveloped(data: JsonSchema | undefined, injected: boolean): JsonSchema {

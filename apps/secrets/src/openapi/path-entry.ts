@@ -3,7 +3,7 @@ import type { Operation as Capability } from '../kernel/policy/capability';
 import type { PathTemplate } from '../kernel/policy/types';
 import type { Verb } from '../sdk/call';
 import type { AnyOperation, Path } from '../sdk/path';
-import { enveloped, type JsonSchema, jsonSchema } from './json-schema';
+import { enveloped, type JsonSchema, jsonSchema, type RefusalStatus } from './json-schema';
 
 /** An operation as the document shows it, and what a caller must be allowed for it to be shown. */
 export interface OperationEntry {
@@ -22,6 +22,7 @@ export interface OperationEntry {
   readonly status: number;
   /** Further statuses, with what they mean. */
   readonly statuses: Readonly<Record<number, string>>;
+  readonly refusals: readonly RefusalStatus[];
 }
 
 /** One declared path of one mount. */
@@ -117,7 +118,19 @@ function operationEntry(
     response: { name: `${pascal(id)}Response`, schema },
     status: operation.status === 202 ? 202 : 200,
     statuses: operation.responses ?? {},
+    refusals: refusalsOf(mount, declared, verb),
   };
+}
+
+function refusalsOf(mount: LiveMount, { operations }: Path, verb: Verb): RefusalStatus[] {
+  const always: RefusalStatus[] = [400, 403, 404, 429, 503];
+  // One GET stands for both, and `list` in the query may ask for the one that is not there.
+  if ((verb === 'read' || verb === 'list') && !(operations.read && operations.list)) always.push(405);
+  if (verb === 'write' || verb === 'patch') always.push(413);
+  if (verb === 'patch') always.push(415);
+  // System paths end what other mounts have handed out.
+  if (mount.backend.outside || mount.type === 'system') always.push(502, 504);
+  return always;
 }
 
 function bodySchema(input: JsonSchema | undefined, operation: AnyOperation): JsonSchema {

@@ -26,6 +26,8 @@ export interface Backend {
   readonly renewLogin?: (login: StoredLogin, errand: Errand) => Promise<Partial<Login>>;
   /** Undoes outside effects whose call never finished, by intent kind. */
   readonly undo: Readonly<Record<string, (undo: Readonly<Record<string, unknown>>, errand: Errand) => Promise<void>>>;
+  /** Its endpoints ask other systems, which may refuse or be away. */
+  readonly outside?: boolean;
   /** Mount options this type understands, with their defaults (kv: version). */
   readonly optionDefaults?: Readonly<Record<string, string>>;
 }

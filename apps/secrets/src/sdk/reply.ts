@@ -45,6 +45,7 @@ export interface SecretReply {
 /** A successful login: who it was and what their token may be. The pipeline finds the entity and mints. */
 export interface Login {
   readonly alias: { readonly name: string; readonly metadata?: Readonly<Record<string, string>> } | null;
+  /** Groups by the names the method gives them; a renewal that leaves them out goes by the last login. */
   readonly groupAliases?: readonly string[];
   readonly displayName: string;
   readonly metadata: Readonly<Record<string, string>>;

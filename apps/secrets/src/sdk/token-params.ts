@@ -6,6 +6,8 @@ import type { Login } from './reply';
 
 const tokenTypes = ['service', 'batch', 'default', 'default-service', 'default-batch', ''] as const;
 
+const MOST_USES = 2 ** 31 - 1;
+
 const invalidType = (value: string) => `invalid 'token_type' value ${JSON.stringify(value)}`;
 
 /**
@@ -108,7 +110,7 @@ export function checkTokenParams(params: TokenParams): void {
   if (params.token_max_ttl > 0 && params.token_ttl > params.token_max_ttl) {
     throw new Refusal('invalid', "'token_ttl' cannot be greater than 'token_max_ttl'");
   }
-  if (params.token_num_uses < 0) throw new Refusal('invalid', "'token_num_uses' cannot be negative");
+  checkNumUses(params.token_num_uses);
   if (params.token_type === 'batch' || params.token_type === 'default-batch') {
     if (params.token_period > 0)
       throw new Refusal('invalid', "'token_type' cannot be 'batch' when 'token_period' is set");
@@ -117,6 +119,12 @@ export function checkTokenParams(params: TokenParams): void {
     }
   }
   checkCidrs(params.token_bound_cidrs);
+}
+
+/** Refuses a number of uses that no counter can hold. */
+export function checkNumUses(numUses: number, name = "'token_num_uses'"): void {
+  if (numUses < 0) throw new Refusal('invalid', `${name} cannot be negative`);
+  if (numUses > MOST_USES) throw new Refusal('invalid', `${name} cannot be greater than ${MOST_USES}`);
 }
 
 /** Refuses a list that holds anything but addresses and address blocks. */

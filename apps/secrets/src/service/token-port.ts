@@ -18,7 +18,15 @@ export function tokenPort(
     find: (token) => kernel().tokens.find(token),
     findByAccessor: (accessor) => kernel().tokens.findByAccessor(accessor),
     listAccessors: (namespaceId) => kernel().tokens.listAccessors(namespaceId),
-    renew: (token, increment) => leases.renewal.renew(record(token), increment),
+    async renew(token, increment) {
+      const renewed = await leases.renewal.renew(record(token), increment);
+      const { entityId, mountId } = renewed.record;
+      if (entityId !== undefined && mountId !== undefined) {
+        const entity = await identity.views.of(entityId);
+        if (entity) await identity.logins.rejoin(entity.entityId, mountId, renewed.groupAliases);
+      }
+      return renewed;
+    },
     revoke: (token) => leases.endToken(record(token)),
     async revokeOrphan(token) {
       if (!(await leases.tokens.endAlone(record(token).hash))) {

@@ -8,6 +8,7 @@ import { findRole, roleListPath, rolePath } from './role';
 export const cloudone = (parts: CloudOneParts): Backend =>
   backend({
     type: 'cloudone',
+    outside: true,
     kind: 'auth',
     summary: 'Logs in people and machines by a token of their cloud directory.',
     paths: [configPath(parts.defaults), roleListPath, rolePath, loginPath(parts)],

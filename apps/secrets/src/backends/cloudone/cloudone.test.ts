@@ -131,6 +131,7 @@ describe('cloud identity login', () => {
       ],
       [{ bound_group_ids: 'g', token_period: '9000h' }, 'token period of "9000h0m0s" is greater than'],
       [{ bound_group_ids: 'g', token_num_uses: -1 }, "'token_num_uses' cannot be negative"],
+      [{ bound_group_ids: 'g', token_num_uses: 2 ** 31 }, "'token_num_uses' cannot be greater than 2147483647"],
       [{ bound_group_ids: 'g', token_type: 'zz' }, `invalid 'token_type' value "zz"`],
       [{ bound_group_ids: 'g', token_bound_cidrs: 'zzz' }, 'error parsing address "zzz"'],
       [{ bound_group_ids: 'g', token_ttl: '-5' }, "cannot provide negative value '-5'"],
@@ -205,6 +206,24 @@ describe('cloud identity login', () => {
       expect(inside.body.auth.identity_policies).toEqual(['group-policy']);
       const outside = await login({ ...body, role: 'members', jwt: sign(['g-1']) }).expect(200);
       expect(outside.body.auth.identity_policies).toBeUndefined();
+    });
+
+    it('follows them again at every renewal, by what the last login said', async () => {
+      await role('renewing', { bound_group_ids: 'r-1', token_ttl: '1h' }).expect(204);
+      const sign = (groups: string[]) => directory.sign({ oid: 'oid-renewing', groups });
+      const first = await login({ ...body, role: 'renewing', jwt: sign(['r-1', 'r-late']) }).expect(200);
+      const renew = async () =>
+        (await secrets.as(first.body.auth.client_token).write('auth/token/renew-self', {}).expect(200)).body.auth;
+      const { accessor } = (await secrets.root.read('sys/auth').expect(200)).body.data['cloudone/'];
+      const late = { name: 'late', type: 'external', policies: 'late-policy' };
+      const canonical_id = (await secrets.root.write('identity/group', late).expect(200)).body.data.id;
+      await secrets.root
+        .write('identity/group-alias', { name: 'r-late', mount_accessor: accessor, canonical_id })
+        .expect(200);
+      expect((await renew()).identity_policies).toEqual(['late-policy']);
+      // Without this, the token of an older login would bring back what the directory has taken away.
+      await login({ ...body, role: 'renewing', jwt: sign(['r-1']) }).expect(200);
+      expect((await renew()).identity_policies).toBeUndefined();
     });
 
     it.each([

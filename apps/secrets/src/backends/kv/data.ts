@@ -45,6 +45,7 @@ export const dataPath = path('data/:path*', {
   read: {
     summary: 'Read a version of a secret.',
     operationId: 'kv-v2-read',
+    responses: { 404: 'There is no such secret; of a version that was deleted the metadata is told.' },
     input: ReadInput,
     output: z.object({ data: z.looseObject({}).nullable(), metadata: versionOutput }),
     run: (call) => readVersion(call),

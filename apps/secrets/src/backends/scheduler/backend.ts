@@ -9,6 +9,7 @@ import type { Scheduler } from './scheduler';
 export const scheduler = (outside: Scheduler): Backend =>
   backend({
     type: 'scheduler',
+    outside: true,
     kind: 'secret',
     summary: 'Generates job-scheduler tokens from roles.',
     paths: [accessPath(outside), leasePath, roleListPath, rolePath, credsPath(outside)],

@@ -6,6 +6,7 @@ import { anything, bool, int, keyValues, string, stringList } from '../../sdk/fi
 import { lifetime } from '../../sdk/lifetime';
 import { operation, path } from '../../sdk/path';
 import { issue, type Reply } from '../../sdk/reply';
+import { checkNumUses } from '../../sdk/token-params';
 import { fits, newTokenPolicies } from './create-policies';
 import type { TokenPort } from './port';
 import { roles, type TokenRole } from './role';
@@ -81,7 +82,7 @@ async function newToken(
   const type = typeOf(input, role);
   const numUses = atMost(input.num_uses ?? 0, role?.token_num_uses ?? 0);
   if (type === 'batch') refuseForBatch(input);
-  if ((input.num_uses ?? 0) < 0) throw refuse('number of uses cannot be negative');
+  checkNumUses(input.num_uses ?? 0, 'number of uses');
   checkId(input.id, caller.sudo);
   const policies = newTokenPolicies({
     requested: input.policies ?? [],

@@ -4,7 +4,7 @@ import { collection } from '../../sdk/collection';
 import { bool, commaList, duration, int, oneOf, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { data, empty, keys, missing } from '../../sdk/reply';
-import { checkCidrs } from '../../sdk/token-params';
+import { checkCidrs, checkNumUses } from '../../sdk/token-params';
 
 const types = ['', 'default', 'service', 'batch', 'default-service', 'default-batch'] as const;
 
@@ -119,7 +119,7 @@ export const rolePaths = [
 ];
 
 function check(role: TokenRole): void {
-  if (role.token_num_uses < 0) throw new Refusal('invalid', "'token_num_uses' cannot be negative");
+  checkNumUses(role.token_num_uses);
   if (role.path_suffix !== '' && !/^\w[\w.-]+\w$/.test(role.path_suffix)) {
     throw new Refusal(
       'invalid',

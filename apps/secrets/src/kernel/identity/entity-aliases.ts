@@ -84,6 +84,15 @@ export class EntityAliases {
     return rows[0] && toEntityAlias(this.needs.barrier, rows[0]);
   }
 
+  /** The alias an entity has at a mount. */
+  async findOfEntity(entityId: string, mountId: string): Promise<EntityAlias | undefined> {
+    const { rows } = await this.needs.database.query<EntityAliasRow>(
+      { name: 'entity-alias-entity', text: 'SELECT * FROM entity_alias WHERE entity_id = $1 AND mount_id = $2' },
+      [entityId, mountId],
+    );
+    return rows[0] && toEntityAlias(this.needs.barrier, rows[0]);
+  }
+
   async list(namespaceId: string, { after = '', limit }: IdentityPage): Promise<EntityAlias[]> {
     const { rows } = await this.needs.database.query<EntityAliasRow>(
       `SELECT * FROM entity_alias WHERE namespace_id = $1 AND id::text COLLATE "C" > $2 ORDER BY id::text COLLATE "C" LIMIT $3`,
@@ -205,6 +214,7 @@ export class EntityAliases {
       local: mount?.local ?? before.local,
       customMetadata: customMetadata ?? before.customMetadata,
     };
+    const login = after.name === before.name && after.mountId === before.mountId;
     const same =
       after.name === before.name &&
       after.entityId === before.entityId &&
@@ -212,7 +222,9 @@ export class EntityAliases {
       equalMetadata(after.customMetadata, before.customMetadata);
     if (same) return { alias: before, outcome: 'unchanged' as const };
     if (after.entityId !== before.entityId) await this.requireEntity(tx, before.namespaceId, after.entityId);
-    return { alias: await this.save(tx, after), outcome: 'changed' as const };
+    // What a method said of a login holds for no other name and no other mount.
+    const saved = await this.save(tx, login ? after : { ...after, groupNames: undefined });
+    return { alias: saved, outcome: 'changed' as const };
   }
 
   private async requireEntity(tx: Tx, namespaceId: string, id: string): Promise<void> {
@@ -227,9 +239,10 @@ export class EntityAliases {
     return aliasNameHash(this.needs.barrier, 'entity', mountId, name);
   }
 
-  private sealed(id: string, { name, metadata, customMetadata, local, mergedFromIds }: SealedEntityAlias): Buffer {
+  private sealed(id: string, alias: SealedEntityAlias): Buffer {
+    const { name, metadata, customMetadata, groupNames, local, mergedFromIds } = alias;
     return this.needs.barrier.sealJson(
-      { name, metadata, customMetadata, local, mergedFromIds },
+      { name, metadata, customMetadata, groupNames, local, mergedFromIds },
       cellOf('entity_alias', id),
     );
   }

@@ -32,6 +32,15 @@ export class Logins {
     return alias.entityId;
   }
 
+  /**
+   * Puts an entity into the external groups of a mount again, when a token of its login is renewed: by the names that
+   * the auth method says now, or else said at the last login, whichever token that login was for.
+   */
+  async rejoin(entityId: string, mountId: string, names?: readonly string[]): Promise<void> {
+    const known = names ?? (await this.aliases.findOfEntity(entityId, mountId))?.groupNames;
+    if (known) await this.joinGroups(entityId, mountId, known);
+  }
+
   /** The entity an alias name would log in as; undefined before its first login. */
   async findEntity(mountId: string, aliasName: string): Promise<string | undefined> {
     return (await this.aliases.findByName(mountId, aliasName))?.entityId;
@@ -97,6 +106,7 @@ export class Logins {
         name: aliasName,
         metadata,
         customMetadata: null,
+        groupNames: kept(login.groupAliases),
         local: mount.local,
         mergedFromIds: [],
       });
@@ -112,19 +122,25 @@ export class Logins {
     }
   }
 
-  private async refresh(
-    { id, metadata: before }: EntityAlias,
-    { namespaceId, metadata }: LoginIdentity,
-  ): Promise<void> {
-    if (equalMetadata(before, metadata)) return;
+  private async refresh(before: EntityAlias, { namespaceId, metadata, groupAliases }: LoginIdentity): Promise<void> {
+    // A method that knows no groups never wrote any: an empty list is kept only to replace another.
+    const groupNames = kept(groupAliases);
+    if (equalMetadata(before.metadata, metadata) && equalNames(before.groupNames, groupNames)) return;
     await this.needs.committer.transaction(
       async (tx) => {
         // Read again under a lock: the alias may just have moved to another entity, or be gone.
-        const alias = await this.aliases.lockById(tx, namespaceId, id);
-        if (alias) await this.aliases.save(tx, { ...alias, metadata });
+        const alias = await this.aliases.lockById(tx, namespaceId, before.id);
+        if (alias)
+          await this.aliases.save(tx, { ...alias, metadata, groupNames: groupNames ?? (alias.groupNames && []) });
         return alias?.entityId;
       },
       (entityId) => (entityId === undefined ? [] : [entityNotice(entityId)]),
     );
   }
+}
+
+const kept = (names: readonly string[] | undefined) => (names && names.length > 0 ? names : undefined);
+
+function equalNames(one: readonly string[] = [], other: readonly string[] = []): boolean {
+  return one.length === other.length && one.every((name, at) => other[at] === name);
 }

@@ -55,6 +55,7 @@ export interface SealedEntityAlias {
   readonly name: string;
   readonly metadata: Metadata | null;
   readonly customMetadata: Metadata | null;
+  readonly groupNames?: readonly string[];
   readonly local: boolean;
   readonly mergedFromIds: readonly string[];
 }

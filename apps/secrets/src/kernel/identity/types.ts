@@ -28,6 +28,8 @@ export interface EntityAlias {
   /** As the auth method said at the last login. */
   readonly metadata: Metadata | null;
   readonly customMetadata: Metadata | null;
+  /** Names of groups, as the auth method said at the last login; absent where it said none. */
+  readonly groupNames?: readonly string[];
   readonly local: boolean;
   /** Entities this alias belonged to before they were merged. */
   readonly mergedFromIds: readonly string[];

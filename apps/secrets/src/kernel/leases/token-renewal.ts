@@ -12,6 +12,8 @@ export interface RenewedToken {
   readonly record: TokenRecord;
   readonly ttlSeconds: number;
   readonly warnings: readonly string[];
+  /** Names of groups, where the auth method says them now. */
+  readonly groupAliases?: readonly string[];
 }
 
 /** $5 is the end the caller saw: a token that changed meanwhile is not renewed. */
@@ -57,7 +59,7 @@ export class TokenRenewal {
       },
       [{ topic: 'token', key: record.key }],
     );
-    return { record: renewed, ttlSeconds, warnings };
+    return { record: renewed, ttlSeconds, warnings, groupAliases: login.groupAliases };
   }
 
   /** A role may have changed since the login; it may also forbid the renewal. */

@@ -25,6 +25,7 @@ const LOST = new Set([
 ]);
 // Text with a character that PostgreSQL keeps in no text (zero) or in no JSON (half of a surrogate pair).
 const UNSTORABLE = new Set(['22021', '22P05']);
+const OUT_OF_RANGE = '22003';
 const AGAIN = new Set(['40001', '40P01']);
 const RETRIES = 5;
 
@@ -45,7 +46,7 @@ export const isSerializationFailure = (error: unknown): boolean => AGAIN.has((er
 
 /**
  * The pool, with lost connections turned into refusals (callers are told to come back, and nothing crashes), and so
- * text that the database cannot hold.
+ * what the database cannot hold.
  */
 export class Database {
   constructor(readonly pool: pg.Pool) {}
@@ -109,6 +110,9 @@ const isUnstorable = ({ code, message }: { code?: string; message?: string }): b
 function refusalFor(error: unknown): unknown {
   if (isUnstorable(error as Error)) {
     return new Refusal('invalid', 'text holds a character that cannot be stored', [], { cause: error });
+  }
+  if ((error as { code?: string }).code === OUT_OF_RANGE) {
+    return new Refusal('invalid', 'a number is out of range', [], { cause: error });
   }
   if (!isConnectionLoss(error)) return error;
   return new Refusal('unavailable', 'storage is unavailable', [], { cause: error });
