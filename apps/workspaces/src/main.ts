@@ -59,7 +59,7 @@ async function run(config: Config): Promise<void> {
     await service.close();
     throw error;
   });
-  const housekeeping = startHousekeeping(service.db, { log, now: service.env.now });
+  const housekeeping = startHousekeeping(service.db, { log, keyring: service.env.keyring, now: service.env.now });
   log.info({ url: serving.url, edition: config.edition }, 'listening');
   stopOnSignal(serving, housekeeping, service);
 }

@@ -9,6 +9,7 @@ import { AccessStore } from './kernel/access-store';
 import { type Database, openDatabase } from './kernel/database';
 import type { Environment } from './kernel/environment';
 import { Fragments } from './kernel/fragments';
+import { Gate } from './kernel/gate';
 import { Routes } from './kernel/routes';
 import { openKeyring } from './keys';
 import { includablesOf, resources } from './resources/registry';
@@ -23,6 +24,9 @@ const TWO_WEEKS_IN_MINUTES = 20_160;
 
 /** Connections for the reads that every request begins with; one wave is on its way at a time. */
 const QUICK_CONNECTIONS = 2;
+
+/** Two states of any size at once; others wait, their bytes still with the client. */
+const largeUploads = { atOnce: 2, waiting: 64, waitMs: 60_000 } as const;
 
 /** A service put together but not listening. */
 export interface Service {
@@ -74,6 +78,7 @@ export async function createService(config: Config, parts: Parts = {}): Promise<
     defaultFeatureSet: config.defaultFeatureSet,
     keyring,
     accessStore: new AccessStore(pool, db, now),
+    largeUploads: new Gate(largeUploads, 'large uploads'),
     now,
     settings: settingsReader(db, config.edition, config.rateLimit),
     authenticate: createAuthenticator({ db, keyring, now, sessionIdleMinutes: TWO_WEEKS_IN_MINUTES }),

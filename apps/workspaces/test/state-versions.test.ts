@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 import { sweepBlobs } from '../src/kernel/blobs';
 import { sweep } from '../src/resources/state-versions/quarantine';
+import { readUnread } from '../src/resources/state-versions/unread';
 import { type Client, resource, startWorkspaces } from './start-workspaces';
 
 type Errors = { status: string; title: string; detail?: string }[];
@@ -44,7 +45,7 @@ describe('state versions', () => {
     as.post(
       `workspaces/${id}/state-versions`,
       resource('state-versions', {
-        serial: JSON.parse(bytes.toString()).serial ?? 0,
+        serial: (more as { serial?: number }).serial ?? JSON.parse(bytes.toString()).serial ?? 0,
         md5: md5(bytes),
         state: bytes.toString('base64'),
         ...more,
@@ -264,6 +265,84 @@ describe('state versions', () => {
     expect(body.data.relationships['rollback-state-version'].data.id).toBe(first.body.data.id);
     const workspace = await admin.get(`workspaces/${id}`).expect(200);
     expect(workspace.body.data.attributes['resource-count']).toBe(1);
+  });
+
+  it('go back with every other byte as it was, digits and order included', async () => {
+    const id = await locked();
+    const text = (serial: number) =>
+      Buffer.from(`{"version":4,"b":{"serial":7},"serial": ${serial} ,"big":12345678901234567890,"a":1.10}`);
+    const first = (await create(id, text(3), { serial: 3 }).expect(201)).body.data.id;
+    await create(id, text(4), { serial: 9 }).expect(201);
+    const { body } = await admin
+      .patch(`workspaces/${id}/state-versions`, {
+        data: {
+          type: 'state-versions',
+          relationships: { 'rollback-state-version': { data: { type: 'state-versions', id: first } } },
+        },
+      })
+      .expect(201);
+    const bytes = await fetchUrl(body.data.attributes['hosted-state-download-url']).expect(200);
+    expect(bytes.body.toString()).toBe(text(10).toString());
+    expect(body.data.attributes).toMatchObject({ serial: 10, size: text(10).length });
+  });
+
+  it('leave no bytes of the JSON form behind when they are refused', async () => {
+    const id = await locked();
+    await create(id, stateOf(5)).expect(201);
+    const { prisma } = workspaces.service.db;
+    const before = await prisma.blob.count();
+    const json = Buffer.from('{"values":{}}').toString('base64');
+    await create(id, stateOf(4), { 'json-state': json }).expect(409);
+    // The refused state itself is in quarantine.
+    expect(await prisma.blob.count()).toBe(before + 1);
+    expect(await prisma.blob.count({ where: { provisional: true } })).toBe(0);
+    const { body } = await create(id, stateOf(6), { 'json-state': json }).expect(201);
+    const bytes = await fetchUrl(body.data.attributes['hosted-json-state-download-url']).expect(200);
+    expect(bytes.body.toString()).toBe('{"values":{}}');
+  });
+
+  it('that nobody has read are read by one node, once, and their outputs wait for it', async () => {
+    const id = await locked();
+    const { body } = await create(id, stateOf(1)).expect(201);
+    const { db, env } = workspaces.service;
+    await db.prisma.stateOutput.deleteMany({ where: { stateVersionId: body.data.id } });
+    await db.prisma.stateVersion.update({
+      where: { id: body.data.id },
+      data: { resourcesProcessed: false, resources: [], processingUntil: new Date(Date.now() + 60_000) },
+    });
+    const waiting = await admin.get(`workspaces/${id}/current-state-version-outputs`).expect(503);
+    expect(waiting.body.errors[0].title).toBe('service unavailable');
+    expect(waiting.headers['retry-after']).toBe('1');
+    // Another node is at it.
+    expect(await readUnread(db, env.keyring)).toBe(0);
+    await db.prisma.stateVersion.update({ where: { id: body.data.id }, data: { processingUntil: new Date(0) } });
+    const read = await Promise.all([readUnread(db, env.keyring), readUnread(db, env.keyring)]);
+    expect(read[0] + read[1]).toBe(1);
+    const listed = await admin.get(`workspaces/${id}/current-state-version-outputs`).expect(200);
+    expect(listed.body.data).toHaveLength(3);
+    const shown = await admin.get(`state-versions/${body.data.id}`).expect(200);
+    expect(shown.body.data.attributes).toMatchObject({
+      'resources-processed': true,
+      modules: { root: { 'null-resource': 1 } },
+    });
+  });
+
+  it('of more than 16 MiB are read as they come, two at a time', async () => {
+    const ids = [await locked(), await locked(), await locked()];
+    const state = stateOf(1, 'lineage-1', { padding: 'x'.repeat(17 * 1024 * 1024) });
+    const urls = await Promise.all(
+      ids.map(async (id) => (await announce(id, state).expect(201)).body.data.attributes['hosted-state-upload-url']),
+    );
+    await Promise.all(urls.map((url) => put(url, state).expect(200)));
+    for (const id of ids) {
+      const { body } = await admin.get(`workspaces/${id}/current-state-version`).expect(200);
+      expect(body.data.attributes).toMatchObject({ 'resources-processed': true, size: state.length });
+      await admin.get(`workspaces/${id}/current-state-version-outputs`).expect(200);
+    }
+    const broken = Buffer.from(`${state.toString().slice(0, -1)}]`);
+    const { body } = await announce(ids[0]!, broken, { serial: 2 }).expect(201);
+    const refused = await put(body.data.attributes['hosted-state-upload-url'], broken).expect(422);
+    expect(refused.body.errors[0].source.pointer).toBe('/data/attributes/state');
   });
 
   it('lose and regain their content, but never the current one', async () => {

@@ -103,7 +103,11 @@ export function sendRefusal(
 ): void {
   const fault: ErrorObject[] = [{ status: '500', title: 'internal server error' }];
   const errors = refusal === undefined ? fault : errorObjects(refusal, options);
-  sendText(res, refusal === undefined ? 500 : statusOf(refusal.kind), JSON_API, JSON.stringify({ errors }), headers);
+  const status = refusal === undefined ? 500 : statusOf(refusal.kind);
+  if (status === 503) {
+    headers.push('Retry-After', '1');
+  }
+  sendText(res, status, JSON_API, JSON.stringify({ errors }), headers);
 }
 
 /** The answer to one request too many; its status is a number, as clients have always seen it. */

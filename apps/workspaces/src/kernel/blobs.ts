@@ -1,12 +1,18 @@
 import { once } from 'node:events';
-import { PassThrough, Readable } from 'node:stream';
-import { createGunzip, createGzip } from 'node:zlib';
+import { pipeline, Readable } from 'node:stream';
+import { createGunzip, createGzip, type Gzip } from 'node:zlib';
 import type { Keyring } from '@keystead/keyring';
+import { Refusal } from '@keystead/refusal';
+import { type Chunks, chunksFor, chunksIn } from './chunks';
 import type { Database } from './database';
 import { newId } from './ids';
 
 const chunkBytes = 1024 * 1024;
-/** A blob that is not complete after this long was left behind by a writer that is gone. */
+/** So much is compressed at once: every run is a trip to another thread. */
+const runBytes = 256 * 1024;
+/** Chunks on their way to the store at once. */
+const inFlight = 2;
+/** A blob whose writer has not been heard of for this long was left behind by one that is gone. */
 const abandonedMs = 60 * 60_000;
 
 /** More bytes came than may come. */
@@ -21,6 +27,15 @@ export interface WrittenBlob {
   readonly size: number;
 }
 
+/** How a blob is written. */
+export interface WriteOptions {
+  readonly limit: number;
+  /** Is shown every piece as it came; what it throws ends the writing. */
+  readonly seen?: (piece: Uint8Array) => void;
+  /** Removed after an hour, unless `keepBlob` says that something refers to it. */
+  readonly provisional?: boolean;
+}
+
 /** The address a chunk is bound to: its blob, its place in it, and whether it is the last. */
 function cell(blobId: string, position: number, last: boolean) {
   return { table: 'blob_chunk', row: `${blobId}/${position}${last ? '/end' : ''}`, column: 'sealed' };
@@ -28,87 +43,141 @@ function cell(blobId: string, position: number, last: boolean) {
 
 /**
  * Writes bytes as they come: compressed, cut into chunks of 1 MiB, each sealed by itself and stored at once, so that
- * neither memory nor a transaction grows with the size. `seen` is shown every piece as it came. Throws BlobTooLarge above
- * `limit` bytes. The blob is invisible until it is complete; what is left behind by a failure is removed here, or swept.
+ * neither memory nor a transaction grows with the size. Throws BlobTooLarge above the limit, and `unavailable` when the
+ * store fails. The blob is invisible until it is complete; what is left behind by a failure is removed here, or swept.
  */
 export async function writeBlob(
   db: Database,
   keyring: Keyring,
   source: AsyncIterable<Uint8Array>,
-  options: { limit: number; seen?: (piece: Uint8Array) => void },
+  options: WriteOptions,
 ): Promise<WrittenBlob> {
   const id = newId('blob');
-  await db.prisma.blob.create({ data: { id } });
+  const writer = new ChunkWriter(chunksFor(db, id, options.provisional === true), keyring, id);
+  const gzip = createGzip({ level: 1, chunkSize: runBytes });
+  let size = 0;
+  const feeding = feed(gzip, source, (piece) => {
+    size += piece.length;
+    if (size > options.limit) throw new BlobTooLarge(`more than ${options.limit} bytes`);
+    options.seen?.(piece);
+  });
+  feeding.catch((error: Error) => gzip.destroy(error));
   try {
-    const gzip = createGzip({ level: 1 });
-    let size = 0;
-    const feeding = (async () => {
-      for await (const piece of source) {
-        size += piece.length;
-        if (size > options.limit) throw new BlobTooLarge(`more than ${options.limit} bytes`);
-        options.seen?.(piece);
-        if (!gzip.write(piece)) await once(gzip, 'drain');
-      }
-      gzip.end();
-    })();
-    feeding.catch((error: Error) => gzip.destroy(error));
-    const chunks = await storeChunks(db, keyring, id, gzip);
+    for await (const piece of gzip as AsyncIterable<Buffer>) await writer.write(piece);
     await feeding;
-    await db.prisma.blob.update({ where: { id }, data: { size: BigInt(size), chunks, completedAt: new Date() } });
+    await writer.end(size);
     return { id, size };
   } catch (error) {
+    gzip.destroy();
+    await writer.settled();
     await removeBlob(db, id).catch(() => undefined);
     throw error;
   }
 }
 
-async function storeChunks(db: Database, keyring: Keyring, id: string, source: Readable): Promise<number> {
-  let waiting: Buffer[] = [];
+async function feed(gzip: Gzip, source: AsyncIterable<Uint8Array>, seen: (piece: Uint8Array) => void): Promise<void> {
+  let run: Uint8Array[] = [];
   let held = 0;
-  let position = 0;
-  const store = async (bytes: Buffer, last: boolean) => {
-    const sealed = new Uint8Array(keyring.seal(bytes, cell(id, position, last)));
-    await db.prisma.blobChunk.create({ data: { blobId: id, position, sealed } });
-    position++;
+  const press = async () => {
+    const bytes = run.length === 1 ? run[0]! : Buffer.concat(run, held);
+    run = [];
+    held = 0;
+    if (!gzip.write(bytes)) await once(gzip, 'drain');
   };
-  for await (const piece of source as AsyncIterable<Buffer>) {
-    waiting.push(piece);
+  for await (const piece of source) {
+    seen(piece);
+    run.push(piece);
     held += piece.length;
+    if (held >= runBytes) await press();
+  }
+  if (held > 0) await press();
+  gzip.end();
+}
+
+/** Cuts what comes into chunks, seals and stores them; a few are under way at once. */
+class ChunkWriter {
+  private waiting: Buffer[] = [];
+  private held = 0;
+  private position = 0;
+  private readonly underWay = new Set<Promise<void>>();
+  private failed: { error: unknown } | undefined;
+
+  constructor(
+    private readonly chunks: Chunks,
+    private readonly keyring: Keyring,
+    private readonly id: string,
+  ) {}
+
+  async write(piece: Buffer): Promise<void> {
+    this.waiting.push(piece);
+    this.held += piece.length;
     // A full chunk is stored only once more has come, because the last one is sealed as the last.
-    while (held > chunkBytes) {
-      const bytes = Buffer.concat(waiting);
-      await store(bytes.subarray(0, chunkBytes), false);
-      const rest = bytes.subarray(chunkBytes);
-      waiting = [rest];
-      held = rest.length;
+    while (this.held > chunkBytes) {
+      const bytes = Buffer.concat(this.waiting, this.held);
+      await this.store(bytes.subarray(0, chunkBytes));
+      this.waiting = [Buffer.from(bytes.subarray(chunkBytes))];
+      this.held = bytes.length - chunkBytes;
     }
   }
-  await store(Buffer.concat(waiting), true);
-  return position;
+
+  /** Stores the rest, and makes the blob visible. */
+  async end(size: number): Promise<void> {
+    await Promise.all(this.underWay);
+    if (this.failed) throw this.failed.error;
+    const sealed = this.seal(Buffer.concat(this.waiting, this.held), true);
+    await this.chunks.finish(this.position, sealed, size);
+  }
+
+  /** Resolves when nothing is under way any more. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.underWay);
+  }
+
+  private seal(bytes: Buffer, last: boolean): Buffer {
+    return this.keyring.seal(bytes, cell(this.id, this.position, last));
+  }
+
+  private async store(bytes: Buffer): Promise<void> {
+    while (this.underWay.size >= inFlight) await Promise.race(this.underWay);
+    if (this.failed) throw this.failed.error;
+    const storing = this.chunks.put(this.position, this.seal(bytes, false)).catch((error) => {
+      this.failed = { error };
+    });
+    this.position++;
+    this.underWay.add(storing);
+    void storing.then(() => this.underWay.delete(storing));
+  }
 }
 
-/** The bytes of a complete blob, one chunk in memory at a time; undefined where there is none. A chunk that is missing,
- * moved or changed ends the stream with an error. */
+/**
+ * The bytes of a complete blob, a chunk or two in memory at a time; undefined where there is none. A chunk that is
+ * missing, moved or changed ends the stream with an error. Throws `unavailable` when the store fails.
+ */
 export async function readBlob(db: Database, keyring: Keyring, id: string): Promise<Readable | undefined> {
-  const blob = await db.prisma.blob.findUnique({ where: { id } });
-  if (!blob?.completedAt) return undefined;
-  const out = new PassThrough();
-  const gunzip = createGunzip();
-  const sealed = Readable.from(opened(db, keyring, id, blob.chunks), { objectMode: false });
-  sealed.on('error', (error) => gunzip.destroy(error));
-  gunzip.on('error', (error) => out.destroy(error));
-  out.on('close', () => {
-    sealed.destroy();
-    gunzip.destroy();
-  });
-  return sealed.pipe(gunzip).pipe(out);
+  const blob = await chunksIn(db, id);
+  if (!blob) return undefined;
+  const gunzip = createGunzip({ chunkSize: runBytes });
+  const sealed = Readable.from(opened(keyring, id, blob), { objectMode: false, highWaterMark: 1 });
+  // The reader of the last stream is told of an error anywhere.
+  pipeline(sealed, gunzip, () => undefined);
+  return gunzip;
 }
 
-async function* opened(db: Database, keyring: Keyring, id: string, chunks: number): AsyncGenerator<Buffer> {
-  for (let position = 0; position < chunks; position++) {
-    const chunk = await db.prisma.blobChunk.findUnique({ where: { blobId_position: { blobId: id, position } } });
-    if (!chunk) throw new Error(`blob ${id} lacks chunk ${position} of ${chunks}`);
-    yield keyring.open(chunk.sealed, cell(id, position, position === chunks - 1));
+async function* opened(
+  keyring: Keyring,
+  id: string,
+  { count, first, get }: NonNullable<Awaited<ReturnType<typeof chunksIn>>>,
+): AsyncGenerator<Buffer> {
+  let coming = Promise.resolve(first);
+  for (let position = 0; position < count; position++) {
+    const sealed = await coming;
+    if (!sealed) throw new Error(`blob ${id} lacks chunk ${position} of ${count}`);
+    if (position + 1 < count) {
+      // The next one is on its way while this one is being read.
+      coming = get(position + 1);
+      coming.catch(() => undefined);
+    }
+    yield keyring.open(sealed, cell(id, position, position === count - 1));
   }
 }
 
@@ -121,13 +190,20 @@ export async function readWholeBlob(db: Database, keyring: Keyring, id: string):
   return Buffer.concat(pieces);
 }
 
+/** Says that something refers to provisional blobs; to be called in the transaction that makes it so. */
+export async function keepBlob(tx: Database, ...ids: string[]): Promise<void> {
+  const { count } = await tx.prisma.blob.updateMany({ where: { id: { in: ids } }, data: { provisional: false } });
+  if (count !== ids.length) throw new Refusal('unavailable', 'the upload took too long; try again');
+}
+
 /** Removes a blob and its chunks. */
 export async function removeBlob(db: Database, id: string): Promise<void> {
   await db.prisma.blob.deleteMany({ where: { id } });
 }
 
-/** Removes blobs whose writer did not live to complete them; answers how many. */
+/** Removes blobs whose writer did not live to complete them, or to use them; answers how many. */
 export async function sweepBlobs(db: Database, nowMs: number): Promise<number> {
-  const createdAt = { lt: new Date(nowMs - abandonedMs) };
-  return (await db.prisma.blob.deleteMany({ where: { completedAt: null, createdAt } })).count;
+  const aliveAt = { lt: new Date(nowMs - abandonedMs) };
+  const where = { aliveAt, OR: [{ completedAt: null }, { provisional: true }] };
+  return (await db.prisma.blob.deleteMany({ where })).count;
 }

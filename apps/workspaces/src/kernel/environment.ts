@@ -1,6 +1,7 @@
 import type { Keyring } from '@keystead/keyring';
 import type { AccessStore } from './access-store';
 import type { Edition } from './edition';
+import type { Gate } from './gate';
 import type { Principal } from './principal';
 
 /** Settings of the whole installation, as site administrators see them. */
@@ -35,6 +36,8 @@ export interface Environment {
   readonly defaultFeatureSet: string;
   readonly keyring: Keyring;
   readonly accessStore: AccessStore;
+  /** Where uploads wait that are too large to be many at once. */
+  readonly largeUploads: Gate;
   now(): number;
   /** The installation's settings as they are now. */
   settings(): Promise<SiteSettings>;

@@ -12,6 +12,8 @@ export interface Content {
   readonly blobId: string;
   readonly size: number;
   readonly parsed: ParsedState | undefined;
+  /** The tool's JSON, where it came along. */
+  readonly jsonBlobId?: string;
 }
 
 /**
@@ -23,7 +25,7 @@ export async function finalize(
   keyring: Keyring,
   actor: Actor,
   version: StateVersion,
-  { blobId, size, parsed }: Content,
+  { blobId, size, parsed, jsonBlobId }: Content,
 ): Promise<void> {
   const { id, workspaceId } = version;
   const now = new Date();
@@ -32,6 +34,7 @@ export async function finalize(
     data: {
       status: 'finalized',
       rawBlobId: blobId,
+      ...(jsonBlobId ? { jsonBlobId } : {}),
       size: BigInt(size),
       finalizedAt: now,
       ...(parsed ? described(parsed, version) : {}),

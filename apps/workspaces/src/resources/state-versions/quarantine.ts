@@ -1,4 +1,5 @@
 import { type Actor, recordChange } from '../../kernel/audit';
+import { keepBlob } from '../../kernel/blobs';
 import type { Database } from '../../kernel/database';
 import { newId } from '../../kernel/ids';
 import type { Workspace } from '../workspaces/workspace';
@@ -31,6 +32,7 @@ export async function keep(
 ): Promise<void> {
   await db.transaction(async (tx) => {
     const id = newId('qs');
+    await keepBlob(tx, blob.id);
     await tx.prisma.quarantinedState.create({
       data: {
         id,

@@ -12,7 +12,7 @@ import { backingDataActions, changeBackingData } from './backing-data';
 import { contentPath, type Form, withLinks } from './links';
 import * as outputs from './outputs';
 import * as quarantine from './quarantine';
-import { CreateStateVersion, Rollback } from './schema';
+import { CreateStateVersion, inlineLimitBytes, Rollback } from './schema';
 import {
   outputSerializer,
   type ShownStateVersion,
@@ -203,7 +203,10 @@ const contentOf = (form: Form) => {
     run: async ({ db, env, target, request }) => {
       const source = (request.stream ?? []) as AsyncIterable<Uint8Array>;
       const take = form === 'raw' ? states.uploadRaw : states.uploadJson;
-      await take(db, env, target, source, uploadLimitBytes).catch(tooLarge);
+      const announced = Number(request.headers['content-length'] ?? uploadLimitBytes);
+      if (announced > uploadLimitBytes) tooLarge(new BlobTooLarge(`more than ${uploadLimitBytes} bytes`));
+      const work = () => take(db, env, target, source, uploadLimitBytes).catch(tooLarge);
+      await (announced > inlineLimitBytes ? env.largeUploads.run<unknown>(work) : work());
       return { status: 200, headers: {}, body: '' };
     },
   });
@@ -212,6 +215,7 @@ const contentOf = (form: Form) => {
 
 function tooLarge(error: unknown): never {
   if (error instanceof BlobTooLarge) throw new Refusal('too-large', error.message);
+  if ((error as NodeJS.ErrnoException)?.code === 'ECONNRESET') throw new Refusal('malformed', 'the upload ended early');
   throw error;
 }
 

@@ -1,21 +1,24 @@
-import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { invalid } from '@keystead/jsonapi';
-import { isRefusal, Refusal } from '@keystead/refusal';
+import { Refusal } from '@keystead/refusal';
 import type { Actor } from '../../kernel/audit';
-import { readWholeBlob, writeBlob } from '../../kernel/blobs';
+import { readBlob, writeBlob } from '../../kernel/blobs';
 import type { Database } from '../../kernel/database';
 import type { Environment } from '../../kernel/environment';
 import { newId } from '../../kernel/ids';
 import { requireWorkspace } from '../workspaces/service';
 import type { Workspace } from '../workspaces/workspace';
-import { finalize } from './finalize';
+import { accept, holdWorkspace } from './accept';
 import * as outputs from './outputs';
-import { NoState, type ParsedOutput, type ParsedState, parseOutputs, parseState } from './parse-state';
-import * as quarantine from './quarantine';
+import { type ParsedOutput, parseOutputs } from './parse-state';
+import type * as quarantine from './quarantine';
 import { type Claim, requireLock, requireSuccessor } from './rules';
 import { inlineLimitBytes } from './schema';
 import { find, findCurrent, type StateVersion } from './state-version';
+import { watch } from './upload';
+import { withSerial } from './with-serial';
+
+export { uploadJson, uploadRaw } from './upload';
 
 /** What a request says of a new state version. */
 export interface NewState {
@@ -33,16 +36,6 @@ export interface NewState {
 
 type Keep = Pick<Environment, 'keyring'>;
 
-/** Parses a state. Throws `invalid` naming `attribute`. */
-function parsedState(bytes: Uint8Array, attribute: string): ParsedState {
-  try {
-    return parseState(bytes);
-  } catch (error) {
-    if (error instanceof NoState) throw invalid(attribute, error.message);
-    throw error;
-  }
-}
-
 function givenOutputs(text: string | null | undefined): ParsedOutput[] | undefined {
   if (!text) return undefined;
   let parsed: unknown;
@@ -54,15 +47,7 @@ function givenOutputs(text: string | null | undefined): ParsedOutput[] | undefin
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
     throw invalid('jsonStateOutputs', 'must be base64 of a JSON object');
   }
-  return parseOutputs(parsed as Record<string, unknown>);
-}
-
-const md5Of = (bytes: Uint8Array): string => createHash('md5').update(bytes).digest('hex');
-
-/** Takes the row of a workspace until the transaction ends, and reads it as it is then. */
-async function holdWorkspace(tx: Database, id: string): Promise<Workspace> {
-  await tx.prisma.$queryRaw`SELECT id FROM workspace WHERE id = ${id} FOR UPDATE`;
-  return requireWorkspace(tx, id);
+  return parseOutputs(Object.entries(parsed));
 }
 
 /**
@@ -98,20 +83,19 @@ export async function create(
   if (state.length > inlineLimitBytes) {
     throw new Refusal('too-large', 'inline state may be 16 MiB; leave state out and use hosted-state-upload-url');
   }
-  if (md5Of(state) !== claim.md5) throw invalid('md5', 'does not match the state');
-  const parsed = parsedState(state, 'state');
-  const json = input.jsonState
-    ? await writeBlob(db, env.keyring, Readable.from([Buffer.from(input.jsonState, 'base64')]), unlimited)
-    : undefined;
-  const blob = await writeBlob(db, env.keyring, Readable.from([state]), unlimited);
-  return accept(db, env, actor, workspace, claim, { blob, parsed }, async (tx) => {
-    const version = await announce(tx);
-    if (json) await tx.prisma.stateVersion.update({ where: { id: version.id }, data: { jsonBlobId: json.id } });
-    return version;
-  });
+  const { seen, end } = watch();
+  seen(state);
+  const { md5, parsed } = end();
+  if (md5 !== claim.md5) throw invalid('md5', 'does not match the state');
+  if (!parsed) throw invalid('state', 'is not a state file');
+  const json = input.jsonState ? await written(db, env, Buffer.from(input.jsonState, 'base64')) : undefined;
+  const blob = await written(db, env, state);
+  return accept(db, env, actor, workspace, claim, { blob, parsed, jsonBlobId: json?.id }, announce);
 }
 
-const unlimited = { limit: Number.MAX_SAFE_INTEGER };
+const unlimited = Number.MAX_SAFE_INTEGER;
+const written = (db: Database, { keyring }: Keep, bytes: Buffer) =>
+  writeBlob(db, keyring, Readable.from([bytes]), { limit: unlimited, provisional: true });
 
 async function insert(
   tx: Database,
@@ -146,129 +130,6 @@ async function insert(
 }
 
 /**
- * Makes content current if the lock and the history still allow it, decided under the workspace's row; otherwise keeps it
- * in quarantine and refuses.
- */
-async function accept(
-  db: Database,
-  { keyring }: Keep,
-  actor: Actor,
-  workspace: Workspace,
-  claim: Claim,
-  content: { blob: { id: string; size: number }; parsed: ParsedState | undefined },
-  versionOf: (tx: Database) => Promise<StateVersion>,
-): Promise<StateVersion> {
-  try {
-    return await db.transaction(async (tx) => {
-      const held = await holdWorkspace(tx, workspace.id);
-      await requireLock(tx, actor, held);
-      const current = await findCurrent(tx, workspace.id);
-      requireSuccessor({ ...claim, lineage: claim.lineage ?? (content.parsed?.lineage || null) }, current);
-      const version = await versionOf(tx);
-      const { id: blobId, size } = content.blob;
-      await finalize(tx, keyring, actor, version, { blobId, size, parsed: content.parsed });
-      return (await find(tx, version.id))!;
-    });
-  } catch (error) {
-    if (isRefusal(error) && error.kind === 'conflict') {
-      await quarantine.keep(db, actor, workspace, claim, content.blob, error.message);
-    }
-    throw error;
-  }
-}
-
-/** The actor who announced a state version: the only one whose upload counts. */
-const announcer = (version: StateVersion): Actor => ({
-  type: version.createdByType as Actor['type'],
-  id: version.createdById,
-  name: version.createdById,
-});
-
-/**
- * Takes the bytes of an announced state version, as they come. They count once: a second upload is refused, as is one
- * that differs from the announced MD5 or comes when the announcer has lost the lock.
- */
-export async function uploadRaw(
-  db: Database,
-  env: Keep,
-  version: StateVersion,
-  source: AsyncIterable<Uint8Array>,
-  limit: number,
-): Promise<StateVersion> {
-  const discarded = version.status === 'discarded' && version.rawBlobId === null;
-  if (!discarded) requireMissing(version, 'raw');
-  const hash = createHash('md5');
-  const pieces: Uint8Array[] = [];
-  let held = 0;
-  const seen = (piece: Uint8Array) => {
-    hash.update(piece);
-    held += piece.length;
-    if (held <= inlineLimitBytes) pieces.push(piece);
-    else pieces.length = 0;
-  };
-  const blob = await writeBlob(db, env.keyring, source, { limit, seen });
-  const actor = announcer(version);
-  const workspace = await requireWorkspace(db, version.workspaceId);
-  const claim = { serial: version.serial, lineage: version.lineage, md5: version.md5, force: version.forced };
-  const md5 = hash.digest('hex');
-  if (discarded) {
-    const reason = 'the lock under which the upload was announced was taken away';
-    await quarantine.keep(db, actor, workspace, { ...claim, md5 }, blob, reason);
-    throw new Refusal('conflict', `${reason}; the state is kept in quarantine`);
-  }
-  if (md5 !== version.md5) {
-    const reason = 'the MD5 hash of the uploaded state is not the announced one';
-    await quarantine.keep(db, actor, workspace, { ...claim, md5 }, blob, reason);
-    throw invalid('md5', 'does not match the uploaded state');
-  }
-  const parsed = held <= inlineLimitBytes ? parsedOrKept(Buffer.concat(pieces)) : undefined;
-  if (held <= inlineLimitBytes && !parsed) {
-    await quarantine.keep(db, actor, workspace, claim, blob, 'the upload is no state file');
-    throw invalid('state', 'is not a state file');
-  }
-  return accept(db, env, actor, workspace, claim, { blob, parsed }, async (tx) => {
-    await tx.prisma.$queryRaw`SELECT id FROM state_version WHERE id = ${version.id} FOR UPDATE`;
-    const current = await find(tx, version.id);
-    if (!current) throw new Refusal('missing', '');
-    requireMissing(current, 'raw');
-    return current;
-  });
-}
-
-function parsedOrKept(bytes: Buffer): ParsedState | undefined {
-  try {
-    return parseState(bytes);
-  } catch {
-    return undefined;
-  }
-}
-
-/** Takes the JSON form of a state version; before, after or beside the state itself. */
-export async function uploadJson(
-  db: Database,
-  env: Keep,
-  version: StateVersion,
-  source: AsyncIterable<Uint8Array>,
-  limit: number,
-): Promise<void> {
-  requireMissing(version, 'json');
-  const blob = await writeBlob(db, env.keyring, source, { limit });
-  const { count } = await db.prisma.stateVersion.updateMany({
-    where: { id: version.id, jsonBlobId: null, status: { in: ['pending', 'finalized'] } },
-    data: { jsonBlobId: blob.id },
-  });
-  if (count === 0) throw uploadedAlready();
-}
-
-function requireMissing(version: StateVersion, form: 'raw' | 'json'): void {
-  const open = form === 'raw' ? version.status === 'pending' : ['pending', 'finalized'].includes(version.status);
-  const there = form === 'raw' ? version.rawBlobId : version.jsonBlobId;
-  if (!open || there !== null) throw uploadedAlready();
-}
-
-const uploadedAlready = () => new Refusal('conflict', 'this upload URL was used already, or is no longer wanted');
-
-/**
  * Goes back to the content of an earlier state version, as a new one with the next serial. Throws `conflict` without the
  * lock, `invalid` for a version whose content is gone.
  */
@@ -281,18 +142,17 @@ export async function rollback(
 ): Promise<StateVersion> {
   await requireLock(db, actor, await requireWorkspace(db, workspace.id));
   const earlier = await find(db, earlierId);
-  const bytes =
-    earlier?.workspaceId === workspace.id && earlier.status === 'finalized' && earlier.rawBlobId
-      ? await readWholeBlob(db, env.keyring, earlier.rawBlobId)
-      : undefined;
-  if (!earlier || !bytes) throw invalid('rollbackStateVersion', 'is no state of this workspace that can be restored');
+  const blobId = earlier?.workspaceId === workspace.id && earlier.status === 'finalized' ? earlier.rawBlobId : null;
+  if (!earlier || blobId === null) {
+    throw invalid('rollbackStateVersion', 'is no state of this workspace that can be restored');
+  }
   const current = await findCurrent(db, workspace.id);
   const serial = (current?.serial ?? earlier.serial) + 1n;
-  const state = JSON.parse(bytes.toString('utf8')) as Record<string, unknown>;
-  const content = Buffer.from(JSON.stringify({ ...state, serial: Number(serial) }, null, 2));
-  const parsed = parsedState(content, 'state');
-  const blob = await writeBlob(db, env.keyring, Readable.from([content]), unlimited);
-  const claim = { serial, lineage: parsed.lineage || null, md5: md5Of(content), force: false };
+  const { seen, end } = watch();
+  const content = withSerial(() => readBlob(db, env.keyring, blobId), serial);
+  const blob = await writeBlob(db, env.keyring, content, { limit: unlimited, seen, provisional: true });
+  const { md5, parsed } = end();
+  const claim = { serial, lineage: earlier.lineage, md5, force: false };
   return accept(db, env, actor, workspace, claim, { blob, parsed }, (tx) =>
     insert(tx, env, actor, workspace, claim, {}, undefined, earlier.id),
   );
@@ -306,17 +166,17 @@ export async function promote(
   workspace: Workspace,
   kept: quarantine.QuarantinedState,
 ): Promise<StateVersion> {
-  const bytes = await readWholeBlob(db, env.keyring, kept.blobId);
-  if (!bytes) throw new Refusal('missing', '');
-  const parsed = parsedState(bytes, 'state');
+  const stream = await readBlob(db, env.keyring, kept.blobId);
+  if (!stream) throw new Refusal('missing', '');
+  const { seen, end } = watch();
+  for await (const piece of stream) seen(piece as Buffer);
+  const { md5, parsed } = end();
+  if (!parsed) throw invalid('state', 'is not a state file');
   const current = await findCurrent(db, workspace.id);
   const serial = current && current.serial >= kept.serial ? current.serial + 1n : kept.serial;
-  const blob = await writeBlob(db, env.keyring, Readable.from([bytes]), unlimited);
-  const claim = { serial, lineage: parsed.lineage || null, md5: md5Of(bytes), force: true };
-  await requireLock(db, actor, await requireWorkspace(db, workspace.id));
-  const version = await accept(db, env, actor, workspace, claim, { blob, parsed }, (tx) =>
+  const claim = { serial, lineage: parsed.lineage || null, md5, force: true };
+  const blob = { id: kept.blobId, size: Number(kept.size) };
+  return accept(db, env, actor, workspace, claim, { blob, parsed, quarantinedId: kept.id }, (tx) =>
     insert(tx, env, actor, workspace, claim, {}, undefined),
   );
-  await db.prisma.quarantinedState.deleteMany({ where: { id: kept.id } });
-  return version;
 }

@@ -1,0 +1,40 @@
+import { describe, expect, it } from '@jest/globals';
+import { Gate } from './gate';
+
+describe('a gate', () => {
+  it('lets a few through at once, the others in their order', async () => {
+    const gate = new Gate({ atOnce: 2, waiting: 10, waitMs: 60_000 }, 'things');
+    const opened: (() => void)[] = [];
+    const order: number[] = [];
+    let inside = 0;
+    let most = 0;
+    const all = [0, 1, 2, 3, 4].map((number) =>
+      gate.run(async () => {
+        order.push(number);
+        most = Math.max(most, ++inside);
+        await new Promise<void>((resolve) => opened.push(resolve));
+        inside--;
+      }),
+    );
+    for (let left = 5; left > 0; left--) {
+      while (opened.length === 0) await new Promise(setImmediate);
+      opened.shift()!();
+    }
+    await Promise.all(all);
+    expect(order).toEqual([0, 1, 2, 3, 4]);
+    expect(most).toBe(2);
+  });
+
+  it('turns away who would wait too long, and goes on after a failure', async () => {
+    const gate = new Gate({ atOnce: 1, waiting: 1, waitMs: 20 }, 'things');
+    let open: () => void = () => undefined;
+    const first = gate.run(() => new Promise<void>((resolve) => (open = resolve)));
+    const second = expect(gate.run(async () => 'late')).rejects.toThrow('too many things at once');
+    await expect(gate.run(async () => 'no room')).rejects.toThrow('too many things at once');
+    await second;
+    open();
+    await first;
+    await expect(gate.run(() => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
+    await expect(gate.run(async () => 'fine')).resolves.toBe('fine');
+  });
+});

@@ -1,0 +1,44 @@
+import { Refusal } from '@keystead/refusal';
+
+/**
+ * Lets a few through at once; others wait in line, and are turned away when the line is long or the wait is. For work
+ * whose memory must not add up.
+ */
+export class Gate {
+  private inside = 0;
+  private readonly line: (() => void)[] = [];
+
+  constructor(
+    private readonly limits: { readonly atOnce: number; readonly waiting: number; readonly waitMs: number },
+    private readonly what: string,
+  ) {}
+
+  /** Runs `work` when there is room. Throws `unavailable` when there is none in time. */
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    if (this.inside < this.limits.atOnce) this.inside++;
+    else await this.turn();
+    try {
+      return await work();
+    } finally {
+      const next = this.line.shift();
+      if (next) next();
+      else this.inside--;
+    }
+  }
+
+  private turn(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const refuse = () => reject(new Refusal('unavailable', `too many ${this.what} at once; try again`));
+      if (this.line.length >= this.limits.waiting) return refuse();
+      const enter = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      const timer = setTimeout(() => {
+        this.line.splice(this.line.indexOf(enter), 1);
+        refuse();
+      }, this.limits.waitMs);
+      this.line.push(enter);
+    });
+  }
+}

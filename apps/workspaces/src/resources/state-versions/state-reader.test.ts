@@ -1,0 +1,231 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { JsonScanner } from './json-scanner';
+import { NoState, type ParsedState } from './parse-state';
+import { StateReader } from './state-reader';
+
+function read(bytes: Uint8Array, cuts: readonly number[] = []): ParsedState {
+  const reader = new StateReader();
+  let from = 0;
+  for (const to of [...cuts].map((cut) => cut % (bytes.length + 1)).sort((a, b) => a - b)) {
+    reader.write(bytes.subarray(from, to));
+    from = to;
+  }
+  reader.write(bytes.subarray(from));
+  return reader.end();
+}
+const bytes = (value: unknown) => Buffer.from(JSON.stringify(value));
+
+describe('reading a state', () => {
+  it('tells resources by module and provider, and counts managed instances', () => {
+    const aws = 'provider["registry.example/acme/aws"]';
+    const parsed = read(
+      bytes({
+        version: 4,
+        terraform_version: '1.11.4',
+        serial: 7,
+        lineage: 'l-1',
+        outputs: {},
+        resources: [
+          { mode: 'managed', type: 'null_resource', name: 'a', provider: aws, instances: [{}, {}] },
+          { mode: 'managed', module: 'module.m', type: 'null_resource', name: 'b', provider: aws, instances: [{}] },
+          { mode: 'data', type: 'remote_state', name: 'c', provider: aws, instances: [{}] },
+        ],
+      }),
+    );
+    expect(parsed).toMatchObject({ format: 4, infraVersion: '1.11.4', serial: 7, lineage: 'l-1', managedCount: 3 });
+    expect(parsed.modules).toEqual({
+      root: { 'null-resource': 2, 'data.remote-state': 1 },
+      'module.m': { 'null-resource': 1 },
+    });
+    expect(parsed.providers).toEqual({ [aws]: { 'null-resource': 3, 'data.remote-state': 1 } });
+    expect(parsed.resources[2]).toEqual({
+      name: 'c',
+      type: 'data.remote_state',
+      count: 1,
+      module: 'root',
+      provider: aws,
+    });
+  });
+
+  it.each([
+    ['string', 'string', 'string'],
+    ['number', 'number', 'number'],
+    ['bool', 'boolean', 'bool'],
+    [['tuple', ['string', 'number']], 'array', ['tuple', ['string', 'number']]],
+    [['list', 'string'], 'array', ['list', 'string']],
+    [['object', { foo: 'string' }], 'object', ['object', { foo: 'string' }]],
+    [['map', 'string'], 'object', ['map', 'string']],
+  ])('names the output type %j %s (WV.24)', (type, plain, detailed) => {
+    const [output] = read(bytes({ version: 4, outputs: { o: { value: 1, type, sensitive: true } } })).outputs;
+    expect(output).toMatchObject({ name: 'o', type: plain, detailedType: detailed, sensitive: true });
+  });
+
+  it.each([['{bad'], ['[]'], ['"text"'], ['{}'], ['{"version":"4"}'], ['\u0000'], [''], ['7'], ['{"version":4}x']])(
+    'refuses %j',
+    (text) => {
+      expect(() => read(Buffer.from(text))).toThrow(NoState);
+    },
+  );
+
+  it('is the same for every way the bytes are cut', () => {
+    const state = {
+      version: 4,
+      serial: 12,
+      lineage: 'äöü 🌍',
+      outputs: {
+        ä: { value: { deep: [1, -2.5e3, null, true] }, type: 'string' },
+        two: { value: '"\\', type: 'string' },
+      },
+      check: [{ type: 'not a resource', instances: [1] }],
+      resources: [
+        {
+          mode: 'managed',
+          type: 'a_b',
+          name: '🌍',
+          provider: 'p',
+          instances: [{ instances: [1, 2] }, [], 3],
+          deps: { type: 'x' },
+        },
+        'no resource',
+        { instances: {}, type: ['x'], name: 'later', mode: 'managed' },
+      ],
+    };
+    const whole = read(bytes(state));
+    expect(whole.resources).toMatchObject([
+      { name: '🌍', type: 'a_b', count: 3 },
+      { name: 'later', type: '', count: 0 },
+    ]);
+    expect(whole.outputs).toHaveLength(2);
+    fc.assert(
+      fc.property(fc.array(fc.nat(), { maxLength: 30 }), fc.boolean(), (cuts, pretty) => {
+        const text = Buffer.from(JSON.stringify(state, null, pretty ? 2 : undefined));
+        expect(read(text, cuts)).toEqual(whole);
+      }),
+    );
+  });
+
+  it('lets the last of equal keys count', () => {
+    const text =
+      '{"version":3,"outputs":{"a":{"value":1},"a":2},"version":4,"resources":[{"type":"x"}],"resources":[]}';
+    expect(read(Buffer.from(text))).toMatchObject({ format: 4, outputs: [], resources: [] });
+  });
+
+  it('replaces what the database cannot hold', () => {
+    const text = '{"version":4,"lineage":"a\\u0000b","resources":[{"type":"\\ud800","name":"n\\u0000"}]}';
+    expect(read(Buffer.from(text))).toMatchObject({ lineage: 'a�b', resources: [{ type: '�', name: 'n�' }] });
+  });
+
+  it('tells where the serial stands', () => {
+    const text = Buffer.from('{"a":{"serial":1},"lineage":"ä","serial": 41 ,"version":4}');
+    const reader = new StateReader();
+    for (const byte of text) reader.write(Uint8Array.of(byte));
+    reader.end();
+    const { from, to } = reader.serialAt!;
+    expect(text.subarray(from, to).toString().trim()).toBe('41');
+  });
+
+  it('holds no more than is wanted of what is too large', () => {
+    const long = 'x'.repeat(100_000);
+    const parsed = read(
+      bytes({ version: 4, lineage: long, resources: [{ type: 't', name: long, instances: [] }] }),
+      [9, 70_000],
+    );
+    expect(parsed).toMatchObject({ lineage: '', resources: [{ type: 't', name: '' }] });
+  });
+});
+
+describe('reading JSON', () => {
+  const accepts = (text: Uint8Array, cuts: readonly number[]): boolean => {
+    const scanner = new JsonScanner({ keyDepth: -2, key: () => undefined, begin: () => 0, end: () => undefined });
+    try {
+      let from = 0;
+      for (const to of [...cuts].map((cut) => cut % (text.length + 1)).sort((a, b) => a - b)) {
+        scanner.write(text.subarray(from, to));
+        from = to;
+      }
+      scanner.write(text.subarray(from));
+      scanner.end();
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  const isJson = (text: Uint8Array): boolean => {
+    try {
+      JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(text));
+      return true;
+    } catch {
+      return false;
+    }
+  };
+
+  it.each([
+    '0',
+    '-0',
+    '01',
+    '-',
+    '1.',
+    '.5',
+    '1e',
+    '1e+',
+    '1E-7',
+    '-1.5e10',
+    '1.5e',
+    '2e5',
+    '[1,]',
+    '{"a":1,}',
+    '{,}',
+    '[,]',
+    '"\\u12G4"',
+    '"\\u12f4"',
+    '"\\x"',
+    '"\\"',
+    '"a\nb"',
+    '"\u007f"',
+    'nul',
+    'nulL',
+    'true false',
+    '{"a" 1}',
+    '{"a":}',
+    '{a:1}',
+    '[]]',
+    '[[]',
+    '{"a":1]',
+    '\ufeff1',
+    ' \t\r\n1 ',
+    '\u00a01',
+    '"\\ud800"',
+    '{"a":{},"b":[{}]}',
+    'tru',
+    '',
+    '[1 2]',
+    '--1',
+    '+1',
+  ])('judges %j as JSON.parse does', (text) => {
+    const given = Buffer.from(text);
+    expect(accepts(given, [])).toBe(isJson(given));
+    expect(accepts(given, [1, 2, 3])).toBe(isJson(given));
+  });
+
+  it('judges every text as JSON.parse does, however it is cut', () => {
+    const alphabet = [...'{}[]:,"\\u0123456789eE+-.truefalsn \n'].map((letter) => letter.charCodeAt(0));
+    const byte = fc.oneof(fc.constantFrom(...alphabet), fc.nat(255));
+    const change = fc.record({ at: fc.nat(), byte, kind: fc.constantFrom('put', 'drop', 'set') });
+    const changed = fc.tuple(fc.json({ noUnicodeString: false } as object), fc.array(change, { maxLength: 3 }));
+    fc.assert(
+      fc.property(changed, fc.array(fc.nat(), { maxLength: 8 }), ([json, changes], cuts) => {
+        let text = [...Buffer.from(json)];
+        for (const { at, byte: value, kind } of changes) {
+          const place = at % (text.length + 1);
+          if (kind === 'put') text.splice(place, 0, value);
+          else if (kind === 'drop') text.splice(place, 1);
+          else text = text.map((old, index) => (index === place ? value : old));
+        }
+        const given = Uint8Array.from(text);
+        expect(accepts(given, cuts)).toBe(isJson(given));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});

@@ -1,0 +1,179 @@
+import { JsonScanner, NotJson } from './json-scanner';
+import { NoState, type ParsedResource, type ParsedState, parseOutputs, storableText } from './parse-state';
+
+const scalarBytes = 64 * 1024;
+/** All outputs of a state together; those that come after are left out. */
+export const outputBytes = 16 * 1024 * 1024;
+/** Resources listed one by one; counts go on. */
+export const listedResources = 10_000;
+/** Modules and providers that are counted apart. */
+const countedApart = 10_000;
+
+type Counts = Record<string, Record<string, number>>;
+
+/** A resource as its fields come, in any order. */
+interface Fields {
+  readonly text: Map<string, unknown>;
+  instances: number;
+}
+
+/** Where in a state the reader is: at the top, in its outputs, its list of resources, or one of them. */
+type Place = 'outputs' | 'resources' | undefined;
+
+/**
+ * Reads what a state says of itself while its bytes pass by, in memory that does not grow with the state. Format 4, or
+ * an older one as far as it says the same.
+ */
+export class StateReader {
+  private readonly scanner = new JsonScanner({
+    keyDepth: 3,
+    key: (depth, key) => this.key(depth, key),
+    begin: (depth, kind, position) => this.begin(depth, kind, position),
+    end: (depth, text, position) => this.endOf(depth, text, position),
+  });
+  private isObject = false;
+  private readonly top = new Map<string, unknown>();
+  private place: Place;
+  private readonly keys: string[] = [];
+  private resource: Fields | undefined;
+  private inInstances = false;
+  private outputs = new Map<string, unknown>();
+  private outputRoom = outputBytes;
+  private resources = new ResourceTable();
+  private serial: { from: number; to: number } | undefined;
+  private serialFrom = 0;
+
+  /** Reads on. Throws NoState where the bytes cannot be a state any more. */
+  write(piece: Uint8Array): void {
+    translated(() => this.scanner.write(piece));
+  }
+
+  /** What was read. Throws NoState. */
+  end(): ParsedState {
+    translated(() => this.scanner.end());
+    const { top, resources } = this;
+    if (!this.isObject || !Number.isInteger(top.get('version'))) throw new NoState('is not a state file');
+    const serial = top.get('serial');
+    return {
+      format: top.get('version') as number,
+      infraVersion: text(top.get('terraform_version')) || null,
+      serial: Number.isInteger(serial) ? (serial as number) : 0,
+      lineage: text(top.get('lineage')),
+      outputs: parseOutputs(this.outputs),
+      resources: resources.listed,
+      modules: resources.modules,
+      providers: resources.providers,
+      managedCount: resources.managedCount,
+    };
+  }
+
+  /** Where the top-level serial stands, in bytes from the start; undefined where there is none. */
+  get serialAt(): { from: number; to: number } | undefined {
+    return this.serial;
+  }
+
+  private key(depth: number, key: string): void {
+    this.keys[depth] = key;
+  }
+
+  private begin(depth: number, kind: 'object' | 'array' | 'scalar', position: number): number {
+    const key = this.keys[depth]!;
+    if (depth === 0) {
+      this.isObject = kind === 'object';
+    } else if (!this.isObject) {
+      return 0;
+    } else if (depth === 1) {
+      this.place = undefined;
+      this.top.delete(key);
+      // Of a key that comes twice the last one counts, as everywhere in JSON.
+      if (key === 'outputs') {
+        this.outputs = new Map();
+        this.outputRoom = outputBytes;
+        if (kind === 'object') this.place = 'outputs';
+      } else if (key === 'resources') {
+        this.resources = new ResourceTable();
+        if (kind === 'array') this.place = 'resources';
+      } else if (kind === 'scalar') {
+        if (key === 'serial') this.serialFrom = position;
+        return scalarBytes;
+      }
+    } else if (this.place === 'outputs') {
+      if (depth === 2 && kind === 'object') return Math.max(1, this.outputRoom);
+      if (depth === 2) this.outputs.delete(key);
+    } else if (this.place === 'resources') {
+      if (depth === 2) {
+        this.resource = kind === 'object' ? { text: new Map(), instances: 0 } : undefined;
+      } else if (depth === 3 && this.resource) {
+        if (key === 'instances') this.resource.instances = 0;
+        else if (kind !== 'scalar') this.resource.text.delete(key);
+        else if (fieldNames.has(key)) return scalarBytes;
+        this.inInstances = key === 'instances' && kind === 'array';
+      } else if (depth === 4 && this.inInstances && this.resource) {
+        this.resource.instances++;
+      }
+    }
+    return 0;
+  }
+
+  private endOf(depth: number, found: string | undefined, position: number): void {
+    if (!this.isObject) return;
+    const key = this.keys[depth]!;
+    if (depth === 1) {
+      this.place = undefined;
+      if (found !== undefined) this.top.set(key, JSON.parse(found));
+      if (key === 'serial' && found !== undefined) this.serial = { from: this.serialFrom, to: position };
+    } else if (depth === 2 && this.place === 'outputs' && found !== undefined) {
+      this.outputRoom -= found.length;
+      this.outputs.set(key, JSON.parse(found));
+    } else if (depth === 2 && this.place === 'resources' && this.resource) {
+      this.resources.add(this.resource);
+      this.resource = undefined;
+    } else if (depth === 3 && this.resource && found !== undefined) {
+      this.resource.text.set(key, JSON.parse(found));
+    }
+  }
+}
+
+const fieldNames = new Set(['mode', 'module', 'type', 'name', 'provider']);
+const text = (value: unknown): string => (typeof value === 'string' ? storableText(value) : '');
+
+function translated(read: () => void): void {
+  try {
+    read();
+  } catch (error) {
+    if (error instanceof NotJson) throw new NoState('is not valid JSON');
+    throw error;
+  }
+}
+
+/** The resources of a state: listed, and counted by module and by provider. */
+class ResourceTable {
+  readonly listed: ParsedResource[] = [];
+  readonly modules: Counts = Object.create(null);
+  readonly providers: Counts = Object.create(null);
+  managedCount = 0;
+  private rows = 0;
+
+  add({ text: fields, instances: count }: Fields): void {
+    const isData = fields.get('mode') === 'data';
+    const type = (isData ? 'data.' : '') + text(fields.get('type'));
+    const module = text(fields.get('module')) || 'root';
+    const provider = text(fields.get('provider'));
+    if (this.listed.length < listedResources) {
+      this.listed.push({ name: text(fields.get('name')), type, count, module, provider });
+    }
+    if (!type.startsWith('data.')) this.managedCount += count;
+    const dashed = type.replace(/_/g, '-');
+    this.count(this.modules, module, dashed, count);
+    this.count(this.providers, provider, dashed, count);
+  }
+
+  private count(table: Counts, key: string, type: string, count: number): void {
+    const row = table[key];
+    if (row?.[type] !== undefined) {
+      row[type] += count;
+    } else if (++this.rows <= countedApart) {
+      table[key] = Object.assign(row ?? Object.create(null), { [type]: count });
+    }
+  }
+}

@@ -1,0 +1,44 @@
+import type { Readable } from 'node:stream';
+import { NoState } from './parse-state';
+import { StateReader } from './state-reader';
+
+/**
+ * The bytes of a state with another serial, all else untouched. The state is opened twice: to find the place, and to copy
+ * it; it is never whole in memory. A state without a serial stays as it is.
+ */
+export async function* withSerial(
+  open: () => Promise<Readable | undefined>,
+  serial: bigint,
+): AsyncGenerator<Uint8Array> {
+  const place = await findSerial(await open());
+  const stream = await open();
+  if (!stream) return;
+  let at = 0;
+  for await (const piece of stream as AsyncIterable<Buffer>) {
+    const end = at + piece.length;
+    if (place === undefined || end <= place.from || at >= place.to) {
+      yield piece;
+    } else {
+      if (at <= place.from) {
+        yield piece.subarray(0, place.from - at);
+        yield Buffer.from(String(serial));
+      }
+      if (end > place.to) yield piece.subarray(place.to - at);
+    }
+    at = end;
+  }
+}
+
+async function findSerial(stream: Readable | undefined): Promise<{ from: number; to: number } | undefined> {
+  const reader = new StateReader();
+  try {
+    for await (const piece of stream ?? []) {
+      reader.write(piece as Buffer);
+      // Leaving the loop closes the stream.
+      if (reader.serialAt) break;
+    }
+  } catch (error) {
+    if (!(error instanceof NoState)) throw error;
+  }
+  return reader.serialAt;
+}
