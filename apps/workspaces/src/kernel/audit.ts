@@ -4,7 +4,7 @@ import type { Principal } from './principal';
 
 /** Who makes a change, as audit events name them. */
 export interface Actor {
-  readonly type: 'users' | 'teams' | 'organizations' | 'system';
+  readonly type: 'users' | 'teams' | 'organizations' | 'system' | 'runs';
   readonly id: string;
   readonly name: string;
   readonly tokenId?: string;

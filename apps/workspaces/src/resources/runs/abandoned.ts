@@ -1,0 +1,55 @@
+import type { Keyring } from '@keystead/keyring';
+import type { Database } from '../../kernel/database';
+import { finish } from './queue';
+import { holdRun, movePhase, moveRun, recordEvent } from './transition';
+
+/** How often a plan is tried; each time its worker vanished. */
+const plansTried = 3;
+
+/** A job whose worker has not been heard of until its lease was over. */
+interface Abandoned {
+  readonly id: string;
+  readonly run_id: string;
+}
+
+/** Jobs whose lease is over, oldest first. */
+export async function abandonedJobs(db: Database, limit: number): Promise<Abandoned[]> {
+  return db.prisma.$queryRaw<Abandoned[]>`
+    SELECT id, run_id FROM run_job WHERE state IN ('claimed', 'started') AND claimed_until < now()
+     ORDER BY claimed_until LIMIT ${limit}`;
+}
+
+/**
+ * Decides what becomes of an abandoned job. What never started, and a plan, is done again by another worker. An apply
+ * that had started may have changed anything: its run ends in error and the workspace is free for people to look.
+ */
+export async function giveUp(db: Database, keyring: Keyring, { id, run_id: runId }: Abandoned): Promise<void> {
+  await db.transaction(async (tx) => {
+    const run = await holdRun(tx, keyring, runId).catch(() => undefined);
+    if (!run) return;
+    const [job] = await tx.prisma.$queryRaw<
+      { kind: 'plan' | 'apply'; state: string; attempt: number; cancel: string; phase_id: string }[]
+    >`SELECT kind, state, attempt, cancel, phase_id FROM run_job
+       WHERE id = ${id} AND state IN ('claimed', 'started') AND claimed_until < now() FOR UPDATE`;
+    if (!job) return;
+    const again = job.state === 'claimed' || (job.kind === 'plan' && job.attempt < plansTried);
+    if (job.cancel !== 'no') {
+      await movePhase(tx, job.phase_id, 'canceled');
+      return finish(tx, run, 'canceled', { reason: 'The worker was lost while the run was being canceled' });
+    }
+    if (again) {
+      const data = { state: 'queued', workerId: null, claimedUntil: null, startedAt: null };
+      await tx.prisma.runJob.update({ where: { id }, data });
+      if (job.state === 'claimed') return;
+      await movePhase(tx, job.phase_id, 'queued');
+      await moveRun(tx, runId, 'plan_queued', { event: 'worker-lost' });
+      return recordEvent(tx, runId, 'plan-retried', { description: 'The worker was lost; another one plans again' });
+    }
+    const reason =
+      job.kind === 'plan'
+        ? `The worker was lost while planning, ${job.attempt} times`
+        : 'The worker was lost while applying. What was changed is not known: compare the infrastructure with the state before the next run';
+    await movePhase(tx, job.phase_id, 'errored', { errorMessage: reason });
+    await finish(tx, run, 'errored', { reason });
+  });
+}

@@ -1,0 +1,51 @@
+import { document, freeForm, one, requiredOne } from '@keystead/jsonapi';
+import { z } from 'zod';
+
+// Addresses become arguments of the tool.
+const address = z
+  .string()
+  .min(1)
+  .max(1024)
+  .regex(/^[^-\s\p{Cc}][^\p{Cc}]*$/u, 'must be resource addresses');
+const addresses = z.array(address).max(200).nullish();
+
+const variable = z.object({
+  key: z
+    .string()
+    .max(255)
+    .regex(/^[\p{L}_][\p{L}\p{N}_-]*$/u, 'must be names of variables'),
+  value: z.string().max(262_144),
+});
+
+/** A new run. */
+export const CreateRun = document('runs', {
+  attributes: {
+    message: z.string().max(10_000).nullish(),
+    'auto-apply': z.boolean().nullish(),
+    'allow-config-generation': z.boolean().nullish(),
+    'allow-empty-apply': z.boolean().nullish(),
+    'debugging-mode': z.boolean().nullish(),
+    'is-destroy': z.boolean().nullish(),
+    'plan-only': z.boolean().nullish(),
+    refresh: z.boolean().nullish(),
+    'refresh-only': z.boolean().nullish(),
+    'replace-addrs': addresses,
+    'save-plan': z.boolean().nullish(),
+    'target-addrs': addresses,
+    'infra-version': z.string().max(100).nullish(),
+    variables: z.array(variable).max(1000).nullish(),
+  },
+  aliases: { 'infra-version': 'terraform-version' },
+  relationships: { workspace: requiredOne('workspaces'), 'configuration-version': one('configuration-versions') },
+});
+
+const text = (value: unknown): string | null => (typeof value === 'string' && value.trim() !== '' ? value : null);
+
+/** What somebody says with an action: `{"comment":"…"}`, the same as attributes of a document, or nothing. */
+export const Remark = freeForm(
+  (raw): string | null => {
+    const body = (raw ?? {}) as { comment?: unknown; data?: { attributes?: { comment?: unknown } } };
+    return text(body.comment) ?? text(body.data?.attributes?.comment);
+  },
+  { type: 'object', properties: { comment: { type: 'string', description: 'Noted with what is done.' } } },
+);

@@ -1,0 +1,80 @@
+import { serializer, toMany, toOne } from '@keystead/jsonapi';
+import { accountIdOf } from '../../kernel/audit';
+import type { View } from '../../kernel/endpoint';
+import { abilities } from '../../kernel/policy';
+import { runPolicy } from './policy';
+import type { Run } from './run';
+import { actionsOf, waitingStatuses } from './statuses';
+
+/** The account behind a kind of caller and its id, as clients expect to see whoever did something. */
+export function accountOf(type: string | null, id: string | null) {
+  return toOne('users', id === null || type === 'users' ? id : accountIdOf({ id }));
+}
+
+/** Why a run is where it is: what was noted when it ended, or what it waits for. */
+export function statusReason(run: Run): string | null {
+  if (run.statusReason !== null || !waitingStatuses.includes(run.status)) return run.statusReason;
+  if (run.executionMode !== 'remote') {
+    return `The execution mode of the workspace is ${run.executionMode}: workers of this service do not carry out its runs`;
+  }
+  const bypasses = run.planOnly || (run.savePlan && run.status === 'pending');
+  if (run.lockedByType !== null && !bypasses && !(run.lockedByType === 'runs' && run.lockedById === run.id)) {
+    return run.lockedByType === 'runs'
+      ? `Waiting for ${run.lockedById} to end: one run of a workspace takes place at a time`
+      : 'Waiting for the lock of the workspace to be released';
+  }
+  if (!run.workersAlive) return 'No worker is running: plans and applies start as soon as one does';
+  return 'Waiting for a worker that is free';
+}
+
+/** A run. */
+export const runSerializer = serializer<Run, View>({
+  type: 'runs',
+  id: ({ id }) => id,
+  self: ({ id }) => `/api/v2/runs/${id}`,
+  aliases: { 'infra-version': 'terraform-version' },
+  attributes: (run, { access }) => ({
+    actions: actionsOf(run, run.readAt),
+    permissions: abilities(runPolicy, access, run),
+    status: run.status,
+    'status-reason': statusReason(run),
+    'status-timestamps': run.timestamps,
+    'auto-apply': run.autoApply,
+    'allow-config-generation': run.allowConfigGeneration,
+    'allow-empty-apply': run.allowEmptyApply,
+    'created-at': run.createdAt,
+    'canceled-at': run.canceledAt,
+    ...(run.forceCancelAt === null ? {} : { 'force-cancel-available-at': run.forceCancelAt }),
+    'debugging-mode': run.debuggingMode,
+    'has-changes': run.hasChanges === true,
+    'infra-version': run.infraVersion,
+    'is-destroy': run.isDestroy,
+    message: run.message,
+    'plan-only': run.planOnly,
+    'position-in-queue': run.position,
+    refresh: run.refresh,
+    'refresh-only': run.refreshOnly,
+    'replace-addrs': run.replaceAddrs.length === 0 ? null : run.replaceAddrs,
+    'save-plan': run.savePlan,
+    source: run.source,
+    'target-addrs': run.targetAddrs.length === 0 ? null : run.targetAddrs,
+    'trigger-reason': run.triggerReason,
+    variables: run.variables.length === 0 ? null : run.variables,
+  }),
+  relationships: (run) => ({
+    workspace: toOne('workspaces', run.workspaceId),
+    plan: toOne('plans', run.planId, `/api/v2/runs/${run.id}/plan`),
+    apply: toOne('applies', run.applyId, `/api/v2/runs/${run.id}/apply`),
+    'configuration-version': toOne('configuration-versions', run.configurationVersionId),
+    'created-by': accountOf(run.createdByType, run.createdById),
+    'confirmed-by': accountOf(run.confirmedByType, run.confirmedById),
+    'canceled-by': accountOf(run.canceledByType, run.canceledById),
+    'cost-estimate': toOne('cost-estimates', null),
+    'input-state-version': toOne('state-versions', run.inputStateVersionId),
+    'policy-checks': toMany('policy-checks', []),
+    'task-stages': toMany('task-stages', []),
+    'workspace-run-alerts': toMany('workspace-run-alerts', []),
+    'run-events': toMany('run-events', run.eventIds, `/api/v2/runs/${run.id}/run-events`),
+    comments: toMany('comments', run.commentIds, `/api/v2/runs/${run.id}/comments`),
+  }),
+});

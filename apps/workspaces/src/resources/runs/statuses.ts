@@ -1,0 +1,77 @@
+/** Where a run can be on its way; those of stages that are not built never come up. */
+export type RunStatus =
+  | 'pending'
+  | 'plan_queued'
+  | 'planning'
+  | 'planned'
+  | 'cost_estimated'
+  | 'policy_checked'
+  | 'policy_override'
+  | 'post_plan_completed'
+  | 'confirmed'
+  | 'apply_queued'
+  | 'applying'
+  | FinalStatus
+  | 'planned_and_saved';
+
+/** Where a run ends. */
+export type FinalStatus = 'applied' | 'planned_and_finished' | 'errored' | 'canceled' | 'discarded';
+
+/** Statuses of runs that are over. */
+export const finalStatuses: readonly string[] = ['applied', 'planned_and_finished', 'errored', 'canceled', 'discarded'];
+
+const confirmable = new Set([
+  'planned',
+  'cost_estimated',
+  'policy_checked',
+  'post_plan_completed',
+  'planned_and_saved',
+]);
+const cancelable = new Set(['pending', 'plan_queued', 'planning', 'confirmed', 'apply_queued', 'applying']);
+
+/** Statuses from which a run can be discarded. */
+export const discardableStatuses: readonly string[] = ['pending', ...confirmable, 'policy_override'];
+
+/** Statuses of runs that wait for a worker, or are with one. */
+export const queuedStatuses: readonly string[] = [
+  'pending',
+  'plan_queued',
+  'planning',
+  'confirmed',
+  'apply_queued',
+  'applying',
+];
+
+/** Waiting until its workspace or a worker is free. */
+export const waitingStatuses: readonly string[] = ['pending', 'plan_queued', 'confirmed', 'apply_queued'];
+
+interface Standing {
+  readonly status: string;
+  readonly canceledAt: Date | null;
+  readonly forceCancelAt: Date | null;
+}
+
+/** What can be done to a run now, permissions apart. Times are compared by whoever asked the database for `now`. */
+export function actionsOf(run: Standing, now: Date) {
+  const over = finalStatuses.includes(run.status);
+  return {
+    'is-cancelable': cancelable.has(run.status) && run.canceledAt === null,
+    'is-confirmable': confirmable.has(run.status),
+    'is-discardable': discardableStatuses.includes(run.status),
+    'is-force-cancelable': !over && run.canceledAt !== null && run.forceCancelAt !== null && run.forceCancelAt <= now,
+  };
+}
+
+/** The statuses a group stands for in filters; undefined for an unknown group. */
+export function statusesOfGroup(group: string): { in?: readonly string[]; notIn?: readonly string[] } | undefined {
+  switch (group) {
+    case 'non_final':
+      return { notIn: finalStatuses };
+    case 'final':
+      return { in: finalStatuses };
+    case 'discardable':
+      return { in: discardableStatuses };
+    default:
+      return undefined;
+  }
+}
