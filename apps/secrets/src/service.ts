@@ -157,7 +157,7 @@ function outsideOf(modules: Modules, config: Config, kernel: Kernel, system: rea
       directory: new DirectoryClient(storage.clock),
       resources: new ResourceClient(config.outside.cloudone.metadataHost, storage.clock),
     },
-    cloudtwo: new CloudTwo(config.outside.cloudtwo),
+    cloudtwo: new CloudTwo(config.outside.cloudtwo, storage),
     jwt: new IssuerKeys(storage.clock),
     tokens: tokenPort(() => kernel, { identity, leases, policies }),
     identity: {

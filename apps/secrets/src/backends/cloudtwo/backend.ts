@@ -4,26 +4,33 @@ import type { CloudTwo } from './cloud';
 import { leasePath, leaseTimes } from './config-lease';
 import { connection, rootInForce, rootPath } from './config-root';
 import { credsPaths } from './creds';
-import { deleteUser } from './iam-user';
+import { deleteUser, takeBackUser } from './iam-user';
 import { roleListPath, rolePath } from './role';
 import { resumeRotation, rotateRootPath } from './rotate-root';
 
+/** So long the provider may take to know of a new user everywhere. */
+const unsettledMs = 5 * 60_000;
+
 /** Credentials of a cloud provider, made from roles and ended with their leases. Spec: Cloud-provider engine. */
 export const cloudtwo = (cloud: CloudTwo): Backend => {
-  const endUser = async (internal: Readonly<Record<string, unknown>>, storage: Storage) => {
-    const { iam } = cloud.of(connection(await rootInForce(storage)));
-    await deleteUser(iam, String(internal.name));
-  };
+  const iamOf = async (storage: Storage) => cloud.of(connection(await rootInForce(storage))).iam;
   // Short credentials end by themselves; nothing at the provider can be taken back.
   const endsByItself = { revoke: async () => {} };
   return backend({
     type: 'cloudtwo',
+    outside: true,
     kind: 'secret',
     summary: 'Generates cloud credentials from roles.',
     paths: [rootPath(cloud), rotateRootPath(cloud), leasePath, roleListPath, rolePath, ...credsPaths(cloud)],
     secrets: {
       iam_user: {
-        revoke: (internal, { storage }) => endUser(internal, storage),
+        async revoke({ name, at_ms }, { storage, nowMs }) {
+          const found = await deleteUser(await iamOf(storage), String(name));
+          // A user made a moment ago may not be known everywhere: gone may mean not yet there.
+          if (!found && typeof at_ms === 'number' && nowMs - at_ms < unsettledMs) {
+            storage.undoLater('iam_user', { name, at_ms });
+          }
+        },
         async renew(_internal, { storage }) {
           const { lease, lease_max } = await leaseTimes(storage);
           return { ttlSeconds: lease, maxTtlSeconds: lease_max };
@@ -33,7 +40,10 @@ export const cloudtwo = (cloud: CloudTwo): Backend => {
       federation_token: endsByItself,
     },
     undo: {
-      iam_user: (undo, { storage }) => endUser(undo, storage),
+      async iam_user({ name, at_ms }, { storage }) {
+        const begunMs = typeof at_ms === 'number' ? at_ms : undefined;
+        await takeBackUser(await iamOf(storage), String(name), begunMs);
+      },
       'root-key': (undo, { storage }) => resumeRotation(cloud, undo, storage),
     },
   });

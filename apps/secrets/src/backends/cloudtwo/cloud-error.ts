@@ -1,9 +1,10 @@
 import { Refusal } from '@keystead/refusal';
+import { NotNow } from '../../sdk/outside';
 
 interface ProviderError extends Error {
   readonly Code?: string;
   readonly code?: string;
-  readonly $metadata?: { readonly httpStatusCode?: number; readonly requestId?: string };
+  readonly $metadata?: { readonly httpStatusCode?: number; readonly requestId?: string; readonly attempts?: number };
 }
 
 const throttling = new Set([
@@ -20,6 +21,9 @@ const notOurs = new Set([
   'SignatureDoesNotMatch',
   'ExpiredToken',
 ]);
+
+/** How long we leave an account alone that throttles us even after the retries of the provider's library. */
+const throttledRestMs = 10_000;
 
 /** The provider's own code of a failed call, such as `NoSuchEntity`; empty where it never answered. */
 export function codeOf(error: unknown): string {
@@ -42,13 +46,21 @@ export function cloudRefusal(doing: string, error: unknown): unknown {
   const failed = error as ProviderError;
   const code = codeOf(error);
   if (code === '') {
-    const reason = failed.code ?? failed.name;
+    const late = failed.name === 'AbortError' || failed.name === 'TimeoutError';
+    const reason = late ? 'no answer in time' : (failed.code ?? failed.name);
     return new Refusal('upstream', `${doing}: the cloud provider cannot be reached: ${reason}`, [], { cause: error });
   }
   const { httpStatusCode: status = 0, requestId = '' } = failed.$metadata ?? {};
   const text = `${doing}: ${code}: ${failed.message}\n\tstatus code: ${status}, request id: ${requestId}`;
-  const upstream = throttling.has(code) || notOurs.has(code) || status >= 500;
+  if (throttling.has(code) || status === 429) return new NotNow(text, throttledRestMs, error);
+  const upstream = notOurs.has(code) || status >= 500;
   return new Refusal(upstream ? 'upstream' : 'invalid', text, [], { cause: error });
+}
+
+/** True where a call was refused at its only attempt: then nothing was made. */
+export function wasRefused(error: unknown): boolean {
+  const { httpStatusCode: status = 0, attempts = 0 } = ((error as Error).cause as ProviderError)?.$metadata ?? {};
+  return attempts === 1 && status >= 400 && status < 500;
 }
 
 /** Runs one call and turns its failure into a refusal that begins with `doing`. */

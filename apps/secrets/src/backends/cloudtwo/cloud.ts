@@ -7,6 +7,8 @@ import {
   fromInstanceMetadata,
 } from '@aws-sdk/credential-providers';
 import { LRUCache } from 'lru-cache';
+import { type OutsideParts, plainParts } from '../../sdk/outside';
+import { guard } from './guarded-client';
 
 /** How the provider is reached; `credentials` undefined takes what is found around the process. */
 export interface Connection {
@@ -27,8 +29,12 @@ export interface CloudTwoDefaults {
 interface Clients {
   readonly iam: IAMClient;
   readonly sts: STSClient;
+  /** Throws `NotNow` where the identity API is to be left alone: before anything is promised that it would have to do. */
+  check(): void;
 }
 
+/** Enough for many callers at once on a provider that is slow. */
+const maxSockets = 512;
 const maxClients = 100;
 
 /**
@@ -41,6 +47,7 @@ export class CloudTwo {
 
   constructor(
     private readonly defaults: CloudTwoDefaults,
+    private readonly parts: OutsideParts = plainParts,
     private readonly timeoutMs = 30_000,
   ) {}
 
@@ -66,13 +73,22 @@ export class CloudTwo {
     const shared = {
       region: connection.region || region || 'us-east-1',
       credentials: connection.credentials ?? own ?? around,
-      requestHandler: { requestTimeout: this.timeoutMs, connectionTimeout: Math.min(5_000, this.timeoutMs) },
+      requestHandler: {
+        requestTimeout: this.timeoutMs,
+        throwOnRequestTimeout: true,
+        connectionTimeout: Math.min(5_000, this.timeoutMs),
+        httpAgent: { keepAlive: true, maxSockets },
+        httpsAgent: { keepAlive: true, maxSockets },
+      },
       ...(connection.maxRetries >= 0 ? { maxAttempts: connection.maxRetries + 1 } : {}),
     };
-    return {
-      iam: new IAMClient({ ...shared, ...(connection.iamEndpoint ? { endpoint: connection.iamEndpoint } : {}) }),
-      sts: new STSClient({ ...shared, ...(connection.stsEndpoint ? { endpoint: connection.stsEndpoint } : {}) }),
-    };
+    const { iamEndpoint, stsEndpoint } = connection;
+    const iam = new IAMClient({ ...shared, ...(iamEndpoint ? { endpoint: iamEndpoint } : {}) });
+    const sts = new STSClient({ ...shared, ...(stsEndpoint ? { endpoint: stsEndpoint } : {}) });
+    const { parts, timeoutMs } = this;
+    const circuit = guard(iam, `the identity API at ${iamEndpoint || 'the provider'}`, { parts, timeoutMs });
+    guard(sts, `the token service at ${stsEndpoint || 'the provider'}`, { parts, timeoutMs });
+    return { iam, sts, check: () => circuit.check() };
   }
 }
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { until } from '../../../test/fresh-storage';
 import { startSecrets } from '../../../test/start-secrets';
 import { CloudStandIn } from './stand-in';
 
@@ -9,8 +10,11 @@ const document = JSON.stringify({
 });
 
 describe('cloud provider engine', () => {
-  const secrets = startSecrets();
+  let aheadMs = 0;
+  const now = () => Date.now() + aheadMs;
+  const secrets = startSecrets({ clock: { now } });
   const cloud = new CloudStandIn();
+  cloud.nowMs = now;
   beforeAll(() => cloud.start());
   afterAll(() => cloud.stop());
   beforeEach(() => {
@@ -27,6 +31,15 @@ describe('cloud provider engine', () => {
     max_retries: 0,
   });
   const configure = (more: object = {}) => secrets.root.write('cloudtwo/config/root', { ...rootConfig(), ...more });
+  /** Waits until what failed calls left behind has been undone. */
+  const intentsAreGone = () => {
+    aheadMs += 6 * 60_000;
+    return until(async () =>
+      / 0$/m.test(
+        (await secrets.root.read('sys/metrics?format=prometheus')).text.match(/^secrets_intents .*/m)?.[0] ?? '',
+      ),
+    );
+  };
   const refused = async (test: ReturnType<typeof secrets.root.write>, status = 400): Promise<string> =>
     (await test.expect(status)).body.errors[0];
   const role = (name: string, fields: object) => secrets.root.write(`cloudtwo/roles/${name}`, fields);
@@ -235,11 +248,12 @@ describe('cloud provider engine', () => {
 
     it('are made in the order that leaves no key behind, and end whole (S22.10)', async () => {
       const { body } = await secrets.root.read('cloudtwo/creds/deploy').expect(200);
-      expect(cloud.actions()).toEqual([
+      const [first, ...rest] = cloud.actions();
+      expect([first, ...rest.slice(0, -1).sort(), rest.at(-1)]).toEqual([
         'CreateUser',
+        'AddUserToGroup',
         'AttachUserPolicy',
         'PutUserPolicy',
-        'AddUserToGroup',
         'CreateAccessKey',
       ]);
       const [user] = cloud.issued;
@@ -258,6 +272,45 @@ describe('cloud provider engine', () => {
       await revoke(body.lease_id);
       expect(cloud.issued).toEqual([]);
       expect(cloud.keys.has(body.data.access_key)).toBe(false);
+    });
+
+    it('end with all that somebody added to them by hand', async () => {
+      const { body } = await secrets.root.read('cloudtwo/creds/deploy').expect(200);
+      const [user] = cloud.issued;
+      const added = ['LoginProfile', 'MFADevices', 'Certificates', 'SSHPublicKeys', 'ServiceSpecificCredentials'];
+      for (const kind of added) user!.extras.set(kind, new Set([kind === 'LoginProfile' ? 'console' : `${kind}-1`]));
+      cloud.groups.set('by-hand', { attached: [], inline: new Map() });
+      user!.groups.add('by-hand');
+      user!.inline.set('by-hand', '{}');
+      cloud.addKey(user!.name);
+      await revoke(body.lease_id);
+      expect(cloud.issued).toEqual([]);
+    });
+
+    it('leave a user alone that was there before under the same name', async () => {
+      await configure({ username_template: 'constant-name' }).expect(204);
+      const first = await secrets.root.read('cloudtwo/creds/deploy').expect(200);
+      expect(await refused(secrets.root.read('cloudtwo/creds/deploy'))).toContain('EntityAlreadyExists');
+      await intentsAreGone();
+      expect(cloud.issued.map(({ name }) => name)).toEqual(['constant-name']);
+      expect(cloud.keys.has(first.body.data.access_key)).toBe(true);
+      await revoke(first.body.lease_id);
+      await configure().expect(204);
+    });
+
+    it('that the provider has lost within minutes are looked for once more', async () => {
+      const { body } = await secrets.root.read('cloudtwo/creds/deploy').expect(200);
+      const [user] = cloud.issued;
+      const key = cloud.keys.get(body.data.access_key)!;
+      cloud.users.delete(user!.name);
+      cloud.keys.delete(key.id);
+      await revoke(body.lease_id);
+      // The provider's memory catches up only now.
+      cloud.users.set(user!.name, user!);
+      cloud.keys.set(key.id, key);
+      aheadMs += 6 * 60_000;
+      await until(() => cloud.issued.length === 0);
+      expect(cloud.keys.has(key.id)).toBe(false);
     });
 
     it('warn of parameters that mean nothing to them', async () => {

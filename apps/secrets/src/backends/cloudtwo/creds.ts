@@ -4,7 +4,6 @@ import type { Call } from '../../sdk/call';
 import { duration, string } from '../../sdk/fields';
 import { operation, path } from '../../sdk/path';
 import { secret } from '../../sdk/reply';
-import { withIntent } from '../../sdk/storage';
 import type { CloudTwo } from './cloud';
 import { leaseTimes } from './config-lease';
 import { connection, rootInForce } from './config-root';
@@ -76,7 +75,9 @@ async function user(cloud: CloudTwo, call: CredsCall, role: Role) {
     if (input[field] !== undefined) warn(`${field} has no meaning for iam_user credentials and is ignored`);
   }
   const config = await rootInForce(storage);
-  const { iam } = cloud.of(connection(config));
+  const { iam, check } = cloud.of(connection(config));
+  // Nothing is promised that could not be kept.
+  check();
   const times = await leaseTimes(storage);
   const name = userName(
     config.username_template,
@@ -84,12 +85,12 @@ async function user(cloud: CloudTwo, call: CredsCall, role: Role) {
     { displayName: caller.displayName, role: params.name },
     { nowMs },
   );
-  const made = await withIntent(storage, { kind: 'iam_user', undo: { name } }, () =>
-    createUser(iam, name, params.name, role),
-  );
+  const intent = await storage.intent('iam_user', { name, at_ms: nowMs });
+  const made = await createUser(iam, name, params.name, role, () => intent.drop());
+  intent.settle();
   return secret('iam_user', {
     data: { access_key: made.accessKey, secret_key: made.secretKey, security_token: null, arn: made.arn },
-    internal: { name, access_key: made.accessKey },
+    internal: { name, access_key: made.accessKey, at_ms: nowMs },
     ttlSeconds: times.lease,
     maxTtlSeconds: times.lease_max,
     renewable: true,

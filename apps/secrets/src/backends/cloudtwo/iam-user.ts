@@ -12,6 +12,7 @@ import {
   DeleteUserCommand,
   DeleteUserPolicyCommand,
   DetachUserPolicyCommand,
+  GetUserCommand,
   type IAMClient,
   ListServiceSpecificCredentialsCommand,
   PutUserPolicyCommand,
@@ -24,8 +25,12 @@ import {
   paginateListUserPolicies,
   RemoveUserFromGroupCommand,
 } from '@aws-sdk/client-iam';
-import { attempt, cloudRefusal, codeOf, isGone } from './cloud-error';
+import { Refusal } from '@keystead/refusal';
+import { attempt, cloudRefusal, codeOf, isGone, wasRefused } from './cloud-error';
 import type { Role } from './role';
+
+/** The provider's clock and ours are never further apart. */
+const clocksApartMs = 2 * 60_000;
 
 /** A user with one access key. */
 export interface MadeUser {
@@ -35,10 +40,17 @@ export interface MadeUser {
 }
 
 /**
- * Makes a user with everything the role gives it, and its access key, in that order: a user whose making stopped half way
- * holds no key. Tags travel with the creation, which saves a call.
+ * Makes a user with everything the role gives it, and its access key last: a user whose making stopped half way holds no
+ * key. Tags travel with the creation, and what hangs on the user is given at the same time: three round trips. Where the
+ * provider would not make the user, `nothingMade` is told: a user of that name is then somebody else's.
  */
-export async function createUser(iam: IAMClient, name: string, roleName: string, role: Role): Promise<MadeUser> {
+export async function createUser(
+  iam: IAMClient,
+  name: string,
+  roleName: string,
+  role: Role,
+  nothingMade: () => Promise<void>,
+): Promise<MadeUser> {
   const UserName = name;
   const tags = Object.entries(role.iam_tags).map(([Key, Value]) => ({ Key, Value }));
   const made = await attempt('Error creating IAM user', () =>
@@ -50,56 +62,103 @@ export async function createUser(iam: IAMClient, name: string, roleName: string,
         ...(tags.length > 0 ? { Tags: tags } : {}),
       }),
     ),
-  );
-  for (const PolicyArn of role.policy_arns) {
-    await attempt('Error attaching user policy', () => iam.send(new AttachUserPolicyCommand({ UserName, PolicyArn })));
-  }
-  if (role.policy_document) {
-    const put = new PutUserPolicyCommand({ UserName, PolicyName: roleName, PolicyDocument: role.policy_document });
-    await attempt('Error putting user policy', () => iam.send(put));
-  }
-  for (const GroupName of role.iam_groups) {
-    await attempt('Error adding user to group', () => iam.send(new AddUserToGroupCommand({ UserName, GroupName })));
-  }
+  ).catch(async (error) => {
+    if (wasRefused(error)) await nothingMade();
+    throw error;
+  });
+  await allOf([
+    ...role.policy_arns.map((PolicyArn) =>
+      attempt('Error attaching user policy', () => iam.send(new AttachUserPolicyCommand({ UserName, PolicyArn }))),
+    ),
+    ...(role.policy_document ? [putPolicy(iam, UserName, roleName, role.policy_document)] : []),
+    ...role.iam_groups.map((GroupName) =>
+      attempt('Error adding user to group', () => iam.send(new AddUserToGroupCommand({ UserName, GroupName }))),
+    ),
+  ]);
   const { AccessKey } = await attempt('Error creating access keys', () =>
     iam.send(new CreateAccessKeyCommand({ UserName })),
   );
-  return { accessKey: AccessKey!.AccessKeyId!, secretKey: AccessKey!.SecretAccessKey!, arn: made.User?.Arn ?? '' };
+  if (!AccessKey?.AccessKeyId || !AccessKey.SecretAccessKey) {
+    throw new Refusal('upstream', 'Error creating access keys: the cloud provider answered without a key');
+  }
+  return { accessKey: AccessKey.AccessKeyId, secretKey: AccessKey.SecretAccessKey, arn: made.User?.Arn ?? '' };
+}
+
+function putPolicy(iam: IAMClient, UserName: string, PolicyName: string, PolicyDocument: string): Promise<unknown> {
+  const put = new PutUserPolicyCommand({ UserName, PolicyName, PolicyDocument });
+  return attempt('Error putting user policy', () => iam.send(put));
+}
+
+/** Waits for all, and only then throws the first failure: nothing goes on behind the caller's back. */
+async function allOf(steps: readonly Promise<unknown>[]): Promise<void> {
+  const ended = await Promise.allSettled(steps);
+  const failed = ended.find((one): one is PromiseRejectedResult => one.status === 'rejected');
+  if (failed) throw failed.reason;
+}
+
+/**
+ * Takes back a user whose making was begun at `begunMs` and never accounted for. One that is much older was there before
+ * and is somebody else's.
+ */
+export async function takeBackUser(iam: IAMClient, name: string, begunMs: number | undefined): Promise<void> {
+  try {
+    const { User } = await iam.send(new GetUserCommand({ UserName: name }));
+    const madeMs = User?.CreateDate?.getTime();
+    if (madeMs !== undefined && begunMs !== undefined && madeMs < begunMs - clocksApartMs) return;
+  } catch (error) {
+    if (isGone(error)) return;
+    // Who may not look at users may still end them.
+    if (codeOf(error) !== 'AccessDenied') throw cloudRefusal('Error calling GetUser', error);
+  }
+  await deleteUser(iam, name);
 }
 
 /**
  * Ends a user and whatever would block its deletion, its keys first, so that a deletion that stops half way has already
- * ended the credentials. A user that is gone counts as ended. Throws a refusal that names the failing step.
+ * ended the credentials. What an administrator may have added by hand is looked for only where the provider will not
+ * delete the user. True if there was such a user; one that is gone counts as ended. Throws a refusal that names the step.
  */
-export async function deleteUser(iam: IAMClient, name: string): Promise<void> {
+export async function deleteUser(iam: IAMClient, name: string): Promise<boolean> {
   const UserName = name;
-  for (const [doing, remove] of blockers(iam, UserName)) {
-    try {
-      await remove();
-    } catch (error) {
-      if (isGone(error)) continue;
-      throw cloudRefusal(doing, error);
-    }
-  }
+  await remove(keysOf(iam, UserName));
+  await allOf(given(iam, UserName).map(remove));
   try {
     await iam.send(new DeleteUserCommand({ UserName }));
+    return true;
   } catch (error) {
-    if (!isGone(error)) throw cloudRefusal('Error deleting IAM user', error);
+    if (isGone(error)) return false;
+    if (codeOf(error) !== 'DeleteConflict') throw cloudRefusal('Error deleting IAM user', error);
+  }
+  await allOf(addedByHand(iam, UserName).map(remove));
+  await remove(['Error deleting IAM user', () => iam.send(new DeleteUserCommand({ UserName }))]);
+  return true;
+}
+
+type Removal = readonly [doing: string, remove: () => Promise<unknown>];
+
+async function remove([doing, run]: Removal): Promise<void> {
+  try {
+    await run();
+  } catch (error) {
+    if (!isGone(error)) throw cloudRefusal(doing, error);
   }
 }
 
-function blockers(iam: IAMClient, UserName: string): [string, () => Promise<void>][] {
+function keysOf(iam: IAMClient, UserName: string): Removal {
+  return [
+    'Error deleting access keys',
+    () =>
+      each(paginateListAccessKeys({ client: iam }, { UserName }), 'AccessKeyMetadata', (key) =>
+        iam.send(new DeleteAccessKeyCommand({ UserName, AccessKeyId: key.AccessKeyId })),
+      ),
+  ];
+}
+
+/** What roles give to users. */
+function given(iam: IAMClient, UserName: string): Removal[] {
   const of = { client: iam };
   const user = { UserName };
   return [
-    [
-      'Error deleting access keys',
-      () =>
-        each(paginateListAccessKeys(of, user), 'AccessKeyMetadata', (key) =>
-          iam.send(new DeleteAccessKeyCommand({ ...user, AccessKeyId: key.AccessKeyId })),
-        ),
-    ],
-    ['Error deleting login profile', () => unlessUnsupported(() => iam.send(new DeleteLoginProfileCommand(user)))],
     [
       'Error detaching user policies',
       () =>
@@ -121,6 +180,14 @@ function blockers(iam: IAMClient, UserName: string): [string, () => Promise<void
           iam.send(new RemoveUserFromGroupCommand({ ...user, GroupName: group.GroupName })),
         ),
     ],
+  ];
+}
+
+function addedByHand(iam: IAMClient, UserName: string): Removal[] {
+  const of = { client: iam };
+  const user = { UserName };
+  return [
+    ['Error deleting login profile', () => unlessUnsupported(() => iam.send(new DeleteLoginProfileCommand(user)))],
     [
       'Error deactivating MFA devices',
       () =>

@@ -11,7 +11,7 @@ import { path } from '../../sdk/path';
 import { data, listed } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 import type { CloudTwo } from './cloud';
-import { attempt, codeOf, isGone } from './cloud-error';
+import { attempt, codeOf, isGone, wasRefused } from './cloud-error';
 import { connection, type Root, root } from './config-root';
 
 type KeyPair = NonNullable<Root['pending']>;
@@ -42,9 +42,8 @@ export const rotateRootPath = (cloud: CloudTwo, tryForMs = 25_000) =>
         const { User } = await attempt('error calling GetUser', () => iam.send(new GetUserCommand({})));
         const userName = User?.UserName ?? '';
         const intent = await storage.intent('root-key', { user: userName, before: before.access_key, at_ms: nowMs });
-        const after = await makeKey(cloud, before, userName).catch((error) => {
-          // Nothing was made where the provider said so.
-          if (error instanceof Refusal && error.kind === 'invalid') intent.settle();
+        const after = await makeKey(cloud, before, userName).catch(async (error) => {
+          if (wasRefused(error)) await intent.drop();
           throw error;
         });
         await storage.transaction((tx) => store(tx, before, { pending: after }));
@@ -112,7 +111,10 @@ async function makeKey(cloud: CloudTwo, config: Root, UserName: string): Promise
   const { AccessKey } = await attempt('error calling CreateAccessKey', () =>
     iam.send(new CreateAccessKeyCommand({ UserName })),
   );
-  return { access_key: AccessKey!.AccessKeyId!, secret_key: AccessKey!.SecretAccessKey! };
+  if (!AccessKey?.AccessKeyId || !AccessKey.SecretAccessKey) {
+    throw new Refusal('upstream', 'error calling CreateAccessKey: the cloud provider answered without a key');
+  }
+  return { access_key: AccessKey.AccessKeyId, secret_key: AccessKey.SecretAccessKey };
 }
 
 /** Lays `change` over the configuration, provided that the root key is still the one `seen` had. */

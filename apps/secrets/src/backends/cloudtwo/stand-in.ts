@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { blockedBy, type Extras, isExtra, runExtra } from './stand-in-extras';
 
 interface Key {
   readonly id: string;
@@ -16,6 +17,9 @@ interface User {
   readonly policies: Set<string>;
   readonly inline: Map<string, string>;
   readonly groups: Set<string>;
+  /** Added by hand: login profile, devices, certificates and the like. */
+  readonly extras: Extras;
+  readonly created: Date;
 }
 type Form = Record<string, string>;
 class Fault extends Error {
@@ -44,6 +48,10 @@ export class CloudStandIn {
   readonly managed = new Set(['arn:aws:iam::aws:policy/ReadOnlyAccess', 'arn:aws:iam::aws:policy/PowerUserAccess']);
   readonly calls: { action: string; form: Form }[] = [];
   fail: (action: string, form: Form) => { status: number; code: string; message: string } | undefined = () => undefined;
+  /** Has a system between us and the provider answer the call; true when it did. */
+  interfere: (action: string, response: http.ServerResponse) => boolean = () => false;
+  /** The provider's clock. */
+  nowMs: () => number = Date.now;
   /** New keys are unknown to the token service for this long. */
   keyDelayMs = 0;
   delayMs = 0;
@@ -83,7 +91,7 @@ export class CloudStandIn {
       id: `AKIA${randomBytes(8).toString('hex').toUpperCase()}`,
       secret: randomBytes(30).toString('base64'),
       user,
-      created: new Date(),
+      created: new Date(this.nowMs()),
     };
     this.keys.set(key.id, key);
     return key;
@@ -98,6 +106,8 @@ export class CloudStandIn {
       policies: new Set(),
       inline: new Map(),
       groups: new Set(),
+      extras: new Map(),
+      created: new Date(this.nowMs()),
     };
     this.users.set(name, user);
     return user;
@@ -109,6 +119,7 @@ export class CloudStandIn {
     const form = Object.fromEntries(new URLSearchParams(body)) as Form;
     const action = form.Action ?? '';
     this.calls.push({ action, form });
+    if (this.interfere(action, response)) return;
     if (this.delayMs > 0) await new Promise((resolve) => setTimeout(resolve, this.delayMs));
     response.setHeader('content-type', 'text/xml');
     response.setHeader('x-amzn-requestid', 'r-1');
@@ -133,12 +144,17 @@ export class CloudStandIn {
   private authenticate(authorization: string, action: string): Key {
     const id = /Credential=([^/]+)\//.exec(authorization)?.[1] ?? '';
     const key = this.keys.get(id);
-    const young = key && key !== this.rootKey && Date.now() - key.created.getTime() < this.keyDelayMs;
+    const young = key && key !== this.rootKey && this.nowMs() - key.created.getTime() < this.keyDelayMs;
     if (key && !(young && action === 'GetCallerIdentity')) return key;
     throw new Fault(403, 'InvalidClientTokenId', 'The security token included in the request is invalid.');
   }
 
   private run(action: string, form: Form, caller: Key): string | undefined {
+    if (isExtra(action)) {
+      const answer = runExtra(action, form, this.user(form).extras);
+      if (answer === 'absent') throw new Fault(404, 'NoSuchEntity', `${action}: there is none.`);
+      return answer;
+    }
     const handler = (this as unknown as Record<string, (form: Form, caller: Key) => string | undefined>)[`do${action}`];
     if (!handler) throw new Fault(400, 'InvalidAction', `Could not find operation ${action}`);
     return handler.call(this, form, caller);
@@ -162,7 +178,7 @@ export class CloudStandIn {
 
   protected doGetUser(form: Form, caller: Key): string {
     const user = this.user({ UserName: form.UserName ?? caller.user });
-    return `<User><Path>/</Path><UserName>${user.name}</UserName><UserId>AIDA1</UserId><Arn>arn:aws:iam::${accountId}:user/${user.name}</Arn><CreateDate>2026-01-01T00:00:00Z</CreateDate></User>`;
+    return `<User><Path>/</Path><UserName>${user.name}</UserName><UserId>AIDA1</UserId><Arn>arn:aws:iam::${accountId}:user/${user.name}</Arn><CreateDate>${user.created.toISOString()}</CreateDate></User>`;
   }
 
   protected doAttachUserPolicy(form: Form): undefined {
@@ -240,7 +256,8 @@ export class CloudStandIn {
       (this.keysOf(user.name).length > 0 && 'access keys') ||
       (user.policies.size > 0 && 'attached policies') ||
       (user.inline.size > 0 && 'inline policies') ||
-      (user.groups.size > 0 && 'group memberships');
+      (user.groups.size > 0 && 'group memberships') ||
+      blockedBy(user.extras);
     if (blocked) throw new Fault(409, 'DeleteConflict', `Cannot delete entity, must delete ${blocked} first.`);
     this.users.delete(user.name);
   }
@@ -273,20 +290,15 @@ export class CloudStandIn {
   protected doAssumeRole(form: Form): string {
     matches(form.RoleSessionName ?? '', sessionPattern, 'roleSessionName');
     const role = (form.RoleArn ?? '').split('/').at(-1);
-    return `${credentials(form, 900, 43_200)}<AssumedRoleUser><AssumedRoleId>AROA1:${form.RoleSessionName}</AssumedRoleId><Arn>arn:aws:sts::${accountId}:assumed-role/${role}/${form.RoleSessionName}</Arn></AssumedRoleUser>`;
+    return `${this.credentials(form, 900, 43_200)}<AssumedRoleUser><AssumedRoleId>AROA1:${form.RoleSessionName}</AssumedRoleId><Arn>arn:aws:sts::${accountId}:assumed-role/${role}/${form.RoleSessionName}</Arn></AssumedRoleUser>`;
   }
 
   protected doGetFederationToken(form: Form): string {
     matches(form.Name ?? '', federationPattern, 'name');
-    return credentials(form, 900, 129_600);
+    return this.credentials(form, 900, 129_600);
   }
 
-  private keysOf(user: string): Key[] {
-    return [...this.keys.values()].filter((key) => key.user === user);
-  }
-}
-
-function credentials(form: Form, least: number, most: number): string {
+  private credentials(form: Form, least: number, most: number): string {
   const seconds = Number(form.DurationSeconds);
   if (!(seconds >= least && seconds <= most)) {
     throw new Fault(
@@ -295,8 +307,13 @@ function credentials(form: Form, least: number, most: number): string {
       `1 validation error detected: Value '${seconds}' at 'durationSeconds' failed to satisfy constraint`,
     );
   }
-  const expires = new Date(Date.now() + seconds * 1000).toISOString();
+  const expires = new Date(this.nowMs() + seconds * 1000).toISOString();
   return `<Credentials><AccessKeyId>ASIA${randomBytes(8).toString('hex').toUpperCase()}</AccessKeyId><SecretAccessKey>${randomBytes(20).toString('hex')}</SecretAccessKey><SessionToken>${randomBytes(30).toString('hex')}</SessionToken><Expiration>${expires}</Expiration></Credentials>`;
+}
+
+  private keysOf(user: string): Key[] {
+    return [...this.keys.values()].filter((key) => key.user === user);
+  }
 }
 
 function matches(value: string, pattern: RegExp, field: string): void {

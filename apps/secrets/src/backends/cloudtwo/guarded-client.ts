@@ -1,0 +1,65 @@
+import { PassThrough, pipeline, type Readable } from 'node:stream';
+import type { IAMClient } from '@aws-sdk/client-iam';
+import type { STSClient } from '@aws-sdk/client-sts';
+import { Circuit, type OutsideParts } from '../../sdk/outside';
+import { codeOf } from './cloud-error';
+
+type Send = (command: object, options?: object) => Promise<unknown>;
+interface Handler {
+  handle(request: unknown, options: unknown): Promise<{ response: { body?: unknown } }>;
+}
+
+/** No answer of the identity API or the token service comes near this. */
+const answerLimitBytes = 8 * 1024 * 1024;
+
+/**
+ * Puts limits on a client of the provider: a call with all its retries ends after `timeoutMs`, no answer grows beyond
+ * 8 MiB, and a service that does not answer is left alone for a while. The places before and after each call have names
+ * (`cloudtwo:CreateUser`, `cloudtwo:CreateUser:done`). Returns the circuit.
+ */
+export function guard(
+  client: IAMClient | STSClient,
+  who: string,
+  { parts, timeoutMs }: { parts: OutsideParts; timeoutMs: number },
+): Circuit {
+  const circuit = new Circuit(who, parts.clock);
+  const send = client.send.bind(client) as Send;
+  const guarded: Send = async (command, options) => {
+    const name = command.constructor.name.replace(/Command$/, '');
+    await parts.fault(`cloudtwo:${name}`);
+    const answer = await circuit.run(
+      () => send(command, { abortSignal: AbortSignal.timeout(timeoutMs), ...options }),
+      unanswered,
+    );
+    await parts.fault(`cloudtwo:${name}:done`);
+    return answer;
+  };
+  Object.assign(client, { send: guarded });
+  const handler = client.config.requestHandler as unknown as Handler;
+  const handle = handler.handle.bind(handler);
+  handler.handle = async (request, options) => {
+    const answer = await handle(request, options);
+    answer.response.body = limited(answer.response.body as Readable);
+    return answer;
+  };
+  return circuit;
+}
+
+function limited(body: Readable): Readable {
+  const through = new PassThrough();
+  let size = 0;
+  body.on('data', (chunk: Buffer) => {
+    size += chunk.length;
+    if (size > answerLimitBytes) body.destroy(new Error('the answer is too large'));
+  });
+  // Whoever reads the answer hears of the end, however it came.
+  pipeline(body, through, () => {});
+  return through;
+}
+
+/** Why nobody answered; undefined where somebody did, or where the call never left. */
+function unanswered(error: unknown): string | undefined {
+  const { name, code } = error as NodeJS.ErrnoException;
+  if (codeOf(error) !== '' || name === 'CredentialsProviderError') return undefined;
+  return name === 'AbortError' || name === 'TimeoutError' ? 'no answer in time' : (code ?? name);
+}
