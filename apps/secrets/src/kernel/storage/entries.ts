@@ -1,6 +1,7 @@
 import type { CoherentCache } from './cache';
 import type { Database, ObserveStorage } from './database';
 import { cacheKey, type EntryRow, openEntry, prefixEnd } from './entry-rows';
+import { listNames } from './list-names';
 import * as sql from './statements';
 import type { Barrier, Clock, Entry, EntryKey, EntryStore, Page, Tx } from './types';
 
@@ -53,17 +54,8 @@ export class DatabaseEntries implements EntryStore {
     return rows[0] && this.open(rows[0]);
   }
 
-  async list(mountId: string, prefix: string, page: Page = {}): Promise<string[]> {
-    const start = page.after === undefined ? prefix : prefix + behind(page.after);
-    const { rows } = await this.options.database.query<{ name: string }>(sql.LIST_ENTRIES, [
-      mountId,
-      prefix,
-      prefixEnd(prefix),
-      start,
-      page.limit ?? ALL,
-      this.options.clock.now(),
-    ]);
-    return rows.map((row) => row.name);
+  list(mountId: string, prefix: string, page?: Page): Promise<string[]> {
+    return listNames(this.options.database, { mountId, prefix, nowMs: this.options.clock.now() }, page);
   }
 
   async listDeep(mountId: string, prefix: string, page: Page = {}): Promise<string[]> {
@@ -109,6 +101,3 @@ export class DatabaseEntries implements EntryStore {
     }
   }
 }
-
-/** Where a listing goes on after a name: behind all that a folder holds, or right behind an entry. */
-const behind = (name: string): string => (name.endsWith('/') ? `${name.slice(0, -1)}0` : `${name}\u0001`);

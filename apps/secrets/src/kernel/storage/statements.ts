@@ -157,6 +157,14 @@ export const LIST_ENTRIES: Statement = {
   ) SELECT substr(name, length($2) + 1) AS name FROM seen`,
 };
 
+/** What lies under a folder, row by row, without the folder's own name. $1 to $6 as above. */
+export const LIST_RANGE: Statement = {
+  name: 'entry-list-range',
+  text: `SELECT substr(path, length($2) + 1) AS rest FROM entry
+          WHERE mount_id = $1 AND path >= $2 AND ($3::text IS NULL OR path < $3) AND path >= $4
+            AND (expires_at_ms IS NULL OR expires_at_ms > $6) ORDER BY path LIMIT $5`,
+};
+
 /** $1 mount, $2 prefix, $3 end or null, $4 start (inclusive), $5 limit, $6 now. */
 export const LIST_DEEP: Statement = {
   name: 'entry-list-deep',

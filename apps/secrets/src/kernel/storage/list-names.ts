@@ -1,0 +1,58 @@
+import type { Database } from './database';
+import { prefixEnd } from './entry-rows';
+import * as sql from './statements';
+import type { Page } from './types';
+
+/** The folder whose names are asked for. */
+interface Folder {
+  readonly mountId: string;
+  readonly prefix: string;
+  readonly nowMs: number;
+}
+
+/** Rows read at a time, the first time and from then on. */
+const FIRST_ROWS = 1000;
+const ROWS = 5000;
+/** Folders looked for at a time, where folders hold so much that reading through them is waste. */
+const SKIPPED = 100;
+/** Of so many rows, one should be a new name. */
+const WORTH = 8;
+
+/**
+ * Names directly under a folder, sorted bytewise: entries, and folders with a slash, each once.
+ *
+ * Reading rows in order costs a millisecond per thousand, and jumping from folder to folder twenty times that for each name,
+ * however much lies in between. So rows are read as long as they bring names, and folders are jumped over where they do not.
+ */
+export async function listNames(database: Database, folder: Folder, page: Page = {}): Promise<string[]> {
+  const { mountId, prefix, nowMs } = folder;
+  const limit = page.limit ?? Number.POSITIVE_INFINITY;
+  const names: string[] = [];
+  let start = page.after === undefined ? '' : behind(page.after);
+  let rowsAtOnce = FIRST_ROWS;
+  const values = (count: number) => [mountId, prefix, prefixEnd(prefix), prefix + start, count, nowMs];
+  while (names.length < limit) {
+    const asked = Math.min(limit - names.length, rowsAtOnce);
+    const { rows } = await database.query<{ rest: string }>(sql.LIST_RANGE, values(asked));
+    const before = names.length;
+    for (const { rest } of rows) {
+      const slash = rest.indexOf('/');
+      const name = slash < 0 ? rest : rest.slice(0, slash + 1);
+      if (name !== names.at(-1)) names.push(name);
+    }
+    if (rows.length < asked) break;
+    start = behind(names.at(-1)!);
+    rowsAtOnce = ROWS;
+    if ((names.length - before) * WORTH >= rows.length) continue;
+    const count = Math.min(limit - names.length, SKIPPED);
+    if (count <= 0) break;
+    const skipped = await database.query<{ name: string }>(sql.LIST_ENTRIES, values(count));
+    for (const { name } of skipped.rows) names.push(name);
+    if (skipped.rows.length < count) break;
+    start = behind(names.at(-1)!);
+  }
+  return names;
+}
+
+/** Where a listing goes on after a name: behind all that a folder holds, or right behind an entry. */
+const behind = (name: string): string => (name.endsWith('/') ? `${name.slice(0, -1)}0` : `${name}\u0001`);
