@@ -81,18 +81,25 @@ type Values = Readonly<Record<string, unknown>> | undefined;
 
 function difference(before: Values, after: Values): { before: Values; after: Values } {
   if (!before || !after) return { before, after };
-  const differs = Object.keys({ ...before, ...after }).filter(
-    (key) => JSON.stringify(plain(before[key])) !== JSON.stringify(plain(after[key])),
-  );
-  const pick = (values: Record<string, unknown>) => Object.fromEntries(differs.map((key) => [key, values[key]]));
-  return { before: pick(before), after: pick(after) };
+  const was: Record<string, unknown> = {};
+  const is: Record<string, unknown> = {};
+  for (const key in { ...before, ...after }) {
+    if (isSame(before[key], after[key])) continue;
+    was[key] = before[key];
+    is[key] = after[key];
+  }
+  return { before: was, after: is };
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  return one === other || JSON.stringify(plain(one)) === JSON.stringify(plain(other));
 }
 
 function asJson(values: Values): Prisma.InputJsonValue | undefined {
   if (!values) return undefined;
-  return Object.fromEntries(
-    Object.entries(values).map(([key, value]) => [key, plain(value)]),
-  ) as Prisma.InputJsonObject;
+  const json: Record<string, unknown> = {};
+  for (const key in values) json[key] = plain(values[key]);
+  return json as Prisma.InputJsonObject;
 }
 
 // Bytes are sealed values and hashes: they say nothing to a reader, so they are never copied.

@@ -82,6 +82,8 @@ export type Shows = 'one' | 'many' | 'nothing' | 'raw';
 export interface Cached<Stamp, Item> {
   /** Everything that decides the text, besides type and setup. */
   key(stamp: Stamp, view: View): string;
+  /** The item itself, where `run` answered with it instead of a stamp. */
+  whole?(stamp: Stamp): Item | undefined;
   /** The whole items of some stamps, in any order; those gone meanwhile left out. */
   load(db: Database, stamps: readonly Stamp[], env: Environment): Promise<readonly Item[]>;
   idOf(item: Stamp | Item): string;

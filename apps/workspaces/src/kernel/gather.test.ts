@@ -26,6 +26,7 @@ describe('gather', () => {
       { inFlight: 1 },
     );
     const before = read('k');
+    await new Promise((resolve) => setImmediate(resolve));
     value = 'new';
     expect(await Promise.all([before, read('k')])).toEqual(['old', 'new']);
   });

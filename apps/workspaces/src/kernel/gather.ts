@@ -15,6 +15,7 @@ export function gather<K, V>(
   }
   let queue: Waiting[] = [];
   let running = 0;
+  let planned = false;
 
   const run = async (batch: readonly Waiting[]) => {
     try {
@@ -27,6 +28,15 @@ export function gather<K, V>(
       start();
     }
   };
+  // Leaves once everything that has already arrived has asked.
+  const plan = () => {
+    if (planned || running >= inFlight) return;
+    planned = true;
+    setImmediate(() => {
+      planned = false;
+      start();
+    });
+  };
   const start = () => {
     while (running < inFlight && queue.length > 0) {
       const batch = queue.slice(0, most);
@@ -38,6 +48,6 @@ export function gather<K, V>(
   return (key) =>
     new Promise((resolve, reject) => {
       queue.push({ key, resolve, reject });
-      start();
+      plan();
     });
 }

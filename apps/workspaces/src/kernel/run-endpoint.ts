@@ -286,7 +286,7 @@ function documentText(data: string, rest: Record<string, unknown>): string {
 /** The texts of stamps, in their order: from the cache, or serialized now, with one load for all that are missing. */
 async function cachedTexts(
   { db, env, fragments }: Kernel,
-  { key, load, idOf }: NonNullable<Endpoint['cached']>,
+  { key, load, idOf, whole }: NonNullable<Endpoint['cached']>,
   serializer: NonNullable<Endpoint['serializer']>,
   stamps: readonly never[],
   view: View,
@@ -294,20 +294,26 @@ async function cachedTexts(
   const keyOf = (stamp: never): string => `${serializer.type} ${key(stamp, view)}`;
   const texts = new Map<string, string>();
   const missing: never[] = [];
+  const write = (item: never): void => {
+    const text = JSON.stringify(serializer.resource(item, view));
+    // An item read now may be newer than its stamp: it is kept under its own revisions.
+    fragments.set(keyOf(item), text);
+    texts.set(idOf(item), text);
+  };
   for (const stamp of stamps) {
     const text = fragments.get(keyOf(stamp));
-    if (text === undefined) {
-      missing.push(stamp);
-    } else {
+    const item = text === undefined ? whole?.(stamp) : undefined;
+    if (text !== undefined) {
       texts.set(idOf(stamp), text);
+    } else if (item !== undefined) {
+      write(item as never);
+    } else {
+      missing.push(stamp);
     }
   }
   if (missing.length > 0) {
     for (const item of (await load(db, missing, env)) as readonly never[]) {
-      const text = JSON.stringify(serializer.resource(item, view));
-      // An item read now may be newer than its stamp: it is kept under its own revisions.
-      fragments.set(keyOf(item), text);
-      texts.set(idOf(item), text);
+      write(item);
     }
   }
   return stamps.flatMap((stamp) => texts.get(idOf(stamp)) ?? []);

@@ -26,6 +26,7 @@ export function together<Item, Result, Context>(
 ): (item: Item) => Promise<Result> {
   let queue: Waiting<Item, Result>[] = [];
   let running = 0;
+  let planned = false;
 
   const settle = (batch: readonly Waiting<Item, Result>[], results: readonly (Result | Error)[]): void => {
     for (const [index, { resolve, reject }] of batch.entries()) {
@@ -61,6 +62,15 @@ export function together<Item, Result, Context>(
       start();
     }
   };
+  // Leaves once everything that has already arrived has asked.
+  const plan = (): void => {
+    if (planned || running >= inFlight) return;
+    planned = true;
+    setImmediate(() => {
+      planned = false;
+      start();
+    });
+  };
   const start = (): void => {
     while (running < inFlight && queue.length > 0) {
       const batch = queue.slice(0, most);
@@ -72,6 +82,6 @@ export function together<Item, Result, Context>(
   return (item) =>
     new Promise((resolve, reject) => {
       queue.push({ item, resolve, reject });
-      start();
+      plan();
     });
 }

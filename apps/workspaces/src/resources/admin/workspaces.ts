@@ -51,7 +51,7 @@ const index = list('/admin/workspaces', {
       : Prisma.sql`w.name COLLATE "C"`;
     const direction = sort[0]?.descending ? Prisma.sql`DESC NULLS LAST` : Prisma.sql`ASC`;
     const rows = await db.prisma.$queryRaw<Record<string, unknown>[]>`
-      ${Prisma.raw(selectWorkspaces + fromWorkspaces)} WHERE ${where}
+      ${Prisma.raw(selectWorkspaces + fromWorkspaces())} WHERE ${where}
       ORDER BY ${column} ${direction}, w.id LIMIT ${page!.size} OFFSET ${page!.offset}`;
     const [count] = await db.prisma.$queryRaw<[{ total: number }]>`
       SELECT count(*)::int AS total FROM workspace w

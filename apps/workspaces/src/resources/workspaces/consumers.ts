@@ -20,7 +20,7 @@ export async function listConsumers(
     : Prisma.sql`w.id IN (SELECT consumer_id FROM remote_state_consumer WHERE workspace_id = ${id})`;
   const where = Prisma.sql`${chosen} AND ${visibleWorkspaces(access, organizationId)}`;
   const rows = await db.prisma.$queryRaw<Record<string, unknown>[]>`
-    ${Prisma.raw(selectWorkspaces + fromWorkspaces)} WHERE ${where}
+    ${Prisma.raw(selectWorkspaces + fromWorkspaces())} WHERE ${where}
     ORDER BY w.name COLLATE "C", w.id LIMIT ${page.size} OFFSET ${page.offset}`;
   const [count] = await db.prisma.$queryRaw<[{ total: number }]>`
     SELECT count(*)::int AS total FROM workspace w WHERE ${where}`;

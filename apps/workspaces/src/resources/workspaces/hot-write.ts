@@ -3,9 +3,9 @@ import { Refusal } from '@keystead/refusal';
 import { type Actor, auditRow } from '../../kernel/audit';
 import type { Database } from '../../kernel/database';
 import type { Batched } from '../../kernel/together';
-import { requireWorkspace } from './find';
 import { initialSettings, type Settings } from './settings';
-import { readById, type Workspace, workspaceOf } from './workspace';
+import { findStamp, rememberWorkspace, type WorkspaceStamp, workspaceAt } from './stamp';
+import { fromWorkspaces, selectWorkspaces, type Workspace, workspaceOf } from './workspace';
 
 const settingKeys = Object.keys(initialSettings('', '', false)) as (keyof Settings)[];
 const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
@@ -13,20 +13,22 @@ const columnOf = new Map(settingKeys.map((key) => [key, snake(key)]));
 const settingColumns = [...columnOf.values()];
 const newColumns = ['id', 'organization_id', 'project_id', 'source', 'source_name', 'source_url', ...settingColumns];
 
-const auditColumns = [
-  'organization_id',
-  'actor_type',
-  'actor_id',
-  'actor_name',
-  'token_id',
-  'request_id',
+const auditKeys = [
+  'organizationId',
+  'actorType',
+  'actorId',
+  'actorName',
+  'tokenId',
+  'requestId',
   'action',
-  'target_type',
-  'target_id',
-  'target_name',
+  'targetType',
+  'targetId',
+  'targetName',
   'before',
   'after',
-].join(', ');
+];
+const auditColumnOf = new Map(auditKeys.map((key) => [key, snake(key)]));
+const auditColumns = [...auditColumnOf.values()].join(', ');
 
 const audited = (changed: string): string => `audited AS (
   INSERT INTO audit_event (${auditColumns})
@@ -39,8 +41,8 @@ const insertMany = {
   text: `WITH added AS (
     INSERT INTO workspace (${newColumns.join(', ')})
     SELECT ${newColumns.join(', ')} FROM jsonb_populate_recordset(NULL::workspace, $1)
-    ON CONFLICT (organization_id, name) DO NOTHING RETURNING id), ${audited('added')}
-  SELECT id FROM added`,
+    ON CONFLICT (organization_id, name) DO NOTHING RETURNING *), ${audited('added')}
+  ${selectWorkspaces} ${fromWorkspaces('added')}`,
 };
 
 const updateMany = {
@@ -49,17 +51,28 @@ const updateMany = {
     UPDATE workspace w SET ${settingColumns.map((column) => `${column} = x.${column}`).join(', ')},
            updated_at = x.updated_at
       FROM jsonb_populate_recordset(NULL::workspace, $1) x
-     WHERE w.id = x.id AND w.revision = x.revision RETURNING w.id, w.revision), ${audited('changed')}
+     WHERE w.id = ANY($3) AND w.id = x.id AND w.revision = x.revision RETURNING w.id, w.revision), ${audited('changed')}
   SELECT id, revision FROM changed`,
 };
 
 type Row = Record<string, unknown>;
 
-const settingsRow = (settings: Settings): Row =>
-  Object.fromEntries([...columnOf].map(([key, column]) => [column, settings[key]]));
+function settingsRow(settings: Settings): Row {
+  const row: Row = {};
+  for (const [key, column] of columnOf) {
+    row[column] = settings[key];
+  }
+  return row;
+}
 
-const auditJson = (actor: Actor, change: Parameters<typeof auditRow>[1]): Row =>
-  Object.fromEntries(Object.entries(auditRow(actor, change)).map(([key, value]) => [snake(key), value]));
+function auditJson(actor: Actor, change: Parameters<typeof auditRow>[1]): Row {
+  const event: Readonly<Record<string, unknown>> = auditRow(actor, change);
+  const row: Row = {};
+  for (const [key, column] of auditColumnOf) {
+    row[column] = event[key];
+  }
+  return row;
+}
 
 /** A workspace about to be written, and who writes it. */
 export interface NewRow {
@@ -90,17 +103,15 @@ const creating: Batched<NewRow, Workspace, Database> = {
         organizationId,
         action: 'workspace.create',
         target: { type: 'workspaces', id, name: settings.name },
-        after: { ...settings },
+        after: settings as unknown as Record<string, unknown>,
       }),
     );
-    const added = await db.rows<{ id: string }>({
-      ...insertMany,
-      values: [JSON.stringify(rows), JSON.stringify(events)],
+    const found = await db.rows<Row>({ ...insertMany, values: [JSON.stringify(rows), JSON.stringify(events)] });
+    const added = new Map(found.map((row) => [row.id, row]));
+    return items.map(({ id }) => {
+      const row = added.get(id);
+      return row === undefined ? invalid('name', 'has already been taken') : workspaceOf(row);
     });
-    const ids = new Set(added.map(({ id }) => id));
-    return Promise.all(
-      items.map(({ id }) => (ids.has(id) ? requireWorkspace(db, id) : invalid('name', 'has already been taken'))),
-    );
   },
 };
 
@@ -111,11 +122,16 @@ export function insertTogether(db: Database, row: NewRow): Promise<Workspace> {
 
 /** A change of settings that needs nothing but the workspace as it is. */
 export interface Edit {
-  readonly id: string;
+  readonly stamp: WorkspaceStamp;
   readonly actor: Actor;
   readonly ifMatch: bigint | undefined;
   /** The settings after the change; throws refusals. */
   readonly apply: (current: Workspace) => Settings;
+}
+
+/** An edit, and the workspace it was thought out for. */
+interface Proposed extends Edit {
+  readonly current: Workspace;
 }
 
 /** The workspace was changed by somebody else in between: the edit has to be made again. */
@@ -123,7 +139,11 @@ class Overtaken extends Error {}
 
 /** The settings of a workspace, apart from all else it has. */
 export function settingsOf(workspace: Workspace): Settings {
-  return Object.fromEntries(settingKeys.map((key) => [key, workspace[key]])) as unknown as Settings;
+  const settings: Record<string, unknown> = {};
+  for (const key of settingKeys) {
+    settings[key] = workspace[key];
+  }
+  return settings as unknown as Settings;
 }
 
 interface Edited {
@@ -141,7 +161,7 @@ function applyEdit(edit: Edit, so: Edited): Edited | Error {
   }
   try {
     const after = edit.apply(current);
-    const before = settingsOf(current);
+    const before = so.after;
     if (JSON.stringify(before) === JSON.stringify(after)) {
       return so;
     }
@@ -149,8 +169,8 @@ function applyEdit(edit: Edit, so: Edited): Edited | Error {
       organizationId: current.organizationId,
       action: 'workspace.update',
       target: { type: 'workspaces', id: current.id, name: after.name },
-      before: { ...before },
-      after: { ...after },
+      before: before as unknown as Record<string, unknown>,
+      after: after as unknown as Record<string, unknown>,
     });
     return { before: so.before, after, events: [...so.events, event] };
   } catch (error) {
@@ -161,53 +181,58 @@ function applyEdit(edit: Edit, so: Edited): Edited | Error {
   }
 }
 
-const editing: Batched<Edit, Workspace, Database> = {
+/** The newest of what the edits of a batch know of each workspace. */
+function newest(edits: readonly Proposed[]): Map<string, Edited> {
+  const so = new Map<string, Edited>();
+  for (const { current } of edits) {
+    const known = so.get(current.id);
+    if (known === undefined || known.before.revision < current.revision) {
+      so.set(current.id, { before: current, after: settingsOf(current), events: [] });
+    }
+  }
+  return so;
+}
+
+async function write(db: Database, changed: readonly Edited[], updatedAt: Date): Promise<Map<string, bigint>> {
+  if (changed.length === 0) {
+    return new Map();
+  }
+  const rows = changed.map(({ before, after }) => ({
+    id: before.id,
+    revision: String(before.revision),
+    updated_at: updatedAt,
+    ...settingsRow(after),
+  }));
+  const events = changed.flatMap((one) => one.events);
+  const written = await db.rows<{ id: string; revision: string }>({
+    ...updateMany,
+    values: [JSON.stringify(rows), JSON.stringify(events), changed.map(({ before }) => before.id)],
+  });
+  return new Map(written.map(({ id, revision }) => [id, BigInt(revision)]));
+}
+
+const editing: Batched<Proposed, Workspace, Database> = {
   name: 'workspace-update',
   async run(db, edits) {
-    const ids = [...new Set(edits.map(({ id }) => id))];
-    const found = await db.rows<Row & { key: string }>({ ...readById, values: [ids] });
-    const so = new Map<string, Edited>();
-    for (const row of found) {
-      const before = workspaceOf(row);
-      so.set(before.id, { before, after: settingsOf(before), events: [] });
-    }
+    const so = newest(edits);
     const refused = edits.map((edit) => {
-      const current = so.get(edit.id);
-      const next = current === undefined ? new Refusal('missing', '') : applyEdit(edit, current);
+      const next = applyEdit(edit, so.get(edit.current.id)!);
       if (next instanceof Error) {
         return next;
       }
-      so.set(edit.id, next);
+      so.set(edit.current.id, next);
       return undefined;
     });
-    const changed = [...so.values()].filter(({ events }) => events.length > 0);
     const updatedAt = new Date();
-    const rows = changed.map(({ before, after }) => ({
-      id: before.id,
-      revision: String(before.revision),
-      updated_at: updatedAt,
-      ...settingsRow(after),
-    }));
-    const events = changed.flatMap((one) => one.events);
-    const written =
-      rows.length === 0
-        ? []
-        : await db.rows<{ id: string; revision: string }>({
-            ...updateMany,
-            values: [JSON.stringify(rows), JSON.stringify(events)],
-          });
-    const revisions = new Map(written.map(({ id, revision }) => [id, BigInt(revision)]));
-    return edits.map(({ id }, index) => {
-      const refusal = refused[index];
-      if (refusal !== undefined) {
-        return refusal;
-      }
-      const { before, after, events: made } = so.get(id)!;
-      if (made.length === 0) {
-        return before;
-      }
+    const changed = [...so.values()].filter(({ events }) => events.length > 0);
+    const revisions = await write(db, changed, updatedAt);
+    return edits.map(({ current: { id } }, index) => {
+      const { before, after, events } = so.get(id)!;
       const revision = revisions.get(id);
-      return revision === undefined ? new Overtaken() : { ...before, ...after, revision, updatedAt };
+      if (events.length > 0 && revision === undefined) {
+        return new Overtaken();
+      }
+      return refused[index] ?? (revision === undefined ? before : { ...before, ...after, revision, updatedAt });
     });
   },
 };
@@ -219,13 +244,21 @@ const ATTEMPTS = 10;
  * somebody else was faster. Throws what the edit refuses, `missing`, and `precondition`.
  */
 export async function editTogether(db: Database, edit: Edit): Promise<Workspace> {
+  let stamp: WorkspaceStamp | undefined = edit.stamp;
   for (let attempt = 1; ; attempt++) {
+    if (stamp === undefined) {
+      throw new Refusal('missing', '');
+    }
+    const current = await workspaceAt(db, stamp);
     try {
-      return await db.together(editing, edit);
+      const edited = await db.together(editing, { ...edit, current });
+      rememberWorkspace(db, edited);
+      return edited;
     } catch (error) {
       if (!(error instanceof Overtaken) || attempt === ATTEMPTS) {
         throw error;
       }
+      stamp = await findStamp(db, edit.stamp.id);
     }
   }
 }

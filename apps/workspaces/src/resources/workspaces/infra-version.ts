@@ -51,3 +51,12 @@ export async function requireVersion(db: Database, text: string): Promise<string
   }
   return text;
 }
+
+/** The exact version a run gets for what its workspace asks for: the newest that matches. */
+export async function resolveVersion(db: Database, text: string): Promise<string> {
+  if (isExact(text)) {
+    return text;
+  }
+  const known = await catalogue(db);
+  return text === LATEST ? known.newest : (newest(known.versions, parseConstraint(text)) ?? known.newest);
+}

@@ -94,6 +94,7 @@ const create = post(collection, {
   visible: organizationPolicy['can-traverse'],
   loadsEarly: true,
   keepsAccess: true,
+  cached: cachedWorkspaces,
   body: CreateWorkspace,
   load: findOrganization,
   run: ({ db, target, body, ...call }) => workspaces.create(db, callerOf(call), target, body),
@@ -123,6 +124,7 @@ const update = both(
     loadsEarly: true,
     // A move may end the caller's own rights: then the answer is told from the access there was.
     keepsAccess: true,
+    cached: cachedWorkspaces,
     body: UpdateWorkspace,
     run: ({ db, target, body, ifMatch, ...call }: Call<string, WorkspaceChanges, WorkspaceStamp>) =>
       workspaces.update(db, callerOf(call), target, body, ifMatch),

@@ -132,8 +132,10 @@ export async function create(
   body: NewWorkspace,
 ): Promise<Workspace> {
   const { access, settings, edition } = caller;
-  const place = await placeOf(db, access, organization, body.project);
-  const version = body.infraVersion ? await requireVersion(db, body.infraVersion) : await defaultVersion(db);
+  const [place, version] = await Promise.all([
+    placeOf(db, access, organization, body.project),
+    body.infraVersion ? requireVersion(db, body.infraVersion) : defaultVersion(db),
+  ]);
   const initial = initialSettings(body.name, version, settings.defaultRemoteStateAccess);
   const inherited = place.mode ?? (organization.defaultExecutionMode as ExecutionMode);
   const after = settingsAfter(initial, body, { inherited, edition, isNew: true });
@@ -248,7 +250,7 @@ export async function update(
   if (isPlainEdit(workspace, changes) && !db.inTransaction) {
     const wanted = changes.infraVersion ? await requireVersion(db, changes.infraVersion) : undefined;
     return editTogether(db, {
-      id: workspace.id,
+      stamp: workspace,
       actor: caller.actor,
       ifMatch,
       apply: (current) => editedSettings(current, changes, caller.edition, wanted),

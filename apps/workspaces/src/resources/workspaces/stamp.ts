@@ -1,7 +1,7 @@
 import type { WorkspaceTarget } from '../../kernel/access';
 import type { Database, KeyedRead } from '../../kernel/database';
 import type { Cached, View } from '../../kernel/endpoint';
-import { findMany } from './find';
+import { findMany, requireWorkspace } from './find';
 import type { Workspace } from './workspace';
 
 /** What rules look at, and the revisions of everything that a workspace's text shows. */
@@ -211,25 +211,47 @@ interface SearchRow {
   ids: string[] | null;
 }
 
-/** A page of an organization's workspaces whose name matches a pattern of `ILIKE`, by name. */
+/**
+ * A page of an organization's workspaces whose name matches a pattern of `ILIKE`, by name. What was found is remembered
+ * until a workspace comes, goes or is renamed.
+ */
 export async function findStampsMatching(
   db: Database,
   organizationId: string,
   pattern: string,
   page: { size: number; offset: number },
 ): Promise<{ items: WorkspaceStamp[]; total: number }> {
+  const tally = await db.readOne<TallyRow>(readTally, organizationId);
   const key = JSON.stringify([organizationId, pattern, page.size, page.offset]);
-  const row = (await db.readOne<SearchRow>(readSearch, key))!;
-  return { items: await findStamps(db, organizationId, row.ids ?? []), total: row.total };
+  const found = await db.remembered(`workspace-search ${key}`, tally?.revision ?? '', async () => {
+    return (await db.readOne<SearchRow>(readSearch, key))!;
+  });
+  return { items: await findStamps(db, organizationId, found.ids ?? []), total: found.total };
+}
+
+type Revisions = Pick<WorkspaceStamp, 'revision' | 'organizationRevision' | 'projectRevision'>;
+
+const revisionsOf = ({ revision, organizationRevision, projectRevision }: Revisions): string =>
+  `${revision} ${organizationRevision} ${projectRevision}`;
+
+/** The workspace of a stamp, at least as new: from memory while no revision has moved. Throws `missing`. */
+export function workspaceAt(db: Database, stamp: WorkspaceStamp): Promise<Workspace> {
+  return db.remembered(`workspace ${stamp.id}`, revisionsOf(stamp), () => requireWorkspace(db, stamp.id));
+}
+
+/** Keeps a workspace as it was just written. */
+export function rememberWorkspace(db: Database, workspace: Workspace): void {
+  void db.remembered(`workspace ${workspace.id}`, revisionsOf(workspace), async () => workspace);
 }
 
 /** How workspaces are shown from cached text. */
-export const cachedWorkspaces: Cached<WorkspaceStamp, Workspace> = {
+export const cachedWorkspaces: Cached<WorkspaceStamp | Workspace, Workspace> = {
   key(stamp, { access }: View) {
     const { id, revision, organizationRevision, projectRevision, organizationId } = stamp;
     const may = `${access.workspaceMask(stamp)}${access.mayForceDelete(organizationId) ? '+' : ''}`;
     return `${id} ${revision} ${organizationRevision} ${projectRevision} ${may}`;
   },
+  whole: (stamp) => ('createdAt' in stamp ? stamp : undefined),
   load: (db, stamps) =>
     findMany(
       db,

@@ -46,9 +46,9 @@ SELECT w.*, o.name AS organization, o.revision AS organization_revision, p.revis
                  ORDER BY u.created_at DESC LIMIT 30) l) AS kpis,
        c.http_url AS vcs_http_url, c.service_provider AS vcs_provider`;
 
-/** The tables behind `selectWorkspaces`. */
-export const fromWorkspaces = `
-  FROM workspace w
+/** The tables behind `selectWorkspaces`; `rows` names what stands for the table of workspaces. */
+export const fromWorkspaces = (rows = 'workspace'): string => `
+  FROM ${rows} w
   JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL
   JOIN project p ON p.id = w.project_id
   LEFT JOIN retention_policy r ON r.workspace_id = w.id
@@ -58,13 +58,13 @@ export const fromWorkspaces = `
 /** Workspaces by id. */
 export const readById = {
   name: 'workspace_by_id',
-  text: `${selectWorkspaces}, w.id AS key ${fromWorkspaces} WHERE w.id = ANY($1)`,
+  text: `${selectWorkspaces}, w.id AS key ${fromWorkspaces()} WHERE w.id = ANY($1)`,
 };
 
 /** Workspaces by organization and name, `acme/web`; the organization whatever its case. */
 export const readByName = {
   name: 'workspace_by_name',
-  text: `${selectWorkspaces}, k.key ${fromWorkspaces}
+  text: `${selectWorkspaces}, k.key ${fromWorkspaces()}
     JOIN unnest($1::text[]) AS k(key)
       ON lower(o.name) = lower(split_part(k.key, '/', 1)) AND w.name = split_part(k.key, '/', 2)`,
 };
