@@ -62,16 +62,15 @@ export const sharedSchemas: Readonly<Record<string, JsonSchema>> = {
     description: 'What a login still needs, enforcement by enforcement.',
     properties: {
       mfa_request_id: { type: 'string' },
-      mfa_constraints: {
-        type: 'object',
-        additionalProperties: {
-          type: 'object',
-          properties: { any: { type: 'array', items: { $ref: '#/components/schemas/MfaChoice' } } },
-          required: ['any'],
-        },
-      },
+      mfa_constraints: { $ref: '#/components/schemas/MfaConstraints' },
     },
     required: ['mfa_request_id', 'mfa_constraints'],
+  },
+  MfaConstraints: { type: 'object', additionalProperties: { $ref: '#/components/schemas/MfaConstraint' } },
+  MfaConstraint: {
+    type: 'object',
+    properties: { any: { type: 'array', items: { $ref: '#/components/schemas/MfaChoice' } } },
+    required: ['any'],
   },
   MfaChoice: {
     type: 'object',

@@ -98,6 +98,7 @@ export const subkeysPath = path('subkeys/:path*', {
   read: {
     summary: 'Read the keys of a secret.',
     operationId: 'kv-v2-read-subkeys',
+    responses: { 404: 'There is no such secret; of a version that was deleted the metadata is told.' },
     input: SubkeysInput,
     output: z.object({ subkeys: z.looseObject({}).nullable(), metadata: z.looseObject({}) }),
     async run(call) {
