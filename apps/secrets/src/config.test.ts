@@ -52,6 +52,7 @@ describe('configuration', () => {
       'ten',
       'SECRETS_TRUSTED_PROXIES: trusted proxy "ten" is not an IP address or CIDR block',
     ],
+    ['SECRETS_PUBLIC_URL', 'nowhere', /^SECRETS_PUBLIC_URL: /],
     ['SECRETS_TLS_CERT_FILE', '/nowhere', 'SECRETS_TLS_CERT_FILE and SECRETS_TLS_KEY_FILE go together'],
     [
       'SECRETS_DATABASE_URL_FILE',

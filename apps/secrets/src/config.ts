@@ -57,6 +57,11 @@ const Variables = z.object({
   SECRETS_SEAL_KEY_FILE: z.string().optional().describe('File with that key.'),
   SECRETS_PREVIOUS_SEAL_KEY: z.string().optional().describe('The key before the last change, for one start.'),
   SECRETS_PREVIOUS_SEAL_KEY_FILE: z.string().optional().describe('File with the previous key.'),
+  SECRETS_PUBLIC_URL: z
+    .url({ protocol: /^https?$/ })
+    .transform((url) => url.replace(/\/+$/, ''))
+    .optional()
+    .describe('Where others reach the service; the start of the issuer in its identity tokens.'),
   SECRETS_TRUSTED_PROXIES: proxies
     .optional()
     .describe('Comma-separated addresses or CIDR blocks of proxies whose X-Forwarded-For is believed.'),
@@ -170,6 +175,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
         previousFile: given.SECRETS_PREVIOUS_SEAL_KEY_FILE,
       },
     },
+    publicUrl: given.SECRETS_PUBLIC_URL,
     trustedProxies: given.SECRETS_TRUSTED_PROXIES ?? [],
     familyHeaders: given.SECRETS_FAMILY_HEADERS,
     audit: {

@@ -23,6 +23,7 @@ import { mfaPaths, mfaPort } from './service/mfa-port';
 import { buildModules, type Modules } from './service/modules';
 import { Origins } from './service/origins';
 import type { ServiceParts } from './service/parts';
+import { issuerBelow, pluginTokens } from './service/plugin-tokens';
 import { ReleaseHistory } from './service/release-history';
 import { systemPaths } from './service/system-paths';
 import { tokenPort } from './service/token-port';
@@ -149,7 +150,9 @@ function kernelOf(
 
 /** What backends are lent. */
 function outsideOf(modules: Modules, config: Config, kernel: Kernel, system: readonly Path[]): Outside {
-  const { storage, mounts, namespaces, identity, mfa, leases, policies } = modules;
+  const { storage, mounts, namespaces, identity, mfa, leases, policies, errand } = modules;
+  const issuer = issuerBelow(config.publicUrl);
+  const identityTokens = pluginTokens(issuer, { mounts, namespaces, errand });
   return {
     scheduler: new Scheduler(config.outside.scheduler, storage),
     cloudone: {
@@ -157,7 +160,7 @@ function outsideOf(modules: Modules, config: Config, kernel: Kernel, system: rea
       directory: new DirectoryClient(storage.clock),
       resources: new ResourceClient(config.outside.cloudone.metadataHost, storage.clock),
     },
-    cloudtwo: new CloudTwo(config.outside.cloudtwo, storage),
+    cloudtwo: new CloudTwo({ ...config.outside.cloudtwo, identityTokens }, storage),
     jwt: new IssuerKeys(storage.clock),
     tokens: tokenPort(() => kernel, { identity, leases, policies }),
     identity: {
@@ -168,6 +171,7 @@ function outsideOf(modules: Modules, config: Config, kernel: Kernel, system: rea
         resolve: (id, at) => mounts.resolve(id, at)?.mount,
       },
       mfa: mfaPaths(mfa, { namespaces, identity }),
+      issuer,
     },
     system,
   };

@@ -3,4 +3,5 @@ export { equalSecrets } from './compare';
 export { audiencesOf, type JwtCheck, verifyJwt } from './jwt';
 export { type FetchJson, importPublicKey, KeySets, type KeySource } from './key-sets';
 export { mintToken, randomBase62, randomId } from './mint';
+export { newSigningKey, publicJwk, type SigningKey, signJwt } from './sign';
 export { type Claims, type JwtAlgorithm, jwtAlgorithms, type SignatureHeader, verifySignature } from './signature';

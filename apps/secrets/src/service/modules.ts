@@ -125,6 +125,7 @@ export async function buildModules(config: Config, { log, clock, fault }: Servic
     quotas,
     leases,
     wrapping,
+    errand: hosts.errand,
   };
 }
 

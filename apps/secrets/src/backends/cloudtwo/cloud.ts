@@ -8,7 +8,9 @@ import {
 } from '@aws-sdk/credential-providers';
 import { LRUCache } from 'lru-cache';
 import { type OutsideParts, plainParts } from '../../sdk/outside';
+import type { IdentityTokens } from '../../sdk/ports';
 import { guard } from './guarded-client';
+import { byWebIdentity, type WebIdentity } from './web-identity';
 
 /** How the provider is reached; `credentials` undefined takes what is found around the process. */
 export interface Connection {
@@ -17,6 +19,8 @@ export interface Connection {
   readonly iamEndpoint: string;
   readonly stsEndpoint: string;
   readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string } | undefined;
+  /** The role to assume by identity tokens of this service, where that is what credentials come from. */
+  readonly webIdentity?: WebIdentity;
 }
 
 /** What the process environment says where a configuration is silent. */
@@ -24,6 +28,7 @@ export interface CloudTwoDefaults {
   readonly accessKey: string;
   readonly secretKey: string;
   readonly region: string;
+  readonly identityTokens?: IdentityTokens;
 }
 
 interface Clients {
@@ -66,13 +71,17 @@ export class CloudTwo {
     this.clients.clear();
   }
 
+  /** Throws `invalid` where this service cannot sign identity tokens. */
+  checkIdentityTokens(): void {
+    this.defaults.identityTokens?.check();
+  }
+
   private make(connection: Connection): Clients {
     const { accessKey, secretKey, region } = this.defaults;
     const own = accessKey && secretKey ? { accessKeyId: accessKey, secretAccessKey: secretKey } : undefined;
     const around = createCredentialChain(fromIni(), fromContainerMetadata(), fromInstanceMetadata());
-    const shared = {
+    const reach = {
       region: connection.region || region || 'us-east-1',
-      credentials: connection.credentials ?? own ?? around,
       requestHandler: {
         requestTimeout: this.timeoutMs,
         throwOnRequestTimeout: true,
@@ -82,9 +91,13 @@ export class CloudTwo {
       },
       ...(connection.maxRetries >= 0 ? { maxAttempts: connection.maxRetries + 1 } : {}),
     };
-    const { iamEndpoint, stsEndpoint } = connection;
+    const { iamEndpoint, stsEndpoint, webIdentity } = connection;
+    const tokenService = { ...reach, ...(stsEndpoint ? { endpoint: stsEndpoint } : {}) };
+    const assumed = webIdentity && byWebIdentity(webIdentity, this.defaults.identityTokens, tokenService);
+    const credentials = assumed ?? connection.credentials ?? own ?? around;
+    const shared = { ...reach, credentials };
     const iam = new IAMClient({ ...shared, ...(iamEndpoint ? { endpoint: iamEndpoint } : {}) });
-    const sts = new STSClient({ ...shared, ...(stsEndpoint ? { endpoint: stsEndpoint } : {}) });
+    const sts = new STSClient({ ...tokenService, credentials });
     const { parts, timeoutMs } = this;
     const circuit = guard(iam, `the identity API at ${iamEndpoint || 'the provider'}`, { parts, timeoutMs });
     guard(sts, `the token service at ${stsEndpoint || 'the provider'}`, { parts, timeoutMs });

@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { single } from '../../sdk/collection';
-import { int, oneOf, secretString, string } from '../../sdk/fields';
+import { duration, int, oneOf, secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { data, empty, missing } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
@@ -21,11 +21,16 @@ const RootInput = z.object({
   iam_endpoint: string().describe('Address of the identity API, where it is not the provider’s own.'),
   sts_endpoint: string().describe('Address of the token service, where it is not the provider’s own.'),
   username_template: string().describe('Template of generated names; empty takes the built-in one.'),
+  role_arn: string().describe('Role to assume by identity tokens of this service instead of a key.'),
+  identity_token_audience: string().describe('Whom those tokens are for, as the provider has it on record.'),
+  identity_token_ttl: duration().describe('Lifetime of those tokens; 1h where it is not given.'),
 });
 /** The stored configuration; `pending` is a new root key that a rotation has not switched to yet. */
 export const Root = RootInput.extend({
   pending: z.object({ access_key: z.string(), secret_key: z.string() }).optional(),
   retiring: z.string().optional(),
+  /** The mount that identity tokens speak of. */
+  mount_uuid: z.string().optional(),
 });
 export type Root = z.output<typeof Root>;
 export const root = single('config/root', Root);
@@ -39,6 +44,9 @@ const defaults: Root = {
   iam_endpoint: '',
   sts_endpoint: '',
   username_template: '',
+  role_arn: '',
+  identity_token_audience: '',
+  identity_token_ttl: 3600,
 };
 
 /** The configuration in force; without a stored one everything comes from the environment. */
@@ -55,6 +63,14 @@ export function connection(config: Root): Connection {
     iamEndpoint: config.iam_endpoint,
     stsEndpoint: config.sts_endpoint,
     credentials: isStatic ? { accessKeyId: config.access_key, secretAccessKey: config.secret_key } : undefined,
+    webIdentity: config.identity_token_audience
+      ? {
+          mountUuid: config.mount_uuid ?? '',
+          roleArn: config.role_arn,
+          audience: config.identity_token_audience,
+          tokenTtlSeconds: config.identity_token_ttl,
+        }
+      : undefined,
   };
 }
 
@@ -69,7 +85,15 @@ export const rootPath = (cloud: CloudTwo) =>
         const stored = await root.find(storage);
         if (!stored) return missing;
         const { access_key, iam_endpoint, max_retries, region, sts_endpoint, username_template } = stored;
-        return data({ access_key, iam_endpoint, max_retries, region, sts_endpoint, username_template });
+        return data({
+          access_key,
+          iam_endpoint,
+          max_retries,
+          region,
+          sts_endpoint,
+          username_template,
+          ...shownIdentity(stored),
+        });
       },
     },
     write: {
@@ -77,8 +101,9 @@ export const rootPath = (cloud: CloudTwo) =>
       update: 'replace',
       defaults,
       input: RootInput,
-      run({ input, storage, nowMs, warn }) {
+      run({ input, storage, mount, nowMs, warn }) {
         checkKeys(input);
+        if (input.identity_token_audience) cloud.checkIdentityTokens();
         for (const field of ['iam_endpoint', 'sts_endpoint'] as const) checkEndpoint(field, input[field]);
         if (input.max_retries < -1 || input.max_retries > 20) {
           throw new Refusal('invalid', 'max_retries must be -1 (as the provider library has it) or between 0 and 20');
@@ -91,14 +116,22 @@ export const rootPath = (cloud: CloudTwo) =>
             );
           }
         }
-        root.put(storage, input);
+        root.put(storage, { ...input, mount_uuid: mount.uuid });
         cloud.forget();
         return empty;
       },
     },
   });
 
+function shownIdentity({ role_arn, identity_token_audience, identity_token_ttl }: Root) {
+  return identity_token_audience ? { role_arn, identity_token_audience, identity_token_ttl } : {};
+}
+
 function checkKeys(input: z.output<typeof RootInput>): void {
+  if (input.identity_token_audience || input.role_arn) {
+    checkIdentity(input);
+    return;
+  }
   if (input.credential_source === 'environment') {
     if (!input.access_key && !input.secret_key) return;
     throw new Refusal('invalid', 'access_key and secret_key cannot be given with credential_source environment');
@@ -107,6 +140,24 @@ function checkKeys(input: z.output<typeof RootInput>): void {
     if (!input[field]) {
       throw new Refusal('invalid', `'${field}' is a required parameter, unless credential_source is environment`);
     }
+  }
+}
+
+function checkIdentity(input: z.output<typeof RootInput>): void {
+  if (input.access_key || input.secret_key || input.credential_source === 'environment') {
+    throw new Refusal(
+      'invalid',
+      'identity_token_audience goes with neither access_key nor credential_source environment',
+    );
+  }
+  for (const field of ['role_arn', 'identity_token_audience'] as const) {
+    if (!input[field]) throw new Refusal('invalid', 'role_arn and identity_token_audience go together');
+  }
+  if (!/^arn:[^:]+:iam::\d{12}:role\/./.test(input.role_arn)) {
+    throw new Refusal('invalid', `role_arn must be the ARN of a role, got ${JSON.stringify(input.role_arn)}`);
+  }
+  if (input.identity_token_ttl < 60 || input.identity_token_ttl > 86_400) {
+    throw new Refusal('invalid', 'identity_token_ttl must be between 60 seconds and 24 hours');
   }
 }
 

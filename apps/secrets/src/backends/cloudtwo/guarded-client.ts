@@ -1,6 +1,7 @@
 import { PassThrough, pipeline, type Readable } from 'node:stream';
 import type { IAMClient } from '@aws-sdk/client-iam';
 import type { STSClient } from '@aws-sdk/client-sts';
+import { Refusal } from '@keystead/refusal';
 import { Circuit, type OutsideParts } from '../../sdk/outside';
 import { codeOf } from './cloud-error';
 
@@ -60,6 +61,7 @@ function limited(body: Readable): Readable {
 /** Why nobody answered; undefined where somebody did, or where the call never left. */
 function unanswered(error: unknown): string | undefined {
   const { name, code } = error as NodeJS.ErrnoException;
-  if (codeOf(error) !== '' || name === 'CredentialsProviderError') return undefined;
+  // Refusals come from what has to happen before the call: there is no fault in this service of the provider.
+  if (codeOf(error) !== '' || name === 'CredentialsProviderError' || error instanceof Refusal) return undefined;
   return name === 'AbortError' || name === 'TimeoutError' ? 'no answer in time' : (code ?? name);
 }

@@ -49,7 +49,7 @@ export class CloudStandIn {
   readonly calls: { action: string; form: Form }[] = [];
   fail: (action: string, form: Form) => { status: number; code: string; message: string } | undefined = () => undefined;
   /** Has a system between us and the provider answer the call; true when it did. */
-  interfere: (action: string, response: http.ServerResponse) => boolean = () => false;
+  interfere: (action: string, response: http.ServerResponse, form: Form) => boolean = () => false;
   /** The provider's clock. */
   nowMs: () => number = Date.now;
   /** New keys are unknown to the token service for this long. */
@@ -119,7 +119,7 @@ export class CloudStandIn {
     const form = Object.fromEntries(new URLSearchParams(body)) as Form;
     const action = form.Action ?? '';
     this.calls.push({ action, form });
-    if (this.interfere(action, response)) return;
+    if (this.interfere(action, response, form)) return;
     if (this.delayMs > 0) await new Promise((resolve) => setTimeout(resolve, this.delayMs));
     response.setHeader('content-type', 'text/xml');
     response.setHeader('x-amzn-requestid', 'r-1');
@@ -299,17 +299,17 @@ export class CloudStandIn {
   }
 
   private credentials(form: Form, least: number, most: number): string {
-  const seconds = Number(form.DurationSeconds);
-  if (!(seconds >= least && seconds <= most)) {
-    throw new Fault(
-      400,
-      'ValidationError',
-      `1 validation error detected: Value '${seconds}' at 'durationSeconds' failed to satisfy constraint`,
-    );
+    const seconds = Number(form.DurationSeconds);
+    if (!(seconds >= least && seconds <= most)) {
+      throw new Fault(
+        400,
+        'ValidationError',
+        `1 validation error detected: Value '${seconds}' at 'durationSeconds' failed to satisfy constraint`,
+      );
+    }
+    const expires = new Date(this.nowMs() + seconds * 1000).toISOString();
+    return `<Credentials><AccessKeyId>ASIA${randomBytes(8).toString('hex').toUpperCase()}</AccessKeyId><SecretAccessKey>${randomBytes(20).toString('hex')}</SecretAccessKey><SessionToken>${randomBytes(30).toString('hex')}</SessionToken><Expiration>${expires}</Expiration></Credentials>`;
   }
-  const expires = new Date(this.nowMs() + seconds * 1000).toISOString();
-  return `<Credentials><AccessKeyId>ASIA${randomBytes(8).toString('hex').toUpperCase()}</AccessKeyId><SecretAccessKey>${randomBytes(20).toString('hex')}</SecretAccessKey><SessionToken>${randomBytes(30).toString('hex')}</SessionToken><Expiration>${expires}</Expiration></Credentials>`;
-}
 
   private keysOf(user: string): Key[] {
     return [...this.keys.values()].filter((key) => key.user === user);

@@ -95,7 +95,8 @@ interface Given {
   readonly Expiration?: Date | undefined;
 }
 
-function credentialsOf(given: Given | undefined): StsCredentials {
+/** Credentials as the token service answers them. Throws `upstream` where it answered none. */
+export function credentialsOf(given: Given | undefined): StsCredentials {
   if (!given?.AccessKeyId || !given.SecretAccessKey || !given.SessionToken || !given.Expiration) {
     throw new Refusal('upstream', 'the cloud provider answered without credentials');
   }

@@ -6,6 +6,7 @@ import { entityAliasPaths } from './entity-alias';
 import { groupPaths } from './group';
 import { groupAliasPaths } from './group-alias';
 import { lookupPaths } from './lookup';
+import { type IssuerAddress, pluginIssuerPaths } from './plugin-issuer';
 import type { IdentityPort } from './ports';
 
 /** What identity is lent by the kernel. */
@@ -14,10 +15,11 @@ export interface IdentityBackendNeeds {
   readonly mounts: MountLookup;
   /** Paths of login MFA. */
   readonly mfa: readonly Path[];
+  readonly issuer: IssuerAddress;
 }
 
 /** Who callers are: entities, groups, their aliases, and their second factors. */
-export const identity = ({ identity: port, mounts, mfa }: IdentityBackendNeeds): Backend =>
+export const identity = ({ identity: port, mounts, mfa, issuer }: IdentityBackendNeeds): Backend =>
   backend({
     type: 'identity',
     kind: 'system',
@@ -28,6 +30,7 @@ export const identity = ({ identity: port, mounts, mfa }: IdentityBackendNeeds):
       ...groupPaths(port, mounts),
       ...groupAliasPaths(port, mounts),
       ...lookupPaths(port, mounts),
+      ...pluginIssuerPaths(issuer),
       ...mfa,
     ],
   });

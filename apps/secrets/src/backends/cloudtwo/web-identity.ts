@@ -1,0 +1,72 @@
+import { AssumeRoleWithWebIdentityCommand, STSClient, type STSClientConfig } from '@aws-sdk/client-sts';
+import { Refusal } from '@keystead/refusal';
+import type { IdentityTokens } from '../../sdk/ports';
+import { attempt } from './cloud-error';
+import { credentialsOf } from './sts-credentials';
+
+/** A role of the provider that a mount assumes by a token of ours instead of a key. */
+export interface WebIdentity {
+  readonly mountUuid: string;
+  readonly roleArn: string;
+  readonly audience: string;
+  readonly tokenTtlSeconds: number;
+}
+
+/** How long the assumed role is asked for, and how long before its end it is asked for anew. */
+const sessionSeconds = 3600;
+const spareMs = 5 * 60_000;
+
+interface Credentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken: string;
+  readonly expiration: Date;
+}
+
+/**
+ * Credentials for the clients of a mount: an identity token is signed and exchanged for those of a role, and once more
+ * before they end. Nothing that would have to be kept secret is stored anywhere.
+ */
+export function byWebIdentity(identity: WebIdentity, tokens: IdentityTokens | undefined, config: STSClientConfig) {
+  const exchange = exchanger(identity, tokens, config);
+  let pending: Promise<Credentials> | undefined;
+  let known: Credentials | undefined;
+  return async (): Promise<Credentials> => {
+    if (known && known.expiration.getTime() - spareMs > Date.now()) return known;
+    pending ??= exchange().finally(() => {
+      pending = undefined;
+    });
+    known = await pending;
+    return known;
+  };
+}
+
+function exchanger(identity: WebIdentity, tokens: IdentityTokens | undefined, config: STSClientConfig) {
+  return async (): Promise<Credentials> => {
+    if (!tokens) throw new Refusal('invalid', 'this service signs no identity tokens');
+    const { mountUuid, roleArn, audience, tokenTtlSeconds } = identity;
+    const WebIdentityToken = await tokens.issue(mountUuid, audience, tokenTtlSeconds);
+    const sts = new STSClient(config);
+    try {
+      const { Credentials } = await attempt('Error assuming role with web identity', () =>
+        sts.send(
+          new AssumeRoleWithWebIdentityCommand({
+            RoleArn: roleArn,
+            RoleSessionName: `keystead-${mountUuid.slice(0, 8)}`,
+            DurationSeconds: sessionSeconds,
+            WebIdentityToken,
+          }),
+        ),
+      );
+      const made = credentialsOf(Credentials);
+      return {
+        accessKeyId: made.accessKey,
+        secretAccessKey: made.secretKey,
+        sessionToken: made.securityToken,
+        expiration: new Date(made.expiresAtMs),
+      };
+    } finally {
+      sts.destroy();
+    }
+  };
+}

@@ -1,0 +1,68 @@
+import { publicJwk } from '@keystead/auth';
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { path } from '../../sdk/path';
+import { raw } from '../../sdk/reply';
+import { pluginKeys, publishedKeys } from './plugin-keys';
+
+/** Where the tokens of a namespace's mounts come from, as their `iss` has it; undefined while that is not known. */
+export type IssuerAddress = (namespacePath: string) => string | undefined;
+
+// Whoever checks our tokens may keep the answers: a key is published a day before it signs.
+const cached = { 'cache-control': 'public, max-age=3600' };
+const jwk = z.object({
+  kty: z.string(),
+  n: z.string(),
+  e: z.string(),
+  kid: z.string(),
+  use: z.string(),
+  alg: z.string(),
+});
+
+/** What outside systems need to verify the identity tokens of this service: its discovery document and its keys. */
+export const pluginIssuerPaths = (issuer: IssuerAddress) => [
+  path('oidc/plugins/.well-known/openid-configuration', {
+    summary: 'Who signs the identity tokens of this namespace’s mounts.',
+    auth: 'none',
+    dress: 'raw',
+    read: {
+      summary: 'Read the discovery document.',
+      operationId: 'oidc-plugins-discovery',
+      output: z.object({
+        issuer: z.string(),
+        jwks_uri: z.string(),
+        response_types_supported: z.array(z.string()),
+        subject_types_supported: z.array(z.string()),
+        id_token_signing_alg_values_supported: z.array(z.string()),
+      }),
+      run({ namespace }) {
+        const address = issuer(namespace.path);
+        if (!address) throw new Refusal('missing', 'no issuer: SECRETS_PUBLIC_URL is not set');
+        const document = {
+          issuer: address,
+          jwks_uri: `${address}/.well-known/keys`,
+          response_types_supported: ['id_token'],
+          subject_types_supported: ['public'],
+          id_token_signing_alg_values_supported: ['RS256'],
+        };
+        return { ...raw(document), headers: cached };
+      },
+    },
+  }),
+  path('oidc/plugins/.well-known/keys', {
+    summary: 'The public keys of those tokens.',
+    auth: 'none',
+    dress: 'raw',
+    read: {
+      summary: 'Read the key set.',
+      operationId: 'oidc-plugins-keys',
+      output: z.object({ keys: z.array(jwk) }),
+      async run({ storage, namespace, nowMs }) {
+        // Where nobody can be issued a token there is nothing to publish, and strangers make us make no keys.
+        if (!issuer(namespace.path)) return { ...raw({ keys: [] }), headers: cached };
+        const keys = publishedKeys(await pluginKeys(storage, nowMs)).map(publicJwk);
+        return { ...raw({ keys }), headers: cached };
+      },
+    },
+  }),
+];

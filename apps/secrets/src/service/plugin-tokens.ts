@@ -1,0 +1,59 @@
+import { randomUUID } from 'node:crypto';
+import { signJwt } from '@keystead/auth';
+import { Refusal } from '@keystead/refusal';
+import type { IssuerAddress } from '../backends/identity/plugin-issuer';
+import { pluginKeys } from '../backends/identity/plugin-keys';
+import type { LeaseHosts } from '../kernel/leases/types';
+import type { Mounts } from '../kernel/mounts/mounts';
+import type { Namespaces } from '../kernel/namespaces/namespaces';
+import type { IdentityTokens } from '../sdk/ports';
+
+/** The issuer of a namespace's identity tokens: below the public address of the service. */
+export function issuerBelow(publicUrl: string | undefined): IssuerAddress {
+  return (namespacePath) => publicUrl && `${publicUrl}/v1/${namespacePath}identity/oidc/plugins`;
+}
+
+/** Signs identity tokens for mounts, with keys in the storage of their namespace's identity mount. */
+export function pluginTokens(
+  issuer: IssuerAddress,
+  parts: { readonly mounts: Mounts; readonly namespaces: Namespaces; readonly errand: LeaseHosts['errand'] },
+): IdentityTokens {
+  const check = () => {
+    if (issuer('')) return;
+    throw new Refusal('invalid', 'identity tokens need SECRETS_PUBLIC_URL: outside systems must find their keys there');
+  };
+  return {
+    check,
+    async issue(mountUuid, audience, ttlSeconds) {
+      check();
+      const mount = parts.mounts.find(mountUuid);
+      const namespace = mount && parts.namespaces.find(mount.namespaceId);
+      const identity = mount && parts.mounts.at(mount.namespaceId, 'identity/');
+      if (!mount || !namespace || !identity) throw new Refusal('invalid', 'the mount is gone');
+      const { current, nowMs } = await parts.errand(identity, async ({ storage, nowMs }) => ({
+        current: (await pluginKeys(storage, nowMs)).current,
+        nowMs,
+      }));
+      const now = Math.floor(nowMs / 1000);
+      const facts = {
+        namespace_id: namespace.id,
+        namespace_path: namespace.path,
+        class: mount.kind,
+        plugin: mount.type,
+      };
+      return signJwt(
+        {
+          iss: issuer(namespace.path),
+          sub: `plugin-identity:${namespace.id}:${mount.kind}:${mount.accessor}`,
+          aud: [audience],
+          iat: now,
+          nbf: now,
+          exp: now + ttlSeconds,
+          jti: randomUUID(),
+          keystead: { ...facts, path: mount.path, accessor: mount.accessor, local: mount.local },
+        },
+        current,
+      );
+    },
+  };
+}
