@@ -1,7 +1,10 @@
 import type { Includable, Resource } from '../kernel/endpoint';
 import { adminResource } from './admin/routes';
 import { agentPoolResource } from './agent-pools/routes';
+import { applyResource } from './applies/routes';
 import { auditResource } from './audit/routes';
+import { commentResource } from './comments/routes';
+import { configurationVersionResource } from './configuration-versions/routes';
 import { retentionResource } from './data-retention/routes';
 import { entitlementSetResource } from './entitlement-sets/routes';
 import { membershipResource } from './memberships/routes';
@@ -9,7 +12,10 @@ import { oauthResource } from './oauth/routes';
 import { openapiResource } from './openapi';
 import { moduleProducerResource } from './organizations/module-producers';
 import { organizationResource } from './organizations/routes';
+import { planResource } from './plans/routes';
 import { projectResource } from './projects/routes';
+import { runEventResource } from './run-events/routes';
+import { runResource } from './runs/routes';
 import { sessionResource } from './sessions/routes';
 import { serviceResource } from './settings/discovery';
 import { sshKeyResource } from './ssh-keys/routes';
@@ -46,6 +52,12 @@ const described: readonly Resource[] = [
   variableResource,
   variableSetResource,
   stateVersionResource,
+  runResource,
+  planResource,
+  applyResource,
+  runEventResource,
+  commentResource,
+  configurationVersionResource,
   retentionResource,
   adminResource,
   auditResource,

@@ -68,11 +68,26 @@ export async function preview(
 }
 
 async function softDelete(db: Database, kind: Kind, nowMs: number): Promise<number> {
-  const deleted = kind === 'state-versions' ? Prisma.sql`, deleted_at = ${new Date(nowMs)}` : Prisma.empty;
   return db.prisma.$executeRaw`
-    UPDATE ${tableOf[kind]} SET status = 'backing_data_soft_deleted' ${deleted}
+    UPDATE ${tableOf[kind]} SET status = 'backing_data_soft_deleted', deleted_at = ${new Date(nowMs)}
      WHERE id IN (SELECT x.id ${due(kind, nowMs, Prisma.sql`TRUE`)} ORDER BY x.created_at, x.id
                    LIMIT ${BATCH} FOR UPDATE OF x SKIP LOCKED)`;
+}
+
+/** Removes for good the files of configurations that were deleted long enough ago. */
+async function removeConfigurations(db: Database, nowMs: number): Promise<number> {
+  const before = new Date(nowMs - SOFT_DELETED_DAYS * DAY_MS);
+  return db.transaction(async ({ prisma }) => {
+    const rows = await prisma.$queryRaw<{ id: string; blob_id: string | null }[]>`
+      SELECT id, blob_id FROM configuration_version WHERE status = 'backing_data_soft_deleted' AND deleted_at < ${before}
+       ORDER BY deleted_at LIMIT ${BATCH} FOR UPDATE SKIP LOCKED`;
+    await prisma.blob.deleteMany({ where: { id: { in: rows.flatMap((row) => row.blob_id ?? []) } } });
+    await prisma.configurationVersion.updateMany({
+      where: { id: { in: rows.map(({ id }) => id) } },
+      data: { status: 'backing_data_permanently_deleted', blobId: null },
+    });
+    return rows.length;
+  });
 }
 
 /** Removes for good the bytes of states that were deleted long enough ago. */
@@ -114,6 +129,9 @@ export async function sweep(db: Database, nowMs: number): Promise<Swept> {
   }
   for (let done = BATCH; done === BATCH; removed += done) {
     done = await removeForGood(db, nowMs);
+  }
+  for (let done = BATCH; done === BATCH; removed += done) {
+    done = await removeConfigurations(db, nowMs);
   }
   return { softDeleted, removed };
 }

@@ -1,0 +1,95 @@
+import { once } from 'node:events';
+import path from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
+import { extract, type Header } from 'tar-stream';
+
+/** An upload that cannot be a configuration; the message is for whoever uploaded it. */
+export class BadArchive extends Error {
+  override readonly name = 'BadArchive';
+}
+
+/** What an archive may hold at most. */
+export interface ArchiveLimits {
+  /** Once unpacked. */
+  readonly bytes: number;
+  readonly entries: number;
+}
+
+const longestPath = 4096;
+const kinds = ['file', 'contiguous-file', 'directory', 'symlink'];
+
+const leavesRoot = (name: string): boolean =>
+  path.posix.isAbsolute(name) || path.posix.normalize(name).split('/')[0] === '..';
+
+function requireHarmless({ name, type, linkname }: Header): void {
+  if (!kinds.includes(type ?? 'file')) throw new BadArchive(`the archive holds a ${type}: ${name}`);
+  if (name.length > longestPath || name.includes('\0'))
+    throw new BadArchive('the archive holds a path that is too long');
+  if (name.split('/').includes('..') || leavesRoot(name)) {
+    throw new BadArchive(`the archive holds a path outside of itself: ${name}`);
+  }
+  if (type !== 'symlink') return;
+  const target = linkname ?? '';
+  if (path.posix.isAbsolute(target) || leavesRoot(path.posix.join(path.posix.dirname(name), target))) {
+    throw new BadArchive(`the archive holds a link that leaves it: ${name}`);
+  }
+}
+
+/**
+ * Looks at a gzip tar as it passes by, without keeping it: whether it is one, stays within limits, and holds nothing
+ * but folders, files and links that stay inside. Write every piece, then end; both throw BadArchive.
+ */
+export class ArchiveCheck {
+  private readonly gunzip = createGunzip();
+  private readonly reading: Promise<void>;
+  private over = false;
+
+  constructor(private readonly limits: ArchiveLimits) {
+    this.reading = this.read().catch((error: Error) => {
+      throw error instanceof BadArchive ? error : new BadArchive('the upload is no gzip archive of files');
+    });
+    this.reading.catch(() => undefined).finally(() => (this.over = true));
+  }
+
+  async write(piece: Uint8Array): Promise<void> {
+    if (this.over) return this.reading;
+    if (!this.gunzip.write(piece)) await Promise.race([once(this.gunzip, 'drain'), this.reading]);
+  }
+
+  async end(): Promise<void> {
+    this.gunzip.end();
+    await this.reading;
+  }
+
+  /** Lets go of an archive that never came to its end. */
+  close(): void {
+    this.gunzip.destroy();
+  }
+
+  private async read(): Promise<void> {
+    const { limits, gunzip } = this;
+    const archive = extract();
+    let bytes = 0;
+    const unpacking = pipeline(
+      gunzip,
+      async function* (source: AsyncIterable<Buffer>) {
+        for await (const piece of source) {
+          bytes += piece.length;
+          if (bytes > limits.bytes) throw new BadArchive(`the archive unpacks to more than ${limits.bytes} bytes`);
+          yield piece;
+        }
+      },
+      archive,
+    );
+    unpacking.catch(() => undefined);
+    let entries = 0;
+    for await (const entry of archive) {
+      entries++;
+      if (entries > limits.entries) throw new BadArchive(`the archive holds more than ${limits.entries} files`);
+      requireHarmless(entry.header);
+      entry.resume();
+    }
+    await unpacking;
+  }
+}

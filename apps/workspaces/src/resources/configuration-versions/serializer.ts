@@ -1,0 +1,31 @@
+import { serializer, toOne } from '@keystead/jsonapi';
+import type { View } from '../../kernel/endpoint';
+import type { ConfigurationVersion } from './configuration-version';
+
+const self = ({ id }: ConfigurationVersion): string => `/api/v2/configuration-versions/${id}`;
+
+/** A bundle of configuration. */
+export const configurationVersionSerializer = serializer<ConfigurationVersion, View>({
+  type: 'configuration-versions',
+  id: ({ id }) => id,
+  self,
+  links: (cv) => (cv.status === 'uploaded' ? { download: `${self(cv)}/download` } : ({} as Record<string, string>)),
+  attributes: (cv) => ({
+    'auto-queue-runs': cv.autoQueueRuns,
+    'changed-files': [],
+    'created-at': cv.createdAt,
+    error: cv.error,
+    'error-message': cv.errorMessage,
+    provisional: cv.provisional,
+    source: cv.source,
+    speculative: cv.speculative,
+    status: cv.status,
+    'status-timestamps': cv.timestamps,
+    ...(cv.uploadUrl === undefined ? {} : { 'upload-url': cv.uploadUrl }),
+  }),
+  relationships: ({ workspaceId }) => ({
+    workspace: toOne('workspaces', workspaceId),
+    // Configurations come by upload; those of repositories would have them.
+    'ingress-attributes': toOne('ingress-attributes', null),
+  }),
+});

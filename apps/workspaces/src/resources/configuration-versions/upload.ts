@@ -1,0 +1,111 @@
+import type { Readable } from 'node:stream';
+import type { Keyring } from '@keystead/keyring';
+import { Refusal } from '@keystead/refusal';
+import { type Actor, recordChange } from '../../kernel/audit';
+import { BlobTooLarge, keepBlob, removeBlob, writeBlob } from '../../kernel/blobs';
+import type { Database } from '../../kernel/database';
+import { create as createRun } from '../runs/create';
+import { requireWorkspace } from '../workspaces/find';
+import { effectiveMode } from '../workspaces/workspace';
+import { ArchiveCheck, BadArchive } from './archive-check';
+import type { ConfigurationVersion } from './configuration-version';
+import { stamp } from './service';
+
+/** The largest archive that is taken, and what it may hold. */
+export const limits = { packedBytes: 256 * 1024 * 1024, bytes: 1024 * 1024 * 1024, entries: 100_000 };
+
+const uploadedAlready = () => new Refusal('conflict', 'this upload URL was used already');
+
+/** The pieces of an upload, each looked at before it is passed on. */
+async function* checked(source: AsyncIterable<Uint8Array>, check: ArchiveCheck): AsyncGenerator<Uint8Array> {
+  for await (const piece of source) {
+    await check.write(piece);
+    yield piece;
+  }
+  await check.end();
+}
+
+/**
+ * Takes the archive of an announced configuration, once. What is no archive, too large, or would leave its folder makes
+ * the configuration errored, with the reason. Afterwards it is what runs of the workspace work on, and its run starts.
+ */
+export async function upload(
+  db: Database,
+  keyring: Keyring,
+  configuration: ConfigurationVersion,
+  source: Readable,
+): Promise<void> {
+  if (configuration.status !== 'pending') throw uploadedAlready();
+  const check = new ArchiveCheck(limits);
+  let blob: { id: string; size: number };
+  try {
+    blob = await writeBlob(db, keyring, checked(source, check), { limit: limits.packedBytes, provisional: true });
+  } catch (error) {
+    check.close();
+    const tooLarge = error instanceof BlobTooLarge;
+    if (!tooLarge && !(error instanceof BadArchive)) throw error;
+    source.resume();
+    const reason = tooLarge ? `the archive is larger than ${limits.packedBytes} bytes` : error.message;
+    await refuse(db, configuration, reason);
+    if (tooLarge) throw new Refusal('too-large', reason);
+    return;
+  }
+  const taken = await take(db, configuration, blob);
+  if (!taken) {
+    await removeBlob(db, blob.id);
+    throw uploadedAlready();
+  }
+  if (configuration.autoQueueRuns) await queueRun(db, keyring, configuration);
+}
+
+async function refuse(db: Database, { id }: ConfigurationVersion, reason: string): Promise<void> {
+  await db.transaction(async (tx) => {
+    const { count } = await tx.prisma.configurationVersion.updateMany({
+      where: { id, status: 'pending' },
+      data: { status: 'errored', error: 'invalid archive', errorMessage: reason },
+    });
+    if (count > 0) await stamp(tx, id, 'finished-at');
+  });
+}
+
+const creatorOf = ({ createdByType, createdById }: ConfigurationVersion): Actor => ({
+  type: createdByType as Actor['type'],
+  id: createdById ?? '',
+  name: createdById ?? '',
+});
+
+async function take(db: Database, configuration: ConfigurationVersion, blob: { id: string; size: number }) {
+  const { id, workspaceId, organizationId, speculative, provisional } = configuration;
+  return db.transaction(async (tx) => {
+    await tx.prisma.$queryRaw`SELECT 1 FROM workspace WHERE id = ${workspaceId} FOR UPDATE`;
+    const { count } = await tx.prisma.configurationVersion.updateMany({
+      where: { id, status: 'pending' },
+      data: { status: 'uploaded', blobId: blob.id, size: BigInt(blob.size) },
+    });
+    if (count === 0) return false;
+    await keepBlob(tx, blob.id);
+    await stamp(tx, id, 'finished-at');
+    if (!speculative && !provisional) {
+      await tx.prisma.workspace.update({ where: { id: workspaceId }, data: { currentConfigurationId: id } });
+    }
+    await recordChange(tx, creatorOf(configuration), {
+      organizationId,
+      action: 'configuration-version.upload',
+      target: { type: 'configuration-versions', id, name: workspaceId },
+      after: { size: blob.size },
+    });
+    return true;
+  });
+}
+
+async function queueRun(db: Database, keyring: Keyring, configuration: ConfigurationVersion): Promise<void> {
+  const workspace = await requireWorkspace(db, configuration.workspaceId);
+  if (effectiveMode(workspace).mode === 'local') return;
+  const starter = {
+    actor: creatorOf(configuration),
+    applies: configuration.creatorApplies,
+    source: 'tfe-configuration-version',
+  };
+  const message = 'Queued by the upload of a configuration';
+  await createRun(db, keyring, starter, workspace, { configurationVersion: configuration.id, message });
+}

@@ -1,0 +1,101 @@
+import { badParameter, type Query } from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
+import { readBlob } from '../../kernel/blobs';
+import { type Endpoint, endpoints, type Lookup, type Raw } from '../../kernel/endpoint';
+import type { Policy, Rule } from '../../kernel/policy';
+import { isSigned, signedUrl } from '../../kernel/signed-urls';
+import { read } from './logs';
+import { contentPath, findMany, logPath, type Phase, type PhasePath } from './phases';
+import { organizationsOf, readsRun } from './policy';
+
+const { raw } = endpoints({} as Policy<Phase>, undefined, { visible: readsRun, organizationsOf });
+
+const idOf = ({ params }: Lookup<string>): string => (params as Record<string, string>).id ?? '';
+
+/** The plan or apply with an id. */
+export const loadPhase = (path: PhasePath) => async (lookup: Lookup<string>) =>
+  (await findMany(lookup.db, lookup.env, path, { id: { in: [idOf(lookup)] } }))[0];
+
+/** The plan or apply of a run. */
+export const loadPhaseOfRun = (path: PhasePath) => async (lookup: Lookup<string>) =>
+  (await findMany(lookup.db, lookup.env, path, { runId: (lookup.params as Record<string, string>).run_id ?? '' }))[0];
+
+/** Loads what a link of its own opens; without its signature, a token that may see it does as well. */
+const loadSigned =
+  (path: PhasePath, at: (id: string) => string, mayRead: Rule<Phase>) => async (lookup: Lookup<string>) => {
+    const found = await loadPhase(path)(lookup);
+    const { env, principal, query } = lookup;
+    if (!found || isSigned(env, at(found.id), query)) return found;
+    const access = principal.id === '' ? undefined : await env.accessStore.load(principal, [found.organizationId]);
+    return access && mayRead(access, found) ? found : undefined;
+  };
+
+function wholeNumber(query: Query, name: string, fallback: number): number {
+  const text = query.get(name);
+  if (text === undefined) return fallback;
+  if (!/^\d{1,15}$/.test(text)) throw badParameter(name, `${name} must be a whole number`);
+  return Number(text);
+}
+
+const DEFAULT_WINDOW = 65_536;
+
+/** The log of plans or applies, read in windows by whoever has the link. */
+export function logOf(path: PhasePath): Endpoint {
+  return raw('GET')(`/${path}/:id/logs`, {
+    summary: `Read a part of the log of one of the ${path}: it begins with STX, and ends with ETX once it is complete.`,
+    auth: 'optional',
+    query: { limit: `Bytes at most; ${DEFAULT_WINDOW} unless told.`, offset: 'Where to begin.' },
+    visible: () => true,
+    load: loadSigned(path, (id) => logPath(path, id), readsRun),
+    run: async ({ db, env, target, query }) => {
+      const offset = wholeNumber(query, 'offset', 0);
+      const limit = wholeNumber(query, 'limit', DEFAULT_WINDOW);
+      const body = await read(db, env.keyring, target as Phase, { offset, limit });
+      return { status: 200, headers: { 'Content-Type': 'text/plain; charset=utf-8' }, body };
+    },
+  });
+}
+
+/** A result of a plan or an apply: where to ask for it, in which form, and who may. */
+export interface ResultForm {
+  readonly path: PhasePath;
+  /** Its place below a plan or an apply, and below a run. */
+  readonly name: string;
+  readonly summary: string;
+  readonly mayRead: Rule<Phase>;
+  readonly blobOf: (phase: Phase) => string | null;
+  /** What it is answered while there is none: 204, or 404. */
+  readonly absent: 204 | 404;
+}
+
+/** The endpoints of a result: a redirect from the plan or apply and from its run, and the bytes behind a link. */
+export function resultOf({ path, name, summary, mayRead, blobOf, absent }: ResultForm): Endpoint[] {
+  const at = (id: string) => contentPath(path, id, name);
+  const redirect = {
+    summary,
+    requires: mayRead,
+    run: async ({ env, target }: { env: Parameters<typeof signedUrl>[0]; target: Phase }): Promise<Raw> => {
+      if (blobOf(target) !== null)
+        return { status: 307, headers: { Location: signedUrl(env, at(target.id)) }, body: '' };
+      if (absent === 404) throw new Refusal('missing', '');
+      return { status: 204, headers: {} };
+    },
+  };
+  const ofRun = `/runs/:run_id/${path === 'plans' ? 'plan' : 'apply'}/${name}`;
+  return [
+    raw('GET')(`/${path}/:id/${name}`, { ...redirect, load: loadPhase(path) }),
+    raw('GET')(ofRun, { ...redirect, load: loadPhaseOfRun(path) }),
+    raw('GET')(`/${path}/:id/content/${name}`, {
+      summary: `${summary} By a link that holds its own secret.`,
+      auth: 'optional',
+      visible: () => true,
+      load: loadSigned(path, at, mayRead),
+      run: async ({ db, env, target }) => {
+        const id = blobOf(target as Phase);
+        const body = id === null ? undefined : await readBlob(db, env.keyring, id);
+        if (!body) throw new Refusal('missing', '');
+        return { status: 200, headers: { 'Content-Type': 'application/json' }, body };
+      },
+    }),
+  ];
+}

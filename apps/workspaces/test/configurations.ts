@@ -1,0 +1,66 @@
+import { once } from 'node:events';
+import { gzipSync } from 'node:zlib';
+import request from 'supertest';
+import { type Header, pack } from 'tar-stream';
+import { type Client, ref, resource, type Workspaces } from './start-workspaces';
+
+/** A gzip tar of the given entries; a plain name and text is a file. */
+export async function archiveOf(
+  entries: readonly (readonly [string | ({ name: string } & Partial<Header>), string])[] = [
+    ['main.tf', 'output "x" { value = 1 }'],
+  ],
+): Promise<Buffer> {
+  const tar = pack();
+  const pieces: Buffer[] = [];
+  tar.on('data', (piece) => pieces.push(piece as Buffer));
+  for (const [header, text] of entries)
+    tar.entry({ mtime: new Date(0), ...(typeof header === 'string' ? { name: header } : header) }, text);
+  tar.finalize();
+  await once(tar, 'end');
+  return gzipSync(Buffer.concat(pieces));
+}
+
+const withoutHost = (url: string): string => url.replace('https://workspaces.test', '');
+
+/** Reads what a signed link leads to, without a token. */
+export function fetchUrl(workspaces: Workspaces, url: string) {
+  return request(workspaces.server)
+    .get(withoutHost(url))
+    .buffer(true)
+    .parse((response, done) => {
+      const pieces: Buffer[] = [];
+      response.on('data', (piece: Buffer) => pieces.push(piece));
+      response.on('end', () => done(null, Buffer.concat(pieces)));
+    });
+}
+
+/** Uploads to a signed link. */
+export function putUrl(workspaces: Workspaces, url: string, bytes: Buffer) {
+  return request(workspaces.server).put(withoutHost(url)).set('Content-Type', 'application/octet-stream').send(bytes);
+}
+
+/** Creates a configuration version; answers the resource. */
+export async function announced(client: Client, workspaceId: string, attributes: object = {}) {
+  const body = resource('configuration-versions', { 'auto-queue-runs': false, ...attributes });
+  return (await client.post(`workspaces/${workspaceId}/configuration-versions`, body).expect(201)).body.data;
+}
+
+/** Creates and uploads a configuration; answers its id. */
+export async function configured(
+  workspaces: Workspaces,
+  workspaceId: string,
+  attributes: object = {},
+): Promise<string> {
+  const { id, attributes: shown } = await announced(workspaces.admin, workspaceId, attributes);
+  await putUrl(workspaces, shown['upload-url'], await archiveOf()).expect(200);
+  return id;
+}
+
+/** Asks for a run. */
+export function startRun(client: Client, workspaceId: string, attributes: object = {}, configuration?: string) {
+  const relationships = {
+    workspace: ref('workspaces', workspaceId),
+    ...(configuration === undefined ? {} : { 'configuration-version': ref('configuration-versions', configuration) }),
+  };
+  return client.post('runs', resource('runs', attributes, relationships));
+}
