@@ -3,6 +3,7 @@ import type { Storage } from '../../sdk/storage';
 import type { CloudTwo } from './cloud';
 import { leasePath, leaseTimes } from './config-lease';
 import { connection, rootInForce, rootPath } from './config-root';
+import { rootCheckPath } from './config-root-check';
 import { credsPaths } from './creds';
 import { deleteUser, takeBackUser } from './iam-user';
 import { roleListPath, rolePath } from './role';
@@ -21,7 +22,15 @@ export const cloudtwo = (cloud: CloudTwo): Backend => {
     outside: true,
     kind: 'secret',
     summary: 'Generates cloud credentials from roles.',
-    paths: [rootPath(cloud), rotateRootPath(cloud), leasePath, roleListPath, rolePath, ...credsPaths(cloud)],
+    paths: [
+      rootPath(cloud),
+      rootCheckPath(cloud),
+      rotateRootPath(cloud),
+      leasePath,
+      roleListPath,
+      rolePath,
+      ...credsPaths(cloud),
+    ],
     secrets: {
       iam_user: {
         async revoke({ name, at_ms }, { storage, nowMs }) {

@@ -52,6 +52,8 @@ export class CloudStandIn {
   interfere: (action: string, response: http.ServerResponse, form: Form) => boolean = () => false;
   /** The provider's clock. */
   nowMs: () => number = Date.now;
+  /** Actions nobody may do, such as `iam:TagUser`. */
+  readonly denied = new Set<string>();
   /** New keys are unknown to the token service for this long. */
   keyDelayMs = 0;
   delayMs = 0;
@@ -155,6 +157,10 @@ export class CloudStandIn {
       if (answer === 'absent') throw new Fault(404, 'NoSuchEntity', `${action}: there is none.`);
       return answer;
     }
+    const right = `${/^(AssumeRole|GetFederationToken)$/.test(action) ? 'sts' : 'iam'}:${action}`;
+    if (this.denied.has(right)) {
+      throw new Fault(403, 'AccessDenied', `User: ${caller.user} is not authorized to perform: ${right}`);
+    }
     const handler = (this as unknown as Record<string, (form: Form, caller: Key) => string | undefined>)[`do${action}`];
     if (!handler) throw new Fault(400, 'InvalidAction', `Could not find operation ${action}`);
     return handler.call(this, form, caller);
@@ -179,6 +185,19 @@ export class CloudStandIn {
   protected doGetUser(form: Form, caller: Key): string {
     const user = this.user({ UserName: form.UserName ?? caller.user });
     return `<User><Path>/</Path><UserName>${user.name}</UserName><UserId>AIDA1</UserId><Arn>arn:aws:iam::${accountId}:user/${user.name}</Arn><CreateDate>${user.created.toISOString()}</CreateDate></User>`;
+  }
+
+  protected doTagUser(form: Form): undefined {
+    this.user(form);
+  }
+
+  protected doSimulatePrincipalPolicy(form: Form): string {
+    const actions = Object.entries(form).flatMap(([key, value]) => (key.startsWith('ActionNames.') ? [value] : []));
+    const results = actions.map((action) => {
+      const decision = this.denied.has(action) ? 'implicitDeny' : 'allowed';
+      return `<member><EvalActionName>${action}</EvalActionName><EvalDecision>${decision}</EvalDecision></member>`;
+    });
+    return `<EvaluationResults>${results.join('')}</EvaluationResults><IsTruncated>false</IsTruncated>`;
   }
 
   protected doAttachUserPolicy(form: Form): undefined {

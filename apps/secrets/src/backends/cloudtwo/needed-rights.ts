@@ -1,0 +1,76 @@
+import type { Role } from './role';
+
+/** A right the root credentials must have at the provider, and what it is needed for. */
+export interface NeededRight {
+  readonly action: string;
+  readonly resource: string;
+  readonly neededFor: string;
+}
+
+/** What needs depend on besides the roles. */
+export interface NeedsContext {
+  readonly partition: string;
+  readonly account: string;
+  /** A name as the engine would give it. */
+  readonly userName: string;
+  /** The user the root key belongs to; none where it is no user's. */
+  readonly ownUser: string | undefined;
+  /** Whether the root key is one that can be rotated. */
+  readonly rotates: boolean;
+}
+
+const forUsers = [
+  'iam:CreateUser',
+  'iam:GetUser',
+  'iam:DeleteUser',
+  'iam:CreateAccessKey',
+  'iam:ListAccessKeys',
+  'iam:DeleteAccessKey',
+  'iam:ListAttachedUserPolicies',
+  'iam:ListUserPolicies',
+  'iam:ListGroupsForUser',
+];
+const forPolicies = ['iam:AttachUserPolicy', 'iam:DetachUserPolicy'];
+const forDocuments = ['iam:PutUserPolicy', 'iam:DeleteUserPolicy'];
+const forMembership = ['iam:AddUserToGroup', 'iam:RemoveUserFromGroup'];
+const forGroupPolicies = ['iam:ListAttachedGroupPolicies', 'iam:ListGroupPolicies', 'iam:GetGroupPolicy'];
+const forRotation = ['iam:GetUser', 'iam:CreateAccessKey', 'iam:ListAccessKeys', 'iam:DeleteAccessKey'];
+
+/** The rights that these roles and the rotation of the root key need, each once. */
+export function neededRights(roles: ReadonlyMap<string, Role>, context: NeedsContext): NeededRight[] {
+  const iam = (rest: string) => `arn:${context.partition}:iam::${context.account}:${rest}`;
+  const needs: NeededRight[] = [];
+  const add = (actions: readonly string[], resource: string, neededFor: string) =>
+    needs.push(...actions.map((action) => ({ action, resource, neededFor })));
+  for (const [name, role] of roles) {
+    const what = `role ${name}`;
+    for (const type of role.credential_types) {
+      if (type === 'iam_user') {
+        const user = iam(`user${role.user_path || '/'}${context.userName}`);
+        add(forUsers, user, what);
+        if (Object.keys(role.iam_tags).length > 0) add(['iam:TagUser'], user, what);
+        if (role.policy_arns.length > 0) add(forPolicies, user, what);
+        if (role.policy_document) add(forDocuments, user, what);
+        for (const group of role.iam_groups) add(forMembership, iam(`group/${group}`), what);
+        continue;
+      }
+      for (const group of role.iam_groups) add(forGroupPolicies, iam(`group/${group}`), what);
+      if (type === 'assumed_role') for (const arn of role.role_arns) add(['sts:AssumeRole'], arn, what);
+      else add(['sts:GetFederationToken'], `arn:${context.partition}:sts::${context.account}:federated-user/*`, what);
+    }
+  }
+  if (context.rotates && context.ownUser) add(forRotation, iam(`user/${context.ownUser}`), 'rotation of the root key');
+  return merged(needs);
+}
+
+function merged(needs: readonly NeededRight[]): NeededRight[] {
+  const found = new Map<string, NeededRight>();
+  for (const need of needs) {
+    const key = `${need.action} ${need.resource}`;
+    const before = found.get(key);
+    const neededFor =
+      before && before.neededFor !== need.neededFor ? `${before.neededFor}, ${need.neededFor}` : need.neededFor;
+    found.set(key, { ...need, neededFor });
+  }
+  return [...found.values()];
+}

@@ -1,0 +1,107 @@
+import {
+  AddUserToGroupCommand,
+  AttachUserPolicyCommand,
+  CreateAccessKeyCommand,
+  CreateUserCommand,
+  DeleteAccessKeyCommand,
+  DeleteUserCommand,
+  DeleteUserPolicyCommand,
+  DetachUserPolicyCommand,
+  GetGroupPolicyCommand,
+  GetUserCommand,
+  type IAMClient,
+  ListAccessKeysCommand,
+  ListAttachedGroupPoliciesCommand,
+  ListAttachedUserPoliciesCommand,
+  ListGroupPoliciesCommand,
+  ListGroupsForUserCommand,
+  ListUserPoliciesCommand,
+  PutUserPolicyCommand,
+  RemoveUserFromGroupCommand,
+  TagUserCommand,
+} from '@aws-sdk/client-iam';
+import { AssumeRoleCommand, GetFederationTokenCommand, type STSClient } from '@aws-sdk/client-sts';
+import { codeOf } from './cloud-error';
+import type { NeededRight, NeedsContext } from './needed-rights';
+
+/** What is known of a right: true, false, or nothing; and how it was found out. */
+export interface Finding {
+  readonly allowed: boolean | null;
+  readonly how: string;
+}
+
+/** Credentials that could do nothing at all. */
+const nothing = '{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Action":"*","Resource":"*"}]}';
+const shortestSeconds = 900;
+const someKey = 'AKIA0000000000000000';
+const somePolicy = 'arn:aws:iam::aws:policy/ReadOnlyAccess';
+const someName = 'keystead-check';
+
+/** Answers that only those get who may do what they asked. */
+const answered = new Set(['NoSuchEntity', 'EntityAlreadyExists', 'LimitExceeded', 'DeleteConflict']);
+
+/**
+ * Finds out whether a right is there by asking for something that cannot be done: about a user that does not exist, to
+ * make one that does, or for credentials that may do nothing. Nothing is changed at the provider.
+ */
+export async function probe(
+  iam: IAMClient,
+  sts: STSClient,
+  right: NeededRight,
+  context: NeedsContext,
+): Promise<Finding> {
+  const call = attemptOf(iam, sts, right, context);
+  if (!call) return { allowed: null, how: 'cannot be tried without changing something' };
+  const how = right.action === 'iam:CreateUser' ? 'tried with the name of the own user' : 'tried';
+  try {
+    await call();
+    return { allowed: true, how };
+  } catch (error) {
+    const code = codeOf(error);
+    if (/^AccessDenied/.test(code) || code === 'UnauthorizedOperation') return { allowed: false, how };
+    if (answered.has(code)) return { allowed: true, how };
+    return { allowed: null, how: `${how}: ${code || 'no answer'}` };
+  }
+}
+
+function attemptOf(iam: IAMClient, sts: STSClient, { action, resource }: NeededRight, context: NeedsContext) {
+  // The user with this name does not exist: what is asked about it cannot be done.
+  const user = { UserName: context.userName };
+  const group = { GroupName: resource.split('/').at(-1)! };
+  const own = context.ownUser;
+  const calls: Readonly<Record<string, () => Promise<unknown>>> = {
+    'iam:GetUser': () => iam.send(new GetUserCommand(user)),
+    'iam:DeleteUser': () => iam.send(new DeleteUserCommand(user)),
+    'iam:CreateAccessKey': () => iam.send(new CreateAccessKeyCommand(user)),
+    'iam:ListAccessKeys': () => iam.send(new ListAccessKeysCommand(user)),
+    'iam:DeleteAccessKey': () => iam.send(new DeleteAccessKeyCommand({ ...user, AccessKeyId: someKey })),
+    'iam:ListAttachedUserPolicies': () => iam.send(new ListAttachedUserPoliciesCommand(user)),
+    'iam:ListUserPolicies': () => iam.send(new ListUserPoliciesCommand(user)),
+    'iam:ListGroupsForUser': () => iam.send(new ListGroupsForUserCommand(user)),
+    'iam:TagUser': () => iam.send(new TagUserCommand({ ...user, Tags: [{ Key: someName, Value: 'x' }] })),
+    'iam:AttachUserPolicy': () => iam.send(new AttachUserPolicyCommand({ ...user, PolicyArn: somePolicy })),
+    'iam:DetachUserPolicy': () => iam.send(new DetachUserPolicyCommand({ ...user, PolicyArn: somePolicy })),
+    'iam:PutUserPolicy': () =>
+      iam.send(new PutUserPolicyCommand({ ...user, PolicyName: someName, PolicyDocument: nothing })),
+    'iam:DeleteUserPolicy': () => iam.send(new DeleteUserPolicyCommand({ ...user, PolicyName: someName })),
+    'iam:AddUserToGroup': () => iam.send(new AddUserToGroupCommand({ ...user, ...group })),
+    'iam:RemoveUserFromGroup': () => iam.send(new RemoveUserFromGroupCommand({ ...user, ...group })),
+    'iam:ListAttachedGroupPolicies': () => iam.send(new ListAttachedGroupPoliciesCommand(group)),
+    'iam:ListGroupPolicies': () => iam.send(new ListGroupPoliciesCommand(group)),
+    'iam:GetGroupPolicy': () => iam.send(new GetGroupPolicyCommand({ ...group, PolicyName: someName })),
+    'sts:AssumeRole': () =>
+      sts.send(
+        new AssumeRoleCommand({
+          RoleArn: resource,
+          RoleSessionName: someName,
+          DurationSeconds: shortestSeconds,
+          Policy: nothing,
+        }),
+      ),
+    'sts:GetFederationToken': () =>
+      sts.send(new GetFederationTokenCommand({ Name: someName, DurationSeconds: shortestSeconds, Policy: nothing })),
+  };
+  // Only a name that is taken cannot be given by mistake.
+  if (action === 'iam:CreateUser') return own ? () => iam.send(new CreateUserCommand({ UserName: own })) : undefined;
+  return calls[action];
+}
