@@ -53,6 +53,11 @@ export interface InitResult<T> {
   readonly populated: T;
 }
 
+/** The notice that the service was sealed. */
+const SEALED = 'sealed';
+/** How often a node that does not hear itself asks whether it is sealed. */
+const ASK_MS = 300;
+
 const WRONG_SHARES =
   'unable to retrieve stored keys: invalid key: failed to decrypt keys from storage: cipher: message authentication failed';
 
@@ -77,8 +82,14 @@ export class Seal {
   ) {
     storage.reloadKeys = () => this.reload();
     storage.changes.onBeat((beat) => this.onBeat(beat));
-    storage.changes.listen('seal', () => {
+    storage.changes.listen('seal', (key) => {
+      if (key === SEALED && !this.sealed) this.drop();
       void this.exclusive(() => this.follow()).catch(() => {});
+    });
+    // Without heartbeats nobody tells this node that it is sealed: then it asks.
+    storage.background.every('seal', ASK_MS, async () => {
+      if (!storage.changes.fresh) await this.exclusive(() => this.follow());
+      return undefined;
     });
   }
 
@@ -130,7 +141,7 @@ export class Seal {
   /** Seals every node: this one at once, the others within a second. */
   seal(): Promise<void> {
     return this.exclusive(async () => {
-      await this.storage.committer.transaction((tx) => flagSeal(tx, true), [{ topic: 'seal', key: 'sealed' }]);
+      await this.storage.committer.transaction((tx) => flagSeal(tx, true), [{ topic: 'seal', key: SEALED }]);
       await this.load();
       this.changedMs = performance.now();
       this.drop();
@@ -275,9 +286,9 @@ export class Seal {
 
   private onBeat({ initialised, sealed, generation, askedMs }: SealBeat): void {
     if (askedMs < this.changedMs) return;
+    if (sealed && !this.sealed) this.drop();
     const stale =
       initialised !== this.initialised ||
-      (sealed && !this.sealed) ||
       (!sealed && this.sealed && initialised && this.opensItself) ||
       (!this.sealed && this.record?.generation !== generation);
     if (stale)

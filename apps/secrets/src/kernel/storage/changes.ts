@@ -46,8 +46,11 @@ interface BeatRow {
 
 /** A node not heard for so long counts as gone. */
 const GONE_MS = 3000;
-/** Older than this, a heartbeat no longer proves that notices arrive. */
-const STALE_MS = 900;
+/**
+ * A heartbeat asked for longer ago no longer proves that notices arrive. Counted from when it was asked for: whatever was
+ * told before is heard before, however long either was on its way.
+ */
+export const STALE_MS = 900;
 /** A shorter silence cannot have made others think this node gone. */
 const FORGOTTEN_MS = GONE_MS / 2;
 /** How long a new node waits until all others must have noticed it. */
@@ -109,8 +112,13 @@ export class NodeChanges implements ChangeNotices {
   private othersPoll = false;
   private generation = 0;
   private joinedMs = Number.POSITIVE_INFINITY;
+  /** When the newest heartbeat that was heard had been asked for. */
   private heardMs = Number.NEGATIVE_INFINITY;
+  /** Notices that are known to be there and not yet read. */
+  private fetching = 0;
   private beatMs = Number.NEGATIVE_INFINITY;
+  /** When the last heartbeat began, so that a slow one does not delay the next. */
+  private begunMs = Number.NEGATIVE_INFINITY;
   private unheard = 0;
   private beatCount = 0;
   private failing = false;
@@ -122,10 +130,10 @@ export class NodeChanges implements ChangeNotices {
 
   get fresh(): boolean {
     const now = performance.now();
-    return now - this.heardMs <= STALE_MS && now - this.joinedMs >= JOIN_MS;
+    return this.fetching === 0 && now - this.heardMs <= STALE_MS && now - this.joinedMs >= JOIN_MS;
   }
 
-  /** Milliseconds since this node last heard itself; infinite before the first time. */
+  /** Milliseconds since this node asked for the heartbeat it heard last; infinite before the first time. */
   get silenceMs(): number {
     return performance.now() - this.heardMs;
   }
@@ -198,19 +206,28 @@ export class NodeChanges implements ChangeNotices {
 
   private schedule(): void {
     if (this.stopped) return;
+    const waitMs = Math.max(0, (this.options.beatMs ?? 300) - (performance.now() - this.begunMs));
     this.timer = setTimeout(() => {
       this.running = this.beat().finally(() => this.schedule());
-    }, this.options.beatMs ?? 300);
+    }, waitMs);
   }
 
   private async beat(): Promise<void> {
+    this.begunMs = performance.now();
     try {
       const client = this.own ?? (await this.connect());
       const askedMs = performance.now();
       // On a connection of its own: a pool that is busy must not keep a node from being heard.
       const { rows } = await client.query<BeatRow & pg.QueryResultRow>({
         ...BEAT,
-        values: [this.id, this.generation, this.polls, this.options.address, GONE_MS / 1000, beatPayload(this.id)],
+        values: [
+          this.id,
+          this.generation,
+          this.polls,
+          this.options.address,
+          GONE_MS / 1000,
+          beatPayload(this.id, askedMs),
+        ],
       });
       const row = rows[0]!;
       this.failing = false;
@@ -269,7 +286,7 @@ export class NodeChanges implements ChangeNotices {
 
   private heard(message: Message): void {
     if (message.node === this.id) {
-      if (message.kind === 'beat') this.alive();
+      if (message.kind === 'beat') this.alive(message.askedMs);
       return;
     }
     if (message.kind === 'beat') {
@@ -282,21 +299,25 @@ export class NodeChanges implements ChangeNotices {
     }
   }
 
-  private alive(): void {
+  private alive(askedMs: number): void {
     this.unheard = 0;
     // After so long others may have thought this node gone and told it nothing; they must notice it first.
     if (this.silenceMs > FORGOTTEN_MS) {
       this.applyAll();
       this.joinedMs = performance.now();
     }
-    this.heardMs = performance.now();
+    this.heardMs = askedMs;
   }
 
   private fetch(change: string): void {
+    this.fetching++;
     this.options.database
       .query<{ keys: string }>(SEE, [change])
       .then(({ rows }) => (rows[0] ? this.apply(parseNoticeLines(rows[0].keys)) : this.applyAll()))
-      .catch(() => this.applyAll());
+      .catch(() => this.applyAll())
+      .finally(() => {
+        this.fetching--;
+      });
   }
 
   /** Queries work but notifications never come: a pooler in between. Then look for changes instead. */
@@ -312,6 +333,7 @@ export class NodeChanges implements ChangeNotices {
   }
 
   private async poll(): Promise<void> {
+    const askedMs = performance.now();
     const { rows } = await this.options.database.query<{ id: string; keys: string }>(POLL, [this.id]);
     for (const { id, keys } of rows) {
       if (this.known.has(id)) continue;
@@ -320,6 +342,6 @@ export class NodeChanges implements ChangeNotices {
     }
     const current = new Set(rows.map((row) => row.id));
     for (const id of this.known) if (!current.has(id)) this.known.delete(id);
-    this.alive();
+    this.alive(askedMs);
   }
 }

@@ -8,7 +8,8 @@ export const MAX_PAYLOAD_BYTES = 7900;
 
 /** What one notification says. */
 export type Message =
-  | { readonly kind: 'beat'; readonly node: string }
+  /** When its node asked for it, on the scale of that process. */
+  | { readonly kind: 'beat'; readonly node: string; readonly askedMs: number }
   | { readonly kind: 'notices'; readonly node: string; readonly notices: readonly Notice[] }
   /** The notices were too long and lie in the change table. */
   | { readonly kind: 'see'; readonly node: string; readonly change: string };
@@ -30,7 +31,7 @@ export function parseNoticeLines(text: string): Notice[] {
   return notices;
 }
 
-export const beatPayload = (node: string): string => `${node} beat`;
+export const beatPayload = (node: string, askedMs: number): string => `${node} beat ${askedMs}`;
 export const noticesPayload = (node: string, lines: string): string => `${node} notices\n${lines}`;
 export const seePayload = (node: string, change: string): string => `${node} see ${change}`;
 
@@ -38,7 +39,7 @@ export const seePayload = (node: string, change: string): string => `${node} see
 export function parsePayload(payload: string): Message | undefined {
   const node = payload.slice(0, 36);
   const rest = payload.slice(37);
-  if (rest === 'beat') return { kind: 'beat', node };
+  if (rest.startsWith('beat ')) return { kind: 'beat', node, askedMs: Number(rest.slice(5)) };
   if (rest.startsWith('notices\n')) return { kind: 'notices', node, notices: parseNoticeLines(rest.slice(8)) };
   if (rest.startsWith('see ')) return { kind: 'see', node, change: rest.slice(4) };
   return undefined;

@@ -1,0 +1,78 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DatabaseProxy, type Held } from '../../../test/database-proxy';
+import { freshStorage, type TestStorage, until } from '../../../test/fresh-storage';
+import { staleAnswers } from '../../../test/staleness';
+import type { StorageKernel } from './storage';
+import { newWriteSet } from './write-set';
+
+const mountId = randomUUID();
+
+/** Without these bounds a token revoked on one node would go on working on another that is cut off. */
+describe('a node serves nothing from its memory a second after it changed elsewhere', () => {
+  let test: TestStorage;
+  let proxy: DatabaseProxy;
+  let other: StorageKernel;
+
+  beforeAll(async () => {
+    test = await freshStorage();
+    proxy = await DatabaseProxy.start(test.database.url);
+    other = await test.another({ url: proxy.url });
+  }, 60_000);
+  afterAll(async () => {
+    await proxy.close();
+    await test.close();
+  });
+
+  const read = async (path: string) => (await other.entries.read({ mountId, path }))?.value.toString();
+  const write = async (path: string, value: string) => {
+    const set = newWriteSet();
+    set.puts.push({ mountId, path, value: Buffer.from(value) });
+    await test.storage.committer.commit(set);
+  };
+  const terminate = () =>
+    test.byHand(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE '%listener' AND datname = current_database()`,
+    );
+
+  const troubles: readonly [string, () => unknown][] = [
+    ['when it hears of it', () => undefined],
+    ['when the connection it listens on was closed', terminate],
+    ['when what is told it gets lost on the way', () => proxy.hold('listener' satisfies Held)],
+    ['when nothing goes through to the database', () => proxy.hold('all' satisfies Held)],
+  ];
+  it.each(troubles)(
+    '%s',
+    async (_, begin) => {
+      const path = randomUUID();
+      await write(path, 'old');
+      await until(async () => other.changes.fresh && test.storage.changes.fresh && (await read(path)) === 'old');
+      await begin();
+      await write(path, 'new');
+      const { stale, asked } = await staleAnswers(async () => (await read(path)) !== 'old');
+      expect(asked).toBeGreaterThan(0);
+      expect(stale).toBe(0);
+      proxy.hold(undefined);
+      await until(async () => other.changes.fresh && (await read(path)) === 'new', 40_000);
+    },
+    60_000,
+  );
+
+  it('when the change is too long to be told and lies in the database', async () => {
+    const paths = Array.from({ length: 200 }, (_, n) => `many/${'long'.repeat(20)}/${n}`);
+    const all = async (value: string) => {
+      const set = newWriteSet();
+      for (const path of paths) set.puts.push({ mountId, path, value: Buffer.from(value) });
+      await test.storage.committer.commit(set);
+    };
+    const readAll = async () => {
+      const entries = await other.entries.readMany(paths.map((path) => ({ mountId, path })));
+      return entries.map((entry) => entry?.value.toString());
+    };
+    await all('old');
+    await until(async () => other.changes.fresh && (await readAll()).every((value) => value === 'old'));
+    await all('new');
+    const { stale } = await staleAnswers(async () => (await readAll()).every((value) => value === 'new'));
+    expect(stale).toBe(0);
+  }, 60_000);
+});

@@ -1,0 +1,90 @@
+import type { AddressInfo } from 'node:net';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+
+/** What of a node's connections a proxy holds up: those that listen for notices, or all. */
+export type Held = 'listener' | 'all';
+
+interface Pair {
+  readonly inner: Socket;
+  readonly outer: Socket;
+  listener: boolean;
+  /** False while it is held up, and before it has begun. */
+  passes: boolean;
+}
+
+/**
+ * Stands between a node and its database and can hold up what goes through, without closing anything: as a network does
+ * that loses packets.
+ */
+export class DatabaseProxy {
+  private readonly pairs = new Set<Pair>();
+  private held: Held | undefined;
+
+  private constructor(
+    private readonly server: Server,
+    private readonly target: URL,
+  ) {
+    server.on('connection', (socket) => this.accept(socket));
+  }
+
+  static async start(databaseUrl: string): Promise<DatabaseProxy> {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    return new DatabaseProxy(server, new URL(databaseUrl));
+  }
+
+  /** The same database, through this proxy. */
+  get url(): string {
+    const url = new URL(this.target.href);
+    url.hostname = '127.0.0.1';
+    url.port = String((this.server.address() as AddressInfo).port);
+    return url.href;
+  }
+
+  /** From now on nothing passes, in no direction; `undefined` lets everything pass again. */
+  hold(held: Held | undefined): void {
+    this.held = held;
+    for (const pair of this.pairs) this.apply(pair);
+  }
+
+  async close(): Promise<void> {
+    for (const { inner, outer } of this.pairs) for (const socket of [inner, outer]) socket.destroy();
+    await new Promise((resolve) => this.server.close(resolve));
+  }
+
+  private accept(outer: Socket): void {
+    const inner = connect(Number(this.target.port), this.target.hostname);
+    const pair: Pair = { inner, outer, listener: false, passes: false };
+    this.pairs.add(pair);
+    // The first message of a connection says what it is for.
+    outer.once('data', (first: Buffer) => {
+      pair.listener = first.includes('listener');
+      inner.write(first);
+      this.apply(pair);
+    });
+    for (const socket of [inner, outer]) {
+      socket.on('error', () => {});
+      socket.on('close', () => {
+        this.pairs.delete(pair);
+        inner.destroy();
+        outer.destroy();
+      });
+    }
+  }
+
+  private apply(pair: Pair): void {
+    const { inner, outer, listener } = pair;
+    const passes = this.held !== 'all' && !(this.held === 'listener' && listener);
+    if (passes === pair.passes) return;
+    pair.passes = passes;
+    if (passes) {
+      inner.pipe(outer);
+      outer.pipe(inner);
+    } else {
+      inner.unpipe(outer);
+      outer.unpipe(inner);
+      inner.pause();
+      outer.pause();
+    }
+  }
+}
