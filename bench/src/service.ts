@@ -45,7 +45,8 @@ export async function times(count: number, work: (index: number) => Promise<unkn
   await Promise.all(Array.from({ length: 16 }, worker));
 }
 
-function freePort(): Promise<number> {
+/** A port that was free a moment ago. */
+export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();
     server.once('error', reject);

@@ -1,0 +1,150 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { serverVersion, startEmbedded } from '@keystead/postgres';
+import { benchRoot } from '../src/child';
+import { chooseGenerator } from '../src/load';
+import { choosePinning, machine, pinProcess } from '../src/machine';
+import { compare, loads } from './compare';
+import { drain } from './drain';
+import { installation, seed } from './installation';
+import { startNode } from './node';
+import { parseScaleOptions, type ScaleOptions, usage } from './options';
+import { readPages, readPagesOverDeleted } from './pages';
+import { type Line, table } from './table';
+
+const log = (text: string): void => void process.stderr.write(`${text}\n`);
+
+async function run(options: ScaleOptions): Promise<void> {
+  const folder = path.resolve(options.keep ?? mkdtempSync(path.join(os.tmpdir(), 'keystead-scale-')));
+  mkdirSync(folder, { recursive: true });
+  const pinning = choosePinning();
+  const generator = chooseGenerator(pinning?.others);
+  const postgres = await startEmbedded({
+    dataDir: path.join(folder, 'postgres'),
+    settings: { max_connections: '100' },
+  });
+  try {
+    const lines = await measure(options, folder, postgres, pinning, generator);
+    const version = await serverVersion(postgres.url('postgres'));
+    const about =
+      `${machine()}\nPostgreSQL ${Math.floor(version / 10_000)}.${version % 10_000} with fsync on and its own defaults; ` +
+      `load from ${generator.name} at 32 connections; ` +
+      (pinning ? `service on core ${pinning.server}, all else on ${pinning.others}` : 'nothing pinned') +
+      `; median of ${options.rounds}; load average at the end ${os.loadavg()[0]!.toFixed(1)}`;
+    show(`${about}\n\n${table(lines)}\n`, options.write);
+  } finally {
+    await postgres.stop({ immediate: options.keep === undefined });
+    if (options.keep === undefined) rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function measure(
+  options: ScaleOptions,
+  folder: string,
+  postgres: Awaited<ReturnType<typeof startEmbedded>>,
+  pinning: ReturnType<typeof choosePinning>,
+  generator: ReturnType<typeof chooseGenerator>,
+): Promise<Line[]> {
+  const lines: Line[] = [];
+  const add = (what: string, goal: string, measured: string, met: boolean): void => {
+    lines.push({ what, goal, measured, met });
+    log(`${met ? 'met    ' : 'not met'} ${what}: ${measured}`);
+  };
+  const { tokens, leases, keys, due, deleted } = options;
+  const empty = await installation('empty', { folder, cores: pinning?.server }, postgres);
+  const full = await installation('full', { folder, cores: pinning?.server }, postgres);
+  if (full.made) {
+    const seconds = await seed(full, options);
+    add(
+      `seed ${amount(leases)} leases, ${amount(tokens)} tokens, ${amount(keys)} keys`,
+      '≤ 300 s',
+      `${seconds.toFixed(0)} s`,
+      seconds <= 300,
+    );
+  }
+  // From here on PostgreSQL shares the cores of the load, as in the other bench.
+  pinProcess(pinning?.others, postgres.pid);
+  const { readyMore, memoryMore, rates, ...both } = await compare(empty, full, generator, options, log);
+  add(
+    'ready after start, more than empty',
+    '≤ 2,000 ms',
+    `${readyMore.toFixed(0)} ms (${both.full.readyMs.toFixed(0)} and ${both.empty.readyMs.toFixed(0)})`,
+    readyMore <= 2000,
+  );
+  add(
+    'resident when idle',
+    '≤ 150 MB',
+    `${both.full.idleMb.toFixed(0)} MB (empty ${both.empty.idleMb.toFixed(0)})`,
+    both.full.idleMb <= 150,
+  );
+  add(
+    'resident after load, more than empty',
+    '≤ 50 MB',
+    `${memoryMore.toFixed(0)} MB (${both.full.loadedMb.toFixed(0)} and ${both.empty.loadedMb.toFixed(0)})`,
+    memoryMore <= 50,
+  );
+  for (const [name, { share, processorShare, ...rate }] of Object.entries(rates)) {
+    const of = `${whole(rate.full)} of ${whole(rate.empty)} /s; processor time a request ${processorShare.toFixed(2)} ×`;
+    add(`${name}, share of empty`, '≥ 0.90', `${share.toFixed(2)} (${of})`, share >= 0.9);
+  }
+  const node = await startNode(full);
+  try {
+    const pages = await readPages(node, full, keys);
+    const page = (what: string, { p50Ms, p95Ms, slowestMs }: typeof pages) =>
+      add(
+        what,
+        '≤ 20 ms',
+        `p50 ${p50Ms.toFixed(1)}, p95 ${p95Ms.toFixed(1)}, slowest ${slowestMs.toFixed(1)} ms`,
+        p95Ms <= 20,
+      );
+    page(`pages of 1,000 among ${amount(keys)} keys, anywhere`, pages);
+    if (deleted > 0 && full.made) {
+      const { first, again } = await readPagesOverDeleted(node, full, { keys, deleted }, generator);
+      page(`the first page over ${amount(deleted)} deleted keys`, first);
+      page('the same page afterwards', again);
+    }
+    for (const name of due > 0 ? ['lookup-self', 'cubbyhole write'] : []) {
+      const drained = await drain(node, full, loads(full)[name]!, generator, { due, cores: pinning?.others });
+      const { before, during } = drained;
+      add(
+        `${amount(drained.count)} leases due at once end, under ${name}`,
+        '≤ 120 s',
+        `${drained.seconds.toFixed(0)} s`,
+        drained.seconds <= 120,
+      );
+      add(
+        `p99 of ${name} meanwhile`,
+        '≤ 2 × before',
+        `${(during.p99Ms / before.p99Ms).toFixed(1)} × (${during.p99Ms.toFixed(1)} and ${before.p99Ms.toFixed(1)} ms; ` +
+          `${whole(during.requestsPerSecond)} and ${whole(before.requestsPerSecond)} /s)`,
+        during.p99Ms <= 2 * before.p99Ms,
+      );
+    }
+  } finally {
+    await node.stop();
+  }
+  return lines;
+}
+
+const whole = (value: number): string => Math.round(value).toLocaleString('en');
+const amount = (value: number): string => value.toLocaleString('en');
+
+function show(text: string, write: boolean): void {
+  process.stdout.write(`\n${text}`);
+  if (!write) return;
+  const date = new Date().toISOString().slice(0, 10);
+  const file = path.join(benchRoot, 'results', `${date}-scale.md`);
+  mkdirSync(path.dirname(file), { recursive: true });
+  writeFileSync(file, `# Scale, ${date}\n\n${text}`);
+  process.stdout.write(`\nwritten to ${path.relative(process.cwd(), file)}\n`);
+}
+
+const args = process.argv.slice(2).filter((one) => one !== '--');
+if (args.includes('--help')) console.log(usage);
+else {
+  run(parseScaleOptions(args)).catch((error: Error) => {
+    console.error(error.stack);
+    process.exitCode = 1;
+  });
+}

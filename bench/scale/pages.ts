@@ -1,0 +1,68 @@
+import { quantile } from '../src/figures';
+import type { Generator } from '../src/load';
+import { ask } from '../src/service';
+import type { Installation } from './installation';
+import type { ScaleNode } from './node';
+
+const PAGE = 1000;
+const FIRST_KEY = 1_000_000_000;
+
+/** How long pages of 1,000 took, in ms. */
+export interface Pages {
+  readonly p50Ms: number;
+  readonly p95Ms: number;
+  readonly slowestMs: number;
+}
+
+/** Reads pages at random places among `keys`, one after the other, each right. */
+export async function readPages(
+  { url }: ScaleNode,
+  { token }: Installation,
+  keys: number,
+  count = 200,
+): Promise<Pages> {
+  return timed(count, async () => {
+    const from = Math.floor(Math.random() * (keys - PAGE - 1));
+    const after = `key-${FIRST_KEY + from}`;
+    const names = await page(url, token, after);
+    if (names.length !== PAGE || names[0] !== `key-${FIRST_KEY + from + 1}`)
+      throw new Error(`a wrong page: ${names[0]}`);
+  });
+}
+
+/** Deletes `deleted` keys in a row, then reads the page that begins before all of them, again and again. */
+export async function readPagesOverDeleted(
+  { url }: ScaleNode,
+  { token }: Installation,
+  { keys, deleted }: { keys: number; deleted: number },
+  generator: Generator,
+): Promise<{ first: Pages; again: Pages }> {
+  const from = Math.floor(keys / 2);
+  const headers = { 'X-Service-Token': token };
+  let next = FIRST_KEY + from;
+  // A little more or less is deleted than asked: the load is counted in seconds.
+  while (next < FIRST_KEY + from + deleted) {
+    const load = { method: 'DELETE', paths: ['/v1/cubbyhole/list/key-{n}'], headers };
+    const { requestsPerSecond } = await generator.run(url, load, 32, 2, next);
+    next += Math.ceil(requestsPerSecond * 2);
+  }
+  const read = () => page(url, token, `key-${FIRST_KEY + from - 501}`).then(() => undefined);
+  return { first: await timed(1, read), again: await timed(50, read) };
+}
+
+async function page(url: string, token: string, after: string): Promise<string[]> {
+  const address = `${url}/v1/cubbyhole/list?list=true&after=${after}&limit=${PAGE}`;
+  const { data } = await ask<{ data: { keys: string[] } }>(address, 'GET', { 'X-Service-Token': token });
+  return data.keys;
+}
+
+async function timed(count: number, work: () => Promise<void>): Promise<Pages> {
+  const took: number[] = [];
+  for (let n = 0; n < count; n++) {
+    const began = performance.now();
+    await work();
+    took.push(performance.now() - began);
+  }
+  took.sort((a, b) => a - b);
+  return { p50Ms: quantile(took, 0.5), p95Ms: quantile(took, 0.95), slowestMs: took.at(-1)! };
+}

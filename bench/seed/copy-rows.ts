@@ -1,0 +1,72 @@
+// PostgreSQL's binary COPY format: half the bytes of its text format, and nothing to escape.
+
+/** What begins a COPY in binary format. */
+export const COPY_HEADER = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1');
+/** What ends it. */
+export const COPY_TRAILER = Buffer.from([0xff, 0xff]);
+
+/** Rows as COPY takes them: `begin` a row with its number of fields, then say each field. */
+export class CopyRows {
+  private buffer = Buffer.allocUnsafeSlow(1 << 20);
+  private at = 0;
+
+  begin(fields: number): this {
+    this.room(2);
+    this.at = this.buffer.writeInt16BE(fields, this.at);
+    return this;
+  }
+
+  /** `bytea`; of `text`, the encoded characters. */
+  bytes(value: Uint8Array | null): this {
+    if (value === null) return this.none();
+    this.room(4 + value.length);
+    this.at = this.buffer.writeInt32BE(value.length, this.at);
+    this.buffer.set(value, this.at);
+    this.at += value.length;
+    return this;
+  }
+
+  text(value: string): this {
+    const length = Buffer.byteLength(value);
+    this.room(4 + length);
+    this.at = this.buffer.writeInt32BE(length, this.at);
+    this.at += this.buffer.write(value, this.at);
+    return this;
+  }
+
+  uuid(value: string): this {
+    this.room(20);
+    this.at = this.buffer.writeInt32BE(16, this.at);
+    this.at += this.buffer.write(value.replaceAll('-', ''), this.at, 'hex');
+    return this;
+  }
+
+  bigint(value: number | null): this {
+    if (value === null) return this.none();
+    this.room(12);
+    this.at = this.buffer.writeInt32BE(8, this.at);
+    this.at = this.buffer.writeBigInt64BE(BigInt(value), this.at);
+    return this;
+  }
+
+  /** All rows said so far; what is said next begins anew. */
+  take(): Uint8Array<ArrayBuffer> {
+    const taken = new Uint8Array(this.buffer.buffer, 0, this.at);
+    this.buffer = Buffer.allocUnsafeSlow(this.buffer.length);
+    this.at = 0;
+    return taken as Uint8Array<ArrayBuffer>;
+  }
+
+  private none(): this {
+    this.room(4);
+    this.at = this.buffer.writeInt32BE(-1, this.at);
+    return this;
+  }
+
+  private room(bytes: number): void {
+    if (this.at + bytes <= this.buffer.length) return;
+    const larger = Buffer.allocUnsafeSlow(this.buffer.length * 2 + bytes);
+    this.buffer.copy(larger, 0, 0, this.at);
+    this.buffer = larger;
+  }
+}

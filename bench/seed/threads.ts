@@ -1,0 +1,79 @@
+import { once } from 'node:events';
+import path from 'node:path';
+import { Worker } from 'node:worker_threads';
+import type { Portion, SealingData } from './sealing';
+import type { What } from './tables';
+
+const ROWS = 2000;
+// A thread does not inherit what makes node read TypeScript.
+const program = `require('tsx/cjs'); require(${JSON.stringify(path.join(__dirname, 'sealing.ts'))});`;
+/** Portions a thread has before it, so that it never waits for the database. */
+const AHEAD = 3;
+
+/** Threads that make rows. `rows` may be asked for one table at a time. */
+export class SealingThreads {
+  private constructor(private readonly workers: readonly Worker[]) {}
+
+  static async start(count: number, data: SealingData): Promise<SealingThreads> {
+    const workers = Array.from({ length: count }, () => new Worker(program, { eval: true, workerData: data }));
+    await Promise.all(workers.map((worker) => once(worker, 'message')));
+    return new SealingThreads(workers);
+  }
+
+  /** The rows of `count` numbers, in portions, in no order. */
+  async *rows(what: What, count: number): AsyncGenerator<Uint8Array> {
+    let next = 0;
+    let left = Math.ceil(count / ROWS);
+    const made: Uint8Array[] = [];
+    let wake = (): void => {};
+    let failure: Error | undefined;
+    const ask = (worker: Worker): void => {
+      if (next >= count) return;
+      const portion: Portion = { what, from: next, to: Math.min(next + ROWS, count) };
+      next = portion.to;
+      worker.postMessage(portion);
+    };
+    const failed = (error: Error): void => {
+      failure = error;
+      wake();
+    };
+    const takers = this.workers.map((worker) => (bytes: Uint8Array) => {
+      made.push(bytes);
+      // What the database does not take yet is not made either.
+      if (made.length < AHEAD * this.workers.length) ask(worker);
+      else idle.push(worker);
+      wake();
+    });
+    const idle: Worker[] = [];
+    this.workers.forEach((worker, index) => {
+      worker.on('message', takers[index]!);
+      worker.on('error', failed);
+      for (let n = 0; n < AHEAD; n++) ask(worker);
+    });
+    try {
+      while (left > 0) {
+        if (failure) throw failure;
+        const bytes = made.shift();
+        if (bytes) {
+          yield bytes;
+          left--;
+          const worker = idle.shift();
+          if (worker) ask(worker);
+        } else {
+          await new Promise<void>((resolve) => {
+            wake = resolve;
+          });
+        }
+      }
+    } finally {
+      this.workers.forEach((worker, index) => {
+        worker.off('message', takers[index]!);
+        worker.off('error', failed);
+      });
+    }
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.workers.map((worker) => worker.terminate()));
+  }
+}
