@@ -82,7 +82,9 @@ interface Place<Target> {
 
 /** The four endpoints of one place where a policy can stand. */
 function policyAt<Target>(place: Place<Target>): Endpoint[] {
-  const { path, of, spec, load, holder, organizationsOf, visible, mayChange, siteAdmin } = place;
+  const { path, of, spec, load, holder, visible, mayChange, siteAdmin } = place;
+  // A policy that is shown has no rules of its own: only the place it stands at does.
+  const organizationsOf = (target: Target) => place.organizationsOf(target).filter((id) => id !== undefined);
   const common = { spec, edition: 'self-hosted', load, organizationsOf, visible, siteAdmin } as const;
   type On<Body> = Call<string, Body, Target>;
   const set = async ({ db, target, body, ...call }: On<Wish>): Promise<ShownPolicy> => ({

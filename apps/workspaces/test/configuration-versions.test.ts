@@ -1,0 +1,188 @@
+import { randomBytes } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
+import { beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { sweep } from '../src/resources/data-retention/sweep';
+import { announced, archiveOf, configured, fetchUrl, putUrl, startRun } from './configurations';
+import { fakeWorker } from './fake-worker';
+import { resource, startWorkspaces } from './start-workspaces';
+
+jest.setTimeout(60_000);
+
+describe('configuration versions', () => {
+  const workspaces = startWorkspaces();
+  const { admin } = workspaces;
+  let counter = 0;
+  let workspace = '';
+
+  beforeEach(async () => {
+    if (counter === 0) await workspaces.organization('acme');
+    ({ id: workspace } = await workspaces.workspace('acme', `web-${++counter}`));
+  });
+
+  const blobs = () => workspaces.service.db.prisma.blob.count();
+  const show = async (id: string) => (await admin.get(`configuration-versions/${id}`).expect(200)).body.data;
+  const currentOf = async () =>
+    (await admin.get(`workspaces/${workspace}`).expect(200)).body.data.relationships['current-configuration-version']
+      .data;
+  const runsOf = async () =>
+    (await admin.get(`workspaces/${workspace}/runs?filter[operation]=plan_only,plan_and_apply`).expect(200)).body.data;
+
+  it('are announced, uploaded once through a link, and downloaded through one', async () => {
+    const { body } = await admin.post(`workspaces/${workspace}/configuration-versions`).expect(201);
+    const { id, attributes } = body.data;
+    expect(attributes).toMatchObject({
+      status: 'pending',
+      'auto-queue-runs': true,
+      speculative: false,
+      provisional: false,
+      source: 'tfe-api',
+      error: null,
+      'upload-url': expect.stringContaining('https://workspaces.test/api/v2/'),
+    });
+    expect((await show(id)).attributes).not.toHaveProperty('upload-url');
+    await admin.get(`configuration-versions/${id}/download`).expect(404);
+    await putUrl(
+      workspaces,
+      attributes['upload-url'].replace(/signature=.{6}/, 'signature=AAAAAA'),
+      await archiveOf(),
+    ).expect(404);
+    const archive = await archiveOf();
+    await putUrl(workspaces, attributes['upload-url'], archive).expect(200, '');
+    await putUrl(workspaces, attributes['upload-url'], archive).expect(409);
+    const uploaded = await show(id);
+    expect(uploaded.attributes.status).toBe('uploaded');
+    expect(uploaded.links.download).toBe(`/api/v2/configuration-versions/${id}/download`);
+    const found = await admin.get(`configuration-versions/${id}/download`).expect(302);
+    const bytes = await fetchUrl(workspaces, found.headers.location!).expect(200);
+    expect(bytes.body.equals(archive)).toBe(true);
+    expect(await currentOf()).toEqual({ type: 'configuration-versions', id });
+    await admin.get(`configuration-versions/${id}/ingress-attributes`).expect(404);
+  });
+
+  it('start a run when they are uploaded, unless told otherwise', async () => {
+    await configured(workspaces, workspace);
+    expect(await runsOf()).toEqual([]);
+    const id = await configured(workspaces, workspace, { 'auto-queue-runs': true });
+    const [run] = await runsOf();
+    expect(run).toMatchObject({
+      attributes: { source: 'tfe-configuration-version', 'plan-only': false },
+      relationships: { 'configuration-version': { data: { id } }, 'created-by': { data: { type: 'users' } } },
+    });
+    await configured(workspaces, workspace, { 'auto-queue-runs': true, speculative: true });
+    expect((await runsOf())[0].attributes['plan-only']).toBe(true);
+    expect((await currentOf()).id).toBe(id);
+  });
+
+  it('that are provisional become current when they are applied', async () => {
+    const before = await configured(workspaces, workspace);
+    const id = await configured(workspaces, workspace, { provisional: true });
+    expect((await currentOf()).id).toBe(before);
+    const worker = fakeWorker(workspaces);
+    await workspaces.service.pool.query('DELETE FROM run');
+    await worker.claim();
+    await startRun(admin, workspace, { 'auto-apply': true }, id).expect(201);
+    await worker.plan();
+    await worker.apply();
+    expect((await currentOf()).id).toBe(id);
+  });
+
+  const many = Array.from({ length: 3 }, (_, index) => [`f${index}`, 'x'] as const);
+  it.each([
+    ['text', async () => Buffer.from('no archive at all'), 'no gzip archive'],
+    ['a gzip of something else', async () => gzipSync(randomBytes(5000)), 'no gzip archive'],
+    [
+      'an archive that ends early',
+      async () => (await archiveOf([...many, ['big', randomBytes(50_000).toString('hex')]])).subarray(0, -20_000),
+      'no gzip archive',
+    ],
+    ['a way out', async () => archiveOf([['../../etc/passwd', 'x']]), 'outside of itself'],
+    ['a hidden way out', async () => archiveOf([['a/../../b', 'x']]), 'outside of itself'],
+    ['an absolute path', async () => archiveOf([['/etc/passwd', 'x']]), 'outside of itself'],
+    [
+      'a link that leaves',
+      async () => archiveOf([[{ name: 'l', type: 'symlink', linkname: '../secret' }, '']]),
+      'a link that leaves it',
+    ],
+    [
+      'an absolute link',
+      async () => archiveOf([[{ name: 'l', type: 'symlink', linkname: '/etc' }, '']]),
+      'a link that leaves it',
+    ],
+    ['a hard link', async () => archiveOf([[{ name: 'l', type: 'link', linkname: 'main.tf' }, '']]), 'holds a link'],
+    ['a device', async () => archiveOf([[{ name: 'd', type: 'character-device' }, '']]), 'character-device'],
+  ] as const)('are errored by %s', async (_, make, reason) => {
+    const { id, attributes } = await announced(admin, workspace);
+    const before = await blobs();
+    await putUrl(workspaces, attributes['upload-url'], await make()).expect(200);
+    const shown = (await show(id)).attributes;
+    expect(shown).toMatchObject({ status: 'errored', error: 'invalid archive' });
+    expect(shown['error-message']).toContain(reason);
+    expect(await currentOf()).toBeNull();
+    await startRun(admin, workspace, {}, id).expect(422);
+    expect(await blobs()).toBe(before);
+  });
+
+  it('may hold folders, and links that stay inside', async () => {
+    const archive = await archiveOf([
+      [{ name: 'modules/', type: 'directory' }, ''],
+      ['modules/a.tf', 'x'],
+      [{ name: 'modules/latest', type: 'symlink', linkname: '../modules/a.tf' }, ''],
+    ]);
+    const { id, attributes } = await announced(admin, workspace);
+    await putUrl(workspaces, attributes['upload-url'], archive).expect(200);
+    expect((await show(id)).attributes.status).toBe('uploaded');
+  });
+
+  it('are listed newest first, and archived unless they are current or in use', async () => {
+    const old = await configured(workspaces, workspace);
+    const current = await configured(workspaces, workspace);
+    const { body } = await admin.get(`workspaces/${workspace}/configuration-versions?page[size]=1`).expect(200);
+    expect(body.data.map((item: { id: string }) => item.id)).toEqual([current]);
+    expect(body.meta.pagination['total-count']).toBe(2);
+    const refused = await admin.post(`configuration-versions/${current}/actions/archive`).expect(409);
+    expect(refused.body.errors[0].detail).toContain('configuration could not be archived because it is current');
+    const run = await startRun(admin, workspace, {}, old).expect(201);
+    await admin.post(`configuration-versions/${old}/actions/archive`).expect(409);
+    await admin.post(`runs/${run.body.data.id}/actions/cancel`).expect(202);
+    await admin.post(`configuration-versions/${old}/actions/archive`).expect(202);
+    expect((await show(old)).attributes.status).toBe('archived');
+    await admin.get(`configuration-versions/${old}/download`).expect(404);
+    await admin.post(`configuration-versions/${old}/actions/archive`).expect(409);
+  });
+
+  it('lose and regain their files, and lose them for good', async () => {
+    const old = await configured(workspaces, workspace);
+    const current = await configured(workspaces, workspace);
+    const act = (id: string, name: string) => admin.post(`configuration-versions/${id}/actions/${name}`);
+    expect((await act(current, 'soft_delete_backing_data').expect(400)).body.errors[0].detail).toContain(
+      'transition not allowed',
+    );
+    await act(old, 'soft_delete_backing_data').expect(200);
+    await admin.get(`configuration-versions/${old}/download`).expect(404);
+    await act(old, 'restore_backing_data').expect(200);
+    await admin.get(`configuration-versions/${old}/download`).expect(302);
+    await act(old, 'soft_delete_backing_data').expect(200);
+    await act(old, 'permanently_delete_backing_data').expect(200);
+    await act(old, 'restore_backing_data').expect(400);
+  });
+
+  it('that are too old are deleted, and their files a week later', async () => {
+    const old = await configured(workspaces, workspace);
+    const current = await configured(workspaces, workspace);
+    await admin
+      .post(
+        `workspaces/${workspace}/relationships/data-retention-policy`,
+        resource('data-retention-policy-delete-olders', { 'delete-older-than-n-days': 30 }),
+      )
+      .expect(200);
+    const { db, env } = workspaces.service;
+    const days = (count: number) => env.now() + count * 86_400_000;
+    await sweep(db, days(31));
+    expect((await show(old)).attributes.status).toBe('backing_data_soft_deleted');
+    expect((await show(current)).attributes.status).toBe('uploaded');
+    await sweep(db, days(39));
+    expect((await show(old)).attributes.status).toBe('backing_data_permanently_deleted');
+    const row = await db.prisma.configurationVersion.findUnique({ where: { id: old } });
+    expect(row!.blobId).toBeNull();
+  });
+});
