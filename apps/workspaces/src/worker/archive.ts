@@ -1,4 +1,4 @@
-import { type FileHandle, lchown, lstat, mkdir, open, realpath, symlink } from 'node:fs/promises';
+import { type FileHandle, lchown, lstat, mkdir, open, realpath, symlink, unlink } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -22,10 +22,22 @@ export interface Owner {
   readonly gid: number;
 }
 
+/** How to unpack. */
+export interface UnpackOptions {
+  readonly limits: ArchiveLimits;
+  readonly owner?: Owner;
+  /** The only names that may stand at the top. */
+  readonly only?: readonly string[];
+  /** Leaves out what cannot be made, instead of refusing the archive for it. */
+  readonly lenient?: boolean;
+}
+
 interface Unpacking {
   readonly root: string;
   readonly limits: ArchiveLimits;
-  readonly owner: Owner | undefined;
+  readonly owner?: Owner;
+  readonly only?: readonly string[];
+  readonly lenient?: boolean;
   readonly folders: Set<string>;
   readonly links: { at: string; to: string }[];
   bytes: number;
@@ -41,15 +53,10 @@ const gzipMagic = [0x1f, 0x8b];
  * Only folders, plain files and symbolic links that stay inside are made; links come last, so that nothing is written
  * through one. Everything else (absolute paths, `..`, hard links, devices, too much of anything) throws BadArchive.
  */
-export async function unpack(
-  source: Readable,
-  root: string,
-  options: { limits: ArchiveLimits; owner?: Owner },
-): Promise<void> {
+export async function unpack(source: Readable, root: string, options: UnpackOptions): Promise<void> {
   const unpacking: Unpacking = {
     root,
     ...options,
-    owner: options.owner,
     folders: new Set(['']),
     links: [],
     bytes: 0,
@@ -108,13 +115,18 @@ async function place(unpacking: Unpacking, header: Header, content: Readable): P
   if (unpacking.entries > limits.entries) throw new BadArchive(`the archive has more than ${limits.entries} entries`);
   if (unpacking.bytes > limits.bytes) throw new BadArchive(`the archive holds more than ${limits.bytes} bytes`);
   const name = nameInside(header.name);
+  if (unpacking.only && !unpacking.only.includes(name.split('/')[0] ?? '')) {
+    throw new BadArchive(`${name} is nothing this archive may hold`);
+  }
   if (header.type === 'directory') await makeFolders(unpacking, name);
   else if (header.type === 'file' || header.type === 'contiguous-file')
     await makeFile(unpacking, name, header, content);
   else if (header.type === 'symlink') {
     await makeFolders(unpacking, parentOf(name));
-    unpacking.links.push({ at: name, to: targetInside(name, header.linkname ?? '') });
-  } else throw new BadArchive(`${header.name} is a ${header.type}, which is not accepted`);
+    const to = header.linkname ?? '';
+    if (staysInside(name, to)) unpacking.links.push({ at: name, to });
+    else if (!unpacking.lenient) throw new BadArchive(`the link ${name} leads out of the archive`);
+  } else if (!unpacking.lenient) throw new BadArchive(`${header.name} is a ${header.type}, which is not accepted`);
   content.resume();
 }
 
@@ -128,12 +140,9 @@ function nameInside(name: string): string {
 
 const parentOf = (name: string): string => name.split('/').slice(0, -1).join('/');
 
-function targetInside(name: string, target: string): string {
+function staysInside(name: string, target: string): boolean {
   const reached = path.posix.normalize(path.posix.join(parentOf(name), target));
-  if (target === '' || target.includes('\0') || path.posix.isAbsolute(target) || reached.split('/')[0] === '..') {
-    throw new BadArchive(`the link ${name} leads out of the archive`);
-  }
-  return target;
+  return target !== '' && !target.includes('\0') && !path.posix.isAbsolute(target) && reached.split('/')[0] !== '..';
 }
 
 async function makeFolders(unpacking: Unpacking, name: string): Promise<void> {
@@ -186,7 +195,8 @@ async function placeLinks(unpacking: Unpacking): Promise<void> {
   for (const { at } of links) {
     const reached = await realpath(path.join(root, at)).catch(() => undefined);
     if (reached !== undefined && reached !== inside && !reached.startsWith(`${inside}/`)) {
-      throw new BadArchive(`the link ${at} leads out of the archive`);
+      if (!unpacking.lenient) throw new BadArchive(`the link ${at} leads out of the archive`);
+      await unlink(path.join(root, at));
     }
   }
 }

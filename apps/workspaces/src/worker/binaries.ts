@@ -1,0 +1,54 @@
+import { execFile } from 'node:child_process';
+import { access, constants, realpath } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { compare, parse } from 'semver';
+import { cleanPath } from './isolation';
+
+/** A binary of the tool on this machine. */
+export interface Binary {
+  readonly file: string;
+  readonly version: string;
+  /** As the tool calls itself. */
+  readonly product: 'Terraform' | 'OpenTofu';
+}
+
+const execute = promisify(execFile);
+
+/** The binaries given, or the first of the known names on the search path. Throws for a given one that does not run. */
+export async function findBinaries(given: readonly string[], searchPath: string): Promise<Binary[]> {
+  if (given.length > 0) return Promise.all(given.map(async (file) => (await ask(file))!));
+  for (const name of ['terraform', 'tofu']) {
+    for (const folder of searchPath.split(path.delimiter)) {
+      const file = path.join(folder, name);
+      const found = folder !== '' && (await executable(file)) ? await ask(file).catch(() => undefined) : undefined;
+      if (found) return [found];
+    }
+  }
+  return [];
+}
+
+async function executable(file: string): Promise<boolean> {
+  return access(file, constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function ask(file: string): Promise<Binary> {
+  const env = { PATH: cleanPath, CHECKPOINT_DISABLE: '1', HOME: '/nonexistent' };
+  const { stdout } = await execute(file, ['version'], { env, timeout: 30_000 });
+  const [, product, version] = /^(Terraform|OpenTofu) v(\S+)/m.exec(stdout) ?? [];
+  if (!product || !version) throw new Error(`${file} does not say its version`);
+  return { file: await realpath(file), version, product: product as Binary['product'] };
+}
+
+/** The binary of the version asked for; without it the nearest newer one, without that the newest. */
+export function chooseBinary(binaries: readonly Binary[], asked: string): Binary {
+  const sorted = [...binaries].sort((a, b) => compare(a.version, b.version));
+  const wanted = parse(asked);
+  const chosen = wanted ? sorted.find(({ version }) => compare(version, wanted) >= 0) : undefined;
+  const best = chosen ?? sorted.at(-1);
+  if (!best) throw new Error('a worker without a binary');
+  return best;
+}

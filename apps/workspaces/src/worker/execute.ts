@@ -1,0 +1,324 @@
+import path from 'node:path';
+import type { Readable } from 'node:stream';
+import type { ApplyResult, JobInputs, PlanResult, RunJob } from '../resources/runs/jobs';
+import { type ArchiveLimits, BadArchive, unpack } from './archive';
+import { type Binary, chooseBinary } from './binaries';
+import { type Ended, runCommand, type Stopping } from './command';
+import type { Isolation } from './isolation';
+import { BadConfiguration, files, stateFile, type ToolSettings, workingFolder, writeJobFiles } from './job-files';
+import { countApplied, countChanges, parsePlan, redactPlan } from './plan-summary';
+import { readInside, UnreadableFile } from './read-inside';
+import type { RunLog } from './run-log';
+import { type ScratchOptions, type Slot, takeSlot } from './scratch';
+
+/** What a worker executes all its jobs with. */
+export interface Executor {
+  readonly isolation: Isolation;
+  readonly scratch: ScratchOptions;
+  readonly binaries: readonly Binary[];
+  readonly settings: ToolSettings;
+  readonly limits: {
+    readonly archive: ArchiveLimits;
+    readonly stateBytes: number;
+    readonly planBytes: number;
+  };
+  /** How often the state of an apply under way is looked at. */
+  readonly stateEveryMs: number;
+}
+
+/** One job under way. */
+export interface Doing {
+  readonly job: RunJob;
+  readonly inputs: JobInputs;
+  readonly log: RunLog;
+  readonly stopping: Stopping;
+  /** Told of a state that an apply left on its way. */
+  saveState?(state: Buffer): Promise<void>;
+}
+
+/** The tool ran, or could not: what the person who started the run reads. */
+class Failed extends Error {}
+
+const plain = ['-input=false', '-no-color'];
+const jsonLimit = 512 * 1024 * 1024;
+
+/** Plans a run. Whatever goes wrong with the configuration or the tool is an outcome; what is thrown is a fault. */
+export async function executePlan(executor: Executor, doing: Doing): Promise<PlanResult> {
+  return inSlot(executor, doing, async (work) => {
+    const { job, log, inputs } = doing;
+    await work.unpack(await inputs.configuration(), 'config');
+    await work.prepare();
+    await work.init();
+    const { code } = await work.run(planArguments(job, work.up));
+    if (code !== 0 && code !== 2) throw new Failed('the plan failed');
+    await log.flush();
+    const json = await work.output(['show', '-json', `${work.up}/${files.plan}`], jsonLimit);
+    const plan = parsePlan(json);
+    const hasChanges = code === 2;
+    const schemas = await work.output(['providers', 'schema', '-json'], jsonLimit);
+    const redacted = Buffer.from(JSON.stringify(redactPlan(plan, JSON.parse(schemas.toString('utf8')))));
+    const generated = job.generateConfig ? await work.read(path.join(work.folder, files.generated)) : undefined;
+    const bundle = job.planOnly || !(hasChanges || job.allowEmptyApply) ? undefined : await work.bundle();
+    return {
+      outcome: 'planned',
+      hasChanges,
+      ...countChanges(plan),
+      jsonPlan: json,
+      redactedJsonPlan: redacted,
+      planFile: bundle,
+      generatedConfiguration: generated !== undefined,
+    };
+  });
+}
+
+function planArguments(job: RunJob, up: string): string[] {
+  return [
+    ...['plan', ...plain, '-lock=false', '-detailed-exitcode'],
+    `-out=${up}/${files.plan}`,
+    `-var-file=${up}/${files.variables}`,
+    ...(job.isDestroy ? ['-destroy'] : []),
+    ...(job.refresh ? [] : ['-refresh=false']),
+    ...(job.refreshOnly ? ['-refresh-only'] : []),
+    ...job.targets.map((address) => `-target=${address}`),
+    ...job.replaces.map((address) => `-replace=${address}`),
+    ...(job.generateConfig ? [`-generate-config-out=${files.generated}`] : []),
+  ];
+}
+
+/**
+ * Applies the plan of a run and brings back the state, whatever the outcome: of an apply that failed, was interrupted or
+ * killed as well.
+ */
+export async function executeApply(executor: Executor, doing: Doing): Promise<ApplyResult> {
+  return inSlot(executor, doing, async (work) => {
+    const { log, inputs, stopping } = doing;
+    await work.unpack(await inputs.planFile(), '.');
+    await work.prepare();
+    await work.init();
+    const watched = work.watchState();
+    const ended = await work
+      .run(['apply', ...plain, '-lock=false', `-var-file=${work.up}/${files.variables}`, `${work.up}/${files.plan}`])
+      .finally(() => watched.stop());
+    await log.flush();
+    const state = (await work.state()) ?? watched.last();
+    const erroredState = await work.read(path.join(work.folder, 'errored.tfstate'));
+    const left = { state, erroredState };
+    if (ended.code === 0) return { outcome: 'applied', ...left, ...countApplied(log.tail) };
+    const outcome = stopping.reason?.endsWith('canceled') ? 'canceled' : 'errored';
+    return { outcome, ...left, errorMessage: stoppedBecause(stopping) ?? 'the apply failed' };
+  });
+}
+
+function stoppedBecause({ reason }: Stopping): string | undefined {
+  if (reason === 'timeout') return 'the run took longer than it may';
+  if (reason === 'output') return 'the log is larger than it may be';
+  if (reason === 'shutdown') return 'the worker was stopped';
+  if (reason === 'lost') return 'the worker lost its connection';
+  return reason;
+}
+
+type Result = { outcome: 'errored' | 'canceled'; errorMessage: string };
+
+/** Gives a job its folder, and turns what went wrong for the person who started it into an outcome. */
+async function inSlot<T>(executor: Executor, doing: Doing, run: (work: Work) => Promise<T>): Promise<T | Result> {
+  const { log, stopping } = doing;
+  const slot = await takeSlot(executor.scratch, executor.isolation, doing.job.runId);
+  try {
+    const result = await run(new Work(executor, doing, slot));
+    await log.flush();
+    return result;
+  } catch (error) {
+    if (stopping.reason) {
+      const why = stoppedBecause(stopping) ?? '';
+      log.say(`\nStopped: ${why}.`);
+      await log.flush();
+      return { outcome: stopping.reason.endsWith('canceled') ? 'canceled' : 'errored', errorMessage: why };
+    }
+    const said = [Failed, BadArchive, BadConfiguration, UnreadableFile].some((kind) => error instanceof kind);
+    if (!said) throw error;
+    const { message } = error as Error;
+    if (!(error instanceof Failed)) log.say(`\nError: ${message}`);
+    await log.flush();
+    return { outcome: 'errored', errorMessage: message };
+  } finally {
+    await slot.release();
+  }
+}
+
+/** The steps that plan and apply share, in one job's folder. */
+class Work {
+  /** Where the tool runs, relative to the job's folder. */
+  folder: string = files.configuration;
+  private readonly binary: Binary;
+
+  constructor(
+    private readonly executor: Executor,
+    private readonly doing: Doing,
+    private readonly slot: Slot,
+  ) {
+    this.binary = chooseBinary(executor.binaries, doing.job.infraVersion);
+  }
+
+  /** The way from there to the job's folder. */
+  get up(): string {
+    return path.relative(this.folder, '.');
+  }
+
+  async unpack(archive: Readable | undefined, into: '.' | 'config'): Promise<void> {
+    if (!archive) throw new BadConfiguration('what the run works with is not there any more');
+    const { folder, owner } = this.slot.place;
+    await unpack(archive, path.join(folder, into), {
+      limits: this.executor.limits.archive,
+      owner,
+      // What the tool left after a plan: its links and pipes may be any, and are nothing to apply with.
+      ...(into === '.' ? { only: [files.plan, files.configuration], lenient: true } : {}),
+    });
+  }
+
+  async prepare(): Promise<void> {
+    const { place } = this.slot;
+    const { isolation, settings } = this.executor;
+    this.folder = await workingFolder(place, this.doing.job.workingDirectory);
+    await writeJobFiles({ place, isolation, settings, folder: this.folder, ...this.doing });
+    const { product, version } = this.binary;
+    this.doing.log.say(
+      `${product} v${version}\non ${process.platform}_${process.arch === 'x64' ? 'amd64' : process.arch}`,
+    );
+    if (version !== this.doing.job.infraVersion) {
+      this.doing.log.say(
+        `The workspace asks for version ${this.doing.job.infraVersion}, which this worker does not have.`,
+      );
+    }
+  }
+
+  /** What `init` says is shown when it fails. */
+  async init(): Promise<void> {
+    this.doing.log.say('Initializing plugins and modules...');
+    const said: Buffer[] = [];
+    const take = (bytes: Buffer) => void said.push(bytes);
+    const { code } = await this.tool(['init', ...plain, '-reconfigure'], take, take);
+    if (code === 0) return;
+    await this.doing.log.write(Buffer.concat(said));
+    throw new Failed('init failed');
+  }
+
+  /** Runs the tool with everything it says in the log. */
+  run(args: readonly string[]): Promise<Ended> {
+    const write = (bytes: Buffer) => this.doing.log.write(bytes);
+    return this.tool(args, write, write);
+  }
+
+  /** Runs the tool for what it prints. */
+  async output(args: readonly string[], limit: number): Promise<Buffer> {
+    const pieces: Buffer[] = [];
+    let size = 0;
+    const said: Buffer[] = [];
+    const { code } = await this.tool(
+      args,
+      (bytes) => {
+        size += bytes.length;
+        if (size <= limit) pieces.push(bytes);
+      },
+      (bytes) => void said.push(bytes),
+    );
+    if (code === 0 && size <= limit) return Buffer.concat(pieces);
+    await this.doing.log.write(Buffer.concat(said));
+    throw new Failed(`${args.slice(0, 2).join(' ')} ${size > limit ? 'printed too much' : 'failed'}`);
+  }
+
+  /** The folder as the plan left it, plan included; without plugins, which are fetched again by their checksums. */
+  async bundle(): Promise<Buffer> {
+    const argv = [
+      'tar',
+      '--create',
+      '--hard-dereference',
+      '--exclude=.terraform/providers',
+      files.plan,
+      files.configuration,
+    ];
+    const pieces: Buffer[] = [];
+    let size = 0;
+    const said: Buffer[] = [];
+    const { code } = await this.command(
+      argv,
+      '.',
+      (bytes) => {
+        size += bytes.length;
+        if (size <= this.executor.limits.planBytes) pieces.push(bytes);
+      },
+      (bytes) => void said.push(bytes),
+    );
+    if (size > this.executor.limits.planBytes)
+      throw new BadConfiguration('the folder is too large to be kept for the apply');
+    if (code === null || code > 1)
+      throw new BadConfiguration(`the folder cannot be kept for the apply: ${Buffer.concat(said)}`);
+    return Buffer.concat(pieces);
+  }
+
+  /** A file in the job's folder. */
+  read(name: string, limit = this.executor.limits.stateBytes): Promise<Buffer | undefined> {
+    const { folder, owner } = this.slot.place;
+    return readInside(folder, name, { limit, uid: owner?.uid });
+  }
+
+  /** The state as it is now; undefined while there is none, or only half of one. */
+  async state(): Promise<Buffer | undefined> {
+    const bytes = await this.read(stateFile(this.doing.job));
+    return bytes && isWhole(bytes) ? bytes : undefined;
+  }
+
+  /** Hands on what the apply has written so far, every so often, so that little is lost with the worker. */
+  watchState(): { stop(): Promise<void>; last(): Buffer | undefined } {
+    const { saveState } = this.doing;
+    let last: Buffer | undefined;
+    let looking: Promise<void> = Promise.resolve();
+    let begun = false;
+    const look = async () => {
+      const state = await this.state().catch(() => undefined);
+      const news = state !== undefined && !last?.equals(state);
+      if (news) last = state;
+      // The first look sees what the apply starts with.
+      if (news && begun) await saveState?.(state).catch(() => undefined);
+      begun = true;
+    };
+    looking = look();
+    const timer = setInterval(() => {
+      looking = looking.then(look);
+    }, this.executor.stateEveryMs);
+    return {
+      async stop() {
+        clearInterval(timer);
+        await looking;
+      },
+      last: () => last,
+    };
+  }
+
+  private tool(args: readonly string[], stdout: Outlet, stderr: Outlet): Promise<Ended> {
+    const binary = this.executor.isolation.toolInside(this.binary.file);
+    return this.command([binary, ...args], this.folder, stdout, stderr);
+  }
+
+  private async command(argv: readonly string[], cwd: string, stdout: Outlet, stderr: Outlet): Promise<Ended> {
+    const { isolation } = this.executor;
+    const { place } = this.slot;
+    if (this.doing.stopping.reason) throw new Failed('stopped');
+    const ended = await runCommand(isolation.launch(place, this.binary.file, { argv, cwd }), {
+      outlets: { stdout, stderr, started: (pid) => void this.slot.group(pid).catch(() => undefined) },
+      stopping: this.doing.stopping,
+      endAll: isolation.endAll(place),
+    });
+    if (ended.code !== 0 && this.doing.stopping.reason && argv[1] !== 'apply') throw new Failed('stopped');
+    return ended;
+  }
+}
+
+type Outlet = (bytes: Buffer) => Promise<void> | void;
+
+function isWhole(state: Buffer): boolean {
+  try {
+    return typeof JSON.parse(state.toString('utf8')) === 'object';
+  } catch {
+    return false;
+  }
+}

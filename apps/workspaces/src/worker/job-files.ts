@@ -1,0 +1,164 @@
+import { createWriteStream } from 'node:fs';
+import { chown, lstat, open, realpath, rm } from 'node:fs/promises';
+import path from 'node:path';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { JobInputs, JobVariable, RunJob } from '../resources/runs/jobs';
+import { cleanPath, environmentFile, type Isolation, makeFolder, type Place } from './isolation';
+
+/** Names in a job's folder. */
+export const files = {
+  configuration: 'config',
+  state: 'state',
+  variables: 'run.tfvars',
+  plan: 'run.plan',
+  settings: 'tool.rc',
+  override: 'zzzz_remote_run_override.tf',
+  generated: 'generated_resources.tf',
+} as const;
+
+/** A configuration that the run cannot work with; the message is for the person who started it. */
+export class BadConfiguration extends Error {
+  override readonly name = 'BadConfiguration';
+}
+
+/** What the worker's operator adds to every run. */
+export interface ToolSettings {
+  /** Text of the tool's own configuration file. */
+  readonly text: string;
+  /** Variables of the worker's environment that the tool is given, such as a proxy. */
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** The folder in which the tool runs, relative to the job's folder. Throws BadConfiguration for one that is not there. */
+export async function workingFolder(place: Place, asked: string | null): Promise<string> {
+  const root = await realpath(path.join(place.folder, files.configuration));
+  const wanted = path.join(root, (asked ?? '').replace(/^\/+/, ''));
+  const found = await realpath(wanted).catch(() => undefined);
+  const inside = found === root || found?.startsWith(`${root}/`);
+  if (!found || !inside || !(await lstat(found)).isDirectory()) {
+    throw new BadConfiguration(`the configuration has no folder ${JSON.stringify(asked)}`);
+  }
+  return path.join(files.configuration, path.relative(root, found));
+}
+
+/** Where the state is, relative to the job's folder: the tool's own place for a workspace of this name. */
+export function stateFile(job: RunJob): string {
+  return path.join(files.state, job.workspaceName, 'terraform.tfstate');
+}
+
+/**
+ * Puts everything beside the configuration that a run needs: its backend, variables, environment, key and state. To be
+ * called before the tool has run in the folder.
+ */
+export async function writeJobFiles(options: {
+  place: Place;
+  isolation: Isolation;
+  job: RunJob;
+  inputs: JobInputs;
+  settings: ToolSettings;
+  folder: string;
+}): Promise<void> {
+  const { place, isolation, job, inputs, settings, folder } = options;
+  const write = (name: string, content: string) => writeOwn(place, name, content);
+  await write(path.join(folder, files.override), backend(folder));
+  await write(files.variables, variablesText(inputs.variables));
+  await write(files.settings, settings.text);
+  await makeFolder(path.join(place.folder, files.state, job.workspaceName), place.owner, 0o700);
+  const state = await inputs.state();
+  if (state) await store(place, stateFile(job), state);
+  if (inputs.sshKey !== undefined) {
+    await makeFolder(path.join(place.folder, 'home', '.ssh'), place.owner, 0o700);
+    await write('home/.ssh/run', `${inputs.sshKey.trimEnd()}\n`);
+  }
+  await write(environmentFile, environmentText(environmentOf({ place, isolation, job, inputs, settings })));
+}
+
+/** The state is kept by the service: whatever backend the configuration names is replaced by a file, for this run. */
+function backend(folder: string): string {
+  const up = path.relative(folder, files.state);
+  return `terraform {
+  backend "local" {
+    path          = ${quoted(`${up}/default.tfstate`)}
+    workspace_dir = ${quoted(up)}
+  }
+}
+`;
+}
+
+/** Variables as the tool reads them: expressions as they are, everything else as a string that holds no template. */
+export function variablesText(variables: readonly JobVariable[]): string {
+  return variables
+    .filter(({ key }) => /^[\p{L}_][\p{L}\p{N}_-]*$/u.test(key))
+    .map(({ key, value, hcl }) => `${key} = ${hcl ? value : quoted(value)}\n`)
+    .join('');
+}
+
+function quoted(text: string): string {
+  const escaped = JSON.stringify(text)
+    .replace(/\$\{/g, '$$$${')
+    .replace(/%\{/g, '%%{')
+    .replace(/\\b/g, '\\u0008')
+    .replace(/\\f/g, '\\u000c');
+  return escaped;
+}
+
+/** Variables that would lead the tool to another state or to another service than this run's. */
+const withheld = /^(TF_WORKSPACE|TF_CLOUD_.*|TF_FORCE_LOCAL_BACKEND|TF_CLI_CONFIG_FILE|TF_DATA_DIR)$/;
+
+function environmentOf(options: {
+  place: Place;
+  isolation: Isolation;
+  job: RunJob;
+  inputs: JobInputs;
+  settings: ToolSettings;
+}): Record<string, string> {
+  const { place, isolation, job, inputs, settings } = options;
+  const home = isolation.inside(place);
+  const chosen = inputs.environment.filter(({ key }) => !withheld.test(key)).map(({ key, value }) => [key, value]);
+  const ssh = `ssh -i ${home}/home/.ssh/run -o IdentitiesOnly=yes -o StrictHostKeyChecking=accept-new`;
+  return {
+    PATH: cleanPath,
+    LANG: 'C.UTF-8',
+    HOME: `${home}/home`,
+    TMPDIR: isolation.kind === 'private-root' || isolation.kind === 'user-namespace' ? '/tmp' : `${home}/tmp`,
+    TF_IN_AUTOMATION: '1',
+    TF_INPUT: '0',
+    CHECKPOINT_DISABLE: '1',
+    TFC_RUN_ID: job.runId,
+    TFC_WORKSPACE_NAME: job.workspaceName,
+    TFC_WORKSPACE_SLUG: `${job.organizationName}/${job.workspaceName}`,
+    ...(job.debuggingMode ? { TF_LOG: 'TRACE' } : {}),
+    ...(inputs.sshKey === undefined ? {} : { GIT_SSH_COMMAND: ssh }),
+    ...settings.environment,
+    ...Object.fromEntries(chosen),
+    TF_CLI_CONFIG_FILE: `${home}/${files.settings}`,
+    TF_WORKSPACE: job.workspaceName,
+  };
+}
+
+function environmentText(environment: Readonly<Record<string, string>>): string {
+  return Object.entries(environment)
+    .filter(([name]) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
+    .map(([name, value]) => `export ${name}='${value.replaceAll('\0', '').replaceAll("'", `'\\''`)}'\n`)
+    .join('');
+}
+
+/** Writes a file anew that belongs to the job; one that the configuration brought along is replaced, never followed. */
+async function writeOwn(place: Place, name: string, content: string): Promise<void> {
+  const at = path.join(place.folder, name);
+  await rm(at, { force: true, recursive: true });
+  const file = await open(at, 'wx', 0o600);
+  try {
+    await file.writeFile(content);
+    if (place.owner) await file.chown(place.owner.uid, place.owner.gid);
+  } finally {
+    await file.close();
+  }
+}
+
+async function store(place: Place, name: string, source: Readable): Promise<void> {
+  const at = path.join(place.folder, name);
+  await pipeline(source, createWriteStream(at, { flags: 'wx', mode: 0o600 }));
+  if (place.owner) await chown(at, place.owner.uid, place.owner.gid);
+}

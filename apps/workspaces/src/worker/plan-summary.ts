@@ -1,0 +1,110 @@
+import { z } from 'zod';
+
+const Change = z.looseObject({
+  actions: z.array(z.string()),
+  before: z.unknown().optional(),
+  after: z.unknown().optional(),
+  before_sensitive: z.unknown().optional(),
+  after_sensitive: z.unknown().optional(),
+  importing: z.unknown().optional(),
+});
+const ResourceChange = z.looseObject({ mode: z.string(), type: z.string(), provider_name: z.string(), change: Change });
+const Plan = z.looseObject({
+  format_version: z.string(),
+  resource_changes: z.array(ResourceChange).optional(),
+  resource_drift: z.array(ResourceChange).optional(),
+  output_changes: z.record(z.string(), Change).optional(),
+});
+
+/** The tool's JSON of a plan, as far as this service looks into it. */
+export type PlanDocument = z.infer<typeof Plan>;
+
+/** Reads what `show -json` printed. */
+export function parsePlan(json: Buffer): PlanDocument {
+  return Plan.parse(JSON.parse(json.toString('utf8')));
+}
+
+/** How many resources a plan adds, changes, destroys and imports; one that is replaced counts twice, as the tool counts. */
+export function countChanges(plan: PlanDocument) {
+  const counts = { additions: 0, changes: 0, destructions: 0, imports: 0 };
+  for (const { mode, change } of plan.resource_changes ?? []) {
+    if (mode !== 'managed') continue;
+    if (change.actions.includes('create')) counts.additions++;
+    if (change.actions.includes('update')) counts.changes++;
+    if (change.actions.includes('delete')) counts.destructions++;
+    if (change.importing) counts.imports++;
+  }
+  return counts;
+}
+
+/** What stands where a sensitive value was. */
+const hidden = 'REDACTED';
+
+/** A value without its sensitive parts; `mask` is shaped like it, with true where a part is sensitive. */
+function redact(value: unknown, mask: unknown): unknown {
+  if (mask === true) return value === null || value === undefined ? value : hidden;
+  if (typeof mask !== 'object' || mask === null || typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map((item, index) => redact(item, (mask as unknown[])[index]));
+  const masks = mask as Record<string, unknown>;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, redact(item, masks[key])]));
+}
+
+function redactChange<T extends z.infer<typeof Change>>(change: T): T {
+  return {
+    ...change,
+    before: redact(change.before, change.before_sensitive),
+    after: redact(change.after, change.after_sensitive),
+  };
+}
+
+interface Schemas {
+  format_version: string;
+  provider_schemas?: Record<string, Record<string, unknown>>;
+}
+
+/** The form in which the tool renders a plan that somebody else made: changes without sensitive values, and the schemas
+ * of the resource types they are of. Configuration, variables and prior state are left out. */
+export function redactPlan(plan: PlanDocument, schemas: Schemas): object {
+  const resources = (list: PlanDocument['resource_changes'] = []) =>
+    list.map((resource) => ({ ...resource, change: redactChange(resource.change) }));
+  const [changes, drift] = [resources(plan.resource_changes), resources(plan.resource_drift)];
+  const types = new Set([...changes, ...drift].map(({ type }) => type));
+  const providers = new Set([...changes, ...drift].map(({ provider_name }) => provider_name));
+  const outputs = Object.entries(plan.output_changes ?? {});
+  return {
+    plan_format_version: plan.format_version,
+    resource_changes: changes,
+    resource_drift: drift,
+    output_changes: Object.fromEntries(outputs.map(([name, change]) => [name, redactChange(change)])),
+    relevant_attributes: plan.relevant_attributes ?? [],
+    provider_format_version: schemas.format_version,
+    provider_schemas: Object.fromEntries(
+      Object.entries(schemas.provider_schemas ?? {})
+        .filter(([name]) => providers.has(name))
+        .map(([name, schema]) => [name, onlyTypes(schema, types)]),
+    ),
+  };
+}
+
+function onlyTypes(schema: Record<string, unknown>, types: ReadonlySet<string>): object {
+  const kept = (of: unknown) => Object.fromEntries(Object.entries(of ?? {}).filter(([type]) => types.has(type)));
+  return {
+    provider: schema.provider,
+    resource_schemas: kept(schema.resource_schemas),
+    data_source_schemas: kept(schema.data_source_schemas),
+  };
+}
+
+/** What an apply said it did, in its last words; undefined when it said nothing of the kind. */
+export function countApplied(log: string) {
+  const pattern =
+    /^(?:Apply|Destroy) complete! Resources: (?:(\d+) imported, )?(?:(\d+) added, (\d+) changed, )?(\d+) destroyed/gm;
+  const [, imports = '0', additions = '0', changes = '0', destructions = '0'] = [...log.matchAll(pattern)].at(-1) ?? [];
+  if (!/complete! Resources/.test(log)) return undefined;
+  return {
+    imports: Number(imports),
+    additions: Number(additions),
+    changes: Number(changes),
+    destructions: Number(destructions),
+  };
+}

@@ -1,0 +1,54 @@
+import { constants } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import path from 'node:path';
+import { collect } from './archive';
+
+/** What may not be read: it is no plain file of the job's own, or too large. */
+export class UnreadableFile extends Error {
+  override readonly name = 'UnreadableFile';
+}
+
+const folderFlags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+const fileFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
+/**
+ * Reads a file that a job left in its folder; undefined where there is none.
+ *
+ * The job may have put anything there, such as a link to a key that the worker can read: every folder on the way is
+ * opened by itself, no link is followed, and what is read is one plain file of the expected owner.
+ */
+export async function readInside(
+  folder: string,
+  name: string,
+  options: { limit: number; uid: number | undefined },
+): Promise<Buffer | undefined> {
+  const parts = path.normalize(name).split('/').filter(Boolean);
+  const file = parts.pop() ?? '';
+  const open: FileHandle[] = [];
+  try {
+    open.push(await step(undefined, folder, folderFlags));
+    for (const part of parts) open.push(await step(open.at(-1), part, folderFlags));
+    const found = await step(open.at(-1), file, fileFlags, folder);
+    open.push(found);
+    const about = await found.stat();
+    const expected = options.uid ?? process.getuid?.() ?? about.uid;
+    if (!about.isFile() || about.uid !== expected) throw new UnreadableFile(`${name} is no plain file of the run`);
+    const bytes = await collect(found.createReadStream({ autoClose: false, start: 0 }), options.limit);
+    if (!bytes) throw new UnreadableFile(`${name} is larger than ${options.limit} bytes`);
+    return bytes;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return undefined;
+    if (code === 'ELOOP' || code === 'ENOTDIR') throw new UnreadableFile(`${name} is a link`);
+    throw error;
+  } finally {
+    for (const handle of open.reverse()) await handle.close();
+  }
+}
+
+/** Opens a name below an open folder. Without `/proc` there is no such thing, and the path is used. */
+async function step(below: FileHandle | undefined, name: string, flags: number, folder = ''): Promise<FileHandle> {
+  if (!below) return open(name, flags);
+  if (process.platform === 'linux') return open(`/proc/self/fd/${below.fd}/${name}`, flags);
+  return open(path.join(folder, name), flags);
+}

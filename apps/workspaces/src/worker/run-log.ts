@@ -1,0 +1,76 @@
+/** The log of one job on its way to its readers: gathered for a moment, in order, never more than its limit. */
+export class RunLog {
+  private waiting: Buffer[] = [];
+  private held = 0;
+  private taken = 0;
+  private sending: Promise<void> = Promise.resolve();
+  private timer: NodeJS.Timeout | undefined;
+  private failure: unknown;
+  private last = '';
+
+  constructor(
+    private readonly options: {
+      limit: number;
+      /** Keeps bytes; called with one piece after the other. */
+      keep(bytes: Buffer): Promise<void>;
+      /** Told once when there is more than the limit. */
+      full(): void;
+    },
+  ) {}
+
+  /** The end of what was written. */
+  get tail(): string {
+    return this.last;
+  }
+
+  /** Takes bytes of the tool; the promise holds the tool back while much is waiting. */
+  async write(bytes: Buffer): Promise<void> {
+    if (this.taken >= this.options.limit) return;
+    const room = this.options.limit - this.taken;
+    this.taken += bytes.length;
+    this.add(markless(bytes.subarray(0, room)));
+    if (bytes.length < room) return this.held >= mostHeld ? this.flush() : undefined;
+    this.add(Buffer.from(`\n\nThe log has reached its limit of ${this.options.limit} bytes: the run is stopped.\n`));
+    this.options.full();
+    return this.flush();
+  }
+
+  /** Adds a line of the worker's own. */
+  say(line: string): void {
+    this.add(Buffer.from(`${line}\n`));
+  }
+
+  /** Everything written so far is kept when this is done. Throws what keeping threw. */
+  flush(): Promise<void> {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    const bytes = Buffer.concat(this.waiting);
+    this.waiting = [];
+    this.held = 0;
+    this.sending = this.sending.then(async () => {
+      if (this.failure) throw this.failure;
+      if (bytes.length > 0) await this.options.keep(bytes);
+    });
+    this.sending.catch((error) => {
+      this.failure ??= error;
+    });
+    return this.sending;
+  }
+
+  private add(bytes: Buffer): void {
+    this.waiting.push(bytes);
+    this.held += bytes.length;
+    this.last = (this.last + bytes.toString('utf8')).slice(-tailLength);
+    this.timer ??= setTimeout(() => void this.flush().catch(() => undefined), gatherMs);
+  }
+}
+
+const mostHeld = 256 * 1024;
+const tailLength = 16 * 1024;
+const gatherMs = 250;
+
+/** Start and end of a log are marked by the bytes 2 and 3: a tool that prints them must not end its own log. */
+function markless(bytes: Buffer): Buffer {
+  if (!bytes.includes(2) && !bytes.includes(3)) return Buffer.from(bytes);
+  return Buffer.from(bytes.map((byte) => (byte === 2 || byte === 3 ? 0x3f : byte)));
+}

@@ -1,0 +1,166 @@
+import { chmod, mkdir, open, readdir, readFile, rm, unlink, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { Owner } from './archive';
+import { end } from './command';
+import { type Isolation, makeFolder, type Place } from './isolation';
+
+/** A folder, and where uids are a uid, that one job has to itself until it is released. */
+export interface Slot {
+  readonly place: Place;
+  /** Remembers a process group of the job, for whoever cleans up after a worker that was killed. */
+  group(pid: number): Promise<void>;
+  /** Removes the folder and frees the uid. */
+  release(): Promise<void>;
+}
+
+interface Holder {
+  readonly pid: number;
+  readonly start: string;
+  readonly folder: string;
+  readonly groups: { pid: number; start: string }[];
+}
+
+/** Where jobs have their folders. Several workers of one machine may share one. */
+export interface ScratchOptions {
+  readonly root: string;
+  readonly firstUid: number;
+  readonly slots: number;
+}
+
+const slotFile = (root: string, index: number): string => path.join(root, `slot-${index}`);
+
+/** Makes the folder; nobody else may look around in it, but a job may reach its own below it. */
+export async function makeScratch(root: string): Promise<void> {
+  await mkdir(root, { recursive: true, mode: 0o711 });
+  await chmod(root, 0o711);
+}
+
+/** The owner of a slot's files. */
+export function ownerOf(options: ScratchOptions, index: number): Owner {
+  return { uid: options.firstUid + index, gid: options.firstUid + index };
+}
+
+/** Takes a free slot for a run. Its folder is named for the run, so that a plan and its apply see the same path. */
+export async function takeSlot(options: ScratchOptions, isolation: Isolation, runId: string): Promise<Slot> {
+  const { root } = options;
+  for (let index = 0; index < options.slots; index++) {
+    const file = slotFile(root, index);
+    const base = path.join(root, runId);
+    const holder: Holder = { pid: process.pid, start: await startOf(process.pid), folder: base, groups: [] };
+    if (!(await claim(file, holder))) continue;
+    const owner = isolation.ownUid ? ownerOf(options, index) : undefined;
+    await removeFolder(base);
+    await mkdir(base, { mode: 0o711 });
+    await chmod(base, 0o711);
+    const place: Place = { folder: path.join(base, 'box'), mountPoint: path.join(base, 'root'), owner };
+    await mkdir(place.mountPoint);
+    await makeFolder(place.folder, owner, 0o700);
+    for (const name of ['config', 'home', 'tmp', 'state']) {
+      await makeFolder(path.join(place.folder, name), owner, 0o700);
+    }
+    return {
+      place,
+      async group(pid) {
+        holder.groups.push({ pid, start: await startOf(pid) });
+        await writeFile(file, JSON.stringify(holder));
+      },
+      async release() {
+        await removeFolder(base);
+        await unlink(file);
+      },
+    };
+  }
+  throw new Error(`all ${options.slots} folders below ${root} are in use`);
+}
+
+async function claim(file: string, holder: Holder): Promise<boolean> {
+  try {
+    const handle = await open(file, 'wx', 0o600);
+    await handle.writeFile(JSON.stringify(holder));
+    await handle.close();
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+/**
+ * Ends and removes what workers left that are not alive any more: processes of their jobs, folders, slots. Answers the
+ * folders removed.
+ */
+export async function sweepScratch(options: ScratchOptions, isolation: Isolation): Promise<string[]> {
+  const { root } = options;
+  const names = await readdir(root);
+  const held = new Set<string>();
+  const removed: string[] = [];
+  for (const name of names) {
+    const index = Number(/^slot-(\d+)$/.exec(name)?.[1] ?? Number.NaN);
+    if (Number.isNaN(index)) continue;
+    const holder = await readHolder(slotFile(root, index));
+    if (holder && (await startOf(holder.pid)) === holder.start && holder.start !== '') {
+      held.add(path.basename(holder.folder));
+      continue;
+    }
+    await endLeftovers(holder, isolation.ownUid ? ownerOf(options, index) : undefined);
+    if (holder && path.dirname(holder.folder) === root) {
+      await removeFolder(holder.folder);
+      removed.push(holder.folder);
+    }
+    await rm(slotFile(root, index), { force: true });
+  }
+  for (const name of names) {
+    if (!/^(run-|trial-)/.test(name) || held.has(name) || removed.includes(path.join(root, name))) continue;
+    await removeFolder(path.join(root, name));
+    removed.push(path.join(root, name));
+  }
+  return removed;
+}
+
+async function readHolder(file: string): Promise<Holder | undefined> {
+  try {
+    return JSON.parse(await readFile(file, 'utf8')) as Holder;
+  } catch {
+    return undefined;
+  }
+}
+
+async function endLeftovers(holder: Holder | undefined, owner: Owner | undefined): Promise<void> {
+  for (const { pid, start } of holder?.groups ?? []) {
+    if (start === '' || (await startOf(pid)) !== start) continue;
+    try {
+      process.kill(-pid, 'SIGKILL');
+    } catch {
+      // It ended between the two looks.
+    }
+  }
+  if (!owner) return;
+  const args = [`--reuid=${owner.uid}`, `--regid=${owner.gid}`, '--clear-groups', '--', '/bin/sh', '-c', 'kill -9 -1'];
+  await end({ file: 'setpriv', args });
+}
+
+/** When a process started, in the kernel's own count; empty when there is none. A number reused is told apart by it. */
+async function startOf(pid: number): Promise<string> {
+  try {
+    const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
+  } catch {
+    if (process.platform === 'linux') return '';
+    try {
+      process.kill(pid, 0);
+      return 'alive';
+    } catch {
+      return '';
+    }
+  }
+}
+
+/** Removes a folder a job wrote to, also where the job took its own rights away. */
+async function removeFolder(at: string): Promise<void> {
+  try {
+    await rm(at, { recursive: true, force: true });
+  } catch {
+    await end({ file: 'chmod', args: ['-R', 'u+rwx', at] });
+    await rm(at, { recursive: true, force: true });
+  }
+}

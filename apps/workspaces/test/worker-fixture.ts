@@ -1,0 +1,159 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Readable } from 'node:stream';
+import { gzipSync } from 'node:zlib';
+import { type Header, pack } from 'tar-stream';
+import type { JobInputs, JobVariable, RunJob } from '../src/resources/runs/jobs';
+import { collect } from '../src/worker/archive';
+import { type Binary, findBinaries } from '../src/worker/binaries';
+import { Stopping } from '../src/worker/command';
+import type { Doing, Executor } from '../src/worker/execute';
+import { findIsolation, type IsolationKind, isolationKinds, isolationOf } from '../src/worker/isolation';
+import { RunLog } from '../src/worker/run-log';
+import { makeScratch } from '../src/worker/scratch';
+
+/** Uids that jobs of tests run as; nobody else's. */
+export const testUids = { firstUid: 61_000 + (process.pid % 400) * 10, slots: 4 };
+
+/** The tool on this machine; undefined where there is none. */
+export async function findTool(): Promise<Binary | undefined> {
+  return (await findBinaries([], process.env.PATH ?? ''))[0];
+}
+
+/** A gzip tar of files by name. */
+export async function archiveOf(files: Record<string, string>): Promise<Buffer> {
+  const archive = pack();
+  for (const [name, content] of Object.entries(files)) archive.entry({ name } as Header, content);
+  archive.finalize();
+  return gzipSync((await collect(archive, 1_000_000_000))!);
+}
+
+/** Ways of isolation that work here, `same-user` included. */
+export async function kindsHere(): Promise<IsolationKind[]> {
+  const scratch = mkdtempSync(path.join(tmpdir(), 'kinds-'));
+  try {
+    await makeScratch(scratch);
+    const { isolation } = await findIsolation({
+      options,
+      scratch,
+      owner: { uid: testUids.firstUid, gid: testUids.firstUid },
+      secrets: [],
+      trustSameUser: true,
+    });
+    const found = isolation?.kind ?? 'same-user';
+    return found === 'private-root'
+      ? ['private-root', 'own-user', 'same-user']
+      : [...new Set([found, 'same-user' as const])];
+  } finally {
+    rmSync(scratch, { recursive: true });
+  }
+}
+
+const options = { network: 'host' as const, show: [], fileBytes: 1_000_000_000, processes: 500 };
+
+/** An executor with a scratch folder of its own, and what to remove at the end. */
+export async function makeExecutor(kind: IsolationKind, tool: Binary): Promise<Executor & { remove(): void }> {
+  if (!isolationKinds.includes(kind)) throw new Error(kind);
+  const root = mkdtempSync(path.join(tmpdir(), 'scratch-'));
+  await makeScratch(root);
+  return {
+    isolation: isolationOf(kind, options),
+    scratch: { root, ...testUids },
+    binaries: [tool],
+    settings: { text: '', environment: {} },
+    limits: { archive: { bytes: 10_000_000, entries: 1000 }, stateBytes: 10_000_000, planBytes: 50_000_000 },
+    stateEveryMs: 200,
+    remove: () => rmSync(root, { recursive: true, force: true }),
+  };
+}
+
+/** What a job of a test asks for; the rest is ordinary. */
+export interface Asked {
+  readonly files?: Record<string, string>;
+  readonly planFile?: Uint8Array;
+  readonly state?: Uint8Array;
+  readonly variables?: readonly Partial<JobVariable>[];
+  readonly environment?: Record<string, string>;
+  readonly sshKey?: string;
+  readonly job?: Partial<RunJob>;
+  readonly logLimit?: number;
+}
+
+/** A job under way whose log is kept in memory. */
+export async function doing(asked: Asked): Promise<Doing & { text(): string; saved: Buffer[] }> {
+  const kept: Buffer[] = [];
+  const saved: Buffer[] = [];
+  const stopping = new Stopping();
+  const configuration = await archiveOf(asked.files ?? {});
+  const stream = (bytes: Uint8Array | undefined) => async () =>
+    bytes ? Readable.from([Buffer.from(bytes)]) : undefined;
+  const inputs: JobInputs = {
+    variables: (asked.variables ?? []).map((given) => ({ key: '', value: '', hcl: false, sensitive: false, ...given })),
+    environment: Object.entries(asked.environment ?? {}).map(([key, value]) => ({
+      key,
+      value,
+      hcl: false,
+      sensitive: false,
+    })),
+    sshKey: asked.sshKey,
+    state: stream(asked.state),
+    configuration: stream(configuration),
+    planFile: stream(asked.planFile),
+  };
+  const log = new RunLog({
+    limit: asked.logLimit ?? 1_000_000,
+    keep: async (bytes) => void kept.push(bytes),
+    full: () => stopping.kill('output'),
+  });
+  const saveState = async (state: Buffer) => void saved.push(state);
+  return {
+    job: { ...job, ...asked.job },
+    inputs,
+    log,
+    stopping,
+    saveState,
+    saved,
+    text: () => Buffer.concat(kept).toString(),
+  };
+}
+
+const job: RunJob = {
+  id: 'job-1',
+  kind: 'plan',
+  runId: 'run-1',
+  workspaceId: 'ws-1',
+  workspaceName: 'stones',
+  organizationId: 'org-1',
+  organizationName: 'quarry',
+  planId: 'plan-1',
+  applyId: 'apply-1',
+  attempt: 1,
+  configurationBlobId: 'blob-1',
+  isDestroy: false,
+  refresh: true,
+  refreshOnly: false,
+  targets: [],
+  replaces: [],
+  planOnly: false,
+  savePlan: false,
+  allowEmptyApply: false,
+  generateConfig: false,
+  infraVersion: '1.11.4',
+  workingDirectory: null,
+  debuggingMode: false,
+  timeoutSeconds: 600,
+  variables: [],
+};
+
+/** Process ids of the machine whose command line holds a text. */
+export function processesWith(text: string): string[] {
+  try {
+    return execFileSync('pgrep', ['-f', text], { encoding: 'utf8' })
+      .split('\n')
+      .filter((pid) => pid !== '' && pid !== String(process.pid));
+  } catch {
+    return [];
+  }
+}
