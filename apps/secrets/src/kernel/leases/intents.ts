@@ -1,6 +1,7 @@
 import type { Statement } from '../storage/database';
 import { INTENT_GRACE_MS, intentCell } from '../storage/rows';
 import type { StorageKernel } from '../storage/storage';
+import { restOf } from './revocation';
 import type { LeaseHosts } from './types';
 
 interface Row {
@@ -87,7 +88,7 @@ export class IntentSweep {
     } catch (error) {
       if (barrier.sealed) return;
       log?.warn({ err: error, kind: row.kind, attempts: row.attempts }, 'an intent could not be undone');
-      const pause = Math.min(10_000 * 2 ** Math.min(row.attempts - 1, 20), MAX_PAUSE_MS);
+      const pause = restOf(error) ?? Math.min(10_000 * 2 ** Math.min(row.attempts - 1, 20), MAX_PAUSE_MS);
       await database.query(PAUSE, [row.id, clock.now() + pause]);
     }
   }

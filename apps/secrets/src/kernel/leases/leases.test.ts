@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { freshStorage, type TestStorage, until } from '../../../test/fresh-storage';
 import { lifetime } from '../../sdk/lifetime';
+import { NotNow } from '../../sdk/outside';
 import type { LiveMount } from '../mounts/mount';
 import type { Namespace } from '../namespaces/namespaces';
 import type { StorageKernel } from '../storage/storage';
@@ -73,6 +74,9 @@ beforeAll(async () => {
   leases = new Leases(test.storage, hosts());
 });
 afterAll(() => test.close());
+afterEach(() => {
+  outside.refuses = undefined;
+});
 
 const commit = (set: ReturnType<typeof newWriteSet>, storage: StorageKernel = test.storage) =>
   storage.committer.commit(set);
@@ -198,6 +202,53 @@ describe('a revocation that fails', () => {
     expect(await leases.replay(ROOT_NAMESPACE_ID)).toBe(1);
     await until(async () => (await find(id)) === undefined);
     expect(outside.ended).toContain('stubborn');
+  }, 60_000);
+});
+
+describe('an outside system that asks to be left alone', () => {
+  it('rests, longer each time, without a failure being counted and without holding up another', async () => {
+    const { record } = await mint();
+    const other = new Outside();
+    hanging = mountOf(other);
+    const leaseOf = async (of: LiveMount, name: string) => {
+      const set = newWriteSet();
+      const secret = { kind: 'secret' as const, type: 'thing', data: {}, internal: { name }, ttlSeconds: 1 };
+      const { id } = await leases.register({ namespace, mount: of, path: 'engine/throttled/x' }, record, secret, set);
+      await commit(set);
+      return id;
+    };
+    const slow = await Promise.all(Array.from({ length: 60 }, (_, n) => leaseOf(mount, `slow-${n}`)));
+    outside.refuses = new NotNow('slow down', 10_000);
+    const ofSlow = `mount_id = '${mount.uuid}' AND path LIKE 'engine/throttled/%'`;
+    const waiting = async (dueMs: number) =>
+      (await rowsOf(`lease WHERE ${ofSlow} AND claimed_by IS NULL AND due_at_ms = ${dueMs}`)) === 60;
+    time += 2000;
+    await until(() => waiting(time + 10_000));
+    await leaseOf(hanging, 'quick');
+    time += 2000;
+    await until(() => other.ended.length === 1);
+    time += 8000;
+    await until(() => waiting(time + 20_000));
+    expect((await find(slow[0]!))!.attempts).toBe(0);
+    outside.refuses = undefined;
+    time += 20_000;
+    await until(async () => (await rowsOf(`lease WHERE ${ofSlow}`)) === 0);
+    expect(outside.ended.filter((name) => name.startsWith('slow-'))).toHaveLength(60);
+  }, 60_000);
+
+  it('for good ends in irrevocable leases that say why', async () => {
+    const { record } = await mint();
+    const { id } = await lease(record, 'never', 1, 'engine/never/x');
+    outside.refuses = new NotNow('nobody is there', 5 * 60_000);
+    await until(async () => {
+      time += 5000;
+      return (await find(id))!.state === 'irrevocable';
+    });
+    expect((await find(id))!.attempts).toBe(6);
+    expect(await find(id)).toMatchObject({ state: 'irrevocable', failure: 'nobody is there' });
+    outside.refuses = undefined;
+    await leases.replay(ROOT_NAMESPACE_ID, id);
+    await until(async () => (await find(id)) === undefined);
   }, 60_000);
 });
 

@@ -310,6 +310,7 @@ export class Leases {
   async replay(namespaceId: string, id?: string): Promise<number> {
     const { database, clock, barrier, background } = this.storage;
     const hash = id === undefined ? null : leaseHash(barrier, id);
+    this.sweep.endRests();
     const { rowCount } = await database.query(sql.REPLAY, [namespaceId, clock.now(), hash]);
     background.wake(SWEEP);
     return rowCount ?? 0;

@@ -1,8 +1,10 @@
 import { isRefusal, Refusal } from '@keystead/refusal';
+import type { NotNow } from '../../sdk/outside';
 import type { StorageKernel } from '../storage/storage';
 import { LeaseDeletions } from './deletions';
 import { sealFailure } from './lease-row';
-import { RETRY } from './statements';
+import type { Pace } from './pace';
+import { PUT_BACK, RETRY } from './statements';
 import type { LeaseHosts, LeaseRecord } from './types';
 
 /** A revocation may take this long. */
@@ -55,17 +57,29 @@ export class Revocation {
   }
 
   /**
-   * The same for a lease this node has claimed: a failure is put down, to be tried again later or not. Throws only when
-   * nothing can be put down.
+   * The same for a lease this node has claimed: a failure is put down, to be tried again later or not. Where the outside
+   * system is to be left alone the lease is put back without counting a failure. Throws only when nothing can be put down.
    */
-  async endClaimed(lease: LeaseRecord): Promise<void> {
+  async endClaimed(lease: LeaseRecord, pace: Pace): Promise<void> {
     try {
       await this.end(lease);
+      pace.succeeded();
     } catch (error) {
       if (this.storage.barrier.sealed || isAway(error)) throw error;
+      const now = this.storage.clock.now();
+      const restMs = restOf(error);
+      const wait = restMs !== undefined && !pace.exhausted;
+      if (restMs !== undefined) pace.rest(restMs, now);
       if (lease.forced) await this.deletions.delete(lease.hash);
+      else if (wait) await this.putBack([lease], pace.restsUntil(now));
       else await this.putOff(lease, error);
     }
+  }
+
+  /** Leaves claimed leases to a later sweep, as they are. */
+  async putBack(leases: readonly LeaseRecord[], dueMs: number): Promise<void> {
+    if (leases.length === 0) return;
+    await this.storage.database.query(PUT_BACK, [leases.map(({ hash }) => hash), Math.round(dueMs)]);
   }
 
   private async putOff(lease: LeaseRecord, error: unknown): Promise<void> {
@@ -84,6 +98,12 @@ export class Revocation {
       sealFailure(barrier, lease.hash, text),
     ]);
   }
+}
+
+/** How long an outside system is to be left alone, where that is why a call failed. */
+export function restOf(error: unknown): number | undefined {
+  const { restMs } = error as Partial<NotNow>;
+  return isRefusal(error) && typeof restMs === 'number' ? restMs : undefined;
 }
 
 /** True when storage, and not the outside system, is to blame. */

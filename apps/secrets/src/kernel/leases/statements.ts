@@ -90,6 +90,12 @@ export const RETRY: Statement = {
   text: `UPDATE lease SET attempts = $2, due_at_ms = $3, state = $4, sealed_failure = $5, claimed_by = NULL WHERE hash = $1`,
 };
 
+/** Puts leases back that were claimed, until their outside system may be asked again. */
+export const PUT_BACK: Statement = {
+  name: 'lease-put-back',
+  text: 'UPDATE lease SET due_at_ms = $2, claimed_by = NULL WHERE hash = ANY($1::bytea[])',
+};
+
 export const IRREVOCABLE: Statement = {
   name: 'lease-irrevocable',
   text: `SELECT ${LEASE_COLUMNS} FROM lease WHERE namespace_id = ANY($1::uuid[]) AND state = 2 ORDER BY namespace_id, hash LIMIT $2`,

@@ -1,21 +1,21 @@
 import type { StorageKernel } from '../storage/storage';
 import { openLease, type StoredLease } from './lease-row';
+import { Pace, WIDEST } from './pace';
 import { REVOCATION_MS, type Revocation } from './revocation';
 import { CLAIM, DUE_MOUNTS, FREE_CLAIMS } from './statements';
 import type { LeaseHosts, LeaseRecord } from './types';
 
-/** Revocations of one mount under way at a time on one node, so that a slow system holds up only its own. */
-const AT_ONCE = 16;
 /** Claimed ahead, so that nobody waits for the database between two revocations. */
 const AHEAD = 64;
 /** All of what was claimed may take its full time and still be ours. */
-const CLAIM_MS = (AHEAD / AT_ONCE + 1) * REVOCATION_MS;
+const CLAIM_MS = (AHEAD / WIDEST + 1) * REVOCATION_MS;
 const FREE_CLAIMS_MS = 5000;
 const AWAY_PAUSE_MS = 1000;
 
 interface Lane {
   readonly queue: LeaseRecord[];
   running: number;
+  readonly pace: Pace;
   claiming: boolean;
   /** The last claim brought less than asked for. */
   drained: boolean;
@@ -24,6 +24,8 @@ interface Lane {
 /** Ends due leases on every node: claimed in bites, mount by mount, skipping what another node has. */
 export class LeaseSweep {
   private readonly lanes = new Map<string, Lane>();
+  /** Of every mount whose system ever was in trouble. */
+  private readonly paces = new Map<string, Pace>();
   private freedMs = Number.NEGATIVE_INFINITY;
   private stopped = false;
 
@@ -45,13 +47,20 @@ export class LeaseSweep {
     for (const lane of this.lanes.values()) lane.queue.length = 0;
   }
 
+  /** Whoever asks for another attempt does not want to wait. */
+  endRests(): void {
+    this.paces.clear();
+  }
+
   /** Looks for mounts with due leases and begins on them. */
   async run(): Promise<undefined> {
     await this.freeClaims();
     const { rows } = await this.storage.database.query<{ mount_id: string }>(DUE_MOUNTS, [this.storage.clock.now()]);
     if (rows.length > 0) await this.hosts.refreshMounts();
     for (const { mount_id: mountId } of rows) {
-      const lane = this.lanes.get(mountId) ?? { queue: [], running: 0, claiming: false, drained: false };
+      if (this.restsUntil(mountId)) continue;
+      const pace = this.paces.get(mountId) ?? new Pace();
+      const lane = this.lanes.get(mountId) ?? { queue: [], running: 0, claiming: false, drained: false, pace };
       this.lanes.set(mountId, lane);
       lane.drained = false;
       void this.fill(mountId, lane);
@@ -67,7 +76,7 @@ export class LeaseSweep {
 
   private async fill(mountId: string, lane: Lane): Promise<void> {
     if (lane.claiming || lane.drained || this.stopped || this.storage.barrier.sealed) return;
-    if (lane.queue.length >= AT_ONCE) return this.drain(mountId, lane);
+    if (lane.queue.length >= WIDEST || this.restsUntil(mountId)) return this.drain(mountId, lane);
     lane.claiming = true;
     try {
       lane.queue.push(...(await this.claim(mountId, lane)));
@@ -105,10 +114,10 @@ export class LeaseSweep {
   }
 
   /** While storage is away a claimed lease is kept and tried again, because nobody else will look at it soon. */
-  private async end(lease: LeaseRecord): Promise<void> {
+  private async end(lease: LeaseRecord, pace: Pace): Promise<void> {
     while (!this.stopped && !this.storage.barrier.sealed) {
       try {
-        return await this.revocation.endClaimed(lease);
+        return await this.revocation.endClaimed(lease, pace);
       } catch {
         await new Promise((resolve) => setTimeout(resolve, AWAY_PAUSE_MS));
       }
@@ -116,15 +125,32 @@ export class LeaseSweep {
   }
 
   private drain(mountId: string, lane: Lane): void {
-    while (lane.running < AT_ONCE && lane.queue.length > 0) {
+    const { pace } = lane;
+    const untilMs = pace.restsUntil(this.storage.clock.now());
+    if (untilMs) this.rest(mountId, lane, untilMs);
+    while (lane.running < pace.width && lane.queue.length > 0) {
       lane.running++;
       const lease = lane.queue.shift()!;
-      this.end(lease).then(() => {
+      this.end(lease, pace).then(() => {
         lane.running--;
-        if (lane.queue.length < AT_ONCE) void this.fill(mountId, lane);
+        if (lane.queue.length < WIDEST) void this.fill(mountId, lane);
         this.drain(mountId, lane);
       });
     }
-    if (lane.running === 0 && lane.queue.length === 0 && lane.drained) this.lanes.delete(mountId);
+    if (lane.running > 0 || lane.queue.length > 0 || !lane.drained) return;
+    this.lanes.delete(mountId);
+    if (pace.recovered) this.paces.delete(mountId);
+  }
+
+  private restsUntil(mountId: string): number {
+    return this.paces.get(mountId)?.restsUntil(this.storage.clock.now()) ?? 0;
+  }
+
+  /** What was claimed ahead is put back: after its rest any node may go on. */
+  private rest(mountId: string, lane: Lane, untilMs: number): void {
+    this.paces.set(mountId, lane.pace);
+    lane.drained = true;
+    // What cannot be put back stays claimed, and is due again when the claim runs out.
+    this.revocation.putBack(lane.queue.splice(0), untilMs).catch(() => {});
   }
 }
