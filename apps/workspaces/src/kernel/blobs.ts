@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip, createGzip, type Gzip } from 'node:zlib';
 import type { Keyring } from '@keystead/keyring';
@@ -76,27 +75,39 @@ export async function writeBlob(
 }
 
 async function feed(gzip: Gzip, source: AsyncIterable<Uint8Array>, seen: (piece: Uint8Array) => void): Promise<void> {
-  let run: Uint8Array[] = [];
+  // Two runs in turn: one is filled while the other is compressed. Fresh buffers for all would be as much garbage as
+  // there are bytes.
+  const runs = [Buffer.allocUnsafe(runBytes), Buffer.allocUnsafe(runBytes)];
+  let pressing = Promise.resolve();
+  let turn = 0;
   let held = 0;
   const press = async () => {
-    const bytes = run.length === 1 ? run[0]! : Buffer.concat(run, held);
-    run = [];
+    const run = runs[turn]!.subarray(0, held);
+    turn = 1 - turn;
     held = 0;
-    if (!gzip.write(bytes)) await once(gzip, 'drain');
+    await pressing;
+    pressing = new Promise((resolve, reject) => gzip.write(run, (error) => (error ? reject(error) : resolve())));
+    pressing.catch(() => undefined);
   };
   for await (const piece of source) {
     seen(piece);
-    run.push(piece);
-    held += piece.length;
-    if (held >= runBytes) await press();
+    for (let from = 0; from < piece.length; ) {
+      const part = piece.subarray(from, from + runBytes - held);
+      runs[turn]!.set(part, held);
+      held += part.length;
+      from += part.length;
+      if (held === runBytes) await press();
+    }
   }
   if (held > 0) await press();
+  await pressing;
   gzip.end();
 }
 
 /** Cuts what comes into chunks, seals and stores them; a few are under way at once. */
 class ChunkWriter {
-  private waiting: Buffer[] = [];
+  /** Grows to a chunk, where a state is that large. */
+  private chunk = Buffer.allocUnsafe(64 * 1024);
   private held = 0;
   private position = 0;
   private readonly underWay = new Set<Promise<void>>();
@@ -109,22 +120,29 @@ class ChunkWriter {
   ) {}
 
   async write(piece: Buffer): Promise<void> {
-    this.waiting.push(piece);
-    this.held += piece.length;
-    // A full chunk is stored only once more has come, because the last one is sealed as the last.
-    while (this.held > chunkBytes) {
-      const bytes = Buffer.concat(this.waiting, this.held);
-      await this.store(bytes.subarray(0, chunkBytes));
-      this.waiting = [Buffer.from(bytes.subarray(chunkBytes))];
-      this.held = bytes.length - chunkBytes;
+    for (let from = 0; from < piece.length; ) {
+      // A full chunk is stored only once more has come, because the last one is sealed as the last.
+      if (this.held === chunkBytes) await this.store();
+      const part = piece.subarray(from, from + chunkBytes - this.held);
+      this.makeRoom(part.length);
+      part.copy(this.chunk, this.held);
+      this.held += part.length;
+      from += part.length;
     }
+  }
+
+  private makeRoom(more: number): void {
+    if (this.held + more <= this.chunk.length) return;
+    const larger = Buffer.allocUnsafe(Math.min(chunkBytes, Math.max(this.held + more, 2 * this.chunk.length)));
+    this.chunk.copy(larger, 0, 0, this.held);
+    this.chunk = larger;
   }
 
   /** Stores the rest, and makes the blob visible. */
   async end(size: number): Promise<void> {
     await Promise.all(this.underWay);
     if (this.failed) throw this.failed.error;
-    const sealed = this.seal(Buffer.concat(this.waiting, this.held), true);
+    const sealed = this.seal(true);
     await this.chunks.finish(this.position, sealed, size);
   }
 
@@ -133,17 +151,18 @@ class ChunkWriter {
     await Promise.allSettled(this.underWay);
   }
 
-  private seal(bytes: Buffer, last: boolean): Buffer {
-    return this.keyring.seal(bytes, cell(this.id, this.position, last));
+  private seal(last: boolean): Buffer {
+    return this.keyring.seal(this.chunk.subarray(0, this.held), cell(this.id, this.position, last));
   }
 
-  private async store(bytes: Buffer): Promise<void> {
+  private async store(): Promise<void> {
     while (this.underWay.size >= inFlight) await Promise.race(this.underWay);
     if (this.failed) throw this.failed.error;
-    const storing = this.chunks.put(this.position, this.seal(bytes, false)).catch((error) => {
+    const storing = this.chunks.put(this.position, this.seal(false)).catch((error) => {
       this.failed = { error };
     });
     this.position++;
+    this.held = 0;
     this.underWay.add(storing);
     void storing.then(() => this.underWay.delete(storing));
   }
@@ -156,7 +175,7 @@ class ChunkWriter {
 export async function readBlob(db: Database, keyring: Keyring, id: string): Promise<Readable | undefined> {
   const blob = await chunksIn(db, id);
   if (!blob) return undefined;
-  const gunzip = createGunzip({ chunkSize: runBytes });
+  const gunzip = createGunzip({ chunkSize: 64 * 1024 });
   const sealed = Readable.from(opened(keyring, id, blob), { objectMode: false, highWaterMark: 1 });
   // The reader of the last stream is told of an error anywhere.
   pipeline(sealed, gunzip, () => undefined);
