@@ -12,19 +12,28 @@ interface Order {
   readonly passes?: number;
   /** How far its clock is ahead. */
   readonly aheadMs?: number;
+  /** Begins to note the fault points it passes. */
+  readonly record?: boolean;
 }
 
 let dieAt: string | undefined;
 let passes = 0;
 let aheadMs = 0;
+let passed: string[] = [];
+let recording = false;
 process.on('message', (order: Order) => {
   dieAt = order.dieAt;
   passes = order.passes ?? 0;
   aheadMs = order.aheadMs ?? aheadMs;
-  process.send?.({ done: true });
+  process.send?.({ passed });
+  if (order.record !== undefined) {
+    recording = order.record;
+    passed = [];
+  }
 });
 
 function fault(name: string): void {
+  if (recording) passed.push(name);
   if (name !== dieAt || passes-- > 0) return;
   process.kill(process.pid, 'SIGKILL');
   // The signal may take a moment, in which nothing more must happen.

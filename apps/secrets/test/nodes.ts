@@ -16,6 +16,8 @@ export interface NodeProcess {
   readonly ended: Promise<void>;
   /** The process kills itself when it comes to this fault point, after it has passed it so often. */
   dieAt(name: string, passes?: number): Promise<void>;
+  /** Begins to note the fault points the process passes; answers those noted before. */
+  record(on: boolean): Promise<readonly string[]>;
   /** Sets its clock ahead. */
   goAhead(ms: number): Promise<void>;
   kill(): Promise<void>;
@@ -49,7 +51,7 @@ export async function startNode(databaseUrl: string, env: Record<string, string>
   const { url } = await message<{ url: string }>(child, ended, () => said);
   const order = async (what: object) => {
     child.send(what);
-    await message(child, ended, () => said);
+    return message<{ passed: string[] }>(child, ended, () => said);
   };
   const signal = async (name: NodeJS.Signals) => {
     if (child.exitCode === null && child.signalCode === null) child.kill(name);
@@ -59,8 +61,9 @@ export async function startNode(databaseUrl: string, env: Record<string, string>
     url,
     pid: child.pid!,
     ended,
-    dieAt: (dieAt, passes) => order({ dieAt, passes }),
-    goAhead: (aheadMs) => order({ aheadMs }),
+    dieAt: async (dieAt, passes) => void (await order({ dieAt, passes })),
+    record: async (record) => (await order({ record })).passed,
+    goAhead: async (aheadMs) => void (await order({ aheadMs })),
     kill: () => signal('SIGKILL'),
     stop: () => signal('SIGTERM'),
     async ask(method, path, token, body) {
