@@ -9,6 +9,7 @@ import type { Birthplace } from './issue-token';
 import type { Kernel } from './kernel';
 import type { Place } from './place';
 import type { Request } from './request';
+import { findReusable } from './reuse';
 
 const noFields: Readonly<Record<string, unknown>> = {};
 
@@ -32,6 +33,7 @@ export class Running implements Call {
     this.said ??= [];
     this.said.push(message);
   };
+  readonly findReusable = (key: string) => findReusable(this.kernel, this, key);
   input: Readonly<Record<string, unknown>> = noFields;
   stored: unknown;
   grant: Grant | undefined;

@@ -1,5 +1,6 @@
 import type { Logger } from '@keystead/server';
 import type { Audit } from '../kernel/audit/audit';
+import type { LeaseRecord } from '../kernel/leases/types';
 import type { LiveMount } from '../kernel/mounts/mount';
 import type { Mounts } from '../kernel/mounts/mounts';
 import type { PathTree } from '../kernel/mounts/path-tree';
@@ -44,6 +45,8 @@ export interface LeasePort {
   abandon(mount: LiveMount, secret: SecretReply): Promise<void>;
   /** Leaves what a call began outside and did not account for to the sweep. */
   letGo(intents: readonly string[]): Promise<void>;
+  /** The lease of an id; undefined where there is none in this namespace. */
+  find(namespaceId: string, id: string): Promise<LeaseRecord | undefined>;
   /** Ends a token, its descendants, and everything they own. */
   endToken(record: TokenRecord): Promise<void>;
 }

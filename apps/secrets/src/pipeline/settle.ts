@@ -8,6 +8,7 @@ import { changedMeanwhile } from './call-storage';
 import { issueLogin, issueToken } from './issue-token';
 import type { Kernel } from './kernel';
 import type { Outcome } from './outcome';
+import { remember } from './reuse';
 import type { Trail } from './trail';
 
 const notFound: Outcome = { status: 404, bare: '{"errors":[]}\n' };
@@ -119,6 +120,7 @@ async function leased(
     throw error;
   });
   for (const warning of lease.warnings) running.warn(warning);
+  if (reply.reuseKey !== undefined) remember(kernel, running, reply.reuseKey, { ...lease, data: reply.data }, set);
   return enveloped(running, {
     requestId: running.requestId,
     leaseId: lease.id,

@@ -53,6 +53,7 @@ export async function handleWhileSealed(kernel: Kernel, request: Request): Promi
     nowMs: kernel.clock.now(),
     wrapTtlSeconds: 0,
     warn: () => {},
+    findReusable: async () => undefined,
   };
   const reply = await operation.run(call);
   if (reply.kind === 'empty') return { status: 204 };

@@ -99,6 +99,21 @@ export interface Call<P = Readonly<Record<string, string>>, I = Readonly<Record<
   readonly wrapTtlSeconds: number;
   /** Adds a warning to the answer, if it has a body. */
   warn(message: string): void;
+  /**
+   * What this caller was given earlier under this key and can go on using: their lease lives, and no other token can end
+   * it sooner. Callers are told apart by entity, else by token; nobody is given what somebody else was.
+   */
+  findReusable(key: string): Promise<ReusableSecret | undefined>;
+}
+
+/** A secret that was given out before, with what is left of its lease. */
+export interface ReusableSecret {
+  readonly leaseId: string;
+  readonly renewable: boolean;
+  readonly secondsLeft: number;
+  /** Of the lifetime since it was made or last renewed: between 0 and 1. */
+  readonly fractionLeft: number;
+  readonly data: Readonly<Record<string, unknown>>;
 }
 
 /** What is lent to a backend outside a call: to revoke, renew, undo or sweep. */

@@ -40,6 +40,8 @@ export interface SecretReply {
   /** 0 or absent takes the mount's maximum. */
   readonly maxTtlSeconds?: number;
   readonly renewable?: boolean;
+  /** Later calls of this caller may be given the same secret again: see `Call.findReusable`. */
+  readonly reuseKey?: string;
 }
 
 /** A successful login: who it was and what their token may be. The pipeline finds the entity and mints. */

@@ -66,6 +66,16 @@ export class CloudTwo {
     return clients;
   }
 
+  /** Clients for one short errand, such as trying a new key: they do not crowd out those that are kept. */
+  async once<T>(connection: Connection, run: (clients: Clients) => Promise<T>): Promise<T> {
+    const clients = this.make(connection);
+    try {
+      return await run(clients);
+    } finally {
+      close(clients);
+    }
+  }
+
   /** Drops all clients, because a configuration changed. */
   forget(): void {
     this.clients.clear();

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { single } from '../../sdk/collection';
@@ -31,6 +32,8 @@ export const Root = RootInput.extend({
   retiring: z.string().optional(),
   /** The mount that identity tokens speak of. */
   mount_uuid: z.string().optional(),
+  /** Changes with every write, and not with rotations. */
+  generation: z.string().optional(),
 });
 export type Root = z.output<typeof Root>;
 export const root = single('config/root', Root);
@@ -116,7 +119,7 @@ export const rootPath = (cloud: CloudTwo) =>
             );
           }
         }
-        root.put(storage, { ...input, mount_uuid: mount.uuid });
+        root.put(storage, { ...input, mount_uuid: mount.uuid, generation: randomUUID() });
         cloud.forget();
         return empty;
       },

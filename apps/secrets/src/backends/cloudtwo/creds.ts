@@ -8,6 +8,8 @@ import type { CloudTwo } from './cloud';
 import { leaseTimes } from './config-lease';
 import { connection, rootInForce } from './config-root';
 import { createUser } from './iam-user';
+import { waitForKey } from './key-wait';
+import { again, reuseKey } from './reuse';
 import { type CredentialType, type Role, roles } from './role';
 import { assumeRole, federationToken, filterOf, type StsCredentials } from './sts-credentials';
 import { normalise, userName } from './user-name';
@@ -28,6 +30,8 @@ const Output = z.object({
   security_token: z.string().nullable(),
   arn: z.string().optional(),
   ttl: z.number().optional(),
+  key_answers: z.boolean().optional(),
+  key_waited_ms: z.number().optional(),
 });
 
 /** Credentials from a role, at `creds/` and `sts/` alike. Spec: Cloud-provider engine (Credential request parameters). */
@@ -41,7 +45,11 @@ export function credsPaths(cloud: CloudTwo) {
         const { params, storage } = call;
         const role = await roles.require(storage, params.name, `Role "${params.name}" not found`);
         const type = typeFor(role, where);
-        return type === 'iam_user' ? user(cloud, call, role) : session(cloud, call, role, type);
+        const key = await reuseKey(call, where, role);
+        const earlier = key && (await call.findReusable(key));
+        if (earlier && earlier.fractionLeft * 100 >= role.reuse_percent_left) return again(call, earlier);
+        const made = type === 'iam_user' ? user(cloud, call, role) : session(cloud, call, role, type);
+        return { ...(await made), reuseKey: key };
       },
     });
     return path(`${where}/:name`, {
@@ -87,9 +95,12 @@ async function user(cloud: CloudTwo, call: CredsCall, role: Role) {
   );
   const intent = await storage.intent('iam_user', { name, at_ms: nowMs });
   const made = await createUser(iam, name, params.name, role, () => intent.drop());
+  const observed = await waitForKey(cloud, connection(config), made, role.wait_for_key ?? 0);
+  if (observed?.key_answers === false)
+    warn(`the new key did not answer within ${role.wait_for_key}s; it may need longer`);
   intent.settle();
   return secret('iam_user', {
-    data: { access_key: made.accessKey, secret_key: made.secretKey, security_token: null, arn: made.arn },
+    data: { access_key: made.accessKey, secret_key: made.secretKey, security_token: null, arn: made.arn, ...observed },
     internal: { name, access_key: made.accessKey, at_ms: nowMs },
     ttlSeconds: times.lease,
     maxTtlSeconds: times.lease_max,

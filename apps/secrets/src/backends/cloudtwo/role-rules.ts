@@ -1,6 +1,8 @@
 import type { Role } from './role';
 
 const stsTypes = 'assumed_role and federation_token';
+/** A request has other things to do as well, and an end. */
+const longestWaitSeconds = 30;
 const userPath = /^\/([\x21-\x7F]{0,510}\/)?$/;
 
 /**
@@ -40,6 +42,13 @@ export function roleFaults(role: Role): string[] {
   for (const field of ['role_arns', 'policy_arns'] as const) {
     for (const arn of role[field])
       if (!arn.startsWith('arn:')) faults.push(`invalid ${field} parameter: "${arn}": arn: invalid prefix`);
+  }
+  if (role.wait_for_key > 0 && type !== 'iam_user') {
+    faults.push('wait_for_key parameter only valid for iam_user credential type');
+  }
+  if (role.wait_for_key > longestWaitSeconds) faults.push(`wait_for_key cannot be longer than ${longestWaitSeconds}s`);
+  if (role.reuse_percent_left < 0 || role.reuse_percent_left > 99) {
+    faults.push('reuse_percent_left must be between 0 and 99');
   }
   if (Object.keys(role.iam_tags).length > 50) faults.push('iam_tags holds more than 50 tags');
   return faults;

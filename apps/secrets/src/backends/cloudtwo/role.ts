@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { collection } from '../../sdk/collection';
-import { commaList, duration, keyValues, oneOf, string } from '../../sdk/fields';
+import { commaList, duration, int, keyValues, oneOf, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { data, empty, keys, listed, missing } from '../../sdk/reply';
 import { fromLegacy, legacyMix } from './role-legacy';
@@ -22,6 +22,12 @@ const RoleFields = z.object({
   max_sts_ttl: duration().describe('Longest lifetime a request can name; not for iam_user.'),
   user_path: string().describe('Path of users; empty is /.'),
   permissions_boundary_arn: string().describe('Policy that bounds the rights of users.'),
+  wait_for_key: duration().describe(
+    'How long to wait until a new key answers, at most 30s; 0 does not wait. Only for iam_user.',
+  ),
+  reuse_percent_left: int().describe(
+    'Answer a caller’s earlier credentials while at least so much of their lifetime is left; 0 always makes new ones.',
+  ),
 });
 const RoleInput = RoleFields.extend({
   credential_type: oneOf(credentialTypes, unrecognised).optional().describe('What kind of credentials the role gives.'),
@@ -47,6 +53,8 @@ const defaults: z.output<typeof RoleFields> = {
   max_sts_ttl: 0,
   user_path: '',
   permissions_boundary_arn: '',
+  wait_for_key: 0,
+  reuse_percent_left: 0,
 };
 
 /** The names of the roles. Spec: Cloud-provider engine. */
@@ -155,6 +163,8 @@ function shownRole(role: Role): Record<string, unknown> {
     policy_document: role.policy_document,
     role_arns: orNull(role.role_arns),
     user_path: role.user_path,
+    ...(role.wait_for_key ? { wait_for_key: role.wait_for_key } : {}),
+    ...(role.reuse_percent_left ? { reuse_percent_left: role.reuse_percent_left } : {}),
     ...(role.invalid_data ? { invalid_data: role.invalid_data } : {}),
   };
 }

@@ -1,0 +1,46 @@
+import { GetCallerIdentityCommand } from '@aws-sdk/client-sts';
+import type { CloudTwo, Connection } from './cloud';
+import { codeOf } from './cloud-error';
+
+const firstPauseMs = 200;
+const longestPauseMs = 2_000;
+
+/** What was seen of a new key. */
+export interface KeyObserved {
+  readonly key_answers: boolean;
+  readonly key_waited_ms: number;
+}
+
+/**
+ * Asks with a new key who it belongs to, again and again, until the provider knows it or the time is over. One place of
+ * the provider answering says little of the others, so what is told is what was seen. Undefined where not to wait.
+ */
+export async function waitForKey(
+  cloud: CloudTwo,
+  connection: Connection,
+  key: { readonly accessKey: string; readonly secretKey: string },
+  seconds: number,
+): Promise<KeyObserved | undefined> {
+  if (seconds <= 0) return undefined;
+  const begunMs = performance.now();
+  const leftMs = () => seconds * 1000 - (performance.now() - begunMs);
+  const observed = (key_answers: boolean): KeyObserved => ({
+    key_answers,
+    key_waited_ms: Math.round(performance.now() - begunMs),
+  });
+  const credentials = { accessKeyId: key.accessKey, secretAccessKey: key.secretKey };
+  return cloud.once({ ...connection, credentials, webIdentity: undefined }, async ({ sts }) => {
+    for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+      try {
+        const abortSignal = AbortSignal.timeout(Math.max(1, Math.ceil(leftMs())));
+        await sts.send(new GetCallerIdentityCommand({}), { abortSignal });
+        return observed(true);
+      } catch (error) {
+        // Whoever is told that this key may not ask is known by it.
+        if (/^AccessDenied/.test(codeOf(error))) return observed(true);
+      }
+      if (leftMs() <= pauseMs) return observed(false);
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    }
+  });
+}

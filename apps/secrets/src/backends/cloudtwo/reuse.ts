@@ -1,0 +1,36 @@
+import { createHash } from 'node:crypto';
+import type { Call, ReusableSecret } from '../../sdk/call';
+import { data } from '../../sdk/reply';
+import { rootInForce } from './config-root';
+import type { Role } from './role';
+
+/**
+ * What credentials must have in common to be given again: path, role as it is now, configuration and what was asked for.
+ * Undefined where the role wants new ones each time.
+ */
+export async function reuseKey(
+  {
+    params,
+    storage,
+    input,
+    wrapTtlSeconds,
+  }: Pick<Call<{ readonly name: string }>, 'params' | 'storage' | 'input' | 'wrapTtlSeconds'>,
+  where: 'creds' | 'sts',
+  role: Role,
+): Promise<string | undefined> {
+  // What is wrapped is for somebody else to open, each time perhaps another.
+  if (!role.reuse_percent_left || wrapTtlSeconds > 0) return undefined;
+  const { generation } = await rootInForce(storage);
+  const { role_arn, role_session_name, ttl } = input;
+  const all = [where, params.name, role, generation, role_arn, role_session_name, ttl];
+  return createHash('sha256').update(JSON.stringify(all)).digest('hex');
+}
+
+/** Answers credentials of an earlier call under their own lease. */
+export function again({ warn }: Pick<Call, 'warn'>, { data: given, ...left }: ReusableSecret) {
+  warn(`these are the credentials of an earlier request; ${left.secondsLeft}s of their lease are left`);
+  // The wait belonged to the call that made them.
+  const { key_answers: _answers, key_waited_ms: _waited, ...credentials } = given;
+  const shown = 'ttl' in credentials ? { ...credentials, ttl: left.secondsLeft } : credentials;
+  return data(shown, { id: left.leaseId, renewable: left.renewable, durationSeconds: left.secondsLeft });
+}

@@ -1,0 +1,80 @@
+import type { LeaseRecord } from '../kernel/leases/types';
+import type { EntryKey, WriteSet } from '../kernel/storage/types';
+import { addPut } from '../kernel/storage/write-set';
+import type { Caller, ReusableSecret } from '../sdk/call';
+import type { Bearer } from './authenticate';
+import type { Kernel } from './kernel';
+import type { Place } from './place';
+
+/** The part of a call that says who makes it, and where. */
+interface Calling {
+  readonly place: Place;
+  readonly bearer: Bearer | undefined;
+  readonly caller: Caller;
+}
+
+interface Remembered {
+  readonly leaseId: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Keeps a secret for later calls of the same caller, sealed in its mount's storage until its lease ends. It joins the
+ * commit that registers the lease, so every node finds it or none does.
+ */
+export function remember(
+  kernel: Kernel,
+  calling: Calling,
+  key: string,
+  made: { readonly id: string; readonly ttlSeconds: number; readonly data: Remembered['data'] },
+  set: WriteSet,
+): void {
+  const at = entryOf(kernel, calling, key);
+  if (!at) return;
+  const remembered: Remembered = { leaseId: made.id, data: made.data };
+  const expiresAtMs = kernel.clock.now() + made.ttlSeconds * 1000;
+  addPut(set, { ...at, value: Buffer.from(JSON.stringify(remembered)), expiresAtMs });
+}
+
+/** What `remember` kept for this caller, if it can still be used. */
+export async function findReusable(kernel: Kernel, calling: Calling, key: string): Promise<ReusableSecret | undefined> {
+  const at = entryOf(kernel, calling, key);
+  const entry = at && (await kernel.entries.read(at));
+  if (!entry) return undefined;
+  const { leaseId, data } = JSON.parse(entry.value.toString('utf8')) as Remembered;
+  // The lease is always asked for: whether it was revoked meanwhile is decided in the database.
+  const lease = await kernel.leases.find(calling.place.namespace.uuid, leaseId);
+  const nowMs = kernel.clock.now();
+  if (lease?.state !== 'live' || lease.expiresAtMs <= nowMs || !(await outlives(kernel, calling, lease))) {
+    return undefined;
+  }
+  const wholeMs = lease.expiresAtMs - (lease.renewedAtMs ?? lease.issuedAtMs);
+  return {
+    leaseId,
+    renewable: lease.renewable,
+    secondsLeft: Math.floor((lease.expiresAtMs - nowMs) / 1000),
+    fractionLeft: (lease.expiresAtMs - nowMs) / wholeMs,
+    data,
+  };
+}
+
+/** Whether the token that owns a lease lives as long as it: the caller's own always counts, being in use right now. */
+async function outlives(kernel: Kernel, calling: Calling, lease: LeaseRecord): Promise<boolean> {
+  const own = calling.bearer!.record;
+  // Everything this token owns ends with its last use.
+  if (own.usesLeft === -1 || !lease.tokenHash) return false;
+  if (lease.tokenHash.equals(own.hash)) return true;
+  const owner = await kernel.tokens.findByHash(lease.tokenHash);
+  if (!owner || owner.usesLeft !== undefined) return false;
+  return owner.expiresAtMs === undefined || owner.expiresAtMs >= lease.expiresAtMs;
+}
+
+/** Where a caller's secret lies: the name is a keyed hash over all that it must share with the call that made it. */
+function entryOf(kernel: Kernel, calling: Calling, key: string): EntryKey | undefined {
+  const { bearer, caller, place } = calling;
+  // A batch token stands in no table: only its entity can be recognised.
+  if (!bearer || (bearer.record.type === 'batch' && caller.entityId === '')) return undefined;
+  const who = caller.entityId === '' ? ['token', bearer.record.key] : ['entity', caller.entityId];
+  const name = kernel.barrier.mac('lease-reuse', JSON.stringify([place.namespace.uuid, ...who, key]));
+  return { mountId: place.mount!.uuid, path: `reuse/${name.toString('hex')}` };
+}
