@@ -1,4 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { until } from './fresh-storage';
 import { startSecrets } from './start-secrets';
 
 const wrapped = (text: string) => `1 error occurred:\n\t* ${text}\n\n`;
@@ -10,6 +12,13 @@ describe('tokens', () => {
       client_token: string;
       accessor: string;
     };
+
+  /** A statement as an operator would type it. */
+  const query = async (text: string) => {
+    const client = new pg.Client(secrets.database.url);
+    await client.connect();
+    return client.query(text).finally(() => client.end());
+  };
 
   it('are looked up with their keys in the order clients know', async () => {
     const { client_token, accessor } = await make({
@@ -268,7 +277,20 @@ describe('tokens', () => {
     await secrets.root.read('auth/token/accessors').expect(405);
   });
 
-  it('tidy starts in the background', async () => {
+  it('tidy removes in the background what a token left that is gone, and nothing of those that live', async () => {
+    const [left, living] = [await make(), await make()];
+    for (const { client_token } of [left, living]) {
+      await secrets.as(client_token).write('cubbyhole/a/b', { v: '1' }).expect(204);
+    }
+    const { kernel } = secrets.service;
+    const hash = (await kernel.tokens.find(left.client_token))!.key;
+    const rows = async () =>
+      (await query(`SELECT count(*)::int AS count FROM entry WHERE path LIKE '${hash}/%'`)).rows[0].count;
+    // As in a backup that was taken between two statements.
+    await query(`DELETE FROM token WHERE hash = '\\x${hash}'`);
+    expect(await rows()).toBe(1);
     await secrets.root.write('auth/token/tidy').expect(202);
+    await until(async () => (await rows()) === 0);
+    expect((await secrets.as(living.client_token).read('cubbyhole/a/b').expect(200)).body.data).toEqual({ v: '1' });
   });
 });

@@ -46,7 +46,7 @@ describe('lifetime', () => {
       'a renewal counts from the issue',
       { incrementSeconds: hour, maxTtlSeconds: hour, issuedAtMs: nowMs - 1000_000 },
       2600,
-      [capped('1h', '1h')],
+      [capped('1h', '43m20s')],
     ],
     ['a renewal may shorten', { incrementSeconds: 10, maxTtlSeconds: hour, issuedAtMs: nowMs - 1000_000 }, 10, []],
   ])('%s', (_what, terms, ttlSeconds, warnings) => {

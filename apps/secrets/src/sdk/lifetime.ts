@@ -42,7 +42,8 @@ export function lifetime(terms: LifetimeTerms): Lifetime {
   const left = secondsLeft(issuedAtMs, max, nowMs);
   const wanted = terms.incrementSeconds || terms.ttlSeconds || mount.defaultLeaseTtlSeconds;
   if (wanted <= left) return { ttlSeconds: wanted, warnings: [] };
-  return { ttlSeconds: left, warnings: wanted > max || left < wanted ? [capped('TTL', 'TTL', wanted, max)] : [] };
+  // Of a renewal, the maximum in effect is what is left of it.
+  return { ttlSeconds: left, warnings: [capped('TTL', 'TTL', wanted, left)] };
 }
 
 function secondsLeft(issuedAtMs: number, maxSeconds: number, nowMs: number): number {

@@ -34,7 +34,9 @@ export function tokenPort(
       }
     },
     tidy() {
-      leases.tidy().catch((error) => kernel().log.warn({ err: error }, 'tidy failed'));
+      for (const begun of [leases.tidy(), leases.privateTidy.start()]) {
+        begun.catch((error) => kernel().log.warn({ err: error }, 'tidy failed'));
+      }
     },
     describe: (token, details, ttlSeconds) => authOf(kernel(), { token, record: record(details) }, ttlSeconds),
     async identityPolicies(entityId) {

@@ -67,6 +67,12 @@ export class Quotas {
       this.known = false;
       if (!storage.barrier.sealed) void this.refresh()?.catch(() => {});
     });
+    // What was told while this node could not read, or could not hear, is read when it can.
+    storage.background.every('quotas', 1000, async () => {
+      if (!storage.changes.fresh) this.known = false;
+      await this.refresh();
+      return undefined;
+    });
   }
 
   /** Reads the quotas again where they may have changed. */
