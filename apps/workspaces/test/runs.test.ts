@@ -491,7 +491,7 @@ describe('runs', () => {
     const { body: before } = await admin.get(`runs/${id}/plan`).expect(200);
     const url: string = before.data.attributes['log-read-url'];
     const window = async (offset: number, limit = 65_536): Promise<string> =>
-      (await fetchUrl(workspaces, `${url}&offset=${offset}&limit=${limit}`).expect(200)).body.toString();
+      (await fetchUrl(workspaces, `${url}?offset=${offset}&limit=${limit}`).expect(200)).body.toString();
     expect(await window(0)).toBe('');
     const job = await worker.take('plan');
     await worker.start(job);
@@ -512,7 +512,7 @@ describe('runs', () => {
     expect(await window(70_000)).toBe(`${'x'.repeat(12)}\x03`);
     expect(await window(70_013)).toBe('');
     expect((await window(0)).length).toBe(65_536);
-    await fetchUrl(workspaces, url.replace(/signature=.{4}/, 'signature=AAAA')).expect(404);
+    await fetchUrl(workspaces, url.replace(/.{4}$/, 'AAAA')).expect(404);
     await admin.get(`plans/${job.planId}/logs?offset=x`).expect(400);
     const shown = await admin.get(`plans/${job.planId}`).expect(200);
     expect(shown.body.data.attributes).toMatchObject({

@@ -1,7 +1,7 @@
 import { serializer, toMany } from '@keystead/jsonapi';
 import { both, type Call, endpoints, includable, type Resource, type View } from '../../kernel/endpoint';
 import type { Policy } from '../../kernel/policy';
-import { loadPhase, loadPhaseOfRun, logOf, resultOf } from '../runs/phase-endpoints';
+import { loadPhase, loadPhaseOfRun, logsOf, resultOf } from '../runs/phase-endpoints';
 import { findMany, type Phase } from '../runs/phases';
 import { organizationsOf, readsRun } from '../runs/policy';
 
@@ -40,7 +40,7 @@ export const applyResource: Resource = {
   name: 'applies',
   endpoints: [
     ...show,
-    logOf('applies'),
+    ...logsOf('applies'),
     ...resultOf({
       path: 'applies',
       name: 'errored-state',

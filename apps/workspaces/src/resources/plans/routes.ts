@@ -1,7 +1,7 @@
 import { serializer, toMany } from '@keystead/jsonapi';
 import { both, type Call, endpoints, includable, type Resource, type View } from '../../kernel/endpoint';
 import type { Policy } from '../../kernel/policy';
-import { loadPhase, loadPhaseOfRun, logOf, resultOf } from '../runs/phase-endpoints';
+import { loadPhase, loadPhaseOfRun, logsOf, resultOf } from '../runs/phase-endpoints';
 import { findMany, type Phase } from '../runs/phases';
 import { administers, organizationsOf, readsRun } from '../runs/policy';
 
@@ -43,7 +43,7 @@ export const planResource: Resource = {
   name: 'plans',
   endpoints: [
     ...show,
-    logOf('plans'),
+    ...logsOf('plans'),
     ...resultOf({
       path: 'plans',
       name: 'json-output',

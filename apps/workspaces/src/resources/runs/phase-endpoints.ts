@@ -1,7 +1,7 @@
 import { badParameter, type Query } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { readBlob } from '../../kernel/blobs';
-import { type Endpoint, endpoints, type Lookup, type Raw } from '../../kernel/endpoint';
+import { type Call, type Endpoint, endpoints, type Lookup, type Raw } from '../../kernel/endpoint';
 import type { Policy, Rule } from '../../kernel/policy';
 import { isSigned, signedUrl } from '../../kernel/signed-urls';
 import { read } from './logs';
@@ -39,21 +39,36 @@ function wholeNumber(query: Query, name: string, fallback: number): number {
 
 const DEFAULT_WINDOW = 65_536;
 
-/** The log of plans or applies, read in windows by whoever has the link. */
-export function logOf(path: PhasePath): Endpoint {
-  return raw('GET')(`/${path}/:id/logs`, {
-    summary: `Read a part of the log of one of the ${path}: it begins with STX, and ends with ETX once it is complete.`,
-    auth: 'optional',
+/** The logs of plans or applies, read in windows: by a token, or by a link whose secret is in its path. */
+export function logsOf(path: PhasePath): Endpoint[] {
+  const common = {
     query: { limit: `Bytes at most; ${DEFAULT_WINDOW} unless told.`, offset: 'Where to begin.' },
-    visible: () => true,
-    load: loadSigned(path, (id) => logPath(path, id), readsRun),
-    run: async ({ db, env, target, query }) => {
+    run: async ({ db, env, target, query }: Call<string, undefined, Phase>): Promise<Raw> => {
       const offset = wholeNumber(query, 'offset', 0);
       const limit = wholeNumber(query, 'limit', DEFAULT_WINDOW);
-      const body = await read(db, env.keyring, target as Phase, { offset, limit });
+      const body = await read(db, env.keyring, target, { offset, limit });
       return { status: 200, headers: { 'Content-Type': 'text/plain; charset=utf-8' }, body };
     },
-  });
+  };
+  const what = `Read a part of the log of one of the ${path}`;
+  return [
+    raw('GET')(`/${path}/:id/logs`, {
+      ...common,
+      summary: `${what}: it begins with STX, and ends with ETX once it is complete.`,
+      load: loadPhase(path),
+    }),
+    raw('GET')(`/${path}/:id/logs/:expires/:signature`, {
+      ...common,
+      summary: `${what}, by a link that holds its own secret.`,
+      auth: 'none',
+      visible: () => true,
+      load: async (lookup: Lookup<string>) => {
+        const found = await loadPhase(path)(lookup);
+        const secret = { get: (name: string) => (lookup.params as Record<string, string>)[name] };
+        return found && isSigned(lookup.env, logPath(path, found.id), secret) ? found : undefined;
+      },
+    }),
+  ];
 }
 
 /** A result of a plan or an apply: where to ask for it, in which form, and who may. */

@@ -1,7 +1,7 @@
 import type { RunPhase as Row } from '../../generated/prisma/client';
 import type { Database } from '../../kernel/database';
 import type { Environment } from '../../kernel/environment';
-import { signedUrl } from '../../kernel/signed-urls';
+import { signedPathUrl } from '../../kernel/signed-urls';
 import type { OfWorkspace } from './policy';
 
 /** The plan or the apply of a run, with what its rights depend on and where its log is read. */
@@ -62,7 +62,7 @@ export async function findMany(
       organizationId: workspace.organizationId,
       workspace,
       executionMode: executionMode ?? project.executionMode ?? organization.defaultExecutionMode,
-      logUrl: signedUrl(env, logPath(pathOf[row.kind]!, row.id)),
+      logUrl: signedPathUrl(env, logPath(pathOf[row.kind]!, row.id)),
       stateVersionIds: states.filter(({ runId }) => runId === row.runId).map(({ id }) => id),
     };
   });
