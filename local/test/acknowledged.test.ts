@@ -1,38 +1,57 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { withClient } from '@keystead/postgres';
+import { SchedulerStandIn } from '../../apps/secrets/src/backends/scheduler/stand-in';
 import { createInstallation, type TestInstallation } from './installation';
 import { killAndRecover, type Victim, victims } from './kills';
+import { waitFor } from './start';
 
 // A short form always; --long kills fifty times.
 const rounds = process.env.KEYSTEAD_LONG ? 50 : victims.length;
 const WRITERS = 4;
 const BETWEEN_MS = 300;
 
-/** What was promised: the address to ask, and what it must answer. */
+type Kind = 'secret' | 'token' | 'lease' | 'workspace';
+
+/** What was promised: what to ask, and what must be answered. */
 interface Promised {
+  kind: Kind;
   address: string;
+  body?: object;
   expected: object;
 }
 
 describe('what was acknowledged', () => {
+  const upstream = new SchedulerStandIn();
   let installation: TestInstallation;
   beforeAll(async () => {
+    await upstream.start();
     installation = await createInstallation();
     await installation.start();
   }, 400_000);
-  afterAll(() => installation.remove());
+  afterAll(async () => {
+    await installation.remove();
+    await upstream.stop();
+  });
 
-  it('survives kill -9 of every process under writing load', async () => {
+  it('survives kill -9 of every process under writing load, and leases stay one with what they stand for', async () => {
     const { secrets, workspaces } = installation.firstRun();
     const secretsHeaders = { 'X-Service-Token': secrets.root_token };
     const workspacesHeaders = {
       Authorization: `Bearer ${workspaces.token}`,
       'Content-Type': 'application/vnd.api+json',
     };
+    const v1 = `${secrets.address}/v1`;
     const api = `${workspaces.address}/api/v2/organizations`;
-    expect(await send(`${secrets.address}/v1/sys/mounts/kept`, secretsHeaders, { type: 'kv' })).toBe(204);
-    expect(await send(api, workspacesHeaders, organization('kept'))).toBe(201);
+    const access = { address: upstream.address, token: upstream.management };
+    expect(await send(`${v1}/sys/mounts/kept`, secretsHeaders, { type: 'kv' })).toMatchObject({ status: 204 });
+    expect(await send(`${v1}/sys/mounts/fleet`, secretsHeaders, { type: 'scheduler' })).toMatchObject({ status: 204 });
+    expect(await send(`${v1}/fleet/config/access`, secretsHeaders, access)).toMatchObject({ status: 204 });
+    expect(await send(`${v1}/fleet/role/ops`, secretsHeaders, { policies: 'read' })).toMatchObject({ status: 204 });
+    expect(await send(api, workspacesHeaders, organization('kept'))).toMatchObject({ status: 201 });
 
     const promised: Promised[] = [];
+    /** What leases that were acknowledged stand for, as the other system knows it. */
+    const credentials: string[] = [];
     const refused: number[] = [];
     let running = true;
     let number = 0;
@@ -40,15 +59,36 @@ describe('what was acknowledged', () => {
       while (running) {
         number += 1;
         const name = `n-${number}`;
-        const secret = `${secrets.address}/v1/kept/${name}`;
-        const status = await send(secret, secretsHeaders, { number: name });
-        if (status === 204) promised.push({ address: secret, expected: { data: { number: name } } });
-        const created = await send(`${api}/kept/workspaces`, workspacesHeaders, workspace(name));
-        if (created === 201) {
-          const address = `${api}/kept/workspaces/${name}`;
-          promised.push({ address, expected: { data: { attributes: { name } } } });
+        const answers = [
+          await send(`${v1}/kept/${name}`, secretsHeaders, { number: name }),
+          await send(`${v1}/auth/token/create`, secretsHeaders, { policies: ['default'], meta: { name } }),
+          await send(`${v1}/fleet/creds/ops`, secretsHeaders),
+          await send(`${api}/kept/workspaces`, workspacesHeaders, workspace(name)),
+        ] as const;
+        const [secret, token, lease, created] = answers;
+        if (secret?.status === 204) {
+          promised.push({ kind: 'secret', address: `${v1}/kept/${name}`, expected: { data: { number: name } } });
         }
-        for (const one of [status, created]) if (one !== undefined && one >= 400 && one < 500) refused.push(one);
+        if (token?.status === 200) {
+          const { accessor } = token.body.auth;
+          const address = `${v1}/auth/token/lookup-accessor`;
+          promised.push({ kind: 'token', address, body: { accessor }, expected: { data: { meta: { name } } } });
+        }
+        if (lease?.status === 200) {
+          const { lease_id } = lease.body;
+          credentials.push(lease.body.data.accessor_id);
+          promised.push({
+            kind: 'lease',
+            address: `${v1}/sys/leases/lookup`,
+            body: { lease_id },
+            expected: { data: { id: lease_id } },
+          });
+        }
+        if (created?.status === 201) {
+          const expected = { data: { attributes: { name } } };
+          promised.push({ kind: 'workspace', address: `${api}/kept/workspaces/${name}`, expected });
+        }
+        for (const one of answers) if (one && one.status >= 400 && one.status < 500) refused.push(one.status);
       }
     }
 
@@ -64,40 +104,91 @@ describe('what was acknowledged', () => {
     await Promise.all(writers);
 
     const lost: string[] = [];
-    for (const { address, expected } of promised) {
-      const headers = address.startsWith(secrets.address) ? secretsHeaders : workspacesHeaders;
-      const response = await fetch(address, { headers: headers as Record<string, string> });
-      const body = await response.json().catch(() => undefined);
+    const lostOf = new Map<Kind, number>();
+    for (const { kind, address, body, expected } of promised) {
+      const headers = kind === 'workspace' ? workspacesHeaders : secretsHeaders;
+      const answer = await send(address, headers, body);
       try {
-        expect(body).toMatchObject(expected);
+        expect(answer?.body).toMatchObject(expected);
       } catch {
-        lost.push(`${address}: ${response.status}`);
+        lost.push(`${kind} ${address} ${JSON.stringify(body)}: ${answer?.status}`);
+        lostOf.set(kind, (lostOf.get(kind) ?? 0) + 1);
       }
     }
+    // What was begun and not accounted for is undone: then there are as many credentials as leases.
+    const leases = () => countOf(installation, 'lease');
+    await waitFor(async () => upstream.issued.length === (await leases()));
+    const living = new Set(upstream.issued.map(({ AccessorID }) => AccessorID));
+    const gone = credentials.filter((accessor) => !living.has(accessor));
     process.stderr.write(
-      `killed ${JSON.stringify(Object.fromEntries(killed))}: ${promised.length} acknowledged, ${lost.length} lost\n`,
+      report({ killed, promised, lostOf, gone: gone.length, issued: living.size, leases: await leases() }),
     );
     expect(lost).toEqual([]);
+    expect(gone).toEqual([]);
     expect(refused).toEqual([]);
     expect(promised.length).toBeGreaterThan(rounds);
+    // Nothing that lives outside is out of reach.
+    expect(await send(`${v1}/sys/leases/revoke-prefix/fleet`, secretsHeaders, {})).toMatchObject({ status: 204 });
+    await waitFor(async () => upstream.issued.length === 0 && (await leases()) === 0);
   }, 1_200_000);
 });
 
-/** The status of the answer; undefined when there was none, as while a process is being started again. */
-async function send(address: string, headers: Record<string, string>, body: object): Promise<number | undefined> {
+interface Answer {
+  status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: bodies of every endpoint
+  body: any;
+}
+
+/** Asks, with POST when there is a body; undefined when there was no answer, as while a process is being started again. */
+async function send(address: string, headers: Record<string, string>, body?: object): Promise<Answer | undefined> {
   try {
     const response = await fetch(address, {
-      method: 'POST',
+      method: body === undefined ? 'GET' : 'POST',
       headers,
-      body: JSON.stringify(body),
+      body: body === undefined ? undefined : JSON.stringify(body),
       signal: AbortSignal.timeout(10_000),
     });
-    await response.arrayBuffer();
-    return response.status;
+    const text = await response.text();
+    return { status: response.status, body: text === '' ? undefined : JSON.parse(text) };
   } catch {
     await new Promise((resolve) => setTimeout(resolve, 20));
     return undefined;
   }
+}
+
+async function countOf(installation: TestInstallation, table: string): Promise<number> {
+  return withClient(await installation.databaseUrl('secrets'), async (client) => {
+    const { rows } = await client.query<{ count: number }>(`SELECT count(*)::int AS count FROM ${table}`);
+    return rows[0]!.count;
+  });
+}
+
+/** What happened, as two tables. */
+function report(seen: {
+  killed: ReadonlyMap<Victim, number>;
+  promised: readonly Promised[];
+  lostOf: ReadonlyMap<Kind, number>;
+  gone: number;
+  issued: number;
+  leases: number;
+}): string {
+  const kinds: Kind[] = ['secret', 'token', 'lease', 'workspace'];
+  const lines = [
+    '| killed with -9 | times |',
+    '|---|---|',
+    ...[...seen.killed].map(([victim, times]) => `| ${victim} | ${times} |`),
+    '',
+    '| | acknowledged | lost |',
+    '|---|---|---|',
+    ...kinds.map((kind) => {
+      const acknowledged = seen.promised.filter((one) => one.kind === kind).length;
+      return `| ${kind} | ${acknowledged} | ${seen.lostOf.get(kind) ?? 0} |`;
+    }),
+    `| credential outside, of an acknowledged lease | | ${seen.gone} |`,
+    '',
+    `${seen.issued} credentials outside, ${seen.leases} leases`,
+  ];
+  return `${lines.join('\n')}\n`;
 }
 
 const organization = (name: string) => ({

@@ -20,6 +20,8 @@ export interface TestInstallation {
   healthy(): Promise<void>;
   /** The living process ids, by name. */
   pids(): Promise<Record<'secrets' | 'workspaces' | 'postgres', number>>;
+  /** The database of a service, for those who look behind its back. */
+  databaseUrl(service: 'secrets' | 'workspaces'): Promise<string>;
   /** Ends whatever runs and removes the folder. */
   remove(): Promise<void>;
 }
@@ -59,6 +61,9 @@ export async function createInstallation(env: Record<string, string> = {}): Prom
       const read = (name: string) => Number(readFileSync(path.join(dataDir, `${name}.pid`), 'utf8'));
       const server = await findEmbedded(path.join(dataDir, 'postgres'));
       return { secrets: read('secrets'), workspaces: read('workspaces'), postgres: server!.pid };
+    },
+    async databaseUrl(service) {
+      return (await findEmbedded(path.join(dataDir, 'postgres')))!.url(service);
     },
     async remove() {
       program?.process.kill('SIGTERM');
