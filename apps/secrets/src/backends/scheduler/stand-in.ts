@@ -25,6 +25,8 @@ export class SchedulerStandIn {
   bootstrapped = true;
   /** Answers instead of the stand-in when it returns something. */
   fail: (method: string, path: string) => Answer | undefined = () => undefined;
+  /** Has a system between us and the scheduler answer the call; true when it did. */
+  interfere: (method: string, path: string, response: http.ServerResponse) => boolean = () => false;
   /** Waits before every answer. */
   delayMs = 0;
   private readonly server: http.Server;
@@ -70,6 +72,7 @@ export class SchedulerStandIn {
     const method = request.method ?? '';
     const path = new URL(request.url ?? '', 'http://stand-in').pathname;
     this.calls.push(`${method} ${path}`);
+    if (this.interfere(method, path, response)) return;
     if (this.delayMs > 0) await new Promise((resolve) => setTimeout(resolve, this.delayMs));
     const { status, text, json } =
       this.fail(method, path) ?? this.route(method, path, body, request.headers['x-nomad-token']);

@@ -11,7 +11,7 @@ import type { TokenRecord } from '../tokens/types';
 import { IntentSweep } from './intents';
 import { leaseHash, openLease, type StoredLease, sealLease } from './lease-row';
 import { PrivateTidy } from './private-tidy';
-import { Revocation } from './revocation';
+import { DAY_MS, REVOCATION_MS, Revocation } from './revocation';
 import * as sql from './statements';
 import { LeaseSweep } from './sweep';
 import { TokenEndings } from './token-endings';
@@ -235,9 +235,13 @@ export class Leases {
       this.storage.background.wake(SWEEP);
       return;
     }
+    const { database, changes, clock } = this.storage;
+    // Marked first: if this node dies in between, another one ends the lease instead of showing it as live.
+    await database.query(sql.TAKE, [lease.hash, clock.now() + 2 * REVOCATION_MS, changes.id]);
     try {
       await this.revocation.end(lease);
     } catch (error) {
+      await this.giveBack(lease).catch(() => {});
       throw revocationFailed(error);
     }
   }
@@ -355,6 +359,14 @@ export class Leases {
       ...opened.map(({ id }) => id.slice(prefix.length)),
       ...tokens.rows.map(({ hash }) => `h${hash.toString('hex')}`),
     ];
+  }
+
+  /** A lease that could not be ended is again what it was. */
+  private async giveBack({ hash, state, expiresAtMs }: LeaseRecord): Promise<void> {
+    const { database, clock } = this.storage;
+    const now = clock.now();
+    const [code, dueMs] = { live: [0, expiresAtMs], ending: [1, now], irrevocable: [2, now + DAY_MS] }[state];
+    await database.query(sql.GIVE_BACK, [hash, code, dueMs]);
   }
 
   private async markSome(state: BulkState) {

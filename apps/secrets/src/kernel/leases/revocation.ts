@@ -11,7 +11,8 @@ import type { LeaseHosts, LeaseRecord } from './types';
 export const REVOCATION_MS = 90_000;
 const MAX_ATTEMPTS = 6;
 const BASE_PAUSE_MS = 10_000;
-const DAY_MS = 24 * 3600_000;
+/** How often irrevocable leases are tried. */
+export const DAY_MS = 24 * 3600_000;
 
 /** Refusals that another attempt cannot change. */
 const HOPELESS = new Set(['unsupported-operation', 'unsupported-path', 'invalid', 'malformed']);

@@ -18,6 +18,17 @@ export const DELETE: Statement = {
   UPDATE quota SET leases = greatest(0, leases - freed.count) FROM freed WHERE quota.id = freed.id`,
 };
 
+/** Takes one lease for this node to end it. $2 until when it may take, $3 node. */
+export const TAKE: Statement = {
+  name: 'lease-take',
+  text: `UPDATE lease SET state = CASE WHEN state = 2 THEN 2 ELSE 1 END, due_at_ms = $2, claimed_by = $3 WHERE hash = $1`,
+};
+
+export const GIVE_BACK: Statement = {
+  name: 'lease-give-back',
+  text: 'UPDATE lease SET state = $2, due_at_ms = $3, claimed_by = NULL WHERE hash = $1',
+};
+
 /** Makes one lease due at once. */
 export const HASTEN: Statement = {
   name: 'lease-hasten',
