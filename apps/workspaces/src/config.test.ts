@@ -37,10 +37,30 @@ describe('configuration', () => {
     ],
     ['a public address that is none', { WORKSPACES_PUBLIC_URL: 'nowhere' }, 'WORKSPACES_PUBLIC_URL:'],
     ['a certificate without its key', { WORKSPACES_TLS_CERT_FILE: __filename }, 'WORKSPACES_TLS_CERT_FILE and'],
+    ['a blob store that is no address', { WORKSPACES_BLOB_STORE: 'https://x' }, 'WORKSPACES_BLOB_STORE is not'],
+    ['an option no blob store has', { WORKSPACES_BLOB_STORE: 's3://b?colour=red' }, 'WORKSPACES_BLOB_STORE knows no'],
+    ['a blob store key without its secret', { WORKSPACES_BLOB_STORE_ACCESS_KEY_ID: 'x' }, 'WORKSPACES_BLOB_STORE_'],
     ['a file that is not there', { WORKSPACES_DATABASE_URL_FILE: '/no/such/file' }, 'WORKSPACES_DATABASE_URL'],
   ])('refuses %s by name', (_what, environment, problem) => {
     const problems = problemsOf({ ...URL, ...environment });
     expect(problems.some((text) => text.startsWith(problem))).toBe(true);
+  });
+
+  it('reads where an object store is', () => {
+    const store = 's3://states/a/b?endpoint=https://store.example.com&region=eu';
+    expect(readConfig({ ...URL, WORKSPACES_BLOB_STORE: store }).objects).toEqual({
+      bucket: 'states',
+      prefix: 'a/b/',
+      region: 'eu',
+      endpoint: 'https://store.example.com',
+      pathStyle: true,
+      credentials: undefined,
+    });
+    expect(readConfig({ ...URL, WORKSPACES_BLOB_STORE: 's3://states' }).objects).toMatchObject({
+      prefix: '',
+      pathStyle: false,
+    });
+    expect(readConfig(URL).objects).toBeUndefined();
   });
 
   it('describes every setting', () => {

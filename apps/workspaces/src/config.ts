@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { type TrustedProxies, trustedProxies } from '@keystead/server';
 import { z } from 'zod';
 import { editions } from './kernel/edition';
+import { parsePlace, type S3Place } from './kernel/s3-objects';
 
 const onOff = (fallback: boolean) =>
   z
@@ -75,6 +76,20 @@ const Variables = z.object({
     .enum(['free', 'standard', 'plus', 'business', 'trial'])
     .default('business')
     .describe('Plan of organizations without a subscription of their own.'),
+  WORKSPACES_BLOB_STORE: z
+    .string()
+    .default('database')
+    .describe(
+      'Where sealed states and configurations lie: database, or s3://bucket/prefix?endpoint=https://…&region=…&path-style=on.',
+    ),
+  WORKSPACES_BLOB_STORE_ACCESS_KEY_ID: z
+    .string()
+    .optional()
+    .describe('Key of the S3-compatible store; unless set, found as its other clients do.'),
+  WORKSPACES_BLOB_STORE_SECRET_ACCESS_KEY: z
+    .string()
+    .optional()
+    .describe('Secret of that key. Also as WORKSPACES_BLOB_STORE_SECRET_ACCESS_KEY_FILE.'),
   WORKSPACES_FIRST_RUN_FILE: z
     .string()
     .optional()
@@ -94,7 +109,7 @@ const Variables = z.object({
 });
 
 /** Variables that may instead name a file holding the value. */
-const fromFile = ['WORKSPACES_DATABASE_URL'] as const;
+const fromFile = ['WORKSPACES_DATABASE_URL', 'WORKSPACES_BLOB_STORE_SECRET_ACCESS_KEY'] as const;
 
 /** How a service process is set up. */
 export type Config = ReturnType<typeof readConfig>;
@@ -145,12 +160,38 @@ function pem(file: string | undefined, name: string, problems: string[]): string
   }
 }
 
+interface BlobStoreVariables {
+  readonly WORKSPACES_BLOB_STORE: string;
+  readonly WORKSPACES_BLOB_STORE_ACCESS_KEY_ID?: string;
+  readonly WORKSPACES_BLOB_STORE_SECRET_ACCESS_KEY?: string;
+}
+
+function blobStore(given: BlobStoreVariables, problems: string[]): S3Place | undefined {
+  const accessKeyId = given.WORKSPACES_BLOB_STORE_ACCESS_KEY_ID;
+  const secretAccessKey = given.WORKSPACES_BLOB_STORE_SECRET_ACCESS_KEY;
+  if ((accessKeyId === undefined) !== (secretAccessKey === undefined)) {
+    problems.push('WORKSPACES_BLOB_STORE_ACCESS_KEY_ID and WORKSPACES_BLOB_STORE_SECRET_ACCESS_KEY go together');
+  }
+  if (given.WORKSPACES_BLOB_STORE === 'database') {
+    return undefined;
+  }
+  const credentials =
+    accessKeyId === undefined || secretAccessKey === undefined ? undefined : { accessKeyId, secretAccessKey };
+  try {
+    return parsePlace(given.WORKSPACES_BLOB_STORE, credentials);
+  } catch (error) {
+    problems.push(`WORKSPACES_BLOB_STORE ${(error as Error).message}`);
+    return undefined;
+  }
+}
+
 /** Reads the configuration from the environment. Throws `BadConfig` naming every unknown or bad variable. */
 export function readConfig(environment: NodeJS.ProcessEnv) {
   const problems: string[] = [];
   const values = withFiles(environment, problems);
   for (const name of Object.keys(values)) {
-    if (!(name in Variables.shape)) {
+    // A worker beside the service may share its environment.
+    if (!(name in Variables.shape) && !name.startsWith('WORKSPACES_WORKER_')) {
       problems.push(`${name} is not a known setting`);
     }
   }
@@ -166,6 +207,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
   const given = result.data;
   const cert = pem(given.WORKSPACES_TLS_CERT_FILE, 'WORKSPACES_TLS_CERT_FILE', problems);
   const key = pem(given.WORKSPACES_TLS_KEY_FILE, 'WORKSPACES_TLS_KEY_FILE', problems);
+  const objects = blobStore(given, problems);
   if ((given.WORKSPACES_TLS_CERT_FILE === undefined) !== (given.WORKSPACES_TLS_KEY_FILE === undefined)) {
     problems.push('WORKSPACES_TLS_CERT_FILE and WORKSPACES_TLS_KEY_FILE go together');
   }
@@ -197,6 +239,8 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     checksSshKeys: given.WORKSPACES_CHECK_SSH_KEYS,
     rateLimit: given.WORKSPACES_RATE_LIMIT,
     defaultFeatureSet: given.WORKSPACES_DEFAULT_FEATURE_SET,
+    /** Undefined: blobs lie in the database. */
+    objects,
     firstRunFile: given.WORKSPACES_FIRST_RUN_FILE,
     logLevel: given.WORKSPACES_LOG_LEVEL,
     migrate: given.WORKSPACES_MIGRATE,

@@ -10,7 +10,9 @@ import { type Database, openDatabase } from './kernel/database';
 import type { Environment } from './kernel/environment';
 import { Fragments } from './kernel/fragments';
 import { Gate } from './kernel/gate';
+import { withObjects } from './kernel/objects';
 import { Routes } from './kernel/routes';
+import { openS3 } from './kernel/s3-objects';
 import { openKeyring } from './keys';
 import { includablesOf, resources } from './resources/registry';
 import { settingsReader } from './resources/settings/service';
@@ -22,7 +24,7 @@ export const migrationsDir = path.join(__dirname, '..', '..', '..', 'prisma', 'w
 
 const TWO_WEEKS_IN_MINUTES = 20_160;
 
-/** Connections for the reads that every request begins with; one wave is on its way at a time. */
+/** Connections for the reads that every request begins with: one for each wave on its way. */
 const QUICK_CONNECTIONS = 2;
 
 /** Two states of any size at once; others wait, their bytes still with the client. */
@@ -67,7 +69,9 @@ export async function createService(config: Config, parts: Parts = {}): Promise<
     applicationName: 'keystead-workspaces quick',
     onIdleError: (error) => log.warn({ err: error }, 'database connection lost'),
   });
-  const db = openDatabase(pool, quickPool);
+  const objects = config.objects && (await openS3(config.objects));
+  const plain = openDatabase(pool, quickPool);
+  const db = objects ? withObjects(plain, objects) : plain;
   const keyring = await openKeyring(db, config.sealKey, (line) => log.warn(line));
   const env: Environment = {
     edition: config.edition,
@@ -107,6 +111,7 @@ export async function createService(config: Config, parts: Parts = {}): Promise<
     },
     async close() {
       await db.close();
+      objects?.close();
       await Promise.all([pool.end(), quickPool.end()]);
       keyring.destroy();
     },

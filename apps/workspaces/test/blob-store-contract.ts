@@ -1,0 +1,67 @@
+import { randomBytes } from 'node:crypto';
+import { expect, it } from '@jest/globals';
+import { keepBlob, readBlob, readWholeBlob, removeBlob, sweepBlobs, writeBlob } from '../src/kernel/blobs';
+import { removeObjects } from '../src/kernel/objects';
+import type { Workspaces } from './start-workspaces';
+
+const hourMs = 3_600_000;
+
+/** What a store of blobs does, wherever it keeps them. `stored` counts the chunks it holds. */
+export function keepsBlobs(workspaces: Workspaces, stored: () => Promise<number>): void {
+  const db = () => workspaces.service.db;
+  const keyring = () => workspaces.service.env.keyring;
+  const write = (bytes: Buffer, more: object = {}) =>
+    writeBlob(db(), keyring(), piecesOf(bytes), { limit: 64 * 1024 * 1024, ...more });
+  async function* piecesOf(bytes: Buffer): AsyncGenerator<Buffer> {
+    for (let from = 0; from < bytes.length; from += 50_000) yield bytes.subarray(from, from + 50_000);
+  }
+
+  it.each([0, 1, 70_000, 1024 * 1024, 5_000_001])('gives %i bytes back as they were', async (size) => {
+    const bytes = randomBytes(size);
+    const blob = await write(bytes);
+    expect(blob.size).toBe(size);
+    expect((await readWholeBlob(db(), keyring(), blob.id))?.equals(bytes)).toBe(true);
+  });
+
+  it('refuses more than may come, and keeps nothing of it', async () => {
+    const before = await stored();
+    await expect(write(randomBytes(3_000_000), { limit: 2_500_000 })).rejects.toThrow('more than 2500000 bytes');
+    await removeObjects(db());
+    expect(await stored()).toBe(before);
+  });
+
+  it('keeps nothing of what ended early', async () => {
+    const before = await stored();
+    const source = async function* () {
+      yield randomBytes(3_000_000);
+      throw new Error('gone');
+    };
+    await expect(writeBlob(db(), keyring(), source(), { limit: 1e9 })).rejects.toThrow('gone');
+    await removeObjects(db());
+    expect(await stored()).toBe(before);
+  });
+
+  it('removes a blob with all its chunks', async () => {
+    const before = await stored();
+    const blob = await write(randomBytes(5_000_000));
+    expect(await stored()).toBeGreaterThan(before + 3);
+    await removeBlob(db(), blob.id);
+    await removeObjects(db());
+    expect(await stored()).toBe(before);
+    expect(await readBlob(db(), keyring(), blob.id)).toBeUndefined();
+  });
+
+  it('sweeps what nobody finished or kept', async () => {
+    const before = await stored();
+    const [kept, left] = [
+      await write(randomBytes(9), { provisional: true }),
+      await write(randomBytes(9), { provisional: true }),
+    ];
+    await db().transaction((tx) => keepBlob(tx, kept.id));
+    expect(await sweepBlobs(db(), workspaces.service.env.now())).toBe(0);
+    expect(await sweepBlobs(db(), workspaces.service.env.now() + 2 * hourMs)).toBe(1);
+    await removeObjects(db());
+    expect(await stored()).toBe(before + 1);
+    await expect(db().transaction((tx) => keepBlob(tx, left.id))).rejects.toThrow('took too long');
+  });
+}
