@@ -45,6 +45,48 @@ describe('the OpenAPI document', () => {
     expect(ids.length).toBeGreaterThan(150);
   });
 
+  it('lists every status of an operation, and names what it has by the rules of the reference', async () => {
+    const { paths, components } = await document();
+    const health = paths['/sys/health'].get.responses;
+    expect(Object.keys(health)).toEqual(expect.arrayContaining(['200', '429', '472', '501', '503']));
+    expect(paths['/cubbyhole/{path}'].delete.responses['204']).toEqual({ description: 'empty body' });
+    expect(paths['/sys/seal'].post).not.toHaveProperty('requestBody');
+    for (const [key, item] of Object.entries<Json>(paths)) {
+      for (const method of ['get', 'post', 'patch', 'delete']) {
+        const operation = item[method];
+        if (!operation) continue;
+        const { responses, tags, operationId } = operation;
+        expect([key, tags]).toEqual([key, [expect.stringMatching(/^(system|secrets|auth|identity)$/)]]);
+        expect(operationId).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*$/);
+        // With a default response, or a fault listed, no tool could tell what was not meant to happen.
+        expect(responses).not.toHaveProperty('default');
+        expect([key, Object.keys(responses)]).toEqual([
+          key,
+          expect.arrayContaining(['400', '403', '404', '429', '503']),
+        ]);
+        expect(responses).not.toHaveProperty('500');
+        for (const { $ref } of Object.values<Json>(responses)) {
+          if ($ref) expect(components.responses).toHaveProperty($ref.split('/').at(-1));
+        }
+      }
+    }
+    const ajv = new Ajv({ strict: false });
+    ajv.addSchema({ $id: 'doc', components });
+    for (const name of Object.keys(components.schemas)) {
+      expect(name).toMatch(/^[A-Z][A-Za-z0-9]*$/);
+      expect(() => ajv.compile({ $ref: `doc#/components/schemas/${name}` })).not.toThrow();
+    }
+  });
+
+  it('is the same by POST, and says where a mount stands by default', async () => {
+    const posted = await secrets.root.write(at, { context: 'any' }).expect(200);
+    expect(posted.body).toEqual(await document());
+    const generic = (await secrets.root.write(at, { generic_mount_paths: true }).expect(200)).body;
+    const [mount] = generic.paths['/{scheduler_mount_path}/role/{name}'].parameters;
+    expect(mount).toMatchObject({ name: 'scheduler_mount_path', in: 'path', required: true });
+    expect(mount.schema.default).toBe('scheduler');
+  });
+
   it('names mounts as they are, marks sudo, free and creating paths (SA.5)', async () => {
     const { paths } = await document();
     expect(paths['/sys/remount']['x-service-sudo']).toBe(true);

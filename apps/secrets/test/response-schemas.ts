@@ -54,8 +54,14 @@ export class ResponseSchemas {
         method === 'GET' ? 'read' : method === 'DELETE' ? 'delete' : method === 'PATCH' ? 'patch' : 'write';
       const matched = resolved?.mount.tree.match(resolved.path, verb);
       if (!resolved || !matched) continue;
-      const test = this.checkOf(service, resolved.mount, matched.path)(method, status);
       const where = `${method} ${resolved.mount.path}${matched.path.pattern} ${status}`;
+      let test: ValidateFunction | 'nothing' | undefined;
+      try {
+        test = this.checkOf(service, resolved.mount, matched.path)(method, status);
+      } catch (error) {
+        problems.add(`${where}: its schema is none: ${(error as Error).message}`);
+        continue;
+      }
       if (test === undefined) problems.add(`${where}: not announced`);
       else if (test !== 'nothing' && !test(body)) {
         const first = test.errors?.find(({ keyword }) => keyword !== 'anyOf') ?? test.errors?.[0];

@@ -120,13 +120,19 @@ export const refusals = {
 /** A status of `refusals`. */
 export type RefusalStatus = keyof typeof refusals;
 
+/** A schema that also takes null; in OpenAPI 3.0 a union has no say in that, only its branches have. */
+function orNull(schema: JsonSchema): JsonSchema {
+  const branches = schema.anyOf as JsonSchema[] | undefined;
+  return branches ? { ...schema, anyOf: branches.map(orNull) } : { ...schema, nullable: true };
+}
+
 /** The schema of an enveloped answer around its data. */
 export function enveloped(data: JsonSchema | undefined, injected: boolean): JsonSchema {
   return {
     type: 'object',
     properties: {
       ...envelopeProperties,
-      data: { ...(data ?? { type: 'object' }), nullable: true },
+      data: orNull(data ?? { type: 'object' }),
       wrap_info: { $ref: '#/components/schemas/WrapInfo' },
       warnings: { type: 'array', items: { type: 'string' }, nullable: true },
       auth: { $ref: '#/components/schemas/Auth' },
