@@ -74,8 +74,9 @@ async function sendRaw(res: ServerResponse, raw: Raw, headers: string[]): Promis
   await pipeline(raw.body, res);
 }
 
-function sendText(res: ServerResponse, status: number, type: string, text: string, headers: string[]): void {
-  headers.push('Content-Type', type, 'Content-Length', String(Buffer.byteLength(text)));
+function sendText(res: ServerResponse, status: number, type: string, text: string | Buffer, headers: string[]): void {
+  const length = typeof text === 'string' ? Buffer.byteLength(text) : text.length;
+  headers.push('Content-Type', type, 'Content-Length', String(length));
   res.writeHead(status, headers);
   res.end(text);
 }

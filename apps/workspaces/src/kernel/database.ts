@@ -6,9 +6,9 @@ import type { Pool, QueryResultRow } from 'pg';
 import { Prisma, PrismaClient } from '../generated/prisma/client';
 import { gather } from './gather';
 import { type Batched, together } from './together';
-import { type KeyedRead, type KeyedRow, Waves } from './waves';
+import { type KeyedRead, type KeyedRow, type PackedRow, rowsOf, Waves } from './waves';
 
-export type { KeyedRead, KeyedRow };
+export type { KeyedRead, KeyedRow, PackedRow };
 
 /** A statement PostgreSQL plans once per connection; for the few hot paths. */
 export interface Statement {
@@ -121,7 +121,7 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
     let reader = readers.get(read.name);
     if (reader === undefined) {
       reader = gather<string, KeyedRow>(async (keys) => {
-        const found = await rows<KeyedRow>({ ...read, values: [keys] });
+        const found = rowsOf(read, await rows<KeyedRow>({ name: read.name, text: read.text, values: [keys] }));
         return new Map(found.map((row) => [row.key, row]));
       });
       readers.set(read.name, reader);
@@ -139,8 +139,8 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
         throw new Error('shared work would not be part of this transaction');
       },
       async readOne<R extends KeyedRow>(read: KeyedRead, key: string) {
-        const found = await prisma.$queryRawUnsafe<R[]>(read.text, [key]);
-        return found[0];
+        const found = rowsOf(read, await prisma.$queryRawUnsafe<R[]>(read.text, [key]));
+        return found[0] as R | undefined;
       },
     };
     return db;

@@ -12,6 +12,10 @@ export class Fragments {
     maxSize: LARGEST_BYTES,
     sizeCalculation: (text, key) => text.length + key.length,
   });
+  private readonly documents = new LRUCache<string, Buffer>({
+    maxSize: LARGEST_BYTES,
+    sizeCalculation: (bytes, key) => bytes.length + key.length,
+  });
 
   get(key: string): string | undefined {
     return this.texts.get(key);
@@ -19,5 +23,19 @@ export class Fragments {
 
   set(key: string, text: string): void {
     this.texts.set(key, text);
+  }
+
+  /** The bytes of a document that shows the resource alone, and nothing else. */
+  document(key: string): Buffer | undefined {
+    let bytes = this.documents.get(key);
+    if (bytes === undefined) {
+      const text = this.texts.get(key);
+      if (text === undefined) {
+        return undefined;
+      }
+      bytes = Buffer.from(`{"data":${text}}`);
+      this.documents.set(key, bytes);
+    }
+    return bytes;
   }
 }

@@ -52,7 +52,7 @@ export interface Kernel {
 /** An answer before it becomes bytes. `etag` is the revision of the one resource shown. */
 export interface Answer {
   readonly status: number;
-  readonly body?: string;
+  readonly body?: string | Buffer;
   readonly etag?: string;
   readonly raw?: Raw;
 }
@@ -244,10 +244,17 @@ async function show(
     settings: call.settings,
     defaultFeatureSet: env.defaultFeatureSet,
   };
+  const { cached } = endpoint;
+  if (cached !== undefined && isPlain(endpoint, call) && result !== null) {
+    const document = kernel.fragments.document(fragmentKey(cached, serializer, result as never, view));
+    if (document !== undefined) {
+      return { status: endpoint.status, body: document, etag: etagOf(result) };
+    }
+  }
   const texts =
-    endpoint.cached === undefined
+    cached === undefined
       ? items.map((item) => JSON.stringify(serializer.resource(item as never, view)))
-      : await cachedTexts(kernel, endpoint.cached, serializer, items as never[], view);
+      : await cachedTexts(kernel, cached, serializer, items as never[], view);
   if (listed === undefined && result !== null && texts.length === 0) {
     throw new Refusal('missing', '');
   }
@@ -262,12 +269,30 @@ async function show(
   } else if (endpoint.documentMeta !== undefined && result !== null) {
     rest.meta = endpoint.documentMeta(result as never);
   }
-  const { revision } = (listed === undefined ? (result ?? {}) : {}) as { revision?: bigint | string };
   return {
     status: endpoint.status,
     body: documentText(listed === undefined ? (texts[0] ?? 'null') : `[${texts.join(',')}]`, rest),
-    etag: revision === undefined ? undefined : `W/"${revision}"`,
+    etag: listed === undefined ? etagOf(result) : undefined,
   };
+}
+
+/** Is the answer one resource, and nothing beside it? */
+function isPlain({ shows, documentMeta }: Endpoint, { include }: Call<string, never, never>): boolean {
+  return shows === 'one' && include.length === 0 && documentMeta === undefined;
+}
+
+function etagOf(result: unknown): string | undefined {
+  const { revision } = (result ?? {}) as { revision?: bigint | string };
+  return revision === undefined ? undefined : `W/"${revision}"`;
+}
+
+function fragmentKey(
+  { key }: NonNullable<Endpoint['cached']>,
+  { type }: NonNullable<Endpoint['serializer']>,
+  stamp: never,
+  view: View,
+): string {
+  return `${type} ${key(stamp, view)}`;
 }
 
 /** The organizations that some items belong to, each once. */
@@ -286,12 +311,13 @@ function documentText(data: string, rest: Record<string, unknown>): string {
 /** The texts of stamps, in their order: from the cache, or serialized now, with one load for all that are missing. */
 async function cachedTexts(
   { db, env, fragments }: Kernel,
-  { key, load, idOf, whole }: NonNullable<Endpoint['cached']>,
+  cached: NonNullable<Endpoint['cached']>,
   serializer: NonNullable<Endpoint['serializer']>,
   stamps: readonly never[],
   view: View,
 ): Promise<string[]> {
-  const keyOf = (stamp: never): string => `${serializer.type} ${key(stamp, view)}`;
+  const keyOf = (stamp: never): string => fragmentKey(cached, serializer, stamp, view);
+  const { load, idOf, whole } = cached;
   const texts = new Map<string, string>();
   const missing: never[] = [];
   const write = (item: never): void => {

@@ -58,7 +58,7 @@ describe('reads in waves', () => {
   it('never answers from a wave that left before the question', async () => {
     let value = 'old';
     const { pool, waves } = fakePool(({ keys }) => keys.map((key) => ({ key, value })));
-    const reads = new Waves(pool);
+    const reads = new Waves(pool, 1);
     const before = reads.read(tokens, 'k');
     await new Promise((resolve) => setTimeout(resolve, 1));
     expect(waves).toHaveLength(1);

@@ -146,6 +146,11 @@ export function settingsOf(workspace: Workspace): Settings {
   return settings as unknown as Settings;
 }
 
+/** Dates and lists count by what they hold. */
+function isSame(one: Settings, other: Settings): boolean {
+  return settingKeys.every((key) => one[key] === other[key] || JSON.stringify(one[key]) === JSON.stringify(other[key]));
+}
+
 interface Edited {
   readonly before: Workspace;
   readonly after: Settings;
@@ -154,15 +159,15 @@ interface Edited {
 
 /** Applies an edit on top of those before it in the batch; a refused one changes nothing. */
 function applyEdit(edit: Edit, so: Edited): Edited | Error {
-  const current = { ...so.before, ...so.after };
   const isFirst = so.events.length === 0;
+  const current = isFirst ? so.before : { ...so.before, ...so.after };
   if (edit.ifMatch !== undefined && (!isFirst || so.before.revision !== edit.ifMatch)) {
     return new Refusal('precondition', 'the resource has changed since it was read');
   }
   try {
     const after = edit.apply(current);
     const before = so.after;
-    if (JSON.stringify(before) === JSON.stringify(after)) {
+    if (isSame(before, after)) {
       return so;
     }
     const event = auditJson(edit.actor, {

@@ -14,7 +14,7 @@ import type { NewWorkspace, WorkspaceChanges } from './schema';
 import { initialSettings, type Settings, settingsAfter } from './settings';
 import type { WorkspaceStamp } from './stamp';
 import { attachTags, bindTags } from './tags';
-import { type ExecutionMode, effectiveMode, type Workspace } from './workspace';
+import { type ExecutionMode, inheritedMode, type Workspace } from './workspace';
 
 /** Who changes something, and what their rules look at. */
 export interface Caller {
@@ -193,14 +193,9 @@ async function tagNew(
   }
 }
 
-/** What holds for a workspace without a value of its own. */
-function inheritedMode(workspace: Workspace): ExecutionMode {
-  return effectiveMode({ ...workspace, executionMode: null }).mode;
-}
-
 function editedSettings(current: Workspace, changes: WorkspaceChanges, edition: Edition, version?: string): Settings {
   const before = settingsOf(current);
-  const after = settingsAfter(before, changes, { inherited: inheritedMode(current), edition, isNew: false });
+  const after = settingsAfter(before, changes, { inherited: inheritedMode(current).mode, edition, isNew: false });
   return { ...after, infraVersion: version ?? before.infraVersion };
 }
 

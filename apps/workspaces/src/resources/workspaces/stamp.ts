@@ -1,5 +1,5 @@
 import type { WorkspaceTarget } from '../../kernel/access';
-import type { Database, KeyedRead } from '../../kernel/database';
+import type { Database, KeyedRead, PackedRow } from '../../kernel/database';
 import type { Cached, View } from '../../kernel/endpoint';
 import { findMany, requireWorkspace } from './find';
 import type { Workspace } from './workspace';
@@ -15,47 +15,44 @@ export interface WorkspaceStamp extends WorkspaceTarget {
   readonly epoch?: string;
 }
 
-interface StampRow {
-  [column: string]: unknown;
-  key: string;
-  /** A `Said`, as text: one column costs less than eight. */
-  said: string;
-}
+type StampRow = PackedRow<
+  [
+    id: string,
+    name: string,
+    organizationId: string,
+    projectId: string,
+    revision: string,
+    organizationRevision: string,
+    projectRevision: string,
+    epoch: string,
+  ]
+>;
 
-type Said = [
-  id: string,
-  name: string,
-  organizationId: string,
-  projectId: string,
-  revision: string,
-  organizationRevision: string,
-  projectRevision: string,
-  epoch: string,
-];
-
-const said = `json_build_array(w.id, w.name, w.organization_id, w.project_id, w.revision::text, o.revision::text,
-         p.revision::text, e.epoch::text)::text AS said`;
+const said = (key: string): string => `json_agg(json_build_array(${key}, w.id, w.name, w.organization_id, w.project_id,
+         w.revision::text, o.revision::text, p.revision::text, e.epoch::text))::text AS packed`;
 
 const readById: KeyedRead = {
   name: 'workspace_stamp_by_id',
-  text: `SELECT w.id AS key, ${said}
+  text: `SELECT ${said('w.id')}
     FROM workspace w
     JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL
     JOIN project p ON p.id = w.project_id
     JOIN access_epoch e ON e.organization_id = w.organization_id
    WHERE w.id = ANY($1)`,
   quick: true,
+  packed: true,
 };
 
 const readByName: KeyedRead = {
   name: 'workspace_stamp_by_name',
-  text: `SELECT k.key, ${said}
+  text: `SELECT ${said('k.key')}
     FROM unnest($1::text[]) AS k(key)
     JOIN organization o ON lower(o.name) = lower(split_part(k.key, '/', 1)) AND o.removed_at IS NULL
     JOIN workspace w ON w.organization_id = o.id AND w.name = split_part(k.key, '/', 2)
     JOIN project p ON p.id = w.project_id
     JOIN access_epoch e ON e.organization_id = w.organization_id`,
   quick: true,
+  packed: true,
 };
 
 // How many workspaces an organization has, and a number that moves when one comes, goes or is renamed.
@@ -113,9 +110,7 @@ function stampOf(row: StampRow | undefined): WorkspaceStamp | undefined {
   if (row === undefined) {
     return undefined;
   }
-  const [id, name, organizationId, projectId, revision, organizationRevision, projectRevision, epoch] = JSON.parse(
-    row.said,
-  ) as Said;
+  const [, id, name, organizationId, projectId, revision, organizationRevision, projectRevision, epoch] = row.said;
   return { id, name, organizationId, projectId, revision, organizationRevision, projectRevision, epoch };
 }
 

@@ -72,13 +72,21 @@ export const readByName = {
 /** A workspace from a row of these statements. */
 export const workspaceOf = rowMapper<Workspace>(['revision', 'organization_revision', 'project_revision']);
 
-/** Own value, else the project's, else the organization's: the one place where inheritance is decided. */
-export function effectiveMode(workspace: Workspace): { mode: ExecutionMode; poolId: string | null } {
-  if (workspace.executionMode !== null) {
-    return { mode: workspace.executionMode as ExecutionMode, poolId: workspace.agentPoolId };
-  }
-  if (workspace.projectMode !== null) {
-    return { mode: workspace.projectMode, poolId: workspace.projectPoolId };
-  }
-  return { mode: workspace.organizationMode, poolId: workspace.organizationPoolId };
+interface Mode {
+  readonly mode: ExecutionMode;
+  readonly poolId: string | null;
+}
+
+/** The project's value, else the organization's: what holds for a workspace without one of its own. */
+export function inheritedMode(workspace: Workspace): Mode {
+  return workspace.projectMode === null
+    ? { mode: workspace.organizationMode, poolId: workspace.organizationPoolId }
+    : { mode: workspace.projectMode, poolId: workspace.projectPoolId };
+}
+
+/** Own value, else what is inherited: the one place where inheritance is decided. */
+export function effectiveMode(workspace: Workspace): Mode {
+  return workspace.executionMode === null
+    ? inheritedMode(workspace)
+    : { mode: workspace.executionMode as ExecutionMode, poolId: workspace.agentPoolId };
 }
