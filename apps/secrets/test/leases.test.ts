@@ -169,6 +169,18 @@ describe('leases', () => {
     expect(upstream.tokens.has(data.accessor_id)).toBe(false);
   });
 
+  it('are counted by the very scrape that asks for them', async () => {
+    const shown = async () => {
+      const { text } = await secrets.root.read('sys/metrics?format=prometheus').expect(200);
+      return Number(/^secrets_leases (\d+)$/m.exec(text)![1]);
+    };
+    const before = await shown();
+    const { lease_id } = await creds();
+    expect(await shown()).toBe(before + 1);
+    await secrets.root.write('sys/leases/revoke', { lease_id }).expect(204);
+    expect(await shown()).toBe(before);
+  });
+
   it('are tidied in the background, and bulk jobs tell how they are getting on', async () => {
     await secrets.root.write('sys/leases/tidy').expect(202);
     await secrets.root.read('sys/leases/jobs/00000000-0000-4000-8000-000000000000').expect(404);

@@ -12,18 +12,25 @@ export function addGauges(registry: Registry, { storage, leases }: Modules): voi
     tokensDue: 'Tokens whose end has come and that are not yet removed.',
     intents: 'Outside effects that are not settled.',
   } as const;
-  const gauges = Object.entries(names).map(([name, help]) => {
+  for (const [name, help] of Object.entries(names) as [keyof typeof names, string][]) {
     const shown = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-    return [name, new Gauge({ name: `secrets_${shown}`, help, registers: [registry] })] as const;
-  });
+    new Gauge({
+      name: `secrets_${shown}`,
+      help,
+      registers: [registry],
+      async collect() {
+        // All else is worth seeing while the database is away.
+        const counts = await leases.counts().catch(() => undefined);
+        this.set(counts?.[name] ?? Number.NaN);
+      },
+    });
+  }
   new Gauge({
     name: 'secrets_sealed',
     help: '1 while this node has no keys.',
     registers: [registry],
-    async collect() {
+    collect() {
       this.set(storage.barrier.sealed ? 1 : 0);
-      const counts: Record<string, number> = await leases.counts();
-      for (const [name, gauge] of gauges) gauge.set(counts[name] ?? 0);
     },
   });
   new Gauge({

@@ -8,6 +8,7 @@ import type { JobFacts } from '../storage/jobs';
 import type { StorageKernel } from '../storage/storage';
 import type { Page, WriteSet } from '../storage/types';
 import type { TokenRecord } from '../tokens/types';
+import { type LeaseCounts, RowCounts } from './counts';
 import { IntentSweep } from './intents';
 import { leaseHash, openLease, type StoredLease, sealLease } from './lease-row';
 import { PrivateTidy } from './private-tidy';
@@ -66,12 +67,14 @@ export class Leases {
   private readonly revocation: Revocation;
   private readonly sweep: LeaseSweep;
   private readonly intents: IntentSweep;
+  private readonly rowCounts: RowCounts;
 
   constructor(
     private readonly storage: StorageKernel,
     private readonly hosts: LeaseHosts,
   ) {
     const { background, jobs } = storage;
+    this.rowCounts = new RowCounts(storage);
     this.revocation = new Revocation(storage, hosts);
     this.sweep = new LeaseSweep(storage, hosts, this.revocation);
     this.tokens = new TokenEndings(storage, hosts, () => background.wake(SWEEP));
@@ -327,21 +330,9 @@ export class Leases {
     return this.storage.jobs.start(ORPHANS, '', { after: '' });
   }
 
-  /** What the gauges show. Counts rows, so it is for scrapes and not for requests. */
-  async counts(): Promise<
-    Record<'leases' | 'irrevocable' | 'due' | 'ending' | 'tokens' | 'tokensDue' | 'intents', number>
-  > {
-    const { rows } = await this.storage.database.query<Record<string, string>>(sql.COUNTS, [this.storage.clock.now()]);
-    const row = rows[0]!;
-    return {
-      leases: Number(row.leases),
-      irrevocable: Number(row.irrevocable),
-      due: Number(row.due),
-      ending: Number(row.ending),
-      tokens: Number(row.tokens),
-      tokensDue: Number(row.tokens_due),
-      intents: Number(row.intents),
-    };
+  /** What the gauges show. */
+  counts(): Promise<LeaseCounts> {
+    return this.rowCounts.now();
   }
 
   private async tailsAt(namespaceId: string, prefix: string, page: Page): Promise<string[]> {

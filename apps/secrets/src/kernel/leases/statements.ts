@@ -68,15 +68,19 @@ export const FAILED_UNDER_PREFIX: Statement = {
       AND (attempts > 0 OR state = 2) ORDER BY hash LIMIT 1`,
 };
 
-/** Mounts that have leases due: one look per mount, however many leases there are. */
-export const DUE_MOUNTS: Statement = {
-  name: 'lease-due-mounts',
-  text: `WITH RECURSIVE m AS (
+/** The mounts that have leases, found one by one in the index. */
+const MOUNTS = `m AS (
     (SELECT mount_id FROM lease ORDER BY mount_id LIMIT 1)
     UNION ALL
     SELECT (SELECT l.mount_id FROM lease l WHERE l.mount_id > m.mount_id ORDER BY l.mount_id LIMIT 1)
       FROM m WHERE m.mount_id IS NOT NULL
-  ) SELECT mount_id FROM m
+  )`;
+
+/** Mounts that have leases due: one look per mount, however many leases there are. */
+export const DUE_MOUNTS: Statement = {
+  name: 'lease-due-mounts',
+  text: `WITH RECURSIVE ${MOUNTS}
+  SELECT mount_id FROM m
      WHERE mount_id IS NOT NULL
        AND (SELECT true FROM lease l WHERE l.mount_id = m.mount_id AND l.due_at_ms <= $1 LIMIT 1)`,
 };
@@ -160,12 +164,15 @@ export const TOKENS_AT_PATH: Statement = {
   text: `SELECT hash FROM token WHERE namespace_id = $1 AND path = $2 AND hash > $3 ORDER BY hash LIMIT $4`,
 };
 
-/** Whether one token's secret can still be in use: for counting. */
+/** What the gauges show, from indexes alone. $1 now. */
 export const COUNTS: Statement = {
   name: 'lease-counts',
-  text: `SELECT (SELECT count(*) FROM lease) AS leases, (SELECT count(*) FROM lease WHERE state = 2) AS irrevocable,
-                (SELECT count(*) FROM lease WHERE due_at_ms <= $1) AS due,
-                (SELECT count(*) FROM lease WHERE state = 1) AS ending,
-                (SELECT count(*) FROM token) AS tokens, (SELECT count(*) FROM token WHERE due_at_ms <= $1) AS tokens_due,
-                (SELECT count(*) FROM intent) AS intents`,
+  text: `WITH RECURSIVE ${MOUNTS}
+  SELECT (SELECT count(*) FROM lease) AS leases,
+         (SELECT count(*) FROM lease WHERE state = 2) AS irrevocable,
+         (SELECT count(*) FROM lease WHERE state > 0) AS not_live,
+         (SELECT count(*) FROM m JOIN lease l ON l.mount_id = m.mount_id AND l.due_at_ms <= $1) AS due,
+         (SELECT count(*) FROM token) AS tokens,
+         (SELECT count(*) FROM token WHERE due_at_ms <= $1) AS tokens_due,
+         (SELECT count(*) FROM intent) AS intents`,
 };
