@@ -21,6 +21,7 @@ import { addGauges } from './service/gauges';
 import { identityPort } from './service/identity-port';
 import { mfaPaths, mfaPort } from './service/mfa-port';
 import { buildModules, type Modules } from './service/modules';
+import { runTicks } from './service/mount-ticks';
 import { Origins } from './service/origins';
 import type { ServiceParts } from './service/parts';
 import { issuerBelow, pluginTokens } from './service/plugin-tokens';
@@ -76,6 +77,7 @@ export async function createService(config: Config, parts: ServiceParts): Promis
   const kernel = kernelOf(modules, config, parts.log, paths, documents);
   const outside = outsideOf(modules, config, kernel, paths);
   for (const { type, make } of kinds) makers.set(type, make(outside));
+  runTicks(modules, parts.log);
   seal.onOpen(async () => {
     await quotas.refresh();
     await history.add();

@@ -28,6 +28,11 @@ export interface Backend {
   readonly undo: Readonly<Record<string, (undo: Readonly<Record<string, unknown>>, errand: Errand) => Promise<void>>>;
   /** Its endpoints ask other systems, which may refuse or be away. */
   readonly outside?: boolean;
+  /**
+   * Work by the clock, asked for every few seconds on every node: usually it reads when something is due, from storage,
+   * and where it is, makes sure in the database that only one node does it. Failures are logged.
+   */
+  readonly tick?: (errand: Errand) => Promise<void>;
   /** Mount options this type understands, with their defaults (kv: version). */
   readonly optionDefaults?: Readonly<Record<string, string>>;
 }

@@ -7,6 +7,7 @@ import { rootCheckPath } from './config-root-check';
 import { credsPaths } from './creds';
 import { deleteUser, takeBackUser } from './iam-user';
 import { roleListPath, rolePath } from './role';
+import { rotateWhenDue } from './root-rotation';
 import { resumeRotation, rotateRootPath } from './rotate-root';
 
 /** So long the provider may take to know of a new user everywhere. */
@@ -48,6 +49,7 @@ export const cloudtwo = (cloud: CloudTwo): Backend => {
       assumed_role: endsByItself,
       federation_token: endsByItself,
     },
+    tick: (errand) => rotateWhenDue(cloud, errand),
     undo: {
       async iam_user({ name, at_ms }, { storage }) {
         const begunMs = typeof at_ms === 'number' ? at_ms : undefined;

@@ -7,6 +7,7 @@ import { path } from '../../sdk/path';
 import { data, empty, missing } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 import type { CloudTwo, Connection } from './cloud';
+import { checkTerms, noRotation, plan, replan, rotationFields, shownRotation } from './rotation-plan';
 import { checkTemplate, nameLimits } from './user-name';
 
 const credentialSources = ['static', 'environment'] as const;
@@ -25,6 +26,7 @@ const RootInput = z.object({
   role_arn: string().describe('Role to assume by identity tokens of this service instead of a key.'),
   identity_token_audience: string().describe('Whom those tokens are for, as the provider has it on record.'),
   identity_token_ttl: duration().describe('Lifetime of those tokens; 1h where it is not given.'),
+  ...rotationFields,
 });
 /** The stored configuration; `pending` is a new root key that a rotation has not switched to yet. */
 export const Root = RootInput.extend({
@@ -50,6 +52,7 @@ const defaults: Root = {
   role_arn: '',
   identity_token_audience: '',
   identity_token_ttl: 3600,
+  ...noRotation,
 };
 
 /** The configuration in force; without a stored one everything comes from the environment. */
@@ -96,6 +99,7 @@ export const rootPath = (cloud: CloudTwo) =>
           sts_endpoint,
           username_template,
           ...shownIdentity(stored),
+          ...shownRotation(stored, await plan.find(storage)),
         });
       },
     },
@@ -119,6 +123,8 @@ export const rootPath = (cloud: CloudTwo) =>
             );
           }
         }
+        checkTerms(input, input.access_key !== '');
+        replan(storage, input, nowMs);
         root.put(storage, { ...input, mount_uuid: mount.uuid, generation: randomUUID() });
         cloud.forget();
         return empty;

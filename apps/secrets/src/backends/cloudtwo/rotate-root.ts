@@ -7,12 +7,14 @@ import {
 import { GetCallerIdentityCommand } from '@aws-sdk/client-sts';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import type { Errand } from '../../sdk/call';
 import { path } from '../../sdk/path';
 import { data, listed } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 import type { CloudTwo } from './cloud';
 import { attempt, codeOf, isGone, wasRefused } from './cloud-error';
 import { connection, type Root, root } from './config-root';
+import { replan } from './rotation-plan';
 
 type KeyPair = NonNullable<Root['pending']>;
 
@@ -33,38 +35,49 @@ export const rotateRootPath = (cloud: CloudTwo, tryForMs = 25_000) =>
       summary: 'Make a new root key, switch to it and delete the old one.',
       output: z.object({ access_key: z.string() }),
       async run({ storage, nowMs, warn }) {
-        const before = await root.find(storage);
-        if (!before) throw listed('invalid', 'no configuration found for config/root');
-        if (before.credential_source !== 'static' || !before.access_key || !before.secret_key) {
-          throw new Refusal('invalid', 'Cannot call config/rotate-root when either access_key or secret_key is empty');
-        }
-        const { iam } = cloud.of(connection(before));
-        const { User } = await attempt('error calling GetUser', () => iam.send(new GetUserCommand({})));
-        const userName = User?.UserName ?? '';
-        const intent = await storage.intent('root-key', { user: userName, before: before.access_key, at_ms: nowMs });
-        const after = await makeKey(cloud, before, userName).catch(async (error) => {
-          if (wasRefused(error)) await intent.drop();
-          throw error;
-        });
-        await storage.transaction((tx) => store(tx, before, { pending: after }));
-        if (!(await works(cloud, before, after, tryForMs))) {
-          throw new Refusal('upstream', `the new key ${after.access_key} does not work yet; the old one stays in use`);
-        }
-        await storage.transaction((tx) =>
-          store(tx, before, { ...after, pending: undefined, retiring: before.access_key }),
-        );
-        cloud.forget();
-        const left = await retire(cloud, { ...before, ...after }, userName, before.access_key);
-        if (left) {
-          warn(`error deleting old access key: ${left}; it is tried again later`);
-        } else {
-          await storage.transaction((tx) => store(tx, { ...before, ...after }, { retiring: undefined }));
-          intent.settle();
-        }
-        return data({ access_key: after.access_key });
+        const access_key = await rotateRoot(cloud, { storage, nowMs }, warn, tryForMs);
+        const config = await root.require(storage);
+        replan(storage, config, nowMs, nowMs);
+        return data({ access_key });
       },
     },
   });
+
+/** The rotation itself; answers the id of the new key. `warn` is told of an old key that could not be deleted yet. */
+export async function rotateRoot(
+  cloud: CloudTwo,
+  { storage, nowMs }: Pick<Errand, 'storage' | 'nowMs'>,
+  warn: (text: string) => void = () => {},
+  tryForMs = 25_000,
+): Promise<string> {
+  const before = await root.find(storage);
+  if (!before) throw listed('invalid', 'no configuration found for config/root');
+  if (before.credential_source !== 'static' || !before.access_key || !before.secret_key) {
+    throw new Refusal('invalid', 'Cannot call config/rotate-root when either access_key or secret_key is empty');
+  }
+  const { iam } = cloud.of(connection(before));
+  const { User } = await attempt('error calling GetUser', () => iam.send(new GetUserCommand({})));
+  const userName = User?.UserName ?? '';
+  const intent = await storage.intent('root-key', { user: userName, before: before.access_key, at_ms: nowMs });
+  const after = await makeKey(cloud, before, userName).catch(async (error) => {
+    if (wasRefused(error)) await intent.drop();
+    throw error;
+  });
+  await storage.transaction((tx) => store(tx, before, { pending: after }));
+  if (!(await works(cloud, before, after, tryForMs))) {
+    throw new Refusal('upstream', `the new key ${after.access_key} does not work yet; the old one stays in use`);
+  }
+  await storage.transaction((tx) => store(tx, before, { ...after, pending: undefined, retiring: before.access_key }));
+  cloud.forget();
+  const left = await retire(cloud, { ...before, ...after }, userName, before.access_key);
+  if (left) {
+    warn(`error deleting old access key: ${left}; it is tried again later`);
+  } else {
+    await storage.transaction((tx) => store(tx, { ...before, ...after }, { retiring: undefined }));
+    intent.settle();
+  }
+  return after.access_key;
+}
 
 /** Finishes or takes back a rotation that stopped: the undo of its intent. */
 export async function resumeRotation(

@@ -1,0 +1,180 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { manualClock } from '@keystead/testing';
+import { until } from '../../../test/fresh-storage';
+import { startSecrets } from '../../../test/start-secrets';
+import { errands } from '../../service/errands';
+import { CloudStandIn } from './stand-in';
+
+const hourMs = 3_600_000;
+
+describe('the rotation of the root key by the clock', () => {
+  const cloud = new CloudStandIn();
+  const clock = manualClock(Date.UTC(2026, 2, 1, 12));
+  cloud.nowMs = () => clock.now();
+  beforeAll(() => cloud.start());
+  afterAll(() => cloud.stop());
+  let hang = false;
+  const secrets = startSecrets({
+    clock,
+    fault: (name) => (hang && name === 'cloudtwo:GetUser:done' ? new Promise(() => {}) : undefined),
+  });
+  beforeEach(() => {
+    cloud.fail = () => undefined;
+    cloud.calls.length = 0;
+    hang = false;
+  });
+
+  const configure = (terms: object) => {
+    const [key] = [...cloud.keys.values()];
+    return secrets.root.write('cloudtwo/config/root', {
+      access_key: key!.id,
+      secret_key: key!.secret,
+      region: 'eu-west-1',
+      iam_endpoint: cloud.address,
+      sts_endpoint: cloud.address,
+      max_retries: 0,
+      ...terms,
+    });
+  };
+  const read = async () => (await secrets.root.read('cloudtwo/config/root').expect(200)).body.data;
+  /** As the nodes of an installation do, so many at the same moment. */
+  const look = async (nodes = 1) => {
+    const { mounts, entries, committer, namespaces, leases } = secrets.service.kernel;
+    const mount = mounts.at(namespaces.root.uuid, 'cloudtwo/')!;
+    const errand = errands({ entries, committer }, clock, (intents) => leases.letGo(intents));
+    await Promise.allSettled(Array.from({ length: nodes }, () => errand(mount, mount.backend.tick!)));
+  };
+  const made = () => cloud.actions().filter((action) => action === 'CreateAccessKey').length;
+  const refuse = (action: string) => {
+    cloud.fail = (asked) =>
+      asked === action ? { status: 409, code: 'LimitExceeded', message: 'no more keys' } : undefined;
+  };
+
+  it.each([
+    [{ rotation_period: '1h', rotation_schedule: '0 3 * * *' }, "only one of 'rotation_period' and"],
+    [{ rotation_period: '5s' }, "'rotation_period' must be at least 10s"],
+    [{ rotation_window: '2h' }, "'rotation_window' has no meaning without"],
+    [{ rotation_schedule: '0 3 * * *', rotation_window: '10m' }, "'rotation_window' must be at least 1h"],
+    [{ rotation_schedule: 'daily' }, "'rotation_schedule' is no cron line"],
+    [{ rotation_schedule: '0 0 30 2 *' }, 'its time never comes'],
+    [
+      { rotation_period: '1h', access_key: '', secret_key: '', credential_source: 'environment' },
+      'only a root key that is stored here',
+    ],
+  ])('is refused as %j', async (terms, text) => {
+    const { body } = await configure(terms).expect(400);
+    expect(body.errors[0]).toContain(text);
+  });
+
+  it('does not happen unless it is asked for, and shows nothing', async () => {
+    await configure({}).expect(204);
+    clock.advance(10_000 * hourMs);
+    await look();
+    expect(made()).toBe(0);
+    expect(Object.keys(await read()).filter((field) => field.includes('rotation'))).toEqual([]);
+  });
+
+  it('happens once its period is over, once, however many nodes look', async () => {
+    await configure({ rotation_period: '24h' }).expect(204);
+    const before = await read();
+    expect(before).toMatchObject({ rotation_period: 86_400, last_rotation: null, rotation_failures: 0 });
+    expect(Date.parse(before.next_rotation)).toBe(clock.now() + 24 * hourMs);
+    clock.advance(23 * hourMs);
+    await look(5);
+    expect(made()).toBe(0);
+    clock.advance(hourMs);
+    await look(5);
+    await until(async () => (await read()).access_key !== before.access_key);
+    await until(async () => (await read()).last_rotation !== null);
+    expect(made()).toBe(1);
+    const after = await read();
+    expect([...cloud.keys.keys()]).toEqual([after.access_key]);
+    expect(Date.parse(after.last_rotation)).toBe(clock.now());
+    expect(Date.parse(after.next_rotation)).toBe(clock.now() + 24 * hourMs);
+  });
+
+  it('begins its period anew when somebody rotates by hand', async () => {
+    clock.advance(5 * hourMs);
+    await secrets.root.write('cloudtwo/config/rotate-root', {}).expect(200);
+    const { last_rotation, next_rotation } = await read();
+    expect(Date.parse(last_rotation)).toBe(clock.now());
+    expect(Date.parse(next_rotation)).toBe(clock.now() + 24 * hourMs);
+  });
+
+  it('shows why it failed, and is tried again after pauses that double', async () => {
+    await configure({ rotation_period: '24h' }).expect(204);
+    refuse('CreateAccessKey');
+    clock.advance(24 * hourMs);
+    const key = (await read()).access_key;
+    for (const [failures, pauseMs] of [
+      [1, 60_000],
+      [2, 120_000],
+      [3, 240_000],
+    ] as const) {
+      await look(2);
+      await until(async () => (await read()).rotation_failures === failures);
+      const shown = await read();
+      expect(shown.last_rotation_error).toContain('error calling CreateAccessKey: LimitExceeded: no more keys');
+      expect(Date.parse(shown.next_rotation)).toBe(clock.now() + pauseMs);
+      expect(shown.access_key).toBe(key);
+      clock.advance(pauseMs);
+    }
+    cloud.fail = () => undefined;
+    await look(2);
+    await until(async () => (await read()).rotation_failures === 0);
+    expect(await read()).toMatchObject({ last_rotation_error: '', access_key: expect.not.stringMatching(key) });
+  });
+
+  it('keeps to its window, and says that it was missed', async () => {
+    await configure({ rotation_schedule: '0 3 * * *', rotation_window: '1h' }).expect(204);
+    const due = Date.parse((await read()).next_rotation);
+    expect(new Date(due).toISOString()).toContain('T03:00:00');
+    refuse('CreateAccessKey');
+    clock.advance(due - clock.now());
+    await look();
+    await until(async () => (await read()).rotation_failures === 1);
+    clock.advance(2 * hourMs);
+    cloud.calls.length = 0;
+    await look();
+    await until(async () => Date.parse((await read()).next_rotation) === due + 24 * hourMs);
+    expect(made()).toBe(0);
+    expect((await read()).last_rotation_error).toContain('LimitExceeded');
+    cloud.fail = () => undefined;
+    clock.advance(22 * hourMs);
+    await look();
+    await until(async () => (await read()).last_rotation !== null);
+    expect((await read()).last_rotation_error).toBe('');
+  });
+
+  it('rests while it is disabled', async () => {
+    await configure({ rotation_period: '1h', disable_automated_rotation: true }).expect(204);
+    clock.advance(48 * hourMs);
+    await look();
+    expect(made()).toBe(0);
+    expect(await read()).toMatchObject({ disable_automated_rotation: true, next_rotation: null });
+  });
+
+  it('is taken over some minutes after a node died at it', async () => {
+    await configure({ rotation_period: '1h' }).expect(204);
+    const before = (await read()).access_key;
+    clock.advance(hourMs);
+    hang = true;
+    void look();
+    await until(() => cloud.actions().includes('GetUser'));
+    hang = false;
+    await look();
+    expect(made()).toBe(0);
+    clock.advance(5 * 60_000);
+    await look();
+    await until(async () => (await read()).access_key !== before);
+    expect(made()).toBe(1);
+  });
+
+  it('needs nobody to ask for it', async () => {
+    await configure({ rotation_period: '1h' }).expect(204);
+    const before = (await read()).access_key;
+    clock.advance(hourMs);
+    await until(async () => (await read()).access_key !== before);
+    expect([...cloud.keys.keys()]).toHaveLength(1);
+  });
+});

@@ -1,0 +1,73 @@
+import { Refusal } from '@keystead/refusal';
+import type { Errand } from '../../sdk/call';
+import type { CloudTwo } from './cloud';
+import { root } from './config-root';
+import { rotateRoot } from './rotate-root';
+import { nextDue, type Plan, plan } from './rotation-plan';
+
+/** Nobody else tries while one node may still be at it. */
+const claimMs = 5 * 60_000;
+const firstPauseMs = 60_000;
+const longestPauseMs = 3_600_000;
+
+/**
+ * Replaces the root key when that is due. Every node looks, and the first to move the time in the database does it; one
+ * that dies at it is followed after some minutes, and what it left half done is finished or taken back by its intent.
+ * Failures are written down and tried again after a pause that doubles, within the window where there is one.
+ */
+export async function rotateWhenDue(cloud: CloudTwo, errand: Errand): Promise<void> {
+  const { storage, nowMs } = errand;
+  const planned = await plan.find(storage);
+  if (!planned || planned.tryAtMs > nowMs) return;
+  const claimed = await claim(errand, planned);
+  if (!claimed) return;
+  try {
+    await rotateRoot(cloud, errand);
+  } catch (error) {
+    const pauseMs = Math.min(firstPauseMs * 2 ** Math.min(claimed.failures, 20), longestPauseMs);
+    const lastError = error instanceof Refusal ? error.message : 'internal error';
+    await conclude(errand, claimed, (seen) => ({
+      ...seen,
+      tryAtMs: nowMs + pauseMs,
+      failures: claimed.failures + 1,
+      lastError,
+    }));
+    throw error;
+  }
+  await conclude(errand, claimed, (seen, dueAtMs) => ({
+    ...seen,
+    dueAtMs,
+    tryAtMs: dueAtMs,
+    failures: 0,
+    lastError: '',
+    rotatedAtMs: nowMs,
+  }));
+}
+
+/** Takes the rotation for this node; undefined where another one has it, or its window is over. */
+function claim({ storage, nowMs }: Errand, planned: Plan): Promise<Plan | undefined> {
+  return storage.transaction(async (tx) => {
+    const [config, seen] = [await root.find(tx), await plan.find(tx)];
+    if (!config || seen?.tryAtMs !== planned.tryAtMs) return undefined;
+    const windowMs = config.rotation_window * 1000;
+    if (windowMs > 0 && nowMs > seen.dueAtMs + windowMs) {
+      const dueAtMs = nextDue(config, nowMs);
+      // The error stays to be read: this time the key was not replaced.
+      const lastError = seen.lastError || 'the window passed without an attempt';
+      if (dueAtMs !== undefined) plan.put(tx, { ...seen, dueAtMs, tryAtMs: dueAtMs, lastError });
+      return undefined;
+    }
+    const claimed = { ...seen, tryAtMs: nowMs + claimMs };
+    plan.put(tx, claimed);
+    return claimed;
+  });
+}
+
+/** Writes down how it went, unless the configuration was written anew meanwhile: then that begins afresh. */
+function conclude({ storage, nowMs }: Errand, claimed: Plan, after: (seen: Plan, dueAtMs: number) => Plan) {
+  return storage.transaction(async (tx) => {
+    const [config, seen] = [await root.find(tx), await plan.find(tx)];
+    const dueAtMs = config && nextDue(config, nowMs);
+    if (dueAtMs !== undefined && seen?.tryAtMs === claimed.tryAtMs) plan.put(tx, after(seen, dueAtMs));
+  });
+}

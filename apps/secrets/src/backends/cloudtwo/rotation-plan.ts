@@ -1,0 +1,84 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { single } from '../../sdk/collection';
+import { bool, duration, string } from '../../sdk/fields';
+import type { Storage } from '../../sdk/storage';
+import { parseCron } from './cron';
+
+/** The fields of the configuration that say when the root key is replaced. */
+export const rotationFields = {
+  rotation_period: duration().describe('The root key is replaced after so long; not together with rotation_schedule.'),
+  rotation_schedule: string().describe('When the root key is replaced: a cron line of five fields, in UTC.'),
+  rotation_window: duration().describe('How long after each time of rotation_schedule it may be tried; at least 1h.'),
+  disable_automated_rotation: bool().describe('Leaves the root key alone while the terms of its rotation stay.'),
+};
+const Terms = z.object(rotationFields);
+type Terms = z.output<typeof Terms>;
+export const noRotation: Terms = {
+  rotation_period: 0,
+  rotation_schedule: '',
+  rotation_window: 0,
+  disable_automated_rotation: false,
+};
+
+const Plan = z.object({
+  /** When it is due, by the terms. */
+  dueAtMs: z.number(),
+  /** When it is tried next: then, or some time after a failure; while it is tried, when others may. */
+  tryAtMs: z.number(),
+  failures: z.number(),
+  lastError: z.string(),
+  rotatedAtMs: z.number().optional(),
+});
+export type Plan = z.output<typeof Plan>;
+export const plan = single('config/root-rotation', Plan);
+
+const shortestPeriodSeconds = 10;
+const shortestWindowSeconds = 3600;
+
+/** Refuses terms that contradict each other, or whose time never comes. */
+export function checkTerms(terms: Terms, hasKey: boolean): void {
+  const { rotation_period: period, rotation_schedule: schedule, rotation_window: window } = terms;
+  if (period > 0 && schedule) refuse("only one of 'rotation_period' and 'rotation_schedule' can be set");
+  if (window > 0 && !schedule) refuse("'rotation_window' has no meaning without 'rotation_schedule'");
+  if (window > 0 && window < shortestWindowSeconds) refuse("'rotation_window' must be at least 1h");
+  if (period > 0 && period < shortestPeriodSeconds) refuse("'rotation_period' must be at least 10s");
+  if (schedule && parseCron(schedule)?.next(0) === undefined) {
+    refuse(`'rotation_schedule' is no cron line of five fields, or its time never comes: ${JSON.stringify(schedule)}`);
+  }
+  if ((period > 0 || schedule) && !hasKey) refuse('only a root key that is stored here can be rotated');
+}
+
+/** When the root key is due after `nowMs`; undefined where it is not to be replaced by itself. */
+export function nextDue(terms: Terms, nowMs: number): number | undefined {
+  if (terms.disable_automated_rotation) return undefined;
+  if (terms.rotation_period > 0) return nowMs + terms.rotation_period * 1000;
+  return terms.rotation_schedule ? parseCron(terms.rotation_schedule)?.next(nowMs) : undefined;
+}
+
+/** Writes down when the next rotation is due, or forgets it: after the terms or the key changed. */
+export function replan(storage: Storage, terms: Terms, nowMs: number, rotatedAtMs?: number): void {
+  const dueAtMs = nextDue(terms, nowMs);
+  if (dueAtMs === undefined) plan.delete(storage);
+  else plan.put(storage, { dueAtMs, tryAtMs: dueAtMs, failures: 0, lastError: '', rotatedAtMs });
+}
+
+/** The terms, and what has become of them, as a read of the configuration shows it; nothing where there are none. */
+export function shownRotation(terms: Terms, planned: Plan | undefined): Record<string, unknown> {
+  if (!terms.rotation_period && !terms.rotation_schedule) return {};
+  const time = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString());
+  return {
+    rotation_period: terms.rotation_period,
+    rotation_schedule: terms.rotation_schedule,
+    rotation_window: terms.rotation_window,
+    disable_automated_rotation: terms.disable_automated_rotation,
+    next_rotation: time(planned?.tryAtMs),
+    last_rotation: time(planned?.rotatedAtMs),
+    rotation_failures: planned?.failures ?? 0,
+    last_rotation_error: planned?.lastError ?? '',
+  };
+}
+
+function refuse(text: string): never {
+  throw new Refusal('invalid', text);
+}

@@ -1,0 +1,28 @@
+import type { Logger } from '@keystead/server';
+import type { LiveMount } from '../kernel/mounts/mount';
+import type { Modules } from './modules';
+
+const EVERY_MS = 5000;
+
+/** Lets the backends of all mounts look at the clock now and then; a mount whose last look goes on is left out. */
+export function runTicks({ storage, mounts, errand }: Modules, log: Logger): void {
+  const busy = new Set<string>();
+  storage.background.every('mount-ticks', EVERY_MS, async () => {
+    await mounts.refresh();
+    for (const mount of mounts.all()) {
+      if (!mount.backend.tick || mount.tainted || busy.has(mount.uuid)) continue;
+      busy.add(mount.uuid);
+      // Not waited for: one mount's system outside may be slow.
+      void tick(mount).finally(() => busy.delete(mount.uuid));
+    }
+    return undefined;
+  });
+
+  async function tick(mount: LiveMount): Promise<void> {
+    try {
+      await errand(mount, mount.backend.tick!);
+    } catch (error) {
+      if (!storage.barrier.sealed) log.warn({ err: error, mount: mount.path }, 'work by the clock failed');
+    }
+  }
+}
