@@ -278,6 +278,38 @@ describe('runs', () => {
     );
   });
 
+  it('do not apply without the lock', async () => {
+    const auto = await started({ 'auto-apply': true });
+    const job = await worker.take('plan');
+    await worker.start(job);
+    await admin.post(`workspaces/${workspace}/actions/force-unlock`).expect(200);
+    await admin.post(`workspaces/${workspace}/actions/lock`, {}).expect(200);
+    await worker.endPlan(job, { outcome: 'planned', hasChanges: true });
+    expect(await statusOf(auto)).toBe('planned');
+    await act(auto, 'apply').expect(409);
+    await admin.post(`workspaces/${workspace}/actions/unlock`).expect(200);
+    await act(auto, 'apply').expect(202);
+    const apply = await worker.take('apply');
+    await admin.post(`workspaces/${workspace}/actions/force-unlock`).expect(200);
+    await admin.post(`workspaces/${workspace}/actions/lock`, {}).expect(200);
+    expect(await worker.start(apply)).toBe(false);
+    expect((await show(auto)).attributes).toMatchObject({
+      status: 'errored',
+      'status-reason': expect.stringContaining('nothing was changed'),
+    });
+  });
+
+  it('may vanish with their workspace while they are carried out', async () => {
+    await started();
+    const job = await worker.take('plan');
+    await worker.start(job);
+    await admin.delete(`workspaces/${workspace}`).expect(204);
+    await worker.log(job, 'too late');
+    expect(await worker.heartbeat(job)).toEqual({ mine: false, cancel: 'no' });
+    expect(await worker.endPlan(job, { outcome: 'planned', jsonPlan: Buffer.from('{}') })).toBe(false);
+    expect(await worker.start(job)).toBe(false);
+  });
+
   it('give their jobs variables in order of precedence, ssh key, state and configuration', async () => {
     const value = (key: string, text: string, more: object = {}) =>
       resource('vars', { key, value: text, category: 'terraform', ...more });

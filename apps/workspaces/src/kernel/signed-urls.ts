@@ -7,14 +7,22 @@ function signature(keyring: Keyring, path: string, expires: number): string {
   return keyring.mac('signed-url', `${path}\n${expires}`).toString('base64url');
 }
 
+// Whole hours, so that a resource shown twice shows the same link.
+const expiry = (env: { now(): number }): number => (Math.floor(env.now() / 3_600_000) + 1) * 3600 + validSeconds;
+
 /**
  * An absolute URL that needs no token: it holds its own secret, and is good for 25 hours. `path` is below `/api/v2`. Where
  * it begins is configured and never taken from a request, so that nobody can have links made that lead elsewhere.
  */
 export function signedUrl(env: { keyring: Keyring; publicUrl: string; now(): number }, path: string): string {
-  // Whole hours, so that a resource shown twice shows the same link.
-  const expires = (Math.floor(env.now() / 3_600_000) + 1) * 3600 + validSeconds;
+  const expires = expiry(env);
   return `${env.publicUrl}/api/v2${path}?expires=${expires}&signature=${signature(env.keyring, path, expires)}`;
+}
+
+/** The same with the secret in the path, for clients that write a query of their own. */
+export function signedPathUrl(env: { keyring: Keyring; publicUrl: string; now(): number }, path: string): string {
+  const expires = expiry(env);
+  return `${env.publicUrl}/api/v2${path}/${expires}/${signature(env.keyring, path, expires)}`;
 }
 
 /** True where the query of a request carries the signature of its path and the time is not up. */

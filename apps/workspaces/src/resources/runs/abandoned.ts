@@ -1,7 +1,7 @@
 import type { Keyring } from '@keystead/keyring';
 import type { Database } from '../../kernel/database';
 import { finish } from './queue';
-import { holdRun, movePhase, moveRun, recordEvent } from './transition';
+import { holdIfThere, movePhase, moveRun, recordEvent } from './transition';
 
 /** How often a plan is tried; each time its worker vanished. */
 const plansTried = 3;
@@ -25,7 +25,7 @@ export async function abandonedJobs(db: Database, limit: number): Promise<Abando
  */
 export async function giveUp(db: Database, keyring: Keyring, { id, run_id: runId }: Abandoned): Promise<void> {
   await db.transaction(async (tx) => {
-    const run = await holdRun(tx, keyring, runId).catch(() => undefined);
+    const run = await holdIfThere(tx, keyring, runId);
     if (!run) return;
     const [job] = await tx.prisma.$queryRaw<
       { kind: 'plan' | 'apply'; state: string; attempt: number; cancel: string; phase_id: string }[]

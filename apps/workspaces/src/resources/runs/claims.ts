@@ -2,9 +2,9 @@ import type { Keyring } from '@keystead/keyring';
 import type { Database } from '../../kernel/database';
 import { abandonedJobs, giveUp } from './abandoned';
 import type { Heartbeat, RunJob } from './job';
-import { advance } from './queue';
+import { advance, finish, lockFor } from './queue';
 import { type RunVariable, variablesCell } from './run';
-import { holdRun, holdWorkspace, movePhase, moveRun } from './transition';
+import { holdIfThere, holdWorkspace, movePhase, moveRun } from './transition';
 
 const defaultTimeoutSeconds = { plan: 2 * 3600, apply: 24 * 3600 };
 const unitSeconds: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400 };
@@ -171,8 +171,14 @@ export async function heartbeat(
 /** The tool is about to run; see `JobBoard`. */
 export async function started(db: Database, keyring: Keyring, job: RunJob, workerId: string): Promise<boolean> {
   return db.transaction(async (tx) => {
-    await holdRun(tx, keyring, job.runId);
-    if (!(await isMine(tx, job, workerId))) return false;
+    const run = await holdIfThere(tx, keyring, job.runId);
+    if (!run || !(await isMine(tx, job, workerId))) return false;
+    if (job.kind === 'apply' && !(await lockFor(tx, run.workspaceId, run.id))) {
+      const reason = 'The lock of the workspace was taken away before the apply began; nothing was changed';
+      await movePhase(tx, job.applyId, 'errored', { errorMessage: reason });
+      await finish(tx, run, 'errored', { reason });
+      return false;
+    }
     await tx.prisma.$executeRaw`UPDATE run_job SET state = 'started', started_at = now() WHERE id = ${job.id}`;
     await moveRun(tx, job.runId, job.kind === 'plan' ? 'planning' : 'applying');
     await movePhase(tx, job.kind === 'plan' ? job.planId : job.applyId, 'running');

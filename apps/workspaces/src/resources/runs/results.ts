@@ -11,9 +11,9 @@ import { uploadRaw } from '../state-versions/upload';
 import { requireWorkspace } from '../workspaces/find';
 import { isMine } from './claims';
 import type { ApplyResult, Bytes, PlanResult, RunJob } from './job';
-import { enqueue, finish } from './queue';
+import { enqueue, finish, lockFor } from './queue';
 import type { Run } from './run';
-import { holdRun, movePhase, moveRun, recordEvent } from './transition';
+import { holdIfThere, movePhase, moveRun, recordEvent } from './transition';
 
 const limit = 1024 * 1024 * 1024;
 
@@ -65,8 +65,8 @@ export async function finishPlan(
     planBlobId: planned ? await stored(db, keyring, result.planFile) : null,
   };
   const kept = await db.transaction(async (tx) => {
-    const run = await holdRun(tx, keyring, job.runId);
-    if (!(await isMine(tx, job, workerId))) return false;
+    const run = await holdIfThere(tx, keyring, job.runId);
+    if (!run || !(await isMine(tx, job, workerId))) return false;
     await noteDuration(tx, job);
     if (!planned || (await isCanceled(tx, job))) {
       await endUnsuccessful(tx, run, job.planId, result);
@@ -102,7 +102,8 @@ async function afterPlan(tx: Database, run: Run, job: RunJob, hasChanges: boolea
   await moveRun(tx, run.id, 'planned');
   if (run.planOnly || (!hasChanges && !run.allowEmptyApply)) return finish(tx, run, 'planned_and_finished');
   if (run.savePlan) return moveRun(tx, run.id, 'planned_and_saved');
-  if (!run.autoApply) return;
+  // Somebody may have taken the lock away: then nothing is applied without being asked again.
+  if (!run.autoApply || !(await lockFor(tx, run.workspaceId, run.id))) return;
   await moveRun(tx, run.id, 'confirmed');
   await enqueue(tx, { id: run.id, phaseId: job.applyId }, 'apply');
 }
@@ -153,8 +154,8 @@ export async function finishApply(
   const stateBlobId = await stored(db, keyring, lost ? result.state : result.erroredState);
   const errorMessage = [lost, result.errorMessage].filter(Boolean).join('. ') || undefined;
   const kept = await db.transaction(async (tx) => {
-    const run = await holdRun(tx, keyring, job.runId);
-    if (!(await isMine(tx, job, workerId))) return false;
+    const run = await holdIfThere(tx, keyring, job.runId);
+    if (!run || !(await isMine(tx, job, workerId))) return false;
     await noteDuration(tx, job);
     await keepBlob(tx, ...present([stateBlobId]));
     await tx.prisma.runPhase.update({ where: { id: job.applyId }, data: { ...counts(result), stateBlobId } });

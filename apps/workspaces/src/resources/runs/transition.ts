@@ -1,5 +1,5 @@
 import type { Keyring } from '@keystead/keyring';
-import { Refusal } from '@keystead/refusal';
+import { isRefusal, Refusal } from '@keystead/refusal';
 import { Prisma } from '../../generated/prisma/client';
 import type { Actor } from '../../kernel/audit';
 import type { Database } from '../../kernel/database';
@@ -18,6 +18,16 @@ export async function holdRun(tx: Database, keyring: Keyring, id: string): Promi
   const run = await find(tx, keyring, id);
   if (!run) throw new Refusal('missing', '');
   return run;
+}
+
+/** The same for a run that may be gone meanwhile, with its workspace. */
+export async function holdIfThere(tx: Database, keyring: Keyring, id: string): Promise<Run | undefined> {
+  try {
+    return await holdRun(tx, keyring, id);
+  } catch (error) {
+    if (isRefusal(error) && error.kind === 'missing') return undefined;
+    throw error;
+  }
 }
 
 /** Takes the row of a workspace until the transaction ends: all changes of its runs and its lock take turns. */
