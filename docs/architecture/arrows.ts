@@ -56,7 +56,7 @@ const secretsZones: Readonly<Record<string, readonly string[]>> = {
 const workspacesZones: Readonly<Record<string, readonly string[]>> = {
   main: ['service', 'housekeeping', 'config'],
   housekeeping: ['*'],
-  'worker-main': ['worker'],
+  'worker-main': ['worker', 'config'],
   service: ['*'],
   worker: ['*'],
   config: ['kernel'],

@@ -59,6 +59,7 @@ export async function makeExecutor(kind: IsolationKind, tool: Binary): Promise<E
   const root = mkdtempSync(path.join(tmpdir(), 'scratch-'));
   await makeScratch(root);
   return {
+    workerId: 'worker-1',
     isolation: isolationOf(kind, options),
     scratch: { root, ...testUids },
     binaries: [tool],

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
 import type { ApplyResult, JobInputs, PlanResult, RunJob } from '../resources/runs/jobs';
@@ -13,6 +14,8 @@ import { type ScratchOptions, type Slot, takeSlot } from './scratch';
 
 /** What a worker executes all its jobs with. */
 export interface Executor {
+  /** Remembered with each apply, so that its state can be handed in after this worker was killed. */
+  readonly workerId: string;
   readonly isolation: Isolation;
   readonly scratch: ScratchOptions;
   readonly binaries: readonly Binary[];
@@ -24,6 +27,14 @@ export interface Executor {
   };
   /** How often the state of an apply under way is looked at. */
   readonly stateEveryMs: number;
+}
+
+/** What a slot remembers of an apply for whoever comes after. */
+export interface Note {
+  readonly job?: RunJob;
+  readonly workerId?: string;
+  /** The state the apply began with. */
+  readonly stateMd5?: string;
 }
 
 /** One job under way. */
@@ -95,6 +106,7 @@ export async function executeApply(executor: Executor, doing: Doing): Promise<Ap
     await work.unpack(await inputs.planFile(), '.');
     await work.prepare();
     await work.init();
+    await work.noteApply();
     const watched = work.watchState();
     const ended = await work
       .run(['apply', ...plain, '-lock=false', `-var-file=${work.up}/${files.variables}`, `${work.up}/${files.plan}`])
@@ -265,6 +277,15 @@ class Work {
   async state(): Promise<Buffer | undefined> {
     const bytes = await this.read(stateFile(this.doing.job));
     return bytes && isWhole(bytes) ? bytes : undefined;
+  }
+
+  /** Leaves word of what goes on here. */
+  async noteApply(): Promise<void> {
+    const state = await this.state();
+    const stateMd5 = state && createHash('md5').update(state).digest('hex');
+    const { job } = this.doing;
+    const note: Note = { job: { ...job, variables: [] }, workerId: this.executor.workerId, stateMd5 };
+    await this.slot.note(note);
   }
 
   /** Hands on what the apply has written so far, every so often, so that little is lost with the worker. */

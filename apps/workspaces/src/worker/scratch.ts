@@ -1,4 +1,5 @@
-import { chmod, mkdir, open, readdir, readFile, rm, unlink, writeFile } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { chmod, lstat, mkdir, open, readdir, readFile, rm, stat, unlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Owner } from './archive';
 import { end } from './command';
@@ -9,6 +10,8 @@ export interface Slot {
   readonly place: Place;
   /** Remembers a process group of the job, for whoever cleans up after a worker that was killed. */
   group(pid: number): Promise<void>;
+  /** Remembers what the job is, for the same. */
+  note(note: object): Promise<void>;
   /** Removes the folder and frees the uid. */
   release(): Promise<void>;
 }
@@ -18,6 +21,13 @@ interface Holder {
   readonly start: string;
   readonly folder: string;
   readonly groups: { pid: number; start: string }[];
+  note?: object;
+}
+
+/** What a worker that was killed left of one job. */
+export interface Leftover {
+  readonly place: Place;
+  readonly note: object | undefined;
 }
 
 /** Where jobs have their folders. Several workers of one machine may share one. */
@@ -32,6 +42,10 @@ const slotFile = (root: string, index: number): string => path.join(root, `slot-
 /** Makes the folder; nobody else may look around in it, but a job may reach its own below it. */
 export async function makeScratch(root: string): Promise<void> {
   await mkdir(root, { recursive: true, mode: 0o711 });
+  const found = await lstat(root);
+  if (!found.isDirectory() || found.uid !== (process.getuid?.() ?? found.uid)) {
+    throw new Error(`${root} belongs to somebody else`);
+  }
   await chmod(root, 0o711);
 }
 
@@ -40,16 +54,15 @@ export function ownerOf(options: ScratchOptions, index: number): Owner {
   return { uid: options.firstUid + index, gid: options.firstUid + index };
 }
 
-/** Takes a free slot for a run. Its folder is named for the run, so that a plan and its apply see the same path. */
+/** Takes a free slot for a run. Its folder is named for the run, so that a plan and its apply mostly see the same path. */
 export async function takeSlot(options: ScratchOptions, isolation: Isolation, runId: string): Promise<Slot> {
   const { root } = options;
   for (let index = 0; index < options.slots; index++) {
     const file = slotFile(root, index);
-    const base = path.join(root, runId);
+    const base = await freeName(path.join(root, runId));
     const holder: Holder = { pid: process.pid, start: await startOf(process.pid), folder: base, groups: [] };
     if (!(await claim(file, holder))) continue;
     const owner = isolation.ownUid ? ownerOf(options, index) : undefined;
-    await removeFolder(base);
     await mkdir(base, { mode: 0o711 });
     await chmod(base, 0o711);
     const place: Place = { folder: path.join(base, 'box'), mountPoint: path.join(base, 'root'), owner };
@@ -58,19 +71,38 @@ export async function takeSlot(options: ScratchOptions, isolation: Isolation, ru
     for (const name of ['config', 'home', 'tmp', 'state']) {
       await makeFolder(path.join(place.folder, name), owner, 0o700);
     }
+    let writing: Promise<void> = Promise.resolve();
+    const write = () => {
+      writing = writing.then(() => writeFile(file, JSON.stringify(holder), { mode: 0o600 }));
+      return writing;
+    };
     return {
       place,
       async group(pid) {
         holder.groups.push({ pid, start: await startOf(pid) });
-        await writeFile(file, JSON.stringify(holder));
+        await write();
+      },
+      note(note) {
+        holder.note = note;
+        return write();
       },
       async release() {
+        await writing.catch(() => undefined);
         await removeFolder(base);
         await unlink(file);
       },
     };
   }
   throw new Error(`all ${options.slots} folders below ${root} are in use`);
+}
+
+/** A folder of this name may be left of a worker that was cut off and has not noticed yet. */
+async function freeName(at: string): Promise<string> {
+  const taken = await stat(at).then(
+    () => true,
+    () => false,
+  );
+  return taken ? `${at}.${randomBytes(4).toString('hex')}` : at;
 }
 
 async function claim(file: string, holder: Holder): Promise<boolean> {
@@ -87,35 +119,52 @@ async function claim(file: string, holder: Holder): Promise<boolean> {
 
 /**
  * Ends and removes what workers left that are not alive any more: processes of their jobs, folders, slots. Answers the
- * folders removed.
+ * folders removed. `before` sees each folder first; one for which it throws stays for the next time.
  */
-export async function sweepScratch(options: ScratchOptions, isolation: Isolation): Promise<string[]> {
+export async function sweepScratch(
+  options: ScratchOptions,
+  isolation: Isolation,
+  before: (leftover: Leftover) => Promise<void> = async () => undefined,
+): Promise<string[]> {
   const { root } = options;
   const names = await readdir(root);
-  const held = new Set<string>();
+  const kept = new Set<string>();
   const removed: string[] = [];
   for (const name of names) {
     const index = Number(/^slot-(\d+)$/.exec(name)?.[1] ?? Number.NaN);
     if (Number.isNaN(index)) continue;
     const holder = await readHolder(slotFile(root, index));
-    if (holder && (await startOf(holder.pid)) === holder.start && holder.start !== '') {
-      held.add(path.basename(holder.folder));
+    if (!holder || (holder.start !== '' && (await startOf(holder.pid)) === holder.start)) {
+      kept.add(holder ? path.basename(holder.folder) : name);
       continue;
     }
-    await endLeftovers(holder, isolation.ownUid ? ownerOf(options, index) : undefined);
-    if (holder && path.dirname(holder.folder) === root) {
+    const owner = isolation.ownUid ? ownerOf(options, index) : undefined;
+    await endLeftovers(holder, owner);
+    if (path.dirname(holder.folder) === root) {
+      const place = { folder: path.join(holder.folder, 'box'), mountPoint: path.join(holder.folder, 'root'), owner };
+      try {
+        await before({ place, note: holder.note });
+      } catch {
+        kept.add(path.basename(holder.folder));
+        continue;
+      }
       await removeFolder(holder.folder);
       removed.push(holder.folder);
     }
     await rm(slotFile(root, index), { force: true });
   }
-  for (const name of names) {
-    if (!/^(run-|trial-)/.test(name) || held.has(name) || removed.includes(path.join(root, name))) continue;
-    await removeFolder(path.join(root, name));
-    removed.push(path.join(root, name));
+  for (const name of names.filter((name) => /^(run-|trial-)/.test(name) && !kept.has(name))) {
+    const folder = path.join(root, name);
+    const ageMs = Date.now() - ((await stat(folder).catch(() => undefined))?.mtimeMs ?? Date.now());
+    if (ageMs < abandonedMs) continue;
+    await removeFolder(folder);
+    removed.push(folder);
   }
   return removed;
 }
+
+/** A folder without a slot may be one that is just being made. */
+const abandonedMs = 3_600_000;
 
 async function readHolder(file: string): Promise<Holder | undefined> {
   try {
@@ -125,8 +174,8 @@ async function readHolder(file: string): Promise<Holder | undefined> {
   }
 }
 
-async function endLeftovers(holder: Holder | undefined, owner: Owner | undefined): Promise<void> {
-  for (const { pid, start } of holder?.groups ?? []) {
+async function endLeftovers(holder: Holder, owner: Owner | undefined): Promise<void> {
+  for (const { pid, start } of holder.groups) {
     if (start === '' || (await startOf(pid)) !== start) continue;
     try {
       process.kill(-pid, 'SIGKILL');

@@ -1,0 +1,189 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Keyring } from '@keystead/keyring';
+import { isRefusal } from '@keystead/refusal';
+import type { Logger } from '@keystead/server';
+import type { Database } from '../kernel/database';
+import type { ApplyResult, JobBoard, JobInputs, PlanResult, RunJob } from '../resources/runs/jobs';
+import { Stopping } from './command';
+import { type Executor, executeApply, executePlan } from './execute';
+import { RunLog } from './run-log';
+
+/** What a worker is made of. */
+export interface WorkerParts {
+  readonly board: JobBoard;
+  readonly db: Database;
+  readonly keyring: Keyring;
+  readonly executor: Executor;
+  readonly workerId: string;
+  readonly log: Logger;
+  readonly leaseSeconds: number;
+  /** How often a job's cancel is looked for. */
+  readonly heartbeatMs: number;
+  /** How long the tool may go on after it was interrupted because of a limit. */
+  readonly graceSeconds: number;
+  readonly logBytes: number;
+}
+
+/** A job that a worker holds. */
+export interface Carrying {
+  readonly done: Promise<void>;
+  /** Asks the tool to stop, and kills it a moment later. */
+  stop(): void;
+}
+
+const longestSaveMs = 15 * 60_000;
+
+/** Carries out one job that was claimed, from its inputs to its result. Never throws. */
+export function carryOut(parts: WorkerParts, job: RunJob): Carrying {
+  const stopping = new Stopping();
+  const log = parts.log.child({ job: job.id, run: job.runId, kind: job.kind });
+  const done = carry(parts, job, stopping, log).catch((error) => {
+    log.error({ err: error }, 'the job was lost');
+  });
+  return { done, stop: () => stopSoon(stopping, 'shutdown', parts.graceSeconds) };
+}
+
+function stopSoon(stopping: Stopping, reason: 'shutdown' | 'timeout' | 'output' | 'lost', graceSeconds: number): void {
+  stopping.interrupt(reason);
+  setTimeout(() => stopping.kill(reason), graceSeconds * 1000).unref();
+}
+
+async function carry(parts: WorkerParts, job: RunJob, stopping: Stopping, log: Logger): Promise<void> {
+  const { board, db, keyring, workerId } = parts;
+  const inputs = await board.jobInputs(db, keyring, job).catch(async (error) => {
+    log.error({ err: error }, 'the inputs of a job cannot be read');
+    return undefined;
+  });
+  if (!(await board.started(db, keyring, job, workerId))) return;
+  const startedAtMs = Date.now();
+  log.info({ workspace: job.workspaceName, attempt: job.attempt }, 'started');
+  const beating = keepHold(parts, job, stopping, log);
+  const limit = setTimeout(() => stopSoon(stopping, 'timeout', parts.graceSeconds), job.timeoutSeconds * 1000);
+  try {
+    const result = await execute(parts, job, inputs, stopping, log);
+    clearTimeout(limit);
+    // A plan that was not finished is done again by somebody else, once this worker's hold on it is over.
+    if (job.kind === 'plan' && (stopping.reason === 'lost' || stopping.reason === 'shutdown')) return;
+    const kept = await finish(parts, job, result, log);
+    log.info({ outcome: result.outcome, kept, ms: Date.now() - startedAtMs }, 'finished');
+  } finally {
+    clearTimeout(limit);
+    await beating.stop();
+  }
+}
+
+type Result = PlanResult | ApplyResult;
+
+async function execute(
+  parts: WorkerParts,
+  job: RunJob,
+  inputs: JobInputs | undefined,
+  stopping: Stopping,
+  log: Logger,
+): Promise<Result> {
+  const { board, db, keyring } = parts;
+  const failed = (errorMessage: string): Result => ({ outcome: 'errored', errorMessage });
+  if (!inputs) return failed('what the run works with cannot be read; the log of the worker says why');
+  const runLog = new RunLog({
+    limit: parts.logBytes,
+    // The tool waits while the database is away.
+    keep: (bytes) => insist(() => board.appendLog(db, keyring, job, bytes), { log, until: () => stopping.killed }),
+    full: () => stopSoon(stopping, 'output', parts.graceSeconds),
+  });
+  const saveState = async (state: Buffer) => {
+    await board.saveState(db, keyring, job, state).catch((error) => log.warn({ err: error }, 'state not saved yet'));
+  };
+  const doing = { job, inputs, log: runLog, stopping, saveState };
+  try {
+    return await (job.kind === 'plan' ? executePlan : executeApply)(parts.executor, doing);
+  } catch (error) {
+    log.error({ err: error }, 'the run could not be carried out');
+    runLog.say('\nError: the worker failed; its own log says why.');
+    await runLog.flush().catch(() => undefined);
+    return failed('the worker failed; its own log says why');
+  }
+}
+
+/**
+ * Keeps the lease of a job and looks for its cancel. A worker that cannot reach the database stops the tool before its
+ * lease is over: somebody else will have the workspace then.
+ */
+function keepHold(parts: WorkerParts, job: RunJob, stopping: Stopping, log: Logger): { stop(): Promise<void> } {
+  const { board, db, workerId, leaseSeconds } = parts;
+  let heldUntilMs = Date.now() + leaseSeconds * 1000;
+  let over = false;
+  let beating: Promise<void> = Promise.resolve();
+  const beat = async () => {
+    const askedAtMs = Date.now();
+    try {
+      const { mine, cancel } = await board.heartbeat(db, job, { workerId, leaseSeconds });
+      if (mine) heldUntilMs = askedAtMs + leaseSeconds * 1000;
+      if (cancel === 'force-cancel') stopping.kill('force-canceled');
+      else if (!mine) stopping.kill('lost');
+      else if (cancel === 'cancel') stopping.interrupt('canceled');
+    } catch (error) {
+      log.warn({ err: error }, 'no heartbeat');
+    }
+  };
+  const fence = () => {
+    if (over || stopping.killed) return;
+    const leftMs = heldUntilMs - Date.now();
+    if (leftMs < 0) stopping.kill('lost');
+    else if (leftMs < (leaseSeconds * 1000) / 4) stopping.interrupt('lost');
+  };
+  const guard = setInterval(fence, Math.min(1000, parts.heartbeatMs));
+  const ticking = (async () => {
+    while (!over) {
+      beating = beat();
+      await beating;
+      for (let waitedMs = 0; !over && waitedMs < parts.heartbeatMs; waitedMs += 100) await sleep(100);
+    }
+  })();
+  return {
+    async stop() {
+      over = true;
+      clearInterval(guard);
+      await ticking;
+    },
+  };
+}
+
+/** Hands a result in, for as long as it takes: a state is never thrown away because the database is away. */
+async function finish(parts: WorkerParts, job: RunJob, result: Result, log: Logger): Promise<boolean> {
+  const { board, db, keyring, workerId } = parts;
+  const giveUpAtMs = Date.now() + longestSaveMs;
+  const hand = () =>
+    job.kind === 'plan'
+      ? board.finishPlan(db, keyring, job, workerId, result as PlanResult)
+      : board.finishApply(db, keyring, job, workerId, result as ApplyResult);
+  try {
+    return await insist(hand, { log, until: () => Date.now() > giveUpAtMs });
+  } catch (error) {
+    const { state } = result as ApplyResult;
+    if (state) log.error({ file: await keepAside(parts, job, state) }, 'the state of an apply is in this file alone');
+    throw error;
+  }
+}
+
+async function keepAside({ executor }: WorkerParts, job: RunJob, state: Uint8Array): Promise<string> {
+  const folder = path.join(executor.scratch.root, 'unsaved');
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const file = path.join(folder, `${job.workspaceId}-${job.runId}.tfstate`);
+  await writeFile(file, state, { mode: 0o600 });
+  return file;
+}
+
+/** Does something again until the database takes it. Refusals are answers and thrown at once. */
+async function insist<T>(work: () => Promise<T>, options: { log: Logger; until: () => boolean }): Promise<T> {
+  for (let pauseMs = 100; ; pauseMs = Math.min(pauseMs * 2, 5000)) {
+    try {
+      return await work();
+    } catch (error) {
+      if (isRefusal(error) || options.until()) throw error;
+      options.log.warn({ err: error }, 'the database did not take it: trying again');
+      await sleep(pauseMs);
+    }
+  }
+}

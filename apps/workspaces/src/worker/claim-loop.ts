@@ -1,0 +1,75 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Carrying, carryOut, type WorkerParts } from './carry-out';
+
+/** A worker at work. */
+export interface Claiming {
+  /** Takes no more jobs, lets those under way end for a while, then stops them. */
+  close(drainSeconds: number): Promise<void>;
+  /** Jobs under way. */
+  count(): number;
+}
+
+const longestPauseMs = 10_000;
+
+/** Takes jobs, up to `parallel` at a time, until it is closed. */
+export function startClaiming(parts: WorkerParts, options: { parallel: number; pollMs: number }): Claiming {
+  const { board, db, keyring, workerId, leaseSeconds, log } = parts;
+  const carrying = new Set<Carrying>();
+  let closing = false;
+  let wake = () => {};
+  const rest = (ms: number) =>
+    new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  const claim = async (): Promise<boolean> => {
+    const job = await board.claimJob(db, keyring, { workerId, leaseSeconds });
+    if (!job) return false;
+    if (closing) {
+      await board.releaseJob(db, job, workerId);
+      return false;
+    }
+    const one = carryOut(parts, job);
+    carrying.add(one);
+    void one.done.finally(() => {
+      carrying.delete(one);
+      wake();
+    });
+    return true;
+  };
+  const looping = (async () => {
+    let pauseMs = options.pollMs;
+    while (!closing) {
+      try {
+        const more = carrying.size < options.parallel && (await claim());
+        pauseMs = options.pollMs;
+        if (more) continue;
+      } catch (error) {
+        log.error({ err: error }, 'no job could be taken');
+        pauseMs = Math.min(pauseMs * 2, longestPauseMs);
+      }
+      if (!closing) await rest(pauseMs);
+    }
+  })();
+  return {
+    count: () => carrying.size,
+    async close(drainSeconds) {
+      closing = true;
+      wake();
+      await looping;
+      const ended = Promise.all([...carrying].map(({ done }) => done));
+      const drain = new AbortController();
+      await Promise.race([
+        ended,
+        sleep(drainSeconds * 1000, undefined, { signal: drain.signal }).catch(() => undefined),
+      ]);
+      drain.abort();
+      for (const one of carrying) one.stop();
+      await ended;
+      await board.retireWorker(db, workerId).catch((error) => log.warn({ err: error }, 'not signed off'));
+    },
+  };
+}

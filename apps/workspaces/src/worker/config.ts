@@ -1,0 +1,143 @@
+import { readFileSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import path from 'node:path';
+import { z } from 'zod';
+import { BadConfig, readConfig } from '../config';
+
+const count = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
+const list = z
+  .string()
+  .default('')
+  .transform((text) => text.split(',').flatMap((entry) => entry.trim() || []));
+const mebibyte = 1024 * 1024;
+
+const Variables = z.object({
+  WORKSPACES_WORKER_BINARY: list.describe(
+    'Binaries of the tool, with commas between; a run gets the one of its version. Unless set: terraform or tofu of PATH.',
+  ),
+  WORKSPACES_WORKER_JOBS: count(1, 64)
+    .default(Math.max(1, Math.min(4, availableParallelism())))
+    .describe('Plans and applies at a time.'),
+  WORKSPACES_WORKER_SCRATCH: z
+    .string()
+    .default(path.join(tmpdir(), `keystead-worker-${process.getuid?.() ?? 0}`))
+    .describe('Folder below which each run has its own while it lasts. Workers of one machine may share it.'),
+  WORKSPACES_WORKER_FIRST_UID: count(1000, 2_000_000_000)
+    .default(70_000)
+    .describe(
+      'First of 64 user ids that runs are given, one each, when the worker is root. Use them for nothing else.',
+    ),
+  WORKSPACES_WORKER_TRUST: z
+    .enum(['nobody', 'same-user'])
+    .default('nobody')
+    .describe('same-user: where runs cannot be kept apart they run as the worker itself, with all it can reach.'),
+  WORKSPACES_WORKER_NETWORK: z
+    .enum(['host', 'none'])
+    .default('host')
+    .describe('none: runs have no network at all, so providers must be on the machine.'),
+  WORKSPACES_WORKER_SHOW: list.describe('Further paths that runs may read, with commas between.'),
+  WORKSPACES_WORKER_TOOL_CONFIG_FILE: z
+    .string()
+    .optional()
+    .describe('Configuration file of the tool for all runs, such as a mirror of providers.'),
+  WORKSPACES_WORKER_PASS: list.describe(
+    'Names of variables of the worker that runs are given, with commas between, such as HTTPS_PROXY.',
+  ),
+  WORKSPACES_WORKER_LOG_LIMIT_MIB: count(1, 1024).default(64).describe('Largest log of a plan or an apply.'),
+  WORKSPACES_WORKER_ARCHIVE_LIMIT_MIB: count(1, 16_384).default(1024).describe('Largest configuration, unpacked.'),
+  WORKSPACES_WORKER_FILE_LIMIT_MIB: count(16, 1_048_576).default(8192).describe('Largest file a run may write.'),
+  WORKSPACES_WORKER_PROCESSES: count(50, 1_000_000).default(2000).describe('Processes and threads of one run.'),
+  WORKSPACES_WORKER_DRAIN_SECONDS: count(0, 86_400)
+    .default(20)
+    .describe('How long runs may go on when the worker is stopped; then they are interrupted.'),
+  WORKSPACES_WORKER_GRACE_SECONDS: count(1, 3600)
+    .default(20)
+    .describe('How long an interrupted run may take to end by itself before it is killed.'),
+  WORKSPACES_WORKER_LEASE_SECONDS: count(5, 3600)
+    .default(60)
+    .describe('After this long without a sign of life a worker is given up, and its jobs go to others.'),
+});
+
+const secretFile = /^WORKSPACES_(?!WORKER_|TLS_CERT_).*_FILE$/;
+
+/** User ids for runs. */
+export const slots = 64;
+
+/** How a worker process is set up. */
+export type WorkerConfig = ReturnType<typeof readWorkerConfig>;
+
+/** Reads the configuration from the environment. Throws `BadConfig` naming every unknown or bad variable. */
+export function readWorkerConfig(environment: NodeJS.ProcessEnv) {
+  // Database, keys and stores mean the same to both processes.
+  const service = readConfig(environment);
+  const problems: string[] = [];
+  const values = Object.fromEntries(
+    Object.entries(environment).filter(([name, value]) => name.startsWith('WORKSPACES_WORKER_') && value !== ''),
+  );
+  for (const name of Object.keys(values)) {
+    if (!(name in Variables.shape)) problems.push(`${name} is not a known setting`);
+  }
+  const result = Variables.safeParse(values);
+  if (!result.success) {
+    problems.push(...result.error.issues.map(({ path: [name], message }) => `${String(name)}: ${message}`));
+    throw new BadConfig(problems);
+  }
+  const given = result.data;
+  const toolFile = given.WORKSPACES_WORKER_TOOL_CONFIG_FILE;
+  const toolText = toolFile && readGiven('WORKSPACES_WORKER_TOOL_CONFIG_FILE', toolFile, problems);
+  if (problems.length > 0) throw new BadConfig(problems);
+  return {
+    /** What the service is set up with: the worker shares its database, keys and stores. */
+    service,
+    /** Files that no run may read. */
+    secrets: Object.entries(environment).flatMap(([name, file]) => (secretFile.test(name) && file ? [file] : [])),
+    binaries: given.WORKSPACES_WORKER_BINARY,
+    searchPath: environment.PATH ?? '',
+    jobs: given.WORKSPACES_WORKER_JOBS,
+    scratch: {
+      root: path.resolve(given.WORKSPACES_WORKER_SCRATCH),
+      firstUid: given.WORKSPACES_WORKER_FIRST_UID,
+      slots,
+    },
+    trustSameUser: given.WORKSPACES_WORKER_TRUST === 'same-user',
+    isolation: {
+      network: given.WORKSPACES_WORKER_NETWORK,
+      show: given.WORKSPACES_WORKER_SHOW,
+      fileBytes: given.WORKSPACES_WORKER_FILE_LIMIT_MIB * mebibyte,
+      processes: given.WORKSPACES_WORKER_PROCESSES,
+    },
+    tool: {
+      text: `disable_checkpoint = true\n${toolText ?? ''}`,
+      environment: Object.fromEntries(
+        given.WORKSPACES_WORKER_PASS.flatMap((name) =>
+          environment[name] === undefined ? [] : [[name, environment[name]]],
+        ),
+      ) as Record<string, string>,
+    },
+    logBytes: given.WORKSPACES_WORKER_LOG_LIMIT_MIB * mebibyte,
+    archiveBytes: given.WORKSPACES_WORKER_ARCHIVE_LIMIT_MIB * mebibyte,
+    drainSeconds: given.WORKSPACES_WORKER_DRAIN_SECONDS,
+    graceSeconds: given.WORKSPACES_WORKER_GRACE_SECONDS,
+    leaseSeconds: given.WORKSPACES_WORKER_LEASE_SECONDS,
+  };
+}
+
+function readGiven(name: string, file: string, problems: string[]): string | undefined {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    problems.push(`${name}: cannot read ${file}`);
+    return undefined;
+  }
+}
+
+/** One line per variable, for `--help`. */
+export function describeWorkerConfig(): string {
+  return Object.entries(Variables.shape)
+    .map(([name, schema]) => {
+      const fallback = schema.safeParse(undefined);
+      const standard = fallback.success && fallback.data !== undefined ? String(fallback.data) : '';
+      return `  ${name}${standard === '' ? '' : ` [${standard}]`}\n      ${schema.description ?? ''}`;
+    })
+    .join('\n');
+}

@@ -1,0 +1,34 @@
+import { createHash } from 'node:crypto';
+import type { WorkerParts } from './carry-out';
+import type { Note } from './execute';
+import { stateFile } from './job-files';
+import { readInside } from './read-inside';
+import { type Leftover, sweepScratch } from './scratch';
+
+/**
+ * Cleans up after workers of this machine that did not live to do it: their processes, their folders. The state of an
+ * apply that was under way is handed in first: as the run's own while nobody else was given the job, else to quarantine.
+ */
+export async function recoverStates(parts: WorkerParts): Promise<void> {
+  const { executor, log } = parts;
+  const removed = await sweepScratch(executor.scratch, executor.isolation, (leftover) => handIn(parts, leftover));
+  if (removed.length > 0) log.warn({ folders: removed.length }, 'cleaned up after a worker that was killed');
+}
+
+async function handIn(parts: WorkerParts, { place, note }: Leftover): Promise<void> {
+  const { board, db, keyring, log, executor } = parts;
+  const { job, workerId, stateMd5 } = (note ?? {}) as Note;
+  if (job?.kind !== 'apply' || !workerId) return;
+  const limit = executor.limits.stateBytes;
+  const state = await readInside(place.folder, stateFile(job), { limit, uid: place.owner?.uid });
+  if (!state || createHash('md5').update(state).digest('hex') === stateMd5) return;
+  const errorMessage = 'The worker was killed while applying; the state it left was found';
+  try {
+    const result = { outcome: 'errored', state, errorMessage } as const;
+    const own = await board.finishApply(db, keyring, job, workerId, result);
+    log.warn({ run: job.runId, own }, 'the state of an interrupted apply was handed in');
+  } catch (error) {
+    log.error({ err: error, run: job.runId }, 'the state of an interrupted apply was not taken');
+    throw error;
+  }
+}
