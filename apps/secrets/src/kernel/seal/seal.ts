@@ -66,7 +66,10 @@ const WRONG_SHARES =
  * seal key from outside a node opens itself again when the flag is gone.
  */
 export class Seal {
+  /** What the database said last, whether or not this node has done as it says. */
   private record: SealRecord | undefined;
+  /** The generation of the keys in use; 0 while there are none. */
+  private inUse = 0;
   private readonly progress = new ShareProgress();
   /** What wraps the keyring under a Shamir seal; kept while open, so that rotation can wrap it again. */
   private unsealKey: Buffer | undefined;
@@ -198,11 +201,12 @@ export class Seal {
 
   /** Reads the keyring again if it has changed; true when it had. */
   async reload(): Promise<boolean> {
-    const before = this.record?.generation;
+    const before = this.inUse;
     const record = await this.load();
-    if (!record || this.sealed || record.generation === before) return false;
-    this.use(this.unwrap(record.keyring), record);
-    return true;
+    if (!record || this.sealed) return false;
+    if (record.generation > this.inUse) this.use(this.unwrap(record.keyring), record);
+    // Somebody else may have been faster meanwhile.
+    return this.inUse !== before;
   }
 
   private async initialise<T>(
@@ -290,7 +294,7 @@ export class Seal {
     const stale =
       initialised !== this.initialised ||
       (!sealed && this.sealed && initialised && this.opensItself) ||
-      (!this.sealed && this.record?.generation !== generation);
+      (!this.sealed && this.inUse !== generation);
     if (stale)
       void this.exclusive(() => this.follow()).catch((error) => this.options.log?.warn({ err: error }, 'seal'));
   }
@@ -301,10 +305,9 @@ export class Seal {
 
   /** Does as the database says. */
   private async follow(): Promise<void> {
-    const before = this.record?.generation;
     const record = await this.load();
     if (!record) return;
-    this.storage.changes.setGeneration(this.sealed ? 0 : (before ?? 0));
+    this.storage.changes.setGeneration(this.sealed ? 0 : this.inUse);
     if (record.sealed) {
       if (!this.sealed) this.drop();
       return;
@@ -313,7 +316,7 @@ export class Seal {
       if (record.type !== 'auto') return;
       await this.open(this.unwrap(record.keyring), record);
       await this.wrapWithCurrent(record);
-    } else if (record.generation !== before) {
+    } else if (record.generation > this.inUse) {
       this.use(this.unwrap(record.keyring), record);
     }
   }
@@ -337,17 +340,23 @@ export class Seal {
   }
 
   private async opened(record: SealRecord): Promise<void> {
-    this.storage.changes.setGeneration(record.generation);
+    this.keysAre(record);
     for (const opened of this.openings) await opened();
   }
 
   private use(keyring: Keyring, record: SealRecord): void {
     this.storage.barrier.unseal(keyring);
-    this.storage.changes.setGeneration(record.generation);
+    this.keysAre(record);
+  }
+
+  private keysAre({ generation }: SealRecord): void {
+    this.inUse = generation;
+    this.storage.changes.setGeneration(generation);
   }
 
   private drop(): void {
     this.storage.drop();
+    this.inUse = 0;
     this.unsealKey?.fill(0);
     this.unsealKey = undefined;
     for (const closed of this.closings) closed();

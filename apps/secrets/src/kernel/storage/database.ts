@@ -49,32 +49,48 @@ export const isSerializationFailure = (error: unknown): boolean => AGAIN.has((er
  * what the database cannot hold.
  */
 export class Database {
+  /** Set by the storage: knows rows that were sealed under keys this node does not have yet, and reads those keys. */
+  newerKeys: NewerKeys | undefined;
+
   constructor(readonly pool: pg.Pool) {}
 
   async query<R extends pg.QueryResultRow>(
     statement: string | Statement,
     values: readonly unknown[] = [],
   ): Promise<pg.QueryResult<R>> {
+    let result: pg.QueryResult<R>;
     try {
-      return await this.pool.query<R>(config(statement, values));
+      result = await this.pool.query<R>(config(statement, values));
     } catch (error) {
       throw refusalFor(error);
     }
+    if (this.newerKeys?.under(result.rows)) await this.newerKeys.read();
+    return result;
   }
 
-  /** Runs in one transaction; runs again after a deadlock or a serialization failure. */
+  /**
+   * Runs in one transaction; runs again after a deadlock or a serialization failure, and when it came upon rows sealed
+   * under keys that this node had to read first.
+   */
   async transaction<T>(run: (tx: Tx) => Promise<T>): Promise<T> {
+    let watched = this.newerKeys;
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.once(run);
+        return await this.once(run, watched);
       } catch (error) {
+        if (error instanceof SealedUnderNewer) {
+          // Outside the transaction: reading them takes a connection, too.
+          await this.newerKeys?.read();
+          watched = undefined;
+          continue;
+        }
         if (attempt >= RETRIES || !isSerializationFailure(error)) throw refusalFor(error);
         await new Promise((resolve) => setTimeout(resolve, Math.random() * 10 * attempt));
       }
     }
   }
 
-  private async once<T>(run: (tx: Tx) => Promise<T>): Promise<T> {
+  private async once<T>(run: (tx: Tx) => Promise<T>, newerKeys: NewerKeys | undefined): Promise<T> {
     const client = await this.pool.connect();
     let broken: Error | undefined;
     // While checked out, the pool does not listen for errors of the connection.
@@ -84,7 +100,13 @@ export class Database {
     client.on('error', onError);
     try {
       await client.query('BEGIN');
-      const result = await run({ query: (statement, values = []) => client.query(config(statement, values)) });
+      const result = await run({
+        query: async (statement, values = []) => {
+          const answer = await client.query(config(statement, values));
+          if (newerKeys?.under(answer.rows)) throw new SealedUnderNewer();
+          return answer;
+        },
+      });
       await client.query('COMMIT');
       return result;
     } catch (error) {
@@ -96,6 +118,19 @@ export class Database {
       client.release(broken);
     }
   }
+}
+
+/** Keys that another node has taken into use. */
+export interface NewerKeys {
+  /** True when one of the rows was sealed under such a key. */
+  under(rows: readonly pg.QueryResultRow[]): boolean;
+  /** Gets them. */
+  read(): Promise<unknown>;
+}
+
+/** A transaction came upon rows that this node can only open with keys it has yet to read. */
+class SealedUnderNewer extends Error {
+  override readonly name = 'SealedUnderNewer';
 }
 
 function config(statement: string | Statement, values: readonly unknown[]): pg.QueryConfig {

@@ -59,6 +59,10 @@ export class StorageKernel {
       createPool({ url, max: options.maxConnections ?? 10, applicationName: 'keystead secrets' }),
     );
     this.database = database;
+    database.newerKeys = {
+      under: (rows) => rows.some(({ sealed }) => Buffer.isBuffer(sealed) && barrier.isNewer(sealed)),
+      read: () => this.reloadKeys(),
+    };
     this.changes = new NodeChanges({
       database,
       connect: () =>

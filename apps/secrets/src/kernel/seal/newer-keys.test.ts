@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { freshDatabase, type TestDatabase } from '@keystead/testing';
+import { DatabaseProxy } from '../../../test/database-proxy';
+import { until } from '../../../test/fresh-storage';
+import { StorageKernel } from '../storage/storage';
+import type { Tx } from '../storage/types';
+import { Rotation } from './rotation';
+import { Seal } from './seal';
+
+const sealKeys = () => ({ current: Buffer.alloc(32, 1) });
+const cell = { table: 'setting', row: 'seen', column: 'sealed' };
+const WRITE = { name: 'write-seen', text: 'INSERT INTO setting (name, sealed) VALUES ($1, $2)' };
+const LOOK = { name: 'look-seen', text: 'SELECT sealed FROM setting WHERE name = $1' };
+
+type Reader = Pick<Tx, 'query'>;
+
+/** Without this a node would fail requests from a rotation elsewhere on, until it hears of it. */
+describe('a node that has not heard of a rotation', () => {
+  let database: TestDatabase;
+  let proxy: DatabaseProxy;
+  const nodes: StorageKernel[] = [];
+  const node = async (url: string) => {
+    const storage = new StorageKernel({ url, maxConnections: 4 });
+    const seal = new Seal(storage, { type: 'auto', sealKeys });
+    nodes.push(storage);
+    await storage.start();
+    await seal.start();
+    return { storage, seal, rotation: new Rotation(storage, seal) };
+  };
+  let first: Awaited<ReturnType<typeof node>>;
+  let deaf: Awaited<ReturnType<typeof node>>;
+
+  beforeAll(async () => {
+    database = await freshDatabase('secrets');
+    proxy = await DatabaseProxy.start(database.url);
+    first = await node(database.url);
+    await first.seal.init({ shares: 1, threshold: 1 }, () => undefined);
+    deaf = await node(proxy.url);
+    await until(() => deaf.storage.changes.fresh);
+    proxy.hold('listener');
+  }, 60_000);
+  afterAll(async () => {
+    await proxy.close();
+    await Promise.all(nodes.map((storage) => storage.stop().catch(() => {})));
+    await database.drop();
+  });
+
+  const ways: readonly [string, (read: (from: Reader) => Promise<unknown>) => Promise<unknown>][] = [
+    ['a statement', (read) => read(deaf.storage.database)],
+    ['a transaction', (read) => deaf.storage.database.transaction(read)],
+  ];
+  it.each(ways)('opens what %s brings that was sealed under the new key', async (name, way) => {
+    await first.rotation.rotate();
+    const { barrier } = first.storage;
+    await first.storage.database.query(WRITE, [name, barrier.sealJson({ seen: name }, cell)]);
+    expect(deaf.storage.barrier.keys.version).toBeLessThan(barrier.keys.version);
+    const seen = await way(async (from) => {
+      const { rows } = await from.query<{ sealed: Buffer }>(LOOK, [name]);
+      return deaf.storage.barrier.openJson(rows[0]!.sealed, cell);
+    });
+    expect(seen).toEqual({ seen: name });
+  });
+
+  it('also takes the new key when somebody has asked it for the state of its keys', async () => {
+    await first.rotation.rotate();
+    await deaf.seal.requireRecord();
+    expect(await deaf.seal.reload()).toBe(true);
+    expect(deaf.storage.barrier.keys.version).toBe(first.storage.barrier.keys.version);
+  });
+});
