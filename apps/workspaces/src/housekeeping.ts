@@ -1,9 +1,10 @@
 import type { Keyring } from '@keystead/keyring';
-import type { Logger } from '@keystead/server';
+import type { Logger, Registry } from '@keystead/server';
+import { Counter, Gauge } from 'prom-client';
 import { sweepBlobs } from './kernel/blobs';
 import type { Database } from './kernel/database';
 import { removeObjects } from './kernel/objects';
-import { sweep } from './resources/data-retention/sweep';
+import { type Swept, sweep } from './resources/data-retention/sweep';
 import { eraseRemoved } from './resources/organizations/removal';
 import { sweep as sweepQuarantine } from './resources/state-versions/quarantine';
 import { readUnread } from './resources/state-versions/unread';
@@ -15,6 +16,38 @@ interface Job {
   run(): Promise<unknown>;
 }
 
+/** What the metrics endpoint tells of the jobs of this process. */
+class JobMetrics {
+  readonly runs: Counter<'job'>;
+  readonly failures: Counter<'job'>;
+  readonly endedAt: Gauge<'job'>;
+  readonly retention: Counter<'step'>;
+
+  constructor(registry: Registry | undefined) {
+    const registers = registry === undefined ? [] : [registry];
+    const by = { labelNames: ['job'] as const, registers };
+    this.runs = new Counter({ ...by, name: 'job_runs_total', help: 'Background jobs that ran to their end.' });
+    this.failures = new Counter({ ...by, name: 'job_failures_total', help: 'Background jobs that failed.' });
+    this.endedAt = new Gauge({
+      ...by,
+      name: 'job_last_run_timestamp_seconds',
+      help: 'When a background job last ran to its end, in seconds since 1970.',
+    });
+    this.retention = new Counter({
+      name: 'retention_items_total',
+      help: 'State and configuration versions that retention policies soft-deleted, and removed for good.',
+      labelNames: ['step'],
+      registers,
+    });
+    for (const step of ['soft-deleted', 'removed']) this.retention.inc({ step }, 0);
+  }
+
+  swept({ softDeleted, removed }: Swept): void {
+    this.retention.inc({ step: 'soft-deleted' }, softDeleted);
+    this.retention.inc({ step: 'removed' }, removed);
+  }
+}
+
 /** Work that no request waits for. */
 export interface Housekeeping {
   /** Stops after the job under way. */
@@ -23,10 +56,14 @@ export interface Housekeeping {
 
 const DAY_MS = 86_400_000;
 
-function jobsOf(db: Database, keyring: Keyring, now: () => number): readonly Job[] {
+function jobsOf(db: Database, keyring: Keyring, now: () => number, metrics: JobMetrics): readonly Job[] {
   return [
     { name: 'erase removed organizations', everySeconds: 5, run: () => eraseRemoved(db) },
-    { name: 'apply retention policies', everySeconds: 600, run: () => sweep(db, now()) },
+    {
+      name: 'apply retention policies',
+      everySeconds: 600,
+      run: async () => metrics.swept(await sweep(db, now())),
+    },
     { name: 'remove unfinished uploads', everySeconds: 600, run: () => sweepBlobs(db, now()) },
     { name: 'delete objects of removed blobs', everySeconds: 30, run: () => removeObjects(db) },
     { name: 'read unread states', everySeconds: 10, run: () => readUnread(db, keyring) },
@@ -42,17 +79,23 @@ function jobsOf(db: Database, keyring: Keyring, now: () => number): readonly Job
 /** Starts the background jobs of a service process. A job that fails is logged and tried again at its next time. */
 export function startHousekeeping(
   db: Database,
-  options: { log: Logger; keyring: Keyring; now: () => number },
+  options: { log: Logger; keyring: Keyring; now: () => number; registry?: Registry },
 ): Housekeeping {
-  const { log, keyring, now } = options;
+  const { log, keyring, now, registry } = options;
+  const metrics = new JobMetrics(registry);
   let closed = false;
-  const running = jobsOf(db, keyring, now).map((job) => {
+  const running = jobsOf(db, keyring, now, metrics).map((job) => {
+    const label = { job: job.name };
+    metrics.failures.inc(label, 0);
     let timer: NodeJS.Timeout | undefined;
     let current: Promise<void> = Promise.resolve();
     const once = async (): Promise<void> => {
       try {
         await job.run();
+        metrics.runs.inc(label);
+        metrics.endedAt.set(label, now() / 1000);
       } catch (error) {
+        metrics.failures.inc(label);
         log.error({ err: error, job: job.name }, 'job failed');
       }
       if (!closed) {

@@ -48,18 +48,20 @@ async function run(config: Config): Promise<void> {
   if (config.firstRunFile !== undefined) {
     await writeFirstRun(service, config.firstRunFile);
   }
+  const registry = new Registry();
   const serving = await serve({
     app: service.app,
     listen: config.listen,
     log,
-    metrics: { listen: config.metrics, registry: new Registry() },
+    metrics: { listen: config.metrics, registry },
     ready: service.ready,
     drainSeconds: config.drainSeconds,
   }).catch(async (error) => {
     await service.close();
     throw error;
   });
-  const housekeeping = startHousekeeping(service.db, { log, keyring: service.env.keyring, now: service.env.now });
+  const { keyring, now } = service.env;
+  const housekeeping = startHousekeeping(service.db, { log, keyring, now, registry });
   log.info({ url: serving.url, edition: config.edition }, 'listening');
   stopOnSignal(serving, housekeeping, service);
 }

@@ -1,4 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
+import { createLogger, Registry } from '@keystead/server';
+import { startHousekeeping } from '../src/housekeeping';
 import { sweep } from '../src/resources/data-retention/sweep';
 import { eraseRemoved } from '../src/resources/organizations/removal';
 import { resource, startWorkspaces } from './start-workspaces';
@@ -127,6 +129,60 @@ describe('data retention policies', () => {
     await admin.post(onWorkspace(id), never).expect(200);
     await sweep(workspaces.service.db, Date.now());
     expect(await statusOf('sv-kept')).toBe('finalized');
+  });
+});
+
+describe('the sweep of retention policies', () => {
+  const workspaces = startWorkspaces();
+  const count = 1_100;
+
+  async function oldStates(): Promise<void> {
+    await workspaces.organization('large');
+    const { id } = await workspaces.workspace('large', 'app');
+    await workspaces.service.db.prisma.stateVersion.createMany({
+      data: Array.from({ length: count }, (_, i) => ({
+        id: `sv-old${i}`,
+        workspaceId: id,
+        serial: BigInt(i),
+        md5: 'x',
+        status: 'finalized',
+        createdById: 'user-x',
+        createdAt: new Date(Date.now() - 40 * DAY_MS),
+      })),
+    });
+    await workspaces.admin.post(`workspaces/${id}/relationships/data-retention-policy`, older(30)).expect(200);
+  }
+  const softDeleted = () =>
+    workspaces.service.db.prisma.stateVersion.count({ where: { status: 'backing_data_soft_deleted' } });
+
+  it('goes on where it was stopped, is shared by nodes, and is told as metrics', async () => {
+    await oldStates();
+    const { db } = workspaces.service;
+    let statements = 0;
+    const prisma = new Proxy(db.prisma, {
+      get(target, name) {
+        if (name === '$executeRaw' && ++statements === 2) throw new Error('the process ends here');
+        return Reflect.get(target, name, target);
+      },
+    });
+    await expect(sweep({ ...db, prisma }, Date.now())).rejects.toThrow('the process ends here');
+    expect(await softDeleted()).toBe(500);
+
+    const shares = await Promise.all([sweep(db, Date.now()), sweep(db, Date.now())]);
+    expect(shares[0]!.softDeleted + shares[1]!.softDeleted).toBe(count - 500);
+    expect(await softDeleted()).toBe(count);
+
+    const registry = new Registry();
+    const { keyring } = workspaces.service.env;
+    const later = () => Date.now() + 8 * DAY_MS;
+    const log = createLogger({ name: 'test', level: 'silent' });
+    const housekeeping = startHousekeeping(db, { log, keyring, now: later, registry });
+    await housekeeping.close();
+    const metrics = await registry.metrics();
+    expect(metrics).toContain(`retention_items_total{step="removed"} ${count}\n`);
+    expect(metrics).toContain('job_runs_total{job="apply retention policies"} 1\n');
+    expect(metrics).toContain('job_failures_total{job="apply retention policies"} 0\n');
+    expect(metrics).toMatch(/job_last_run_timestamp_seconds\{job="apply retention policies"\} \d{10}/);
   });
 });
 

@@ -8,6 +8,7 @@ import { changeConsumers, listConsumers } from './consumers';
 import { listParameters, list as listWorkspaces, sortKeys } from './list';
 import { forceUnlock, lock, unlock } from './lock';
 import { listLocks, lockSerializer } from './lock-history';
+import { listResources, managedResourceSerializer } from './managed-resources';
 import { workspacePolicy } from './policy';
 import { AssignSshKey, CreateWorkspace, LockBody, UpdateWorkspace, type WorkspaceChanges } from './schema';
 import { workspaceSerializer } from './serializer';
@@ -172,6 +173,14 @@ const history = list('/workspaces/:workspace_id/locks', {
   run: ({ db, target, page }: Call<string, undefined, Workspace>) => listLocks(db, target.id, page!),
 });
 
+const managed = list('/workspaces/:workspace_id/resources', {
+  summary: 'List the resources that the current state manages, by address.',
+  serializer: managedResourceSerializer,
+  requires: 'can-read-state-versions',
+  load: findById,
+  run: ({ db, target, page }: Call<string, undefined, Workspace>) => listResources(db, target, page!),
+});
+
 const assignment = patch('/workspaces/:workspace_id/relationships/ssh-key', {
   summary: 'Assign an SSH key to a workspace, or take it away with null.',
   tokens: ['user', 'team'],
@@ -215,6 +224,7 @@ export const workspaceResource: Resource = {
     ...unlocking,
     ...forcing,
     history,
+    managed,
     assignment,
     consumers,
     changing('POST', 'add', 'Let more workspaces read the state of this one.'),
