@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { OrganizationRight } from '../src/kernel/organization-rights';
+import { configured, startRun } from './configurations';
 import { grant, grantProject, member, organizationToken, project, team, teamToken } from './members';
 import { type Client, ref, resource, startWorkspaces } from './start-workspaces';
 
@@ -52,6 +53,7 @@ const seers = [
   ...writeToken,
   ...may('read-workspaces', 'read-projects', 'manage-policies', 'manage-policy-overrides', 'manage-agent-pools'),
 ];
+const planners = [...administrators, ...ws('plan'), ...prj('write'), ...writeToken];
 const writers = [...administrators, ...ws('write'), ...prj('write'), ...writeToken];
 const admins = [...administrators, ...ws('admin'), ...prj('maintain')];
 const members = (all: string[]) => all.filter((name) => !['nobody', 'stranger', 'site administrator'].includes(name));
@@ -68,6 +70,8 @@ describe('who may do what', () => {
     known.project = await project(workspaces, 'acme', 'the project');
     const create = resource('workspaces', { name: 'web' }, { project: ref('projects', known.project) });
     known.workspace = (await workspaces.admin.post('organizations/acme/workspaces', create).expect(201)).body.data.id;
+    await configured(workspaces, known.workspace!);
+    known.run = (await startRun(workspaces.admin, known.workspace!).expect(201)).body.data.id;
     const add = (name: string, client: Client) => callers.set(name, client);
 
     add('nobody', workspaces.anyone);
@@ -194,6 +198,35 @@ describe('who may do what', () => {
       200,
       [...admins, ...organization],
     ],
+    ['list the runs', get('workspaces/:workspace/runs'), 200, seers],
+    ['see the run', get('runs/:run'), 200, seers],
+    ['see the plan', get('runs/:run/plan'), 200, seers],
+    ['see what happened to the run', get('runs/:run/run-events'), 200, seers],
+    ['read the plan in full', get('runs/:run/plan/json-output'), 204, [...admins, ...organization]],
+    ['read the plan redacted', get('runs/:run/plan/json-output-redacted'), 204, seers],
+    [
+      'announce a configuration',
+      post('workspaces/:workspace/configuration-versions', {
+        data: { type: 'configuration-versions', attributes: { speculative: 7 } },
+      }),
+      422,
+      planners,
+    ],
+    [
+      'start a run',
+      (client) => startRun(client, known.workspace!, { 'refresh-only': true, 'target-addrs': ['a.b'] }),
+      422,
+      planners,
+    ],
+    [
+      'start a run that destroys',
+      (client) => startRun(client, known.workspace!, { 'is-destroy': true, 'refresh-only': true }),
+      422,
+      writers,
+    ],
+    ['comment on the run', post('runs/:run/comments', wrong('comments')), 422, planners],
+    ['apply the run', post('runs/:run/actions/apply', {}), 409, writers],
+    ['cancel the run by force', post('runs/:run/actions/force-cancel', {}), 409, admins],
     [
       'read variables',
       get('workspaces/:workspace/vars'),
