@@ -26,6 +26,7 @@ import { Origins } from './service/origins';
 import type { ServiceParts } from './service/parts';
 import { issuerBelow, pluginTokens } from './service/plugin-tokens';
 import { ReleaseHistory } from './service/release-history';
+import { storageTimes } from './service/storage-times';
 import { systemPaths } from './service/system-paths';
 import { tokenPort } from './service/token-port';
 import { version } from './service/version';
@@ -56,9 +57,9 @@ export async function createService(config: Config, parts: ServiceParts): Promis
       return backend?.kind === kind ? backend : undefined;
     },
   };
-  const modules = await buildModules(config, parts, catalog);
-  const { storage, seal, audit, mounts, namespaces, quotas, leases } = modules;
   const measured = parts.registry ?? new Registry();
+  const modules = await buildModules(config, { ...parts, observe: storageTimes(measured) }, catalog);
+  const { storage, seal, audit, mounts, namespaces, quotas, leases } = modules;
   addGauges(measured, modules);
   const documents = new OpenApiDocuments({
     version,

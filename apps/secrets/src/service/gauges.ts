@@ -1,8 +1,8 @@
-import { Gauge, type Registry } from 'prom-client';
+import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Modules } from './modules';
 
 /** Gauges of tokens, leases and pending work, counted when somebody asks for them. */
-export function addGauges(registry: Registry, { storage, leases }: Modules): void {
+export function addGauges(registry: Registry, { storage, leases, audit }: Modules): void {
   const names = {
     leases: 'Leases there are.',
     irrevocable: 'Leases that could not be revoked.',
@@ -39,6 +39,39 @@ export function addGauges(registry: Registry, { storage, leases }: Modules): voi
     registers: [registry],
     collect() {
       this.set(leases.queued);
+    },
+  });
+  new Gauge({
+    name: 'secrets_commits_waiting',
+    help: 'Writes and batches of writes that wait for the database.',
+    registers: [registry],
+    collect() {
+      this.set(storage.committer.pending);
+    },
+  });
+  new Gauge({
+    name: 'secrets_other_nodes',
+    help: 'Other living nodes on the same database, as this one knows.',
+    registers: [registry],
+    collect() {
+      this.set(storage.changes.others);
+    },
+  });
+  new Gauge({
+    name: 'secrets_hears_changes',
+    help: '1 while this node is sure to hear what others change; else it answers nothing from memory.',
+    registers: [registry],
+    collect() {
+      this.set(storage.changes.fresh ? 1 : 0);
+    },
+  });
+  new Counter({
+    name: 'secrets_audit_failures_total',
+    help: 'Lines that an audit device did not take.',
+    registers: [registry],
+    collect() {
+      this.reset();
+      this.inc(audit.failures);
     },
   });
 }

@@ -15,6 +15,7 @@ import { Access } from '../kernel/policy/access';
 import { PolicyStore } from '../kernel/policy/store';
 import { Quotas } from '../kernel/quotas/quotas';
 import { Seal } from '../kernel/seal/seal';
+import type { ObserveStorage } from '../kernel/storage/database';
 import { StorageKernel } from '../kernel/storage/storage';
 import { StoredTokens } from '../kernel/tokens/tokens';
 import { Wrapping } from '../kernel/wrapping/wrapping';
@@ -27,7 +28,11 @@ import type { ServiceParts } from './parts';
 export type Modules = Awaited<ReturnType<typeof buildModules>>;
 
 /** Builds the kernel's modules; nothing is started and nothing is read yet. */
-export async function buildModules(config: Config, { log, clock, fault }: ServiceParts, catalog: Catalog) {
+export async function buildModules(
+  config: Config,
+  { log, clock, fault, observe }: ServiceParts & { readonly observe: ObserveStorage },
+  catalog: Catalog,
+) {
   const storage = new StorageKernel({
     url: config.databaseUrl,
     maxConnections: config.databaseConnections,
@@ -35,6 +40,7 @@ export async function buildModules(config: Config, { log, clock, fault }: Servic
     poll: config.databasePoll,
     clock,
     fault,
+    observe,
     log,
   });
   const { barrier, committer, changes, database, entries } = storage;

@@ -59,6 +59,8 @@ export class AuditFailed extends Error {
  * when one device has it; a device that fails is named in the log, and in the error when no other was left.
  */
 export class Audit {
+  /** Lines that a device did not take, since the start. */
+  failures = 0;
   private readonly devices = new Map<string, AuditDevice>();
   private key: KeyObject | undefined;
   private readonly callerTexts = new WeakMap<AuditCaller, string>();
@@ -223,12 +225,17 @@ export class Audit {
     const results = await Promise.allSettled([...this.devices.values()].map((device) => device.write(line)));
     const failures = results.filter((result) => result.status === 'rejected').map(({ reason }) => reason as Error);
     if (failures.length === results.length) throw this.refuse(failures);
-    for (const failure of failures) this.log.warn({ err: failure }, failure.message);
+    this.tell(failures);
   }
 
   private refuse(failures: readonly Error[]): AuditFailed {
-    for (const failure of failures) this.log.warn({ err: failure }, failure.message);
+    this.tell(failures);
     return new AuditFailed(failures.map(({ message }) => message).join('; '), { cause: failures[0] });
+  }
+
+  private tell(failures: readonly Error[]): void {
+    this.failures += failures.length;
+    for (const failure of failures) this.log.warn({ err: failure }, failure.message);
   }
 }
 

@@ -9,7 +9,7 @@ export interface Statement {
 }
 
 /** Told how long statements took, for the metrics. */
-export type ObserveStorage = (operation: 'read' | 'commit' | 'list' | 'claim', seconds: number) => void;
+export type ObserveStorage = (operation: 'read' | 'commit' | 'list', seconds: number) => void;
 
 // Class 08 and the shutdown codes, and what node's sockets say when a server is gone.
 const LOST = new Set([

@@ -54,8 +54,12 @@ export class DatabaseEntries implements EntryStore {
     return rows[0] && this.open(rows[0]);
   }
 
-  list(mountId: string, prefix: string, page?: Page): Promise<string[]> {
-    return listNames(this.options.database, { mountId, prefix, nowMs: this.options.clock.now() }, page);
+  async list(mountId: string, prefix: string, page?: Page): Promise<string[]> {
+    const { database, clock, observe } = this.options;
+    const start = performance.now();
+    const names = await listNames(database, { mountId, prefix, nowMs: clock.now() }, page);
+    observe?.('list', (performance.now() - start) / 1000);
+    return names;
   }
 
   async listDeep(mountId: string, prefix: string, page: Page = {}): Promise<string[]> {
