@@ -60,8 +60,14 @@ describe('configuration versions', () => {
   });
 
   it('start a run when they are uploaded, unless told otherwise', async () => {
-    await configured(workspaces, workspace);
+    const first = await configured(workspaces, workspace);
     expect(await runsOf()).toEqual([]);
+    // Announced and not uploaded yet: runs take the one before.
+    expect((await currentOf()).id).toBe(first);
+    const waiting = await announced(admin, workspace);
+    expect((await currentOf()).id).toBe(waiting.id);
+    const early = await startRun(admin, workspace, { 'plan-only': true }).expect(201);
+    expect(early.body.data.relationships['configuration-version'].data.id).toBe(first);
     const id = await configured(workspaces, workspace, { 'auto-queue-runs': true });
     const [run] = await runsOf();
     expect(run).toMatchObject({

@@ -48,6 +48,9 @@ export async function create(
       },
     });
     await stamp(tx, id, 'queued-at');
+    if (!speculative && input.provisional !== true) {
+      await tx.prisma.workspace.update({ where: { id: workspace.id }, data: { currentConfigurationId: id } });
+    }
     const made = (await find(tx, id))!;
     const { autoQueueRuns, provisional } = made;
     await recordChange(tx, by.actor, {

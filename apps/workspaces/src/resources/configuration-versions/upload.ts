@@ -4,6 +4,7 @@ import { Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../kernel/audit';
 import { BlobTooLarge, keepBlob, removeBlob, writeBlob } from '../../kernel/blobs';
 import type { Database } from '../../kernel/database';
+import { newestUsable } from '../runs/configuration';
 import { create as createRun } from '../runs/create';
 import { requireWorkspace } from '../workspaces/find';
 import { effectiveMode } from '../workspaces/workspace';
@@ -58,13 +59,19 @@ export async function upload(
   if (configuration.autoQueueRuns) await queueRun(db, keyring, configuration);
 }
 
-async function refuse(db: Database, { id }: ConfigurationVersion, reason: string): Promise<void> {
+async function refuse(db: Database, { id, workspaceId }: ConfigurationVersion, reason: string): Promise<void> {
   await db.transaction(async (tx) => {
+    await tx.prisma.$queryRaw`SELECT 1 FROM workspace WHERE id = ${workspaceId} FOR UPDATE`;
     const { count } = await tx.prisma.configurationVersion.updateMany({
       where: { id, status: 'pending' },
       data: { status: 'errored', error: 'invalid archive', errorMessage: reason },
     });
-    if (count > 0) await stamp(tx, id, 'finished-at');
+    if (count === 0) return;
+    await stamp(tx, id, 'finished-at');
+    // The workspace is at the last one that can be used.
+    const currentConfigurationId = (await newestUsable(tx, workspaceId)) ?? null;
+    const where = { id: workspaceId, currentConfigurationId: id };
+    await tx.prisma.workspace.updateMany({ where, data: { currentConfigurationId } });
   });
 }
 

@@ -1,4 +1,4 @@
-import { invalid, invalidAll } from '@keystead/jsonapi';
+import { invalidAll } from '@keystead/jsonapi';
 import type { Keyring } from '@keystead/keyring';
 import type { Issue } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../kernel/audit';
@@ -6,6 +6,7 @@ import type { Database } from '../../kernel/database';
 import { newId } from '../../kernel/ids';
 import { requireVersion, resolveVersion } from '../workspaces/infra-version';
 import { effectiveMode, type Workspace } from '../workspaces/workspace';
+import { requireConfiguration } from './configuration';
 import { advance } from './queue';
 import { find, type Run, type RunVariable, variablesCell } from './run';
 import { holdWorkspace, moveRun } from './transition';
@@ -64,27 +65,6 @@ function requireSense(workspace: Workspace, input: NewRun): void {
   const keys = (input.variables ?? []).map(({ key }) => key);
   if (new Set(keys).size < keys.length) issues.push(issue('variables', 'must not name a variable twice'));
   if (issues.length > 0) throw invalidAll(issues);
-}
-
-interface Configuration {
-  readonly id: string;
-  readonly speculative: boolean;
-}
-
-/** The configuration to run on: the one named, else the one the workspace is at. Throws `invalid`. */
-async function requireConfiguration(
-  db: Database,
-  workspace: Workspace,
-  named: string | null | undefined,
-): Promise<Configuration> {
-  const id = named ?? workspace.currentConfigurationId;
-  if (!id) throw invalid('configurationVersion', 'is missing: no configuration has been uploaded to the workspace');
-  const found = await db.prisma.configurationVersion.findUnique({ where: { id } });
-  if (found?.workspaceId !== workspace.id) throw invalid('configurationVersion', 'was not found in the workspace');
-  if (found.status !== 'uploaded') {
-    throw invalid('configurationVersion', `is ${found.status.replace(/_/g, ' ')}; runs need an uploaded one`);
-  }
-  return found;
 }
 
 function sealed(keyring: Keyring, id: string, variables: readonly RunVariable[]) {
