@@ -4,6 +4,7 @@ import type { CloudTwo } from './cloud';
 import { leasePath, leaseTimes } from './config-lease';
 import { connection, rootInForce, rootPath } from './config-root';
 import { rootCheckPath } from './config-root-check';
+import { rootRotationPath } from './config-root-rotation';
 import { credsPaths } from './creds';
 import { deleteUser, takeBackUser } from './iam-user';
 import { roleListPath, rolePath } from './role';
@@ -26,6 +27,7 @@ export const cloudtwo = (cloud: CloudTwo): Backend => {
     paths: [
       rootPath(cloud),
       rootCheckPath(cloud),
+      rootRotationPath,
       rotateRootPath(cloud),
       leasePath,
       roleListPath,

@@ -7,7 +7,7 @@ import { path } from '../../sdk/path';
 import { data, empty, missing } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 import type { CloudTwo, Connection } from './cloud';
-import { checkTerms, noRotation, plan, replan, rotationFields, shownRotation } from './rotation-plan';
+import { checkTerms, hasTerms, noRotation, plan, replan, rotationFields, shownRotation } from './rotation-plan';
 import { checkTemplate, nameLimits } from './user-name';
 
 const credentialSources = ['static', 'environment'] as const;
@@ -99,7 +99,7 @@ export const rootPath = (cloud: CloudTwo) =>
           sts_endpoint,
           username_template,
           ...shownIdentity(stored),
-          ...shownRotation(stored, await plan.find(storage)),
+          ...(hasTerms(stored) ? shownRotation(stored, await plan.find(storage)) : {}),
         });
       },
     },

@@ -14,9 +14,14 @@ describe('the rotation of the root key by the clock', () => {
   beforeAll(() => cloud.start());
   afterAll(() => cloud.stop());
   let hang = false;
+  let hung = false;
   const secrets = startSecrets({
     clock,
-    fault: (name) => (hang && name === 'cloudtwo:GetUser:done' ? new Promise(() => {}) : undefined),
+    fault(name) {
+      if (!hang || name !== 'cloudtwo:GetUser:done') return;
+      hung = true;
+      return new Promise(() => {});
+    },
   });
   beforeEach(() => {
     cloud.fail = () => undefined;
@@ -49,6 +54,13 @@ describe('the rotation of the root key by the clock', () => {
     cloud.fail = (asked) =>
       asked === action ? { status: 409, code: 'LimitExceeded', message: 'no more keys' } : undefined;
   };
+
+  it('has no terms before there is a configuration', async () => {
+    await secrets.root.read('cloudtwo/config/root/rotation').expect(404);
+    await secrets.root
+      .write('cloudtwo/config/root/rotation', { rotation_period: '1h' })
+      .expect(400, /no configuration/);
+  });
 
   it.each([
     [{ rotation_period: '1h', rotation_schedule: '0 3 * * *' }, "only one of 'rotation_period' and"],
@@ -154,13 +166,27 @@ describe('the rotation of the root key by the clock', () => {
     expect(await read()).toMatchObject({ disable_automated_rotation: true, next_rotation: null });
   });
 
+  it('is told its terms by who does not know the key', async () => {
+    await configure({}).expect(204);
+    const terms = 'cloudtwo/config/root/rotation';
+    await secrets.root.write(terms, { rotation_schedule: '0 3 * * *', rotation_window: '2h' }).expect(204);
+    await secrets.root.write(terms, { rotation_window: '3h' }).expect(204);
+    const { data } = (await secrets.root.read(terms).expect(200)).body;
+    expect(data).toMatchObject({ rotation_schedule: '0 3 * * *', rotation_window: 3 * 3600, last_rotation: null });
+    expect(new Date(data.next_rotation).getTime()).toBeGreaterThan(clock.now());
+    expect(await read()).toMatchObject({ rotation_window: 3 * 3600, access_key: expect.stringMatching(/^AKIA/) });
+    await secrets.root.write(terms, { rotation_period: '1h' }).expect(400, /only one of/);
+    await secrets.root.write(terms, { rotation_schedule: '', rotation_window: 0 }).expect(204);
+    expect((await secrets.root.read(terms).expect(200)).body.data.next_rotation).toBeNull();
+  });
+
   it('is taken over some minutes after a node died at it', async () => {
     await configure({ rotation_period: '1h' }).expect(204);
     const before = (await read()).access_key;
     clock.advance(hourMs);
     hang = true;
     void look();
-    await until(() => cloud.actions().includes('GetUser'));
+    await until(() => hung);
     hang = false;
     await look();
     expect(made()).toBe(0);

@@ -63,9 +63,24 @@ export function replan(storage: Storage, terms: Terms, nowMs: number, rotatedAtM
   else plan.put(storage, { dueAtMs, tryAtMs: dueAtMs, failures: 0, lastError: '', rotatedAtMs });
 }
 
-/** The terms, and what has become of them, as a read of the configuration shows it; nothing where there are none. */
-export function shownRotation(terms: Terms, planned: Plan | undefined): Record<string, unknown> {
-  if (!terms.rotation_period && !terms.rotation_schedule) return {};
+export const rotationOutput = z.object({
+  rotation_period: z.int(),
+  rotation_schedule: z.string(),
+  rotation_window: z.int(),
+  disable_automated_rotation: z.boolean(),
+  next_rotation: z.string().nullable(),
+  last_rotation: z.string().nullable(),
+  rotation_failures: z.int(),
+  last_rotation_error: z.string(),
+});
+
+/** Whether anything is said of when the root key is replaced. */
+export function hasTerms(terms: Terms): boolean {
+  return Boolean(terms.rotation_period || terms.rotation_schedule);
+}
+
+/** The terms, and what has become of them. */
+export function shownRotation(terms: Terms, planned: Plan | undefined): z.output<typeof rotationOutput> {
   const time = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString());
   return {
     rotation_period: terms.rotation_period,
