@@ -5,6 +5,7 @@ import { serverVersion, startEmbedded } from '@keystead/postgres';
 import { measureCeiling, prepareCeilings } from './ceilings';
 import { benchRoot } from './child';
 import { httpScenario, startHttp } from './http-family';
+import { largeListsFamily } from './large-lists-family';
 import { chooseGenerator } from './load';
 import { choosePinning, machine, pinProcess } from './machine';
 import { measure } from './measure';
@@ -62,6 +63,7 @@ async function run(options: Options, folder: string, atEnd: (cleanup: () => unkn
     ceiling('select'),
     ...(await secretsFamily(setting)),
     ...(await workspacesFamily(setting)),
+    ...(await largeListsFamily(setting)),
   ].filter(({ name }) => wanted(name));
 
   const rows = await measure(

@@ -9,17 +9,18 @@ export async function startService(
   name: 'secrets' | 'workspaces',
   env: Record<string, string>,
   { cores, postgres, atEnd }: Setting,
+  database: string = name,
 ): Promise<string> {
   const prefix = name.toUpperCase();
   const port = await freePort();
-  await ensureDatabase(postgres.url(name));
+  await ensureDatabase(postgres.url(database));
   const child = await startChild(path.resolve(benchRoot, '..', 'apps', name, 'dist', 'main.js'), [], {
     cores,
     ready: /listening/,
     env: {
       NODE_ENV: 'production',
       [`${prefix}_PORT`]: String(port),
-      [`${prefix}_DATABASE_URL`]: postgres.url(name),
+      [`${prefix}_DATABASE_URL`]: postgres.url(database),
       ...env,
     },
     nodeArguments: (process.env.BENCH_NODE_ARGUMENTS ?? '').split(' ').filter(Boolean),

@@ -5,9 +5,18 @@ import { type Setting, scenariosOn } from './family';
 import type { Scenario } from './scenario';
 import { ask, startService, times } from './service';
 
-const names = ['workspaces: show', 'workspaces: list of 20 among 10,000', 'workspaces: create', 'workspaces: patch'];
+const names = [
+  'workspaces: show',
+  'workspaces: show organization',
+  'workspaces: list of 20 among 10,000',
+  'workspaces: search with 1 hit',
+  'workspaces: search with 111 hits',
+  'workspaces: create',
+  'workspaces: patch',
+] as const;
 const count = 10_000;
 const mediaType = 'application/vnd.api+json';
+const searchPath = (part: string) => `/api/v2/organizations/bench/workspaces?search%5Bname%5D=${part}`;
 const listPath = (page: number) => `/api/v2/organizations/bench/workspaces?page%5Bsize%5D=20&page%5Bnumber%5D=${page}`;
 
 /** The workspace service with 10,000 workspaces in one organization, used by its owner; no rate limit. */
@@ -30,11 +39,17 @@ export async function workspacesFamily(setting: Setting): Promise<Scenario[]> {
   const paths = ids.slice(0, 1000).map((id) => `/api/v2/workspaces/${id}`);
   const scenario = scenariosOn(url, setting.generator);
   const lists = Array.from({ length: 50 }, (_, i) => listPath(i + 1));
+  const selective = Array.from({ length: 1000 }, (_, i) => searchPath(`space-${i + 1000}`));
+  const wider = Array.from({ length: 50 }, (_, i) => searchPath(`space-${i + 20}`));
+  const [show, organization, listing, searching, searchingWide, create, patch] = names;
   return [
-    scenario(names[0]!, { method: 'GET', paths, headers }),
-    scenario(names[1]!, { method: 'GET', paths: lists, headers }, { bareBytes: list.byteLength }),
+    scenario(show, { method: 'GET', paths, headers }),
+    scenario(organization, { method: 'GET', paths: ['/api/v2/organizations/bench'], headers }),
+    scenario(listing, { method: 'GET', paths: lists, headers }, { bareBytes: list.byteLength }),
+    scenario(searching, { method: 'GET', paths: selective, headers }),
+    scenario(searchingWide, { method: 'GET', paths: wider, headers }, { bareBytes: list.byteLength }),
     scenario(
-      names[2]!,
+      create,
       {
         method: 'POST',
         paths: ['/api/v2/organizations/bench/workspaces'],
@@ -44,7 +59,7 @@ export async function workspacesFamily(setting: Setting): Promise<Scenario[]> {
       { ceiling: 'upsert' },
     ),
     scenario(
-      names[3]!,
+      patch,
       { method: 'PATCH', paths, headers, body: JSON.stringify(workspace({ description: 'note {n}' })) },
       { ceiling: 'upsert' },
     ),
