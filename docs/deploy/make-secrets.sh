@@ -17,4 +17,8 @@ for service in secrets workspaces; do
   keep "$service-database-url" "postgresql://$service:$(cat "$folder/$service-password")@$host:5432/$service"
   keep "$service-seal-key" "$(random)"
 done
+# The worker is root in its container, and what it starts there must not read these.
+for name in database-url seal-key; do
+  [ -e "$folder/worker-$name" ] || { cat "$folder/workspaces-$name" > "$folder/worker-$name"; chmod 0400 "$folder/worker-$name"; }
+done
 echo "Back up $folder/secrets-seal-key and $folder/workspaces-seal-key apart from the database: without them its content is lost."

@@ -24,11 +24,14 @@ export interface ServiceConfig {
 
 export interface LocalConfig {
   dataDir: string;
+  /** Remote runs are carried out here. */
+  worker: boolean;
   services: Record<ServiceName, ServiceConfig>;
 }
 
 const known = new Set([
   'KEYSTEAD_DATA',
+  'KEYSTEAD_WORKER',
   'KEYSTEAD_LONG',
   'KEYSTEAD_INTEROP',
   'KEYSTEAD_VERSION',
@@ -47,7 +50,9 @@ export function readLocalConfig(env: NodeJS.ProcessEnv): LocalConfig {
   if (services.secrets.port === services.workspaces.port && services.secrets.host === services.workspaces.host) {
     throw new Stop(`SECRETS_PORT and WORKSPACES_PORT are both ${services.secrets.port}: change one`);
   }
-  return { dataDir: path.resolve(env.KEYSTEAD_DATA || 'data'), services };
+  const asked = env.KEYSTEAD_WORKER || 'on';
+  if (asked !== 'on' && asked !== 'off') throw new Stop('KEYSTEAD_WORKER must be on or off');
+  return { dataDir: path.resolve(env.KEYSTEAD_DATA || 'data'), worker: asked === 'on', services };
 }
 
 function serviceConfig(name: ServiceName, env: NodeJS.ProcessEnv): ServiceConfig {

@@ -13,6 +13,8 @@ export function helpText(programs: Programs): string {
     'Both services',
     '  KEYSTEAD_DATA [./data]',
     '      Folder of the embedded database, the seal keys, the logs and first-run.json.',
+    '  KEYSTEAD_WORKER [on]',
+    '      off: no worker; remote runs wait for one that runs elsewhere.',
     '  DATABASE_URL',
     '      A PostgreSQL server (15 or newer) for both services, instead of the embedded one; each uses the database of',
     '      its name, secrets and workspaces, and creates it when the role may. Also as DATABASE_URL_FILE.',
@@ -23,6 +25,7 @@ export function helpText(programs: Programs): string {
     'Workspace service',
     describe(programs.workspaces),
     '',
+    ...(programs.worker ? ['Worker of remote runs', describe(programs.worker), ''] : []),
   ].join('\n');
 }
 

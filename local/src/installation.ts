@@ -5,13 +5,16 @@ import { promisify } from 'node:util';
 import type { EmbeddedServer } from '@keystead/postgres';
 import { type LocalConfig, type ServiceName, serviceNames } from './config';
 import { hasDatabase, migrate, needsEmbedded, prepareDatabase, startDatabase } from './databases';
-import type { FirstRun } from './first-run';
+import { type FirstRun, firstRunFile } from './first-run';
 import { sealKeyFile } from './seal-keys';
 import { ServiceProcess } from './service-process';
 import { Stop } from './stop';
+import { checkWorker, type WorkerMeans, WorkerProcess } from './worker-process';
 
-/** Where the built services lie. */
-export type Programs = Record<ServiceName, string>;
+/** Where the built services lie, and the worker of remote runs, if there is one. */
+export interface Programs extends Record<ServiceName, string> {
+  worker?: string;
+}
 
 export interface Events {
   /** One sentence about something that ended and was started again. */
@@ -24,6 +27,7 @@ export interface Events {
 export class Installation {
   private embedded: EmbeddedServer | undefined;
   private readonly running: ServiceProcess[] = [];
+  private worker: WorkerProcess | undefined;
   private stopping = false;
 
   constructor(
@@ -68,6 +72,29 @@ export class Installation {
     await Promise.all(processes.map((process) => process.start()));
   }
 
+  /** Starts a worker of remote runs where one can run, and says what there is; undefined where none is asked for. */
+  async startWorker(url: string, env: NodeJS.ProcessEnv): Promise<WorkerMeans | undefined> {
+    const { worker: program } = this.programs;
+    const { dataDir, worker } = this.config;
+    if (!program || !worker) return undefined;
+    const own = {
+      WORKSPACES_FIRST_RUN_FILE: firstRunFile(dataDir),
+      WORKSPACES_WORKER_DRAIN_SECONDS: '5',
+      ...serviceEnvironment(this.config, 'workspaces', url, env),
+    };
+    const means = await checkWorker(program, own);
+    if (!means.works || this.stopping) return means;
+    this.worker = new WorkerProcess({
+      program,
+      env: own,
+      logFile: path.join(dataDir, 'worker.log'),
+      pidFile: path.join(dataDir, 'worker.pid'),
+      onRestart: (message) => this.events.notice(message),
+    });
+    this.worker.start();
+    return means;
+  }
+
   /** Asks the workspace service for its first administrator; `undefined` when it has one. */
   async makeAdministrator(
     url: string,
@@ -82,6 +109,7 @@ export class Installation {
   /** Lets the services drain, then stops PostgreSQL. */
   async stop(): Promise<void> {
     this.stopping = true;
+    await this.worker?.stop();
     await Promise.all(this.running.map((process) => process.stop()));
     await this.embedded?.stop();
   }
@@ -89,6 +117,7 @@ export class Installation {
   /** Ends the services at once; PostgreSQL still stops cleanly. */
   async kill(): Promise<void> {
     this.stopping = true;
+    this.worker?.kill();
     for (const process of this.running) process.kill();
     await this.embedded?.stop();
   }

@@ -18,6 +18,7 @@ const root = path.resolve(__dirname, '../..');
 const builtPrograms: Programs = {
   secrets: path.join(root, 'apps/secrets/dist/main.js'),
   workspaces: path.join(root, 'apps/workspaces/dist/main.js'),
+  worker: path.join(root, 'apps/workspaces/dist/worker-main.js'),
 };
 
 /** Runs everything until a signal ends it. Throws `Stop` when it cannot start; nothing is left running then. */
@@ -51,8 +52,9 @@ export async function main(args: string[], step: Step, programs: Programs = buil
     const urls = await step('creating and migrating the databases', () => installation.prepareDatabases());
     await step('starting the services', () => installation.startServices(urls, process.env));
     const firstRun = await initialise(config, () => installation.makeAdministrator(urls.workspaces, process.env));
+    const worker = await installation.startWorker(urls.workspaces, process.env);
     const seconds = process.uptime().toFixed(1);
-    process.stdout.write(readyText({ config, database, firstRun, newKeys, seconds }));
+    process.stdout.write(readyText({ config, database, firstRun, newKeys, worker, seconds }));
   } catch (error) {
     await installation.kill();
     unlock();

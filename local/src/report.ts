@@ -3,6 +3,7 @@ import path from 'node:path';
 import type { LocalConfig, ServiceName } from './config';
 import { type FirstRun, firstRunFile, readFirstRun } from './first-run';
 import { sealKeyFile } from './seal-keys';
+import type { WorkerMeans } from './worker-process';
 
 /** What the program says once everything runs. */
 export interface Ready {
@@ -11,13 +12,15 @@ export interface Ready {
   /** Present at the first start only. */
   firstRun?: FirstRun;
   newKeys: ServiceName[];
+  /** Undefined where no worker is wanted. */
+  worker?: WorkerMeans;
   /** Since the process began, installing and building included. */
   seconds: string;
 }
 
 /** The text that ends a start: what runs where, what was made, what to keep, three commands to try. */
 export function readyText(ready: Ready): string {
-  const { config, database, firstRun, newKeys, seconds } = ready;
+  const { config, database, firstRun, newKeys, worker, seconds } = ready;
   const { secrets, workspaces } = config.services;
   return [
     '',
@@ -27,6 +30,7 @@ export function readyText(ready: Ready): string {
     `  workspace service   ${workspaces.address}/api/v2`,
     `  database            ${database}`,
     `  data and logs       ${config.dataDir}`,
+    ...workerText(worker),
     ...(newKeys.length > 0 ? keysText(config, newKeys) : []),
     ...(firstRun ? firstRunText(config, firstRun) : []),
     ...warningText(config),
@@ -37,6 +41,13 @@ export function readyText(ready: Ready): string {
     'Ctrl-C stops everything; the data stays.',
     '',
   ].join('\n');
+}
+
+function workerText(worker: WorkerMeans | undefined): string[] {
+  if (!worker) return [];
+  if (!worker.works) return [`  remote runs         wait: no worker here (${worker.why})`];
+  const [tool = '', ...more] = worker.said;
+  return [`  remote runs         by ${tool}`, ...more.map((line) => `                      ${line}`)];
 }
 
 function keysText(config: LocalConfig, names: ServiceName[]): string[] {

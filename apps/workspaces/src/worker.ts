@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { createPool } from '@keystead/postgres';
 import type { Logger } from '@keystead/server';
@@ -78,6 +78,12 @@ async function metadataText({ scratch }: WorkerConfig, isolation: Isolation): Pr
     : `THE METADATA ADDRESS OF A CLOUD IS OPEN TO RUNS, if there is one: ${problem}`;
 }
 
+/** The database of an installation, without who reaches it how. */
+function installationOf(databaseUrl: string): string {
+  const { host, pathname } = new URL(databaseUrl);
+  return createHash('sha256').update(`${host}${pathname}`).digest('hex');
+}
+
 /** Builds a worker and starts it: the second composition root of this app. */
 export async function startWorker(config: WorkerConfig, means: Means, log: Logger): Promise<Worker> {
   const id = `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`;
@@ -110,6 +116,7 @@ export async function startWorker(config: WorkerConfig, means: Means, log: Logge
       logBytes: config.logBytes,
       executor: {
         workerId: id,
+        installation: installationOf(config.service.databaseUrl),
         isolation: means.isolation,
         scratch: config.scratch,
         binaries: means.binaries,

@@ -60,6 +60,7 @@ export async function makeExecutor(kind: IsolationKind, tool: Binary): Promise<E
   await makeScratch(root);
   return {
     workerId: 'worker-1',
+    installation: 'test',
     isolation: isolationOf(kind, options),
     scratch: { root, ...testUids },
     binaries: [tool],

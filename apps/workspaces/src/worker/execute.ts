@@ -16,6 +16,8 @@ import { type ScratchOptions, type Slot, takeSlot } from './scratch';
 export interface Executor {
   /** Remembered with each apply, so that its state can be handed in after this worker was killed. */
   readonly workerId: string;
+  /** Tells apart the installations whose workers share a machine. */
+  readonly installation: string;
   readonly isolation: Isolation;
   readonly scratch: ScratchOptions;
   readonly binaries: readonly Binary[];
@@ -33,6 +35,7 @@ export interface Executor {
 export interface Note {
   readonly job?: RunJob;
   readonly workerId?: string;
+  readonly installation?: string;
   /** The state the apply began with. */
   readonly stateMd5?: string;
 }
@@ -284,7 +287,8 @@ class Work {
     const state = await this.state();
     const stateMd5 = state && createHash('md5').update(state).digest('hex');
     const { job } = this.doing;
-    const note: Note = { job: { ...job, variables: [] }, workerId: this.executor.workerId, stateMd5 };
+    const { workerId, installation } = this.executor;
+    const note: Note = { job: { ...job, variables: [] }, workerId, installation, stateMd5 };
     await this.slot.note(note);
   }
 

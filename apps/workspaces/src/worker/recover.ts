@@ -17,8 +17,10 @@ export async function recoverStates(parts: WorkerParts): Promise<void> {
 
 async function handIn(parts: WorkerParts, { place, note }: Leftover): Promise<void> {
   const { board, db, keyring, log, executor } = parts;
-  const { job, workerId, stateMd5 } = (note ?? {}) as Note;
+  const { job, workerId, installation, stateMd5 } = (note ?? {}) as Note;
   if (job?.kind !== 'apply' || !workerId) return;
+  if (installation !== executor.installation)
+    throw new Error('the state of another installation, left for its workers');
   const limit = executor.limits.stateBytes;
   const state = await readInside(place.folder, stateFile(job), { limit, uid: place.owner?.uid });
   if (!state || createHash('md5').update(state).digest('hex') === stateMd5) return;

@@ -1,0 +1,287 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as createTcp } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { createServer } from '@keystead/server';
+import type { Binary } from '../../src/worker/binaries';
+import { resource, startWorkspaces } from '../start-workspaces';
+import { findTool, processesWith } from '../worker-fixture';
+
+const execute = promisify(execFile);
+const box = mkdtempSync(path.join(tmpdir(), 'remote-runs-'));
+const root = path.resolve(__dirname, '../../../..');
+const inSource = ['--conditions=source', `--require=${require.resolve('tsx/cjs')}`];
+let tool: Binary | undefined;
+
+// Remote execution with everything real: service, worker processes, and the tool on both ends.
+describe('the infrastructure tool in remote execution', () => {
+  const env: Record<string, string> = {};
+  let port = 0;
+  beforeAll(async () => {
+    tool = await findTool();
+    port = await freePort();
+    env.WORKSPACES_PUBLIC_URL = `http://127.0.0.1:${port}`;
+  });
+  const workspaces = startWorkspaces({ env });
+  let listening: ReturnType<typeof createServer>;
+  const workers: { child: ChildProcess; said(): string }[] = [];
+  beforeAll(async () => {
+    listening = createServer(workspaces.service.app);
+    await new Promise<void>((resolve) => listening.listen(port, '127.0.0.1', resolve));
+    await workspaces.organization('acme', { 'default-execution-mode': 'remote' });
+  });
+  afterEach(async () => {
+    for (const worker of workers.splice(0)) {
+      worker.child.kill('SIGTERM');
+      await ended(worker.child);
+    }
+  });
+  afterAll(() => {
+    listening.closeAllConnections();
+    listening.close();
+    rmSync(box, { recursive: true, force: true });
+  });
+  const skipped = (): boolean => {
+    if (tool) return false;
+    process.stderr.write('skipped: neither terraform nor tofu is on this machine\n');
+    return true;
+  };
+
+  async function startWorker(settings: Record<string, string> = {}) {
+    const child = spawn(process.execPath, [...inSource, path.join(root, 'apps/workspaces/src/worker-main.ts')], {
+      cwd: root,
+      env: {
+        PATH: process.env.PATH,
+        WORKSPACES_DATABASE_URL: workspaces.databaseUrl,
+        WORKSPACES_SEAL_KEY: '07'.repeat(32),
+        WORKSPACES_WORKER_SCRATCH: path.join(box, 'scratch'),
+        WORKSPACES_WORKER_LEASE_SECONDS: '5',
+        WORKSPACES_WORKER_TRUST: 'same-user',
+        ...settings,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let text = '';
+    for (const stream of [child.stdout!, child.stderr!]) stream.on('data', (bytes) => (text += bytes));
+    const worker = { child, said: () => text };
+    workers.push(worker);
+    await until(() => {
+      if (child.exitCode !== null) throw new Error(text);
+      return text.includes('waiting for runs');
+    }, worker.said);
+    return worker;
+  }
+
+  const configuration = (name: string, more: string) => `
+    terraform {
+      cloud {
+        hostname     = "workspaces.test"
+        organization = "acme"
+        workspaces { name = "${name}" }
+      }
+    }
+    ${more}`;
+
+  function folder(name: string, main: string) {
+    const cwd = path.join(box, name);
+    mkdirSync(cwd, { recursive: true });
+    writeFileSync(path.join(cwd, 'main.tf'), configuration(name, main));
+    const api = `http://127.0.0.1:${port}/api/v2/`;
+    const cli = path.join(box, 'cli.tfrc');
+    writeFileSync(
+      cli,
+      `disable_checkpoint = true
+host "workspaces.test" { services = { "tfe.v2" = "${api}", "tfe.v2.1" = "${api}", "state.v2" = "${api}" } }
+credentials "workspaces.test" { token = "${workspaces.admin.token}" }`,
+    );
+    const environment = { ...process.env, TF_CLI_CONFIG_FILE: cli, TF_IN_AUTOMATION: '1' };
+    const run = async (...args: string[]): Promise<string> => {
+      const running = execute(tool!.file, args, { cwd, env: environment });
+      running.child.stdin?.end('yes\n');
+      const { stdout, stderr } = await running;
+      return stdout + stderr;
+    };
+    return Object.assign(run, { cwd, environment });
+  }
+
+  const workspaceId = async (name: string): Promise<string> =>
+    (await workspaces.admin.get(`organizations/acme/workspaces/${name}`).expect(200)).body.data.id;
+  const runsOf = async (name: string) =>
+    (await workspaces.admin.get(`workspaces/${await workspaceId(name)}/runs`).expect(200)).body.data;
+  const variable = async (name: string, attributes: object) =>
+    workspaces.admin.post(`workspaces/${await workspaceId(name)}/vars`, resource('vars', attributes)).expect(201);
+
+  it('plans, applies with workspace variables, shows no change, and destroys', async () => {
+    if (skipped()) return;
+    await startWorker();
+    const run = folder(
+      'life',
+      `variable "size" { type = number }
+       variable "secret" { sensitive = true }
+       resource "terraform_data" "a" { input = [var.size, terraform.workspace] }
+       output "greeting" { value = terraform_data.a.output }
+       output "secret" {
+         value     = var.secret
+         sensitive = true
+       }`,
+    );
+    await run('init', '-no-color', '-input=false');
+    await variable('life', { key: 'size', value: '1 + 2', category: 'terraform', hcl: true });
+    await variable('life', { key: 'secret', value: 's3cret', category: 'terraform', sensitive: true });
+    const plan = await run('plan', '-no-color', '-input=false');
+    expect(plan).toContain('Plan: 1 to add');
+    const apply = await run('apply', '-auto-approve', '-no-color', '-input=false');
+    expect(apply).toContain('Apply complete! Resources: 1 added');
+    expect(apply).not.toContain('s3cret');
+    expect(JSON.parse(await run('output', '-json', 'greeting'))).toEqual([3, 'life']);
+    expect(await run('output', '-raw', 'secret')).toBe('s3cret');
+    expect(await run('plan', '-no-color', '-input=false')).toContain('No changes');
+    expect(await run('destroy', '-auto-approve', '-no-color', '-input=false')).toContain('1 destroyed.');
+    expect(await run('state', 'list')).toBe('');
+    const shown = await workspaces.admin.get('organizations/acme/workspaces/life').expect(200);
+    expect(shown.body.data.attributes).toMatchObject({ locked: false, 'resource-count': 0 });
+  }, 400_000);
+
+  it('asks before it applies, and keeps a saved plan for later', async () => {
+    if (skipped()) return;
+    await startWorker();
+    const run = folder('saved', 'resource "terraform_data" "a" { input = "kept" }');
+    await run('init', '-no-color', '-input=false');
+    expect(await run('apply', '-no-color')).toContain('Apply complete! Resources: 1 added');
+    writeFileSync(
+      path.join(run.cwd, 'main.tf'),
+      configuration('saved', 'resource "terraform_data" "a" { input = "changed" }'),
+    );
+    expect(await run('plan', '-no-color', '-input=false', '-out=plan.bin')).toContain('1 to change');
+    expect(await run('show', '-no-color', 'plan.bin')).toContain('"kept" -> "changed"');
+    expect(await run('apply', '-no-color', '-input=false', 'plan.bin')).toContain('0 added, 1 changed');
+  }, 400_000);
+
+  it('shows why a plan fails', async () => {
+    if (skipped()) return;
+    await startWorker();
+    const run = folder('failing', 'output "x" { value = file("absent") }');
+    await run('init', '-no-color', '-input=false');
+    await expect(run('plan', '-no-color', '-input=false')).rejects.toThrow(/no file exists/);
+    expect((await runsOf('failing'))[0]?.attributes.status ?? 'errored').toBe('errored');
+  }, 400_000);
+
+  const slow = (seconds: number) => `
+    resource "terraform_data" "first" {}
+    resource "terraform_data" "slow" {
+      depends_on = [terraform_data.first]
+      provisioner "local-exec" { command = "sleep ${seconds}" }
+    }`;
+  const anySeconds = () => 1000 + Math.floor(Math.random() * 8000);
+  const applyInBackground = (run: ReturnType<typeof folder>) => {
+    const child = spawn(tool!.file, ['apply', '-auto-approve', '-no-color', '-input=false'], {
+      cwd: run.cwd,
+      env: run.environment,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let text = '';
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (bytes) => (text += bytes));
+    return { child, said: () => text };
+  };
+
+  it('cancels an apply, keeps what it did, and frees the workspace', async () => {
+    if (skipped()) return;
+    const worker = await startWorker();
+    const seconds = anySeconds();
+    const run = folder('cancel', slow(seconds));
+    await run('init', '-no-color', '-input=false');
+    const applying = applyInBackground(run);
+    await until(
+      () => processesWith(`sleep ${seconds}`).length > 0,
+      () => applying.said() + worker.said(),
+    );
+    const [current] = await runsOf('cancel');
+    expect(current.attributes).toMatchObject({ status: 'applying', actions: { 'is-cancelable': true } });
+    await workspaces.admin.post(`runs/${current.id}/actions/cancel`, {}).expect(202);
+    await ended(applying.child);
+    expect(applying.said()).toMatch(/cancel|interrupt/i);
+    expect(processesWith(`sleep ${seconds}`)).toEqual([]);
+    await until(async () => (await runsOf('cancel'))[0].attributes.status === 'canceled', worker.said);
+    expect(await run('state', 'list')).toContain('terraform_data.first');
+    const shown = await workspaces.admin.get('organizations/acme/workspaces/cancel').expect(200);
+    expect(shown.body.data.attributes.locked).toBe(false);
+  }, 400_000);
+
+  it('carries on after a worker was killed: the plan is done by another, an interrupted apply ends with its state', async () => {
+    if (skipped()) return;
+    const first = await startWorker();
+    const seconds = anySeconds();
+    const run = folder('killed', slow(seconds));
+    await run('init', '-no-color', '-input=false');
+    const applying = applyInBackground(run);
+    await until(
+      () => processesWith(`sleep ${seconds}`).length > 0,
+      () => applying.said() + first.said(),
+    );
+    first.child.kill('SIGKILL');
+    await ended(first.child);
+    await until(() => processesWith(`sleep ${seconds}`).length === 0, first.said);
+    const second = await startWorker();
+    await until(async () => (await runsOf('killed'))[0].attributes.status === 'errored', second.said);
+    await ended(applying.child);
+    expect(await run('state', 'list')).toContain('terraform_data.first');
+    const shown = await workspaces.admin.get('organizations/acme/workspaces/killed').expect(200);
+    expect(shown.body.data.attributes.locked).toBe(false);
+  }, 400_000);
+
+  it('two workers share what there is to do, each job once', async () => {
+    if (skipped()) return;
+    const both = [
+      await startWorker({ WORKSPACES_WORKER_JOBS: '1' }),
+      await startWorker({ WORKSPACES_WORKER_JOBS: '1' }),
+    ];
+    const names = ['share-a', 'share-b', 'share-c'];
+    const outputs = await Promise.all(
+      names.map(async (name) => {
+        const run = folder(name, 'resource "terraform_data" "a" { input = timestamp() }');
+        await run('init', '-no-color', '-input=false');
+        return run('apply', '-auto-approve', '-no-color', '-input=false');
+      }),
+    );
+    for (const output of outputs) expect(output).toContain('Apply complete! Resources: 1 added');
+    const finished = both.map(({ said }) => said().match(/"msg":"finished"/g)?.length ?? 0);
+    expect(finished.reduce((sum, count) => sum + count, 0)).toBe(6);
+  }, 400_000);
+
+  it('waits visibly while there is no worker', async () => {
+    if (skipped()) return;
+    const run = folder('waiting', 'resource "terraform_data" "a" {}');
+    await run('init', '-no-color', '-input=false');
+    const applying = applyInBackground(run);
+    await until(async () => (await runsOf('waiting')).length > 0, applying.said);
+    await sleep(500);
+    const [waiting] = await runsOf('waiting');
+    expect(['pending', 'plan_queued']).toContain(waiting.attributes.status);
+    await startWorker();
+    await ended(applying.child);
+    expect(applying.said()).toContain('Apply complete! Resources: 1 added');
+  }, 400_000);
+});
+
+async function until(met: () => boolean | Promise<boolean>, said: () => string): Promise<void> {
+  for (const giveUp = Date.now() + 150_000; !(await met()); await sleep(100)) {
+    if (Date.now() > giveUp) throw new Error(`nothing came of it:\n${said()}`);
+  }
+}
+
+async function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  await new Promise((resolve) => child.once('exit', resolve));
+}
+
+async function freePort(): Promise<number> {
+  const probe = createTcp();
+  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
+  const { port } = probe.address() as { port: number };
+  await new Promise((resolve) => probe.close(resolve));
+  return port;
+}
