@@ -75,6 +75,20 @@ describe('several processes on one database', () => {
     await everywhere(async (node) => (await node.ask('GET', 'sys/mounts/extra', root)).status === 200);
   });
 
+  it('each know of all', async () => {
+    for (const node of nodes) {
+      // One that is slow to say that it lives is not listed for a moment.
+      const listed = async () => (await node.ask('GET', 'sys/ha-status', root)).body;
+      await until(async () => (await listed()).data.nodes.length === 3);
+      const body = await listed();
+      expect(body.data.nodes.filter((one: { version: string }) => one.version !== '')).toHaveLength(1);
+      for (const { active_node, last_echo } of body.data.nodes) {
+        expect(active_node).toBe(true);
+        expect(Date.parse(last_echo)).toBeGreaterThan(Date.now() - 60_000);
+      }
+    }
+  });
+
   it('give the last use of a token to one of them', async () => {
     for (let round = 0; round < 5; round++) {
       const { client_token } = await create({ num_uses: 1 });

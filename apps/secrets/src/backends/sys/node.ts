@@ -8,10 +8,11 @@ import { data, empty, keys, missing, raw } from '../../sdk/reply';
 /** What this node can say of itself and of the installation. */
 export interface NodePort {
   readonly version: string;
-  readonly address: string;
   readonly startedAtMs: number;
   /** Settings without secrets, by the name of their variable. */
   settings(): Readonly<Record<string, unknown>>;
+  /** All living nodes, this one among them. */
+  nodes(): Promise<readonly { readonly address: string; readonly heardAtMs: number; readonly own: boolean }[]>;
   counts(): Promise<{ readonly tokens: number; readonly leases: number; readonly entities: number }>;
   /** Text for a Prometheus scrape. */
   metrics(): Promise<string>;
@@ -37,18 +38,17 @@ export function nodePaths(node: NodePort) {
         operationId: 'ha-status',
         output: z.looseObject({ nodes: z.array(z.looseObject({})) }),
         auditClear: 'all',
-        run: ({ nowMs }) =>
+        // All of them serve. Of the others no more is known than that they live and where they listen.
+        run: async () =>
           data({
-            nodes: [
-              {
-                active_node: true,
-                api_address: node.address,
-                cluster_address: '',
-                hostname: os.hostname(),
-                last_echo: new Date(nowMs).toISOString(),
-                version: node.version,
-              },
-            ],
+            nodes: (await node.nodes()).map(({ address, heardAtMs, own }) => ({
+              active_node: true,
+              api_address: address,
+              cluster_address: '',
+              hostname: own ? os.hostname() : '',
+              last_echo: new Date(heardAtMs).toISOString(),
+              version: own ? node.version : '',
+            })),
           }),
       },
     }),
