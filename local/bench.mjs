@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// `npm run bench`: builds what is to be measured, then runs the bench program.
+// `npm run bench`, `npm run bench:scale`: builds what is to be measured, then runs the bench program.
 import { spawn } from 'node:child_process';
 import path from 'node:path';
 import { build, requireNode, root, toolEnvironment } from './bootstrap.mjs';
@@ -8,8 +8,10 @@ import { giveUp } from './progress.mjs';
 try {
   requireNode();
   await build();
-  const program = path.join(root, 'bench', 'src', 'main.ts');
-  const child = spawn(process.execPath, ['--import', 'tsx', program, ...process.argv.slice(2)], {
+  const given = process.argv.slice(2);
+  const scale = given[0] === '--scale';
+  const program = path.join(root, 'bench', scale ? 'scale' : 'src', 'main.ts');
+  const child = spawn(process.execPath, ['--import', 'tsx', program, ...given.slice(scale ? 1 : 0)], {
     cwd: path.join(root, 'bench'),
     env: toolEnvironment(),
     stdio: 'inherit',

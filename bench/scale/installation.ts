@@ -55,7 +55,7 @@ async function initialise({ url }: ScaleNode): Promise<{ root: string; token: st
 /** Runs the seed on an installation and returns how long it took, in seconds. */
 export async function seed(
   { databaseUrl, sealKey, token }: Installation,
-  { tokens, leases, keys }: ScaleOptions,
+  { tokens, leases, keys }: Pick<ScaleOptions, 'tokens' | 'leases' | 'keys'>,
 ): Promise<number> {
   const began = performance.now();
   const counts = ['--tokens', tokens, '--leases', leases, '--keys', keys].map(String);

@@ -3,11 +3,11 @@ import os from 'node:os';
 import path from 'node:path';
 import { serverVersion, startEmbedded } from '@keystead/postgres';
 import { benchRoot } from '../src/child';
-import { chooseGenerator } from '../src/load';
+import { chooseGenerator, type Generator } from '../src/load';
 import { choosePinning, machine, pinProcess } from '../src/machine';
 import { compare, loads } from './compare';
 import { drain } from './drain';
-import { installation, seed } from './installation';
+import { type Installation, installation, seed } from './installation';
 import { startNode } from './node';
 import { parseScaleOptions, type ScaleOptions, usage } from './options';
 import { readPages, readPagesOverDeleted } from './pages';
@@ -47,7 +47,7 @@ async function measure(
   generator: ReturnType<typeof chooseGenerator>,
 ): Promise<Line[]> {
   const lines: Line[] = [];
-  const add = (what: string, goal: string, measured: string, met: boolean): void => {
+  const add: Add = (what, goal, measured, met) => {
     lines.push({ what, goal, measured, met });
     log(`${met ? 'met    ' : 'not met'} ${what}: ${measured}`);
   };
@@ -55,39 +55,18 @@ async function measure(
   const empty = await installation('empty', { folder, cores: pinning?.server }, postgres);
   const full = await installation('full', { folder, cores: pinning?.server }, postgres);
   if (full.made) {
-    const seconds = await seed(full, options);
+    const seconds = await seed(full, { tokens, leases, keys: 0 });
     add(
-      `seed ${amount(leases)} leases, ${amount(tokens)} tokens, ${amount(keys)} keys`,
+      `seed ${amount(leases)} leases and ${amount(tokens)} tokens`,
       '≤ 300 s',
       `${seconds.toFixed(0)} s`,
       seconds <= 300,
     );
+    await seed(full, { tokens: 0, leases: 0, keys });
   }
   // From here on PostgreSQL shares the cores of the load, as in the other bench.
   pinProcess(pinning?.others, postgres.pid);
-  const { readyMore, memoryMore, rates, ...both } = await compare(empty, full, generator, options, log);
-  add(
-    'ready after start, more than empty',
-    '≤ 2,000 ms',
-    `${readyMore.toFixed(0)} ms (${both.full.readyMs.toFixed(0)} and ${both.empty.readyMs.toFixed(0)})`,
-    readyMore <= 2000,
-  );
-  add(
-    'resident when idle',
-    '≤ 150 MB',
-    `${both.full.idleMb.toFixed(0)} MB (empty ${both.empty.idleMb.toFixed(0)})`,
-    both.full.idleMb <= 150,
-  );
-  add(
-    'resident after load, more than empty',
-    '≤ 50 MB',
-    `${memoryMore.toFixed(0)} MB (${both.full.loadedMb.toFixed(0)} and ${both.empty.loadedMb.toFixed(0)})`,
-    memoryMore <= 50,
-  );
-  for (const [name, { share, processorShare, ...rate }] of Object.entries(rates)) {
-    const of = `${whole(rate.full)} of ${whole(rate.empty)} /s; processor time a request ${processorShare.toFixed(2)} ×`;
-    add(`${name}, share of empty`, '≥ 0.90', `${share.toFixed(2)} (${of})`, share >= 0.9);
-  }
+  if (options.rounds > 0) await measureBoth(options, empty, full, generator, add);
   const node = await startNode(full);
   try {
     const pages = await readPages(node, full, keys);
@@ -99,7 +78,7 @@ async function measure(
         p95Ms <= 20,
       );
     page(`pages of 1,000 among ${amount(keys)} keys, anywhere`, pages);
-    if (deleted > 0 && full.made) {
+    if (deleted > 0) {
       const { first, again } = await readPagesOverDeleted(node, full, { keys, deleted }, generator);
       page(`the first page over ${amount(deleted)} deleted keys`, first);
       page('the same page afterwards', again);
@@ -125,6 +104,40 @@ async function measure(
     await node.stop();
   }
   return lines;
+}
+
+type Add = (what: string, goal: string, measured: string, met: boolean) => void;
+
+async function measureBoth(
+  options: ScaleOptions,
+  empty: Installation,
+  full: Installation,
+  generator: Generator,
+  add: Add,
+): Promise<void> {
+  const { readyMore, memoryMore, rates, ...both } = await compare(empty, full, generator, options, log);
+  add(
+    'ready after start, more than empty',
+    '≤ 2,000 ms',
+    `${readyMore.toFixed(0)} ms (${both.full.readyMs.toFixed(0)} and ${both.empty.readyMs.toFixed(0)})`,
+    readyMore <= 2000,
+  );
+  add(
+    'resident when idle',
+    '≤ 150 MB',
+    `${both.full.idleMb.toFixed(0)} MB (empty ${both.empty.idleMb.toFixed(0)})`,
+    both.full.idleMb <= 150,
+  );
+  add(
+    'resident after load, more than empty',
+    '≤ 50 MB',
+    `${memoryMore.toFixed(0)} MB (${both.full.loadedMb.toFixed(0)} and ${both.empty.loadedMb.toFixed(0)})`,
+    memoryMore <= 50,
+  );
+  for (const [name, { share, processorShare, ...rate }] of Object.entries(rates)) {
+    const of = `${whole(rate.full)} of ${whole(rate.empty)} /s; processor time a request ${processorShare.toFixed(2)} ×`;
+    add(`${name}, share of empty`, '≥ 0.90', `${share.toFixed(2)} (${of})`, share >= 0.9);
+  }
 }
 
 const whole = (value: number): string => Math.round(value).toLocaleString('en');

@@ -21,7 +21,7 @@ listing, and how fast leases that are due at once are ended.
   --tokens N, --leases N, --keys N   how many (1000000 each)
   --due N        leases that become due at once (100000)
   --deleted N    keys in a row that are deleted before pages are read again (100000)
-  --rounds N     rounds of starts and loads, of which the median is shown (3)
+  --rounds N     rounds of starts and loads, of which the median is shown; 0 for none (3)
   --seconds N    seconds of each run of load (2)
   --keep FOLDER  keep the database there, and do not seed it again
   --write        also write the table to bench/results/`;
