@@ -30,11 +30,10 @@ export class ResponseSchemas {
   >();
 
   add(method: string, url: string, status: number, body: unknown): void {
-    // A status the caller chose is announced nowhere; nor is a fault, which tests provoke.
+    // Announced nowhere: what the caller chose, faults (which tests provoke), and what is no request to any operation.
     if (
       (status >= 300 && status < 400) ||
-      status === 405 ||
-      status === 500 ||
+      [405, 431, 500].includes(status) ||
       /[?&](help|\w+code)=/.test(url) ||
       this.seen.length > 3000
     )

@@ -36,7 +36,7 @@ const fixedHeaders = [
 ];
 
 /** Writes an answer; `extra` are headers beside the fixed ones, as a flat list of names and values. */
-export function send(res: ServerResponse, status: number, body: string, extra?: readonly string[]): void {
+export function send(res: ServerResponse, status: number, body: string | Uint8Array, extra?: readonly string[]): void {
   const headers = extra === undefined ? fixedHeaders : withExtra(extra);
   if (status === 204 || status === 304 || (body === '' && res.req.method === 'HEAD')) {
     res.writeHead(status, headers);
@@ -65,12 +65,13 @@ export function sendOutcome(res: ServerResponse, outcome: Outcome, extra: readon
   send(res, outcome.status, bodyOf(outcome), own);
 }
 
-/** The body of an outcome as text; empty where it has none. */
-export function bodyOf(outcome: Outcome): string {
+/** The body of an outcome; empty where it has none. */
+export function bodyOf(outcome: Outcome): string | Uint8Array {
   if (outcome.envelope) return outcome.injected ? injected(outcome.envelope) : envelope(outcome.envelope);
   if (outcome.stored !== undefined) return outcome.stored;
   if (outcome.bare === undefined) return '';
-  return typeof outcome.bare === 'string' ? outcome.bare : `${JSON.stringify(outcome.bare)}\n`;
+  if (typeof outcome.bare === 'string' || outcome.bare instanceof Uint8Array) return outcome.bare;
+  return `${JSON.stringify(outcome.bare)}\n`;
 }
 
 function headersOf(outcome: Outcome, extra: readonly string[] | undefined): string[] {

@@ -6,7 +6,7 @@ export interface Outcome {
   /** Enveloped answers. */
   readonly envelope?: Envelope;
   readonly injected?: boolean;
-  /** Bare answers: text as it is, anything else as JSON. */
+  /** Bare answers: text and bytes as they are, anything else as JSON. */
   readonly bare?: unknown;
   readonly contentType?: string;
   readonly headers?: Readonly<Record<string, string>>;

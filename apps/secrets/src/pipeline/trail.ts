@@ -37,7 +37,7 @@ export class Trail {
     const e = outcome.envelope;
     return this.audit.response(this.entry ?? this.build(), {
       status: outcome.status,
-      data: e ? e.data : typeof outcome.bare === 'object' ? outcome.bare : undefined,
+      data: e ? e.data : isFields(outcome.bare) ? outcome.bare : undefined,
       dataText: e?.dataText ?? (outcome.stored === undefined ? undefined : outcome.stored),
       auth: e?.auth ? authFields(e) : undefined,
       leaseId: e?.leaseId,
@@ -121,3 +121,5 @@ function authFields(e: NonNullable<Outcome['envelope']>): Record<string, unknown
 function explain({ decision }: PolicyDenied): unknown {
   return { objection: decision.objection, pattern: decision.rule?.pattern, places: decision.rule?.places };
 }
+
+const isFields = (bare: unknown): boolean => typeof bare === 'object' && !(bare instanceof Uint8Array);

@@ -91,7 +91,7 @@ withGnupg('key shares for holders with GnuPG', () => {
   });
 
   it('come through the command line with armoured and binary key files, and are verified with what was decrypted', async () => {
-    const [rsa, ecc] = holders as [{ print: string }, { print: string }];
+    const [rsa, ecc] = holders as unknown as [{ print: string }, { print: string }];
     const files = [file('rsa.asc', armoured(rsa.print)), file('ecc.gpg', binary(ecc.print))];
     const { port } = secrets.server.address() as AddressInfo;
     const env = { HOME: home, SERVICE_ADDR: `http://127.0.0.1:${port}`, SERVICE_TOKEN: secrets.rootToken };

@@ -9,7 +9,7 @@ export interface DocumentsPort {
     tokenHash: string | undefined,
     namespaceId: string,
     genericMountPaths: boolean,
-  ): Promise<{ readonly text: string; readonly etag: string }>;
+  ): Promise<{ readonly bytes: Uint8Array; readonly etag: string }>;
 }
 
 const Input = z.object({
@@ -29,8 +29,8 @@ export function openapiPath(documents: DocumentsPort) {
       auditClear: 'all',
       async run({ input, caller, namespace }: Call<object, z.output<typeof Input>>) {
         const hash = caller.token?.hash;
-        const { text, etag } = await documents.document(hash, namespace.uuid, input.generic_mount_paths ?? false);
-        return { kind: 'raw', status: 200, body: text, headers: { ETag: etag, Vary: 'X-Service-Token' } };
+        const { bytes, etag } = await documents.document(hash, namespace.uuid, input.generic_mount_paths ?? false);
+        return { kind: 'raw', status: 200, body: bytes, headers: { ETag: etag, Vary: 'X-Service-Token' } };
       },
     });
   return path('internal/specs/openapi', {
