@@ -27,7 +27,7 @@ describe('configuration versions', () => {
   const runsOf = async () =>
     (await admin.get(`workspaces/${workspace}/runs?filter[operation]=plan_only,plan_and_apply`).expect(200)).body.data;
 
-  it('are announced, uploaded once through a link, and downloaded through one', async () => {
+  it('are announced, uploaded once through a link that only the announcement shows, and downloaded through one (WV.30)', async () => {
     const { body } = await admin.post(`workspaces/${workspace}/configuration-versions`).expect(201);
     const { id, attributes } = body.data;
     expect(attributes).toMatchObject({

@@ -162,12 +162,16 @@ describe('runs', () => {
     expect(held.body.errors[0].detail).toContain(`locked by Run ${id}`);
   });
 
-  it('save plans, which are applied later unless the state has moved on', async () => {
+  it('save plans, which are applied later unless the state has moved on (WV.16)', async () => {
     const fresh = await started({ 'save-plan': true });
     const stale = await made({ 'save-plan': true });
     await worker.plan();
     await worker.plan();
     expect((await show(fresh)).attributes).toMatchObject({ status: 'planned_and_saved', 'save-plan': true });
+    const saved = await admin.get(`workspaces/${workspace}/runs?filter[operation]=save_plan`).expect(200);
+    expect(saved.body.data.map((run: { id: string }) => run.id)).toEqual([stale, fresh]);
+    const provisional = await announced(admin, workspace, { provisional: true });
+    expect(provisional.attributes.provisional).toBe(true);
     expect((await lockOf()).attributes.locked).toBe(false);
     await act(fresh, 'apply').expect(202);
     await worker.apply({ state: stateOf(1) });
@@ -310,7 +314,7 @@ describe('runs', () => {
     expect(await worker.start(job)).toBe(false);
   });
 
-  it('give their jobs variables in order of precedence, ssh key, state and configuration', async () => {
+  it('give their jobs variables in order of precedence, state and configuration, in debugging mode if wanted (WV.4)', async () => {
     const value = (key: string, text: string, more: object = {}) =>
       resource('vars', { key, value: text, category: 'terraform', ...more });
     const varset = async (name: string, attributes: object, relationships: object, vars: object[]) => {
@@ -335,7 +339,7 @@ describe('runs', () => {
       { key: 'd', value: '"run"' },
       { key: 'p', value: '"run"' },
     ];
-    const id = await started({ variables, 'target-addrs': ['null_resource.a'] });
+    const id = await started({ variables, 'target-addrs': ['null_resource.a'], 'debugging-mode': true });
     expect((await show(id)).attributes).toMatchObject({ variables, 'target-addrs': ['null_resource.a'] });
     const job = await worker.take('plan');
     expect(job).toMatchObject({ targets: ['null_resource.a'], infraVersion: expect.stringMatching(/^\d+\.\d+\.\d+$/) });
@@ -447,7 +451,7 @@ describe('runs', () => {
     await organization.post(`runs/${id}/actions/apply`, {}).expect(404);
   });
 
-  it('are listed, filtered and searched', async () => {
+  it('are listed, filtered by comma-separated lists, and searched (WV.21)', async () => {
     await configured(workspaces, workspace);
     const plain = await made({ message: 'the plain one' });
     const destroy = await made({ 'is-destroy': true });
@@ -620,5 +624,58 @@ describe('runs', () => {
     const ids = [...first, ...second].flatMap((job) => job?.id ?? []);
     expect(ids).toHaveLength(4);
     expect(new Set(ids).size).toBe(4);
+  });
+
+  it('never take place at once in one workspace, however many workers there are', async () => {
+    await configured(workspaces, workspace);
+    const workers = Array.from({ length: 3 }, () => fakeWorker(workspaces));
+    const ids = await Promise.all(Array.from({ length: 6 }, () => made({ 'auto-apply': true })));
+    let underWay = 0;
+    let most = 0;
+    const work = async (one: (typeof workers)[number]) => {
+      for (let idle = 0; idle < 5; ) {
+        const job = await one.claim();
+        if (!job || !(await one.start(job))) {
+          idle++;
+          continue;
+        }
+        idle = 0;
+        most = Math.max(most, ++underWay);
+        await one.log(job, 'working');
+        underWay--;
+        if (job.kind === 'plan') await one.endPlan(job, { outcome: 'planned', hasChanges: true });
+        else await one.endApply(job, { outcome: 'applied' });
+      }
+    };
+    await Promise.all(workers.map(work));
+    expect(most).toBe(1);
+    // Whoever looked away too soon left work, never a lock.
+    await work(workers[0]!);
+    for (const id of ids) expect(await statusOf(id)).toBe('applied');
+    expect((await lockOf()).attributes.locked).toBe(false);
+  });
+
+  it('of an organization that has none under way go first, where queuing is fair', async () => {
+    await configured(workspaces, workspace);
+    const busy = [await made({ 'plan-only': true }), await made({ 'plan-only': true })];
+    await workspaces.organization(`other-${counter}`);
+    ({ id: workspace } = await workspaces.workspace(`other-${counter}`, 'web'));
+    await configured(workspaces, workspace);
+    const patient = await made({ 'plan-only': true });
+    const next = async () => (await worker.claim())?.runId;
+    const { db } = workspaces.service;
+    const order = async (fair: boolean) => {
+      const value = { fairRunQueuingEnabled: fair };
+      await db.prisma.setting.upsert({
+        where: { name: 'general' },
+        create: { name: 'general', value },
+        update: { value },
+      });
+      await db.prisma.runJob.updateMany({ data: { state: 'queued', workerId: null, claimedUntil: null } });
+      return [await next(), await next(), await next()];
+    };
+    expect(await order(false)).toEqual([...busy, patient]);
+    expect(await order(true)).toEqual([busy[0], patient, busy[1]]);
+    await db.prisma.setting.deleteMany({ where: { name: 'general' } });
   });
 });
