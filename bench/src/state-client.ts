@@ -1,34 +1,39 @@
-import { request } from 'node:http';
+import { type Agent, type OutgoingHttpHeaders, request } from 'node:http';
 import { Readable } from 'node:stream';
 import type { MadeState } from './made-state';
-import { ask } from './service';
 
-type Headers = Record<string, string>;
 interface Version {
   data: { id: string; attributes: Record<string, string> };
+}
+interface Answer {
+  status: number;
+  bytes: number;
+  body: Buffer;
 }
 
 /** A workspace of the service under test, used as the tool does. */
 export class StateClient {
   private constructor(
-    private readonly url: string,
-    private readonly headers: Headers,
-    readonly id: string,
+    private readonly origin: string,
+    private readonly token: string,
+    private readonly agent: Agent | undefined,
+    private readonly organization: string,
+    private readonly name: string,
+    private readonly id: string,
   ) {}
 
   /** Makes an organization with workspaces, all locked. */
-  static async prepare(url: string, token: string, count: number): Promise<StateClient[]> {
-    const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/vnd.api+json' };
-    const name = `states-${Date.now()}`;
-    await ask(`${url}/api/v2/organizations`, 'POST', headers, {
-      data: { type: 'organizations', attributes: { name, email: 'bench@example.org' } },
+  static async prepare(origin: string, token: string, count: number, agent?: Agent): Promise<StateClient[]> {
+    const organization = `states-${Date.now()}`;
+    const first = new StateClient(origin, token, agent, organization, '', '');
+    await first.ask('POST', 'organizations', {
+      data: { type: 'organizations', attributes: { name: organization, email: 'bench@example.org' } },
     });
     const clients: StateClient[] = [];
     for (let i = 0; i < count; i++) {
-      const path = `${url}/api/v2/organizations/${name}/workspaces`;
       const body = { data: { type: 'workspaces', attributes: { name: `w-${i}` } } };
-      const { data } = await ask<{ data: { id: string } }>(path, 'POST', headers, body);
-      const client = new StateClient(`${url}/api/v2`, headers, data.id);
+      const { data } = await first.ask<Version>('POST', `organizations/${organization}/workspaces`, body);
+      const client = new StateClient(origin, token, agent, organization, `w-${i}`, data.id);
       await client.act('lock');
       clients.push(client);
     }
@@ -36,13 +41,13 @@ export class StateClient {
   }
 
   async act(name: string): Promise<void> {
-    await ask(`${this.url}/workspaces/${this.id}/actions/${name}`, 'POST', this.headers, {});
+    await this.ask('POST', `workspaces/${this.id}/actions/${name}`, {});
   }
 
   /** Announces a state, and answers its links. */
   async announce(state: MadeState, serial: number): Promise<{ raw: string; json: string; id: string }> {
-    const { data } = await ask<Version>(`${this.url}/workspaces/${this.id}/state-versions`, 'POST', this.headers, {
-      data: { type: 'state-versions', attributes: { serial, md5: state.md5 } },
+    const { data } = await this.ask<Version>('POST', `workspaces/${this.id}/state-versions`, {
+      data: { type: 'state-versions', attributes: { serial, md5: state.md5, force: true } },
     });
     const { attributes } = data;
     return {
@@ -53,32 +58,63 @@ export class StateClient {
   }
 
   /** Sends bytes to an upload link; answers the status. */
-  put(link: string, state: MadeState): Promise<number> {
-    return new Promise((resolve, reject) => {
-      const headers = { 'Content-Type': 'application/octet-stream', 'Content-Length': state.bytes };
-      const sending = request(link, { method: 'PUT', headers }, (answer) => {
-        answer.resume().on('end', () => resolve(answer.statusCode ?? 0));
-      });
-      sending.on('error', reject);
-      Readable.from(state.pieces()).pipe(sending);
-    });
+  async put(link: string, state: MadeState): Promise<number> {
+    const headers = { 'Content-Type': 'application/octet-stream', 'Content-Length': state.bytes };
+    return (await this.send('PUT', link, headers, state.pieces())).status;
   }
 
   /** Downloads the current state; answers how many bytes came. */
   async download(): Promise<number> {
-    const path = `${this.url}/workspaces/${this.id}/current-state-version`;
-    const { data } = await ask<Version>(path, 'GET', this.headers);
-    const answer = await fetch(data.attributes['hosted-state-download-url']!);
-    let bytes = 0;
-    for await (const piece of answer.body ?? []) bytes += (piece as Uint8Array).length;
-    return bytes;
+    const { data } = await this.ask<Version>('GET', `workspaces/${this.id}/current-state-version`);
+    return (await this.send('GET', data.attributes['hosted-state-download-url']!, {})).bytes;
   }
 
   /** Creates a state version with its content in base64. */
   async createInline(state: MadeState, serial: number): Promise<void> {
     const content = Buffer.concat([...state.pieces()]).toString('base64');
-    await ask(`${this.url}/workspaces/${this.id}/state-versions`, 'POST', this.headers, {
+    await this.ask('POST', `workspaces/${this.id}/state-versions`, {
       data: { type: 'state-versions', attributes: { serial, md5: state.md5, state: content } },
+    });
+  }
+
+  /** What the tool asks for during a plan, in its order. */
+  async plan(): Promise<void> {
+    const workspace = `organizations/${this.organization}/workspaces/${this.name}`;
+    await this.ask('GET', 'ping');
+    await this.ask('GET', `organizations/${this.organization}/entitlement-set`);
+    await this.ask('GET', workspace);
+    await this.ask('GET', workspace);
+    await this.act('lock');
+    await this.download();
+    await this.act('unlock');
+  }
+
+  private async ask<T>(method: string, path: string, body?: unknown): Promise<T> {
+    const headers = { Authorization: `Bearer ${this.token}`, 'Content-Type': 'application/vnd.api+json' };
+    const sent = body === undefined ? undefined : [Buffer.from(JSON.stringify(body))];
+    const length = sent ? { 'Content-Length': sent[0]!.length } : {};
+    const answer = await this.send(method, `${this.origin}/api/v2/${path}`, { ...headers, ...length }, sent);
+    const text = answer.body.toString('utf8');
+    if (answer.status >= 300) throw new Error(`${method} ${path} answered ${answer.status}: ${text.slice(0, 500)}`);
+    return (text === '' ? undefined : JSON.parse(text)) as T;
+  }
+
+  private send(method: string, url: string, headers: OutgoingHttpHeaders, pieces?: Iterable<Buffer>): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const sending = request(url, { method, headers, agent: this.agent }, (answer) => {
+        const kept: Buffer[] = [];
+        let bytes = 0;
+        answer.on('data', (piece: Buffer) => {
+          bytes += piece.length;
+          // Of a download only the length is wanted.
+          if (!url.includes('/content/')) kept.push(piece);
+        });
+        answer.on('end', () => resolve({ status: answer.statusCode ?? 0, bytes, body: Buffer.concat(kept) }));
+        answer.on('error', reject);
+      });
+      sending.on('error', reject);
+      if (pieces) Readable.from(pieces).pipe(sending);
+      else sending.end();
     });
   }
 }

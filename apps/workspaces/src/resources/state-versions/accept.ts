@@ -9,7 +9,7 @@ import { finalize } from './finalize';
 import type { ParsedState } from './parse-state';
 import * as quarantine from './quarantine';
 import { type Claim, requireLock, requireSuccessor } from './rules';
-import { find, findCurrent, type StateVersion } from './state-version';
+import { findCurrent, type StateVersion } from './state-version';
 
 /** Takes the row of a workspace until the transaction ends, and reads it as it is then. */
 export async function holdWorkspace(tx: Database, id: string): Promise<Workspace> {
@@ -29,7 +29,7 @@ export interface Offered {
 
 /**
  * Makes content current if the lock and the history still allow it, decided under the workspace's row; otherwise keeps it
- * in quarantine and refuses.
+ * in quarantine and refuses. Answers the id of the state version.
  */
 export async function accept(
   db: Database,
@@ -39,7 +39,7 @@ export async function accept(
   claim: Claim,
   { blob, parsed, jsonBlobId, quarantinedId }: Offered,
   versionOf: (tx: Database) => Promise<StateVersion>,
-): Promise<StateVersion> {
+): Promise<string> {
   try {
     return await db.transaction(async (tx) => {
       const held = await holdWorkspace(tx, workspace.id);
@@ -53,7 +53,7 @@ export async function accept(
         const { count } = await tx.prisma.quarantinedState.deleteMany({ where: { id: quarantinedId } });
         if (count === 0) throw new Refusal('missing', '');
       }
-      return (await find(tx, version.id))!;
+      return version.id;
     });
   } catch (error) {
     if (jsonBlobId) await removeBlob(db, jsonBlobId);

@@ -68,9 +68,8 @@ export async function create(
     md5: input.md5,
     force: input.force === true,
   };
-  await requireLock(db, actor, await requireWorkspace(db, workspace.id));
-  const outputList = givenOutputs(input.jsonStateOutputs);
-  const announce = (tx: Database) => insert(tx, env, actor, workspace, claim, input, outputList);
+  const announce = (tx: Database) =>
+    insert(tx, env, actor, workspace, claim, input, givenOutputs(input.jsonStateOutputs));
   if (!input.state) {
     return db.transaction(async (tx) => {
       const held = await holdWorkspace(tx, workspace.id);
@@ -79,6 +78,8 @@ export async function create(
       return announce(tx);
     });
   }
+  // Before the work with the bytes, and again when they are accepted.
+  await requireLock(db, actor, await requireWorkspace(db, workspace.id));
   const state = Buffer.from(input.state, 'base64');
   if (state.length > inlineLimitBytes) {
     throw new Refusal('too-large', 'inline state may be 16 MiB; leave state out and use hosted-state-upload-url');
@@ -90,7 +91,8 @@ export async function create(
   if (!parsed) throw invalid('state', 'is not a state file');
   const json = input.jsonState ? await written(db, env, Buffer.from(input.jsonState, 'base64')) : undefined;
   const blob = await written(db, env, state);
-  return accept(db, env, actor, workspace, claim, { blob, parsed, jsonBlobId: json?.id }, announce);
+  const content = { blob, parsed, jsonBlobId: json?.id };
+  return (await find(db, await accept(db, env, actor, workspace, claim, content, announce)))!;
 }
 
 const unlimited = Number.MAX_SAFE_INTEGER;
@@ -153,9 +155,10 @@ export async function rollback(
   const blob = await writeBlob(db, env.keyring, content, { limit: unlimited, seen, provisional: true });
   const { md5, parsed } = end();
   const claim = { serial, lineage: earlier.lineage, md5, force: false };
-  return accept(db, env, actor, workspace, claim, { blob, parsed }, (tx) =>
+  const id = await accept(db, env, actor, workspace, claim, { blob, parsed }, (tx) =>
     insert(tx, env, actor, workspace, claim, {}, undefined, earlier.id),
   );
+  return (await find(db, id))!;
 }
 
 /** Makes a quarantined state the current one, whatever its history. The caller must hold the lock. */
@@ -176,7 +179,8 @@ export async function promote(
   const serial = current && current.serial >= kept.serial ? current.serial + 1n : kept.serial;
   const claim = { serial, lineage: parsed.lineage || null, md5, force: true };
   const blob = { id: kept.blobId, size: Number(kept.size) };
-  return accept(db, env, actor, workspace, claim, { blob, parsed, quarantinedId: kept.id }, (tx) =>
+  const id = await accept(db, env, actor, workspace, claim, { blob, parsed, quarantinedId: kept.id }, (tx) =>
     insert(tx, env, actor, workspace, claim, {}, undefined),
   );
+  return (await find(db, id))!;
 }

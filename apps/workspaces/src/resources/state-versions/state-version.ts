@@ -1,6 +1,7 @@
 import type { Prisma } from '../../generated/prisma/client';
 import type { WorkspaceTarget } from '../../kernel/access';
-import type { Database } from '../../kernel/database';
+import type { Database, KeyedRow } from '../../kernel/database';
+import { rowMapper } from '../../kernel/rows';
 
 const whole = {
   workspace: { select: { projectId: true, organizationId: true, organization: { select: { removedAt: true } } } },
@@ -26,22 +27,47 @@ function stateVersionOf({ workspace, outputs, ...row }: Row): StateVersion {
   };
 }
 
+const select = `
+SELECT s.*, w.project_id, w.organization_id,
+       ARRAY(SELECT t.id FROM state_output t WHERE t.state_version_id = s.id ORDER BY t.name) AS output_ids`;
+const from = `
+  FROM workspace w JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL
+  JOIN state_version s ON s.`;
+
+/** One statement for a version and all it is shown with: several would be several ways to the database. */
+const readById = {
+  name: 'state_version_by_id',
+  text: `${select}, s.id AS key ${from}workspace_id = w.id WHERE s.id = ANY($1)`,
+};
+const readCurrent = {
+  name: 'state_version_current',
+  text: `${select}, w.id AS key ${from}id = w.current_state_version_id WHERE w.id = ANY($1)`,
+};
+
+type Read = Omit<StateVersion, 'workspace'> & { projectId: string };
+const mapped = rowMapper<Read>(['serial', 'size']);
+
+function versionOf(row: KeyedRow): StateVersion {
+  const { projectId, ...read } = mapped(row);
+  return { ...read, workspace: { id: read.workspaceId, projectId, organizationId: read.organizationId } };
+}
+
 /** State versions by id, in no order; unknown ones are left out. */
 export async function findMany(db: Database, ids: readonly string[]): Promise<StateVersion[]> {
-  const rows = await db.prisma.stateVersion.findMany({ where: { id: { in: [...ids] } }, include: whole });
-  return rows.filter((row) => row.workspace.organization.removedAt === null).map(stateVersionOf);
+  const found = await Promise.all(ids.map((id) => find(db, id)));
+  return found.filter((version) => version !== undefined);
 }
 
 /** The state version with an `sv-…` id. */
 export async function find(db: Database, id: string): Promise<StateVersion | undefined> {
-  return (await findMany(db, [id]))[0];
+  const row = await db.readOne(readById, id);
+  return row && versionOf(row);
 }
 
 /** The state version a workspace is at. */
 export async function findCurrent(db: Database, workspaceId: string): Promise<StateVersion | undefined> {
-  const where = { id: workspaceId };
-  const workspace = await db.prisma.workspace.findUnique({ where, select: { currentStateVersionId: true } });
-  return workspace?.currentStateVersionId ? find(db, workspace.currentStateVersionId) : undefined;
+  const row = await db.readOne(readCurrent, workspaceId);
+  return row && versionOf(row);
 }
 
 /** A page of a workspace's state versions, newest first. */

@@ -57,7 +57,7 @@ export async function uploadRaw(
   version: StateVersion,
   source: AsyncIterable<Uint8Array>,
   limit: number,
-): Promise<StateVersion> {
+): Promise<void> {
   const discarded = version.status === 'discarded' && version.rawBlobId === null;
   if (!discarded) requireMissing(version, 'raw');
   const { seen, end } = watch();
@@ -80,7 +80,7 @@ export async function uploadRaw(
     await quarantine.keep(db, actor, workspace, claim, blob, 'the upload is no state file');
     throw invalid('state', 'is not a state file');
   }
-  return accept(db, env, actor, workspace, claim, { blob, parsed }, async (tx) => {
+  await accept(db, env, actor, workspace, claim, { blob, parsed }, async (tx) => {
     await tx.prisma.$queryRaw`SELECT id FROM state_version WHERE id = ${version.id} FOR UPDATE`;
     const current = await find(tx, version.id);
     if (!current) throw new Refusal('missing', '');

@@ -1,0 +1,142 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { Agent } from 'node:http';
+import os from 'node:os';
+import path from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { ensureDatabase, startEmbedded } from '@keystead/postgres';
+import { Pool } from 'pg';
+import { benchRoot, startChild } from './child';
+import { type MadeState, madeState } from './made-state';
+import { freePort } from './service';
+import { StateClient } from './state-client';
+
+const seconds = Number(process.argv[2] ?? 5);
+const chunkBytes = 1024 * 1024;
+
+/** A state whose bytes lie ready, so that making them is not measured. */
+function ready(mebibytes: number, kind: 'realistic' | 'noise'): MadeState & { whole: Buffer } {
+  const whole = Buffer.concat([...madeState(mebibytes, 1, kind).pieces()]);
+  const md5 = createHash('md5').update(whole).digest('hex');
+  return { bytes: whole.length, md5, whole, pieces: () => [whole] };
+}
+
+/** Does work on all clients at once for a while; answers how often a second. */
+async function rate<T>(clients: readonly T[], work: (client: T) => Promise<unknown>): Promise<number> {
+  const end = Date.now() + seconds * 1000;
+  const start = Date.now();
+  let done = 0;
+  await Promise.all(
+    clients.map(async (client) => {
+      while (Date.now() < end) {
+        await work(client);
+        done++;
+      }
+    }),
+  );
+  return done / ((Date.now() - start) / 1000);
+}
+
+/** Processor time a process has used, in ms. Linux counts it in hundredths of a second. */
+function processorMs(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /, '')
+    .split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * 10;
+}
+
+/** Writes the same compressed bytes straight into a table, in chunks of 1 MiB, one commit each. */
+async function direct(pool: Pool, clients: number, bytes: Buffer): Promise<number> {
+  await pool.query('CREATE TABLE IF NOT EXISTS direct (id bigserial PRIMARY KEY, bytes bytea NOT NULL)');
+  const text = 'INSERT INTO direct (bytes) VALUES ($1)';
+  return rate(Array.from({ length: clients }), async () => {
+    for (let from = 0; from < bytes.length; from += chunkBytes) {
+      await pool.query({ name: 'direct', text, values: [bytes.subarray(from, from + chunkBytes)] });
+    }
+  });
+}
+
+/** How fast states pass through the workspace service, beside PostgreSQL alone. */
+async function main(): Promise<void> {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'keystead-bench-'));
+  const postgres = await startEmbedded({ dataDir: path.join(folder, 'postgres') });
+  const firstRun = path.join(folder, 'first-run.json');
+  const port = await freePort();
+  await ensureDatabase(postgres.url('workspaces'));
+  await ensureDatabase(postgres.url('direct'));
+  const service = await startChild(path.resolve(benchRoot, '..', 'apps', 'workspaces', 'dist', 'main.js'), [], {
+    nodeArguments: (process.env.BENCH_NODE_ARGUMENTS ?? '').split(' ').filter(Boolean),
+    ready: /listening/,
+    env: {
+      NODE_ENV: 'production',
+      WORKSPACES_PORT: String(port),
+      WORKSPACES_PUBLIC_URL: `http://127.0.0.1:${port}`,
+      WORKSPACES_DATABASE_URL: postgres.url('workspaces'),
+      WORKSPACES_SEAL_KEY: randomBytes(32).toString('hex'),
+      WORKSPACES_FIRST_RUN_FILE: firstRun,
+      WORKSPACES_RATE_LIMIT: '0',
+    },
+  });
+  const pool = new Pool({ connectionString: postgres.url('direct'), max: 8 });
+  try {
+    const { token } = JSON.parse(readFileSync(firstRun, 'utf8')) as { token: string };
+    const agent = new Agent({ keepAlive: true, maxSockets: 64 });
+    const clients = await StateClient.prepare(`http://127.0.0.1:${port}`, token, 32, agent);
+    process.stdout.write('| what | a second | ratio to PostgreSQL alone | processor ms each |\n|---|---|---|---|\n');
+    for (const [size, kind, name] of [
+      [1, 'realistic', 'upload of 1 MiB'],
+      [10, 'realistic', 'upload of 10 MiB'],
+      [1, 'noise', 'upload of 1 MiB, incompressible'],
+      [10, 'noise', 'upload of 10 MiB, incompressible'],
+    ] as const) {
+      const state = ready(size, kind);
+      const compressed = gzipSync(state.whole, { level: 1 });
+      let serial = 0;
+      const few = clients.slice(0, size === 1 ? 8 : 4);
+      const upload = async (client: StateClient) => {
+        const { raw } = await client.announce(state, ++serial);
+        const status = await client.put(raw, state);
+        if (status !== 200) throw new Error(`an upload was answered ${status}`);
+      };
+      for (let i = 0; i < 3; i++) await Promise.all(few.map(upload));
+      const alone = await direct(pool, few.length, compressed);
+      const before = processorMs(service.pid);
+      serial = 0;
+      const uploads = await rate(few, upload);
+      const packed = `${(state.bytes / compressed.length).toFixed(0)}:1`;
+      const spent = (processorMs(service.pid) - before) / serial;
+      process.stdout.write(
+        `| ${name} (${packed}) | ${uploads.toFixed(1)} | ${(uploads / alone).toFixed(2)} | ${spent.toFixed(1)} |\n`,
+      );
+    }
+    for (const client of clients) await client.act('unlock');
+    const before = processorMs(service.pid);
+    let count = 0;
+    const cycles = await rate(clients, async (client) => {
+      await client.act('lock');
+      await client.act('unlock');
+      count++;
+    });
+    const spent = (processorMs(service.pid) - before) / count;
+    process.stdout.write(`| lock and unlock, 32 workspaces | ${cycles.toFixed(0)} | | ${spent.toFixed(1)} |\n`);
+    const [planner] = clients as [StateClient];
+    const times: number[] = [];
+    for (let i = 0; i < 50; i++) {
+      const start = performance.now();
+      await planner.plan();
+      times.push(performance.now() - start);
+    }
+    times.sort((a, b) => a - b);
+    process.stdout.write(`| calls of a plan on a state of 10 MiB: median ${times[25]!.toFixed(0)} ms | | | |\n`);
+  } finally {
+    await pool.end();
+    await service.stop();
+    await postgres.stop({ immediate: true });
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+main().catch((error: Error) => {
+  process.stderr.write(`${error.stack}\n`);
+  process.exitCode = 1;
+});
