@@ -3,6 +3,8 @@ import { hostname } from 'node:os';
 import { createPool } from '@keystead/postgres';
 import type { Logger } from '@keystead/server';
 import { openDatabase } from './kernel/database';
+import { withObjects } from './kernel/objects';
+import { openS3 } from './kernel/s3-objects';
 import { openKeyring } from './keys';
 import { jobBoard } from './resources/runs/jobs';
 import { type Binary, findBinaries } from './worker/binaries';
@@ -97,9 +99,11 @@ export async function startWorker(config: WorkerConfig, means: Means, log: Logge
     });
   const pool = connect(config.jobs * 2 + 2, false);
   const quickPool = connect(1, true);
-  const db = openDatabase(pool, quickPool);
+  const objects = config.service.objects && (await openS3(config.service.objects));
+  const plain = openDatabase(pool, quickPool);
+  const db = objects ? withObjects(plain, objects) : plain;
   const disconnect = async () => {
-    await db.close();
+    await plain.close();
     await Promise.all([pool.end(), quickPool.end()]);
   };
   try {

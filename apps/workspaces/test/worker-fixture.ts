@@ -145,6 +145,7 @@ const job: RunJob = {
   infraVersion: '1.11.4',
   workingDirectory: null,
   debuggingMode: false,
+  structuredOutput: false,
   timeoutSeconds: 600,
   variables: [],
 };

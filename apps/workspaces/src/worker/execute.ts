@@ -54,6 +54,7 @@ export interface Doing {
 class Failed extends Error {}
 
 const plain = ['-input=false', '-no-color'];
+const form = (job: RunJob): string[] => (job.structuredOutput ? ['-json'] : []);
 const jsonLimit = 512 * 1024 * 1024;
 
 /** Plans a run. Whatever goes wrong with the configuration or the tool is an outcome; what is thrown is a fault. */
@@ -87,7 +88,7 @@ export async function executePlan(executor: Executor, doing: Doing): Promise<Pla
 
 function planArguments(job: RunJob, up: string): string[] {
   return [
-    ...['plan', ...plain, '-lock=false', '-detailed-exitcode'],
+    ...['plan', ...plain, ...form(job), '-lock=false', '-detailed-exitcode'],
     `-out=${up}/${files.plan}`,
     `-var-file=${up}/${files.variables}`,
     ...(job.isDestroy ? ['-destroy'] : []),
@@ -112,7 +113,14 @@ export async function executeApply(executor: Executor, doing: Doing): Promise<Ap
     await work.noteApply();
     const watched = work.watchState();
     const ended = await work
-      .run(['apply', ...plain, '-lock=false', `-var-file=${work.up}/${files.variables}`, `${work.up}/${files.plan}`])
+      .run([
+        'apply',
+        ...plain,
+        ...form(doing.job),
+        '-lock=false',
+        `-var-file=${work.up}/${files.variables}`,
+        `${work.up}/${files.plan}`,
+      ])
       .finally(() => watched.stop());
     await log.flush();
     const state = (await work.state()) ?? watched.last();

@@ -95,16 +95,12 @@ function onlyTypes(schema: Record<string, unknown>, types: ReadonlySet<string>):
   };
 }
 
-/** What an apply said it did, in its last words; undefined when it said nothing of the kind. */
+/** What an apply said it did, in its last words, as text or as JSON; undefined when it said nothing of the kind. */
 export function countApplied(log: string) {
   const pattern =
-    /^(?:Apply|Destroy) complete! Resources: (?:(\d+) imported, )?(?:(\d+) added, (\d+) changed, )?(\d+) destroyed/gm;
-  const [, imports = '0', additions = '0', changes = '0', destructions = '0'] = [...log.matchAll(pattern)].at(-1) ?? [];
-  if (!/complete! Resources/.test(log)) return undefined;
-  return {
-    imports: Number(imports),
-    additions: Number(additions),
-    changes: Number(changes),
-    destructions: Number(destructions),
-  };
+    /(?:Apply|Destroy) complete! Resources: (?:(\d+) imported, )?(?:(\d+) added, (\d+) changed, )?(\d+) destroyed/g;
+  const said = [...log.matchAll(pattern)].at(-1);
+  if (!said) return undefined;
+  const [imports, additions, changes, destructions] = said.slice(1).map((count) => Number(count ?? 0));
+  return { imports, additions, changes, destructions };
 }

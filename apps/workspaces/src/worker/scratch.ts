@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, lstat, mkdir, open, readdir, readFile, rm, stat, unlink, writeFile } from 'node:fs/promises';
+import { chmod, lstat, mkdir, open, readdir, readFile, rename, rm, stat, unlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Owner } from './archive';
 import { end } from './command';
@@ -73,7 +73,11 @@ export async function takeSlot(options: ScratchOptions, isolation: Isolation, ru
     }
     let writing: Promise<void> = Promise.resolve();
     const write = () => {
-      writing = writing.then(() => writeFile(file, JSON.stringify(holder), { mode: 0o600 }));
+      // In one step, so that whoever comes after a kill finds all or nothing of it.
+      writing = writing.then(async () => {
+        await writeFile(`${file}.new`, JSON.stringify(holder), { mode: 0o600 });
+        await rename(`${file}.new`, file);
+      });
       return writing;
     };
     return {
@@ -134,6 +138,7 @@ export async function sweepScratch(
     const index = Number(/^slot-(\d+)$/.exec(name)?.[1] ?? Number.NaN);
     if (Number.isNaN(index)) continue;
     const holder = await readHolder(slotFile(root, index));
+    if (!holder && (await ageMs(slotFile(root, index))) > abandonedMs) await rm(slotFile(root, index), { force: true });
     if (!holder || (holder.start !== '' && (await startOf(holder.pid)) === holder.start)) {
       kept.add(holder ? path.basename(holder.folder) : name);
       continue;
@@ -155,16 +160,20 @@ export async function sweepScratch(
   }
   for (const name of names.filter((name) => /^(run-|trial-)/.test(name) && !kept.has(name))) {
     const folder = path.join(root, name);
-    const ageMs = Date.now() - ((await stat(folder).catch(() => undefined))?.mtimeMs ?? Date.now());
-    if (ageMs < abandonedMs) continue;
+    if ((await ageMs(folder)) < abandonedMs) continue;
     await removeFolder(folder);
     removed.push(folder);
   }
   return removed;
 }
 
-/** A folder without a slot may be one that is just being made. */
-const abandonedMs = 3_600_000;
+/** What has no owner yet may be just being made. */
+const abandonedMs = 600_000;
+
+async function ageMs(at: string): Promise<number> {
+  const found = await stat(at).catch(() => undefined);
+  return found ? Date.now() - found.mtimeMs : 0;
+}
 
 async function readHolder(file: string): Promise<Holder | undefined> {
   try {

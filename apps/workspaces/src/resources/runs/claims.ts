@@ -1,6 +1,6 @@
 import type { Keyring } from '@keystead/keyring';
 import type { Database } from '../../kernel/database';
-import { abandonedJobs, giveUp } from './abandoned';
+import { settleAbandoned } from './abandoned';
 import type { Heartbeat, RunJob } from './job';
 import { advance, finish, lockFor } from './queue';
 import { type RunVariable, variablesCell } from './run';
@@ -86,6 +86,7 @@ interface JobRow {
   readonly allow_config_generation: boolean;
   readonly infra_version: string | null;
   readonly debugging_mode: boolean;
+  readonly structured: boolean;
   readonly variables: Uint8Array | null;
 }
 
@@ -94,7 +95,8 @@ async function describe(db: Database, keyring: Keyring, id: string): Promise<Run
     SELECT j.kind, j.attempt, r.id AS run_id, r.workspace_id, w.name AS workspace_name, w.organization_id,
            o.name AS organization_name, p.id AS plan_id, a.id AS apply_id, c.blob_id, o.plan_timeout, o.apply_timeout,
            w.working_directory, r.is_destroy, r.refresh, r.refresh_only, r.target_addrs, r.replace_addrs, r.plan_only,
-           r.save_plan, r.allow_empty_apply, r.allow_config_generation, r.infra_version, r.debugging_mode, r.variables
+           r.save_plan, r.allow_empty_apply, r.allow_config_generation, r.infra_version, r.debugging_mode, r.variables,
+           w.structured_run_output_enabled AS structured
       FROM run_job j JOIN run r ON r.id = j.run_id
       JOIN workspace w ON w.id = r.workspace_id JOIN organization o ON o.id = w.organization_id
       JOIN run_phase p ON p.run_id = r.id AND p.kind = 'plan' JOIN run_phase a ON a.run_id = r.id AND a.kind = 'apply'
@@ -128,6 +130,7 @@ async function describe(db: Database, keyring: Keyring, id: string): Promise<Run
     infraVersion: row.infra_version ?? '',
     workingDirectory: row.working_directory,
     debuggingMode: row.debugging_mode,
+    structuredOutput: row.structured,
     timeoutSeconds: given ?? defaultTimeoutSeconds[row.kind],
     variables: JSON.parse(variables) as RunVariable[],
   };
@@ -140,7 +143,7 @@ export async function claimJob(
   by: { workerId: string; leaseSeconds: number },
 ): Promise<RunJob | undefined> {
   await noteWorker(db, by.workerId);
-  for (const abandoned of await abandonedJobs(db, BATCH)) await giveUp(db, keyring, abandoned);
+  await settleAbandoned(db, keyring);
   await startWaiting(db);
   const id = await takeNext(db, by);
   return id === undefined ? undefined : describe(db, keyring, id);

@@ -30,6 +30,8 @@ export interface RunJob {
   readonly infraVersion: string;
   readonly workingDirectory: string | null;
   readonly debuggingMode: boolean;
+  /** The log is lines of JSON, which the tool of whoever watches renders. */
+  readonly structuredOutput: boolean;
   /** How long the tool may run. */
   readonly timeoutSeconds: number;
   /** Values are expressions of the configuration language. */
