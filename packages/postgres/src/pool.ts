@@ -14,18 +14,24 @@ export interface PoolOptions {
   onIdleError?: (error: Error) => void;
 }
 
+/** The server itself ends a statement that takes too long; if it has not said so by then, nothing comes any more. */
+const ANSWER_MS = 5000;
+
 /**
  * A pool of connections with limits on waiting and running. `int8` stays a string. A broken idle connection is
- * dropped and replaced at the next use, so that the service outlives a restart of its database.
+ * dropped and replaced at the next use, so that the service outlives a restart of its database; so is one whose server
+ * does not even say that a statement took too long, as when a network swallows what is sent.
  */
 export function createPool(options: PoolOptions): pg.Pool {
+  const statementMs = (options.statementSeconds ?? 30) * 1000;
   const pool = new pg.Pool({
     connectionString: options.url,
     max: options.max ?? 10,
     application_name: options.applicationName ?? 'keystead',
     connectionTimeoutMillis: 10_000,
     idleTimeoutMillis: 60_000,
-    statement_timeout: (options.statementSeconds ?? 30) * 1000,
+    statement_timeout: statementMs,
+    query_timeout: statementMs > 0 ? statementMs + ANSWER_MS : undefined,
     keepAlive: true,
     pipeline: options.pipeline ?? false,
   });

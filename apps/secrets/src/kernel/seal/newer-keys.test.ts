@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { freshDatabase, type TestDatabase } from '@keystead/testing';
-import { DatabaseProxy } from '../../../test/database-proxy';
+import { DatabaseProxy, freshDatabase, type TestDatabase } from '@keystead/testing';
 import { until } from '../../../test/fresh-storage';
 import { StorageKernel } from '../storage/storage';
 import type { Tx } from '../storage/types';
@@ -37,7 +36,9 @@ describe('a node that has not heard of a rotation', () => {
     await first.seal.init({ shares: 1, threshold: 1 }, () => undefined);
     deaf = await node(proxy.url);
     await until(() => deaf.storage.changes.fresh);
+    // It neither hears nor asks.
     proxy.hold('listener');
+    await deaf.storage.background.stop();
   }, 60_000);
   afterAll(async () => {
     await proxy.close();

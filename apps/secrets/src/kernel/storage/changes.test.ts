@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { DatabaseProxy, type Held } from '../../../test/database-proxy';
+import { DatabaseProxy, type Held } from '@keystead/testing';
 import { freshStorage, type TestStorage, until } from '../../../test/fresh-storage';
 import { staleAnswers } from '../../../test/staleness';
 import type { StorageKernel } from './storage';

@@ -35,7 +35,7 @@ export function isConnectionLoss(error: unknown): boolean {
   if (code !== undefined && (LOST.has(code) || code.startsWith('08'))) return true;
   return (
     code === undefined &&
-    /connection terminated|connection ended|timeout exceeded when trying to connect|not queryable|Client has encountered/i.test(
+    /connection terminated|connection ended|timeout exceeded when trying to connect|query read timeout|not queryable|Client has encountered/i.test(
       message ?? '',
     )
   );

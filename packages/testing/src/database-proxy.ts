@@ -1,13 +1,15 @@
 import type { AddressInfo } from 'node:net';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
-/** What of a node's connections a proxy holds up: those that listen for notices, or all. */
-export type Held = 'listener' | 'all';
+/** What of a node's connections a proxy holds up: those that listen for notices, all, or those there are now. */
+export type Held = 'listener' | 'all' | 'now';
 
 interface Pair {
   readonly inner: Socket;
   readonly outer: Socket;
   listener: boolean;
+  /** Held up for good. */
+  lost: boolean;
   /** False while it is held up, and before it has begun. */
   passes: boolean;
 }
@@ -41,9 +43,10 @@ export class DatabaseProxy {
     return url.href;
   }
 
-  /** From now on nothing passes, in no direction; `undefined` lets everything pass again. */
+  /** From now on nothing passes, in no direction; `undefined` lets it pass again, but not what was held with `now`. */
   hold(held: Held | undefined): void {
-    this.held = held;
+    this.held = held === 'now' ? undefined : held;
+    if (held === 'now') for (const pair of this.pairs) pair.lost = true;
     for (const pair of this.pairs) this.apply(pair);
   }
 
@@ -54,7 +57,7 @@ export class DatabaseProxy {
 
   private accept(outer: Socket): void {
     const inner = connect(Number(this.target.port), this.target.hostname);
-    const pair: Pair = { inner, outer, listener: false, passes: false };
+    const pair: Pair = { inner, outer, listener: false, lost: false, passes: false };
     this.pairs.add(pair);
     // The first message of a connection says what it is for.
     outer.once('data', (first: Buffer) => {
@@ -73,8 +76,8 @@ export class DatabaseProxy {
   }
 
   private apply(pair: Pair): void {
-    const { inner, outer, listener } = pair;
-    const passes = this.held !== 'all' && !(this.held === 'listener' && listener);
+    const { inner, outer, listener, lost } = pair;
+    const passes = !lost && this.held !== 'all' && !(this.held === 'listener' && listener);
     if (passes === pair.passes) return;
     pair.passes = passes;
     if (passes) {
