@@ -51,6 +51,20 @@ describe('existing clients', () => {
     expect(stdout).toContain('hvac identity: done');
   }, 180_000);
 
+  it('hvac logs in with tokens that PyJWT signs', async () => {
+    if (!hasPython()) {
+      process.stderr.write('skipped: no Python 3 with venv here, so no session of hvac and PyJWT\n');
+      return;
+    }
+    const home = path.join(box, 'python-jwt');
+    await run('python3', ['-m', 'venv', home]);
+    const python = path.join(home, 'bin', 'python');
+    const install = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check'];
+    await run(python, [...install, 'hvac==2.4.0', 'pyjwt[crypto]==2.10.1']);
+    const { stdout } = await run(python, [path.join(__dirname, 'hvac-jwt-session.py'), address(), secrets.rootToken]);
+    expect(stdout).toContain('hvac jwt: done');
+  }, 180_000);
+
   it('node-vault runs a whole session', async () => {
     const home = path.join(box, 'node');
     await run('npm', ['install', '--silent', '--no-audit', '--no-fund', '--prefix', home, 'node-vault@0.12.0']);

@@ -523,6 +523,15 @@ describe('login with signed tokens', () => {
     });
   });
 
+  it('are refused once the document at the address is of another issuer', async () => {
+    await byDiscovery();
+    clock.advance(3_601_000);
+    issuer.document = { issuer: 'https://evil.example' };
+    const jwt = issuer.sign({ iss: 'https://evil.example' });
+    expect(await refused({ role: 'any', jwt }, 502)).toContain('is of the issuer "https://evil.example"');
+    issuer.document = {};
+  });
+
   describe('keys of the issuer', () => {
     const asked = () => issuer.calls.filter((call) => call === '/keys').length;
     beforeAll(byDiscovery);

@@ -26,7 +26,11 @@ export class IssuerKeys {
   async issuer(config: Config): Promise<string | undefined> {
     const source = sourceOf(config);
     if (config.bound_issuer || source?.kind !== 'discovery') return config.bound_issuer || undefined;
-    return this.sets.issuer(source);
+    const issuer = await this.sets.issuer(source);
+    // Checked at every login: what is served at that address may have changed since the configuration was written.
+    const refusal = foreignIssuer(config, issuer);
+    if (refusal) throw new Refusal('upstream', refusal);
+    return issuer;
   }
 
   /** Fetches the keys once. Throws `invalid` with the name of the field that leads nowhere. */
@@ -37,10 +41,8 @@ export class IssuerKeys {
     const found = await this.sets.check(source).catch((error) => {
       throw error instanceof Refusal ? new Refusal('invalid', `error checking ${field}: ${error.message}`) : error;
     });
-    if (found.issuer !== undefined && trimmed(found.issuer) !== trimmed(config.oidc_discovery_url)) {
-      const text = `error checking ${field}: the document there is of the issuer ${JSON.stringify(found.issuer)}`;
-      throw new Refusal('invalid', text);
-    }
+    const refusal = source.kind === 'discovery' && foreignIssuer(config, found.issuer);
+    if (refusal) throw new Refusal('invalid', `error checking ${field}: ${refusal}`);
     if (found.usableKeys === 0) {
       throw new Refusal('invalid', `error checking ${field}: no key there can verify a signature`);
     }
@@ -63,6 +65,12 @@ function sourceOf(config: Config): KeySource | undefined {
   }
   if (config.jwks_url) return { kind: 'key-set', url: config.jwks_url, ca: config.jwks_ca_pem || undefined };
   return undefined;
+}
+
+/** Says so where a discovery document is of another issuer than it was asked for. */
+function foreignIssuer(config: Config, issuer: string | undefined): string | undefined {
+  if (issuer !== undefined && trimmed(issuer) === trimmed(config.oidc_discovery_url)) return undefined;
+  return `the discovery document is of the issuer ${JSON.stringify(issuer)}`;
 }
 
 function trimmed(url: string): string {

@@ -25,7 +25,6 @@ export const loginPath = (keys: IssuerKeys) =>
     write: {
       summary: 'Verify the token, check the role’s constraints, and answer a token of this service.',
       input: LoginInput,
-      responses: { 502: 'The issuer does not answer, and its keys are not known well enough.' },
       async run({ input, storage, caller, nowMs, mount }) {
         const verifier = await config.find(storage);
         if (!verifier) throw new Refusal('invalid', 'could not load configuration');
