@@ -62,6 +62,13 @@ const Variables = z.object({
     'Send and accept the names existing clients use beside the neutral ones.',
   ),
   WORKSPACES_REASONS: onOff(true).describe('Refusals name the missing permission where the caller may see the target.'),
+  WORKSPACES_CONFIGURATION_LIMIT_MIB: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(16_384)
+    .default(256)
+    .describe('Largest configuration that can be uploaded, packed; unpacked it may be four times as large.'),
   WORKSPACES_CHECK_SSH_KEYS: onOff(true).describe(
     'Refuse SSH keys that are no private keys or have a passphrase. Off takes any text.',
   ),
@@ -236,6 +243,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     edition: given.WORKSPACES_EDITION,
     aliases: given.WORKSPACES_CLIENT_ALIASES,
     reasons: given.WORKSPACES_REASONS,
+    configurationBytes: given.WORKSPACES_CONFIGURATION_LIMIT_MIB * 1024 * 1024,
     checksSshKeys: given.WORKSPACES_CHECK_SSH_KEYS,
     rateLimit: given.WORKSPACES_RATE_LIMIT,
     defaultFeatureSet: given.WORKSPACES_DEFAULT_FEATURE_SET,
