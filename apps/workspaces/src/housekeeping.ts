@@ -6,6 +6,7 @@ import type { Database } from './kernel/database';
 import { removeObjects } from './kernel/objects';
 import { type Swept, sweep } from './resources/data-retention/sweep';
 import { eraseRemoved } from './resources/organizations/removal';
+import { forgetWorkers, settleAbandoned } from './resources/runs/abandoned';
 import { sweep as sweepQuarantine } from './resources/state-versions/quarantine';
 import { readUnread } from './resources/state-versions/unread';
 
@@ -58,6 +59,8 @@ const DAY_MS = 86_400_000;
 
 function jobsOf(db: Database, keyring: Keyring, now: () => number, metrics: JobMetrics): readonly Job[] {
   return [
+    { name: 'settle runs of lost workers', everySeconds: 10, run: () => settleAbandoned(db, keyring) },
+    { name: 'forget workers that are gone', everySeconds: 3600, run: () => forgetWorkers(db) },
     { name: 'erase removed organizations', everySeconds: 5, run: () => eraseRemoved(db) },
     {
       name: 'apply retention policies',

@@ -78,6 +78,7 @@ export async function createService(config: Config, parts: Parts = {}): Promise<
     aliases: config.aliases,
     reasons: config.reasons,
     checksSshKeys: config.checksSshKeys,
+    configurationBytes: config.configurationBytes,
     publicUrl: config.publicUrl,
     defaultFeatureSet: config.defaultFeatureSet,
     keyring,

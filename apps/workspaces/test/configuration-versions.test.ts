@@ -9,7 +9,7 @@ import { resource, startWorkspaces } from './start-workspaces';
 jest.setTimeout(60_000);
 
 describe('configuration versions', () => {
-  const workspaces = startWorkspaces();
+  const workspaces = startWorkspaces({ env: { WORKSPACES_CONFIGURATION_LIMIT_MIB: '1' } });
   const { admin } = workspaces;
   let counter = 0;
   let workspace = '';
@@ -126,6 +126,20 @@ describe('configuration versions', () => {
     expect(await currentOf()).toBeNull();
     await startRun(admin, workspace, {}, id).expect(422);
     expect(await blobs()).toBe(before);
+  });
+
+  it('are no larger than the installation allows, packed and unpacked', async () => {
+    const large = await announced(admin, workspace);
+    const noise = randomBytes(2 * 1024 * 1024).toString('base64');
+    await putUrl(workspaces, large.attributes['upload-url'], await archiveOf([['noise', noise]])).expect(413);
+    expect((await show(large.id)).attributes).toMatchObject({
+      status: 'errored',
+      'error-message': expect.stringContaining('larger than 1048576 bytes'),
+    });
+    const bomb = await announced(admin, workspace);
+    const zeros = '0'.repeat(6 * 1024 * 1024);
+    await putUrl(workspaces, bomb.attributes['upload-url'], await archiveOf([['zeros', zeros]])).expect(200);
+    expect((await show(bomb.id)).attributes['error-message']).toContain('unpacks to more than');
   });
 
   it('may hold folders, and links that stay inside', async () => {

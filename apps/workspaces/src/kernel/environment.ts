@@ -32,6 +32,8 @@ export interface Environment {
   readonly publicUrl: string;
   /** Refuses SSH keys that are no private keys, or have a passphrase. */
   readonly checksSshKeys: boolean;
+  /** The largest configuration that can be uploaded. */
+  readonly configurationBytes: number;
   /** The tier of organizations without a subscription of their own. */
   readonly defaultFeatureSet: string;
   readonly keyring: Keyring;

@@ -120,7 +120,7 @@ const upload = ofConfiguration.raw('PUT')(`${byId}/content`, {
   visible: () => true,
   load: loadSigned,
   run: async ({ db, env, target, request }) => {
-    await uploadArchive(db, env.keyring, target as ConfigurationVersion, request.stream as Readable);
+    await uploadArchive(db, env, target as ConfigurationVersion, request.stream as Readable);
     return { status: 200, headers: {}, body: '' };
   },
 });

@@ -4,6 +4,7 @@ import { Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../kernel/audit';
 import { BlobTooLarge, keepBlob, removeBlob, writeBlob } from '../../kernel/blobs';
 import type { Database } from '../../kernel/database';
+import type { Environment } from '../../kernel/environment';
 import { newestUsable } from '../runs/configuration';
 import { create as createRun } from '../runs/create';
 import { requireWorkspace } from '../workspaces/find';
@@ -12,8 +13,9 @@ import { ArchiveCheck, BadArchive } from './archive-check';
 import type { ConfigurationVersion } from './configuration-version';
 import { stamp } from './service';
 
-/** The largest archive that is taken, and what it may hold. */
-export const limits = { packedBytes: 256 * 1024 * 1024, bytes: 1024 * 1024 * 1024, entries: 100_000 };
+const mostEntries = 100_000;
+/** How many times its size an archive may be once it is unpacked. */
+const growth = 4;
 
 const uploadedAlready = () => new Refusal('conflict', 'this upload URL was used already');
 
@@ -32,21 +34,21 @@ async function* checked(source: AsyncIterable<Uint8Array>, check: ArchiveCheck):
  */
 export async function upload(
   db: Database,
-  keyring: Keyring,
+  { keyring, configurationBytes: limit }: Pick<Environment, 'keyring' | 'configurationBytes'>,
   configuration: ConfigurationVersion,
   source: Readable,
 ): Promise<void> {
   if (configuration.status !== 'pending') throw uploadedAlready();
-  const check = new ArchiveCheck(limits);
+  const check = new ArchiveCheck({ bytes: growth * limit, entries: mostEntries });
   let blob: { id: string; size: number };
   try {
-    blob = await writeBlob(db, keyring, checked(source, check), { limit: limits.packedBytes, provisional: true });
+    blob = await writeBlob(db, keyring, checked(source, check), { limit, provisional: true });
   } catch (error) {
     check.close();
     const tooLarge = error instanceof BlobTooLarge;
     if (!tooLarge && !(error instanceof BadArchive)) throw error;
     source.resume();
-    const reason = tooLarge ? `the archive is larger than ${limits.packedBytes} bytes` : error.message;
+    const reason = tooLarge ? `the archive is larger than ${limit} bytes` : error.message;
     await refuse(db, configuration, reason);
     if (tooLarge) throw new Refusal('too-large', reason);
     return;

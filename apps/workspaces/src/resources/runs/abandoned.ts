@@ -6,24 +6,33 @@ import { holdIfThere, movePhase, moveRun, recordEvent } from './transition';
 /** How often a plan is tried; each time its worker vanished. */
 const plansTried = 3;
 
+const BATCH = 20;
+
 /** A job whose worker has not been heard of until its lease was over. */
 interface Abandoned {
   readonly id: string;
   readonly run_id: string;
 }
 
-/** Jobs whose lease is over, oldest first. */
-export async function abandonedJobs(db: Database, limit: number): Promise<Abandoned[]> {
-  return db.prisma.$queryRaw<Abandoned[]>`
+/** Decides what becomes of the jobs whose lease is over; answers how many there were. For any number of callers. */
+export async function settleAbandoned(db: Database, keyring: Keyring): Promise<number> {
+  const abandoned = await db.prisma.$queryRaw<Abandoned[]>`
     SELECT id, run_id FROM run_job WHERE state IN ('claimed', 'started') AND claimed_until < now()
-     ORDER BY claimed_until LIMIT ${limit}`;
+     ORDER BY claimed_until LIMIT ${BATCH}`;
+  for (const one of abandoned) await giveUp(db, keyring, one);
+  return abandoned.length;
+}
+
+/** Forgets workers that were last heard of a day ago. */
+export async function forgetWorkers(db: Database): Promise<number> {
+  return db.prisma.$executeRaw`DELETE FROM run_worker WHERE seen_at < now() - interval '1 day'`;
 }
 
 /**
- * Decides what becomes of an abandoned job. What never started, and a plan, is done again by another worker. An apply
+ * Decides what becomes of one abandoned job. What never started, and a plan, is done again by another worker. An apply
  * that had started may have changed anything: its run ends in error and the workspace is free for people to look.
  */
-export async function giveUp(db: Database, keyring: Keyring, { id, run_id: runId }: Abandoned): Promise<void> {
+async function giveUp(db: Database, keyring: Keyring, { id, run_id: runId }: Abandoned): Promise<void> {
   await db.transaction(async (tx) => {
     const run = await holdIfThere(tx, keyring, runId);
     if (!run) return;
