@@ -32,9 +32,11 @@ describe('a circuit', () => {
     time += 5001;
     let fail: (error: Error) => void = () => {};
     const slow = run(circuit, () => new Promise((_, reject) => (fail = reject)));
-    expect(await run(circuit)).toBeInstanceOf(NotNow);
+    const waiting = run(circuit);
     fail(new Error('timeout'));
     await slow;
+    expect(await waiting).toBeInstanceOf(NotNow);
+    expect(calls).toBe(0);
     expect(((await run(circuit)) as NotNow).restMs).toBe(10_000);
     time += 10_001;
     expect(await run(circuit, async () => 'back')).toBe('back');

@@ -29,13 +29,13 @@ const longestRestMs = 60_000;
 
 /**
  * Guards one outside system. After some calls in a row that nobody answered it is open: callers are told at once, for a
- * while that doubles. Then one call tries; the others go on being refused until it is back.
+ * while that doubles. Then one call tries, and the others wait for what becomes of it.
  */
 export class Circuit {
   private failures = 0;
   private restMs = firstRestMs;
   private openUntilMs = 0;
-  private trying = false;
+  private trial: Promise<unknown> | undefined;
   private reason = '';
 
   constructor(
@@ -47,8 +47,8 @@ export class Circuit {
   check(): void {
     if (this.failures < failuresToOpen) return;
     const left = this.openUntilMs - this.clock.now();
-    if (left <= 0 && !this.trying) return;
-    const seconds = Math.max(1, Math.ceil(left / 1000));
+    if (left <= 0) return;
+    const seconds = Math.ceil(left / 1000);
     const text = `${this.who} did not answer ${this.failures} calls in a row (${this.reason}); it is tried again in ${seconds} s`;
     throw new NotNow(text, seconds * 1000);
   }
@@ -56,8 +56,24 @@ export class Circuit {
   /** Runs a call; `unanswered` says why nobody answered, or nothing where the failure is an answer. */
   async run<T>(call: () => Promise<T>, unanswered: (error: unknown) => string | undefined): Promise<T> {
     this.check();
-    const open = this.failures >= failuresToOpen;
-    if (open) this.trying = true;
+    while (this.trial) await this.trial;
+    this.check();
+    const tries = this.failures >= failuresToOpen;
+    const outcome = this.judged(call, unanswered, tries);
+    if (!tries) return outcome;
+    this.trial = outcome
+      .catch(() => {})
+      .finally(() => {
+        this.trial = undefined;
+      });
+    return outcome;
+  }
+
+  private async judged<T>(
+    call: () => Promise<T>,
+    unanswered: (error: unknown) => string | undefined,
+    tries: boolean,
+  ): Promise<T> {
     try {
       const result = await call();
       this.answered();
@@ -65,10 +81,8 @@ export class Circuit {
     } catch (error) {
       const reason = unanswered(error);
       if (reason === undefined) this.answered();
-      else this.failed(reason, open);
+      else this.failed(reason, tries);
       throw error;
-    } finally {
-      if (open) this.trying = false;
     }
   }
 

@@ -27,6 +27,8 @@ export class DirectoryStandIn {
   /** Keys the directory publishes; the newest is `signer`. */
   published: Signer[] = [this.signer];
   down = false;
+  /** Has a system between us and the directory answer the call; true when it did. */
+  interfere: (path: string, response: http.ServerResponse) => boolean = () => false;
   /** The clock tokens are dated by. */
   nowMs: () => number = Date.now;
   private readonly accessToken = randomUUID();
@@ -101,6 +103,7 @@ export class DirectoryStandIn {
     for await (const chunk of request) body += chunk;
     const { pathname } = new URL(request.url ?? '', 'http://stand-in');
     this.calls.push(`${request.method} ${pathname}`);
+    if (this.interfere(pathname, response)) return;
     const [status, json] = this.down ? [503, { error: 'down' }] : this.route(pathname, body, request);
     response.writeHead(status, { 'content-type': 'application/json' });
     response.end(JSON.stringify(json));

@@ -51,6 +51,10 @@ export function cloudRefusal(doing: string, error: unknown): unknown {
     return new Refusal('upstream', `${doing}: the cloud provider cannot be reached: ${reason}`, [], { cause: error });
   }
   const { httpStatusCode: status = 0, requestId = '' } = failed.$metadata ?? {};
+  if (status < 400) {
+    const what = `something that is no answer (${failed.name}, status code: ${status})`;
+    return new Refusal('upstream', `${doing}: the cloud provider answered ${what}`, [], { cause: error });
+  }
   const text = `${doing}: ${code}: ${failed.message}\n\tstatus code: ${status}, request id: ${requestId}`;
   if (throttling.has(code) || status === 429) return new NotNow(text, throttledRestMs, error);
   const upstream = notOurs.has(code) || status >= 500;

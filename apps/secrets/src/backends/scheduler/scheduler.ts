@@ -3,7 +3,13 @@ import https from 'node:https';
 import { LRUCache } from 'lru-cache';
 import { Circuit, type OutsideParts, plainParts } from '../../sdk/outside';
 import type { SchedulerDefaults } from './config-access';
-import { type SchedulerAccess, SchedulerClient, type SchedulerGround, SchedulerRefused } from './scheduler-client';
+import {
+  type SchedulerAccess,
+  SchedulerClient,
+  type SchedulerGround,
+  SchedulerRefused,
+  schedulerRefusal,
+} from './scheduler-client';
 import { nameLimitOf } from './token-name';
 
 interface Known {
@@ -92,7 +98,7 @@ async function unlessRefused<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;
   } catch (error) {
-    if (error instanceof SchedulerRefused) return undefined;
-    throw error;
+    if (error instanceof SchedulerRefused && error.status >= 400 && error.status < 500) return undefined;
+    throw schedulerRefusal(error);
   }
 }

@@ -219,7 +219,9 @@ export class Leases {
     const renewed: LeaseRecord = { ...lease, expiresAtMs, renewedAtMs: now };
     const sealed = sealLease(this.storage.barrier, renewed);
     const values = [lease.hash, expiresAtMs, now, sealed, lease.expiresAtMs];
+    await this.storage.fault('lease:renewing');
     const { rowCount } = await this.storage.database.query(sql.RENEW, values);
+    await this.storage.fault('lease:renewed');
     if (rowCount === 0) throw new Refusal('invalid', 'lease expired');
     return { lease: renewed, ttlSeconds: Math.floor((expiresAtMs - now) / 1000), warnings, data: terms.data };
   }
