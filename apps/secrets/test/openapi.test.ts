@@ -111,6 +111,13 @@ describe('the OpenAPI document', () => {
     expect((await document()).paths).not.toHaveProperty('/team/kv/{path}');
   });
 
+  it('names what a listing takes where one GET reads and lists', async () => {
+    const { paths } = await document();
+    const names = (key: string) => paths[key].get.parameters.map(({ name }: Json) => name);
+    expect(names('/cubbyhole/{path}')).toEqual(['list', 'after', 'limit']);
+    expect(names('/sys/leases/lookup/{prefix}')).toEqual(['list', 'after', 'limit']);
+  });
+
   it('shows only what the caller may do, path by path and operation by operation (SA.5)', async () => {
     const free = await document(secrets.nobody);
     for (const item of Object.values<Record<string, unknown>>(free.paths)) {

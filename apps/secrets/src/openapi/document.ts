@@ -143,7 +143,7 @@ function pathItem(
     const id = register(operation);
     const reads = operation === read || operation === list;
     const listing = list ? [listParameter(read === undefined)] : [];
-    const own = reads ? [...listing, ...operation.parameters] : operation.parameters;
+    const own = reads ? [...listing, ...unlike(list, operation), ...operation.parameters] : operation.parameters;
     const body: JsonSchema = { ...operation.body, operationId: id };
     if (own.length > 0) body.parameters = own;
     if (operation.request) {
@@ -155,6 +155,13 @@ function pathItem(
     item[methods[operation.verb]] = body;
   }
   return item;
+}
+
+/** What only a listing takes of the GET that reads as well. */
+function unlike(list: OperationEntry | undefined, operation: OperationEntry): readonly JsonSchema[] {
+  if (!list || list === operation) return [];
+  const taken = new Set(operation.parameters.map(({ name }) => name));
+  return list.parameters.filter(({ name }) => !taken.has(name));
 }
 
 function responses(operation: OperationEntry, alsoList: OperationEntry | undefined): JsonSchema {
