@@ -379,5 +379,21 @@ describe('group aliases over HTTP', () => {
     await secrets.root
       .write(`identity/group-alias/id/${randomUUID()}`, { name: 'n' })
       .expect(400, { errors: ['invalid group alias ID'] });
+    await secrets.root.write('sys/auth/here', { type: 'userpass', local: true }).expect(204);
+    const { accessor: local } = (await secrets.root.read('sys/auth')).body.data['here/'];
+    await secrets.root
+      .write('identity/group-alias', { name: 'n', mount_accessor: local })
+      .expect(400, { errors: [`mount accessor "${local}" is a local mount`] });
+  });
+
+  it('know groups and mounts of their own namespace only', async () => {
+    const accessor = await accessorOf(secrets, 'up2');
+    const group = await external();
+    await secrets.root.write('sys/namespaces/below', {}).expect(200);
+    const below = secrets.as(secrets.rootToken, { 'X-Service-Namespace': 'below' });
+    await below.write('identity/group-alias', { name: 'n', mount_accessor: accessor }).expect(403);
+    await below
+      .write('identity/group-alias', { name: 'n', canonical_id: group })
+      .expect(400, { errors: ["invalid group ID given in 'canonical_id'"] });
   });
 });

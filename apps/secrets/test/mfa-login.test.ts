@@ -90,6 +90,38 @@ describe('logins with second factors', () => {
     await user.validate(await user.begin(), user.app.code(clock.now())).expect(200);
   });
 
+  it('go the whole way: enrolled by scanning the picture, logged in with a code, locked out, unlocked', async () => {
+    await secrets.root.write('sys/auth/people', { type: 'userpass' }).expect(204);
+    const policy = `path "${methods}/generate" { capabilities = ["update"] }`;
+    await secrets.root.write('sys/policies/acl/enrol', { policy }).expect(204);
+    const account = { password: 'correct horse', token_policies: 'enrol' };
+    await secrets.root.write('auth/people/users/ada', account).expect(204);
+    const login = async () =>
+      (await secrets.nobody.write('auth/people/login/ada', { password: 'correct horse' }).expect(200)).body.auth;
+    const before = await login();
+    const id = await method(secrets, { max_validation_attempts: 2, algorithm: 'SHA256', digits: 8, qr_size: 240 });
+    const made = await secrets.as(before.client_token).write(`${methods}/generate`, { method_id: id }).expect(200);
+    const app = authenticator(scan(made.body.data.barcode).text);
+    const rule = { mfa_method_ids: [id], auth_method_types: ['userpass'] };
+    await secrets.root.write('identity/mfa/login-enforcement/people', rule).expect(204);
+    const give = async (code: string) =>
+      secrets.nobody.write('sys/mfa/validate', {
+        mfa_request_id: (await login()).mfa_requirement.mfa_request_id,
+        mfa_payload: { [id]: [code] },
+      });
+    const first = await give(app.code(clock.now())).then(({ body }) => body.auth);
+    expect(first).toMatchObject({ entity_id: before.entity_id, client_token: expect.stringMatching(/^s\./) });
+    clock.advance(60_000);
+    for (const code of ['00000000', '00000001']) expect((await give(code)).status).toBe(403);
+    const locked = await give(app.code(clock.now()));
+    expect([locked.status, locked.body.errors[0]]).toEqual([403, expect.stringContaining('Please try again in 30')]);
+    const unlock = { method_id: id, entity_id: before.entity_id };
+    await secrets.as(first.client_token).write(`${methods}/admin-unlock`, unlock).expect(403);
+    await secrets.root.write(`${methods}/admin-unlock`, unlock).expect(204);
+    expect((await give(app.code(clock.now()))).body.auth.client_token).toMatch(/^s\./);
+    await secrets.root.delete('identity/mfa/login-enforcement/people').expect(204);
+  });
+
   it('count a code once, and none before it', async () => {
     const user = await enrolled();
     const code = user.app.code(clock.now());
@@ -305,6 +337,9 @@ describe('logins with second factors', () => {
 
   it('let an entity make its own secret (S17.6)', async () => {
     const user = await enrolled();
+    // The default policy does not give it to everybody.
+    const plain = await user.validate(await user.begin(), [user.app.code(clock.now(), -1)]).expect(200);
+    await secrets.as(plain.body.auth.client_token).write(`${methods}/generate`, { method_id: user.id }).expect(403);
     await secrets.root
       .write('sys/policies/acl/dev', { policy: `path "${methods}/generate" { capabilities = ["update"] }` })
       .expect(204);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { generateKey } from 'openpgp';
+import { Client } from 'pg';
 import { startSecrets } from './start-secrets';
 
 const init = 'sys/rekey-recovery-key/init';
@@ -232,6 +233,15 @@ describe('the check of a share', () => {
     expect((await secrets.root.write('sys/rotate/recovery/check', { key }).expect(200)).body.data).toHaveProperty(
       'valid',
     );
+  });
+
+  it('says so where the shares are older than the check, and knows the next ones', async () => {
+    const client = new Client({ connectionString: secrets.database.url });
+    await client.connect();
+    await client.query("DELETE FROM setting WHERE name = 'key-share-marks'");
+    await client.end();
+    const { body } = await secrets.root.write(check, { key: wrong }).expect(400);
+    expect(body.errors).toEqual(['the shares in force are older than this check; rekey to make them known']);
   });
 
   // If it went, whoever may ask could try shares as fast as the machine answers.
