@@ -22,13 +22,13 @@ async function run(options: ScaleOptions): Promise<void> {
   const generator = chooseGenerator(pinning?.others);
   const postgres = await startEmbedded({
     dataDir: path.join(folder, 'postgres'),
-    settings: { max_connections: '100' },
+    settings: { max_connections: '100', shared_buffers: '1GB' },
   });
   try {
     const lines = await measure(options, folder, postgres, pinning, generator);
     const version = await serverVersion(postgres.url('postgres'));
     const about =
-      `${machine()}\nPostgreSQL ${Math.floor(version / 10_000)}.${version % 10_000} with fsync on and its own defaults; ` +
+      `${machine()}\nPostgreSQL ${Math.floor(version / 10_000)}.${version % 10_000} with fsync on and 1 GB of shared buffers; ` +
       `load from ${generator.name} at 32 connections; ` +
       (pinning ? `service on core ${pinning.server}, all else on ${pinning.others}` : 'nothing pinned') +
       `; median of ${options.rounds}; load average at the end ${os.loadavg()[0]!.toFixed(1)}`;
