@@ -244,8 +244,12 @@ describe('runs', () => {
     await worker.start(lost);
     const expire = () =>
       workspaces.service.pool.query("UPDATE run_job SET claimed_until = now() - interval '1 second'");
+    await worker.log(lost, 'said in time\n');
     await expire();
     const again = await other.take('plan');
+    await worker.log(lost, 'said too late\n');
+    const log = await admin.get(`plans/${lost.planId}/logs`).buffer(true).expect(200);
+    expect(log.text).toBe('\x02said in time\n');
     expect(again).toMatchObject({ id: lost.id, attempt: 2 });
     expect(await worker.endPlan(lost, { outcome: 'planned', hasChanges: true })).toBe(false);
     await other.start(again);
@@ -616,6 +620,15 @@ describe('runs', () => {
     );
     const listed = await admin.get('organizations/acme/workspaces?filter[current-run][status]=plan_queued').expect(200);
     expect(listed.body.data.map((one: { id: string }) => one.id)).toContain(workspace);
+  });
+
+  it('are made once for an idempotency key', async () => {
+    await configured(workspaces, workspace);
+    const send = () => startRun(admin, workspace, { message: 'once' }).set('Idempotency-Key', `once-${counter}`);
+    const first = await send().expect(201);
+    const second = await send().expect(201);
+    expect(second.body.data.id).toBe(first.body.data.id);
+    expect((await admin.get(`workspaces/${workspace}/runs`).expect(200)).body.data).toHaveLength(1);
   });
 
   it('go to any number of workers, each job to one', async () => {

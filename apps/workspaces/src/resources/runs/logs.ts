@@ -1,5 +1,6 @@
 import type { Keyring } from '@keystead/keyring';
 import type { Database } from '../../kernel/database';
+import type { RunJob } from './job';
 
 const STX = Buffer.from([2]);
 const ETX = Buffer.from([3]);
@@ -8,13 +9,23 @@ const largestRead = 1024 * 1024;
 
 const cell = (phaseId: string, start: bigint) => ({ table: 'log_chunk', row: `${phaseId}/${start}`, column: 'sealed' });
 
-/** Adds to the log of a plan or an apply: sealed pieces that never change again. */
-export async function append(db: Database, keyring: Keyring, phaseId: string, bytes: Uint8Array): Promise<void> {
+/**
+ * Adds to the log of a job: sealed pieces that never change again. What a worker says after another one took its place is
+ * left out.
+ */
+export async function append(
+  db: Database,
+  keyring: Keyring,
+  job: Pick<RunJob, 'id' | 'attempt'>,
+  bytes: Uint8Array,
+): Promise<void> {
   if (bytes.length === 0) return;
   await db.transaction(async (tx) => {
-    const [phase] = await tx.prisma.$queryRaw<{ log_size: bigint }[]>`
-      SELECT log_size FROM run_phase WHERE id = ${phaseId} FOR UPDATE`;
+    const [phase] = await tx.prisma.$queryRaw<{ id: string; log_size: bigint }[]>`
+      SELECT p.id, p.log_size FROM run_phase p JOIN run_job j ON j.phase_id = p.id
+       WHERE j.id = ${job.id} AND j.attempt = ${job.attempt} AND j.state IN ('claimed', 'started') FOR UPDATE OF p`;
     if (!phase) return;
+    const phaseId = phase.id;
     let start = BigInt(phase.log_size);
     for (let at = 0; at < bytes.length; at += chunkBytes) {
       const piece = bytes.subarray(at, at + chunkBytes);
