@@ -198,8 +198,12 @@ function regexIssues(after: Settings, changes: Changes): Issue[] {
   return [];
 }
 
-function destroyAfter(before: Settings, changes: Changes): Partial<Settings> {
+function destroyAfter(before: Settings, changes: Changes, issues: Issue[]): Partial<Settings> {
   const { autoDestroyAt: at, autoDestroyActivityDuration: duration } = changes;
+  if (at && duration) {
+    issues.push({ path: ['autoDestroyActivityDuration'], message: 'must not be given together with auto destroy at' });
+  }
+  // One kind replaces the other.
   return {
     autoDestroyAt: at !== undefined ? at : duration ? null : before.autoDestroyAt,
     autoDestroyActivityDuration: duration !== undefined ? duration : at ? null : before.autoDestroyActivityDuration,
@@ -226,7 +230,7 @@ export function settingsAfter(
   Object.assign(after, executionAfter(before, changes, around.inherited, issues));
   Object.assign(after, repositoryAfter(before, changes, around.isNew, issues));
   Object.assign(after, triggersAfter(before, changes, issues));
-  Object.assign(after, destroyAfter(before, changes));
+  Object.assign(after, destroyAfter(before, changes, issues));
   if (changes.workingDirectory !== undefined) {
     after.workingDirectory = changes.workingDirectory === '' ? null : changes.workingDirectory;
   }
