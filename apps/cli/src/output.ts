@@ -22,7 +22,7 @@ export class Output {
   /** A list of names, one a line. */
   names(whole: unknown, names: readonly string[]): void {
     if (this.format === 'json') this.line(JSON.stringify(whole, null, 2));
-    else for (const name of names) this.line(name);
+    else for (const name of names) this.line(visible(name));
   }
 
   /** One piece of text as it is. */
@@ -52,6 +52,13 @@ function table(fields: Record<string, unknown>): string {
 
 function cell(value: unknown): string {
   if (value === null || value === undefined) return '-';
-  if (Array.isArray(value) && value.every((item) => typeof item !== 'object')) return value.join(', ');
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+  if (Array.isArray(value) && value.every((item) => typeof item !== 'object')) return visible(value.join(', '), true);
+  return typeof value === 'object' ? JSON.stringify(value) : visible(String(value), true);
+}
+
+/** Text that cannot command a terminal: what somebody else has stored may hold anything. */
+function visible(text: string, lines = false): string {
+  return text.replace(/\p{Cc}/gu, (sign) =>
+    lines && (sign === '\n' || sign === '\t') ? sign : `\\x${sign.charCodeAt(0).toString(16).padStart(2, '0')}`,
+  );
 }

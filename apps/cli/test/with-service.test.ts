@@ -123,6 +123,11 @@ describe('the command line', () => {
     expect((await run(['list', 'cubbyhole/walk'], [], asRoot())).printed).toBe('a\n');
     expect((await run(['delete', 'cubbyhole/walk/a'], [], asRoot())).code).toBe(0);
     expect((await run(['list', 'cubbyhole/walk'], [], asRoot())).code).toBe(2);
+    // If it went, a name or value stored by somebody else could command the terminal of whoever looks.
+    await secrets.root.write('cubbyhole/odd/a%c2%9b2J', { note: '\u001b[2J\u0007x\ny' }).expect(204);
+    expect((await run(['list', 'cubbyhole/odd'], [], asRoot())).printed).toBe('a\\x9b2J\n');
+    const odd = await run(['read', 'cubbyhole/odd/a%c2%9b2J'], [], asRoot());
+    expect(odd.printed).not.toContain('\u001b');
   });
 
   it('makes, renews and ends tokens by accessor', async () => {
