@@ -97,6 +97,49 @@ describe('several processes on one database', () => {
     }
   });
 
+  it('fail no request while the keys are rotated under load', async () => {
+    const { client_token } = await create();
+    const failed: string[] = [];
+    let done = 0;
+    let going = true;
+    const expectOk = async (
+      what: string,
+      node: NodeProcess,
+      method: string,
+      at: string,
+      token: string,
+      body?: object,
+    ) => {
+      const { status, body: answer } = await node.ask(method, at, token, body);
+      if (status !== 200 && status !== 204) failed.push(`${what}: ${status} ${JSON.stringify(answer)}`);
+      return answer;
+    };
+    // Written by one node and read by the next, which may not have heard of the key yet.
+    const writer = async (index: number) => {
+      for (let n = 0; going; n++) {
+        const [here, there] = [nodes[(index + n) % 3]!, nodes[(index + n + 1) % 3]!];
+        await expectOk('write', here, 'POST', `cubbyhole/rotated/${index}-${n}`, client_token, { n: String(n) });
+        await expectOk('read', there, 'GET', `cubbyhole/rotated/${index}-${n}`, client_token);
+        const rules = { policy: 'path "cubbyhole/*" { capabilities = ["read"] }' };
+        await expectOk('policy', here, 'POST', `sys/policies/acl/rotated-${index}-${n}`, root, rules);
+        await expectOk('policy read', there, 'GET', `sys/policies/acl/rotated-${index}-${n}`, root);
+        const type = n % 2 === 0 ? 'service' : 'batch';
+        const made = await expectOk('token', here, 'POST', 'auth/token/create', root, { policies: ['default'], type });
+        await expectOk(`${type} token used`, there, 'GET', 'auth/token/lookup-self', made?.auth.client_token);
+        done++;
+      }
+    };
+    const writers = Promise.all(Array.from({ length: 6 }, (_, index) => writer(index)));
+    for (let round = 0; round < 4; round++) {
+      const before = done;
+      await until(() => done > before + 12, 60_000);
+      await expectOk('rotate', nodes[round % 3]!, 'POST', 'sys/rotate', root);
+    }
+    going = false;
+    await writers;
+    expect(failed).toEqual([]);
+  }, 120_000);
+
   it('are sealed together within a second and opened together with shares at one', async () => {
     expect((await nodes[0]!.ask('POST', 'sys/seal', root)).status).toBe(204);
     const shut = await everywhere(async (node) => (await node.ask('GET', 'cubbyhole/shared', root)).status === 503);
