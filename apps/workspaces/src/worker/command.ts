@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { cleanPath, type Launch } from './isolation';
 
 /** Why a job is stopped before its end. */
@@ -69,12 +70,14 @@ export async function runCommand(
   options: { outlets: Outlets; stopping: Stopping; endAll: Launch | undefined },
 ): Promise<Ended> {
   const { outlets, stopping } = options;
-  const child = spawn(launch.file, launch.args, {
-    cwd: '/',
-    env: { PATH: cleanPath },
-    detached: true,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const nothing = openSync('/dev/null', 'r');
+  const stdio: (number | 'ignore' | 'pipe')[] = ['ignore', 'pipe', 'pipe'];
+  for (const descriptor of inheritedDescriptors()) {
+    while (stdio.length < descriptor) stdio.push('ignore');
+    stdio[descriptor] = nothing;
+  }
+  const child = spawn(launch.file, launch.args, { cwd: '/', env: { PATH: cleanPath }, detached: true, stdio });
+  closeSync(nothing);
   const exited = new Promise<Ended>((resolve, reject) => {
     child.once('error', reject);
     child.once('exit', (code, signal) => resolve({ code, signal }));
@@ -82,7 +85,7 @@ export async function runCommand(
   const pid = child.pid;
   if (pid === undefined) return exited;
   outlets.started?.(pid);
-  const drained = Promise.all([drain(child.stdout, outlets.stdout), drain(child.stderr, outlets.stderr)]);
+  const drained = Promise.all([drain(child.stdout!, outlets.stdout), drain(child.stderr!, outlets.stderr)]);
   // Reported below; until then nobody waits for it.
   drained.catch(() => stopping.kill('lost'));
   const deaf = stopping.listen((kill) => {
@@ -95,14 +98,34 @@ export async function runCommand(
     if (options.endAll) await end(options.endAll);
     // Somebody who left the group may still hold the pipes where neither namespace nor uid tells whose they are.
     const giveUp = setTimeout(() => {
-      child.stdout.destroy();
-      child.stderr.destroy();
+      child.stdout?.destroy();
+      child.stderr?.destroy();
     }, leftoverMs);
     await drained.finally(() => clearTimeout(giveUp));
     return ended;
   } finally {
     deaf();
   }
+}
+
+const closeOnExec = 0o2000000;
+
+/** Files that whoever started this process left open for it, and which every child would have as well. */
+function inheritedDescriptors(): number[] {
+  if (process.platform !== 'linux') return [];
+  return readdirSync('/proc/self/fdinfo')
+    .map(Number)
+    .filter((descriptor) => {
+      if (descriptor < 3) return false;
+      try {
+        const about = readFileSync(`/proc/self/fdinfo/${descriptor}`, 'utf8');
+        return (Number.parseInt(/^flags:\s+(\d+)/m.exec(about)?.[1] ?? '0', 8) & closeOnExec) === 0;
+      } catch {
+        // It was the listing's own.
+        return false;
+      }
+    })
+    .sort((a, b) => a - b);
 }
 
 async function drain(stream: NodeJS.ReadableStream, outlet: (bytes: Buffer) => Promise<void> | void): Promise<void> {

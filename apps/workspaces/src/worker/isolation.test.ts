@@ -1,0 +1,210 @@
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { kindsHere, processesWith, testUids } from '../../test/worker-fixture';
+import { runCommand, Stopping } from './command';
+import { findIsolation, type IsolationKind, isolationOf } from './isolation';
+import { readInside } from './read-inside';
+import { makeScratch, sweepScratch, takeSlot } from './scratch';
+
+const options = { network: 'host' as const, show: [], fileBytes: 1_000_000, processes: 500 };
+const apart = ['private-root', 'user-namespace', 'own-user'] as const;
+
+// What is strongest here is tried, and what is weaker beside it; the rest shows as skipped.
+describe.each([...apart, 'same-user'] as const)('a command run with %s', (kind) => {
+  let kinds: IsolationKind[] = [];
+  const root = mkdtempSync(path.join(tmpdir(), 'isolation-'));
+  const outside = mkdtempSync(path.join(tmpdir(), 'outside-'));
+  const secret = path.join(outside, 'key');
+  const isolation = isolationOf(kind, options);
+  const scratch = { root, ...testUids };
+  beforeAll(async () => {
+    kinds = await kindsHere();
+    await makeScratch(root);
+    writeFileSync(secret, 'the-key', { mode: 0o600 });
+  });
+  afterAll(() => {
+    for (const folder of [root, outside]) rmSync(folder, { recursive: true, force: true });
+  });
+  const skipped = (): boolean => {
+    if (kinds.includes(kind)) return false;
+    process.stderr.write(`skipped: ${kind} does not work here\n`);
+    return true;
+  };
+  const run = async (script: string, during?: (stopping: Stopping, text: () => string) => Promise<void>) => {
+    const slot = await takeSlot(scratch, isolation, 'run-x');
+    let text = '';
+    const take = (bytes: Buffer) => {
+      text += bytes;
+    };
+    const stopping = new Stopping();
+    try {
+      const launch = isolation.launch(slot.place, '', { argv: ['/bin/sh', '-c', script], cwd: 'config' });
+      const outlets = { stdout: take, stderr: take };
+      const ending = runCommand(launch, { outlets, stopping, endAll: isolation.endAll(slot.place) });
+      await during?.(stopping, () => text);
+      return { ...(await ending), text, slot };
+    } finally {
+      await slot.release();
+    }
+  };
+
+  it('works in its folder, with an environment of its own, no input and no open files', async () => {
+    if (skipped()) return;
+    const { code, text } = await run(
+      'echo x > ../tmp/y && cat ../tmp/y; read line || echo no input; env; ls -l /proc/self/fd',
+    );
+    expect(code).toBe(0);
+    expect(text).toContain('x\nno input');
+    expect(text).not.toContain(`HOME=${process.env.HOME}`);
+    const open = [...text.matchAll(/ -> (\S+)/g)]
+      .map(([, to = '']) => to)
+      .filter((to) => !/^(\/dev\/null|\/proc\/)/.test(to));
+    // Its output and what it says about errors.
+    expect(new Set(open).size).toBeLessThanOrEqual(2);
+  }, 60_000);
+
+  it('reaches no key, no process of ours and no file system to write to', async () => {
+    if (skipped() || kind === 'same-user') return;
+    const script = `
+      cat ${secret} /proc/${process.pid}/environ
+      echo x > ${outside}/written
+      kill -0 ${process.pid} && echo reached
+      id -u; grep CapEff /proc/self/status; grep NoNewPrivs /proc/self/status; echo done`;
+    const { text } = await run(script);
+    expect(text).toContain('done');
+    expect(text).not.toMatch(/the-key|PATH=|reached/);
+    expect(text).toMatch(/CapEff:\s+0000000000000000/);
+    expect(text).toMatch(/NoNewPrivs:\s+1/);
+    expect(existsSync(path.join(outside, 'written'))).toBe(false);
+  }, 60_000);
+
+  it('takes everything it started with it, also what left its group', async () => {
+    if (skipped()) return;
+    const seconds = 10_000 + Math.floor(Math.random() * 80_000);
+    const away = kind === 'same-user' ? '' : 'setsid ';
+    await run(`${away}sleep ${seconds} & sleep 0.2`);
+    for (let tries = 0; processesWith(`sleep ${seconds}`).length > 0 && tries < 100; tries++) await sleep(50);
+    expect(processesWith(`sleep ${seconds}`)).toEqual([]);
+  }, 60_000);
+
+  it('can be interrupted, and killed where it does not listen', async () => {
+    if (skipped()) return;
+    const until = async (text: () => string) => {
+      while (!text().includes('ready')) await sleep(20);
+    };
+    const loop = 'echo ready; while :; do sleep 0.1; done';
+    const polite = await run(`trap 'echo bye; exit 7' INT; ${loop}`, async (stopping, text) => {
+      await until(text);
+      stopping.interrupt('canceled');
+    });
+    expect(polite).toMatchObject({ code: 7 });
+    expect(polite.text).toContain('bye');
+    const deaf = await run(`trap '' INT; ${loop}`, async (stopping, text) => {
+      await until(text);
+      stopping.interrupt('canceled');
+      await sleep(300);
+      stopping.kill('force-canceled');
+    });
+    expect(deaf.code).not.toBe(0);
+  }, 60_000);
+
+  it('cannot write files above the limit', async () => {
+    if (skipped()) return;
+    const { text } = await run('head -c 2000000 /dev/zero > big; wc -c < big');
+    expect(Number(text.trim().split('\n').at(-1))).toBeLessThanOrEqual(1_000_000);
+  }, 60_000);
+
+  it('leaves nothing that is read through a link, a folder that is a link, or a pipe', async () => {
+    if (skipped()) return;
+    const slot = await takeSlot(scratch, isolation, 'run-y');
+    const { folder, owner } = slot.place;
+    const read = (name: string) => readInside(folder, name, { limit: 100, uid: owner?.uid });
+    try {
+      symlinkSync(secret, path.join(folder, 'state', 'link'));
+      symlinkSync(outside, path.join(folder, 'state', 'folder'));
+      writeFileSync(path.join(folder, 'state', 'large'), 'x'.repeat(101));
+      await expect(read('state/link')).rejects.toThrow('is a link');
+      await expect(read('state/folder/key')).rejects.toThrow('is a link');
+      await expect(read('state')).rejects.toThrow('no plain file');
+      await expect(read('state/large')).rejects.toThrow(owner ? 'no plain file' : 'larger than');
+      expect(await read('state/absent')).toBeUndefined();
+    } finally {
+      await slot.release();
+    }
+  }, 60_000);
+});
+
+describe('the choice of isolation', () => {
+  it('trusts no way that lets a job read a key, and says why', async () => {
+    const scratch = mkdtempSync(path.join(tmpdir(), 'choice-'));
+    try {
+      await makeScratch(scratch);
+      // Everybody may read what every root of its own shows.
+      const secrets = ['/etc/hosts'];
+      const owner = { uid: testUids.firstUid, gid: testUids.firstUid };
+      const trial = { options, scratch, owner, secrets };
+      const found = await findIsolation({ ...trial, trustSameUser: false });
+      expect(found.isolation).toBeUndefined();
+      expect(found.lacking.length).toBeGreaterThan(0);
+      expect((await findIsolation({ ...trial, trustSameUser: true })).isolation?.kind).toBe('same-user');
+      expect(readdirSync(scratch)).toEqual([]);
+    } finally {
+      rmSync(scratch, { recursive: true });
+    }
+  }, 60_000);
+});
+
+describe('the folder of runs', () => {
+  it('is swept of what dead workers left; what live ones use stays', async () => {
+    const root = mkdtempSync(path.join(tmpdir(), 'sweep-'));
+    try {
+      await makeScratch(root);
+      const scratch = { root, ...testUids };
+      const isolation = isolationOf('same-user', options);
+      const alive = await takeSlot(scratch, isolation, 'run-alive');
+      mkdirSync(path.join(root, 'run-dead'));
+      const holder = {
+        pid: 2 ** 30,
+        start: '1',
+        folder: path.join(root, 'run-dead'),
+        groups: [],
+        note: { word: 'state' },
+      };
+      writeFileSync(path.join(root, 'slot-3'), JSON.stringify(holder));
+      const refusing = await sweepScratch(scratch, isolation, () => Promise.reject(new Error('not yet')));
+      expect(refusing).toEqual([]);
+      const seen: unknown[] = [];
+      const removed = await sweepScratch(scratch, isolation, async ({ note }) => void seen.push(note));
+      expect(removed).toEqual([path.join(root, 'run-dead')]);
+      expect(seen).toEqual([{ word: 'state' }]);
+      expect(readdirSync(root).sort()).toEqual(['run-alive', 'slot-0']);
+      await alive.release();
+      expect(readdirSync(root)).toEqual([]);
+    } finally {
+      rmSync(root, { recursive: true });
+    }
+  });
+
+  it('is refused when it belongs to somebody else', async () => {
+    const root = mkdtempSync(path.join(tmpdir(), 'foreign-'));
+    try {
+      symlinkSync('/usr', path.join(root, 'link'));
+      chmodSync(root, 0o711);
+      await expect(makeScratch(path.join(root, 'link'))).rejects.toThrow('belongs to somebody else');
+    } finally {
+      rmSync(root, { recursive: true });
+    }
+  });
+});

@@ -1,0 +1,76 @@
+import { describe, expect, it } from '@jest/globals';
+import { countApplied, countChanges, parsePlan, redactPlan } from './plan-summary';
+
+const change = (actions: string[], more: object = {}) => ({
+  mode: 'managed',
+  type: 'thing',
+  provider_name: 'p',
+  change: { actions, before: null, after: {}, ...more },
+});
+const plan = (document: object) => parsePlan(Buffer.from(JSON.stringify({ format_version: '1.2', ...document })));
+
+describe('the summary of a plan', () => {
+  it('counts what is replaced as added and destroyed, and data sources not at all', () => {
+    const resource_changes = [
+      change(['create'], { importing: { id: 'x' } }),
+      change(['update']),
+      change(['delete', 'create']),
+      change(['create', 'delete']),
+      change(['delete']),
+      change(['no-op']),
+      { ...change(['read']), mode: 'data' },
+    ];
+    expect(countChanges(plan({ resource_changes }))).toEqual({ additions: 3, changes: 1, destructions: 3, imports: 1 });
+    expect(countChanges(plan({}))).toEqual({ additions: 0, changes: 0, destructions: 0, imports: 0 });
+  });
+
+  it('hides sensitive values at any depth, and leaves configuration, variables and prior state out', () => {
+    const secret = 'the-secret';
+    const document = plan({
+      variables: { v: { value: secret } },
+      prior_state: { secret },
+      configuration: { secret },
+      resource_changes: [
+        change(['update'], {
+          before: { a: secret, b: [{ c: secret, d: 1 }], e: 2 },
+          after: { a: 'x', b: [{ c: secret, d: 1 }], e: 3 },
+          before_sensitive: { a: true, b: [{ c: true }] },
+          after_sensitive: { b: [{ c: true }] },
+        }),
+      ],
+      output_changes: { o: { actions: ['create'], before: null, after: secret, after_sensitive: true } },
+    });
+    const schemas = {
+      format_version: '1.0',
+      provider_schemas: { p: { provider: {}, resource_schemas: { thing: 1, other: 2 } }, q: {} },
+    };
+    const redacted = redactPlan(document, schemas);
+    expect(JSON.stringify(redacted)).not.toContain(secret);
+    expect(redacted).toMatchObject({
+      plan_format_version: '1.2',
+      resource_changes: [{ change: { before: { b: [{ d: 1 }], e: 2 }, after: { a: 'x', e: 3 } } }],
+      output_changes: { o: { before: null } },
+      provider_schemas: { p: { resource_schemas: { thing: 1 } } },
+    });
+    expect(redacted).not.toHaveProperty('provider_schemas.q');
+  });
+
+  it.each([
+    [
+      'Apply complete! Resources: 2 added, 1 changed, 0 destroyed.',
+      { imports: 0, additions: 2, changes: 1, destructions: 0 },
+    ],
+    [
+      'Apply complete! Resources: 1 imported, 2 added, 3 changed, 4 destroyed.',
+      { imports: 1, additions: 2, changes: 3, destructions: 4 },
+    ],
+    ['Destroy complete! Resources: 5 destroyed.', { imports: 0, additions: 0, changes: 0, destructions: 5 }],
+    [
+      '{"@message":"Apply complete! Resources: 1 added, 0 changed, 0 destroyed."}',
+      { imports: 0, additions: 1, changes: 0, destructions: 0 },
+    ],
+    ['Error: no', undefined],
+  ])('reads %s', (text, counts) => {
+    expect(countApplied(`before\n${text}\nafter`)).toEqual(counts);
+  });
+});
