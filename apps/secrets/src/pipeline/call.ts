@@ -1,6 +1,6 @@
 import type { Envelope } from '@keystead/envelope';
 import type { WriteSet } from '../kernel/storage/types';
-import type { Call, Caller, MountView, NamespaceView, Verb } from '../sdk/call';
+import type { Call, Caller, MountView, NamespaceView, ReusableSecret, Verb } from '../sdk/call';
 import { jsonText } from '../sdk/json-text';
 import type { Bearer } from './authenticate';
 import type { Grant } from './authorize';
@@ -33,7 +33,6 @@ export class Running implements Call {
     this.said ??= [];
     this.said.push(message);
   };
-  readonly findReusable = (key: string) => findReusable(this.kernel, this, key);
   input: Readonly<Record<string, unknown>> = noFields;
   stored: unknown;
   grant: Grant | undefined;
@@ -79,6 +78,10 @@ export class Running implements Call {
     this.grant = grant;
     this.storage.guard = grant.guard;
     if (grant.sudo) this.caller = { ...this.caller, sudo: true };
+  }
+
+  findReusable(key: string): Promise<ReusableSecret | undefined> {
+    return findReusable(this.kernel, this, key);
   }
 
   get birthplace(): Birthplace {

@@ -1,0 +1,157 @@
+import { createPublicKey, generateKeyPairSync } from 'node:crypto';
+import { describe, expect, it } from '@jest/globals';
+import { Refusal } from '@keystead/refusal';
+import {
+  importPublicKey,
+  type JwtAlgorithm,
+  KeySets,
+  type KeySource,
+  newSigningKey,
+  publicJwk,
+  signJwt,
+  verifySignature,
+} from './index';
+
+const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 });
+const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+const ed = generateKeyPairSync('ed25519');
+const jwk = (pair: { publicKey: typeof rsa.publicKey }, more: object = {}) => ({
+  ...pair.publicKey.export({ format: 'jwk' }),
+  ...more,
+});
+
+/** An issuer in memory: what it publishes by address, and who asked. */
+function issuer(documents: Record<string, unknown>) {
+  let nowMs = 1_000_000;
+  const asked: string[] = [];
+  const issuerState = { down: false };
+  const sets = new KeySets(
+    'the issuer',
+    async (url) => {
+      asked.push(url);
+      if (issuerState.down) throw new Refusal('upstream', 'the issuer is unreachable: ECONNREFUSED');
+      const json = documents[url];
+      return json === undefined ? { status: 404, json: undefined } : { status: 200, json };
+    },
+    { now: () => nowMs },
+  );
+  return {
+    sets,
+    asked,
+    documents,
+    state: issuerState,
+    wait(ms: number) {
+      nowMs += ms;
+    },
+  };
+}
+
+const keySet: KeySource = { kind: 'key-set', url: 'https://issuer/keys' };
+const found = (sets: KeySets, kid: string | undefined, algorithm: JwtAlgorithm = 'RS256', source = keySet) =>
+  sets.keys(source, { kid, algorithm });
+
+describe('the keys of an issuer', () => {
+  it('are found by their id, and all that fit where a token names none', async () => {
+    const keys = [jwk(rsa, { kid: 'a' }), jwk(rsa, { kid: 'b' }), jwk(ec, { kid: 'c' }), jwk(ed)];
+    const { sets } = issuer({ 'https://issuer/keys': { keys } });
+    expect(await found(sets, 'a')).toHaveLength(1);
+    expect(await found(sets, undefined)).toHaveLength(2);
+    expect(await found(sets, undefined, 'EdDSA')).toHaveLength(1);
+    expect(await found(sets, 'c', 'ES256')).toHaveLength(1);
+    expect(await found(sets, 'c', 'ES384')).toHaveLength(0);
+    expect(await found(sets, 'c', 'RS256')).toHaveLength(0);
+  });
+
+  it.each([
+    ['for encryption', jwk(rsa, { use: 'enc' })],
+    ['that only sign', jwk(rsa, { key_ops: ['sign'] })],
+    ['of another algorithm', jwk(rsa, { alg: 'PS512' })],
+    ['that are secret', { kty: 'oct', k: 'c2VjcmV0' }],
+    ['that are broken', { kty: 'RSA', n: '', e: 'AQAB' }],
+    ['that are too short', jwk(generateKeyPairSync('rsa', { modulusLength: 1024 }))],
+    ['that are nothing', null],
+  ])('do not count %s', async (_what, key) => {
+    const { sets } = issuer({ 'https://issuer/keys': { keys: [key] } });
+    expect(await found(sets, undefined)).toEqual([]);
+  });
+
+  it('are public ones, even where somebody published the private half', async () => {
+    const { sets } = issuer({ 'https://issuer/keys': { keys: [rsa.privateKey.export({ format: 'jwk' })] } });
+    expect((await found(sets, undefined)).map(({ type }) => type)).toEqual(['public']);
+  });
+
+  it('are fetched once for all who ask at the same time, and kept for an hour', async () => {
+    const { sets, asked, wait } = issuer({ 'https://issuer/keys': { keys: [jwk(rsa, { kid: 'a' })] } });
+    await Promise.all(Array.from({ length: 20 }, () => found(sets, 'a')));
+    wait(59 * 60_000);
+    await found(sets, 'a');
+    expect(asked).toHaveLength(1);
+    wait(2 * 60_000);
+    await found(sets, 'a');
+    expect(asked).toHaveLength(2);
+  });
+
+  it('are asked for again because of an unknown id, at most every half minute', async () => {
+    const { sets, asked, documents, wait } = issuer({ 'https://issuer/keys': { keys: [] } });
+    for (let i = 0; i < 5; i++) expect(await found(sets, `forged-${i}`)).toEqual([]);
+    expect(asked).toHaveLength(2);
+    documents['https://issuer/keys'] = { keys: [jwk(rsa, { kid: 'new' })] };
+    wait(31_000);
+    expect(await found(sets, 'new')).toHaveLength(1);
+  });
+
+  it('serve for a day while the issuer is down, which is not asked by everybody', async () => {
+    const { sets, asked, state, wait } = issuer({ 'https://issuer/keys': { keys: [jwk(rsa, { kid: 'a' })] } });
+    await found(sets, 'a');
+    state.down = true;
+    wait(23 * 3_600_000);
+    for (let i = 0; i < 5; i++) expect(await found(sets, 'a')).toHaveLength(1);
+    expect(asked).toHaveLength(2);
+    wait(2 * 3_600_000);
+    await expect(found(sets, 'a')).rejects.toThrow('unreachable');
+    state.down = false;
+    wait(6_000);
+    expect(await found(sets, 'a')).toHaveLength(1);
+  });
+
+  it('are those of one configuration: other certificates are another source', async () => {
+    const { sets, asked } = issuer({ 'https://issuer/keys': { keys: [jwk(rsa, { kid: 'a' })] } });
+    await found(sets, 'a');
+    await found(sets, 'a', 'RS256', { ...keySet, ca: 'certificate' });
+    expect(asked).toHaveLength(2);
+  });
+
+  const discovery: KeySource = { kind: 'discovery', url: 'https://issuer/.well-known/openid-configuration' };
+  it.each([
+    [{ issuer: 'https://issuer' }, 'without issuer or keys'],
+    [{ issuer: 'https://issuer', jwks_uri: 'http://issuer/keys' }, 'cannot be trusted'],
+    [{ issuer: 'https://issuer', jwks_uri: 'keys' }, 'cannot be trusted'],
+    [{ issuer: 'https://issuer', jwks_uri: 'https://issuer/absent' }, 'answered 404 to /absent'],
+    ['text', 'no JSON object'],
+  ])('are not to be had by the document %j', async (document, text) => {
+    const { sets } = issuer({ [discovery.url]: document });
+    await expect(sets.issuer(discovery)).rejects.toThrow(text);
+  });
+});
+
+describe('a signing key of our own', () => {
+  it('signs what its published half verifies, and publishes nothing else', async () => {
+    const key = await newSigningKey(0);
+    const published = publicJwk(key);
+    expect(Object.keys(published).sort()).toEqual(['alg', 'e', 'kid', 'kty', 'n', 'use']);
+    const token = signJwt({ sub: 'me' }, key);
+    const keys = async ({ kid }: { kid: string | undefined }) =>
+      kid === key.kid ? [createPublicKey({ key: published, format: 'jwk' })] : [];
+    expect(await verifySignature(token, { algorithms: ['RS256'], keys })).toEqual({ sub: 'me' });
+  });
+});
+
+describe('importPublicKey', () => {
+  it('takes public keys and refuses private ones', () => {
+    const pem = ed.publicKey.export({ type: 'spki', format: 'pem' }).toString();
+    expect(importPublicKey(pem).asymmetricKeyType).toBe('ed25519');
+    const secret = ed.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+    expect(() => importPublicKey(secret)).toThrow('a private key was given');
+    expect(() => importPublicKey('zz')).toThrow();
+  });
+});
