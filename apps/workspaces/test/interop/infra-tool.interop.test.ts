@@ -1,22 +1,23 @@
-import { execFile, execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFile, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createTcp } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createServer } from '@keystead/server';
-import { resource, startWorkspaces } from '../start-workspaces';
+import { PASSWORD, resource, startWorkspaces } from '../start-workspaces';
 
 const execute = promisify(execFile);
-const binary = ['terraform', 'tofu'].find((name) => {
+const binary = ['terraform', 'tofu'].flatMap((name) => {
   try {
     execFileSync(name, ['version'], { stdio: 'ignore' });
-    return true;
+    return [execFileSync('which', [name], { encoding: 'utf8' }).trim()];
   } catch {
-    return false;
+    return [];
   }
-});
+})[0];
 const box = mkdtempSync(path.join(tmpdir(), 'infra-tool-'));
 afterAll(() => rmSync(box, { recursive: true, force: true }));
 
@@ -135,6 +136,73 @@ credentials "workspaces.test" { token = "${workspaces.admin.token}" }`,
     await expect(tool('apply', '-auto-approve', '-no-color')).rejects.toThrow(/workspace already locked/);
     await tool('force-unlock', '-force', 'acme/locks');
     expect(await tool('apply', '-auto-approve', '-no-color')).toContain('1 added');
+  }, 180_000);
+
+  it('signs in with its own command, as on the page', async () => {
+    if (skipped()) return;
+    const origin = `http://127.0.0.1:${port}`;
+    const home = path.join(box, 'home');
+    mkdirSync(path.join(home, '.terraform.d'), { recursive: true });
+    const cli = path.join(home, 'cli.tfrc');
+    const discovered = (await (await fetch(`${origin}/.well-known/terraform.json`)).json()) as Record<string, never>;
+    const { client, grant_types, authz, token, ports } = discovered['login.v1']! as Record<string, unknown>;
+    writeFileSync(
+      cli,
+      `disable_checkpoint = true
+host "workspaces.test" {
+  services = {
+    "tfe.v2"   = "${origin}/api/v2/"
+    "login.v1" = {
+      client      = "${client}"
+      grant_types = ${JSON.stringify(grant_types)}
+      authz       = "${origin}${authz}"
+      token       = "${origin}${token}"
+      ports       = ${JSON.stringify(ports)}
+    }
+  }
+}`,
+    );
+    await workspaces.person('dora');
+    const running = spawn(binary!, ['login', 'workspaces.test'], {
+      cwd: home,
+      // Without a browser it shows the address to open.
+      env: { PATH: '/nonexistent', HOME: home, TF_CLI_CONFIG_FILE: cli },
+      argv0: binary,
+    });
+    let said = '';
+    running.stdout.on('data', (piece) => (said += piece));
+    running.stderr.on('data', (piece) => (said += piece));
+    const ended = once(running, 'close');
+    running.stdin.write('yes\n');
+    for (let i = 0; i < 300 && !/code_challenge=/.test(said); i++) await new Promise((r) => setTimeout(r, 100));
+    const link = /https?:\/\/\S+\/app\/oauth2\/auth\?\S+/.exec(said)?.[0];
+    if (!link) throw new Error(`no address to open: ${said}`);
+    expect((await fetch(link)).status).toBe(200);
+    const asked = new URL(link).searchParams;
+    const session = await workspaces.anyone
+      .post('session', resource('sessions', { username: 'dora', password: PASSWORD }))
+      .expect(201);
+    const made = await workspaces
+      .as(session.body.data.attributes.token)
+      .post(
+        'account/login-codes',
+        resource('login-codes', {
+          'client-id': asked.get('client_id'),
+          'redirect-uri': asked.get('redirect_uri'),
+          'code-challenge': asked.get('code_challenge'),
+        }),
+      )
+      .expect(201);
+    const back = new URL(asked.get('redirect_uri')!);
+    back.searchParams.set('code', made.body.data.attributes.code);
+    back.searchParams.set('state', asked.get('state')!);
+    expect((await fetch(back)).status).toBe(200);
+    const [status] = await ended;
+    if (status !== 0) throw new Error(said);
+    const kept = readFileSync(path.join(home, '.terraform.d', 'credentials.tfrc.json'), 'utf8');
+    const { credentials } = JSON.parse(kept) as { credentials: Record<string, { token: string }> };
+    const details = await workspaces.as(credentials['workspaces.test']!.token).get('account/details').expect(200);
+    expect(details.body.data.attributes.username).toBe('dora');
   }, 180_000);
 
   it('moves a local state over', async () => {

@@ -13,6 +13,7 @@ import { linkPageEndpoint, tokenPageEndpoint } from './pages';
 import { BeginTwoFactor, EndTwoFactor, SignIn, UseLink, VerifyCode } from './schema';
 import { linkSerializer, sessionSerializer, twoFactorSerializer } from './serializers';
 import { signIn } from './service';
+import { toolLoginEndpoints } from './tool-login-routes';
 import * as twoFactor from './two-factor';
 
 const nowhere = { organizationsOf: () => [] };
@@ -133,5 +134,6 @@ export const sessionResource: Resource = {
     reset,
     tokenPageEndpoint,
     linkPageEndpoint,
+    ...toolLoginEndpoints,
   ],
 };

@@ -21,3 +21,11 @@ export const UseLink = document('one-time-links', {
   },
   optional: true,
 });
+
+export const NewLoginCode = document('login-codes', {
+  attributes: {
+    'client-id': z.string().max(100),
+    'redirect-uri': z.string().max(1000),
+    'code-challenge': z.string().max(128),
+  },
+});

@@ -11,6 +11,15 @@ const ping = raw('GET')('/ping', {
 
 const BASE = '/api/v2/';
 
+/** The sign-in of the tool's `login` command, as the sessions resource answers it. */
+const login = {
+  client: 'keystead-cli',
+  grant_types: ['authz_code'],
+  authz: '/app/oauth2/auth',
+  token: '/oauth2/token',
+  ports: [10000, 10010],
+};
+
 const discovery = raw('GET')('/.well-known/terraform.json', {
   summary: 'Say where the parts of the service are.',
   auth: 'none',
@@ -18,7 +27,13 @@ const discovery = raw('GET')('/.well-known/terraform.json', {
   run: async () => ({
     status: 200,
     headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify({ 'tfe.v2': BASE, 'tfe.v2.1': BASE, 'tfe.v2.2': BASE, 'state.v2': BASE }),
+    body: JSON.stringify({
+      'tfe.v2': BASE,
+      'tfe.v2.1': BASE,
+      'tfe.v2.2': BASE,
+      'state.v2': BASE,
+      'login.v1': login,
+    }),
   }),
 });
 

@@ -57,8 +57,10 @@ export async function accept(
     });
   } catch (error) {
     if (jsonBlobId) await removeBlob(db, jsonBlobId);
-    const keeps = isRefusal(error) && error.kind === 'conflict' && !quarantinedId;
-    if (keeps) await quarantine.keep(db, actor, workspace, claim, blob, error.message);
+    if (isRefusal(error) && !quarantinedId) {
+      if (error.kind === 'conflict') await quarantine.keep(db, actor, workspace, claim, blob, error.message);
+      else await removeBlob(db, blob.id);
+    }
     throw error;
   }
 }

@@ -68,18 +68,17 @@ export async function create(
     md5: input.md5,
     force: input.force === true,
   };
-  const announce = (tx: Database) =>
-    insert(tx, env, actor, workspace, claim, input, givenOutputs(input.jsonStateOutputs));
   if (!input.state) {
     return db.transaction(async (tx) => {
       const held = await holdWorkspace(tx, workspace.id);
       await requireLock(tx, actor, held);
       requireSuccessor(claim, await findCurrent(tx, workspace.id));
-      return announce(tx);
+      return insert(tx, env, actor, workspace, claim, input, givenOutputs(input.jsonStateOutputs));
     });
   }
   // Before the work with the bytes, and again when they are accepted.
   await requireLock(db, actor, await requireWorkspace(db, workspace.id));
+  const outputList = givenOutputs(input.jsonStateOutputs);
   const state = Buffer.from(input.state, 'base64');
   if (state.length > inlineLimitBytes) {
     throw new Refusal('too-large', 'inline state may be 16 MiB; leave state out and use hosted-state-upload-url');
@@ -92,7 +91,10 @@ export async function create(
   const json = input.jsonState ? await written(db, env, Buffer.from(input.jsonState, 'base64')) : undefined;
   const blob = await written(db, env, state);
   const content = { blob, parsed, jsonBlobId: json?.id };
-  return (await find(db, await accept(db, env, actor, workspace, claim, content, announce)))!;
+  const id = await accept(db, env, actor, workspace, claim, content, (tx) =>
+    insert(tx, env, actor, workspace, claim, input, outputList),
+  );
+  return (await find(db, id))!;
 }
 
 const unlimited = Number.MAX_SAFE_INTEGER;
