@@ -539,7 +539,7 @@ describe('runs', () => {
     const job = await worker.take('plan');
     await worker.start(job);
     expect(await window(0)).toBe('\x02');
-    await worker.log(job, 'first line\n');
+    await worker.log(job, 'first\x03line\n');
     await worker.log(job, 'x'.repeat(70_000));
     expect(await window(0, 12)).toBe('\x02first line\n');
     expect(await window(7, 4)).toBe('line');
@@ -583,6 +583,7 @@ describe('runs', () => {
     const comment = await admin.post(`runs/${id}/comments`, resource('comments', { body: 'why?' })).expect(201);
     await act(id, 'discard', { data: { attributes: { comment: 'enough' } } }).expect(202);
     const { body } = await admin.get(`runs/${id}/run-events?include=actor,comment`).expect(200);
+    expect(body.included.map((one: { type: string }) => one.type).sort()).toEqual(['comments', 'comments', 'users']);
     expect(body.data.map((event: { attributes: { action: string } }) => event.attributes.action)).toEqual([
       'created',
       'plan-queued',

@@ -5,9 +5,16 @@ import type { RunJob } from './job';
 const STX = Buffer.from([2]);
 const ETX = Buffer.from([3]);
 const chunkBytes = 64 * 1024;
+const SPACE = 0x20;
 const largestRead = 1024 * 1024;
 
 const cell = (phaseId: string, start: bigint) => ({ table: 'log_chunk', row: `${phaseId}/${start}`, column: 'sealed' });
+
+/** What the tool prints must not end a log: STX and ETX become spaces. */
+function harmless(bytes: Uint8Array): Uint8Array {
+  if (!bytes.some((byte) => byte === STX[0] || byte === ETX[0])) return bytes;
+  return bytes.map((byte) => (byte === STX[0] || byte === ETX[0] ? SPACE : byte));
+}
 
 /**
  * Adds to the log of a job: sealed pieces that never change again. What a worker says after another one took its place is
@@ -28,7 +35,7 @@ export async function append(
     const phaseId = phase.id;
     let start = BigInt(phase.log_size);
     for (let at = 0; at < bytes.length; at += chunkBytes) {
-      const piece = bytes.subarray(at, at + chunkBytes);
+      const piece = harmless(bytes.subarray(at, at + chunkBytes));
       const sealed = new Uint8Array(keyring.seal(piece, cell(phaseId, start)));
       await tx.prisma.logChunk.create({ data: { phaseId, start, size: piece.length, sealed } });
       start += BigInt(piece.length);
