@@ -4,12 +4,14 @@ import { both, type Call, endpoints, includable, type Lookup, type Resource } fr
 import type { Organization } from '../organizations/organization';
 import { organizationPolicy } from '../organizations/policy';
 import * as organizations from '../organizations/service';
+import type { Caller } from './caller';
 import { changeConsumers, listConsumers } from './consumers';
 import { listParameters, list as listWorkspaces, sortKeys } from './list';
 import { forceUnlock, lock, unlock } from './lock';
 import { listLocks, lockSerializer } from './lock-history';
 import { listResources, managedResourceSerializer } from './managed-resources';
 import { workspacePolicy } from './policy';
+import { remove as removeWorkspace, safeRemove } from './removal';
 import { AssignSshKey, CreateWorkspace, LockBody, UpdateWorkspace, type WorkspaceChanges } from './schema';
 import { workspaceSerializer } from './serializer';
 import * as workspaces from './service';
@@ -46,7 +48,7 @@ const places = { [byId]: findById, [byName]: findByName };
 const below = (rest: string) => ({ [`${byId}/${rest}`]: findById, [`${byName}/${rest}`]: findByName });
 
 type On = Call<string, unknown, Workspace>;
-const callerOf = (call: Pick<On, 'principal' | 'request' | 'access' | 'env' | 'settings'>): workspaces.Caller => ({
+const callerOf = (call: Pick<On, 'principal' | 'request' | 'access' | 'env' | 'settings'>): Caller => ({
   actor: actorOf(call),
   access: call.access,
   edition: call.env.edition,
@@ -135,13 +137,13 @@ const update = both(
 const destroy = both(remove, places, {
   summary: 'Delete a workspace, whatever it manages.',
   requires: 'can-destroy',
-  run: ({ db, target, ...call }: On) => workspaces.remove(db, callerOf(call), target),
+  run: ({ db, target, ...call }: On) => removeWorkspace(db, callerOf(call), target),
 });
 
 const safeDestroy = both(command('POST'), below('actions/safe-delete'), {
   summary: 'Delete a workspace that manages no resources.',
   requires: 'can-destroy',
-  run: ({ db, target, ...call }: On) => workspaces.safeRemove(db, callerOf(call), target),
+  run: ({ db, target, ...call }: On) => safeRemove(db, callerOf(call), target),
 });
 
 const locking = both(action, below('actions/lock'), {

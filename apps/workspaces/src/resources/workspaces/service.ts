@@ -1,28 +1,21 @@
 import { invalid, type SentReference } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
-import type { Access } from '../../kernel/access';
-import { type Actor, recordChange } from '../../kernel/audit';
+import { recordChange } from '../../kernel/audit';
 import type { Database } from '../../kernel/database';
 import type { Edition } from '../../kernel/edition';
 import type { SiteSettings } from '../../kernel/environment';
 import { newId } from '../../kernel/ids';
 import type { Organization } from '../organizations/organization';
+import type { Caller } from './caller';
 import { requireWorkspace } from './find';
 import { editTogether, insertTogether, settingsOf } from './hot-write';
 import { defaultVersion, requireVersion } from './infra-version';
+import { moveOf, placeOf } from './place';
 import type { NewWorkspace, WorkspaceChanges } from './schema';
 import { initialSettings, type Settings, settingsAfter } from './settings';
 import type { WorkspaceStamp } from './stamp';
 import { attachTags, bindTags } from './tags';
 import { type ExecutionMode, inheritedMode, type Workspace } from './workspace';
-
-/** Who changes something, and what their rules look at. */
-export interface Caller {
-  readonly actor: Actor;
-  readonly access: Access;
-  readonly edition: Edition;
-  readonly settings: SiteSettings;
-}
 
 export { find, findByName, findMany, requireWorkspace } from './find';
 
@@ -63,43 +56,6 @@ async function requireKnown(
   if (after.oauthTokenId !== null && after.oauthTokenId !== before.oauthTokenId) {
     await requireConnection(db, organizationId, after.oauthTokenId);
   }
-}
-
-interface Place {
-  readonly projectId: string;
-  readonly mode: ExecutionMode | null;
-}
-
-const readProject = {
-  name: 'workspace_project',
-  text: 'SELECT id AS key, organization_id, execution_mode FROM project WHERE id = ANY($1)',
-  quick: true,
-};
-
-interface ProjectRow {
-  [column: string]: unknown;
-  key: string;
-  organization_id: string;
-  execution_mode: ExecutionMode | null;
-}
-
-/** The project a workspace goes to: the one named, which the caller may fill, or the default one. */
-async function placeOf(
-  db: Database,
-  access: Access,
-  organization: Organization,
-  asked: string | null | undefined,
-): Promise<Place> {
-  const id = asked === null || asked === undefined || asked === '' ? organization.defaultProjectId : asked;
-  const project = await db.readOne<ProjectRow>(readProject, id ?? '');
-  const target = { id: id ?? '', organizationId: organization.id };
-  if (project?.organization_id !== organization.id || !access.seesProject(target)) {
-    throw asked ? invalid('project', 'was not found') : new Refusal('missing', '');
-  }
-  if (!access.hasProject(target, 'workspaces:create')) {
-    throw new Refusal('missing', '');
-  }
-  return { projectId: project.key, mode: project.execution_mode };
 }
 
 function hasCeiling(settings: SiteSettings, { workspaceLimit }: Organization): boolean {
@@ -199,29 +155,6 @@ function editedSettings(current: Workspace, changes: WorkspaceChanges, edition: 
   return { ...after, infraVersion: version ?? before.infraVersion };
 }
 
-/** Where an update moves the workspace; undefined when it stays. Both projects have to allow it. */
-async function moveOf(
-  db: Database,
-  access: Access,
-  workspace: Pick<Workspace, 'id' | 'projectId' | 'organizationId'>,
-  asked: string | null | undefined,
-): Promise<string | undefined> {
-  if (!asked || asked === workspace.projectId) {
-    return undefined;
-  }
-  const { organizationId } = workspace;
-  const target = { id: asked, organizationId };
-  const project = await db.prisma.project.findFirst({ where: { id: asked, organizationId }, select: { id: true } });
-  if (project === null || !access.seesProject(target)) {
-    throw invalid('project', 'was not found');
-  }
-  const mayLeave = access.hasProject({ id: workspace.projectId, organizationId }, 'workspaces:move');
-  if (!mayLeave || !access.hasProject(target, 'workspaces:move')) {
-    throw new Refusal('denied', `Workspace(s) not found, or you are not authorized to move them: ${workspace.id}`);
-  }
-  return asked;
-}
-
 /** Needs an update nothing but the workspace as it is: no other row is looked at, and no name can be taken. */
 function isPlainEdit(workspace: WorkspaceStamp, changes: WorkspaceChanges): boolean {
   const { name, project, tags, tagBindings, vcsRepo, agentPoolId, agentPool } = changes;
@@ -281,64 +214,5 @@ export async function update(
       after: { ...after, projectId: projectId ?? current.projectId },
     });
     return requireWorkspace(tx, current.id);
-  });
-}
-
-async function erase(db: Database, actor: Actor, workspace: Workspace, action: string): Promise<void> {
-  const { count } = await db.prisma.workspace.deleteMany({ where: { id: workspace.id } });
-  if (count === 0) {
-    throw new Refusal('missing', '');
-  }
-  await recordChange(db, actor, {
-    organizationId: workspace.organizationId,
-    action,
-    target: { type: 'workspaces', id: workspace.id, name: workspace.name },
-    before: { name: workspace.name, projectId: workspace.projectId, resourceCount: workspace.resourceCount },
-  });
-}
-
-/**
- * Deletes a workspace whatever it manages. Throws `denied` when it manages resources and the organization leaves that
- * to its owners.
- */
-export async function remove(db: Database, caller: Caller, workspace: Workspace): Promise<void> {
-  await db.transaction(async (tx) => {
-    await tx.prisma.$queryRaw`SELECT id FROM workspace WHERE id = ${workspace.id} FOR UPDATE`;
-    const current = await requireWorkspace(tx, workspace.id);
-    if (current.resourceCount > 0 && !caller.access.mayForceDelete(current.organizationId)) {
-      throw new Refusal(
-        'denied',
-        'This workspace still manages resources, and its organization lets only owners delete such workspaces',
-      );
-    }
-    await erase(tx, caller.actor, current, 'workspace.delete');
-  });
-}
-
-/** Deletes a workspace only when nothing would be lost. Throws `conflict` while it is locked or manages resources. */
-export async function safeRemove(db: Database, caller: Caller, workspace: Workspace): Promise<void> {
-  await db.transaction(async (tx) => {
-    await tx.prisma.$queryRaw`SELECT id FROM workspace WHERE id = ${workspace.id} FOR UPDATE`;
-    const current = await requireWorkspace(tx, workspace.id);
-    if (current.lockedAt !== null) {
-      throw new Refusal(
-        'conflict',
-        'Workspace is currently locked. Workspace must be unlocked before it can be safely deleted',
-      );
-    }
-    const waiting = {
-      workspaceId: current.id,
-      OR: [{ status: 'pending' }, { id: current.currentStateVersionId ?? '', resourcesProcessed: false }],
-    };
-    if ((await tx.prisma.stateVersion.count({ where: waiting })) > 0) {
-      throw new Refusal(
-        'conflict',
-        'Latest workspace state is being processed to discover resources, please try again later',
-      );
-    }
-    if (current.resourceCount > 0) {
-      throw new Refusal('conflict', 'Workspace cannot be safely deleted because it is still managing resources');
-    }
-    await erase(tx, caller.actor, current, 'workspace.safe-delete');
   });
 }
