@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { delimiter, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freshDatabase } from '../../packages/testing/src/index';
 
@@ -53,6 +53,16 @@ export async function startInstallation(secretsSettings: Record<string, string> 
     running.push({ name, child, ended });
     await answers(`${addresses[name]}${name === 'secrets' ? '/livez' : '/readyz'}`, child, said);
   };
+  // Remote runs wait until it is there.
+  const startWorker = () => {
+    const main = join(root, 'apps/workspaces/src/worker-main.ts');
+    const env = {
+      ...environment('workspaces'),
+      WORKSPACES_WORKER_SCRATCH: join(folder, 'scratch'),
+      WORKSPACES_WORKER_TRUST: 'same-user',
+    };
+    running.push({ name: 'workspaces', ...run(main, [], env) });
+  };
   const end = async (signal: NodeJS.Signals) => {
     const ending = running.splice(0);
     for (const { child } of ending) child.kill(signal);
@@ -65,6 +75,7 @@ export async function startInstallation(secretsSettings: Record<string, string> 
   };
   try {
     await Promise.all([start('secrets'), start('workspaces')]);
+    if (hasTool()) startWorker();
     const secrets = await initialise(addresses.secrets);
     const workspaces = await firstRun(environment('workspaces'));
     const made = {
@@ -83,8 +94,15 @@ export async function startInstallation(secretsSettings: Record<string, string> 
   };
 }
 
-function launch(name: Name, args: string[], env: NodeJS.ProcessEnv) {
-  const main = join(root, 'apps', name, 'src/main.ts');
+function hasTool(): boolean {
+  const folders = (process.env.PATH ?? '').split(delimiter);
+  return folders.some((at) => existsSync(join(at, 'terraform')) || existsSync(join(at, 'tofu')));
+}
+
+const launch = (name: Name, args: string[], env: NodeJS.ProcessEnv) =>
+  run(join(root, 'apps', name, 'src/main.ts'), args, env);
+
+function run(main: string, args: string[], env: NodeJS.ProcessEnv) {
   const child = spawn(process.execPath, [...inSource, main, ...args], {
     cwd: root,
     env,
