@@ -170,6 +170,11 @@ describe('recovery rekey', () => {
     const { body } = await secrets.root.read(backup).expect(200);
     const byPrint = Object.fromEntries(prints.map((print, at) => [print, done.keys[at]]));
     expect(body).toMatchObject({ nonce, keys: byPrint, data: { nonce, keys: byPrint } });
+    const client = new Client({ connectionString: secrets.database.url });
+    await client.connect();
+    const { rows } = await client.query("SELECT sealed FROM setting WHERE name = 'core/recovery-keys-backup'");
+    await client.end();
+    expect(rows).toHaveLength(1);
     await secrets.root.delete(backup).expect(204);
     await secrets.root.read(backup).expect(400);
     await secrets.root.delete(backup).expect(204);

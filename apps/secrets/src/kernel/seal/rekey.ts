@@ -309,7 +309,7 @@ export class Rekey {
   }
 
   private get backupName(): string {
-    return this.kind === 'recovery' ? 'recovery-keys-backup' : 'unseal-keys-backup';
+    return this.kind === 'recovery' ? 'core/recovery-keys-backup' : 'core/unseal-keys-backup';
   }
 
   private get backupCell() {
