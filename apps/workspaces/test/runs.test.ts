@@ -623,6 +623,37 @@ describe('runs', () => {
     expect(listed.body.data.map((one: { id: string }) => one.id)).toContain(workspace);
   });
 
+  it.each([
+    'runs/%00',
+    'plans/%00',
+    'applies/%00/logs',
+    'plans/plan-nosuch/logs/1/x',
+    'run-events/%00',
+    'comments/%00',
+    'configuration-versions/%00',
+    'configuration-versions/cv-nosuch/download',
+    'runs/run-nosuch/plan/json-output',
+    'runs/run-nosuch/comments',
+  ])('that do not exist are not found: %s', async (path) => {
+    await admin.get(path).expect(404);
+  });
+
+  it.each(['filter[timeframe]=P9999D', 'filter[timeframe]=0000', 'search[basic]=%25%5C_'])(
+    'are listed by whatever is asked: %s',
+    async (query) => {
+      const { body } = await admin.get(`workspaces/${workspace}/runs?${query}`).expect(200);
+      expect(body.data).toEqual([]);
+    },
+  );
+
+  it.each(['filter[status]', 'search[user]', 'search[basic]'])(
+    'cannot be asked for by null characters: %s',
+    async (name) => {
+      const { body } = await admin.get(`workspaces/${workspace}/runs?${name}=a%00`).expect(400);
+      expect(body.errors[0].source).toEqual({ parameter: name });
+    },
+  );
+
   it('are made once for an idempotency key', async () => {
     await configured(workspaces, workspace);
     const send = () => startRun(admin, workspace, { message: 'once' }).set('Idempotency-Key', `once-${counter}`);

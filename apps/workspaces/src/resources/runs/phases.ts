@@ -52,7 +52,7 @@ export async function findMany(
   const runIds = path === 'applies' ? living.map(({ runId }) => runId) : [];
   const states = await db.prisma.stateVersion.findMany({
     where: { runId: { in: runIds }, status: { not: 'discarded' } },
-    select: { id: true, runId: true },
+    select: { id: true, runId: true, workspaceId: true },
     orderBy: { createdAt: 'asc' },
   });
   return living.map(({ run, ...row }) => {
@@ -63,7 +63,9 @@ export async function findMany(
       workspace,
       executionMode: executionMode ?? project.executionMode ?? organization.defaultExecutionMode,
       logUrl: signedPathUrl(env, logPath(pathOf[row.kind]!, row.id)),
-      stateVersionIds: states.filter(({ runId }) => runId === row.runId).map(({ id }) => id),
+      stateVersionIds: states
+        .filter((state) => state.runId === row.runId && state.workspaceId === workspace.id)
+        .map(({ id }) => id),
     };
   });
 }
