@@ -13,8 +13,7 @@ const LOOK = { name: 'look-seen', text: 'SELECT sealed FROM setting WHERE name =
 
 type Reader = Pick<Tx, 'query'>;
 
-/** Without this a node would fail requests from a rotation elsewhere on, until it hears of it. */
-describe('a node that has not heard of a rotation', () => {
+describe('a node that hears nothing of the others', () => {
   let database: TestDatabase;
   let proxy: DatabaseProxy;
   const nodes: StorageKernel[] = [];
@@ -50,7 +49,8 @@ describe('a node that has not heard of a rotation', () => {
     ['a statement', (read) => read(deaf.storage.database)],
     ['a transaction', (read) => deaf.storage.database.transaction(read)],
   ];
-  it.each(ways)('opens what %s brings that was sealed under the new key', async (name, way) => {
+  it.each(ways)('opens what %s brings that was sealed under a new key', async (name, way) => {
+    // Without this it would fail requests from a rotation elsewhere on, until it hears of it.
     await first.rotation.rotate();
     const { barrier } = first.storage;
     await first.storage.database.query(WRITE, [name, barrier.sealJson({ seen: name }, cell)]);
@@ -67,5 +67,14 @@ describe('a node that has not heard of a rotation', () => {
     await deaf.seal.requireRecord();
     expect(await deaf.seal.reload()).toBe(true);
     expect(deaf.storage.barrier.keys.version).toBe(first.storage.barrier.keys.version);
+  });
+
+  it('is sealed all the same when another one seals the service, because it asks', async () => {
+    // Without this it would go on answering from the database after an operator has sealed everything.
+    const asking = await node(proxy.url);
+    expect(asking.seal.sealed).toBe(false);
+    await first.seal.seal();
+    await until(() => asking.seal.sealed);
+    expect(() => asking.storage.barrier.keys).toThrow('sealed');
   });
 });
