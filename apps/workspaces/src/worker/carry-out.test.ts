@@ -1,0 +1,209 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Keyring } from '@keystead/keyring';
+import { Refusal } from '@keystead/refusal';
+import { createLogger } from '@keystead/server';
+import { type Asked, archiveOf, doing, makeExecutor } from '../../test/worker-fixture';
+import type { Database } from '../kernel/database';
+import type { ApplyResult, Heartbeat, JobBoard, PlanResult, RunJob } from '../resources/runs/jobs';
+import { carryOut, type WorkerParts } from './carry-out';
+import { startClaiming } from './claim-loop';
+
+// Stands in for the tool: does what the configuration's script says.
+const standIn = `#!/bin/sh
+case $1 in
+  plan) sh ./act.sh || exit 1; for o in "$@"; do case $o in -out=*) echo plan > "\${o#-out=}";; esac; done; exit 2 ;;
+  apply) sh ./act.sh ;;
+  show) echo '{"format_version":"1.2"}' ;;
+  providers) echo '{"format_version":"1.0"}' ;;
+esac
+`;
+
+type Given = Partial<JobBoard> & { beats?: () => Heartbeat | Promise<Heartbeat> };
+
+describe('carrying out a job', () => {
+  const box = mkdtempSync(path.join(tmpdir(), 'carry-out-'));
+  const file = path.join(box, 'terraform');
+  let executor: Awaited<ReturnType<typeof makeExecutor>>;
+  beforeAll(async () => {
+    writeFileSync(file, standIn, { mode: 0o755 });
+    executor = await makeExecutor('same-user', { file, version: '1.11.4', product: 'Terraform' });
+  });
+  afterAll(() => {
+    executor.remove();
+    rmSync(box, { recursive: true, force: true });
+  });
+
+  async function start(act: string, asked: Asked = {}, given: Given = {}, settings: Partial<WorkerParts> = {}) {
+    const { job, inputs } = await doing({ ...asked, files: { 'act.sh': act } });
+    const results: (PlanResult | ApplyResult)[] = [];
+    const retired: string[] = [];
+    let text = '';
+    const finish = async (
+      _db: Database,
+      _keyring: Keyring,
+      _job: RunJob,
+      _worker: string,
+      result: PlanResult | ApplyResult,
+    ) => {
+      results.push(result);
+      return true;
+    };
+    const board: JobBoard = {
+      claimJob: async () => undefined,
+      heartbeat: async () => given.beats?.() ?? { mine: true, cancel: 'no' },
+      started: async () => true,
+      jobInputs: async () => inputs,
+      appendLog: async (_db, _keyring, _job, bytes) => {
+        text += Buffer.from(bytes).toString();
+      },
+      saveState: async () => undefined,
+      finishPlan: finish,
+      finishApply: finish,
+      releaseJob: async () => undefined,
+      retireWorker: async (_db, id) => void retired.push(id),
+      ...given,
+    };
+    const parts: WorkerParts = {
+      board,
+      db: {} as Database,
+      keyring: {} as Keyring,
+      executor,
+      workerId: 'worker-1',
+      log: createLogger({ name: 'worker', level: 'silent' }),
+      leaseSeconds: 60,
+      heartbeatMs: 50,
+      graceSeconds: 1,
+      logBytes: 1_000_000,
+      ...settings,
+    };
+    return { parts, job, results, retired, finish, text: () => text };
+  }
+  const forever = 'echo begun; while :; do sleep 0.1; done';
+
+  it('hands in what the tool said and what came of it', async () => {
+    const { parts, job, results, text } = await start('echo "hello from the plan"');
+    await carryOut(parts, job).done;
+    expect(results).toEqual([expect.objectContaining({ outcome: 'planned', hasChanges: true })]);
+    expect(text()).toContain('hello from the plan');
+  }, 60_000);
+
+  it('does not begin what was given to somebody else', async () => {
+    const { parts, job, results, text } = await start('echo hello', {}, { started: async () => false });
+    await carryOut(parts, job).done;
+    expect([results, text()]).toEqual([[], '']);
+  }, 60_000);
+
+  it.each([
+    ['cancel', { mine: true, cancel: 'cancel' }, 'canceled'],
+    ['force-cancel', { mine: true, cancel: 'force-cancel' }, 'canceled'],
+    ['force-cancel of a run that ended already', { mine: false, cancel: 'force-cancel' }, 'canceled'],
+  ] as const)(
+    'stops at a %s',
+    async (_what, beat, outcome) => {
+      const begun = () => under.text().includes('begun');
+      const under = await start(forever, {}, { beats: () => (begun() ? beat : { mine: true, cancel: 'no' }) });
+      await carryOut(under.parts, under.job).done;
+      expect(under.results).toEqual([expect.objectContaining({ outcome })]);
+    },
+    60_000,
+  );
+
+  it('stops at its time limit, also a tool that does not listen', async () => {
+    const deaf = `trap '' INT; ${forever}`;
+    const { parts, job, results } = await start(deaf, {
+      job: { kind: 'apply', timeoutSeconds: 1 },
+      planFile: await bundle(),
+    });
+    await carryOut(parts, job).done;
+    expect(results).toEqual([
+      expect.objectContaining({ outcome: 'errored', errorMessage: expect.stringContaining('took longer') }),
+    ]);
+  }, 60_000);
+
+  it('stops and hands in no plan once the job is not its own any more', async () => {
+    const under = await start(
+      forever,
+      {},
+      {
+        beats: () => ({ mine: !under.text().includes('begun'), cancel: 'no' }),
+      },
+    );
+    await carryOut(under.parts, under.job).done;
+    expect(under.results).toEqual([]);
+  }, 60_000);
+
+  it('stops before its lease is over when the database does not answer', async () => {
+    const under = await start(forever, {}, { beats: () => Promise.reject(new Error('away')) }, { leaseSeconds: 2 });
+    await carryOut(under.parts, under.job).done;
+    expect(under.results).toEqual([]);
+  }, 60_000);
+
+  it('hands a result in again until the database takes it, but not after a refusal', async () => {
+    let failures = 2;
+    const under = await start(
+      'echo hello',
+      {},
+      {
+        finishPlan: async (...args) => {
+          if (failures-- > 0) throw new Error('away');
+          return under.finish(...args);
+        },
+      },
+    );
+    await carryOut(under.parts, under.job).done;
+    expect(under.results).toHaveLength(1);
+    let asked = 0;
+    const refused = await start(
+      'echo hello',
+      {},
+      {
+        finishPlan: async () => {
+          asked++;
+          throw new Refusal('missing', 'gone');
+        },
+      },
+    );
+    await carryOut(refused.parts, refused.job).done;
+    expect(asked).toBe(1);
+  }, 60_000);
+
+  it('ends the run of somebody whose configuration is no archive, and says why', async () => {
+    const { parts, job, results, text } = await start('', {
+      planFile: Buffer.from('no archive'),
+      job: { kind: 'apply' },
+    });
+    await carryOut(parts, job).done;
+    expect(results).toEqual([
+      expect.objectContaining({ outcome: 'errored', errorMessage: expect.stringContaining('archive') }),
+    ]);
+    expect(text()).toContain('Error: the archive');
+  }, 60_000);
+
+  it('a worker that is stopped interrupts its applies, hands their state in, and signs off', async () => {
+    const act = `trap 'echo interrupted; exit 1' INT; ${forever}`;
+    const jobs: RunJob[] = [];
+    const under = await start(
+      act,
+      { job: { kind: 'apply' }, planFile: await bundle(act) },
+      { claimJob: async () => jobs.pop() },
+    );
+    jobs.push(under.job);
+    const claiming = startClaiming(under.parts, { parallel: 2, pollMs: 10 });
+    while (!under.text().includes('begun')) await sleep(20);
+    expect(claiming.count()).toBe(1);
+    await claiming.close(0);
+    expect(under.text()).toContain('interrupted');
+    expect(under.results).toEqual([
+      expect.objectContaining({ outcome: 'errored', errorMessage: 'the worker was stopped' }),
+    ]);
+    expect(under.retired).toEqual(['worker-1']);
+  }, 60_000);
+
+  /** What a plan leaves for its apply, as the executor packs it. */
+  const bundle = async (act = `trap '' INT; ${forever}`): Promise<Uint8Array> =>
+    archiveOf({ 'config/act.sh': act, 'run.plan': 'plan' });
+});
