@@ -1,5 +1,6 @@
 import {
   type BodyShape,
+  badParameter,
   MissingPermission,
   pageLinks,
   pageOf,
@@ -146,12 +147,21 @@ function requireRevision(target: unknown, wanted: bigint | undefined): void {
   }
 }
 
+/** PostgreSQL holds no null characters: nothing has such a name, and nothing can be searched for with one. */
+function requireStorable(params: Record<string, string>, query: Query): void {
+  if (Object.values(params).some((value) => value.includes('\0'))) throw new Refusal('missing', '');
+  for (const [name, value] of query.entries) {
+    if (value.includes('\0')) throw badParameter(name, `${name} must not hold a null character`);
+  }
+}
+
 /** The life of a request, from the declaration found for it to the answer. */
 export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: Request): Promise<Answer> {
   const { db, env } = kernel;
   const principal = withinRules(request.principal ?? nobody, request.settings);
   refuseUnlessFor(endpoint, env, principal);
   const query = Query.parse(request.search);
+  requireStorable(request.params, query);
   const lookup = { db, env, principal, params: request.params, query };
   const accessTo = (ids: readonly string[]): Promise<Access> =>
     ids.length === 0 ? Promise.resolve(new Access(principal, [], env.now())) : env.accessStore.load(principal, ids);
