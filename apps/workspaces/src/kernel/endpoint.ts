@@ -289,6 +289,8 @@ export function endpoints<Item, Target, RuleName extends string>(
 export interface Includable<T = never> {
   readonly serializer: Serializer<T, View>;
   load(db: Database, ids: readonly string[], env: Environment): Promise<readonly T[]>;
+  /** The items of each owner, where owners only link to them: answers that include them then name them as well. */
+  loadOf?(db: Database, ownerIds: readonly string[]): Promise<ReadonlyMap<string, readonly T[]>>;
   visible(access: Access, item: T): boolean;
   organizationsOf?(item: T): readonly string[];
 }

@@ -41,9 +41,35 @@ async function fetchType(context: IncludeContext, type: string, ids: readonly st
     .map((item) => includable.serializer.resource(item as never, { ...context.view, access }));
 }
 
+/** Names in their owners what those only link to, and returns it. */
+async function nameLinked(
+  context: IncludeContext,
+  owners: readonly ResourceObject[],
+  step: string,
+): Promise<ResourceObject[]> {
+  const relationship = step.replace(/_/g, '-');
+  const includable = context.includables.get(relationship);
+  const linking = owners.filter(({ relationships }) => relationships?.[relationship]?.links !== undefined);
+  if (includable?.loadOf === undefined || linking.length === 0) {
+    return [];
+  }
+  const found: ReadonlyMap<string, readonly unknown[]> = await includable.loadOf(
+    context.db,
+    linking.map(({ id }) => id),
+  );
+  return linking.flatMap((owner) => {
+    const resources = (found.get(owner.id) ?? []).map((item) =>
+      includable.serializer.resource(item as never, context.view),
+    );
+    owner.relationships![relationship]!.data = resources.map(({ id, type }) => ({ id, type }));
+    return resources;
+  });
+}
+
 /**
  * The `included` list of a document: every step of every path, each resource once, one query per type and step.
- * Resources the caller may not see, and the primary ones themselves, are left out.
+ * Resources the caller may not see, and the primary ones themselves, are left out. What the primary ones only link to
+ * is named in them.
  */
 export async function includedFor(
   context: IncludeContext,
@@ -55,6 +81,13 @@ export async function includedFor(
   for (const path of paths) {
     let level: readonly ResourceObject[] = primary;
     for (const step of path.split('.')) {
+      for (const resource of await nameLinked(context, level, step)) {
+        const key = `${resource.type} ${resource.id}`;
+        if (!known.has(key)) {
+          known.set(key, resource);
+          included.push(resource);
+        }
+      }
       const wanted = new Map<string, Set<string>>();
       const keys = new Set<string>();
       for (const { type, id } of referencesOf(level, step)) {

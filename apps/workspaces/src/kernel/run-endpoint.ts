@@ -261,7 +261,7 @@ async function show(
       return { status: endpoint.status, body: document, etag: etagOf(result) };
     }
   }
-  const texts =
+  let texts =
     cached === undefined
       ? items.map((item) => JSON.stringify(serializer.resource(item as never, view)))
       : await cachedTexts(kernel, cached, serializer, items as never[], view);
@@ -273,6 +273,7 @@ async function show(
     const context = { db: kernel.db, env, includables: kernel.includables, view, accessTo: call.accessTo };
     const resources = texts.map((text) => JSON.parse(text) as ResourceObject);
     rest.included = await includedFor(context, resources, call.include);
+    texts = resources.map((resource) => JSON.stringify(resource));
   }
   if (listed !== undefined) {
     describeList(rest, env.publicUrl + request.path, call, listed);

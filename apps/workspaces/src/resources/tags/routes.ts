@@ -25,6 +25,11 @@ const bindingSerializer = serializer<tags.Binding, View>({
     inheritedFrom === null ? {} : { 'inherited-from': `/api/v2/projects/${inheritedFrom}` },
 });
 
+const effectiveBindingSerializer = serializer<tags.Binding, View>({
+  ...bindingSerializer.spec,
+  type: 'effective-tag-bindings',
+});
+
 const tagPolicy = policy<tags.Tag>()({
   'can-read': (access, { organizationId }) => access.isMember(organizationId),
 });
@@ -95,6 +100,7 @@ const endpointsOfTags = [
   onBindings.list('/workspaces/:workspace_id/effective-tag-bindings', {
     summary: 'List the key-value tags of a workspace and those of its project.',
     paging: 'none',
+    serializer: effectiveBindingSerializer,
     load: findWorkspace,
     run: async ({ db, target }) => ({ items: await tags.bindings(db, target, true) }),
   }),
@@ -118,6 +124,13 @@ export const tagResource: Resource = {
         (await Promise.all(ids.map((id) => tags.find(db, id)))).filter((found) => found !== undefined),
       visible: tagPolicy['can-read'],
       organizationsOf: ({ organizationId }) => [organizationId],
+    }),
+    // Only ever named by workspaces that are shown themselves.
+    'effective-tag-bindings': includable<tags.Binding>({
+      serializer: effectiveBindingSerializer,
+      load: async () => [],
+      loadOf: tags.effectiveBindings,
+      visible: () => true,
     }),
   },
 };

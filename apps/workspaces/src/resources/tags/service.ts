@@ -1,7 +1,7 @@
 import type { Page, SentReference } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { Prisma } from '../../generated/prisma/client';
-import type { Access } from '../../kernel/access';
+import type { Access, WorkspaceTarget } from '../../kernel/access';
 import { type Actor, recordChange } from '../../kernel/audit';
 import type { Database } from '../../kernel/database';
 import { visibleWorkspaces } from '../../kernel/visible';
@@ -26,6 +26,16 @@ export interface Binding {
   readonly createdAt: Date;
   readonly organizationId: string;
   readonly inheritedFrom: string | null;
+}
+
+/** A row of a binding: of a workspace, or of a project. */
+interface BindingRow {
+  readonly id: string;
+  readonly key: string;
+  readonly value: string;
+  readonly createdAt: Date;
+  readonly workspaceId: string | null;
+  readonly projectId: string | null;
 }
 
 async function select(db: Database, where: Prisma.Sql, page: Page): Promise<{ items: Tag[]; total: number }> {
@@ -150,20 +160,47 @@ export async function addToWorkspaces(
 
 /** A workspace's bindings, its own and with `inherited` those of its project too; its own hide those of equal key. */
 export async function bindings(db: Database, workspace: Workspace, inherited: boolean): Promise<Binding[]> {
-  const { id: workspaceId, projectId, organizationId } = workspace;
+  const { id: workspaceId, projectId } = workspace;
   const where = inherited ? { OR: [{ workspaceId }, { projectId }] } : { workspaceId };
-  const rows = await db.prisma.tagBinding.findMany({ where, orderBy: [{ key: 'asc' }, { workspaceId: 'asc' }] });
-  const own = new Set(rows.filter((row) => row.workspaceId !== null).map(({ key }) => key));
+  return inForce(workspace, await db.prisma.tagBinding.findMany({ where, orderBy: { key: 'asc' } }));
+}
+
+/** Of all rows those of a workspace and of its project; one of its own hides the project's with that key. */
+function inForce(workspace: WorkspaceTarget, rows: readonly BindingRow[]): Binding[] {
+  const { id: workspaceId, projectId, organizationId } = workspace;
+  const own = rows.filter((row) => row.workspaceId === workspaceId);
+  const hidden = new Set(own.map(({ key }) => key));
   return rows
-    .filter((row) => row.workspaceId !== null || !own.has(row.key))
-    .map(({ id, key, value, createdAt, projectId: from }) => ({
+    .filter((row) => row.workspaceId === workspaceId || (row.projectId === projectId && !hidden.has(row.key)))
+    .map(({ id, key, value, createdAt, projectId: inheritedFrom }) => ({
       id,
       key,
       value,
       createdAt,
       organizationId,
-      inheritedFrom: from,
+      inheritedFrom,
     }));
+}
+
+/** The bindings in force for each of some workspaces, by its id. */
+export async function effectiveBindings(
+  db: Database,
+  workspaceIds: readonly string[],
+): Promise<ReadonlyMap<string, readonly Binding[]>> {
+  const workspaces = await db.prisma.workspace.findMany({
+    where: { id: { in: [...workspaceIds] } },
+    select: { id: true, projectId: true, organizationId: true },
+  });
+  const rows = await db.prisma.tagBinding.findMany({
+    where: {
+      OR: [
+        { workspaceId: { in: workspaces.map(({ id }) => id) } },
+        { projectId: { in: [...new Set(workspaces.map(({ projectId }) => projectId))] } },
+      ],
+    },
+    orderBy: { key: 'asc' },
+  });
+  return new Map(workspaces.map((workspace) => [workspace.id, inForce(workspace, rows)]));
 }
 
 /** Adds bindings to a workspace, or changes their values. Throws `invalid`. */
