@@ -232,6 +232,21 @@ describe('groups over HTTP', () => {
   });
 });
 
+describe('names beyond ASCII', () => {
+  const secrets = startSecrets();
+
+  // The index of names and the question must fold letters by the same rules, or a name once taken is never found again.
+  it.each(['entity', 'group'])('of an %s are found, changed and deleted', async (kind) => {
+    const at = `identity/${kind}/name/%C3%84RZTE-Tg4G%C3%AD%C3%9C`;
+    const { id } = (await secrets.root.write(at, {}).expect(200)).body.data;
+    expect((await secrets.root.read(at).expect(200)).body.data).toMatchObject({ id, name: 'ÄRZTE-Tg4GíÜ' });
+    await secrets.root.write(at, { metadata: { a: 'b' } }).expect(204);
+    await secrets.root.write(`identity/${kind}`, { name: 'ÄRZTE-Tg4GíÜ', metadata: { a: 'c' } }).expect(204);
+    await secrets.root.delete(at).expect(204);
+    await secrets.root.read(at).expect(404);
+  });
+});
+
 describe('group aliases over HTTP', () => {
   const secrets = startSecrets();
   const external = async () =>

@@ -89,7 +89,10 @@ export class Entities {
 
   async findByName(namespaceId: string, name: string): Promise<EntityDetails | undefined> {
     const { rows } = await this.needs.database.query<EntityRow>(
-      { name: 'entity-find-name', text: 'SELECT * FROM entity WHERE namespace_id = $1 AND lower(name) = lower($2)' },
+      {
+        name: 'entity-find-name',
+        text: 'SELECT * FROM entity WHERE namespace_id = $1 AND lower(name) = lower($2::text COLLATE "C")',
+      },
       [namespaceId, name],
     );
     return rows[0] && this.details(toEntity(this.needs.barrier, rows[0]));
@@ -124,7 +127,7 @@ export class Entities {
     await this.needs.committer.transaction(
       async (tx) => {
         const { rows } = await tx.query<{ id: string }>(
-          'DELETE FROM entity WHERE namespace_id = $1 AND lower(name) = lower($2) RETURNING id',
+          'DELETE FROM entity WHERE namespace_id = $1 AND lower(name) = lower($2::text COLLATE "C") RETURNING id',
           [namespaceId, name],
         );
         return rows.map(({ id }) => id);
@@ -194,7 +197,7 @@ export class Entities {
     }
     if (!name) return undefined;
     const { rows } = await tx.query<EntityRow>(
-      'SELECT * FROM entity WHERE namespace_id = $1 AND lower(name) = lower($2) FOR UPDATE',
+      'SELECT * FROM entity WHERE namespace_id = $1 AND lower(name) = lower($2::text COLLATE "C") FOR UPDATE',
       [namespaceId, name],
     );
     return rows[0] && toEntity(this.needs.barrier, rows[0]);

@@ -94,7 +94,7 @@ export class Groups {
   }
 
   async findByName(namespaceId: string, name: string): Promise<GroupDetails | undefined> {
-    return this.details('namespace_id = $1 AND lower(name) = lower($2)', [namespaceId, name]);
+    return this.details('namespace_id = $1 AND lower(name) = lower($2::text COLLATE "C")', [namespaceId, name]);
   }
 
   /** Ids or names in bytewise order, with the counts that listings show. */
@@ -117,7 +117,10 @@ export class Groups {
       (tx) =>
         'id' in by
           ? tx.query('DELETE FROM "group" WHERE namespace_id = $1 AND id = $2', [namespaceId, by.id])
-          : tx.query('DELETE FROM "group" WHERE namespace_id = $1 AND lower(name) = lower($2)', [namespaceId, by.name]),
+          : tx.query('DELETE FROM "group" WHERE namespace_id = $1 AND lower(name) = lower($2::text COLLATE "C")', [
+              namespaceId,
+              by.name,
+            ]),
       [groupNotice],
     );
   }
@@ -156,7 +159,7 @@ export class Groups {
     const { rows } = await tx.query<GroupRow>(
       id !== undefined
         ? 'SELECT * FROM "group" WHERE namespace_id = $1 AND id = $2 FOR UPDATE'
-        : 'SELECT * FROM "group" WHERE namespace_id = $1 AND lower(name) = lower($2) FOR UPDATE',
+        : 'SELECT * FROM "group" WHERE namespace_id = $1 AND lower(name) = lower($2::text COLLATE "C") FOR UPDATE',
       [namespaceId, id ?? name],
     );
     return rows[0] && toGroup(this.needs.barrier, rows[0]);
