@@ -10,6 +10,7 @@ import { chooseGenerator } from './load';
 import { choosePinning, machine, pinProcess } from './machine';
 import { measure } from './measure';
 import { type Options, parseOptions, usage } from './options';
+import { outsideFamily } from './outside-family';
 import type { Scenario } from './scenario';
 import { secretsFamily } from './secrets-family';
 import { table } from './table';
@@ -62,6 +63,7 @@ async function run(options: Options, folder: string, atEnd: (cleanup: () => unkn
     ceiling('upsert'),
     ceiling('select'),
     ...(await secretsFamily(setting)),
+    ...(await outsideFamily(setting)),
     ...(await workspacesFamily(setting)),
     ...(await largeListsFamily(setting)),
   ].filter(({ name }) => wanted(name));

@@ -5,12 +5,17 @@ import { benchRoot, startChild } from './child';
 import type { Setting } from './family';
 
 /** Starts the built main program of a service on a free port and returns its address once it answers. */
-export async function startService(
+export async function startService(...given: Parameters<typeof startServiceProcess>): Promise<string> {
+  return (await startServiceProcess(...given)).url;
+}
+
+/** The same, with the number of its process. */
+export async function startServiceProcess(
   name: 'secrets' | 'workspaces',
   env: Record<string, string>,
-  { cores, postgres, atEnd }: Setting,
+  { cores, postgres, atEnd }: Pick<Setting, 'cores' | 'postgres' | 'atEnd'>,
   database: string = name,
-): Promise<string> {
+): Promise<{ url: string; pid: number }> {
   const prefix = name.toUpperCase();
   const port = await freePort();
   await ensureDatabase(postgres.url(database));
@@ -26,7 +31,7 @@ export async function startService(
     nodeArguments: (process.env.BENCH_NODE_ARGUMENTS ?? '').split(' ').filter(Boolean),
   });
   atEnd(() => child.stop());
-  return `http://127.0.0.1:${port}`;
+  return { url: `http://127.0.0.1:${port}`, pid: child.pid };
 }
 
 /** Sends one request and returns the JSON it is answered with; throws when the answer is not a success. */

@@ -43,7 +43,7 @@ export interface CommitterOptions {
 }
 
 /** How a set is written: alone, or merged with others of its lane. */
-type Lane = 'puts' | 'token' | 'mixed' | 'alone';
+type Lane = 'puts' | 'token' | 'mixed' | 'alone' | 'intents';
 
 interface Waiting {
   readonly set: WriteSet;
@@ -155,6 +155,7 @@ export class GroupCommitter implements Committer {
       if (batch.length === 1 && batch[0]!.lane === 'mixed') await this.single(batch[0]!);
       else if (batch[0]!.lane === 'puts') await this.writePuts(batch);
       else if (batch[0]!.lane === 'token') await this.writeTokens(batch);
+      else if (batch[0]!.lane === 'intents') await this.writeIntents(batch);
       else await this.writeMixed(batch);
     } catch (error) {
       // Whatever was being written in a lost connection may have been committed or not: say so, do not write twice.
@@ -238,6 +239,16 @@ export class GroupCommitter implements Committer {
     }
     // Alone, each learns whether its parent is gone or its id is taken.
     await Promise.all(rest.map((waiting) => this.single(waiting)));
+  }
+
+  /** One statement is a transaction by itself: what is noted before an outside call costs one round trip. */
+  private async writeIntents(batch: readonly Waiting[]): Promise<void> {
+    const { barrier, changes, clock, database, fault } = this.options;
+    const intents = batch.flatMap(({ set }) => set.intents);
+    await fault('commit:before');
+    await insertIntents(database, barrier, intents, clock.now(), changes.id);
+    await fault('commit:after');
+    for (const waiting of batch) waiting.done();
   }
 
   private async writeMixed(batch: readonly Waiting[]): Promise<void> {
@@ -382,8 +393,13 @@ export class GroupCommitter implements Committer {
   }
 }
 
+function onlyIntents(set: WriteSet): boolean {
+  return set.intents.length > 0 && isEmpty({ ...set, intents: [] }) && set.authorities.length === 0;
+}
+
 function laneOf(set: WriteSet): Lane {
   if (standsAlone(set)) return 'alone';
+  if (onlyIntents(set)) return 'intents';
   const others = set.leases.length + set.intents.length + set.settled.length + set.notices.length + set.audit.length;
   if (others > 0 || set.deletes.length > 0) return 'mixed';
   if (set.tokens.length === 0 && set.authorities.length <= 1) return 'puts';

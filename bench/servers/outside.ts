@@ -1,0 +1,26 @@
+import { DirectoryStandIn } from '../../apps/secrets/src/backends/cloudone/stand-in';
+import { SchedulerStandIn } from '../../apps/secrets/src/backends/scheduler/stand-in';
+
+/** Stand-ins of a scheduler and a directory; the first argument is how long the scheduler thinks, in milliseconds. */
+async function start(): Promise<object> {
+  const scheduler = new SchedulerStandIn();
+  const directory = new DirectoryStandIn();
+  // Nobody asks what was called, and an hour of load would fill memory with it.
+  scheduler.calls.push = () => 0;
+  directory.calls.push = () => 0;
+  await Promise.all([scheduler.start(), directory.start()]);
+  const thinkMs = Number(process.argv[2] ?? 0);
+  process.on('SIGUSR2', () => {
+    scheduler.delayMs = scheduler.delayMs === 0 ? thinkMs : 0;
+  });
+  return {
+    scheduler: scheduler.address,
+    management: scheduler.management,
+    directory: directory.address,
+    tenant: directory.tenant,
+    resource: directory.resource,
+    jwt: directory.sign({ exp: Math.floor(Date.now() / 1000) + 86_400 }),
+  };
+}
+
+void start().then((what) => console.log(`ready ${JSON.stringify(what)}`));
