@@ -9,6 +9,7 @@ import { eraseRemoved } from './resources/organizations/removal';
 import { forgetWorkers, settleAbandoned } from './resources/runs/abandoned';
 import { sweep as sweepQuarantine } from './resources/state-versions/quarantine';
 import { readUnread } from './resources/state-versions/unread';
+import { releaseExpired } from './resources/workspaces/lock';
 
 /** Something done every so often, on every node; the database says who does which part. */
 interface Job {
@@ -69,6 +70,7 @@ function jobsOf(db: Database, keyring: Keyring, now: () => number, metrics: JobM
     },
     { name: 'remove unfinished uploads', everySeconds: 600, run: () => sweepBlobs(db, now()) },
     { name: 'delete objects of removed blobs', everySeconds: 30, run: () => removeObjects(db) },
+    { name: 'end locks without a heartbeat', everySeconds: 5, run: () => releaseExpired(db) },
     { name: 'read unread states', everySeconds: 10, run: () => readUnread(db, keyring) },
     { name: 'empty the quarantine', everySeconds: 3600, run: () => sweepQuarantine(db, now()) },
     {

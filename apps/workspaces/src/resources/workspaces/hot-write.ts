@@ -28,7 +28,8 @@ const auditKeys = [
   'after',
 ];
 const auditColumnOf = new Map(auditKeys.map((key) => [key, snake(key)]));
-const auditColumns = [...auditColumnOf.values()].join(', ');
+/** The columns of an audit event that a change fills. */
+export const auditColumns = [...auditColumnOf.values()].join(', ');
 
 const audited = (changed: string): string => `audited AS (
   INSERT INTO audit_event (${auditColumns})
@@ -65,7 +66,8 @@ function settingsRow(settings: Settings): Row {
   return row;
 }
 
-function auditJson(actor: Actor, change: Parameters<typeof auditRow>[1]): Row {
+/** A change as a row of the audit table, for statements that write it together with the change itself. */
+export function auditJson(actor: Actor, change: Parameters<typeof auditRow>[1]): Row {
   const event: Readonly<Record<string, unknown>> = auditRow(actor, change);
   const row: Row = {};
   for (const [key, column] of auditColumnOf) {

@@ -7,11 +7,13 @@ import type { View } from '../../kernel/endpoint';
 export const lockSerializer = serializer<WorkspaceLock, View>({
   type: 'workspace-locks',
   id: ({ id }) => String(id),
-  attributes: ({ reason, lockedAt, unlockedAt, forced }) => ({
+  attributes: ({ reason, lockedAt, unlockedAt, forced, heartbeatSeconds, expiresAt }) => ({
     reason,
     'locked-at': lockedAt,
     'unlocked-at': unlockedAt,
     forced,
+    'heartbeat-seconds': heartbeatSeconds,
+    'expired-at': expiresAt,
   }),
   relationships: ({ holderType, holderId, unlockedType, unlockedId }) => ({
     'locked-by': toOne(holderType, holderId),

@@ -7,12 +7,19 @@ import * as organizations from '../organizations/service';
 import type { Caller } from './caller';
 import { changeConsumers, listConsumers } from './consumers';
 import { listParameters, list as listWorkspaces, sortKeys } from './list';
-import { forceUnlock, lock, unlock } from './lock';
+import { forceUnlock, heartbeat, lock, unlock } from './lock';
 import { listLocks, lockSerializer } from './lock-history';
 import { listResources, managedResourceSerializer } from './managed-resources';
 import { workspacePolicy } from './policy';
 import { remove as removeWorkspace, safeRemove } from './removal';
-import { AssignSshKey, CreateWorkspace, LockBody, UpdateWorkspace, type WorkspaceChanges } from './schema';
+import {
+  AssignSshKey,
+  CreateWorkspace,
+  LockBody,
+  type LockTerms,
+  UpdateWorkspace,
+  type WorkspaceChanges,
+} from './schema';
 import { workspaceSerializer } from './serializer';
 import * as workspaces from './service';
 import { assignSshKey } from './ssh-key';
@@ -151,7 +158,7 @@ const locking = both(action, below('actions/lock'), {
   requires: 'can-lock',
   include,
   body: LockBody,
-  run: ({ db, target, body, ...call }: Call<string, string | null, Workspace>) => lock(db, actorOf(call), target, body),
+  run: ({ db, target, body, ...call }: Call<string, LockTerms, Workspace>) => lock(db, actorOf(call), target, body),
 });
 
 const unlocking = both(action, below('actions/unlock'), {
@@ -159,6 +166,13 @@ const unlocking = both(action, below('actions/unlock'), {
   requires: 'can-unlock',
   include,
   run: ({ db, target, ...call }: On) => unlock(db, actorOf(call), target),
+});
+
+const beating = both(action, below('actions/heartbeat'), {
+  summary: "Show that the holder of the caller's lock, taken with heartbeat-seconds, is alive.",
+  requires: 'can-lock',
+  include,
+  run: ({ db, target, ...call }: On) => heartbeat(db, actorOf(call), target),
 });
 
 const forcing = both(action, below('actions/force-unlock'), {
@@ -224,6 +238,7 @@ export const workspaceResource: Resource = {
     ...safeDestroy,
     ...locking,
     ...unlocking,
+    ...beating,
     ...forcing,
     history,
     managed,
