@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DatabaseProxy } from '@keystead/testing';
 import { freshStorage, type TestStorage, until } from '../../../test/fresh-storage';
 import { type LeaseRow, ROOT_NAMESPACE_ID } from '../storage/types';
 import { newWriteSet } from '../storage/write-set';
@@ -141,4 +142,21 @@ describe('quotas', () => {
     await quotas.delete('lease-count', 'shared');
     await other.stop();
   });
+});
+
+describe('a node that does not hear of a new limit', () => {
+  it('keeps it all the same, because it reads the limits again and again until it hears', async () => {
+    const proxy = await DatabaseProxy.start(test.database.url);
+    const other = await test.another({ url: proxy.url });
+    const elsewhere = new Quotas(other, hosts);
+    await elsewhere.refresh();
+    await until(() => other.changes.fresh);
+    proxy.hold('listener');
+    const place = { namespaceId: ROOT_NAMESPACE_ID, mountId, path: 'engine/creds/deaf', role: 'deaf' };
+    expect(elsewhere.quotasOf(place)).toEqual([]);
+    await count('unheard', 1, { role: 'deaf' });
+    await until(() => elsewhere.quotasOf(place).length === 1);
+    await quotas.delete('lease-count', 'unheard');
+    await proxy.close();
+  }, 60_000);
 });
