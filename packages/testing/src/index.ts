@@ -4,3 +4,15 @@ export { type Clock, manualClock } from './clock';
 export { DatabaseProxy, type Held } from './database-proxy';
 export { emptyDatabase, freshDatabase, type TestDatabase, type TestServer, testServer } from './fresh-database';
 export { type GeneratedSession, generatedSession } from './generated-client';
+export { isLinearizable, type Model, type Recorded } from './linearizable';
+export {
+  call,
+  document,
+  fightForLock,
+  type LockAnswer,
+  type LockCall,
+  type LockClient,
+  lockClients,
+  lockModel,
+  smallState,
+} from './lock-clients';

@@ -1,0 +1,154 @@
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createLogger, createServer } from '@keystead/server';
+import { fightForLock, isLinearizable, lockClients, lockModel } from '@keystead/testing';
+import { readConfig } from '../src/config';
+import { releaseExpired } from '../src/resources/workspaces/lock';
+import { createService, type Service } from '../src/service';
+import { type Client, resource, startWorkspaces } from './start-workspaces';
+
+const long = process.env.KEYSTEAD_LONG !== undefined;
+
+describe('the lock of a workspace', () => {
+  const workspaces = startWorkspaces();
+  const { admin } = workspaces;
+  const origin = () => `http://127.0.0.1:${(workspaces.server.address() as AddressInfo).port}`;
+  let counter = 0;
+  beforeAll(() => workspaces.organization('acme'));
+
+  const fresh = async (): Promise<{ id: string; holders: Client[] }> => {
+    const { id } = await workspaces.workspace('acme', `w${++counter}`);
+    const clients = await lockClients(origin(), admin.token!, 'acme', id, 2);
+    return { id, holders: clients.map(({ token }) => workspaces.as(token)) };
+  };
+  const act = (client: Client, id: string, name: string, attributes?: object) =>
+    client.post(`workspaces/${id}/actions/${name}`, attributes && { data: { type: '', attributes } });
+  const stopBeating = (id: string) =>
+    workspaces.service.pool.query(
+      `UPDATE workspace_lock SET expires_at = now() - interval '1 second' WHERE workspace_id = $1`,
+      [id],
+    );
+  const locksOf = async (id: string) =>
+    (await admin.get(`workspaces/${id}/locks`).expect(200)).body.data.map(
+      (lock: { attributes: object }) => lock.attributes,
+    );
+
+  it('goes over to the next one when a holder who opted in shows no life', async () => {
+    const { id, holders } = await fresh();
+    const [one, two] = holders as [Client, Client];
+    await act(one, id, 'lock', { 'heartbeat-seconds': 30, reason: 'at work' }).expect(200);
+    await act(two, id, 'lock').expect(409);
+    await act(two, id, 'heartbeat').expect(409);
+    await stopBeating(id);
+    await act(two, id, 'lock').expect(200);
+    await act(one, id, 'heartbeat').expect(409);
+    await act(one, id, 'unlock').expect(409);
+    const [now, before] = await locksOf(id);
+    expect(now).toMatchObject({ 'heartbeat-seconds': null, 'expired-at': null, 'unlocked-at': null });
+    expect(before).toMatchObject({ reason: 'at work', 'heartbeat-seconds': 30, forced: true });
+  });
+
+  it('is extended by every sign of life', async () => {
+    const { id, holders } = await fresh();
+    const [one] = holders as [Client];
+    await act(one, id, 'lock', { 'heartbeat-seconds': 30 }).expect(200);
+    await stopBeating(id);
+    await act(one, id, 'heartbeat').expect(200);
+    expect(await releaseExpired(workspaces.service.db)).toBe(0);
+    await act(one, id, 'unlock').expect(200);
+  });
+
+  it('is freed by any node, and what was announced under it does not count any more', async () => {
+    const { id, holders } = await fresh();
+    const [one] = holders as [Client];
+    await act(one, id, 'lock', { 'heartbeat-seconds': 10 }).expect(200);
+    const body = resource('state-versions', { serial: 1, md5: 'a'.repeat(32) });
+    const announced = await one.post(`workspaces/${id}/state-versions`, body).expect(201);
+    await stopBeating(id);
+    const { db } = workspaces.service;
+    const freed = await Promise.all([releaseExpired(db), releaseExpired(db)]);
+    expect(freed[0] + freed[1]).toBe(1);
+    const shown = await admin.get(`state-versions/${announced.body.data.id}`).expect(200);
+    expect(shown.body.data.attributes.status).toBe('discarded');
+    expect((await admin.get(`workspaces/${id}`).expect(200)).body.data.attributes.locked).toBe(false);
+  });
+
+  it('stays for as long as it takes without a heartbeat', async () => {
+    const { id, holders } = await fresh();
+    const [one, two] = holders as [Client, Client];
+    await act(one, id, 'lock').expect(200);
+    await workspaces.service.pool.query(
+      `UPDATE workspace_lock SET locked_at = now() - interval '1 year' WHERE workspace_id = $1`,
+      [id],
+    );
+    expect(await releaseExpired(workspaces.service.db)).toBe(0);
+    await act(two, id, 'lock').expect(409);
+    await act(one, id, 'heartbeat').expect(409);
+  });
+
+  it.each([[9], [1.5], ['30'], [86_401]])('refuses a heartbeat of %j seconds', async (seconds) => {
+    const { id, holders } = await fresh();
+    const { body } = await act(holders[0]!, id, 'lock', { 'heartbeat-seconds': seconds }).expect(422);
+    expect(body.errors[0].source.pointer).toBe('/data/attributes/heartbeat-seconds');
+  });
+
+  it('takes its times from the database, whatever the clock of a node says', async () => {
+    const { id, holders } = await fresh();
+    await act(holders[0]!, id, 'lock').expect(200);
+    const { rows } = await workspaces.service.pool.query(
+      'SELECT abs(extract(epoch FROM clock_timestamp() - locked_at)) < 60 AS near FROM workspace WHERE id = $1',
+      [id],
+    );
+    expect(rows[0].near).toBe(true);
+  });
+});
+
+describe('the lock of a workspace on two nodes', () => {
+  // The second node's clock is an hour ahead.
+  const workspaces = startWorkspaces();
+  let second: Service;
+  let server: Server;
+  beforeAll(async () => {
+    const config = readConfig({
+      WORKSPACES_DATABASE_URL: workspaces.databaseUrl,
+      WORKSPACES_DATABASE_CONNECTIONS: '6',
+      WORKSPACES_SEAL_KEY: '07'.repeat(32),
+      WORKSPACES_RATE_LIMIT: '0',
+      WORKSPACES_MIGRATE: 'off',
+    });
+    const log = createLogger({ name: 'workspaces', level: 'silent' });
+    second = await createService(config, { log, now: () => Date.now() + 3_600_000 });
+    server = createServer(second.app).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    await workspaces.organization('acme');
+  });
+  afterAll(async () => {
+    server?.closeAllConnections();
+    server?.close();
+    await second?.close();
+  });
+
+  it('is never held by two, and no upload of anybody else is accepted', async () => {
+    const nodes = [workspaces.server, server].map((one) => `http://127.0.0.1:${(one.address() as AddressInfo).port}`);
+    const rounds = long ? 60 : 2;
+    let calls = 0;
+    for (let round = 0; round < rounds; round++) {
+      const { id } = await workspaces.workspace('acme', `fought-${round}`);
+      const clients = await lockClients(nodes[0]!, workspaces.admin.token!, 'acme', id, 4);
+      let left = 120;
+      const history = await fightForLock(
+        () => nodes,
+        clients,
+        id,
+        () => left-- > 0,
+      );
+      calls += history.length;
+      const accepted = history.filter(({ operation, answer }) => operation.what === 'upload' && answer === 'yes');
+      expect(isLinearizable(history, lockModel, '')).toBe(true);
+      expect(accepted.length).toBeGreaterThan(0);
+    }
+    expect(calls).toBeGreaterThanOrEqual(rounds * 100);
+  });
+});

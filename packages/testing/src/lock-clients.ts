@@ -1,0 +1,135 @@
+import { createHash } from 'node:crypto';
+import type { Model, Recorded } from './linearizable';
+
+/** What a client of a workspace's lock does. */
+export interface LockCall {
+  readonly who: string;
+  readonly what: 'lock' | 'unlock' | 'force' | 'upload';
+}
+export type LockAnswer = 'yes' | 'no';
+
+/** The lock as it should be: the state is who holds it, empty for nobody. */
+export const lockModel: Model<LockCall, LockAnswer> = (holder, { who, what }, answer) => {
+  const may = what === 'lock' ? holder === '' : what === 'force' ? holder !== '' : holder === who;
+  const after = !may || what === 'upload' ? holder : what === 'lock' ? who : '';
+  return answer === undefined || (answer === 'yes') === may ? after : undefined;
+};
+
+/** One who calls the service over HTTP. */
+export interface LockClient {
+  readonly who: string;
+  readonly token: string;
+}
+
+const mediaType = 'application/vnd.api+json';
+const patienceMs = 15_000;
+
+/** The status and body of an answer; undefined when there was none. */
+export async function call(
+  url: string,
+  token: string | undefined,
+  method: string,
+  body?: unknown,
+): Promise<{ status: number; body: never } | undefined> {
+  try {
+    const headers: Record<string, string> = { 'Content-Type': mediaType };
+    if (token !== undefined) headers.Authorization = `Bearer ${token}`;
+    const sent = Buffer.isBuffer(body) ? new Uint8Array(body) : body === undefined ? undefined : JSON.stringify(body);
+    const answer = await fetch(url, { method, headers, body: sent, signal: AbortSignal.timeout(patienceMs) });
+    const text = await answer.text();
+    return { status: answer.status, body: (text === '' ? undefined : JSON.parse(text)) as never };
+  } catch {
+    return undefined;
+  }
+}
+
+/** The document of a request. */
+export const document = (type: string, attributes: object, relationships?: object): object => ({
+  data: { type, attributes, ...(relationships ? { relationships } : {}) },
+});
+
+/** Makes teams that may write to a workspace, and answers a client for each: a token of its own. */
+export async function lockClients(
+  origin: string,
+  admin: string,
+  organization: string,
+  workspace: string,
+  count: number,
+): Promise<LockClient[]> {
+  const api = `${origin}/api/v2`;
+  const made = async (path: string, body: object) => {
+    const answer = await call(`${api}/${path}`, admin, 'POST', body);
+    if (answer?.status !== 201)
+      throw new Error(`${path} was answered ${answer?.status}: ${JSON.stringify(answer?.body)}`);
+    return (answer.body as { data: { id: string; attributes: { token: string } } }).data;
+  };
+  const clients: LockClient[] = [];
+  for (let i = 0; i < count; i++) {
+    const team = await made(`organizations/${organization}/teams`, document('teams', { name: `${workspace}-${i}` }));
+    await made(
+      'team-workspaces',
+      document(
+        'team-workspaces',
+        { access: 'admin' },
+        {
+          team: { data: { type: 'teams', id: team.id } },
+          workspace: { data: { type: 'workspaces', id: workspace } },
+        },
+      ),
+    );
+    const token = await made(`teams/${team.id}/authentication-token`, document('authentication-tokens', {}));
+    clients.push({ who: team.id, token: token.attributes.token });
+  }
+  return clients;
+}
+
+/** A state with a serial, and its MD5. */
+export function smallState(serial: number, note = ''): { bytes: Buffer; md5: string } {
+  const state = {
+    version: 4,
+    serial,
+    lineage: 'one',
+    outputs: { note: { value: note, type: 'string' } },
+    resources: [],
+  };
+  const bytes = Buffer.from(JSON.stringify(state));
+  return { bytes, md5: createHash('md5').update(bytes).digest('hex') };
+}
+
+/**
+ * Clients that fight for one lock through several nodes until told to stop, each a few random calls at a time; answers all
+ * that they did and were answered. What was answered with a fault counts as unanswered.
+ */
+export async function fightForLock(
+  nodes: () => readonly string[],
+  clients: readonly LockClient[],
+  workspace: string,
+  goesOn: () => boolean,
+): Promise<Recorded<LockCall, LockAnswer>[]> {
+  const history: Recorded<LockCall, LockAnswer>[] = [];
+  let serial = 0;
+  const pick = <T>(items: readonly T[]): T => items[Math.floor(Math.random() * items.length)]!;
+  const sent = (node: string, { token }: LockClient, what: LockCall['what']) => {
+    const at = `${node}/api/v2/workspaces/${workspace}`;
+    if (what !== 'upload') return call(`${at}/actions/${what === 'force' ? 'force-unlock' : what}`, token, 'POST', {});
+    const { bytes, md5 } = smallState(++serial, token);
+    const attributes = { serial, md5, force: true, state: bytes.toString('base64') };
+    return call(`${at}/state-versions`, token, 'POST', document('state-versions', attributes));
+  };
+  await Promise.all(
+    clients.map(async (client) => {
+      while (goesOn()) {
+        const what = pick(['lock', 'lock', 'upload', 'upload', 'unlock', 'force'] as const);
+        const began = performance.now();
+        const answer = await sent(pick(nodes()), client, what);
+        const status = answer?.status ?? 0;
+        const known = status === 200 || status === 201 ? 'yes' : status === 409 ? 'no' : undefined;
+        if (known === undefined && status >= 400 && status < 500) throw new Error(`${what} was answered ${status}`);
+        const ended = known === undefined ? Number.POSITIVE_INFINITY : performance.now();
+        history.push({ operation: { who: client.who, what }, answer: known, began, ended });
+        if (answer === undefined) await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    }),
+  );
+  return history;
+}
