@@ -654,6 +654,26 @@ describe('runs', () => {
     },
   );
 
+  it('are seen and ended by site administrators', async () => {
+    const id = await started();
+    const pending = await made();
+    const root = await workspaces.person(`root-${counter}`, { siteAdmin: true });
+    const ids = async (query: string) =>
+      (await root.get(`admin/runs?${query}`).expect(200)).body.data.map((run: { id: string }) => run.id);
+    expect(await ids('')).toEqual([pending, id]);
+    expect(await ids(`q=${id}`)).toEqual([id]);
+    expect(await ids('filter[status]=pending')).toEqual([pending]);
+    const included = await admin.get('admin/runs?include=workspace,workspace.organization').expect(200);
+    expect(included.body.included.map((one: { type: string }) => one.type)).toEqual(['workspaces', 'organizations']);
+    await root.post(`admin/runs/${id}/actions/force-cancel`, { comment: 'misclick' }).expect(202);
+    expect(await statusOf(id)).toBe('canceled');
+    await root.post(`admin/runs/${id}/actions/force-cancel`, {}).expect(409);
+    await root.post('admin/runs/run-nosuch/actions/force-cancel', {}).expect(404);
+    const nobody = await workspaces.person(`nobody-${counter}`);
+    await nobody.get('admin/runs').expect(404);
+    await nobody.post(`admin/runs/${pending}/actions/force-cancel`, {}).expect(404);
+  });
+
   it('are made once for an idempotency key', async () => {
     await configured(workspaces, workspace);
     const send = () => startRun(admin, workspace, { message: 'once' }).set('Idempotency-Key', `once-${counter}`);

@@ -7,6 +7,7 @@ import { commentResource } from './comments/routes';
 import { configurationVersionResource } from './configuration-versions/routes';
 import { retentionResource } from './data-retention/routes';
 import { entitlementSetResource } from './entitlement-sets/routes';
+import { identityTokensResource } from './identity-tokens/routes';
 import { membershipResource } from './memberships/routes';
 import { oauthResource } from './oauth/routes';
 import { openapiResource } from './openapi';
@@ -33,6 +34,7 @@ import { workspaceResource } from './workspaces/routes';
 /** What the service is about, each after those it calls. */
 const described: readonly Resource[] = [
   serviceResource,
+  identityTokensResource,
   userResource,
   organizationResource,
   moduleProducerResource,

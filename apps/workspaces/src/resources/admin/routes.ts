@@ -1,6 +1,7 @@
 import type { Resource } from '../../kernel/endpoint';
 import { infraVersionEndpoints } from './infra-versions';
 import { organizationEndpoints } from './organizations';
+import { runEndpoints } from './runs';
 import { settingEndpoints } from './settings';
 import { userEndpoints } from './users';
 import { workspaceEndpoints } from './workspaces';
@@ -12,6 +13,7 @@ export const adminResource: Resource = {
     ...organizationEndpoints,
     ...userEndpoints,
     ...workspaceEndpoints,
+    ...runEndpoints,
     ...infraVersionEndpoints,
     ...settingEndpoints,
   ],

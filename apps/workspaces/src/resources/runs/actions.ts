@@ -5,7 +5,7 @@ import type { Database } from '../../kernel/database';
 import { newId } from '../../kernel/ids';
 import { advance, enqueue, finish, lockFor } from './queue';
 import type { Run } from './run';
-import { actionsOf, discardableStatuses } from './statuses';
+import { actionsOf, discardableStatuses, finalStatuses } from './statuses';
 import { holdRun, moveRun, recordEvent } from './transition';
 
 /** How long a run that was told to stop may take before it can be made to. */
@@ -98,10 +98,19 @@ export function cancel(db: Database, keyring: Keyring, runId: string, by: Act): 
   });
 }
 
-/** Ends a run whose tool does not stop: the workspace is free at once, and what the tool still writes is not taken. */
-export function forceCancel(db: Database, keyring: Keyring, runId: string, by: Act): Promise<void> {
+/** Ends a run whose tool does not stop, `anyTime` without waiting until it may be: the workspace is free at once, and what the tool still writes is not taken. */
+export function forceCancel(
+  db: Database,
+  keyring: Keyring,
+  runId: string,
+  by: Act & { readonly anyTime?: boolean },
+): Promise<void> {
   return act(db, keyring, runId, by, async (tx, run) => {
-    if (!actionsOf(run, run.readAt)['is-force-cancelable']) throw notAllowed(run, 'canceled by force');
+    const may = by.anyTime ? !finalStatuses.includes(run.status) : actionsOf(run, run.readAt)['is-force-cancelable'];
+    if (!may) throw notAllowed(run, 'canceled by force');
+    await tx.prisma.$executeRaw`
+      UPDATE run SET canceled_at = now(), canceled_by_type = ${by.actor.type}, canceled_by_id = ${by.actor.id}
+       WHERE id = ${run.id} AND canceled_at IS NULL`;
     const open = { runId: run.id, state: { in: ['claimed', 'started'] } };
     await tx.prisma.runJob.updateMany({ where: open, data: { cancel: 'force-cancel' } });
     const reason = 'Canceled by force: what was under way was not waited for';

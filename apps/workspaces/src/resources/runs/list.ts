@@ -136,6 +136,23 @@ export async function listOfOrganization(
   return { items: found.slice(0, size), more: found.length > size };
 }
 
+/** A page of all runs of the installation, newest first. */
+export async function listAll(
+  db: Database,
+  keyring: Keyring,
+  { text, statuses }: { text: string | undefined; statuses: readonly string[] },
+  page: Page,
+) {
+  const where: Prisma.Sql[] = [Prisma.sql`TRUE`];
+  if (statuses.length > 0) where.push(Prisma.sql`r.status = ANY(${[...statuses]})`);
+  if (text !== undefined) {
+    const like = contains(text);
+    where.push(Prisma.sql`(r.id ILIKE ${like} OR w.name ILIKE ${like} OR o.name ILIKE ${like})`);
+  }
+  const all = Prisma.join(where, ' AND ');
+  return { items: await read(db, keyring, all, newestFirst, page), total: await count(db, all) };
+}
+
 const queued = (access: Access, organizationId: string): Prisma.Sql => Prisma.sql`w.organization_id = ${organizationId}
   AND ${visibleWorkspaces(access, organizationId)} AND r.finished_at IS NULL AND r.status = ANY(${[...queuedStatuses]})`;
 

@@ -72,6 +72,8 @@ const include = [
   'current_configuration_version',
   'current_configuration_version.ingress_attributes',
   'current_state_version',
+  // As one client spells it.
+  'current-state-version',
   'current_state_version.outputs',
   'locked_by',
   'outputs',

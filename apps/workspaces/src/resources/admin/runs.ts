@@ -1,0 +1,38 @@
+import { actorOf } from '../../kernel/audit';
+import { type Call, type Endpoint, endpoints } from '../../kernel/endpoint';
+import type { Policy } from '../../kernel/policy';
+import { forceCancel } from '../runs/actions';
+import { listAll } from '../runs/list';
+import { organizationsOf } from '../runs/policy';
+import { find, type Run } from '../runs/run';
+import { Remark } from '../runs/schema';
+import { runSerializer } from '../runs/serializer';
+
+const { list, command } = endpoints({} as Policy<Run>, runSerializer, { organizationsOf });
+const admin = { siteAdmin: true, edition: 'self-hosted' } as const;
+
+const index = list('/admin/runs', {
+  ...admin,
+  summary: 'List every run of the installation, newest first.',
+  query: {
+    q: 'Part of the id of the run, or of the name of its workspace or organization.',
+    'filter[status]': 'Comma-separated statuses.',
+  },
+  include: ['workspace', 'workspace.organization', 'workspace.organization.owners'],
+  run: ({ db, env, query, page }) =>
+    listAll(db, env.keyring, { text: query.get('q'), statuses: query.list('filter[status]') }, page!),
+});
+
+const ending = command('POST')('/admin/runs/:run_id/actions/force-cancel', {
+  ...admin,
+  summary: 'End any run that is not over, at once.',
+  status: 202,
+  body: Remark,
+  organizationsOf: () => [],
+  load: ({ db, env, params }) => find(db, env.keyring, params.run_id),
+  run: ({ db, env, target, body, ...call }: Call<string, string | null, Run>) =>
+    forceCancel(db, env.keyring, target.id, { actor: actorOf(call), comment: body, anyTime: true }),
+});
+
+/** Site administration of runs. */
+export const runEndpoints: readonly Endpoint[] = [index, ending];
