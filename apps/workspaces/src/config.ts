@@ -97,6 +97,21 @@ const Variables = z.object({
     .string()
     .optional()
     .describe('Secret of that key. Also as WORKSPACES_BLOB_STORE_SECRET_ACCESS_KEY_FILE.'),
+  WORKSPACES_SECRETS_ADDR: z
+    .url({ protocol: /^https?$/ })
+    .transform((url) => url.replace(/\/+$/, ''))
+    .optional()
+    .describe('Secrets service that workers get credentials from for workspaces with a secrets-role; off unless set.'),
+  WORKSPACES_SECRETS_LOGIN_MOUNT: z
+    .string()
+    .regex(/^[\w.-]+(\/[\w.-]+)*$/, 'is a path such as jwt')
+    .default('jwt')
+    .describe('Where its login with signed tokens is mounted, below auth/.'),
+  WORKSPACES_SECRETS_AUDIENCE: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Audience of the identity tokens of runs; unless set, WORKSPACES_SECRETS_ADDR.'),
   WORKSPACES_FIRST_RUN_FILE: z
     .string()
     .optional()
@@ -223,6 +238,9 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
   }
   const tls = cert === undefined || key === undefined ? undefined : { cert, key };
   const host = given.WORKSPACES_HOST;
+  const publicUrl =
+    given.WORKSPACES_PUBLIC_URL ?? `${tls === undefined ? 'http' : 'https'}://${host}:${given.WORKSPACES_PORT}`;
+  const secretsAddress = given.WORKSPACES_SECRETS_ADDR;
   return {
     listen: { host, port: given.WORKSPACES_PORT, tls },
     metrics:
@@ -237,8 +255,17 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
       previousValue: given.WORKSPACES_PREVIOUS_SEAL_KEY,
       previousFile: given.WORKSPACES_PREVIOUS_SEAL_KEY_FILE,
     },
-    publicUrl:
-      given.WORKSPACES_PUBLIC_URL ?? `${tls === undefined ? 'http' : 'https'}://${host}:${given.WORKSPACES_PORT}`,
+    publicUrl,
+    /** Undefined: runs get no credentials. */
+    secretsService:
+      secretsAddress === undefined
+        ? undefined
+        : {
+            address: secretsAddress,
+            mount: given.WORKSPACES_SECRETS_LOGIN_MOUNT,
+            audience: given.WORKSPACES_SECRETS_AUDIENCE ?? secretsAddress,
+            issuer: publicUrl,
+          },
     trustedProxies: given.WORKSPACES_TRUSTED_PROXIES ?? [],
     edition: given.WORKSPACES_EDITION,
     aliases: given.WORKSPACES_CLIENT_ALIASES,

@@ -10,6 +10,7 @@ import { jobBoard } from './resources/runs/jobs';
 import { type Binary, findBinaries } from './worker/binaries';
 import { startClaiming } from './worker/claim-loop';
 import type { WorkerConfig } from './worker/config';
+import { revokeLeftCredentials } from './worker/credentials';
 import { findIsolation, type Isolation } from './worker/isolation';
 import { blockMetadata } from './worker/network';
 import { recoverStates } from './worker/recover';
@@ -118,6 +119,7 @@ export async function startWorker(config: WorkerConfig, means: Means, log: Logge
       heartbeatMs: Math.min(2000, (config.leaseSeconds * 1000) / 5),
       graceSeconds: config.graceSeconds,
       logBytes: config.logBytes,
+      secretsService: config.service.secretsService,
       executor: {
         workerId: id,
         installation: installationOf(config.service.databaseUrl),
@@ -136,7 +138,9 @@ export async function startWorker(config: WorkerConfig, means: Means, log: Logge
     await recoverStates(parts);
     const claiming = startClaiming(parts, { parallel: config.jobs, pollMs: 1000 });
     const recovering = setInterval(() => {
-      recoverStates(parts).catch((error) => log.error({ err: error }, 'not cleaned up'));
+      recoverStates(parts)
+        .then(() => revokeLeftCredentials(parts))
+        .catch((error) => log.error({ err: error }, 'not cleaned up'));
     }, 60_000);
     return {
       id,

@@ -7,6 +7,8 @@ import type { Logger } from '@keystead/server';
 import type { Database } from '../kernel/database';
 import type { ApplyResult, JobBoard, JobInputs, PlanResult, RunJob } from '../resources/runs/jobs';
 import { Stopping } from './command';
+import { Concealer } from './conceal';
+import { type Credentials, credentialsFor, NoCredentials, type SecretsService } from './credentials';
 import { type Executor, executeApply, executePlan } from './execute';
 import { RunLog } from './run-log';
 
@@ -24,6 +26,8 @@ export interface WorkerParts {
   /** How long the tool may go on after it was interrupted because of a limit. */
   readonly graceSeconds: number;
   readonly logBytes: number;
+  /** Where runs that ask for it get credentials; undefined: nowhere. */
+  readonly secretsService?: SecretsService;
 }
 
 /** A job that a worker holds. */
@@ -86,16 +90,29 @@ async function execute(
   const { board, db, keyring } = parts;
   const failed = (errorMessage: string): Result => ({ outcome: 'errored', errorMessage });
   if (!inputs) return failed('what the run works with cannot be read; the log of the worker says why');
+  const credentials = await credentialsFor(parts, job).catch((error: Error) => error);
+  const concealer = new Concealer(credentials instanceof Error ? [] : credentials.secrets);
+  const append = async (bytes: Buffer) => {
+    if (bytes.length === 0) return;
+    await insist(() => board.appendLog(db, keyring, job, bytes), { log, until: () => stopping.killed });
+  };
   const runLog = new RunLog({
     limit: parts.logBytes,
     // The tool waits while the database is away.
-    keep: (bytes) => insist(() => board.appendLog(db, keyring, job, bytes), { log, until: () => stopping.killed }),
+    keep: (bytes) => append(concealer.push(bytes)),
     full: () => stopSoon(stopping, 'output', parts.graceSeconds),
   });
   const saveState = async (state: Buffer) => {
     await board.saveState(db, keyring, job, state).catch((error) => log.warn({ err: error }, 'state not saved yet'));
   };
-  const doing = { job, inputs, log: runLog, stopping, saveState };
+  if (credentials instanceof Error) {
+    if (!(credentials instanceof NoCredentials)) log.error({ err: credentials }, 'no credentials for a run');
+    const why = credentials instanceof NoCredentials ? credentials.message : 'the worker failed; its own log says why';
+    runLog.say(`\nError: ${why}`);
+    await runLog.flush().catch(() => undefined);
+    return failed(why);
+  }
+  const doing = { job, inputs: withCredentials(inputs, credentials), log: runLog, stopping, saveState };
   try {
     return await (job.kind === 'plan' ? executePlan : executeApply)(parts.executor, doing);
   } catch (error) {
@@ -103,7 +120,16 @@ async function execute(
     runLog.say('\nError: the worker failed; its own log says why.');
     await runLog.flush().catch(() => undefined);
     return failed('the worker failed; its own log says why');
+  } finally {
+    await credentials.end();
+    await append(concealer.end()).catch(() => undefined);
   }
+}
+
+/** Credentials join the environment; what somebody set by hand stays. */
+function withCredentials(inputs: JobInputs, { environment }: Credentials): JobInputs {
+  const set = new Set(inputs.environment.map(({ key }) => key));
+  return { ...inputs, environment: [...inputs.environment, ...environment.filter(({ key }) => !set.has(key))] };
 }
 
 /**

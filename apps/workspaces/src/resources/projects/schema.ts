@@ -1,5 +1,6 @@
 import { document, one, references } from '@keystead/jsonapi';
 import { z } from 'zod';
+import { secretsLogin } from '../identity-tokens/schema';
 
 const name = z
   .string()
@@ -18,6 +19,7 @@ const duration = z
 const settings = {
   description: z.string().max(256).nullish(),
   'auto-destroy-activity-duration': duration,
+  ...secretsLogin,
   'default-execution-mode': z.enum(['remote', 'local', 'agent']).nullish(),
   'default-agent-pool-id': z.string().nullish(),
   'setting-overwrites': z

@@ -17,6 +17,8 @@ export const projectSerializer = serializer<Project, View>({
     'team-count': project.teamCount,
     'auto-destroy-activity-duration': project.autoDestroyActivityDuration,
     'default-execution-mode': project.executionMode ?? project.inherited.executionMode,
+    'secrets-role': project.secretsRole,
+    'secrets-namespace': project.secretsNamespace,
     'setting-overwrites': {
       'default-execution-mode': project.executionMode !== null,
       'default-agent-pool': project.executionMode !== null,

@@ -13,6 +13,9 @@ export interface Project extends JudgedProject {
   readonly name: string;
   readonly description: string | null;
   readonly autoDestroyActivityDuration: string | null;
+  /** Where its workspaces' runs get credentials; null: nowhere. */
+  readonly secretsRole: string | null;
+  readonly secretsNamespace: string | null;
   readonly executionMode: string | null;
   readonly agentPoolId: string | null;
   readonly inherited: { readonly executionMode: string; readonly agentPoolId: string | null };
@@ -29,6 +32,8 @@ export interface ProjectInput extends ExecutionInput {
   readonly name?: string;
   readonly description?: string | null;
   readonly autoDestroyActivityDuration?: string | null;
+  readonly secretsRole?: string | null;
+  readonly secretsNamespace?: string | null;
 }
 
 const withCounts = {
@@ -128,8 +133,8 @@ export async function remove(db: Database, actor: Actor, project: Project): Prom
   });
 }
 
-function plain({ description, autoDestroyActivityDuration }: ProjectInput) {
-  return { description, autoDestroyActivityDuration };
+function plain({ description, autoDestroyActivityDuration, secretsRole, secretsNamespace }: ProjectInput) {
+  return { description, autoDestroyActivityDuration, secretsRole, secretsNamespace };
 }
 
 /** What an audit event says of a change of the project. */
@@ -138,6 +143,15 @@ export function changeOf(project: Project, verb: string) {
   return { organizationId: project.organizationId, action: `project.${verb}`, target };
 }
 
-function shown({ name, description, autoDestroyActivityDuration, executionMode, agentPoolId }: Project) {
-  return { name, description, autoDestroyActivityDuration, executionMode, agentPoolId };
+function shown({ name, executionMode, agentPoolId, ...project }: Project) {
+  const { description, autoDestroyActivityDuration, secretsRole, secretsNamespace } = project;
+  return {
+    name,
+    description,
+    autoDestroyActivityDuration,
+    executionMode,
+    agentPoolId,
+    secretsRole,
+    secretsNamespace,
+  };
 }

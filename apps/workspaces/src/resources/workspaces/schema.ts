@@ -1,6 +1,7 @@
 import { document, freeForm, many, one } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import { secretsLogin } from '../identity-tokens/schema';
 
 const NAME = /^[A-Za-z0-9_-]+$/;
 const MOST_PATHS = 1000;
@@ -43,6 +44,7 @@ const shared = {
   'execution-mode': z.enum(['remote', 'local', 'agent']).nullable().optional(),
   'file-triggers-enabled': z.boolean().optional(),
   'global-remote-state': z.boolean().optional(),
+  ...secretsLogin,
   operations: z.boolean().optional(),
   'queue-all-runs': z.boolean().optional(),
   'speculative-enabled': z.boolean().optional(),

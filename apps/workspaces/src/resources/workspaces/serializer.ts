@@ -58,6 +58,8 @@ export const workspaceSerializer = serializer<Workspace, View>({
       'auto-destroy-activity-duration': ws.autoDestroyActivityDuration,
       'file-triggers-enabled': ws.fileTriggersEnabled,
       'global-remote-state': ws.globalRemoteState,
+      'secrets-role': ws.secretsRole,
+      'secrets-namespace': ws.secretsNamespace,
       'queue-all-runs': ws.queueAllRuns,
       'speculative-enabled': ws.speculativeEnabled,
       'structured-run-output-enabled': ws.structuredRunOutputEnabled,

@@ -20,6 +20,8 @@ export type Settings = Pick<
   | 'autoDestroyActivityDuration'
   | 'fileTriggersEnabled'
   | 'globalRemoteState'
+  | 'secretsRole'
+  | 'secretsNamespace'
   | 'queueAllRuns'
   | 'speculativeEnabled'
   | 'structuredRunOutputEnabled'
@@ -50,6 +52,8 @@ export function initialSettings(name: string, infraVersion: string, globalRemote
     autoDestroyActivityDuration: null,
     fileTriggersEnabled: true,
     globalRemoteState,
+    secretsRole: null,
+    secretsNamespace: null,
     queueAllRuns: false,
     speculativeEnabled: true,
     structuredRunOutputEnabled: true,
@@ -74,6 +78,8 @@ const plain = [
   'autoApplyRunTrigger',
   'fileTriggersEnabled',
   'globalRemoteState',
+  'secretsRole',
+  'secretsNamespace',
   'queueAllRuns',
   'speculativeEnabled',
   'structuredRunOutputEnabled',

@@ -1,0 +1,38 @@
+import { endpoints, type Resource } from '../../kernel/endpoint';
+import { publicKeys } from '../../kernel/identity-keys';
+import type { Policy } from '../../kernel/policy';
+import { claimNames } from './identity-token';
+
+const { raw } = endpoints({} as Policy<undefined>, undefined);
+
+const json = (body: object) => ({
+  status: 200,
+  headers: { 'Content-Type': 'application/json', 'Cache-Control': 'public, max-age=60' },
+  body: JSON.stringify(body),
+});
+
+const discovery = raw('GET')('/.well-known/openid-configuration', {
+  summary: 'Say who signs the identity tokens of runs, and where the keys are.',
+  auth: 'none',
+  outside: true,
+  run: async ({ env }) =>
+    json({
+      issuer: env.publicUrl,
+      jwks_uri: `${env.publicUrl}/.well-known/jwks`,
+      response_types_supported: ['id_token'],
+      subject_types_supported: ['public'],
+      id_token_signing_alg_values_supported: ['RS256'],
+      scopes_supported: ['openid'],
+      claims_supported: claimNames,
+    }),
+});
+
+const jwks = raw('GET')('/.well-known/jwks', {
+  summary: 'The public keys of the identity tokens of runs.',
+  auth: 'none',
+  outside: true,
+  run: async ({ db }) => json(await publicKeys(db)),
+});
+
+/** Who signs the identity tokens of runs. Decision 0060. */
+export const identityTokensResource: Resource = { name: 'identity tokens', endpoints: [discovery, jwks] };

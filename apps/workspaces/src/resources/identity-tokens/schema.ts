@@ -1,0 +1,15 @@
+import { z } from 'zod';
+
+/** Attributes of projects and workspaces: the role of the secrets service that runs log in under. An empty role is none. */
+export const secretsLogin = {
+  'secrets-role': z
+    .string()
+    .max(256)
+    .regex(/^[\w.-]*$/, 'may only contain letters, numbers, dots, dashes and underscores')
+    .nullish(),
+  'secrets-namespace': z
+    .string()
+    .max(1024)
+    .regex(/^[\w.-]*(\/[\w.-]+)*\/?$/, 'must be the path of a namespace')
+    .nullish(),
+};
