@@ -73,6 +73,7 @@ export async function createService(config: Config, parts: Parts = {}): Promise<
   const plain = openDatabase(pool, quickPool);
   const db = objects ? withObjects(plain, objects) : plain;
   const keyring = await openKeyring(db, config.sealKey, (line) => log.warn(line));
+  const settings = settingsReader(db, config.edition, config.rateLimit);
   const env: Environment = {
     edition: config.edition,
     aliases: config.aliases,
@@ -85,8 +86,8 @@ export async function createService(config: Config, parts: Parts = {}): Promise<
     accessStore: new AccessStore(pool, db, now),
     largeUploads: new Gate(largeUploads, 'large uploads'),
     now,
-    settings: settingsReader(db, config.edition, config.rateLimit),
-    authenticate: createAuthenticator({ db, keyring, now, sessionIdleMinutes: TWO_WEEKS_IN_MINUTES }),
+    settings: settings.read,
+    authenticate: createAuthenticator({ db, keyring, now, sessionIdleMinutes: TWO_WEEKS_IN_MINUTES, settings }),
   };
   const endpoints = resources.flatMap((resource) => resource.endpoints);
   const app = buildApp({

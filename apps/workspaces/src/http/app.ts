@@ -4,8 +4,7 @@ import { Refusal } from '@keystead/refusal';
 import { clientAddress, createApp, type Logger, labelRoute, requestId, type TrustedProxies } from '@keystead/server';
 import type express from 'express';
 import type { Endpoint } from '../kernel/endpoint';
-import type { SiteSettings } from '../kernel/environment';
-import type { Principal } from '../kernel/principal';
+import type { Caller, SiteSettings } from '../kernel/environment';
 import { RateLimit, type RateVerdict } from '../kernel/rate-limit';
 import type { Match, Routes } from '../kernel/routes';
 import { type Kernel, loadEarly, type Request, runEndpoint } from '../kernel/run-endpoint';
@@ -54,10 +53,9 @@ export function buildApp(parts: AppParts): express.Express {
         match === undefined || req.headers.authorization === undefined
           ? undefined
           : loadEarly(parts.kernel, match.endpoint, match.params);
-      const [principal, settings] = await Promise.all([
-        match === undefined ? undefined : authenticate(parts.kernel, match.endpoint, req),
-        env.settings(),
-      ]);
+      const caller = match === undefined ? undefined : await authenticate(parts.kernel, match.endpoint, req);
+      const principal = caller?.principal;
+      const settings = caller?.settings ?? (await env.settings());
       const address = clientAddress(req, parts.trustedProxies);
       rate = limitFor(principal === undefined ? address : `${principal.kind} ${principal.id}`, settings);
       if (!rate.allowed) {
@@ -102,14 +100,14 @@ export function buildApp(parts: AppParts): express.Express {
   return app;
 }
 
-async function authenticate({ env }: Kernel, endpoint: Endpoint, req: IncomingMessage): Promise<Principal | undefined> {
+async function authenticate({ env }: Kernel, endpoint: Endpoint, req: IncomingMessage): Promise<Caller | undefined> {
   if (endpoint.auth === 'none') {
     return undefined;
   }
   const token = readBearer(req.headers.authorization);
-  const principal = token === undefined ? undefined : await env.authenticate(token);
-  if (principal === undefined && (endpoint.auth === 'token' || token !== undefined)) {
+  const caller = token === undefined ? undefined : await env.authenticate(token);
+  if (caller === undefined && (endpoint.auth === 'token' || token !== undefined)) {
     throw new Refusal('unauthenticated', '');
   }
-  return principal;
+  return caller;
 }

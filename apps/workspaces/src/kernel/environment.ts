@@ -21,6 +21,12 @@ export interface SiteSettings {
   costEstimationEnabled: boolean;
 }
 
+/** Who a token belongs to, and the installation's settings at the moment it was looked up. */
+export interface Caller {
+  readonly principal: Principal;
+  readonly settings: SiteSettings;
+}
+
 /** What a service process is made of, lent to every endpoint. Built once, in `service.ts`. */
 export interface Environment {
   readonly edition: Edition;
@@ -44,5 +50,5 @@ export interface Environment {
   /** The installation's settings as they are now. */
   settings(): Promise<SiteSettings>;
   /** Who a bearer token belongs to; undefined when it is unknown, revoked or expired. */
-  authenticate(token: string): Promise<Principal | undefined>;
+  authenticate(token: string): Promise<Caller | undefined>;
 }

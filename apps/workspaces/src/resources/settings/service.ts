@@ -28,24 +28,35 @@ const readSettings = {
   quick: true,
 };
 
-/**
- * A reader of the installation's settings: always as they are in the database, requests of one moment share a query.
- * `rateLimit` from the configuration replaces what is stored.
- */
-export function settingsReader(db: Database, edition: 'hosted' | 'self-hosted', rateLimit?: number) {
+/** The stored settings as text, for statements that read them along with something else; null where none are. */
+export const storedSettings = `(SELECT s.value::text FROM setting s WHERE s.name = '${NAME}')`;
+
+/** The installation's settings, always as they are in the database. */
+export interface SettingsReader {
+  /** Requests of one moment share a query. */
+  read(): Promise<SiteSettings>;
+  /** The settings of a text that was read as `storedSettings`. */
+  of(text: string | null): SiteSettings;
+}
+
+/** A reader of settings; `rateLimit` from the configuration replaces what is stored. */
+export function settingsReader(db: Database, edition: 'hosted' | 'self-hosted', rateLimit?: number): SettingsReader {
   const defaults = defaultSettings(edition);
   if (rateLimit !== undefined) {
     Object.assign(defaults, { apiRateLimit: rateLimit, apiRateLimitingEnabled: rateLimit > 0 });
   }
-  let lastText: string | undefined;
+  let lastText: string | null = null;
   let last = defaults;
-  return async (): Promise<SiteSettings> => {
-    const text = (await db.readOne<{ key: string; value: string }>(readSettings, NAME))?.value;
+  const of = (text: string | null): SiteSettings => {
     if (text !== lastText) {
-      last = { ...defaults, ...(text === undefined ? {} : (JSON.parse(text) as Partial<SiteSettings>)) };
+      last = { ...defaults, ...(text === null ? {} : (JSON.parse(text) as Partial<SiteSettings>)) };
       lastText = text;
     }
     return last;
+  };
+  return {
+    of,
+    read: async () => of((await db.readOne<{ key: string; value: string }>(readSettings, NAME))?.value ?? null),
   };
 }
 

@@ -1,8 +1,10 @@
 import type { Keyring } from '@keystead/keyring';
 import { LRUCache } from 'lru-cache';
 import type { Database } from '../../kernel/database';
+import type { Caller } from '../../kernel/environment';
 import { gather } from '../../kernel/gather';
 import type { Principal } from '../../kernel/principal';
+import { type SettingsReader, storedSettings } from '../settings/service';
 import { hashSecret } from './secret';
 
 interface TokenRow {
@@ -11,6 +13,8 @@ interface TokenRow {
   readonly key: string;
   /** A `Said`, as text: what was said before need not be read again. */
   readonly said: string;
+  /** Of the installation, as text: every request needs them as well. */
+  readonly settings: string | null;
 }
 
 type Said = [
@@ -35,7 +39,8 @@ const readTokens = {
   text: `
 SELECT k.key, json_build_array(t.id, t.kind, t.user_id, t.team_id, o.id, coalesce(u.username, g.name, o.name),
          u.site_admin, f.verified_at IS NOT NULL, ${ms('t.created_at')}, ${ms('t.last_used_at')},
-         ${ms('t.expires_at')})::text AS said
+         ${ms('t.expires_at')})::text AS said,
+       ${storedSettings} AS settings
   FROM unnest($1::text[]) AS k(key)
   JOIN token t ON t.hash = decode(k.key, 'hex')
   LEFT JOIN user_account u ON u.id = t.user_id
@@ -65,8 +70,9 @@ export function createAuthenticator(options: {
   now: () => number;
   /** How long a session may lie idle where no organization says less. */
   sessionIdleMinutes: number;
-}): (token: string) => Promise<Principal | undefined> {
-  const { db, keyring, now, sessionIdleMinutes } = options;
+  settings: SettingsReader;
+}): (token: string) => Promise<Caller | undefined> {
+  const { db, keyring, now, sessionIdleMinutes, settings } = options;
   const hashes = new LRUCache<string, string>({ max: 5_000 });
   const known = new LRUCache<string, { said: string; token: Recognised }>({ max: 20_000 });
   const touch = gather<string, undefined>(async (ids) => {
@@ -98,7 +104,7 @@ export function createAuthenticator(options: {
     if (session !== undefined && now() - session.idleSinceMs > sessionIdleMinutes * 60_000) return undefined;
     const every = session === undefined ? TOUCH_EVERY_MS : TOUCH_SESSIONS_EVERY_MS;
     if (usedAtMs === null || now() - usedAtMs >= every) await touch(principal.tokenId);
-    return principal;
+    return { principal, settings: settings.of(row.settings) };
   };
 }
 
