@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { Circuit, NotNow } from './outside';
+import { Circuit, NotNow, Turns } from './outside';
 
 describe('a circuit', () => {
   let time = 0;
@@ -48,5 +48,27 @@ describe('a circuit', () => {
     const refuse = () => Promise.reject(new Error('403'));
     for (let n = 0; n < 20; n++) await circuit.run(refuse, () => undefined).catch(() => {});
     expect(() => circuit.check()).not.toThrow();
+  });
+});
+
+describe('turns', () => {
+  it('let a crowd go on a few at a time, and others in between', async () => {
+    const turns = new Turns();
+    const order: string[] = [];
+    const crowd = Array.from({ length: 20 }, async () => {
+      await turns.take();
+      order.push('crowd');
+    });
+    const beside = new Promise<void>((done) =>
+      setImmediate(() => {
+        order.push('beside');
+        done();
+      }),
+    );
+    await Promise.all([...crowd, beside]);
+    expect(order).toHaveLength(21);
+    expect(order.indexOf('beside')).toBeLessThan(9);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(turns.take()).toBeUndefined();
   });
 });

@@ -23,6 +23,36 @@ export class NotNow extends Refusal {
   }
 }
 
+const perTurn = 4;
+
+/**
+ * Lets those who are answered at the same moment go on a few at a time: when a slow system answers hundreds of callers
+ * at once, everybody else gets a turn in between.
+ */
+export class Turns {
+  private readonly waiting: (() => void)[] = [];
+  private taken = 0;
+
+  /** Nothing to wait for while few come. */
+  take(): Promise<void> | undefined {
+    if (this.taken < perTurn && this.waiting.length === 0) {
+      if (this.taken++ === 0) setImmediate(() => this.next());
+      return undefined;
+    }
+    return new Promise((go) => this.waiting.push(go));
+  }
+
+  private next(): void {
+    this.taken = 0;
+    if (this.waiting.length === 0) return;
+    setImmediate(() => this.next());
+    for (const go of this.waiting.splice(0, perTurn)) {
+      this.taken++;
+      go();
+    }
+  }
+}
+
 const failuresToOpen = 5;
 const firstRestMs = 5_000;
 const longestRestMs = 60_000;

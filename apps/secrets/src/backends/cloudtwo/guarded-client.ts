@@ -2,7 +2,7 @@ import { PassThrough, pipeline, type Readable } from 'node:stream';
 import type { IAMClient } from '@aws-sdk/client-iam';
 import type { STSClient } from '@aws-sdk/client-sts';
 import { Refusal } from '@keystead/refusal';
-import { Circuit, type OutsideParts } from '../../sdk/outside';
+import { Circuit, type OutsideParts, Turns } from '../../sdk/outside';
 import { codeOf } from './cloud-error';
 
 type Send = (command: object, options?: object) => Promise<unknown>;
@@ -36,10 +36,12 @@ export function guard(
     return answer;
   };
   Object.assign(client, { send: guarded });
+  const turns = new Turns();
   const handler = client.config.requestHandler as unknown as Handler;
   const handle = handler.handle.bind(handler);
   handler.handle = async (request, options) => {
     const answer = await handle(request, options);
+    await turns.take();
     answer.response.body = limited(answer.response.body as Readable);
     return answer;
   };

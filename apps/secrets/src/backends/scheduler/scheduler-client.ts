@@ -1,7 +1,7 @@
 import http from 'node:http';
 import https from 'node:https';
 import { isRefusal, Refusal } from '@keystead/refusal';
-import { Circuit, NotNow, type OutsideParts, plainParts } from '../../sdk/outside';
+import { Circuit, NotNow, type OutsideParts, plainParts, Turns } from '../../sdk/outside';
 
 /** Where the scheduler is and who we are there. `token` is a management token; certificates are PEM texts. */
 export interface SchedulerAccess {
@@ -46,6 +46,7 @@ export interface SchedulerGround {
   readonly pauseMs: number;
   readonly parts: OutsideParts;
   readonly circuit: Circuit;
+  readonly turns: Turns;
   /** Keeps connections for the next call; without one every call makes its own. */
   readonly agent: http.Agent | false;
 }
@@ -73,7 +74,7 @@ export class SchedulerClient {
   ) {
     const { parts = plainParts } = ground;
     const circuit = new Circuit(`scheduler at ${access.address}`, parts.clock);
-    this.ground = { timeoutMs: 30_000, pauseMs: 250, parts, circuit, agent: false, ...ground };
+    this.ground = { timeoutMs: 30_000, pauseMs: 250, parts, circuit, turns: new Turns(), agent: false, ...ground };
   }
 
   /** Makes a token. The name may be at most 256 bytes; a management token takes no policies. */
@@ -164,7 +165,7 @@ export class SchedulerClient {
   }
 
   private async text(request: Request): Promise<string> {
-    const { circuit, pauseMs, parts, timeoutMs } = this.ground;
+    const { circuit, pauseMs, parts, timeoutMs, turns } = this.ground;
     const signal = AbortSignal.timeout(timeoutMs);
     await parts.fault(`scheduler:${request.name}`);
     for (let attempt = 1; ; attempt++) {
@@ -173,6 +174,7 @@ export class SchedulerClient {
           () => this.send(request, signal),
           (error) => (error instanceof SchedulerRefused ? undefined : reasonOf(error)),
         );
+        await turns.take();
         await parts.fault(`scheduler:${request.name}:done`);
         return text;
       } catch (error) {

@@ -1,7 +1,7 @@
 import http from 'node:http';
 import https from 'node:https';
 import { LRUCache } from 'lru-cache';
-import { Circuit, type OutsideParts, plainParts } from '../../sdk/outside';
+import { Circuit, type OutsideParts, plainParts, Turns } from '../../sdk/outside';
 import type { SchedulerDefaults } from './config-access';
 import {
   type SchedulerAccess,
@@ -15,6 +15,9 @@ import { nameLimitOf } from './token-name';
 interface Known {
   policies?: ReadonlySet<string>;
   nameLimit?: number;
+  /** Under way: whoever wants to know the same meanwhile waits for the one answer. */
+  asksPolicies?: Promise<ReadonlySet<string> | undefined>;
+  asksVersion?: Promise<number>;
 }
 
 /** How one scheduler is reached. */
@@ -32,6 +35,7 @@ const idleMs = 15_000;
  * how they are reached: connections and whether they answer at all.
  */
 export class Scheduler {
+  private readonly turns = new Turns();
   private readonly known = new LRUCache<string, Known>({ max: 200, ttl: rememberedMs });
   private readonly reached = new LRUCache<string, Reached>({ max: 200 });
 
@@ -51,7 +55,7 @@ export class Scheduler {
       reached = { agent, circuit: new Circuit(`scheduler at ${address}`, this.parts.clock) };
       this.reached.set(key, reached);
     }
-    return new SchedulerClient(access, { ...this.limits, ...reached, parts: this.parts });
+    return new SchedulerClient(access, { ...this.limits, ...reached, parts: this.parts, turns: this.turns });
   }
 
   /** Forgets what a scheduler said, because its configuration was written again. */
@@ -64,8 +68,16 @@ export class Scheduler {
   async nameLimit(access: SchedulerAccess & { nameLimit: number }): Promise<number> {
     if (access.nameLimit > 0) return access.nameLimit;
     const known = this.about(access.address);
-    known.nameLimit ??= nameLimitOf((await unlessRefused(this.client(access).version())) ?? '');
-    return known.nameLimit;
+    if (known.nameLimit !== undefined) return known.nameLimit;
+    known.asksVersion ??= unlessRefused(this.client(access).version())
+      .then((version) => {
+        known.nameLimit = nameLimitOf(version ?? '');
+        return known.nameLimit;
+      })
+      .finally(() => {
+        known.asksVersion = undefined;
+      });
+    return known.asksVersion;
   }
 
   /**
@@ -76,10 +88,16 @@ export class Scheduler {
     if (names.length === 0) return [];
     const known = this.about(access.address);
     if (known.policies && names.every((name) => known.policies!.has(name))) return [];
-    const there = await unlessRefused(this.client(access).policyNames());
-    if (!there) return undefined;
-    const policies = new Set(there);
-    known.policies = policies;
+    known.asksPolicies ??= unlessRefused(this.client(access).policyNames())
+      .then((there) => {
+        if (there) known.policies = new Set(there);
+        return there && known.policies;
+      })
+      .finally(() => {
+        known.asksPolicies = undefined;
+      });
+    const policies = await known.asksPolicies;
+    if (!policies) return undefined;
     return names.filter((name) => !policies.has(name));
   }
 
