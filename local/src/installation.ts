@@ -72,27 +72,32 @@ export class Installation {
     await Promise.all(processes.map((process) => process.start()));
   }
 
-  /** Starts a worker of remote runs where one can run, and says what there is; undefined where none is asked for. */
-  async startWorker(url: string, env: NodeJS.ProcessEnv): Promise<WorkerMeans | undefined> {
+  /** Finds out whether a worker of remote runs can run here; undefined where none is asked for. */
+  async checkWorker(url: string, env: NodeJS.ProcessEnv): Promise<WorkerMeans | undefined> {
     const { worker: program } = this.programs;
-    const { dataDir, worker } = this.config;
-    if (!program || !worker) return undefined;
-    const own = {
-      WORKSPACES_FIRST_RUN_FILE: firstRunFile(dataDir),
-      WORKSPACES_WORKER_DRAIN_SECONDS: '5',
-      ...serviceEnvironment(this.config, 'workspaces', url, env),
-    };
-    const means = await checkWorker(program, own);
-    if (!means.works || this.stopping) return means;
+    return program && this.config.worker ? checkWorker(program, this.workerEnvironment(url, env)) : undefined;
+  }
+
+  /** Starts a worker of remote runs. */
+  startWorker(url: string, env: NodeJS.ProcessEnv): void {
+    const { worker: program } = this.programs;
+    if (!program || this.stopping) return;
     this.worker = new WorkerProcess({
       program,
-      env: own,
-      logFile: path.join(dataDir, 'worker.log'),
-      pidFile: path.join(dataDir, 'worker.pid'),
+      env: this.workerEnvironment(url, env),
+      logFile: path.join(this.config.dataDir, 'worker.log'),
+      pidFile: path.join(this.config.dataDir, 'worker.pid'),
       onRestart: (message) => this.events.notice(message),
     });
     this.worker.start();
-    return means;
+  }
+
+  private workerEnvironment(url: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+    return {
+      WORKSPACES_FIRST_RUN_FILE: firstRunFile(this.config.dataDir),
+      WORKSPACES_WORKER_DRAIN_SECONDS: '5',
+      ...serviceEnvironment(this.config, 'workspaces', url, env),
+    };
   }
 
   /** Asks the workspace service for its first administrator; `undefined` when it has one. */

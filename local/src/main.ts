@@ -50,9 +50,11 @@ export async function main(args: string[], step: Step, programs: Programs = buil
     await requireFreePorts(config);
     const database = await step('starting PostgreSQL', () => installation.startDatabase());
     const urls = await step('creating and migrating the databases', () => installation.prepareDatabases());
+    const checking = installation.checkWorker(urls.workspaces, process.env);
     await step('starting the services', () => installation.startServices(urls, process.env));
     const firstRun = await initialise(config, () => installation.makeAdministrator(urls.workspaces, process.env));
-    const worker = await installation.startWorker(urls.workspaces, process.env);
+    const worker = await checking;
+    if (worker?.works) installation.startWorker(urls.workspaces, process.env);
     const seconds = process.uptime().toFixed(1);
     process.stdout.write(readyText({ config, database, firstRun, newKeys, worker, seconds }));
   } catch (error) {

@@ -1,8 +1,9 @@
 #!/usr/bin/env node
 import { createLogger } from '@keystead/server';
 import { BadConfig } from './config';
-import { findMeans, NoWorker, startWorker } from './worker';
+
 import { describeWorkerConfig, readWorkerConfig, type WorkerConfig } from './worker/config';
+import { findMeans, NoWorker } from './worker/means';
 
 const usage = `keystead-workspaces worker: carries out remote runs with terraform or tofu
 
@@ -29,6 +30,8 @@ async function run(config: WorkerConfig): Promise<void> {
     if (/[A-Z]{4}/.test(line) || line.startsWith('not possible')) log.warn(line);
     else log.info(line);
   }
+  // Not before it is needed: a check is quick without it.
+  const { startWorker } = require('./worker') as typeof import('./worker');
   const worker = await startWorker(config, means, log);
   const binaries = means.binaries.map(({ product, version }) => `${product} ${version}`);
   log.info({ worker: worker.id, binaries, isolation: means.isolation.kind }, 'waiting for runs');
