@@ -64,6 +64,10 @@ export async function createUser(
     ),
   ).catch(async (error) => {
     if (wasRefused(error)) await nothingMade();
+    else if (codeOf((error as Error).cause ?? {}) === 'EntityAlreadyExists') {
+      const text = 'Error creating IAM user: an attempt without an answer made the user; it is taken back';
+      throw new Refusal('upstream', text, [], { cause: error });
+    }
     throw error;
   });
   await allOf([
