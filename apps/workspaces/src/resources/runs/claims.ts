@@ -25,7 +25,7 @@ async function noteWorker(db: Database, workerId: string): Promise<void> {
 /** Starts runs whose workspace became free, or which waited for a first worker. */
 async function startWaiting(db: Database): Promise<void> {
   const rows = await db.prisma.$queryRaw<{ id: string }[]>`
-    SELECT DISTINCT w.id FROM run r
+    SELECT w.id FROM run r
       JOIN workspace w ON w.id = r.workspace_id
       JOIN project p ON p.id = w.project_id
       JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL
@@ -35,7 +35,7 @@ async function startWaiting(db: Database): Promise<void> {
          OR (r.status = 'pending' OR (r.save_plan AND r.status = 'confirmed')) AND w.locked_at IS NULL
             AND NOT EXISTS (SELECT 1 FROM run b WHERE b.workspace_id = w.id AND b.finished_at IS NULL AND NOT b.plan_only
               AND CASE WHEN b.save_plan THEN b.status IN ('apply_queued', 'applying') ELSE b.status <> 'pending' END))
-     LIMIT ${BATCH}`;
+     GROUP BY w.id ORDER BY min(r.number) LIMIT ${BATCH}`;
   for (const { id } of rows) {
     await db.transaction(async (tx) => {
       await holdWorkspace(tx, id);
@@ -55,7 +55,7 @@ async function takeNext(db: Database, by: { workerId: string; leaseSeconds: numb
         ORDER BY CASE WHEN (SELECT (value ->> 'fairRunQueuingEnabled')::boolean FROM setting WHERE name = 'general') THEN
             (SELECT count(*) FROM run_job k JOIN run s ON s.id = k.run_id JOIN workspace v ON v.id = s.workspace_id
               WHERE k.state IN ('claimed', 'started') AND v.organization_id = w.organization_id) ELSE 0 END,
-          j.kind, r.plan_only, j.queued_at, r.number
+          j.kind, r.plan_only, r.number
         LIMIT 1 FOR UPDATE OF j SKIP LOCKED)
      RETURNING id`;
   return rows[0]?.id;
