@@ -159,6 +159,8 @@ describe('the choice of isolation', () => {
       expect(found.isolation).toBeUndefined();
       expect(found.lacking.length).toBeGreaterThan(0);
       expect((await findIsolation({ ...trial, trustSameUser: true })).isolation?.kind).toBe('same-user');
+      const offline = { ...trial, options: { ...options, network: 'none' as const } };
+      expect((await findIsolation({ ...offline, trustSameUser: true })).isolation).toBeUndefined();
       expect(readdirSync(scratch)).toEqual([]);
     } finally {
       rmSync(scratch, { recursive: true });

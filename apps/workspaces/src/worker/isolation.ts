@@ -182,7 +182,9 @@ export async function findIsolation(trial: Trial): Promise<Found> {
     lacking.push(`${kind}: ${problem}`);
   }
   if (!root) lacking.push('own-user: only root can run the tool as another user');
-  return { isolation: trial.trustSameUser ? isolationOf('same-user', trial.options) : undefined, lacking };
+  // What was asked for is never quietly left out, also where the operator trusts whoever starts runs.
+  const trusted = trial.trustSameUser && trial.options.network === 'host';
+  return { isolation: trusted ? isolationOf('same-user', trial.options) : undefined, lacking };
 }
 
 const rooted = (kind: IsolationKind): boolean => kind === 'private-root' || kind === 'user-namespace';
