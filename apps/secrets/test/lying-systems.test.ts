@@ -192,6 +192,26 @@ describe('outside systems that lie', () => {
     expect(elsewhere).toBe(0);
   });
 
+  it('as a directory that does not answer are left alone as well', async () => {
+    const at = 'auth/silent';
+    await secrets.root.write(`sys/${at}`, { type: 'cloudone' }).expect(204);
+    await secrets.root.write(`${at}/config`, { tenant_id: `${directory.tenant}-z`, resource: directory.resource });
+    await secrets.root.write(`${at}/role/dev`, { bound_service_principal_ids: 'oid-1' }).expect(204);
+    directory.interfere = (_path, response) => told(lies['a broken connection']!, response);
+    const login = {
+      role: 'dev',
+      jwt: directory.sign(),
+      subscription_id: '00000000-0000-4000-8000-000000000000',
+      resource_group_name: 'g',
+    };
+    directory.calls.length = 0;
+    for (let n = 0; n < 10; n++) {
+      const { body } = await secrets.nobody.write(`${at}/login`, login).expect(502);
+      expect(body.errors[0]).toContain('the directory is unreachable: ECONNRESET');
+    }
+    expect(directory.calls.length).toBeLessThan(5);
+  });
+
   it('are not asked again and again when they do not answer; then they are', async () => {
     await configure();
     scheduler.interfere = (_method, _path, response) => told(lies['a broken connection']!, response);

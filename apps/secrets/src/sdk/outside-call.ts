@@ -1,6 +1,8 @@
 import http from 'node:http';
 import https from 'node:https';
 import { Refusal } from '@keystead/refusal';
+import { LRUCache } from 'lru-cache';
+import { Circuit } from './outside';
 
 const answerLimitBytes = 4 * 1024 * 1024;
 
@@ -42,6 +44,27 @@ export async function outsideCall(
     const failed = error as NodeJS.ErrnoException;
     const reason = end.aborted ? 'no answer in time' : (failed.code ?? failed.message);
     throw new Refusal('upstream', `${who} is unreachable: ${reason}`, [], { cause: error });
+  }
+}
+
+/** Calls of outside systems; a host that leaves some in a row unanswered is left alone for a while. */
+export class OutsideCalls {
+  private readonly circuits = new LRUCache<string, Circuit>({ max: 500 });
+
+  constructor(private readonly clock: { now(): number }) {}
+
+  /** As `outsideCall`. */
+  call(who: string, url: string, request?: OutsideRequest, timeoutMs?: number): Promise<Answer> {
+    const { origin } = new URL(url);
+    let circuit = this.circuits.get(origin);
+    if (!circuit) {
+      circuit = new Circuit(`${who} at ${origin}`, this.clock);
+      this.circuits.set(origin, circuit);
+    }
+    return circuit.run(
+      () => outsideCall(who, url, request, timeoutMs),
+      (error) => (error as Error).message.replace(/^.* is unreachable: /, ''),
+    );
   }
 }
 

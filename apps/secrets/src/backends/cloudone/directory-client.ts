@@ -1,13 +1,14 @@
 import type { KeyObject } from 'node:crypto';
 import { KeySets, type KeySource, type SignatureHeader } from '@keystead/auth';
-import { outsideCall } from '../../sdk/outside-call';
+import { OutsideCalls } from '../../sdk/outside-call';
 
 /** Issuer and signing keys of directory tenants, from their discovery documents. */
 export class DirectoryClient {
   private readonly sets: KeySets;
 
   constructor(clock: { now(): number }) {
-    this.sets = new KeySets('the directory', (url) => outsideCall('the directory', url), clock);
+    const calls = new OutsideCalls(clock);
+    this.sets = new KeySets('the directory', (url) => calls.call('the directory', url), clock);
   }
 
   /** The issuer a tenant's tokens name. Throws `upstream` when it cannot be learned. */

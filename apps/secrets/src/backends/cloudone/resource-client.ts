@@ -1,6 +1,6 @@
 import { Refusal } from '@keystead/refusal';
 import { LRUCache } from 'lru-cache';
-import { type Answer, outsideCall } from '../../sdk/outside-call';
+import { type Answer, OutsideCalls } from '../../sdk/outside-call';
 import type { InForce } from './config';
 
 const computeVersion = '2022-11-01';
@@ -33,11 +33,15 @@ interface Body {
 export class ResourceClient {
   private readonly tokens = new LRUCache<string, { token: string; endsMs: number }>({ max: 200 });
 
+  private readonly calls: OutsideCalls;
+
   constructor(
     private readonly metadataHost: string,
     private readonly clock: { now(): number },
     private readonly pauseMs = 500,
-  ) {}
+  ) {
+    this.calls = new OutsideCalls(clock);
+  }
 
   /** A virtual machine. Throws `denied` when there is none, `upstream` when the API cannot be asked. */
   machine(config: InForce, subscription: string, group: string, name: string): Promise<ComputeResource> {
@@ -115,7 +119,7 @@ export class ResourceClient {
   private async get(config: InForce, url: string): Promise<Answer> {
     const headers = { authorization: `Bearer ${await this.token(config)}`, accept: 'application/json' };
     for (let attempt = 1; ; attempt++) {
-      const answer = await outsideCall('the compute API', url, { headers });
+      const answer = await this.calls.call('the compute API', url, { headers });
       if (!retried.has(answer.status) || attempt >= attempts) return answer;
       const waitMs = Math.min(answer.retryAfterSeconds * 1000 || this.pauseMs * 2 ** (attempt - 1), 5_000);
       await new Promise((resolve) => setTimeout(resolve, waitMs));
@@ -146,7 +150,7 @@ export class ResourceClient {
       scope: `${hosts.audience}/.default`,
     });
     const url = `${hosts.authority.replace(/\/$/, '')}/${enc(tenantId)}/oauth2/v2.0/token`;
-    return outsideCall('the directory', url, { method: 'POST', form });
+    return this.calls.call('the directory', url, { method: 'POST', form });
   }
 
   private byMachine({ hosts, clientId }: InForce): Promise<Answer> {
@@ -154,7 +158,7 @@ export class ResourceClient {
     if (clientId) query.set('client_id', clientId);
     const host = this.metadataHost || usualMetadataHost;
     const url = `${host}/metadata/identity/oauth2/token?${query}`;
-    return outsideCall('the metadata service of this machine', url, { headers: { Metadata: 'true' } }, 5_000);
+    return this.calls.call('the metadata service of this machine', url, { headers: { Metadata: 'true' } }, 5_000);
   }
 }
 
