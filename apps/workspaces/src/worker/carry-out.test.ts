@@ -78,6 +78,7 @@ describe('carrying out a job', () => {
       heartbeatMs: 50,
       graceSeconds: 1,
       logBytes: 1_000_000,
+      credentials: async () => ({ environment: [], secrets: [], end: async () => {} }),
       ...settings,
     };
     return { parts, job, results, retired, finish, text: () => text };

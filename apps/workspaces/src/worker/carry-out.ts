@@ -8,7 +8,7 @@ import type { Database } from '../kernel/database';
 import type { ApplyResult, JobBoard, JobInputs, PlanResult, RunJob } from '../resources/runs/jobs';
 import { Stopping } from './command';
 import { Concealer } from './conceal';
-import { type Credentials, credentialsFor, NoCredentials, type SecretsService } from './credentials';
+import { type Credentials, NoCredentials } from './credentials';
 import { type Executor, executeApply, executePlan } from './execute';
 import { RunLog } from './run-log';
 
@@ -26,8 +26,8 @@ export interface WorkerParts {
   /** How long the tool may go on after it was interrupted because of a limit. */
   readonly graceSeconds: number;
   readonly logBytes: number;
-  /** Where runs that ask for it get credentials; undefined: nowhere. */
-  readonly secretsService?: SecretsService;
+  /** What a job is given of the secrets service. Throws NoCredentials. */
+  credentials(job: RunJob): Promise<Credentials>;
 }
 
 /** A job that a worker holds. */
@@ -90,7 +90,7 @@ async function execute(
   const { board, db, keyring } = parts;
   const failed = (errorMessage: string): Result => ({ outcome: 'errored', errorMessage });
   if (!inputs) return failed('what the run works with cannot be read; the log of the worker says why');
-  const credentials = await credentialsFor(parts, job).catch((error: Error) => error);
+  const credentials = await parts.credentials(job).catch((error: Error) => error);
   const concealer = new Concealer(credentials instanceof Error ? [] : credentials.secrets);
   const append = async (bytes: Buffer) => {
     if (bytes.length === 0) return;

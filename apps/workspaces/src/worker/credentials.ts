@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Keyring } from '@keystead/keyring';
+import type { Logger } from '@keystead/server';
 import { z } from 'zod';
+import type { Database } from '../kernel/database';
 import { newId } from '../kernel/ids';
 import { identityToken, type SecretsLogin, secretsLoginOf } from '../resources/identity-tokens/identity-token';
 import type { JobVariable, RunJob } from '../resources/runs/jobs';
-import type { WorkerParts } from './carry-out';
 
 /** The secrets service that runs get credentials from. */
 export interface SecretsService {
@@ -23,6 +25,16 @@ export interface Credentials {
   readonly secrets: readonly string[];
   /** The job is over: the token and everything made with it ends. */
   end(): Promise<void>;
+}
+
+/** What credentials are made and ended with. */
+export interface CredentialParts {
+  readonly db: Database;
+  readonly keyring: Keyring;
+  readonly workerId: string;
+  readonly log: Logger;
+  /** Undefined: runs that ask for credentials fail. */
+  readonly service: SecretsService | undefined;
 }
 
 /** No credentials; the message is for the person whose run it is. */
@@ -63,8 +75,8 @@ async function post(
  * end. The token is recorded before it is used, so that whoever cleans up after a dead worker can end it. Throws
  * NoCredentials.
  */
-export async function credentialsFor(parts: WorkerParts, job: RunJob): Promise<Credentials> {
-  const { db, keyring, workerId, secretsService: service, log } = parts;
+export async function credentialsFor(parts: CredentialParts, job: RunJob): Promise<Credentials> {
+  const { db, keyring, workerId, service, log } = parts;
   const login = await secretsLoginOf(db, job.workspaceId);
   if (!login) return none;
   if (!service) {
@@ -91,6 +103,7 @@ export async function credentialsFor(parts: WorkerParts, job: RunJob): Promise<C
     },
     Math.max(1000, Math.min(2 ** 31 - 1, auth.lease_duration * 500)),
   );
+  renewing.unref();
   if (!auth.renewable || auth.lease_duration === 0) clearInterval(renewing);
   return {
     environment: environmentOf(service, namespace, token),
@@ -107,7 +120,7 @@ export async function credentialsFor(parts: WorkerParts, job: RunJob): Promise<C
   };
 }
 
-async function logIn(parts: WorkerParts, service: SecretsService, job: RunJob, login: SecretsLogin) {
+async function logIn(parts: CredentialParts, service: SecretsService, job: RunJob, login: SecretsLogin) {
   const { db, keyring } = parts;
   const { issuer, audience, mount } = service;
   const path = `auth/${mount}/login`;
@@ -159,8 +172,8 @@ interface Left {
 }
 
 /** Revokes tokens whose job is over or was lost with its worker. Answers how many. */
-export async function revokeLeftCredentials(parts: WorkerParts): Promise<number> {
-  const { db, keyring, secretsService: service, log } = parts;
+export async function revokeLeftCredentials(parts: CredentialParts): Promise<number> {
+  const { db, keyring, service, log } = parts;
   if (!service) return 0;
   const left = await db.prisma.$queryRaw<Left[]>`
     SELECT c.id, c.namespace, c.sealed FROM run_credential c

@@ -1,0 +1,227 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createLogger } from '@keystead/server';
+import { startSecrets } from '../../apps/secrets/test/start-secrets';
+import { jobBoard, type RunJob } from '../../apps/workspaces/src/resources/runs/jobs';
+import { carryOut } from '../../apps/workspaces/src/worker/carry-out';
+import { credentialsFor, revokeLeftCredentials } from '../../apps/workspaces/src/worker/credentials';
+import { announced, archiveOf, putUrl, startRun } from '../../apps/workspaces/test/configurations';
+import { resource, startWorkspaces } from '../../apps/workspaces/test/start-workspaces';
+import { makeExecutor } from '../../apps/workspaces/test/worker-fixture';
+
+const issuer = 'https://workspaces.test';
+const audience = 'https://secrets.test';
+const subject = (workspace: string, phase: string) =>
+  `organization:acme:project:Default Project:workspace:${workspace}:run_phase:${phase}`;
+
+// Stands in for the tool: a plan says what it was given, and what the secrets service makes of it.
+const standIn = `#!/bin/sh
+case $1 in
+  plan)
+    echo "token=$SERVICE_TOKEN same=$([ "$SERVICE_TOKEN" = "$VAULT_TOKEN" ] && echo yes) at=$VAULT_ADDR"
+    node -e "fetch(process.env.SERVICE_ADDR+'/v1/cubbyhole/seen',{method:'POST',headers:{'X-Vault-Token':process.env.SERVICE_TOKEN},body:'{\\"a\\":\\"b\\"}'}).then(r=>console.log('answered',r.status))"
+    for o in "$@"; do case $o in -out=*) echo plan > "\${o#-out=}";; esac; done; exit 2 ;;
+  show) echo '{"format_version":"1.2"}' ;;
+  providers) echo '{"format_version":"1.0"}' ;;
+esac
+`;
+
+describe('a run with a role of the secrets service', () => {
+  const secrets = startSecrets();
+  const workspaces = startWorkspaces({ env: { WORKSPACES_PUBLIC_URL: issuer } });
+  const box = mkdtempSync(path.join(tmpdir(), 'run-credentials-'));
+  const log = createLogger({ name: 'worker', level: 'silent' });
+  let executor: Awaited<ReturnType<typeof makeExecutor>>;
+
+  const portOf = (server: { address(): AddressInfo | string | null }) => (server.address() as AddressInfo).port;
+  const address = () => `http://127.0.0.1:${portOf(secrets.server)}`;
+  const credentialParts = (workerId = 'worker-1') => ({
+    db: workspaces.service.db,
+    keyring: workspaces.service.env.keyring,
+    workerId,
+    log,
+    service: { address: address(), mount: 'jwt', audience, issuer },
+  });
+
+  beforeAll(async () => {
+    const file = path.join(box, 'terraform');
+    writeFileSync(file, standIn, { mode: 0o755 });
+    await workspaces.organization('acme', { 'default-execution-mode': 'remote' });
+    const { id } = await workspaces.workspace('acme', 'probe');
+    const job = await claimed(id);
+    executor = await makeExecutor('same-user', { file, version: job.infraVersion, product: 'Terraform' });
+    // The first identity token makes the first key, so that there is one to be found.
+    await workspaces.admin.patch(`workspaces/${id}`, resource('workspaces', { 'secrets-role': 'x' })).expect(200);
+    await expect(credentialsFor(credentialParts(), job)).rejects.toThrow('gave no credentials for role "x"');
+    await jobBoard.finishPlan(workspaces.service.db, workspaces.service.env.keyring, job, 'worker-1', {
+      outcome: 'errored',
+    });
+    await secrets.root.write('sys/auth/jwt', { type: 'jwt' }).expect(204);
+    await secrets.root
+      .write('auth/jwt/config', {
+        jwks_url: `http://127.0.0.1:${portOf(workspaces.server)}/.well-known/jwks`,
+        bound_issuer: issuer,
+      })
+      .expect(204);
+    await secrets.root
+      .write('auth/jwt/role/deploy', {
+        user_claim: 'workspace_id',
+        bound_audiences: [audience],
+        bound_claims: { workspace_name: 'web', organization_name: 'acme' },
+        token_ttl: '10m',
+      })
+      .expect(204);
+  }, 60_000);
+  afterAll(() => {
+    executor?.remove();
+    rmSync(box, { recursive: true, force: true });
+  });
+
+  /** A plan of a workspace, held by worker-1. */
+  async function claimed(workspaceId: string): Promise<RunJob> {
+    const { id, attributes } = await announced(workspaces.admin, workspaceId);
+    await putUrl(workspaces, attributes['upload-url'], await archiveOf()).expect(200);
+    await startRun(workspaces.admin, workspaceId, {}, id).expect(201);
+    const { db, env } = workspaces.service;
+    const job = await jobBoard.claimJob(db, env.keyring, { workerId: 'worker-1', leaseSeconds: 60 });
+    if (job?.workspaceId !== workspaceId) throw new Error('no job');
+    return job;
+  }
+
+  async function carried(workspaceId: string) {
+    const job = await claimed(workspaceId);
+    const { db, env } = workspaces.service;
+    let said = '';
+    const appendLog: typeof jobBoard.appendLog = async (given, keyring, about, bytes) => {
+      said += Buffer.from(bytes).toString();
+      await jobBoard.appendLog(given, keyring, about, bytes);
+    };
+    const tokens: string[] = [];
+    await carryOut(
+      {
+        board: { ...jobBoard, appendLog },
+        db,
+        keyring: env.keyring,
+        executor: { ...executor, workerId: 'worker-1' },
+        workerId: 'worker-1',
+        log,
+        leaseSeconds: 60,
+        heartbeatMs: 200,
+        graceSeconds: 5,
+        logBytes: 1_000_000,
+        credentials: async (about) => {
+          const given = await credentialsFor(credentialParts(), about);
+          tokens.push(...given.secrets);
+          return given;
+        },
+      },
+      job,
+    ).done;
+    const run = (await workspaces.admin.get(`runs/${job.runId}?include=plan`).expect(200)).body;
+    return { said, tokens, run };
+  }
+
+  it('works with a token that ends with it and never stands in its log', async () => {
+    const { id } = await workspaces.workspace('acme', 'web', { 'secrets-role': 'deploy' });
+    const { said, tokens, run } = await carried(id);
+    expect(run.data.attributes.status).toBe('planned');
+    expect(said).toContain(`token=*** same=yes at=${address()}`);
+    expect(said).toContain('answered 204');
+    expect(said).not.toContain(tokens[0]);
+    await secrets.as(tokens[0]).read('auth/token/lookup-self').expect(403);
+    expect(await workspaces.service.db.prisma.runCredential.count()).toBe(0);
+  }, 60_000);
+
+  it('is given nothing unless its workspace asks for it', async () => {
+    const { id } = await workspaces.workspace('acme', 'plain');
+    const { said, tokens, run } = await carried(id);
+    expect([tokens, run.data.attributes.status]).toEqual([[], 'planned']);
+    expect(said).toContain('token= ');
+  }, 60_000);
+
+  it('fails with the reason when the role is for other workspaces', async () => {
+    const { id } = await workspaces.workspace('acme', 'elsewhere', { 'secrets-role': 'deploy' });
+    const { said, run } = await carried(id);
+    expect(run.data.attributes.status).toBe('errored');
+    expect(said).toContain('claim "workspace_name" does not match any associated bound claim values');
+  }, 60_000);
+
+  it('takes the role of the project, unless the workspace has one or wants none', async () => {
+    const project = (
+      await workspaces.admin
+        .post('organizations/acme/projects', resource('projects', { name: 'shop', 'secrets-role': 'shop' }))
+        .expect(201)
+    ).body.data;
+    expect(project.attributes).toMatchObject({ 'secrets-role': 'shop', 'secrets-namespace': null });
+    const place = { project: { data: { type: 'projects', id: project.id } } };
+    const made = async (name: string, attributes: object) =>
+      (
+        await workspaces.admin
+          .post('organizations/acme/workspaces', resource('workspaces', { name, ...attributes }, place))
+          .expect(201)
+      ).body.data.id;
+    await secrets.root
+      .write('auth/jwt/role/shop', { user_claim: 'sub', bound_subject: 'nobody', bound_audiences: [audience] })
+      .expect(204);
+    const inherited = await carried(await made('till', {}));
+    expect(inherited.said).toContain('invalid subject (sub) claim');
+    const none = await carried(await made('shelf', { 'secrets-role': '' }));
+    expect(none.run.data.attributes.status).toBe('planned');
+  }, 60_000);
+
+  it('is told apart by workspace and phase', async () => {
+    await secrets.root
+      .write('auth/jwt/role/exact', {
+        user_claim: 'sub',
+        bound_subject: subject('exact', 'plan'),
+        bound_audiences: [audience],
+      })
+      .expect(204);
+    const { id } = await workspaces.workspace('acme', 'exact', { 'secrets-role': 'exact' });
+    expect((await carried(id)).run.data.attributes.status).toBe('planned');
+  }, 60_000);
+
+  it('loses its token when its worker dies', async () => {
+    const { id } = await workspaces.workspace('acme', 'orphan', { 'secrets-role': 'deploy' });
+    await workspaces.admin.patch(`workspaces/${id}`, resource('workspaces', { name: 'web-2' })).expect(200);
+    await secrets.root
+      .write('auth/jwt/role/any', {
+        user_claim: 'workspace_id',
+        bound_claims: { organization_name: 'acme' },
+        bound_audiences: [audience],
+      })
+      .expect(204);
+    await workspaces.admin.patch(`workspaces/${id}`, resource('workspaces', { 'secrets-role': 'any' })).expect(200);
+    const job = await claimed(id);
+    const lost = await credentialsFor(credentialParts(), job);
+    const given = lost.secrets;
+    expect(await revokeLeftCredentials(credentialParts('worker-2'))).toBe(0);
+    await secrets.as(given[0]).read('auth/token/lookup-self').expect(200);
+    await workspaces.service.db.prisma.runJob.update({
+      where: { id: job.id },
+      data: { claimedUntil: new Date(Date.now() - 60_000) },
+    });
+    expect(await revokeLeftCredentials(credentialParts('worker-2'))).toBe(1);
+    await secrets.as(given[0]).read('auth/token/lookup-self').expect(403);
+    await lost.end();
+  }, 60_000);
+
+  it('is signed by keys that anybody can look up', async () => {
+    const found = await workspaces.anyone.get('/.well-known/openid-configuration').expect(200);
+    expect(found.body).toMatchObject({ issuer, jwks_uri: `${issuer}/.well-known/jwks` });
+    const { keys } = (await workspaces.anyone.get('/.well-known/jwks').expect(200)).body;
+    expect(keys).toEqual([expect.objectContaining({ kty: 'RSA', alg: 'RS256', use: 'sig' })]);
+    expect(keys[0]).not.toHaveProperty('d');
+  });
+
+  it('may have only names of roles and namespaces', async () => {
+    const { id } = await workspaces.workspace('acme', 'names');
+    for (const attributes of [{ 'secrets-role': 'a/../b' }, { 'secrets-namespace': 'a//b' }]) {
+      const { body } = await workspaces.admin.patch(`workspaces/${id}`, resource('workspaces', attributes)).expect(422);
+      expect(body.errors[0].source.pointer).toContain(Object.keys(attributes)[0]);
+    }
+  });
+});
