@@ -3,7 +3,16 @@ import { signJwt } from '@keystead/auth';
 import type { Keyring } from '@keystead/keyring';
 import type { Database } from '../../kernel/database';
 import { signingKey } from '../../kernel/identity-keys';
-import type { RunJob } from '../runs/jobs';
+
+/** What a token says of the plan or apply it is for. */
+export interface IdentifiedJob {
+  readonly kind: 'plan' | 'apply';
+  readonly runId: string;
+  readonly workspaceId: string;
+  readonly workspaceName: string;
+  readonly organizationId: string;
+  readonly organizationName: string;
+}
 
 /** What an identity token says, in the words that other issuers of such tokens use. */
 export const claimNames = [
@@ -58,7 +67,7 @@ export async function secretsLoginOf(db: Database, workspaceId: string): Promise
 export async function identityToken(
   db: Database,
   keyring: Keyring,
-  about: { issuer: string; audience: string; job: RunJob; login: SecretsLogin; nowMs: number },
+  about: { issuer: string; audience: string; job: IdentifiedJob; login: SecretsLogin; nowMs: number },
 ): Promise<string> {
   const { issuer, audience, job, login, nowMs } = about;
   const now = Math.floor(nowMs / 1000);
