@@ -60,6 +60,7 @@ export async function startInstallation(secretsSettings: Record<string, string> 
       ...environment('workspaces'),
       WORKSPACES_WORKER_SCRATCH: join(folder, 'scratch'),
       WORKSPACES_WORKER_TRUST: 'same-user',
+      WORKSPACES_SECRETS_ADDR: addresses.secrets,
     };
     running.push({ name: 'workspaces', ...run(main, [], env) });
   };

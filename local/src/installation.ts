@@ -96,6 +96,8 @@ export class Installation {
     return {
       WORKSPACES_FIRST_RUN_FILE: firstRunFile(this.config.dataDir),
       WORKSPACES_WORKER_DRAIN_SECONDS: '5',
+      // Nothing is asked of it before a workspace has a secrets-role.
+      WORKSPACES_SECRETS_ADDR: this.config.services.secrets.address,
       ...serviceEnvironment(this.config, 'workspaces', url, env),
     };
   }

@@ -53,7 +53,6 @@ describe('a run with a role of the secrets service', () => {
     const { id } = await workspaces.workspace('acme', 'probe');
     const job = await claimed(id);
     executor = await makeExecutor('same-user', { file, version: job.infraVersion, product: 'Terraform' });
-    // The first identity token makes the first key, so that there is one to be found.
     await workspaces.admin.patch(`workspaces/${id}`, resource('workspaces', { 'secrets-role': 'x' })).expect(200);
     await expect(credentialsFor(credentialParts(), job)).rejects.toThrow('gave no credentials for role "x"');
     await jobBoard.finishPlan(workspaces.service.db, workspaces.service.env.keyring, job, 'worker-1', {

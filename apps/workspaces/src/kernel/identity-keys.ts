@@ -23,9 +23,18 @@ async function stored(db: Database): Promise<StoredKey[]> {
   return (row?.value as { keys: StoredKey[] } | undefined)?.keys ?? [];
 }
 
-/** The public keys that tokens of runs may be signed with, newest first, as a key set. */
-export async function publicKeys(db: Database): Promise<{ keys: Record<string, unknown>[] }> {
-  return { keys: (await stored(db)).map(({ jwk }) => jwk) };
+/** The public keys that tokens of runs may be signed with, newest first, as a key set. The first is made when asked for. */
+export async function publicKeys(
+  db: Database,
+  keyring: Keyring,
+  nowMs: number,
+): Promise<{ keys: Record<string, unknown>[] }> {
+  let known = await stored(db);
+  if (known.length === 0) {
+    await signingKey(db, keyring, nowMs);
+    known = await stored(db);
+  }
+  return { keys: known.map(({ jwk }) => jwk) };
 }
 
 /** The key to sign with. Made when there is none or the newest is 30 days old; of several processes by one. */

@@ -31,8 +31,8 @@ const jwks = raw('GET')('/.well-known/jwks', {
   summary: 'The public keys of the identity tokens of runs.',
   auth: 'none',
   outside: true,
-  run: async ({ db }) => json(await publicKeys(db)),
+  run: async ({ db, env }) => json(await publicKeys(db, env.keyring, env.now())),
 });
 
-/** Who signs the identity tokens of runs. Decision 0060. */
+/** Who signs the identity tokens of runs. Decision 0045. */
 export const identityTokensResource: Resource = { name: 'identity tokens', endpoints: [discovery, jwks] };
