@@ -137,13 +137,7 @@ describe('the lock of a workspace on two nodes', () => {
     for (let round = 0; round < rounds; round++) {
       const { id } = await workspaces.workspace('acme', `fought-${round}`);
       const clients = await lockClients(nodes[0]!, workspaces.admin.token!, 'acme', id, 4);
-      let left = 120;
-      const history = await fightForLock(
-        () => nodes,
-        clients,
-        id,
-        () => left-- > 0,
-      );
+      const history = await fightForLock(() => nodes, clients, id, { calls: 120 });
       calls += history.length;
       const accepted = history.filter(({ operation, answer }) => operation.what === 'upload' && answer === 'yes');
       expect(isLinearizable(history, lockModel, '')).toBe(true);

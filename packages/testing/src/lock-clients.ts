@@ -24,7 +24,7 @@ export interface LockClient {
 const mediaType = 'application/vnd.api+json';
 const patienceMs = 15_000;
 
-/** The status and body of an answer; undefined when there was none. */
+/** The status and body of an answer; status 0 where nobody could be reached, undefined where nobody knows what happened. */
 export async function call(
   url: string,
   token: string | undefined,
@@ -38,8 +38,9 @@ export async function call(
     const answer = await fetch(url, { method, headers, body: sent, signal: AbortSignal.timeout(patienceMs) });
     const text = await answer.text();
     return { status: answer.status, body: (text === '' ? undefined : JSON.parse(text)) as never };
-  } catch {
-    return undefined;
+  } catch (error) {
+    const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
+    return code === 'ECONNREFUSED' ? { status: 0, body: undefined as never } : undefined;
   }
 }
 
@@ -97,17 +98,19 @@ export function smallState(serial: number, note = ''): { bytes: Buffer; md5: str
 }
 
 /**
- * Clients that fight for one lock through several nodes until told to stop, each a few random calls at a time; answers all
- * that they did and were answered. What was answered with a fault counts as unanswered.
+ * Clients that fight for one lock through several nodes with random calls; answers all that they did and were answered.
+ * What was answered with a fault counts as unanswered; what reached nobody is sent again.
  */
 export async function fightForLock(
   nodes: () => readonly string[],
   clients: readonly LockClient[],
   workspace: string,
-  goesOn: () => boolean,
+  { calls, pauseMs = 0 }: { calls: number; pauseMs?: number },
 ): Promise<Recorded<LockCall, LockAnswer>[]> {
   const history: Recorded<LockCall, LockAnswer>[] = [];
   let serial = 0;
+  let left = calls;
+  const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
   const pick = <T>(items: readonly T[]): T => items[Math.floor(Math.random() * items.length)]!;
   const sent = (node: string, { token }: LockClient, what: LockCall['what']) => {
     const at = `${node}/api/v2/workspaces/${workspace}`;
@@ -118,16 +121,22 @@ export async function fightForLock(
   };
   await Promise.all(
     clients.map(async (client) => {
-      while (goesOn()) {
+      while (left > 0) {
+        left--;
+        if (pauseMs > 0) await pause(Math.random() * pauseMs);
         const what = pick(['lock', 'lock', 'upload', 'upload', 'unlock', 'force'] as const);
         const began = performance.now();
         const answer = await sent(pick(nodes()), client, what);
+        if (answer?.status === 0) {
+          left++;
+          await pause(50);
+          continue;
+        }
         const status = answer?.status ?? 0;
         const known = status === 200 || status === 201 ? 'yes' : status === 409 ? 'no' : undefined;
         if (known === undefined && status >= 400 && status < 500) throw new Error(`${what} was answered ${status}`);
         const ended = known === undefined ? Number.POSITIVE_INFINITY : performance.now();
         history.push({ operation: { who: client.who, what }, answer: known, began, ended });
-        if (answer === undefined) await new Promise((resolve) => setTimeout(resolve, 20));
       }
     }),
   );

@@ -1,0 +1,92 @@
+import { createHash } from 'node:crypto';
+import { call, document, smallState } from '@keystead/testing';
+
+/** A state that the service said it has. */
+export interface Acknowledged {
+  readonly version: string;
+  readonly md5: string;
+}
+
+/** What an apply loop went through. */
+export interface Applied {
+  readonly workspace: string;
+  readonly acknowledged: readonly Acknowledged[];
+  /** Calls that got no answer, or a fault. */
+  readonly unanswered: number;
+  /** Calls that were refused although they should not have been. */
+  readonly refused: readonly string[];
+}
+
+const retryMs = 100;
+const patienceMs = 120_000;
+type Version = { data: { id: string; attributes: Record<string, string> } };
+
+/**
+ * Applies to one workspace over and over, with the calls of the real tool in local execution and its patience: lock,
+ * announce, upload in both forms, unlock. What gets no answer is sent again until one comes.
+ */
+export async function applyLoop(
+  origin: string,
+  token: string,
+  workspace: string,
+  goesOn: () => boolean,
+): Promise<Applied> {
+  const acknowledged: Acknowledged[] = [];
+  const refused: string[] = [];
+  let unanswered = 0;
+  const at = `${origin}/api/v2/workspaces/${workspace}`;
+
+  /** The first answer that is no fault; whether earlier ones may have been lost on the way. */
+  async function insist(url: string, key: string | undefined, method: string, body: unknown) {
+    const until = Date.now() + patienceMs;
+    for (let again = false; ; ) {
+      const answer = await call(url, key, method, body);
+      if (answer && answer.status > 0 && answer.status < 500) return { ...answer, again };
+      // What reached nobody has done nothing.
+      if (answer?.status !== 0) {
+        again = true;
+        unanswered++;
+      }
+      if (Date.now() > until) throw new Error(`${method} ${url} was not answered for ${patienceMs / 1000} s`);
+      await new Promise((resolve) => setTimeout(resolve, retryMs));
+    }
+  }
+  const expectStatus = (what: string, status: number, wanted: readonly number[]) => {
+    if (!wanted.includes(status)) refused.push(`${what} ${status}`);
+  };
+
+  for (let serial = 1; goesOn(); serial++) {
+    const lock = await insist(`${at}/actions/lock`, token, 'POST', { reason: 'apply' });
+    // Nobody else locks here: held already means that our own call had worked.
+    expectStatus('lock', lock.status, lock.again ? [200, 409] : [200]);
+    const { bytes, md5 } = smallState(serial, `${workspace} ${serial} ${'x'.repeat(serial % 5000)}`);
+    const body = document('state-versions', { serial, md5, lineage: 'one' });
+    const announced = await insist(`${at}/state-versions`, token, 'POST', body);
+    expectStatus('announce', announced.status, [201]);
+    const { data } = announced.body as Version;
+    const links = data?.attributes ?? {};
+    const uploads = await Promise.all(
+      ['hosted-state-upload-url', 'hosted-json-state-upload-url'].map((name) =>
+        insist(links[name]!, undefined, 'PUT', bytes),
+      ),
+    );
+    // A link that is used up although we saw no answer was used up by us.
+    for (const upload of uploads) expectStatus('upload', upload.status, upload.again ? [200, 409] : [200]);
+    if (uploads[0]!.status === 200 || uploads[0]!.status === 409) acknowledged.push({ version: data.id, md5 });
+    const unlock = await insist(`${at}/actions/unlock`, token, 'POST', undefined);
+    expectStatus('unlock', unlock.status, unlock.again ? [200, 409] : [200]);
+  }
+  return { workspace, acknowledged, unanswered, refused };
+}
+
+/** The acknowledged states that are not there, or are not what was sent. */
+export async function lostOf(origin: string, token: string, { acknowledged }: Applied): Promise<string[]> {
+  const lost: string[] = [];
+  for (const { version, md5 } of acknowledged) {
+    const shown = await call(`${origin}/api/v2/state-versions/${version}`, token, 'GET');
+    const link = (shown?.body as Version | undefined)?.data?.attributes['hosted-state-download-url'];
+    const bytes = link ? Buffer.from(await (await fetch(link)).arrayBuffer()) : undefined;
+    if (!bytes || createHash('md5').update(bytes).digest('hex') !== md5) lost.push(version);
+  }
+  return lost;
+}
