@@ -5,10 +5,10 @@ import { until } from './fresh-storage';
 import { startSecrets } from './start-secrets';
 
 // Credentials made and ended while one call in twenty fails: throttled, refused for a fault, or without an answer, before
-// or after it took effect. A hundred always, five thousand in the long form, which prints what happened.
+// or after it took effect. Sixty always, five thousand in the long form, which prints what happened.
 
 const long = process.env.KEYSTEAD_LONG === '1';
-const EACH = long ? 2500 : 50;
+const EACH = long ? 2500 : 30;
 const AT_ONCE = 20;
 const FAILING = 0.05;
 
