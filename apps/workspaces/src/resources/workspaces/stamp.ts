@@ -2,7 +2,7 @@ import type { WorkspaceTarget } from '../../kernel/access';
 import type { Database, KeyedRead, PackedRow } from '../../kernel/database';
 import type { Cached, View } from '../../kernel/endpoint';
 import { findMany, requireWorkspace } from './find';
-import type { Workspace } from './workspace';
+import { type Workspace, workspacesById } from './workspace';
 
 /** What rules look at, and the revisions of everything that a workspace's text shows. */
 export interface WorkspaceStamp extends WorkspaceTarget {
@@ -34,11 +34,10 @@ const said = (key: string): string => `json_agg(json_build_array(${key}, w.id, w
 const readById: KeyedRead = {
   name: 'workspace_stamp_by_id',
   text: `SELECT ${said('w.id')}
-    FROM workspace w
+    FROM ${workspacesById} w
     JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL
     JOIN project p ON p.id = w.project_id
-    JOIN access_epoch e ON e.organization_id = w.organization_id
-   WHERE w.id = ANY($1)`,
+    JOIN access_epoch e ON e.organization_id = w.organization_id`,
   quick: true,
   packed: true,
 };
