@@ -67,7 +67,9 @@ function readSource(root: string, file: string): Source {
       if (value.type === 'StringLiteral') citations.push(String(value.value));
     }
   });
-  const test = /\.test\.ts$|^(apps\/[^/]+\/test|local\/test|packages\/testing|docs|bench|prisma)\/|^[^/]+\.ts$/.test(file);
+  const test = /\.test\.ts$|^(apps\/[^/]+\/test|local\/test|packages\/testing|docs|bench|prisma)\/|^[^/]+\.ts$/.test(
+    file,
+  );
   return { file, text, test, imports, readsEnvironment, moduleState: module.body.flatMap(stateOf), citations };
 }
 
