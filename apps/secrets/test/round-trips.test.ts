@@ -22,7 +22,7 @@ describe('credentials cost', () => {
   const { query } = pg.Client.prototype;
   /** What every node does by itself now and then. */
   const background =
-    /^(node-|change-|job-|lease-due|lease-free|lease-claim|intent-claim|token-due|token-claim|entry-sweep|LISTEN)/;
+    /^(node-|change-|seal-|quota-|job-|lease-due|lease-free|lease-claim|intent-claim|token-due|token-claim|entry-sweep|LISTEN)/;
   beforeAll(async () => {
     pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]) {
       const asked = args[0] as string | { name?: string; text?: string };
