@@ -47,9 +47,12 @@ enum Num {
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const COLON = 0x3a;
 const words: Readonly<Record<number, string>> = { 116: 'true', 102: 'false', 110: 'null' };
 const escapes = new Set([...'"\\/bfnrt'].map((letter) => letter.charCodeAt(0)));
 const isDigit = (byte: number): boolean => byte >= 0x30 && byte <= 0x39;
+const isSpace = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 const isHex = (byte: number): boolean => isDigit(byte) || ((byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x66);
 
 /** Bytes of an unfinished UTF-8 sequence at the end of a piece. */
@@ -85,7 +88,11 @@ class Wanted {
     this.from = 0;
   }
 
-  text(): string | undefined {
+  /** All of it, which ends before `to`. */
+  text(bytes: Buffer, to: number): string | undefined {
+    // Most texts come in one piece: they are never copied.
+    if (this.length === 0) return to - this.from > this.room ? undefined : bytes.toString('utf8', this.from, to);
+    this.take(bytes, to);
     return this.room < 0 ? undefined : Buffer.concat(this.parts).toString('utf8');
   }
 }
@@ -159,13 +166,71 @@ export class JsonScanner {
           i++;
           if (this.count === this.word.length) this.endValue(i, bytes);
           break;
-        default: {
-          let byte = bytes[i]!;
-          while (byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09) byte = bytes[++i]!;
-          if (i < length) this.structure(byte, i++, bytes);
-        }
+        default:
+          if (this.depth > this.floor()) i = this.skim(bytes, i);
+          while (i < length && isSpace(bytes[i]!)) i++;
+          if (i < length) this.structure(bytes[i]!, i++, bytes);
       }
     }
+  }
+
+  /** Of what lies deeper than this nobody is told anything. */
+  private floor(): number {
+    return this.value?.depth ?? Math.max(0, this.listener.keyDepth + 1);
+  }
+
+  /**
+   * Checks whole tokens as long as nobody is to be told of them; answers where that ended. Most of a state lies so deep,
+   * therefore this is one loop over local variables. Whatever it does not know at sight (errors among it) is left to
+   * the others, which read byte by byte.
+   */
+  private skim(bytes: Buffer, from: number): number {
+    const { objects } = this;
+    const { length } = bytes;
+    const lowest = this.floor() + 1;
+    let { at, depth } = this;
+    let i = from;
+    while (i < length) {
+      const byte = bytes[i]!;
+      if (isSpace(byte)) {
+        do i++;
+        while (bytes[i] === 0x20);
+      } else if (at === At.CommaOrEnd && byte === COMMA) {
+        at = objects[depth] === 1 ? At.Key : At.Value;
+        i++;
+      } else if (at === At.Colon) {
+        if (byte !== COLON) break;
+        at = At.Value;
+        i++;
+      } else if (byte === QUOTE && at !== At.CommaOrEnd) {
+        const to = afterString(bytes, i + 1);
+        if (to === 0) break;
+        at = at === At.Key || at === At.KeyOrEnd ? At.Colon : At.CommaOrEnd;
+        i = to;
+      } else if (byte === 0x7d || byte === 0x5d) {
+        const fits = byte === 0x7d ? objects[depth] === 1 && at !== At.Key : objects[depth] === 0;
+        const mayEnd = at === At.CommaOrEnd || at === At.KeyOrEnd || at === At.ValueOrEnd;
+        if (!fits || !mayEnd || depth === lowest) break;
+        depth--;
+        at = At.CommaOrEnd;
+        i++;
+      } else if (at !== At.Value && at !== At.ValueOrEnd) {
+        break;
+      } else if (byte === 0x7b || byte === 0x5b) {
+        if (depth === deepest) break;
+        objects[++depth] = byte === 0x7b ? 1 : 0;
+        at = byte === 0x7b ? At.KeyOrEnd : At.ValueOrEnd;
+        i++;
+      } else {
+        const to = afterWord(bytes, i) || afterInteger(bytes, i);
+        if (to === 0) break;
+        at = At.CommaOrEnd;
+        i = to;
+      }
+    }
+    this.at = at;
+    this.depth = depth;
+    return i;
   }
 
   private structure(byte: number, i: number, bytes: Buffer): void {
@@ -254,10 +319,8 @@ export class JsonScanner {
     this.at = At.Colon;
     const { name } = this;
     if (name === undefined) return;
-    name.take(bytes, to);
     this.name = undefined;
-    const text = name.text();
-    this.listener.key(name.depth, text === undefined ? '' : (JSON.parse(text) as string));
+    this.listener.key(name.depth, stringOf(name.text(bytes, to) ?? '""'));
   }
 
   /** Whether the byte belongs to the number. Throws NotJson where it may not follow what came before. */
@@ -316,11 +379,15 @@ export class JsonScanner {
     if (value === undefined) {
       if (depth <= this.listener.keyDepth + 1) this.listener.end(depth, undefined, this.base + to);
     } else if (value.depth === depth) {
-      value.take(bytes, to);
       this.value = undefined;
-      this.listener.end(depth, value.text(), this.base + to);
+      this.listener.end(depth, value.text(bytes, to), this.base + to);
     }
   }
+}
+
+/** The text that a sound JSON string stands for. */
+export function stringOf(json: string): string {
+  return json.includes('\\') ? (JSON.parse(json) as string) : json.slice(1, -1);
 }
 
 /** The first byte from `i` on that ends a run of plain characters in a string. */
@@ -331,4 +398,33 @@ function inString(bytes: Buffer, i: number): number {
     if (byte === QUOTE || byte === BACKSLASH || byte < 0x20) return i;
   }
   return length;
+}
+
+/** Behind the quote that ends the string at `i`; 0 where it does not end in these bytes, or is not a simple one. */
+function afterString(bytes: Buffer, i: number): number {
+  const { length } = bytes;
+  for (; i < length; i++) {
+    const byte = bytes[i]!;
+    if (byte === QUOTE) return i + 1;
+    if (byte < 0x20) return 0;
+    if (byte === BACKSLASH && (++i === length || !escapes.has(bytes[i]!))) return 0;
+  }
+  return 0;
+}
+
+/** Behind `true`, `false` or `null`; 0 where there is none. */
+function afterWord(bytes: Buffer, i: number): number {
+  const word = words[bytes[i]!];
+  if (word === undefined || i + word.length > bytes.length) return 0;
+  for (let n = 1; n < word.length; n++) if (bytes[i + n] !== word.charCodeAt(n)) return 0;
+  return i + word.length;
+}
+
+/** Behind a whole number without sign; 0 where there is none, or it may go on. */
+function afterInteger(bytes: Buffer, i: number): number {
+  const from = i;
+  while (i < bytes.length && isDigit(bytes[i]!)) i++;
+  const byte = bytes[i];
+  const begins = i > from && (bytes[from] !== 0x30 || i === from + 1);
+  return begins && (byte === COMMA || byte === 0x7d || byte === 0x5d || byte === 0x0a) ? i : 0;
 }

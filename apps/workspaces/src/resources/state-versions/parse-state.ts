@@ -57,8 +57,11 @@ export function parseOutputs(outputs: Iterable<readonly [string, unknown]>): Par
     });
 }
 
+const unstorable = /[\0\ud800-\udfff]/;
+
 /** A text as the database can hold it: NUL and halves of characters are replaced. */
 export function storableText(value: string): string {
+  if (!unstorable.test(value)) return value;
   return Buffer.from(value).toString('utf8').replaceAll('\0', '\uFFFD');
 }
 

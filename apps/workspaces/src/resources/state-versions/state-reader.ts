@@ -1,4 +1,4 @@
-import { JsonScanner, NotJson } from './json-scanner';
+import { JsonScanner, NotJson, stringOf } from './json-scanner';
 import { NoState, type ParsedResource, type ParsedState, parseOutputs, storableText } from './parse-state';
 
 const scalarBytes = 64 * 1024;
@@ -129,7 +129,7 @@ export class StateReader {
       this.resources.add(this.resource);
       this.resource = undefined;
     } else if (depth === 3 && this.resource && found !== undefined) {
-      this.resource.text.set(key, JSON.parse(found));
+      this.resource.text.set(key, found.startsWith('"') ? stringOf(found) : JSON.parse(found));
     }
   }
 }
