@@ -26,8 +26,8 @@ export class NotNow extends Refusal {
 const perTurn = 4;
 
 /**
- * Lets those who are answered at the same moment go on a few at a time: when a slow system answers hundreds of callers
- * at once, everybody else gets a turn in between.
+ * Lets those who call, or are answered, at the same moment go on a few at a time: when hundreds come at once, or a slow
+ * system answers them at once, everybody else gets a turn in between.
  */
 export class Turns {
   private readonly waiting: (() => void)[] = [];

@@ -25,8 +25,10 @@ export function guard(
 ): Circuit {
   const circuit = new Circuit(who, parts.clock);
   const send = client.send.bind(client) as Send;
+  const turns = new Turns();
   const guarded: Send = async (command, options) => {
     const name = command.constructor.name.replace(/Command$/, '');
+    await turns.take();
     await parts.fault(`cloudtwo:${name}`);
     const answer = await circuit.run(
       () => send(command, { abortSignal: AbortSignal.timeout(timeoutMs), ...options }),
@@ -36,7 +38,6 @@ export function guard(
     return answer;
   };
   Object.assign(client, { send: guarded });
-  const turns = new Turns();
   const handler = client.config.requestHandler as unknown as Handler;
   const handle = handler.handle.bind(handler);
   handler.handle = async (request, options) => {

@@ -32,6 +32,7 @@ export const credsPath = (scheduler: Scheduler) =>
             `role "${params.name}" names policies the scheduler does not have: ${absent.join(', ')}`,
           );
         }
+        await scheduler.turn();
         const name = tokenName(params.name, caller.displayName, nowMs, limit);
         const times = await leaseTimes(storage);
         const client = scheduler.client(access);

@@ -166,6 +166,7 @@ export class SchedulerClient {
 
   private async text(request: Request): Promise<string> {
     const { circuit, pauseMs, parts, timeoutMs, turns } = this.ground;
+    await turns.take();
     const signal = AbortSignal.timeout(timeoutMs);
     await parts.fault(`scheduler:${request.name}`);
     for (let attempt = 1; ; attempt++) {

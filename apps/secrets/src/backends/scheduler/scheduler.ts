@@ -58,6 +58,11 @@ export class Scheduler {
     return new SchedulerClient(access, { ...this.limits, ...reached, parts: this.parts, turns: this.turns });
   }
 
+  /** Wait for it where many may go on at once, as after an answer that all of them waited for. */
+  turn(): Promise<void> | undefined {
+    return this.turns.take();
+  }
+
   /** Forgets what a scheduler said, because its configuration was written again. */
   forget(address: string): void {
     this.known.delete(address);

@@ -1,0 +1,31 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { plainParts, Turns } from '../../sdk/outside';
+import { SchedulerClient } from './scheduler-client';
+import { SchedulerStandIn } from './stand-in';
+
+describe('a client of a scheduler', () => {
+  const upstream = new SchedulerStandIn();
+  beforeAll(() => upstream.start());
+  afterAll(() => upstream.stop());
+
+  it('sends the calls of a crowd a few at a time, and lets others go on in between', async () => {
+    const { address, management: token } = upstream;
+    let begun = 0;
+    const fault = (name: string) => {
+      if (name === 'scheduler:create') begun++;
+    };
+    const turns = new Turns();
+    // Clients are made for every request; what they share is the turns.
+    const crowd = Array.from({ length: 40 }, (_, n) => {
+      const access = { address, token, caCert: '', clientCert: '', clientKey: '' };
+      const client = new SchedulerClient(access, { parts: { ...plainParts, fault }, turns });
+      return client.createToken({ name: `n${n}`, type: 'client', policies: ['read'], global: false });
+    });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(begun).toBeGreaterThan(0);
+    expect(begun).toBeLessThan(9);
+    const made = await Promise.all(crowd);
+    expect(begun).toBe(40);
+    expect(new Set(made.map(({ secretId }) => secretId)).size).toBe(40);
+  });
+});
