@@ -20,6 +20,8 @@ export interface TestInstallation {
   healthy(): Promise<void>;
   /** The living process ids, by name. */
   pids(): Promise<Record<'secrets' | 'workspaces' | 'postgres', number>>;
+  /** The process id of the worker of remote runs. */
+  workerPid(): number;
   /** The database of a service, for those who look behind its back. */
   databaseUrl(service: 'secrets' | 'workspaces'): Promise<string>;
   /** Ends whatever runs and removes the folder. */
@@ -62,6 +64,7 @@ export async function createInstallation(env: Record<string, string> = {}): Prom
       const server = await findEmbedded(path.join(dataDir, 'postgres'));
       return { secrets: read('secrets'), workspaces: read('workspaces'), postgres: server!.pid };
     },
+    workerPid: () => Number(readFileSync(path.join(dataDir, 'worker.pid'), 'utf8')),
     async databaseUrl(service) {
       return (await findEmbedded(path.join(dataDir, 'postgres')))!.url(service);
     },

@@ -3,7 +3,8 @@ import { waitFor } from './start';
 
 /** What can be killed: both services, their PostgreSQL, and the program that started them. */
 export const victims = ['secrets', 'postgres', 'workspaces', 'program'] as const;
-export type Victim = (typeof victims)[number];
+/** And the worker, where there is one. */
+export type Victim = (typeof victims)[number] | 'worker';
 
 /** Kills one process with SIGKILL and resolves when everything is well again: by itself, or by a new start. */
 export async function killAndRecover(installation: TestInstallation, victim: Victim): Promise<void> {
@@ -13,6 +14,12 @@ export async function killAndRecover(installation: TestInstallation, victim: Vic
     await program.ended;
     await Promise.all([installation.secretsUrl, installation.workspacesUrl].map(silent));
     await installation.start();
+    return;
+  }
+  if (victim === 'worker') {
+    const before = installation.workerPid();
+    process.kill(before, 'SIGKILL');
+    await waitFor(() => installation.workerPid() !== before);
     return;
   }
   const before = await installation.pids();

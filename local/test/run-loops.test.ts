@@ -1,0 +1,72 @@
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { call, document } from '@keystead/testing';
+import { archiveOf } from '../../apps/workspaces/test/worker-fixture';
+import { createInstallation, type TestInstallation } from './installation';
+import { killAndRecover, type Victim } from './kills';
+import { numbered, runLoop } from './run-loop';
+
+// With the real tool, so only where it is; a short form always, --long kills sixty times.
+const rounds = process.env.KEYSTEAD_LONG ? 60 : 3;
+const loops = 2;
+const victims: readonly Victim[] = ['worker', 'workspaces', 'postgres', 'worker', 'program'];
+const hasTool = (process.env.PATH ?? '')
+  .split(path.delimiter)
+  .some((at) => existsSync(path.join(at, 'terraform')) || existsSync(path.join(at, 'tofu')));
+
+(hasTool ? describe : describe.skip)('remote runs that never stop', () => {
+  let installation: TestInstallation;
+  beforeAll(async () => {
+    installation = await createInstallation({
+      WORKSPACES_RATE_LIMIT: '0',
+      WORKSPACES_WORKER_LEASE_SECONDS: '10',
+      WORKSPACES_WORKER_TRUST: 'same-user',
+    });
+    await installation.start();
+  }, 400_000);
+  afterAll(() => installation.remove());
+
+  it('end, with the state they acknowledged, whatever is killed under them, and leave no lock behind', async () => {
+    const { address: origin, token } = installation.firstRun().workspaces;
+    const api = `${origin}/api/v2`;
+    const made = async (at: string, body: object): Promise<string> => {
+      const answer = await call(`${api}/${at}`, token, 'POST', body);
+      expect(answer?.status).toBe(201);
+      return (answer!.body as { data: { id: string } }).data.id;
+    };
+    await made('organizations', document('organizations', { name: 'turns', email: 'turns@example.com' }));
+    const archive = await archiveOf({ 'main.tf': numbered });
+    let running = true;
+    const options = { archive, goesOn: () => running };
+    const loopsUnderWay = [];
+    for (let i = 0; i < loops; i++) {
+      const id = await made('organizations/turns/workspaces', document('workspaces', { name: `turn-${i}` }));
+      loopsUnderWay.push(runLoop(origin, token, id, options));
+    }
+    const killed = new Map<Victim, number>();
+    for (let round = 0; round < rounds; round++) {
+      const victim = victims[round % victims.length]!;
+      await new Promise((resolve) => setTimeout(resolve, 2000 + Math.random() * 4000));
+      await killAndRecover(installation, victim);
+      killed.set(victim, (killed.get(victim) ?? 0) + 1);
+    }
+    running = false;
+    const ran = await Promise.all(loopsUnderWay);
+
+    const locked: string[] = [];
+    for (const { workspace } of ran) {
+      const shown = await call(`${api}/workspaces/${workspace}`, token, 'GET');
+      if ((shown!.body as { data: { attributes: { locked: boolean } } }).data.attributes.locked) locked.push(workspace);
+    }
+    const ended: Record<string, number> = {};
+    for (const one of ran) for (const [how, count] of Object.entries(one.ended)) ended[how] = (ended[how] ?? 0) + count;
+    const lost = ran.flatMap((one) => one.lost);
+    const stuck = ran.flatMap((one) => one.stuck);
+    process.stderr.write(
+      `${JSON.stringify({ killed: Object.fromEntries(killed), ended, lost: lost.length, stuck: stuck.length, locked: locked.length })}\n`,
+    );
+    expect({ lost, stuck, locked }).toEqual({ lost: [], stuck: [], locked: [] });
+    expect(ended.applied).toBeGreaterThan(0);
+  }, 3_600_000);
+});
