@@ -19,6 +19,15 @@ export interface StateOutput {
 
 const cell = (id: string) => ({ table: 'state_output', row: id, column: 'value' });
 
+/** Outputs as rows, their values sealed. */
+export function sealedOutputs(keyring: Keyring, outputs: readonly ParsedOutput[]) {
+  return outputs.map(({ name, sensitive, type, detailedType, value }) => {
+    const id = newId('wsout');
+    const sealed = new Uint8Array(keyring.seal(Buffer.from(JSON.stringify(value)), cell(id)));
+    return { id, name, sensitive, type, detailedType: detailedType as Prisma.InputJsonValue, value: sealed };
+  });
+}
+
 /** Stores the outputs of a state version, their values sealed. */
 export async function store(
   db: Database,
@@ -27,19 +36,7 @@ export async function store(
   outputs: readonly ParsedOutput[],
 ): Promise<void> {
   if (outputs.length === 0) return;
-  const data = outputs.map(({ name, sensitive, type, detailedType, value }) => {
-    const id = newId('wsout');
-    const sealed = new Uint8Array(keyring.seal(Buffer.from(JSON.stringify(value)), cell(id)));
-    return {
-      id,
-      stateVersionId,
-      name,
-      sensitive,
-      type,
-      detailedType: detailedType as Prisma.InputJsonValue,
-      value: sealed,
-    };
-  });
+  const data = sealedOutputs(keyring, outputs).map((row) => ({ ...row, stateVersionId }));
   await db.prisma.stateOutput.createMany({ data });
 }
 

@@ -69,6 +69,7 @@ const create = ofWorkspace.post(inWorkspace, {
   summary: 'Create a state version of a locked workspace: with its content, or to be uploaded.',
   spec,
   requires: 'can-create-state-versions',
+  keepsAccess: true,
   body: CreateStateVersion,
   load: loadWorkspace,
   run: async ({ db, env, target, body, ...call }) =>

@@ -5,6 +5,9 @@ import { lockedByWhom } from '../workspaces/lock';
 import type { Workspace } from '../workspaces/workspace';
 import type { StateVersion } from './state-version';
 
+/** The place of a state in its history. */
+export type History = Pick<StateVersion, 'serial' | 'md5' | 'lineage'>;
+
 /** What a new state says of its place in history. */
 export interface Claim {
   readonly serial: bigint;
@@ -31,7 +34,7 @@ export async function requireLock(
  * Refuses a state that does not follow the current one: the same serial with other content, a lower serial, or another
  * lineage that is not ahead. Throws `conflict` naming serials and lineages of both; `force` lets everything pass.
  */
-export function requireSuccessor(claim: Claim, current: StateVersion | undefined): void {
+export function requireSuccessor(claim: Claim, current: History | undefined): void {
   if (!current || claim.force) return;
   const both = `the current state has serial ${current.serial} and lineage ${current.lineage ?? 'none'}, the one provided serial ${claim.serial} and lineage ${claim.lineage ?? 'none'}`;
   if (claim.serial === current.serial && claim.md5 !== current.md5) {

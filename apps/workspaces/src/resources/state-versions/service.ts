@@ -9,6 +9,7 @@ import { newId } from '../../kernel/ids';
 import { requireWorkspace } from '../workspaces/service';
 import type { Workspace } from '../workspaces/workspace';
 import { accept, holdWorkspace } from './accept';
+import { announceAtOnce } from './hot-write';
 import * as outputs from './outputs';
 import { type ParsedOutput, parseOutputs } from './parse-state';
 import type * as quarantine from './quarantine';
@@ -69,6 +70,8 @@ export async function create(
     force: input.force === true,
   };
   if (!input.state) {
+    const announced = input.jsonStateOutputs ? undefined : await announceAtOnce(db, actor, workspace, claim, input);
+    if (announced) return announced;
     return db.transaction(async (tx) => {
       const held = await holdWorkspace(tx, workspace.id);
       await requireLock(tx, actor, held);
@@ -112,9 +115,11 @@ async function insert(
   rollbackOfId: string | null = null,
 ): Promise<StateVersion> {
   const id = newId('sv');
+  const [clock] = await tx.prisma.$queryRaw<{ now: Date }[]>`SELECT clock_timestamp() AS now`;
   await tx.prisma.stateVersion.create({
     data: {
       id,
+      createdAt: clock!.now,
       workspaceId: workspace.id,
       serial: claim.serial,
       lineage: claim.lineage,

@@ -52,6 +52,20 @@ function versionOf(row: KeyedRow): StateVersion {
   return { ...read, workspace: { id: read.workspaceId, projectId, organizationId: read.organizationId } };
 }
 
+/** A version that was just added to a workspace, from its row alone. */
+export function addedVersion(
+  row: Record<string, unknown>,
+  { projectId, organizationId }: WorkspaceTarget,
+): StateVersion {
+  return versionOf({
+    ...row,
+    key: row.id as string,
+    project_id: projectId,
+    organization_id: organizationId,
+    output_ids: [],
+  });
+}
+
 /** State versions by id, in no order; unknown ones are left out. */
 export async function findMany(db: Database, ids: readonly string[]): Promise<StateVersion[]> {
   const found = await Promise.all(ids.map((id) => find(db, id)));

@@ -7,6 +7,7 @@ import type { Database } from '../../kernel/database';
 import type { Environment } from '../../kernel/environment';
 import { requireWorkspace } from '../workspaces/service';
 import { accept } from './accept';
+import { finalizeAtOnce } from './hot-write';
 import { NoState, type ParsedState } from './parse-state';
 import * as quarantine from './quarantine';
 import { StateReader } from './state-reader';
@@ -64,8 +65,10 @@ export async function uploadRaw(
   const blob = await writeBlob(db, env.keyring, source, { limit, seen, provisional: true });
   const { md5, parsed } = end();
   const actor = announcer(version);
-  const workspace = await requireWorkspace(db, version.workspaceId);
   const claim = { serial: version.serial, lineage: version.lineage, md5: version.md5, force: version.forced };
+  const sound = !discarded && parsed && md5 === version.md5;
+  if (sound && (await finalizeAtOnce(db, env.keyring, actor, version, claim, { blob, parsed }))) return;
+  const workspace = await requireWorkspace(db, version.workspaceId);
   if (discarded) {
     const reason = 'the lock under which the upload was announced was taken away';
     await quarantine.keep(db, actor, workspace, { ...claim, md5 }, blob, reason);
