@@ -149,6 +149,60 @@ describe('state versions', () => {
     expect(listed.body.data[0].attributes.name).toBe('given');
   });
 
+  it('that were announced and uploaded are the same as those that came with their content', async () => {
+    const [inline, uploaded] = [await locked(), await locked()];
+    const state = stateOf(4, 'lineage-4');
+    await create(inline, state).expect(201);
+    const old = (await announce(uploaded, stateOf(3)).expect(201)).body.data;
+    const { data } = (await announce(uploaded, state).expect(201)).body;
+    expect(data).toMatchObject({
+      attributes: { status: 'pending', serial: 4, size: 0, 'resources-processed': false, resources: [] },
+      relationships: { workspace: { data: { id: uploaded } }, outputs: { data: [] } },
+    });
+    expect((await admin.get(`state-versions/${data.id}`).expect(200)).body.data.attributes.serial).toBe(4);
+    await put(data.attributes['hosted-state-upload-url'], state).expect(200, '');
+    const seen = async (id: string) => {
+      const current = (await admin.get(`workspaces/${id}/current-state-version`).expect(200)).body.data;
+      const workspace = (await admin.get(`workspaces/${id}`).expect(200)).body.data;
+      const outputs = (await admin.get(`state-versions/${current.id}/outputs`).expect(200)).body.data;
+      const bytes = (await fetchUrl(current.attributes['hosted-state-download-url']).expect(200)).body as Buffer;
+      const plain = Object.entries(current.attributes).filter(([name]) => !/-url$|^created-at$/.test(name));
+      return {
+        plain,
+        bytes: bytes.toString(),
+        outputs: outputs.map(({ attributes }: { attributes: object }) => attributes),
+        shown: workspace.relationships.outputs.data.length,
+        count: workspace.attributes['resource-count'],
+        by: current.relationships['created-by'].data,
+      };
+    };
+    expect(await seen(uploaded)).toEqual(await seen(inline));
+    expect((await admin.get(`state-versions/${old.id}`).expect(200)).body.data.attributes.status).toBe('discarded');
+    await put(data.attributes['hosted-state-upload-url'], state).expect(409);
+    await admin.post(`workspaces/${uploaded}/actions/unlock`, {}).expect(200);
+  });
+
+  it('that are announced and uploaded at the same moment leave the one with the highest serial as the current one', async () => {
+    const id = await locked();
+    const states = [1, 2, 3, 4, 5, 6].map((serial) => stateOf(serial));
+    const announced = await Promise.all(states.map((state) => announce(id, state).expect(201)));
+    const answers = await Promise.all(
+      announced.map(({ body }, i) => put(body.data.attributes['hosted-state-upload-url'], states[i]!)),
+    );
+    const accepted = answers.flatMap(({ status }, i) => (status === 200 ? [i + 1] : []));
+    expect(answers.filter(({ status }) => status !== 200).every(({ status }) => status === 409)).toBe(true);
+    expect(accepted.length).toBeGreaterThan(0);
+    const current = (await admin.get(`workspaces/${id}/current-state-version`).expect(200)).body.data;
+    expect(current.attributes.serial).toBe(Math.max(...accepted));
+    const versions = await Promise.all(
+      announced.map(async ({ body }) => (await admin.get(`state-versions/${body.data.id}`)).body.data.attributes),
+    );
+    const finalized = versions.filter(({ status }) => status === 'finalized').map(({ serial }) => serial);
+    expect(finalized.sort()).toEqual(accepted);
+    const bytes = await fetchUrl(current.attributes['hosted-state-download-url']).expect(200);
+    expect(bytes.body.equals(states[current.attributes.serial - 1]!)).toBe(true);
+  });
+
   it('are refused without the lock, or with somebody else’s', async () => {
     const { id } = await workspaces.workspace('acme', 'unlocked');
     const free = await create(id, stateOf(1)).expect(409);
