@@ -84,7 +84,17 @@ describe('what is stored', () => {
         .map((entry) => path.join(folder, entry.name)),
     );
     expect(files.length).toBeGreaterThan(50);
-    for (const file of files) expect(await found(file, needles)).toEqual([]);
+    let read = 0;
+    for (const file of files) {
+      // The server removes files of its log at any time.
+      const seen = await found(file, needles).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ENOENT') throw error;
+        return undefined;
+      });
+      if (seen !== undefined) read++;
+      expect(seen ?? []).toEqual([]);
+    }
+    expect(read).toBeGreaterThan(50);
   });
 
   function formsOf(value: string): Record<string, string> {

@@ -134,15 +134,17 @@ describe('the lock of a workspace on two nodes', () => {
     const nodes = [workspaces.server, server].map((one) => `http://127.0.0.1:${(one.address() as AddressInfo).port}`);
     const rounds = long ? 60 : 2;
     let calls = 0;
-    for (let round = 0; round < rounds; round++) {
+    let accepted = 0;
+    // Calls are random: a history without an accepted upload says little, so there is another one then.
+    for (let round = 0; round < rounds || (accepted === 0 && round < 20); round++) {
       const { id } = await workspaces.workspace('acme', `fought-${round}`);
       const clients = await lockClients(nodes[0]!, workspaces.admin.token!, 'acme', id, 4);
       const history = await fightForLock(() => nodes, clients, id, { calls: 120 });
       calls += history.length;
-      const accepted = history.filter(({ operation, answer }) => operation.what === 'upload' && answer === 'yes');
+      accepted += history.filter(({ operation, answer }) => operation.what === 'upload' && answer === 'yes').length;
       expect(isLinearizable(history, lockModel, '')).toBe(true);
-      expect(accepted.length).toBeGreaterThan(0);
     }
+    expect(accepted).toBeGreaterThan(0);
     expect(calls).toBeGreaterThanOrEqual(rounds * 100);
   });
 });
