@@ -3,10 +3,7 @@ import type { Keyring } from '@keystead/keyring';
 import type { Database } from './database';
 
 const name = 'run-identity-keys';
-const dayMs = 86_400_000;
-const rotatesAfterMs = 30 * dayMs;
-/** Longer than any token lives. */
-const shownAfterwardsMs = dayMs;
+const rotatesAfterMs = 30 * 86_400_000;
 
 /** A key as it is kept: its private half sealed, the public one as it stands in the key set. */
 interface StoredKey {
@@ -50,15 +47,11 @@ export async function signingKey(db: Database, keyring: Keyring, nowMs: number):
     const key = await newSigningKey(nowMs);
     const sealed = keyring.seal(Buffer.from(key.privatePem), cell(key.kid)).toString('base64');
     const added = { kid: key.kid, createdAtMs: nowMs, jwk: publicJwk(key), sealed };
-    const keys = [added, ...known.filter((_, at) => isStillShown(known[at - 1] ?? added, nowMs))];
+    // The one before is shown until the next comes: longer than any token lives.
+    const keys = [added, ...known.slice(0, 1)];
     await tx.prisma.setting.update({ where: { name }, data: { value: JSON.parse(JSON.stringify({ keys })) } });
     return key;
   });
-}
-
-/** A key is shown until a day after the next one took its place. */
-function isStillShown(successor: StoredKey, nowMs: number): boolean {
-  return successor.createdAtMs > nowMs - shownAfterwardsMs;
 }
 
 function opened(keyring: Keyring, { kid, createdAtMs, sealed }: StoredKey): SigningKey {
