@@ -62,11 +62,11 @@ async function main(): Promise<void> {
     const clients = await StateClient.prepare(`http://127.0.0.1:${port}`, token, 4);
     const [one, two] = clients as [StateClient, StateClient];
     let serial = 0;
-    const upload = async (client: StateClient, size: number, form: 'raw' | 'json' | 'both' = 'raw') => {
+    const upload = async (client: StateClient, size: number, form: 'raw' | 'both' = 'raw') => {
       const state = madeState(size, ++serial);
       const links = await client.announce(state, serial);
-      if (form !== 'raw') await client.put(links.json, state);
-      const status = await client.put(links.raw, form === 'json' ? state : state);
+      if (form === 'both') await client.put(links.json, state);
+      const status = await client.put(links.raw, state);
       if (status !== 200) throw new Error(`an upload was answered ${status}`);
     };
     const started = resident(service.pid);

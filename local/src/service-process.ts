@@ -4,6 +4,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { call } from './call';
 import type { ServiceConfig } from './config';
+import { endProcess, hasEnded } from './end-process';
 import { Stop } from './stop';
 
 const START_SECONDS = 60;
@@ -68,11 +69,7 @@ export class ServiceProcess {
     this.stopping = true;
     const { child } = this;
     if (!child || hasEnded(child)) return;
-    const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-    child.kill('SIGTERM');
-    const timer = setTimeout(() => child.kill('SIGKILL'), DRAIN_SECONDS * 1000);
-    await ended;
-    clearTimeout(timer);
+    await endProcess(child, DRAIN_SECONDS);
     rmSync(this.options.pidFile, { force: true });
   }
 
@@ -154,8 +151,4 @@ function messageOf(line: string): string {
   } catch {
     return line;
   }
-}
-
-function hasEnded(child: ChildProcess): boolean {
-  return child.exitCode !== null || child.signalCode !== null;
 }

@@ -2,6 +2,7 @@ import { type ChildProcess, execFile, fork } from 'node:child_process';
 import { closeSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { endProcess, hasEnded } from './end-process';
 
 /** How the worker of remote runs is run here. */
 export interface WorkerProcessOptions {
@@ -62,12 +63,8 @@ export class WorkerProcess {
   async stop(): Promise<void> {
     this.stopping = true;
     const { child } = this;
-    if (!child || child.exitCode !== null || child.signalCode !== null) return;
-    const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-    child.kill('SIGTERM');
-    const timer = setTimeout(() => child.kill('SIGKILL'), STOP_SECONDS * 1000);
-    await ended;
-    clearTimeout(timer);
+    if (!child || hasEnded(child)) return;
+    await endProcess(child, STOP_SECONDS);
     rmSync(this.options.pidFile, { force: true });
   }
 

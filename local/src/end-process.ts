@@ -1,0 +1,15 @@
+import type { ChildProcess } from 'node:child_process';
+
+/** Whether a child process is over. */
+export function hasEnded(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null;
+}
+
+/** Asks a living process to end and waits until it has; one that does not end in time is killed. */
+export async function endProcess(child: ChildProcess, patienceSeconds: number): Promise<void> {
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  child.kill('SIGTERM');
+  const timer = setTimeout(() => child.kill('SIGKILL'), patienceSeconds * 1000);
+  await ended;
+  clearTimeout(timer);
+}
