@@ -196,7 +196,8 @@ host "workspaces.test" {
     const back = new URL(asked.get('redirect_uri')!);
     back.searchParams.set('code', made.body.data.attributes.code);
     back.searchParams.set('state', asked.get('state')!);
-    expect((await fetch(back)).status).toBe(200);
+    // The tool takes the code and stops listening at once, at times before its page has left: how it ends is what counts.
+    await fetch(back).catch(() => undefined);
     const [status] = await ended;
     if (status !== 0) throw new Error(said);
     const kept = readFileSync(path.join(home, '.terraform.d', 'credentials.tfrc.json'), 'utf8');
