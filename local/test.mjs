@@ -4,16 +4,18 @@
 //   --long              also what takes minutes
 //   --interop           instead: sessions of real clients (apps/*/test/interop)
 //   --system-postgres   on the machine's own PostgreSQL programs, in a temporary folder; skipped when there are none
+//   --second-try      files that fail, if few, are run once more alone; what passes then is named
 //   anything else       goes to Jest, for example a path
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
 import { build, prepare, requireNode, root, run, toolEnvironment, turbo } from './bootstrap.mjs';
 import { giveUp, step } from './progress.mjs';
+import { chances, countsOf, together, worthASecondTry } from './second-try.mjs';
 import { findSystemPostgres } from './system-postgres.mjs';
 
-const own = ['--long', '--interop', '--system-postgres'];
+const own = ['--long', '--interop', '--second-try', '--system-postgres'];
 const args = process.argv.slice(2);
 const wants = (name) => args.includes(name);
 const forJest = args.filter((arg) => !own.includes(arg));
@@ -30,16 +32,17 @@ async function check(work) {
   }
 }
 
-async function jest(jestArgs, extra) {
+/** Runs Jest; answers its exit code and its report, which a crash leaves out. */
+async function runJest(jestArgs, extra) {
   const box = mkdtempSync(path.join(tmpdir(), 'keystead-jest-'));
-  const report = path.join(box, 'report.json');
+  const file = path.join(box, 'report.json');
   const workers = Math.max(2, availableParallelism() - 1);
   const command = [
     path.join(root, 'node_modules', 'jest', 'bin', 'jest.js'),
     `--maxWorkers=${workers}`,
     '--workerIdleMemoryLimit=1500MB',
     '--json',
-    `--outputFile=${report}`,
+    `--outputFile=${file}`,
     ...jestArgs,
   ];
   try {
@@ -53,26 +56,22 @@ async function jest(jestArgs, extra) {
       child.once('error', reject);
       child.once('close', resolve);
     });
-    return countsOf(report, code);
+    return { code, report: existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined };
   } finally {
     rmSync(box, { recursive: true, force: true });
   }
 }
 
-/** A suite that could not even be loaded has no tests to fail, and a crash leaves no report: each counts as one. */
-function countsOf(report, code) {
-  let found;
-  try {
-    found = JSON.parse(readFileSync(report, 'utf8'));
-  } catch {
-    return { passed: 0, failed: 1, skipped: 0 };
-  }
-  const failed = found.numFailedTests + found.numRuntimeErrorTestSuites;
-  return {
-    passed: found.numPassedTests,
-    failed: failed === 0 && code !== 0 ? 1 : failed,
-    skipped: found.numPendingTests + found.numTodoTests,
-  };
+async function jest(jestArgs, extra) {
+  const first = await runJest(jestArgs, extra);
+  const files = wants('--second-try') ? worthASecondTry(first.report) : [];
+  if (files.length === 0) return countsOf(first.report, first.code);
+  process.stdout.write(`\nonce more, alone: ${files.map((file) => path.relative(root, file)).join(', ')}\n`);
+  const alone = ['--maxWorkers=1', '--runTestsByPath', ...files];
+  const flags = jestArgs.includes('--testMatch') ? ['--testMatch', '**/*.interop.test.ts'] : [];
+  const second = await runJest([...flags, ...alone], extra);
+  for (const line of chances(first.report, second.report, root)) process.stdout.write(`${line}\n`);
+  return together(first.report, second.report, second.code);
 }
 
 async function main() {

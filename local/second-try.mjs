@@ -1,0 +1,57 @@
+// Test files that failed are run once more, alone: on a busy machine a foreign program or the scheduler fails a test now
+// and then. What fails twice has failed; what fails once is named, so that somebody mends it.
+import path from 'node:path';
+
+/** More failing files than this are no chance: they are not run again. */
+export const mostFiles = 3;
+
+/**
+ * What a report of Jest counts. A suite that could not even be loaded has no tests to fail, and a crash leaves no report:
+ * each counts as one.
+ */
+export function countsOf(report, code) {
+  if (!report) return { passed: 0, failed: 1, skipped: 0 };
+  const failed = report.numFailedTests + report.numRuntimeErrorTestSuites;
+  return {
+    passed: report.numPassedTests,
+    failed: failed === 0 && code !== 0 ? 1 : failed,
+    skipped: report.numPendingTests + report.numTodoTests,
+  };
+}
+
+const failures = (file) => file.assertionResults.filter(({ status }) => status === 'failed');
+
+/** The failed files of a report, if they are few enough to be chance; a run that broke otherwise has none. */
+export function worthASecondTry(report) {
+  const files = (report?.testResults ?? []).filter(({ status }) => status === 'failed').map(({ name }) => name);
+  return files.length <= mostFiles ? files : [];
+}
+
+/** The counts of both runs: a file that ran again counts as it ended then. */
+export function together(first, second, secondCode) {
+  const again = new Set(worthASecondTry(first));
+  const once = first.testResults.filter(({ name }) => !again.has(name));
+  const of = (status) =>
+    once.flatMap((file) => file.assertionResults).filter((one) => status.includes(one.status)).length;
+  const last = countsOf(second, secondCode);
+  return {
+    passed: of(['passed']) + last.passed,
+    failed: of(['failed']) + last.failed,
+    skipped: of(['pending', 'skipped', 'todo', 'disabled']) + last.skipped,
+  };
+}
+
+/** A line for each test that failed at first and passed alone. */
+export function chances(first, second, root) {
+  const passed = new Set(
+    (second?.testResults ?? []).flatMap(({ name, assertionResults }) =>
+      assertionResults.filter(({ status }) => status === 'passed').map(({ fullName }) => `${name} ${fullName}`),
+    ),
+  );
+  return worthASecondTry(first).flatMap((name) => {
+    const file = first.testResults.find((one) => one.name === name);
+    return failures(file)
+      .filter(({ fullName }) => passed.has(`${name} ${fullName}`))
+      .map(({ fullName }) => `failed once, passed alone: ${path.relative(root, name)}: ${fullName}`);
+  });
+}
