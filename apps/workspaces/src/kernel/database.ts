@@ -1,11 +1,11 @@
 import { invalid } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
-import { PrismaPg } from '@prisma/adapter-pg';
 import { LRUCache } from 'lru-cache';
 import type { Pool, QueryResultRow } from 'pg';
 import { Prisma, PrismaClient } from '../generated/prisma/client';
 import { gather } from './gather';
-import { type Batched, together } from './together';
+import { PostgresInTurn } from './in-turn';
+import { type Batched, Together } from './together';
 import { type KeyedRead, type KeyedRow, type PackedRow, rowsOf, Waves } from './waves';
 
 export type { KeyedRead, KeyedRow, PackedRow };
@@ -31,8 +31,8 @@ export interface Database {
   readOne<R extends KeyedRow>(read: KeyedRead, key: string): Promise<R | undefined>;
   /** What was worked out while a revision held; worked out anew when it has moved. */
   remembered<T extends object>(key: string, revision: string, find: () => Promise<T>): Promise<T>;
-  /** Joins work that is done for many callers at once; not for use inside a transaction. */
-  together<Item, Result>(work: Batched<Item, Result, Database>, item: Item): Promise<Result>;
+  /** A write that shares a commit with those of the same moment; not for use inside a transaction. */
+  together<Item, Result>(kind: Batched<Item, Result>, item: Item): Promise<Result>;
 }
 
 const TRANSACTION = { maxWait: 10_000, timeout: 30_000 } as const;
@@ -98,10 +98,10 @@ function lostToAnother(error: unknown): boolean {
 
 /**
  * The database of a service process, on pools that the caller owns: one for all work, and one of pipelined connections
- * for the quick reads that every request begins with.
+ * for the quick reads that every request begins with and for writes that share a commit.
  */
 export function openDatabase(pool: Pool, quickPool: Pool): Database & { close(): Promise<void> } {
-  const client = new PrismaClient({ adapter: new PrismaPg(pool) });
+  const client = new PrismaClient({ adapter: new PostgresInTurn(pool) });
   const guarded = client.$extends({
     query: {
       async $allOperations({ args, query }) {
@@ -116,6 +116,7 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
   const rows = async <R extends QueryResultRow>(statement: Statement): Promise<R[]> =>
     (await pool.query<R>(statement)).rows;
   const waves = new Waves(quickPool);
+  const writes = new Together(quickPool);
   const readers = new Map<string, (key: string) => Promise<KeyedRow | undefined>>();
   const readerOf = (read: KeyedRead) => {
     let reader = readers.get(read.name);
@@ -136,7 +137,7 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
       transaction: (run) => run(db),
       remembered: (_key, _revision, find) => find(),
       together: async () => {
-        throw new Error('shared work would not be part of this transaction');
+        throw new Error('a shared write would not be part of this transaction');
       },
       async readOne<R extends KeyedRow>(read: KeyedRead, key: string) {
         const found = rowsOf(read, await prisma.$queryRawUnsafe<R[]>(read.text, [key]));
@@ -149,7 +150,6 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
     maxSize: 4_000_000,
     sizeCalculation: ({ value }) => (Array.isArray(value) ? value.length : 0) + 50,
   });
-  const queues = new Map<string, (item: never) => Promise<unknown>>();
   const outside: Database & { close(): Promise<void> } = {
     prisma: guarded,
     async remembered<T extends object>(key: string, revision: string, find: () => Promise<T>) {
@@ -161,14 +161,7 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
       memory.set(key, { revision, value });
       return value;
     },
-    together<Item, Result>(work: Batched<Item, Result, Database>, item: Item) {
-      let queue = queues.get(work.name);
-      if (queue === undefined) {
-        queue = together(work, outside as Database) as (item: never) => Promise<unknown>;
-        queues.set(work.name, queue);
-      }
-      return queue(item as never) as Promise<Result>;
-    },
+    together: (kind, item) => writes.write(kind, item),
     inTransaction: false,
     rows,
     async readOne<R extends KeyedRow>(read: KeyedRead, key: string) {
