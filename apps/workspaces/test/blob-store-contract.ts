@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect, it } from '@jest/globals';
 import { keepBlob, readBlob, readWholeBlob, removeBlob, sweepBlobs, writeBlob } from '../src/kernel/blobs';
+import { gzip } from '../src/kernel/compression';
 import { removeObjects } from '../src/kernel/objects';
 import type { Workspaces } from './start-workspaces';
 
@@ -20,6 +21,20 @@ export function keepsBlobs(workspaces: Workspaces, stored: () => Promise<number>
     const bytes = randomBytes(size);
     const blob = await write(bytes);
     expect(blob.size).toBe(size);
+    expect((await readWholeBlob(db(), keyring(), blob.id))?.equals(bytes)).toBe(true);
+  });
+
+  it('shrinks what can be shrunk', async () => {
+    const before = await stored();
+    const bytes = Buffer.from('a line that comes again and again\n'.repeat(100_000));
+    const blob = await write(bytes);
+    expect(await stored()).toBe(before + 1);
+    expect((await readWholeBlob(db(), keyring(), blob.id))?.equals(bytes)).toBe(true);
+  });
+
+  it.each([0, 1, 3_000_000])('gives back %i bytes that were kept when gzip was in use', async (size) => {
+    const bytes = randomBytes(size);
+    const blob = await write(bytes, { compression: gzip });
     expect((await readWholeBlob(db(), keyring(), blob.id))?.equals(bytes)).toBe(true);
   });
 

@@ -1,14 +1,12 @@
-import { pipeline, Readable } from 'node:stream';
-import { createGunzip, createGzip, type Gzip } from 'node:zlib';
+import { pipeline, Readable, type Transform } from 'node:stream';
 import type { Keyring } from '@keystead/keyring';
 import { Refusal } from '@keystead/refusal';
 import { type Chunks, chunksFor, chunksIn } from './chunks';
+import { brotli, type Compression, decompressorFor, runBytes } from './compression';
 import type { Database } from './database';
 import { newId } from './ids';
 
 const chunkBytes = 1024 * 1024;
-/** So much is compressed at once: every run is a trip to another thread. */
-const runBytes = 256 * 1024;
 /** Chunks on their way to the store at once. */
 const inFlight = 2;
 /** A blob whose writer has not been heard of for this long was left behind by one that is gone. */
@@ -33,6 +31,8 @@ export interface WriteOptions {
   readonly seen?: (piece: Uint8Array) => void;
   /** Removed after an hour, unless `keepBlob` says that something refers to it. */
   readonly provisional?: boolean;
+  /** How it is compressed; by Brotli where nothing is said. */
+  readonly compression?: Compression;
 }
 
 /** The address a chunk is bound to: its blob, its place in it, and whether it is the last. */
@@ -53,28 +53,34 @@ export async function writeBlob(
 ): Promise<WrittenBlob> {
   const id = newId('blob');
   const writer = new ChunkWriter(chunksFor(db, id, options.provisional === true), keyring, id);
-  const gzip = createGzip({ level: 1, chunkSize: runBytes });
+  const { head, compressor } = options.compression ?? brotli;
+  const pressed = compressor();
   let size = 0;
-  const feeding = feed(gzip, source, (piece) => {
+  const feeding = feed(pressed, source, (piece) => {
     size += piece.length;
     if (size > options.limit) throw new BlobTooLarge(`more than ${options.limit} bytes`);
     options.seen?.(piece);
   });
-  feeding.catch((error: Error) => gzip.destroy(error));
+  feeding.catch((error: Error) => pressed.destroy(error));
   try {
-    for await (const piece of gzip as AsyncIterable<Buffer>) await writer.write(piece);
+    await writer.write(head);
+    for await (const piece of pressed as AsyncIterable<Buffer>) await writer.write(piece);
     await feeding;
     await writer.end(size);
     return { id, size };
   } catch (error) {
-    gzip.destroy();
+    pressed.destroy();
     await writer.settled();
     await removeBlob(db, id).catch(() => undefined);
     throw error;
   }
 }
 
-async function feed(gzip: Gzip, source: AsyncIterable<Uint8Array>, seen: (piece: Uint8Array) => void): Promise<void> {
+async function feed(
+  into: Transform,
+  source: AsyncIterable<Uint8Array>,
+  seen: (piece: Uint8Array) => void,
+): Promise<void> {
   // Two runs in turn: one is filled while the other is compressed. Fresh buffers for all would be as much garbage as
   // there are bytes.
   const runs = [Buffer.allocUnsafe(runBytes), Buffer.allocUnsafe(runBytes)];
@@ -86,7 +92,7 @@ async function feed(gzip: Gzip, source: AsyncIterable<Uint8Array>, seen: (piece:
     turn = 1 - turn;
     held = 0;
     await pressing;
-    pressing = new Promise((resolve, reject) => gzip.write(run, (error) => (error ? reject(error) : resolve())));
+    pressing = new Promise((resolve, reject) => into.write(run, (error) => (error ? reject(error) : resolve())));
     pressing.catch(() => undefined);
   };
   for await (const piece of source) {
@@ -101,7 +107,7 @@ async function feed(gzip: Gzip, source: AsyncIterable<Uint8Array>, seen: (piece:
   }
   if (held > 0) await press();
   await pressing;
-  gzip.end();
+  into.end();
 }
 
 /** Cuts what comes into chunks, seals and stores them; a few are under way at once. */
@@ -175,11 +181,15 @@ class ChunkWriter {
 export async function readBlob(db: Database, keyring: Keyring, id: string): Promise<Readable | undefined> {
   const blob = await chunksIn(db, id);
   if (!blob) return undefined;
-  const gunzip = createGunzip({ chunkSize: 64 * 1024 });
-  const sealed = Readable.from(opened(keyring, id, blob), { objectMode: false, highWaterMark: 1 });
+  const pieces = opened(keyring, id, blob);
+  const { decompressor, first } = decompressorFor((await pieces.next()).value ?? Buffer.alloc(0));
+  const all = async function* () {
+    if (first.length > 0) yield first;
+    yield* pieces;
+  };
   // The reader of the last stream is told of an error anywhere.
-  pipeline(sealed, gunzip, () => undefined);
-  return gunzip;
+  pipeline(Readable.from(all(), { objectMode: false, highWaterMark: 1 }), decompressor, () => undefined);
+  return decompressor;
 }
 
 async function* opened(
