@@ -32,7 +32,7 @@ export class Output {
 
   /** A remark for people; stays out of what programs read. */
   note(text: string): void {
-    this.streams.err(`${text}\n`);
+    this.streams.err(`${visible(text, true)}\n`);
   }
 
   warnings(warnings: readonly string[] | null | undefined): void {

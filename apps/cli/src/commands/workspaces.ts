@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { AddCommands } from '../context';
+import { attempt } from '../migration/import';
 import { copyOrganization } from '../migration/organization';
 import { Remote } from '../migration/remote';
 import { Report } from '../migration/report';
-import { Problem } from '../problem';
+import { exitCodes, Problem } from '../problem';
 
 interface Options {
   from: string;
@@ -47,16 +48,20 @@ export const addWorkspacesCommands: AddCommands = (program, context, { env }) =>
         report,
         progress: (text: string) => output.note(text),
       };
-      for (const name of options.organization) await copyOrganization(job, name);
-      const { created, present, left } = report;
+      for (const name of options.organization) await attempt(job, name, () => copyOrganization(job, name));
+      const { created, present, left, missing, failed } = report;
       output.show(
-        { plan: job.plan, created, present, left },
+        { plan: job.plan, created, present, left, missing, failed },
         {
           [job.plan ? 'would create' : 'created']: counts(created),
           'here already': counts(present),
         },
       );
+      for (const kind of missing) output.note(`not there, or not for this token: ${kind}`);
       for (const sentence of left) output.note(`by hand: ${sentence}`);
+      for (const sentence of failed) output.note(`failed: ${sentence}`);
+      // What failed may come with another run.
+      if (failed.length > 0) process.exitCode = exitCodes.refused;
     });
 };
 

@@ -1,18 +1,28 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { exitCodes, Problem } from '../problem';
+import { isWorthAskingAgain, isWorthRepeating, waitAsAsked } from './patience';
+import { type Objection, Refused } from './refused';
+import type { Resource } from './resource';
 
-/** A JSON:API resource as far as copying it needs. */
-export interface Resource {
-  id: string;
-  type: string;
-  attributes: Record<string, unknown>;
-  relationships?: Record<string, { data?: { id: string; type: string } | { id: string; type: string }[] | null }>;
+/** A list as far as the server shows it. */
+export interface Listing {
+  items: Resource[];
+  /** The server has no such list, or none for this token: it makes no difference on the wire. */
+  absent: boolean;
+  /** How many there are that it did not hand out, whatever page was asked for. */
+  withheld: number;
+}
+
+interface Document {
+  data?: unknown;
+  meta?: { pagination?: { 'next-page'?: number | null; 'total-pages'?: number; 'total-count'?: number } };
 }
 
 const MEDIA = 'application/vnd.api+json';
 const PAGE = 100;
-const ATTEMPTS = 6;
-const LONGEST_WAIT_MS = 60_000;
+const CALL_TIMEOUT_MS = 120_000;
+const BYTES_TIMEOUT_MS = 900_000;
+/** How servers say that they have no such endpoint. */
+const ABSENT = [404, 405, 410, 501];
 
 /** A server of the workspace API, spoken to with patience: a rate limit or a passing fault is waited out. */
 export class Remote {
@@ -25,96 +35,158 @@ export class Remote {
   }
 
   async get(path: string): Promise<Resource> {
-    return (await this.document('GET', path)).data as Resource;
+    return (await this.document('GET', path))?.data as Resource;
   }
 
   /** The resource, or undefined where there is none that we may see. */
   async find(path: string): Promise<Resource | undefined> {
-    return (await this.document('GET', path, undefined, [404]))?.data as Resource | undefined;
+    return (await this.document('GET', path, undefined, ABSENT))?.data as Resource | undefined;
   }
 
-  /** All resources of a list, page by page; none where there is no such list here. */
+  /** All resources of a list, page by page; none where there is no such list. */
   async list(path: string): Promise<Resource[]> {
-    const all: Resource[] = [];
+    return (await this.survey(path)).items;
+  }
+
+  /** All resources of a list, and whether these are all. */
+  async survey(path: string): Promise<Listing> {
+    const items = new Map<string, Resource>();
+    let total = 0;
     for (let page = 1; ; page += 1) {
       const query = `${path.includes('?') ? '&' : '?'}page%5Bnumber%5D=${page}&page%5Bsize%5D=${PAGE}`;
-      const answer = await this.document('GET', path + query, undefined, [404]);
-      const found = (answer?.data ?? []) as Resource[];
-      all.push(...found);
-      const pages = (answer?.meta as { pagination?: { 'total-pages'?: number } } | undefined)?.pagination;
-      if (page >= (pages?.['total-pages'] ?? 1)) return all;
+      const answer = await this.document('GET', path + query, undefined, ABSENT);
+      if (answer === undefined && page === 1) return { items: [], absent: true, withheld: 0 };
+      const before = items.size;
+      for (const item of (answer?.data ?? []) as Resource[]) items.set(item.id, item);
+      const paging = answer?.meta?.pagination;
+      total = paging?.['total-count'] ?? items.size;
+      const goesOn = paging?.['next-page'] != null || page < (paging?.['total-pages'] ?? 1);
+      // A server that takes no notice of the page we ask for would answer the same one for ever.
+      if (goesOn && items.size > before) continue;
+      return { items: [...items.values()], absent: false, withheld: Math.max(0, total - items.size) };
     }
   }
 
   async create(path: string, data: unknown): Promise<Resource> {
-    return (await this.document('POST', path, { data })).data as Resource;
+    return (await this.document('POST', path, { data }))?.data as Resource;
+  }
+
+  async change(path: string, data: unknown): Promise<void> {
+    await this.document('PATCH', path, { data });
   }
 
   async act(path: string, body: unknown = {}): Promise<void> {
     await this.document('POST', path, body);
   }
 
-  /** Bytes behind a URL that the server gave, signed or to be called with our token. */
-  async download(url: string): Promise<Buffer> {
-    const answer = await this.send('GET', this.absolute(url));
-    if (!answer.ok) throw await this.refusal('GET', url, answer);
-    return Buffer.from(await answer.arrayBuffer());
+  /** Bytes behind a URL that the server gave; undefined where there is nothing any more. */
+  async download(url: string): Promise<Buffer | undefined> {
+    const target = this.absolute(url);
+    const wanted = { method: 'GET', accept: '*/*', timeout: BYTES_TIMEOUT_MS };
+    let answer = await this.send(target, { ...wanted, signed: this.isOurs(target) });
+    // Some servers keep bytes on a host of their own that wants the token; nobody else's host is ever shown it.
+    if (answer.status === 401 && !this.isOurs(target) && this.isRelated(target)) {
+      answer = await this.send(target, { ...wanted, signed: true });
+    }
+    if (ABSENT.includes(answer.status)) return undefined;
+    if (answer.failed) throw this.refusal('GET', target.pathname, answer);
+    return answer.bytes;
   }
 
-  async upload(url: string, bytes: Buffer): Promise<void> {
-    const answer = await this.send('PUT', this.absolute(url), bytes, 'application/octet-stream');
-    if (!answer.ok) throw await this.refusal('PUT', url, answer);
+  async upload(url: string, body: Buffer): Promise<void> {
+    const target = this.absolute(url);
+    const type = 'application/octet-stream';
+    const signed = this.isOurs(target);
+    const answer = await this.send(target, { method: 'PUT', body, type, signed, timeout: BYTES_TIMEOUT_MS });
+    if (answer.failed) throw this.refusal('PUT', target.pathname, answer);
   }
 
-  private async document(method: string, path: string, body?: unknown, absent: readonly number[] = []) {
-    const text = body === undefined ? undefined : JSON.stringify(body);
-    const answer = await this.send(method, `${this.address}/api/v2/${path}`, text, MEDIA);
-    if (absent.includes(answer.status)) return {};
-    if (!answer.ok) throw await this.refusal(method, path, answer);
-    const said = await answer.text();
-    return said === '' ? {} : (JSON.parse(said) as { data?: unknown; meta?: unknown });
+  /** The answer's document, or undefined where its status is among `absent`. */
+  private async document(method: string, path: string, data?: unknown, absent: readonly number[] = []) {
+    const target = new URL(`${this.address}/api/v2/${path}`);
+    const body = data === undefined ? undefined : JSON.stringify(data);
+    const answer = await this.send(target, { method, body, type: MEDIA, accept: MEDIA, signed: true });
+    if (absent.includes(answer.status)) return undefined;
+    if (answer.failed) throw this.refusal(method, path, answer);
+    if (answer.bytes.length === 0) return {};
+    const parsed = documentIn(answer.bytes);
+    // Pages for people, as of a login, are answered for what is no endpoint.
+    if (parsed === undefined && absent.length === 0) {
+      throw new Problem(`${this.name}: ${method} ${path.split('?')[0]}: the answer is no document of this API`);
+    }
+    return parsed;
   }
 
-  private async send(method: string, url: string, body?: string | Buffer, type?: string): Promise<Response> {
+  private async send(target: URL, call: Call): Promise<Said> {
+    const { method, body, type, accept, signed, timeout = CALL_TIMEOUT_MS } = call;
+    const headers = {
+      ...(accept ? { Accept: accept } : {}),
+      ...(signed ? { Authorization: `Bearer ${this.token}` } : {}),
+      ...(body === undefined || !type ? {} : { 'Content-Type': type }),
+    };
     for (let attempt = 1; ; attempt += 1) {
-      const headers = {
-        Authorization: `Bearer ${this.token}`,
-        ...(body === undefined || !type ? {} : { 'Content-Type': type }),
-      };
-      let answer: Response;
+      let said: Said | undefined;
       try {
-        answer = await fetch(url, { method, headers, body });
+        const answer = await fetch(target, { method, headers, body, signal: AbortSignal.timeout(timeout) });
+        const bytes = Buffer.from(await answer.arrayBuffer());
+        said = { status: answer.status, failed: !answer.ok, headers: answer.headers, bytes };
       } catch (error) {
-        const reason = ((error as Error).cause as Error | undefined)?.message ?? (error as Error).message;
-        throw new Problem(`${this.name} cannot be reached: ${reason}`, exitCodes.unreachable);
+        if (!isWorthAskingAgain(method, attempt)) throw this.silence(error as Error);
       }
-      // Nothing was done where the server says "not now"; a create that failed otherwise is never sent twice.
-      const later = answer.status === 429 || answer.status === 503;
-      if (!later || attempt === ATTEMPTS) return answer;
-      await answer.body?.cancel();
-      await sleep(waitOf(answer, attempt));
+      if (said && !isWorthRepeating(method, said.status, attempt)) return said;
+      await waitAsAsked(said?.headers, attempt);
     }
   }
 
-  private absolute(url: string): string {
-    return new URL(url, this.address).href;
+  private silence(error: Error): Problem {
+    const reason = (error.cause as Error | undefined)?.message ?? error.message;
+    return new Problem(`${this.name} cannot be reached: ${reason}`, exitCodes.unreachable);
   }
 
-  private async refusal(method: string, path: string, answer: Response): Promise<Problem> {
-    const text = await answer.text();
-    let said = '';
-    try {
-      const { errors } = JSON.parse(text) as { errors: { detail?: string; title?: string }[] };
-      said = errors.map(({ detail, title }) => detail ?? title).join('; ');
-    } catch {
-      said = text.slice(0, 200);
-    }
-    return new Problem(`${this.name}: ${method} ${path.split('?')[0]}: ${answer.status} ${said}`, exitCodes.refused);
+  private absolute(url: string): URL {
+    return new URL(url, this.address);
+  }
+
+  private isOurs({ origin }: URL): boolean {
+    return origin === new URL(this.address).origin;
+  }
+
+  private isRelated({ protocol, hostname }: URL): boolean {
+    const parent = new URL(this.address).hostname.replace(/^[^.]*\./, '');
+    return protocol === 'https:' && /\.[a-z]+$/.test(parent) && hostname.endsWith(`.${parent}`);
+  }
+
+  private refusal(method: string, path: string, { status, bytes }: Said): Refused {
+    const objections = (documentIn(bytes) as { errors?: Objection[] } | undefined)?.errors ?? [
+      { detail: bytes.toString('utf8', 0, 200) },
+    ];
+    const said = objections.map(({ detail, title }) => detail ?? title).join('; ');
+    return new Refused(`${this.name}: ${method} ${path.split('?')[0]}: ${status} ${said}`, status, objections);
   }
 }
 
-function waitOf(answer: Response, attempt: number): number {
-  const seconds = Number(answer.headers.get('retry-after') ?? answer.headers.get('x-ratelimit-reset'));
-  const told = Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : 250 * 2 ** attempt;
-  return Math.min(told, LONGEST_WAIT_MS);
+interface Call {
+  method: string;
+  body?: string | Buffer;
+  type?: string;
+  accept?: string;
+  /** Whether the token goes along. */
+  signed: boolean;
+  timeout?: number;
+}
+
+interface Said {
+  status: number;
+  failed: boolean;
+  headers: Headers;
+  bytes: Buffer;
+}
+
+function documentIn(said: Buffer): Document | undefined {
+  try {
+    const parsed: unknown = JSON.parse(said.toString('utf8'));
+    return typeof parsed === 'object' && parsed !== null ? parsed : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -1,8 +1,10 @@
-/** What an import did or would do, and what it cannot. */
+/** What an import did or would do, what it cannot do, and what went wrong. */
 export class Report {
   readonly created: Record<string, number> = {};
   readonly present: Record<string, number> = {};
   readonly left: string[] = [];
+  readonly failed: string[] = [];
+  private readonly missed = new Set<string>();
 
   add(kind: string, count = 1): void {
     if (count > 0) this.created[kind] = (this.created[kind] ?? 0) + count;
@@ -16,5 +18,19 @@ export class Report {
   /** Something that somebody must do by hand, in one sentence. */
   leave(sentence: string): void {
     this.left.push(sentence);
+  }
+
+  /** Something that should have been copied and was not; another run may do it. */
+  fail(sentence: string): void {
+    this.failed.push(sentence);
+  }
+
+  /** A kind of thing that the other server does not have, or does not show. */
+  miss(kind: string): void {
+    this.missed.add(kind);
+  }
+
+  get missing(): string[] {
+    return [...this.missed];
   }
 }

@@ -1,60 +1,133 @@
 import { createHash } from 'node:crypto';
-import type { Import } from './organization';
-import type { Resource } from './remote';
+import { exitCodes, Problem } from '../problem';
+import { attempt, type Import, shown } from './import';
+import { Refused } from './refused';
+import type { Resource } from './resource';
+
+/** The reason of our locks: by it a later run knows the lock that an interrupted one left. */
+const REASON = 'keystead import';
+
+/** A workspace there and here; `made` is undefined while a plan has not made it. */
+interface Pair {
+  organization: string;
+  source: Resource;
+  made: Resource | undefined;
+}
+
+interface Step {
+  version: Resource;
+  /** It does not follow the one before it by its serial: somebody went back to it. */
+  force: boolean;
+}
+
+const serialOf = (version: Resource) => Number(version.attributes.serial);
+const bySerial = (a: Resource, b: Resource) =>
+  serialOf(a) - serialOf(b) || String(a.attributes['created-at']).localeCompare(String(b.attributes['created-at']));
+const isWhole = ({ attributes: { status } }: Resource) => status === undefined || status === 'finalized';
 
 /** Copies the states of a workspace in the order of their serials; those that are there stay. */
-export async function copyStates(
-  job: Import,
-  organization: string,
-  name: string,
-  to: string | undefined,
-): Promise<void> {
-  const path = `state-versions?filter%5Borganization%5D%5Bname%5D=${organization}&filter%5Bworkspace%5D%5Bname%5D=${name}`;
-  const serialOf = (version: Resource) => Number(version.attributes.serial);
-  const all = (await job.from.list(path)).sort((a, b) => serialOf(a) - serialOf(b));
-  const present = new Set((to ? await job.to.list(path) : []).map(serialOf));
-  const newest = Math.max(-1, ...present);
-  const wanted = job.history ? all : all.slice(-1);
-  const here = wanted.filter((version) => present.has(serialOf(version))).length;
-  job.report.skip('state version', here);
-  const missing = wanted.filter((version) => !present.has(serialOf(version)));
-  const late = missing.filter((version) => serialOf(version) < newest);
-  if (late.length > 0) {
-    job.report.leave(`${organization}/${name}: ${late.length} states are older than the newest here and were left out`);
+export async function copyStates(job: Import, label: string, pair: Pair): Promise<void> {
+  const wanted = await statesThere(job, label, pair);
+  if (wanted.length === 0) return;
+  const name = String(pair.source.attributes.name);
+  const present = pair.made ? (await job.to.list(listOf(pair.organization, name))).filter(isWhole).map(serialOf) : [];
+  const { steps, late } = stepsOf(wanted, present);
+  job.report.skip('state version', wanted.length - steps.length - late);
+  if (late > 0) job.report.leave(`${label}: ${late} states are older than the newest here and were left out`);
+  if (job.plan || !pair.made) return job.report.add('state version', steps.length);
+  if (steps.length > 0) await upload(job, label, pair.made.id, steps);
+}
+
+const listOf = (organization: string, name: string) =>
+  `state-versions?filter%5Borganization%5D%5Bname%5D=${encodeURIComponent(organization)}` +
+  `&filter%5Bworkspace%5D%5Bname%5D=${encodeURIComponent(name)}`;
+
+/** The states to copy, oldest first. The current one is the last, whatever its serial. */
+async function statesThere(job: Import, label: string, { organization, source }: Pair): Promise<Resource[]> {
+  const current = await job.from.find(`workspaces/${source.id}/current-state-version`);
+  if (!current) return [];
+  if (!job.history) return [current];
+  const all = await shown(job, 'state versions', label, listOf(organization, String(source.attributes.name)));
+  const older = all.filter((version) => version.id !== current.id && isWhole(version));
+  return [...older.sort(bySerial), current];
+}
+
+/** What is still to be copied, and how many states come too late because newer ones are here. */
+function stepsOf(wanted: readonly Resource[], present: readonly number[]): { steps: Step[]; late: number } {
+  const here = new Map<number, number>();
+  for (const serial of present) here.set(serial, (here.get(serial) ?? 0) + 1);
+  let newest = Math.max(-1, ...present);
+  const onlyTheirs = present.every((serial) => wanted.some((version) => serialOf(version) === serial));
+  const steps: Step[] = [];
+  let late = 0;
+  for (const version of wanted) {
+    const serial = serialOf(version);
+    const times = here.get(serial) ?? 0;
+    if (times > 0) {
+      here.set(serial, times - 1);
+      continue;
+    }
+    const isCurrent = version === wanted.at(-1);
+    if (serial <= newest && steps.length === 0 && !(isCurrent && onlyTheirs && wanted.length > 1)) {
+      late += 1;
+      continue;
+    }
+    steps.push({ version, force: serial <= newest });
+    newest = Math.max(newest, serial);
   }
-  const next = missing.filter((version) => serialOf(version) > newest);
-  job.report.add('state version', next.length);
-  if (job.plan || next.length === 0) return;
-  await job.to.act(`workspaces/${to}/actions/lock`, { reason: 'import' });
+  return { steps, late };
+}
+
+async function upload(job: Import, label: string, to: string, steps: readonly Step[]): Promise<void> {
+  await lock(job, to);
   try {
-    for (const version of next) await copyState(job, version, String(to));
+    for (const step of steps) await copyState(job, label, step, to);
   } finally {
-    await job.to.act(`workspaces/${to}/actions/unlock`);
+    await attempt(job, label, () => job.to.act(`workspaces/${to}/actions/unlock`));
   }
 }
 
-async function copyState(job: Import, version: Resource, to: string): Promise<void> {
-  const url = version.attributes['hosted-state-download-url'];
-  if (typeof url !== 'string') {
-    job.report.leave(`state version ${version.id}: its content is gone at the source`);
-    return;
+async function lock(job: Import, to: string): Promise<void> {
+  try {
+    await job.to.act(`workspaces/${to}/actions/lock`, { reason: REASON });
+  } catch (error) {
+    if (!(error instanceof Refused) || error.status !== 409) throw error;
+    const { attributes } = await job.to.get(`workspaces/${to}`);
+    if (attributes['locked-reason'] !== REASON) throw error;
   }
-  const bytes = await job.from.download(url);
-  const lineage = lineageOf(bytes);
+}
+
+async function copyState(job: Import, label: string, { version, force }: Step, to: string): Promise<void> {
+  const url = version.attributes['hosted-state-download-url'];
+  const bytes = typeof url === 'string' && url !== '' ? await job.from.download(url) : undefined;
+  const { serial, size } = version.attributes;
+  if (!bytes) return job.report.leave(`${label}: the content of the state with serial ${serial} is gone there`);
+  const state = stateIn(bytes);
+  if (!state) return job.report.leave(`${label}: what is there as the state with serial ${serial} is none`);
+  if (typeof size === 'number' && size > 0 && size !== bytes.length) {
+    const message = `${label}: the state with serial ${serial} came with ${bytes.length} bytes instead of ${size}`;
+    throw new Problem(message, exitCodes.unreachable);
+  }
   const made = await job.to.create(`workspaces/${to}/state-versions`, {
     type: 'state-versions',
     attributes: {
-      serial: version.attributes.serial,
+      serial,
       md5: createHash('md5').update(bytes).digest('hex'),
-      ...(lineage ? { lineage } : {}),
+      ...(typeof state.lineage === 'string' && state.lineage !== '' ? { lineage: state.lineage } : {}),
+      ...(force ? { force } : {}),
     },
   });
-  await job.to.upload(String(made.attributes['hosted-state-upload-url']), bytes);
+  const target = made.attributes['hosted-state-upload-url'];
+  // None where it was uploaded before.
+  if (typeof target === 'string') await job.to.upload(target, bytes);
+  job.report.add('state version');
 }
 
-function lineageOf(bytes: Buffer): string | undefined {
+function stateIn(bytes: Buffer): { lineage?: unknown } | undefined {
   try {
-    return (JSON.parse(bytes.toString('utf8')) as { lineage?: string }).lineage;
+    const parsed: unknown = JSON.parse(bytes.toString('utf8'));
+    const isState = typeof parsed === 'object' && parsed !== null && 'version' in parsed;
+    return isState ? (parsed as { lineage?: unknown }) : undefined;
   } catch {
     return undefined;
   }

@@ -1,0 +1,102 @@
+import { Refused } from './refused';
+import type { Remote } from './remote';
+import type { Report } from './report';
+import type { Resource } from './resource';
+
+/** One import: from, to, whether to write, and what came of it. */
+export interface Import {
+  from: Remote;
+  to: Remote;
+  /** Write nothing; count what would be written. */
+  plan: boolean;
+  /** Copy all state versions, not only the current ones. */
+  history: boolean;
+  report: Report;
+  /** Told what is being worked on. */
+  progress: (text: string) => void;
+}
+
+/** Ids here by the ids there; empty for what a plan would make. */
+export type Ids = Map<string, string>;
+
+/** A resource to be made. */
+export interface Draft {
+  type: string;
+  attributes: Record<string, unknown>;
+  relationships?: Record<string, unknown>;
+}
+
+/** What makes no sense without them is not made without them. */
+const essential = ['name', 'key', 'value', 'category', 'access'];
+
+/** Makes what is not there yet, unless this is a plan; counts either way. */
+export async function once(
+  job: Import,
+  kind: string,
+  before: Resource | undefined,
+  make: () => Promise<Resource>,
+): Promise<Resource | undefined> {
+  if (before) {
+    job.report.skip(kind);
+    return before;
+  }
+  const made = job.plan ? undefined : await make();
+  job.report.add(kind);
+  return made;
+}
+
+/** Makes a resource here, without the settings that this service will not have: they are left to people. */
+export async function make(job: Import, label: string, path: string, draft: Draft): Promise<Resource> {
+  try {
+    return await job.to.create(path, draft);
+  } catch (error) {
+    const attributes = error instanceof Refused ? withoutObjected(draft.attributes, error) : undefined;
+    if (!attributes) throw error;
+    for (const { detail, source } of (error as Refused).objections) {
+      job.report.leave(`${label}: ${settingOf(source?.pointer).join(' ')} could not be taken over: ${detail}`);
+    }
+    return make(job, label, path, { ...draft, attributes });
+  }
+}
+
+/** Does one piece of work; when a server refuses it, the report says so and the rest goes on. */
+export async function attempt<T>(job: Import, label: string, work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof Refused) || error.isFinal) throw error;
+    job.report.fail(`${label}: ${error.message}`);
+    return undefined;
+  }
+}
+
+/** A list of the other server. What it has not, or holds back, is reported: an import must not be silently poorer. */
+export async function shown(job: Import, kind: string, label: string, path: string): Promise<Resource[]> {
+  try {
+    const { items, absent, withheld } = await job.from.survey(path);
+    if (absent) job.report.miss(kind);
+    if (withheld > 0) job.report.leave(`${label}: the other server holds back ${withheld} ${kind}`);
+    return items;
+  } catch (error) {
+    if (!(error instanceof Refused) || error.isFinal) throw error;
+    const why = error.status === 403 ? 'the token there may not read them' : error.message;
+    job.report.fail(`${label}: ${kind}: ${why}`);
+    return [];
+  }
+}
+
+const settingOf = (pointer = '') => pointer.replace(/^\/data\/attributes\//, '').split('/');
+
+function withoutObjected(attributes: Record<string, unknown>, { status, objections }: Refused) {
+  const names = objections.map(({ source }) => settingOf(source?.pointer));
+  const known = names.every(([name = '']) => name in attributes && !essential.includes(name));
+  if (status !== 422 || names.length === 0 || !known) return undefined;
+  const rest = structuredClone(attributes);
+  for (const [name = '', part] of names) {
+    const value = rest[name];
+    const isGroup = typeof value === 'object' && value !== null && !Array.isArray(value);
+    if (isGroup && part !== undefined && part in value) delete (value as Record<string, unknown>)[part];
+    else delete rest[name];
+  }
+  return rest;
+}

@@ -1,0 +1,35 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const LONGEST_WAIT_MS = 60_000;
+/** Seconds since 1970 are larger than any time that a server would have us wait. */
+const LONGEST_SPAN_S = 1_000_000;
+const ATTEMPTS = { limited: 30, fault: 6 };
+
+/** Whether to send a request again that was answered so, after `attempt` attempts. */
+export function isWorthRepeating(method: string, status: number, attempt: number): boolean {
+  if (status === 429) return attempt < ATTEMPTS.limited;
+  // Nothing was done where the server says "not now"; a create that failed otherwise is never sent twice.
+  const passing = method === 'GET' ? [500, 502, 503, 504] : [503];
+  return passing.includes(status) && attempt < ATTEMPTS.fault;
+}
+
+/** Whether to send a request again that had no answer. */
+export function isWorthAskingAgain(method: string, attempt: number): boolean {
+  return method === 'GET' && attempt < ATTEMPTS.fault;
+}
+
+/** Waits as long as the answer asks for, longer from time to time where it asks for nothing. */
+export async function waitAsAsked(headers: Headers | undefined, attempt: number): Promise<void> {
+  const asked = secondsOf(headers?.get('retry-after')) ?? secondsOf(headers?.get('x-ratelimit-reset'));
+  const wait = asked === undefined ? 250 * 2 ** attempt : asked * 1000;
+  await sleep(Math.min(wait, LONGEST_WAIT_MS));
+}
+
+/** Servers say a number of seconds, the second of the clock, or a date. */
+function secondsOf(said: string | null | undefined): number | undefined {
+  if (!said) return undefined;
+  const number = Number(said);
+  const seconds = Number.isNaN(number) ? (Date.parse(said) - Date.now()) / 1000 : number;
+  const span = seconds > LONGEST_SPAN_S ? seconds - Date.now() / 1000 : seconds;
+  return Number.isFinite(span) && span >= 0 ? span : undefined;
+}

@@ -1,0 +1,39 @@
+/** A JSON:API resource as far as copying it needs. */
+export interface Resource {
+  id: string;
+  type: string;
+  attributes: Record<string, unknown>;
+  relationships?: Record<string, { data?: Reference | Reference[] | null } | undefined>;
+}
+
+/** A resource as relationships name it. */
+export interface Reference {
+  id: string;
+  type: string;
+}
+
+/** The named attributes that say something: what is absent, null or an empty text takes the default of its new home. */
+export function pick(resource: Resource, names: readonly string[]): Record<string, unknown> {
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = resource.attributes[name];
+      return value === undefined || value === null || value === '' ? [] : [[name, value]];
+    }),
+  );
+}
+
+export function text(resource: Resource, name: string): string {
+  return String(resource.attributes[name] ?? '');
+}
+
+/** The id that a relationship to one names. */
+export function relation(resource: Resource, name: string): string | undefined {
+  const data = resource.relationships?.[name]?.data;
+  return data && !Array.isArray(data) ? data.id : undefined;
+}
+
+/** The ids that a relationship to many names. */
+export function relations(resource: Resource, name: string): string[] {
+  const data = resource.relationships?.[name]?.data;
+  return Array.isArray(data) ? data.map(({ id }) => id) : [];
+}

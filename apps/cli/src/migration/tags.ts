@@ -1,0 +1,59 @@
+import { type Import, shown } from './import';
+import { Refused } from './refused';
+import { type Resource, text } from './resource';
+
+const namesOf = (workspace: Resource | undefined) => (workspace?.attributes['tag-names'] as string[] | null) ?? [];
+
+/** Copies the flat tags of a workspace; one that this service will not have is left to people. */
+export async function copyTags(
+  job: Import,
+  label: string,
+  source: Resource,
+  made: Resource | undefined,
+): Promise<void> {
+  const path = (id: string) => `workspaces/${id}/relationships/tags`;
+  const { items, absent } = await job.from.survey(path(source.id));
+  if (absent) job.report.miss('tags');
+  // Either may be short: the list where pages are not served, the attribute where it is cut off.
+  const all = new Set([...items.map((tag) => text(tag, 'name')), ...namesOf(source)]);
+  const here = namesOf(made);
+  const wanted = [...all].filter((name) => !here.includes(name));
+  job.report.skip('tag', all.size - wanted.length);
+  if (made && wanted.length > 0 && !job.plan) await attach(job, label, path(made.id), wanted);
+  job.report.add('tag', wanted.length);
+}
+
+async function attach(job: Import, label: string, path: string, names: readonly string[]): Promise<void> {
+  try {
+    await job.to.act(path, { data: names.map((name) => ({ type: 'tags', attributes: { name } })) });
+  } catch (error) {
+    if (!(error instanceof Refused) || error.status !== 422) throw error;
+    if (names.length > 1) for (const name of names) await attach(job, label, path, [name]);
+    else job.report.leave(`${label}: the tag ${names[0]} could not be taken over: ${error.message}`);
+  }
+}
+
+/** Copies the key-value tags of a workspace. */
+export async function copyBindings(
+  job: Import,
+  label: string,
+  source: Resource,
+  made: Resource | undefined,
+): Promise<void> {
+  const path = (id: string) => `workspaces/${id}/tag-bindings`;
+  const flat = namesOf(source);
+  const found = (await shown(job, 'key-value tags', label, path(source.id))).filter(
+    // Some servers show flat tags here too, as keys without a value.
+    (binding) => text(binding, 'value') !== '' || !flat.includes(text(binding, 'key')),
+  );
+  if (found.length === 0) return;
+  const here = new Set((made ? await job.to.list(path(made.id)) : []).map((binding) => text(binding, 'key')));
+  const wanted = found.filter((binding) => !here.has(text(binding, 'key')));
+  job.report.skip('key-value tag', found.length - wanted.length);
+  const data = wanted.map((binding) => ({
+    type: 'tag-bindings',
+    attributes: { key: text(binding, 'key'), value: text(binding, 'value') },
+  }));
+  if (made && data.length > 0 && !job.plan) await job.to.change(path(made.id), data);
+  job.report.add('key-value tag', wanted.length);
+}

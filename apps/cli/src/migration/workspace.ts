@@ -1,0 +1,107 @@
+import { copyAccess } from './access';
+import { attempt, type Ids, type Import, make, once, shown } from './import';
+import { pick, type Resource, relation, text } from './resource';
+import { copyStates } from './states';
+import { copyBindings, copyTags } from './tags';
+import { copyVariables } from './variables';
+
+const kept = [
+  'name',
+  'description',
+  'allow-destroy-plan',
+  'auto-apply',
+  'auto-apply-run-trigger',
+  'auto-destroy-at',
+  'auto-destroy-activity-duration',
+  'execution-mode',
+  'file-triggers-enabled',
+  'global-remote-state',
+  'queue-all-runs',
+  'speculative-enabled',
+  'structured-run-output-enabled',
+  'infra-version',
+  'trigger-patterns',
+  'trigger-prefixes',
+  'working-directory',
+];
+
+/** Where a workspace goes: `before` is what is there under its name. */
+export interface Place {
+  organization: string;
+  before: Resource | undefined;
+  projects: Ids;
+  teams: Ids;
+}
+
+/** Copies a workspace with all that belongs to it; answers its id here, empty in a plan. */
+export async function copyWorkspace(job: Import, label: string, source: Resource, place: Place): Promise<string> {
+  const path = `organizations/${encodeURIComponent(place.organization)}/workspaces`;
+  const made = await once(job, 'workspace', place.before, () => makeWorkspace(job, label, path, source, place));
+  const id = made?.id;
+  await attempt(job, label, () => copyTags(job, label, source, made));
+  await attempt(job, label, () => copyBindings(job, label, source, made));
+  await copyVariables(job, label, `workspaces/${source.id}/vars`, id && `workspaces/${id}/vars`);
+  await copyAccess(job, 'workspace', label, source.id, id ?? '', place.teams);
+  await leaveToPeople(job, label, source);
+  await attempt(job, label, () => copyStates(job, label, { organization: place.organization, source, made }));
+  return id ?? '';
+}
+
+async function makeWorkspace(job: Import, label: string, path: string, source: Resource, { projects }: Place) {
+  const attributes = pick(source, kept);
+  const mode = attributes['execution-mode'];
+  if (mode === 'agent') attributes['execution-mode'] = 'remote';
+  const overwrites = source.attributes['setting-overwrites'] as Record<string, unknown> | undefined;
+  const inherits = overwrites?.['execution-mode'] === false && mode !== 'agent';
+  if (inherits) delete attributes['execution-mode'];
+  // Servers with the names of the tool's family call it so.
+  attributes['infra-version'] ??= source.attributes['terraform-version'] ?? undefined;
+  const project = projects.get(relation(source, 'project') ?? '');
+  const relationships = project ? { project: { data: { type: 'projects', id: project } } } : {};
+  const made = await make(job, label, path, { type: 'workspaces', attributes, relationships });
+  // What it would inherit here may be something else.
+  if (inherits && mode !== made.attributes['execution-mode']) {
+    await job.to.change(`workspaces/${made.id}`, { type: 'workspaces', attributes: { 'execution-mode': mode } });
+  }
+  return made;
+}
+
+/** What exists there and no server gives away, or nobody can agree to for others. */
+async function leaveToPeople(job: Import, label: string, source: Resource): Promise<void> {
+  const { attributes, id } = source;
+  const leave = (sentence: string) => job.report.leave(`${label}: ${sentence}`);
+  if (attributes['execution-mode'] === 'agent') leave('ran on agents; choose a pool here');
+  if (attributes['vcs-repo']) leave('connect its repository again');
+  if (relation(source, 'ssh-key')) leave('assign its SSH key again');
+  if (attributes.locked) leave('is locked there: its state may still change; import it again afterwards');
+  const triggers = `workspaces/${id}/run-triggers?filter%5Brun-trigger%5D%5Btype%5D=inbound`;
+  const notifications = `workspaces/${id}/notification-configurations`;
+  const counts = {
+    'run triggers': (await shown(job, 'run triggers', label, triggers)).length,
+    notifications: (await shown(job, 'notifications', label, notifications)).length,
+  };
+  for (const [kind, count] of Object.entries(counts)) {
+    if (count > 0) leave(`its ${kind} (${count}) have no counterpart here`);
+  }
+}
+
+/** Lets the workspaces that could read a workspace's state there read it here. */
+export async function copyConsumers(
+  job: Import,
+  organization: string,
+  source: Resource,
+  workspaces: Ids,
+): Promise<void> {
+  const to = workspaces.get(source.id);
+  if (source.attributes['global-remote-state'] !== false || to === undefined) return;
+  const label = `${organization}/${text(source, 'name')}`;
+  const path = (id: string) => `workspaces/${id}/relationships/remote-state-consumers`;
+  const found = await shown(job, 'remote state consumers', label, path(source.id));
+  if (found.length === 0) return;
+  const has = to ? (await job.to.list(path(to))).map(({ id }) => id) : [];
+  const wanted = found.flatMap(({ id }) => workspaces.get(id) ?? []);
+  const data = wanted.filter((id) => !has.includes(id)).map((id) => ({ type: 'workspaces', id }));
+  job.report.skip('remote state consumer', wanted.length - data.length);
+  if (!job.plan && data.length > 0) await attempt(job, label, () => job.to.act(path(to), { data }));
+  job.report.add('remote state consumer', data.length);
+}
