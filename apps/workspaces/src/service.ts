@@ -24,8 +24,8 @@ export const migrationsDir = path.join(__dirname, '..', '..', '..', 'prisma', 'w
 
 const TWO_WEEKS_IN_MINUTES = 20_160;
 
-/** Connections for the reads that every request begins with: one for each wave on its way. */
-const QUICK_CONNECTIONS = 2;
+/** Connections for the reads that every request begins with, and for shared writes: one for each of both on its way. */
+const QUICK_CONNECTIONS = 4;
 
 /** Two states of any size at once; others wait, their bytes still with the client. */
 const largeUploads = { atOnce: 2, waiting: 64, waitMs: 60_000 } as const;

@@ -94,6 +94,44 @@ describe('the lock of a workspace', () => {
     expect(body.errors[0].source.pointer).toBe('/data/attributes/heartbeat-seconds');
   });
 
+  it('goes to one of many who ask at the same moment, and back once', async () => {
+    const { id } = await workspaces.workspace('acme', `w${++counter}`);
+    const clients = await lockClients(origin(), admin.token!, 'acme', id, 5);
+    const holders = clients.map(({ token }) => workspaces.as(token));
+    const all = (name: string) => Promise.all([...holders, ...holders].map((holder) => act(holder, id, name)));
+    const statuses = (answers: readonly { status: number }[]) => answers.map(({ status }) => status).sort();
+    const oneOfTen = [200, ...Array.from({ length: 9 }, () => 409)];
+    expect(statuses(await all('lock'))).toEqual(oneOfTen);
+    expect(statuses(await all('unlock'))).toEqual(oneOfTen);
+    expect(await locksOf(id)).toEqual([expect.objectContaining({ forced: false, 'unlocked-at': expect.any(String) })]);
+    const { rows } = await workspaces.service.pool.query(
+      `SELECT action FROM audit_event WHERE target_id = $1 AND action LIKE 'workspace.%lock' ORDER BY id`,
+      [id],
+    );
+    expect(rows.map(({ action }) => action)).toEqual(['workspace.lock', 'workspace.unlock']);
+  });
+
+  it('is told as whoever asks next sees it, whatever else changes meanwhile', async () => {
+    const { id, holders } = await fresh();
+    const [one] = holders as [Client];
+    for (const name of ['lock', 'unlock', 'lock', 'unlock', 'lock', 'unlock']) {
+      const body = { data: { type: 'workspaces', attributes: { description: `before ${name}` } } };
+      const answers = await Promise.all([
+        act(one, id, name),
+        admin.patch(`workspaces/${id}`, body).expect(200),
+        act(one, id, name),
+      ]);
+      const now = await one.get(`workspaces/${id}`).expect(200);
+      expect(now.body.data.attributes).toMatchObject({ locked: name === 'lock', description: `before ${name}` });
+      expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 409]);
+      const same = answers.filter(({ headers, status }) => status === 200 && headers.etag === now.headers.etag);
+      expect(same.length).toBe(1);
+      const { permissions: _mine, ...attributes } = now.body.data.attributes;
+      expect(same[0]!.body.data.attributes).toMatchObject(attributes);
+      expect(same[0]!.body.data.relationships['locked-by']).toEqual(now.body.data.relationships['locked-by']);
+    }
+  });
+
   it('takes its times from the database, whatever the clock of a node says', async () => {
     const { id, holders } = await fresh();
     await act(holders[0]!, id, 'lock').expect(200);

@@ -8,7 +8,7 @@ export interface PoolOptions {
   applicationName?: string;
   /** The longest a statement may run; 30 s unless told, 0 for no limit. */
   statementSeconds?: number;
-  /** Statements are sent without waiting for those before them; for reads alone. */
+  /** Statements are sent without waiting for those before them; for reads, and for what leaves in one go. */
   pipeline?: boolean;
   /** Told when a connection that nobody uses breaks, for example at a restart of the server. */
   onIdleError?: (error: Error) => void;

@@ -1,4 +1,5 @@
 import { invalid } from '@keystead/jsonapi';
+import { type LargeValue, readLargeValue } from '@keystead/postgres';
 import { Refusal } from '@keystead/refusal';
 import { LRUCache } from 'lru-cache';
 import type { Pool, QueryResultRow } from 'pg';
@@ -27,6 +28,8 @@ export interface Database {
   transaction<T>(run: (db: Database) => Promise<T>): Promise<T>;
   /** A named statement, outside any transaction. */
   rows<R extends QueryResultRow>(statement: Statement): Promise<R[]>;
+  /** A large value of bytes, outside any transaction; undefined where there is no such row. */
+  large(value: LargeValue): Promise<Buffer | undefined>;
   /** One row of a keyed read; outside a transaction, calls of the same moment share one query. */
   readOne<R extends KeyedRow>(read: KeyedRead, key: string): Promise<R | undefined>;
   /** What was worked out while a revision held; worked out anew when it has moved. */
@@ -115,6 +118,7 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
   }) as unknown as PrismaClient;
   const rows = async <R extends QueryResultRow>(statement: Statement): Promise<R[]> =>
     (await pool.query<R>(statement)).rows;
+  const large = (value: LargeValue) => readLargeValue(pool, value);
   const waves = new Waves(quickPool);
   const writes = new Together(quickPool);
   const readers = new Map<string, (key: string) => Promise<KeyedRow | undefined>>();
@@ -134,6 +138,7 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
       prisma,
       inTransaction: true,
       rows,
+      large,
       transaction: (run) => run(db),
       remembered: (_key, _revision, find) => find(),
       together: async () => {
@@ -164,6 +169,7 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
     together: (kind, item) => writes.write(kind, item),
     inTransaction: false,
     rows,
+    large,
     async readOne<R extends KeyedRow>(read: KeyedRead, key: string) {
       // PostgreSQL refuses a null character, and with it the keys of everybody else.
       if (key.includes('\0')) return undefined;

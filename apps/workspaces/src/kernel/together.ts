@@ -1,87 +1,168 @@
-/** Work that is done for many callers at once. */
-export interface Batched<Item, Result, Context> {
-  /** One queue per name. */
+import type { Pool, PoolClient, QueryResultRow } from 'pg';
+
+/** The text of a statement that PostgreSQL plans once per connection. */
+export interface Named {
   readonly name: string;
-  /**
-   * Does the work for all items, in order. Each gets a result, or an error of its own; what is thrown instead fails
-   * the whole batch, whose items are then tried one by one.
-   */
-  run(context: Context, items: readonly Item[]): Promise<readonly (Result | Error)[]>;
+  readonly text: string;
 }
 
-interface Waiting<Item, Result> {
-  readonly item: Item;
-  readonly resolve: (result: Result) => void;
-  readonly reject: (error: unknown) => void;
+/** What is written for some items at once, and how each of them learns what became of it. */
+export interface Batch<Result> {
+  /** Of the statement; undefined where nothing has to be written. */
+  readonly values?: readonly unknown[];
+  /** Keys of the rows that `holds` takes first. */
+  readonly held?: readonly string[];
+  /** A result, or an error of its own, for each item in order; called once the rows of the statement are committed. */
+  settle(rows: readonly QueryResultRow[]): readonly (Result | Error)[];
 }
+
+/** A kind of write that one statement does for many callers. */
+export interface Batched<Item, Result> extends Named {
+  /**
+   * Takes rows by key (`$1`) in an order of its own, so that batches never wait for each other in a circle. The
+   * statement comes after it, and so sees what was committed before the rows were ours.
+   */
+  readonly holds?: Named;
+  batch(items: readonly Item[]): Batch<Result>;
+}
+
+interface Waiting {
+  readonly kind: Batched<never, unknown>;
+  readonly item: unknown;
+  resolve(result: unknown): void;
+  reject(error: unknown): void;
+}
+
+interface Part {
+  readonly kind: Batched<never, unknown>;
+  readonly waiting: readonly Waiting[];
+  readonly batch: Batch<unknown>;
+}
+
+/** Two keep the database busy while one's answer travels; more would make batches smaller, not faster. */
+const IN_FLIGHT = 2;
+const MOST = 64;
 
 /**
- * Callers that wait at the same moment share one run, and each is answered after it: group commit.
- * At most `inFlight` runs at once; a lone caller waits for nothing.
+ * Group commit: writes of all kinds that wait at the same moment share one transaction, one statement per kind, sent in
+ * one go; each caller is answered after it. A lone caller waits for nothing. What fails is tried again item by item, so
+ * that it fails alone.
  */
-export function together<Item, Result, Context>(
-  work: Batched<Item, Result, Context>,
-  context: Context,
-  { inFlight = 2, most = 64 }: { inFlight?: number; most?: number } = {},
-): (item: Item) => Promise<Result> {
-  let queue: Waiting<Item, Result>[] = [];
-  let running = 0;
-  let planned = false;
+export class Together {
+  private queue: Waiting[] = [];
+  private running = 0;
+  private planned = false;
 
-  const settle = (batch: readonly Waiting<Item, Result>[], results: readonly (Result | Error)[]): void => {
-    for (const [index, { resolve, reject }] of batch.entries()) {
-      const result = results[index]!;
-      if (result instanceof Error) {
-        reject(result);
-      } else {
-        resolve(result);
-      }
-    }
-  };
-  const alone = async (waiting: Waiting<Item, Result>): Promise<void> => {
-    try {
-      settle([waiting], await work.run(context, [waiting.item]));
-    } catch (error) {
-      waiting.reject(error);
-    }
-  };
-  const run = async (batch: readonly Waiting<Item, Result>[]): Promise<void> => {
-    try {
-      const items = batch.map(({ item }) => item);
-      settle(batch, await work.run(context, items));
-    } catch (error) {
-      if (batch.length === 1) {
-        batch[0]!.reject(error);
-      } else {
-        for (const waiting of batch) {
-          await alone(waiting);
-        }
-      }
-    } finally {
-      running--;
-      start();
-    }
-  };
-  // Leaves once everything that has already arrived has asked.
-  const plan = (): void => {
-    if (planned || running >= inFlight) return;
-    planned = true;
+  constructor(
+    /** Its connections are pipelined. */
+    private readonly pool: Pick<Pool, 'connect'>,
+  ) {}
+
+  write<Item, Result>(kind: Batched<Item, Result>, item: Item): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.queue.push({ kind: kind as Batched<never, unknown>, item, resolve: resolve as Waiting['resolve'], reject });
+      this.plan();
+    });
+  }
+
+  /** Leaves once everything that has already arrived has asked. */
+  private plan(): void {
+    if (this.planned || this.running >= IN_FLIGHT) return;
+    this.planned = true;
     setImmediate(() => {
-      planned = false;
-      start();
+      this.planned = false;
+      this.start();
     });
-  };
-  const start = (): void => {
-    while (running < inFlight && queue.length > 0) {
-      const batch = queue.slice(0, most);
-      queue = queue.slice(most);
-      running++;
-      void run(batch);
+  }
+
+  private start(): void {
+    while (this.running < IN_FLIGHT && this.queue.length > 0) {
+      const waiting = this.queue.slice(0, MOST);
+      this.queue = this.queue.slice(MOST);
+      this.running++;
+      void this.run(waiting).finally(() => {
+        this.running--;
+        this.start();
+      });
     }
-  };
-  return (item) =>
-    new Promise((resolve, reject) => {
-      queue.push({ item, resolve, reject });
-      plan();
-    });
+  }
+
+  private async run(waiting: readonly Waiting[]): Promise<void> {
+    try {
+      await this.commit(partsOf(waiting));
+    } catch (error) {
+      // What was on its way in a lost connection may have been committed or not: it is not written twice.
+      if (waiting.length === 1 || !isOfStatement(error)) for (const { reject } of waiting) reject(error);
+      else for (const one of waiting) await this.run([one]);
+    }
+  }
+
+  private async commit(parts: readonly Part[]): Promise<void> {
+    const writing = parts.filter(({ batch }) => batch.values !== undefined);
+    const results = writing.length === 0 ? [] : await this.send(statementsOf(writing));
+    const rowsOf = new Map(writing.map((part, index) => [part, results.at(index - writing.length)!]));
+    const settled = parts.map((part) => part.batch.settle(rowsOf.get(part) ?? []));
+    for (const [at, { waiting }] of parts.entries()) {
+      for (const [index, { resolve, reject }] of waiting.entries()) {
+        const result = settled[at]![index];
+        if (result instanceof Error) reject(result);
+        else resolve(result);
+      }
+    }
+  }
+
+  /** The rows of each statement, all of one transaction. */
+  private async send(statements: readonly Statement[]): Promise<QueryResultRow[][]> {
+    const client: PoolClient = await this.pool.connect();
+    const asked = statements.length === 1 ? [...statements] : [BEGIN, ...statements, COMMIT];
+    const answers = await Promise.allSettled(asked.map((statement) => client.query(statement)));
+    const failed = answers.find((answer) => answer.status === 'rejected');
+    // A connection on which something failed is not worth keeping.
+    client.release(failed !== undefined);
+    if (failed !== undefined) throw failed.reason;
+    const rows = answers.map((answer) => (answer as PromiseFulfilledResult<{ rows: QueryResultRow[] }>).value.rows);
+    return statements.length === 1 ? rows : rows.slice(1, -1);
+  }
+}
+
+interface Statement {
+  readonly name?: string;
+  readonly text: string;
+  readonly values?: unknown[];
+}
+
+const BEGIN: Statement = { text: 'BEGIN' };
+const COMMIT: Statement = { text: 'COMMIT' };
+
+function partsOf(waiting: readonly Waiting[]): Part[] {
+  const byKind = new Map<string, Waiting[]>();
+  for (const one of waiting) {
+    const others = byKind.get(one.kind.name);
+    if (others === undefined) byKind.set(one.kind.name, [one]);
+    else others.push(one);
+  }
+  return [...byKind.values()].map((all) => {
+    const { kind } = all[0]!;
+    return { kind, waiting: all, batch: kind.batch(all.map(({ item }) => item as never)) };
+  });
+}
+
+/** All rows are taken before anything is written. */
+function statementsOf(parts: readonly Part[]): Statement[] {
+  const holds = new Map<Named, Set<string>>();
+  for (const { kind, batch } of parts) {
+    if (kind.holds === undefined) continue;
+    const keys = holds.get(kind.holds) ?? new Set();
+    for (const key of batch.held ?? []) keys.add(key);
+    holds.set(kind.holds, keys);
+  }
+  return [
+    ...[...holds].map(([{ name, text }, keys]) => ({ name, text, values: [[...keys]] })),
+    ...parts.map(({ kind: { name, text }, batch }) => ({ name, text, values: [...batch.values!] })),
+  ];
+}
+
+/** Did the server refuse a statement, so that nothing of its transaction was written? */
+function isOfStatement(error: unknown): boolean {
+  return (error as { severity?: string }).severity === 'ERROR';
 }

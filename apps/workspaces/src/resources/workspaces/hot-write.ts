@@ -88,9 +88,9 @@ export interface NewRow {
   readonly settings: Settings;
 }
 
-const creating: Batched<NewRow, Workspace, Database> = {
-  name: 'workspace-create',
-  async run(db, items) {
+const creating: Batched<NewRow, Workspace> = {
+  ...insertMany,
+  batch(items) {
     const rows = items.map((item) => ({
       id: item.id,
       organization_id: item.organizationId,
@@ -108,12 +108,16 @@ const creating: Batched<NewRow, Workspace, Database> = {
         after: settings as unknown as Record<string, unknown>,
       }),
     );
-    const found = await db.rows<Row>({ ...insertMany, values: [JSON.stringify(rows), JSON.stringify(events)] });
-    const added = new Map(found.map((row) => [row.id, row]));
-    return items.map(({ id }) => {
-      const row = added.get(id);
-      return row === undefined ? invalid('name', 'has already been taken') : workspaceOf(row);
-    });
+    return {
+      values: [JSON.stringify(rows), JSON.stringify(events)],
+      settle(found) {
+        const added = new Map(found.map((row) => [row.id, row]));
+        return items.map(({ id }) => {
+          const row = added.get(id);
+          return row === undefined ? invalid('name', 'has already been taken') : workspaceOf(row);
+        });
+      },
+    };
   },
 };
 
@@ -200,10 +204,7 @@ function newest(edits: readonly Proposed[]): Map<string, Edited> {
   return so;
 }
 
-async function write(db: Database, changed: readonly Edited[], updatedAt: Date): Promise<Map<string, bigint>> {
-  if (changed.length === 0) {
-    return new Map();
-  }
+function valuesOf(changed: readonly Edited[], updatedAt: Date): unknown[] {
   const rows = changed.map(({ before, after }) => ({
     id: before.id,
     revision: String(before.revision),
@@ -211,16 +212,12 @@ async function write(db: Database, changed: readonly Edited[], updatedAt: Date):
     ...settingsRow(after),
   }));
   const events = changed.flatMap((one) => one.events);
-  const written = await db.rows<{ id: string; revision: string }>({
-    ...updateMany,
-    values: [JSON.stringify(rows), JSON.stringify(events), changed.map(({ before }) => before.id)],
-  });
-  return new Map(written.map(({ id, revision }) => [id, BigInt(revision)]));
+  return [JSON.stringify(rows), JSON.stringify(events), changed.map(({ before }) => before.id)];
 }
 
-const editing: Batched<Proposed, Workspace, Database> = {
-  name: 'workspace-update',
-  async run(db, edits) {
+const editing: Batched<Proposed, Workspace> = {
+  ...updateMany,
+  batch(edits) {
     const so = newest(edits);
     const refused = edits.map((edit) => {
       const next = applyEdit(edit, so.get(edit.current.id)!);
@@ -232,15 +229,20 @@ const editing: Batched<Proposed, Workspace, Database> = {
     });
     const updatedAt = new Date();
     const changed = [...so.values()].filter(({ events }) => events.length > 0);
-    const revisions = await write(db, changed, updatedAt);
-    return edits.map(({ current: { id } }, index) => {
-      const { before, after, events } = so.get(id)!;
-      const revision = revisions.get(id);
-      if (events.length > 0 && revision === undefined) {
-        return new Overtaken();
-      }
-      return refused[index] ?? (revision === undefined ? before : { ...before, ...after, revision, updatedAt });
-    });
+    return {
+      values: changed.length === 0 ? undefined : valuesOf(changed, updatedAt),
+      settle(written) {
+        const revisions = new Map(written.map(({ id, revision }) => [id as string, BigInt(revision as string)]));
+        return edits.map(({ current: { id } }, index) => {
+          const { before, after, events } = so.get(id)!;
+          const revision = revisions.get(id);
+          if (events.length > 0 && revision === undefined) {
+            return new Overtaken();
+          }
+          return refused[index] ?? (revision === undefined ? before : { ...before, ...after, revision, updatedAt });
+        });
+      },
+    };
   },
 };
 

@@ -1,16 +1,8 @@
 import type { Actor } from '../../kernel/audit';
-import type { Database } from '../../kernel/database';
-import type { Batched } from '../../kernel/together';
+import type { Batch, Batched, Named } from '../../kernel/together';
 import { auditColumns, auditJson } from './hot-write';
 import type { LockTerms } from './schema';
 import type { Workspace } from './workspace';
-
-/** Somebody wants a lock. */
-export interface LockWish {
-  readonly actor: Actor;
-  readonly workspace: Workspace;
-  readonly terms: LockTerms;
-}
 
 /** Somebody gives a lock back. */
 export interface UnlockWish {
@@ -18,77 +10,112 @@ export interface UnlockWish {
   readonly workspace: Workspace;
 }
 
-interface State {
-  holderType: string | null;
-  holderId: string | null;
-  expired: boolean;
-  pending: boolean;
+/** Somebody wants a lock. */
+export interface LockWish extends UnlockWish {
+  readonly terms: LockTerms;
 }
 
-// Rows are always taken in the same order, so that batches of several nodes cannot wait for each other in a circle.
-const hold = `SELECT id FROM workspace WHERE id = ANY($1) ORDER BY id FOR UPDATE`;
-// A statement of its own: it sees what was committed before the rows were ours.
-const look = `
-  SELECT w.id, w.locked_by_type, w.locked_by_id, w.locked_at IS NOT NULL AS locked,
-         EXISTS (SELECT 1 FROM workspace_lock l WHERE l.workspace_id = w.id AND l.unlocked_at IS NULL
-                    AND l.expires_at < clock_timestamp()) AS expired,
-         EXISTS (SELECT 1 FROM state_version s WHERE s.workspace_id = w.id AND s.status = 'pending') AS pending
-    FROM workspace w WHERE w.id = ANY($1)`;
+/** What became of a wish; `workspace` as it is now, where nobody but us has changed it since it was read. */
+export interface Outcome<Word extends string> {
+  readonly word: Word;
+  readonly workspace?: Workspace;
+}
 
-const audited = `INSERT INTO audit_event (${auditColumns})
-  SELECT ${auditColumns} FROM jsonb_populate_recordset(NULL::audit_event, $2::jsonb)`;
-const given = `given AS (SELECT * FROM jsonb_to_recordset($1::jsonb)
-  AS x(id text, holder_type text, holder_id text, reason text, heartbeat_seconds int))`;
+interface Row {
+  readonly [column: string]: unknown;
+  readonly n: number;
+  readonly was: string;
+  readonly revision: string | null;
+  readonly locked_at: Date | null;
+  readonly locked: boolean;
+  readonly is_holder: boolean;
+  readonly expired?: boolean;
+}
 
-const lockAll = `WITH ${given}, changed AS (
+const holds: Named = {
+  name: 'workspace_hold',
+  text: 'SELECT FROM workspace WHERE id = ANY($1) ORDER BY id FOR UPDATE',
+};
+
+// Of several wishes for one workspace in a batch the first that may be granted is; `$3` tells the planner how few they are.
+const given = `given AS (
+    SELECT x.*, w.revision AS was, w.locked_at IS NOT NULL AS locked,
+           w.locked_at IS NOT NULL AND w.locked_by_type = x.holder_type AND w.locked_by_id = x.holder_id AS is_holder
+      FROM jsonb_to_recordset($1::jsonb)
+             AS x(n int, id text, holder_type text, holder_id text, reason text, heartbeat_seconds int)
+      JOIN workspace w ON w.id = x.id AND w.id = ANY($3))`;
+const audited = `audited AS (
+    INSERT INTO audit_event (${auditColumns})
+    SELECT ${auditColumns} FROM jsonb_populate_recordset(NULL::audit_event, $2::jsonb) WITH ORDINALITY a
+     WHERE a.ordinality IN (SELECT n FROM changed))`;
+const told = 'x.n, x.was, x.locked, x.is_holder, c.revision, c.locked_at FROM given x LEFT JOIN changed c ON c.n = x.n';
+
+const lockAll: Named = {
+  name: 'workspace_lock_all',
+  text: `WITH ${given}, granted AS (
+    SELECT DISTINCT ON (id) * FROM given WHERE NOT locked ORDER BY id, n),
+  changed AS (
     UPDATE workspace w SET locked_at = clock_timestamp(), locked_by_type = x.holder_type, locked_by_id = x.holder_id,
            locked_reason = x.reason
-      FROM given x WHERE w.id = x.id AND w.locked_at IS NULL RETURNING w.id, w.locked_at),
+      FROM granted x WHERE w.id = x.id AND w.id = ANY($3) AND w.locked_at IS NULL
+    RETURNING x.n, w.id, w.locked_at, w.revision),
   noted AS (
     INSERT INTO workspace_lock (workspace_id, holder_type, holder_id, reason, locked_at, heartbeat_seconds, expires_at)
     SELECT x.id, x.holder_type, x.holder_id, x.reason, c.locked_at, x.heartbeat_seconds,
            c.locked_at + make_interval(secs => x.heartbeat_seconds)
-      FROM given x JOIN changed c ON c.id = x.id)
-  ${audited}`;
+      FROM granted x JOIN changed c ON c.n = x.n),
+  ${audited}
+  SELECT x.locked AND EXISTS (SELECT 1 FROM workspace_lock l WHERE l.workspace_id = x.id AND l.unlocked_at IS NULL
+                                 AND l.expires_at < clock_timestamp()) AS expired, ${told}`,
+};
 
-const unlockAll = `WITH ${given}, changed AS (
+const unlockAll: Named = {
+  name: 'workspace_unlock_all',
+  text: `WITH ${given}, granted AS (
+    SELECT DISTINCT ON (id) * FROM given x
+     WHERE is_holder AND NOT EXISTS (SELECT 1 FROM state_version s WHERE s.workspace_id = x.id AND s.status = 'pending')
+     ORDER BY id, n),
+  changed AS (
     UPDATE workspace w SET locked_at = NULL, locked_by_type = NULL, locked_by_id = NULL, locked_reason = NULL
-      FROM given x WHERE w.id = x.id RETURNING w.id),
+      FROM granted x WHERE w.id = x.id AND w.id = ANY($3) AND w.locked_at IS NOT NULL
+    RETURNING x.n, w.id, w.locked_at, w.revision),
   noted AS (
     UPDATE workspace_lock l SET unlocked_at = clock_timestamp(), unlocked_type = x.holder_type, unlocked_id = x.holder_id
-      FROM given x WHERE l.workspace_id = x.id AND l.unlocked_at IS NULL)
-  ${audited}`;
+      FROM granted x JOIN changed c ON c.n = x.n
+     WHERE l.workspace_id = x.id AND l.workspace_id = ANY($3) AND l.unlocked_at IS NULL),
+  ${audited}
+  SELECT ${told}`,
+};
 
-async function statesOf(tx: Database, ids: readonly string[]): Promise<Map<string, State>> {
-  await tx.prisma.$queryRawUnsafe(hold, ids);
-  const rows = await tx.prisma.$queryRawUnsafe<
-    { id: string; locked_by_type: string; locked_by_id: string; locked: boolean; expired: boolean; pending: boolean }[]
-  >(look, ids);
-  return new Map(
-    rows.map((row) => [
-      row.id,
-      {
-        holderType: row.locked ? row.locked_by_type : null,
-        holderId: row.locked ? row.locked_by_id : null,
-        expired: row.expired,
-        pending: row.pending,
-      },
-    ]),
-  );
+type Wish = UnlockWish & Partial<LockWish>;
+
+/** The workspace after the change; undefined where it was read before somebody else changed it. */
+function after({ actor, workspace, terms }: Wish, { was, revision, locked_at: lockedAt }: Row): Workspace | undefined {
+  if (BigInt(was) !== workspace.revision) return undefined;
+  return {
+    ...workspace,
+    lockedAt,
+    lockedByType: terms ? actor.type : null,
+    lockedById: terms ? actor.id : null,
+    lockedReason: terms?.reason ?? null,
+    revision: BigInt(revision!),
+  };
 }
 
-const idsOf = (wishes: readonly UnlockWish[]): string[] => [...new Set(wishes.map(({ workspace }) => workspace.id))];
-
-async function write(tx: Database, statement: string, granted: readonly (UnlockWish & Partial<LockWish>)[]) {
-  if (granted.length === 0) return;
-  const rows = granted.map(({ actor, workspace, terms }) => ({
+function wished<Word extends string>(
+  wishes: readonly Wish[],
+  why: (row: Row | undefined, wasDone: boolean) => Word,
+): Batch<Outcome<Word | 'done'>> {
+  const ids = [...new Set(wishes.map(({ workspace }) => workspace.id))];
+  const rows = wishes.map(({ actor, workspace, terms }, n) => ({
+    n: n + 1,
     id: workspace.id,
     holder_type: actor.type,
     holder_id: actor.id,
     reason: terms?.reason,
     heartbeat_seconds: terms?.heartbeatSeconds,
   }));
-  const events = granted.map(({ actor, workspace, terms }) =>
+  const events = wishes.map(({ actor, workspace, terms }) =>
     auditJson(actor, {
       organizationId: workspace.organizationId,
       action: terms ? 'workspace.lock' : 'workspace.unlock',
@@ -96,46 +123,36 @@ async function write(tx: Database, statement: string, granted: readonly (UnlockW
       after: terms ? { reason: terms.reason } : {},
     }),
   );
-  await tx.prisma.$executeRawUnsafe(statement, JSON.stringify(rows), JSON.stringify(events));
+  return {
+    held: ids,
+    values: [JSON.stringify(rows), JSON.stringify(events), ids],
+    settle(found) {
+      const byNumber = new Map((found as Row[]).map((row) => [row.n, row]));
+      const done = new Set(wishes.filter((_, n) => byNumber.get(n + 1)?.revision).map(({ workspace }) => workspace.id));
+      return wishes.map((wish, n) => {
+        const row = byNumber.get(n + 1);
+        return row?.revision
+          ? { word: 'done' as const, workspace: after(wish, row) }
+          : { word: why(row, done.has(wish.workspace.id)) };
+      });
+    },
+  };
 }
 
 /** Takes locks: `done`, `held` by somebody, or `expired`: held by somebody who shows no life. */
-export const locking: Batched<LockWish, 'done' | 'held' | 'expired', Database> = {
-  name: 'workspace-lock',
-  run: (db, wishes) =>
-    db.transaction(async (tx) => {
-      const states = await statesOf(tx, idsOf(wishes));
-      const granted: LockWish[] = [];
-      const outcomes = wishes.map((wish) => {
-        const state = states.get(wish.workspace.id);
-        if (!state) return 'held';
-        if (state.holderId !== null) return state.expired ? 'expired' : 'held';
-        state.holderId = wish.actor.id;
-        granted.push(wish);
-        return 'done';
-      });
-      await write(tx, lockAll, granted);
-      return outcomes;
-    }),
+export const locking: Batched<LockWish, Outcome<'done' | 'held' | 'expired'>> = {
+  ...lockAll,
+  holds,
+  batch: (wishes) => wished(wishes, (row) => (row?.expired ? 'expired' : 'held')),
 };
 
 /** Gives locks back: `done`, or why not: nobody holds it, somebody else does, an announced upload has not come yet. */
-export const unlocking: Batched<UnlockWish, 'done' | 'free' | 'other' | 'pending', Database> = {
-  name: 'workspace-unlock',
-  run: (db, wishes) =>
-    db.transaction(async (tx) => {
-      const states = await statesOf(tx, idsOf(wishes));
-      const granted: UnlockWish[] = [];
-      const outcomes = wishes.map((wish) => {
-        const state = states.get(wish.workspace.id);
-        if (!state || state.holderId === null) return 'free';
-        if (state.holderType !== wish.actor.type || state.holderId !== wish.actor.id) return 'other';
-        if (state.pending) return 'pending';
-        state.holderId = null;
-        granted.push(wish);
-        return 'done';
-      });
-      await write(tx, unlockAll, granted);
-      return outcomes;
+export const unlocking: Batched<UnlockWish, Outcome<'done' | 'free' | 'other' | 'pending'>> = {
+  ...unlockAll,
+  holds,
+  batch: (wishes) =>
+    wished(wishes, (row, wasDone) => {
+      if (!row?.locked || wasDone) return 'free';
+      return row.is_holder ? 'pending' : 'other';
     }),
 };

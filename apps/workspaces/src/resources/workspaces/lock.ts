@@ -4,6 +4,7 @@ import type { Database } from '../../kernel/database';
 import { requireWorkspace } from './find';
 import { locking, unlocking } from './lock-batch';
 import type { LockTerms } from './schema';
+import { rememberWorkspace, type WorkspaceStamp, workspaceAt } from './stamp';
 import type { Workspace } from './workspace';
 
 /** Who holds a lock: a person, a team, an organization, or a run. */
@@ -38,16 +39,24 @@ async function record(db: Database, actor: Actor, workspace: Workspace, action: 
 }
 
 /** Locks a workspace for the caller. Of many at once one wins; the others get `conflict`, the holder included. */
-export async function lock(db: Database, actor: Actor, workspace: Workspace, terms: LockTerms): Promise<Workspace> {
+export async function lock(db: Database, actor: Actor, stamp: WorkspaceStamp, terms: LockTerms): Promise<Workspace> {
+  const workspace = await workspaceAt(db, stamp);
   const wish = { actor, workspace, terms };
   const outcome = await db.together(locking, wish);
-  const expired = outcome === 'expired' && (await releaseExpired(db, workspace.id)) > 0;
+  const expired = outcome.word === 'expired' && (await releaseExpired(db, workspace.id)) > 0;
   const locked = expired ? await db.together(locking, wish) : outcome;
-  if (locked !== 'done') {
+  if (locked.word !== 'done') {
     await requireWorkspace(db, workspace.id);
     throw new Refusal('conflict', 'Unable to lock workspace. The workspace is already locked.');
   }
-  return requireWorkspace(db, workspace.id);
+  return afterwards(db, workspace.id, locked.workspace);
+}
+
+/** The workspace as a change has left it: what the change itself knows of it, else read again. */
+async function afterwards(db: Database, id: string, known: Workspace | undefined): Promise<Workspace> {
+  if (known === undefined) return requireWorkspace(db, id);
+  rememberWorkspace(db, known);
+  return known;
 }
 
 const stillPending = () =>
@@ -80,12 +89,13 @@ async function locked(db: Database, id: string): Promise<Workspace> {
 }
 
 /** Ends the caller's own lock. Throws `conflict` when there is none, or when somebody else holds it. */
-export async function unlock(db: Database, actor: Actor, workspace: Workspace): Promise<Workspace> {
+export async function unlock(db: Database, actor: Actor, stamp: WorkspaceStamp): Promise<Workspace> {
+  const workspace = await workspaceAt(db, stamp);
   const outcome = await db.together(unlocking, { actor, workspace });
-  const current = await requireWorkspace(db, workspace.id);
-  if (outcome === 'pending') throw stillPending();
-  if (outcome === 'free') throw alreadyUnlocked();
-  if (outcome === 'other') {
+  const current = await afterwards(db, workspace.id, outcome.workspace);
+  if (outcome.word === 'pending') throw stillPending();
+  if (outcome.word === 'free') throw alreadyUnlocked();
+  if (outcome.word === 'other') {
     const whom = await lockedByWhom(db, current);
     const why = `The workspace ${whom} and may not be unlocked except by them.`;
     throw new Refusal('conflict', `Unable to unlock workspace. ${why}`);

@@ -155,19 +155,23 @@ const safeDestroy = both(command('POST'), below('actions/safe-delete'), {
   run: ({ db, target, ...call }: On) => safeRemove(db, callerOf(call), target),
 });
 
-const locking = both(action, below('actions/lock'), {
+const stampsBelow = (rest: string) => ({ [`${byId}/${rest}`]: stampById, [`${byName}/${rest}`]: stampByName });
+const quickly = { include, loadsEarly: true, keepsAccess: true, cached: cachedWorkspaces } as const;
+
+const locking = both(action, stampsBelow('actions/lock'), {
   summary: 'Lock a workspace for the caller.',
   requires: 'can-lock',
-  include,
+  ...quickly,
   body: LockBody,
-  run: ({ db, target, body, ...call }: Call<string, LockTerms, Workspace>) => lock(db, actorOf(call), target, body),
+  run: ({ db, target, body, ...call }: Call<string, LockTerms, WorkspaceStamp>) =>
+    lock(db, actorOf(call), target, body),
 });
 
-const unlocking = both(action, below('actions/unlock'), {
+const unlocking = both(action, stampsBelow('actions/unlock'), {
   summary: "Release the caller's own lock.",
   requires: 'can-unlock',
-  include,
-  run: ({ db, target, ...call }: On) => unlock(db, actorOf(call), target),
+  ...quickly,
+  run: ({ db, target, ...call }: Call<string, unknown, WorkspaceStamp>) => unlock(db, actorOf(call), target),
 });
 
 const beating = both(action, below('actions/heartbeat'), {
