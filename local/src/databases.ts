@@ -29,10 +29,14 @@ export function needsEmbedded(config: LocalConfig): boolean {
   return serviceNames.some((name) => config.services[name].databaseUrl === undefined);
 }
 
-/** Starts the embedded PostgreSQL or takes over the one a killed start left behind. Throws `Stop`. */
-export async function startDatabase(dataDir: string, port?: number): Promise<EmbeddedServer> {
+/**
+ * Starts the embedded PostgreSQL or takes over the one a killed start left behind; `before` is the one whose place it
+ * takes. It has a socket that only its owner reaches, so nothing a remote run does gets near it. Throws `Stop`.
+ */
+export async function startDatabase(dataDir: string, before?: EmbeddedServer): Promise<EmbeddedServer> {
+  const place = before && before.socketFolder === undefined ? { port: before.port } : { socket: true };
   try {
-    return await startEmbedded({ dataDir: embeddedFolder(dataDir), port });
+    return await startEmbedded({ dataDir: embeddedFolder(dataDir), ...place });
   } catch (error) {
     throw new Stop((error as Error).message, { cause: error });
   }

@@ -41,7 +41,8 @@ export class Installation {
     if (!needsEmbedded(this.config)) return 'your own PostgreSQL';
     this.embedded = await startDatabase(this.config.dataDir);
     this.watchDatabase(this.embedded);
-    return `embedded PostgreSQL on port ${this.embedded.port}`;
+    const { socketFolder, port } = this.embedded;
+    return `embedded PostgreSQL on ${socketFolder === undefined ? `port ${port}` : 'a socket of its own'}`;
   }
 
   /** Creates and migrates both databases and answers their connection strings. */
@@ -129,7 +130,7 @@ export class Installation {
     await this.embedded?.stop();
   }
 
-  /** The services know PostgreSQL by its port, so it comes back on the same one. */
+  /** The services know PostgreSQL by its socket or port, so it comes back on the same one. */
   private watchDatabase(server: EmbeddedServer): void {
     server.ended.then(async () => {
       if (this.stopping) return;
@@ -139,7 +140,7 @@ export class Installation {
         return;
       }
       try {
-        this.embedded = await startDatabase(this.config.dataDir, server.port);
+        this.embedded = await startDatabase(this.config.dataDir, server);
       } catch (error) {
         if (!this.stopping) this.events.failed(error as Error);
         return;

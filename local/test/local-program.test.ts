@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { findEmbedded, withClient } from '@keystead/postgres';
+import { findEmbedded, onDatabase, withClient } from '@keystead/postgres';
 import { emptyDatabase } from '../../packages/testing/src/index';
 import { readLocalConfig } from '../src/config';
 import { startOldPostgres } from './old-postgres';
@@ -105,7 +105,7 @@ describe('a first start', () => {
       return rows;
     });
     expect(rows[0].tables).toBeGreaterThan(1);
-    const other = database.replace(/secrets$/, 'workspaces');
+    const other = onDatabase(database, 'workspaces');
     await expect(withClient(other, async () => {})).rejects.toThrow(/permission denied/);
   });
 });
@@ -156,7 +156,7 @@ describe('while running', () => {
     await program.says(/PostgreSQL ended and was started again/);
     const again = (await findEmbedded(path.join(dataDir, 'postgres')))!;
     expect(again.pid).not.toBe(server.pid);
-    expect(again.port).toBe(server.port);
+    expect(again.url('secrets')).toBe(server.url('secrets'));
   });
 
   it('is followed by a start that takes over when it is killed itself', async () => {

@@ -82,9 +82,11 @@ export function databaseName(url: string): string {
   return name;
 }
 
-/** Host, port and database of a connection string: what may be shown and logged. */
+/** Host and port, or the folder of the socket, and database of a connection string: what may be shown and logged. */
 export function placeOf(url: string): string {
-  const { hostname, port, pathname } = new URL(url);
+  const { hostname, port, pathname, searchParams } = new URL(url);
+  const socketFolder = searchParams.get('host');
+  if (socketFolder?.startsWith('/')) return `${socketFolder}${pathname}`;
   return `${hostname || 'localhost'}:${port || '5432'}${pathname}`;
 }
 

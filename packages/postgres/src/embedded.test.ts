@@ -4,6 +4,47 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type EmbeddedServer, ensureDatabase, findEmbedded, serverVersion, startEmbedded, withClient } from './index';
 
+describe('embedded PostgreSQL on a socket', () => {
+  const box = mkdtempSync(path.join(tmpdir(), 'keystead-socket-'));
+  const stop = async (dataDir: string) => (await findEmbedded(dataDir))?.stop({ immediate: true });
+  const folders = ['with "marks", and spaces', 'deep/'.repeat(30)].map((name) => path.join(box, name, 'postgres'));
+  afterAll(async () => {
+    for (const folder of folders) await stop(folder);
+    rmSync(box, { recursive: true, force: true });
+  });
+
+  it.each(folders)('has no port, is found again, and comes back after kill -9: %s', async (dataDir) => {
+    const server = await startEmbedded({ dataDir, socket: true });
+    const url = server.url('postgres');
+    const { socketFolder = '' } = server;
+    try {
+      const listening = await withClient(url, async (client) => {
+        const { rows } = await client.query(
+          "SELECT current_setting('listen_addresses') AS on, inet_server_addr() AS at",
+        );
+        return rows;
+      });
+      expect(listening).toEqual([{ on: '', at: null }]);
+      expect(statSync(socketFolder).mode & 0o777).toBe(0o700);
+      expect(statSync(path.join(socketFolder, '.s.PGSQL.5432')).mode & 0o777).toBe(0o700);
+      expect(await findEmbedded(dataDir)).toMatchObject({ pid: server.pid, socketFolder });
+      await expect(serverVersion(url.replace(/:[0-9a-f]+@/, ':wrong@'))).rejects.toThrow(
+        `cannot reach PostgreSQL at ${socketFolder}/postgres: password`,
+      );
+      process.kill(server.pid, 'SIGKILL');
+      await server.ended;
+      // What names the process of the killed one may be the name of somebody else's by now.
+      writeFileSync(path.join(socketFolder, '.s.PGSQL.5432.lock'), `${process.pid}\n`);
+      const again = await startEmbedded({ dataDir, socket: true });
+      expect(again.url('postgres')).toBe(url);
+      expect(await serverVersion(url)).toBeGreaterThan(0);
+    } finally {
+      await stop(dataDir);
+      if (socketFolder !== dataDir) rmSync(socketFolder, { recursive: true, force: true });
+    }
+  });
+});
+
 describe('embedded PostgreSQL', () => {
   const box = mkdtempSync(path.join(tmpdir(), 'keystead-embedded-'));
   const dataDir = path.join(box, 'postgres');

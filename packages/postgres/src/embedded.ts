@@ -17,8 +17,9 @@ import { createServer } from 'node:net';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Binaries, findBinaries } from './binaries';
-import { findPostmaster, isAlive, readPostmaster } from './postmaster';
+import { findPostmaster, isAlive, type Postmaster, readPostmaster } from './postmaster';
 import { choosePrivileges, giveTo, type Privileges } from './privileges';
+import { makeSocketFolder, SOCKET_PORT, socketFolders } from './socket-folder';
 
 /** The server's own log, inside its data directory. */
 export const LOG_FILE = 'server.log';
@@ -31,6 +32,8 @@ export interface EmbeddedOptions {
   dataDir: string;
   /** A fixed port; without it a free one is taken at each start. */
   port?: number;
+  /** On a socket that only its owner reaches, and on no port at all. */
+  socket?: boolean;
   /** PostgreSQL settings, as `name: value`. */
   settings?: Record<string, string>;
   /** Another installation than the one that came with the packages. */
@@ -38,11 +41,13 @@ export interface EmbeddedOptions {
   log?: (line: string) => void;
 }
 
-/** A running PostgreSQL on the loopback address. */
+/** A running PostgreSQL, on the loopback address or on a socket. */
 export interface EmbeddedServer {
   /** The connection string of a database on this server, with its password. */
   url(database: string): string;
   port: number;
+  /** The folder of its socket, where it listens on no port. */
+  socketFolder: string | undefined;
   pid: number;
   /** False when the server was running already, started by an earlier process. */
   started: boolean;
@@ -67,9 +72,9 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedS
   const dataDir = realpathSync(options.dataDir);
   giveTo(privileges.owner, dataDir);
   requireSameMajor(binaries, privileges, dataDir);
-  const { child, port } = await launch(binaries, privileges, { ...options, dataDir });
+  const { child, place } = await launch(binaries, privileges, { ...options, dataDir });
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-  return describe(dataDir, { pid: child.pid!, port }, true, ended);
+  return describe(dataDir, { pid: child.pid!, ...place }, true, ended);
 }
 
 /** Finds the server that is running on a data directory and waits until it answers; `undefined` when none is. */
@@ -88,14 +93,17 @@ export async function findEmbedded(dataDir: string): Promise<EmbeddedServer | un
 
 function describe(
   dataDir: string,
-  { pid, port }: { pid: number; port: number },
+  { pid, port, socketFolder }: Place & { pid: number },
   started: boolean,
   ended: Promise<void>,
 ): EmbeddedServer {
   const password = readFileSync(path.join(dataDir, PASSWORD_FILE), 'utf8').trim();
+  const host = socketFolder === undefined ? '127.0.0.1' : 'localhost';
+  const query = socketFolder === undefined ? '' : `?host=${encodeURIComponent(socketFolder)}`;
   return {
-    url: (database) => `postgresql://postgres:${password}@127.0.0.1:${port}/${encodeURIComponent(database)}`,
+    url: (database) => `postgresql://postgres:${password}@${host}:${port}/${encodeURIComponent(database)}${query}`,
     port,
+    socketFolder,
     pid,
     started,
     logFile: path.join(dataDir, LOG_FILE),
@@ -165,16 +173,25 @@ function run(privileges: Privileges, program: string, programArgs: string[]): st
   return stdout;
 }
 
+/** Where a server is reached. */
+type Place = Pick<Postmaster, 'port' | 'socketFolder'>;
+
 async function launch(
   binaries: Binaries,
   privileges: Privileges,
   options: EmbeddedOptions,
-): Promise<{ child: ChildProcess; port: number }> {
+): Promise<{ child: ChildProcess; place: Place }> {
   const giveUpAt = Date.now() + START_SECONDS * 1000;
+  const folders = options.socket ? socketFolders(options.dataDir) : [];
   for (;;) {
-    const port = options.port ?? (await freePort());
-    const { child, failure } = await launchOnce(binaries, privileges, { ...options, port }, giveUpAt);
-    if (!failure) return { child, port };
+    const place = await choosePlace(options, folders[0], privileges);
+    const { child, failure } = await launchOnce(binaries, privileges, { ...options, place }, giveUpAt);
+    if (!failure) return { child, place };
+    // Some file systems have no sockets.
+    if (/Unix/.test(failure) && folders.length > 1) {
+      folders.shift();
+      continue;
+    }
     // Another program took the free port meanwhile, or the backends of a killed server are still going.
     const passing = /shared memory block|is still in use/.test(failure) || (!options.port && /in use/.test(failure));
     if (!passing || Date.now() > giveUpAt)
@@ -183,16 +200,37 @@ async function launch(
   }
 }
 
+async function choosePlace(
+  { dataDir, socket, port }: EmbeddedOptions,
+  folder: string | undefined,
+  privileges: Privileges,
+): Promise<Place> {
+  if (!socket) return { port: port ?? (await freePort()), socketFolder: undefined };
+  if (folder === undefined) throw new Error(`the name of ${dataDir} is too long for a socket`);
+  if (folder !== dataDir) makeSocketFolder(folder, privileges);
+  // Nobody else has sockets there, and no server of this folder runs: what is left is of one that was killed.
+  for (const left of ['', '.lock']) rmSync(path.join(folder, `.s.PGSQL.${SOCKET_PORT}${left}`), { force: true });
+  return { port: SOCKET_PORT, socketFolder: folder };
+}
+
 async function launchOnce(
   binaries: Binaries,
   privileges: Privileges,
-  { dataDir, port, settings = {} }: EmbeddedOptions & { port: number },
+  { dataDir, place, settings = {} }: EmbeddedOptions & { place: Place },
   giveUpAt: number,
 ): Promise<{ child: ChildProcess; failure?: string }> {
   const logFile = path.join(dataDir, LOG_FILE);
   if (existsSync(logFile) && statSync(logFile).size > LOG_LIMIT_BYTES) renameSync(logFile, `${logFile}.1`);
   const logFrom = existsSync(logFile) ? statSync(logFile).size : 0;
-  const all = { listen_addresses: '127.0.0.1', unix_socket_directories: '', log_timezone: 'UTC', ...settings };
+  const { port, socketFolder } = place;
+  const all = {
+    listen_addresses: socketFolder === undefined ? '127.0.0.1' : '',
+    // A list, in which a quoted name may hold anything.
+    unix_socket_directories: socketFolder === undefined ? '' : `"${socketFolder.replaceAll('"', '""')}"`,
+    unix_socket_permissions: '0700',
+    log_timezone: 'UTC',
+    ...settings,
+  };
   const { command, args } = privileges.wrap(binaries.postgres, [
     '-D',
     dataDir,

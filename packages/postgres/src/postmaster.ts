@@ -6,6 +6,8 @@ import path from 'node:path';
 export interface Postmaster {
   pid: number;
   port: number;
+  /** The folder of its socket, where it listens on no port. */
+  socketFolder: string | undefined;
   ready: boolean;
 }
 
@@ -20,7 +22,9 @@ export function readPostmaster(dataDir: string): Postmaster | undefined {
   const pid = Number(lines[0]);
   const port = Number(lines[3]);
   if (!Number.isInteger(pid) || pid <= 0) return undefined;
-  return { pid, port, ready: lines[7]?.trim() === 'ready' };
+  // The first address it listens on comes after the first folder with a socket; either may be empty.
+  const socketFolder = lines[5]?.trim() ? undefined : lines[4] || undefined;
+  return { pid, port, socketFolder, ready: lines[7]?.trim() === 'ready' };
 }
 
 /**

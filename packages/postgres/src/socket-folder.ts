@@ -1,0 +1,34 @@
+import { createHash } from 'node:crypto';
+import { chmodSync, lstatSync, mkdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { giveTo, type Privileges } from './privileges';
+
+/** Part of the socket's name; nobody else has a socket in that folder. */
+export const SOCKET_PORT = 5432;
+
+// The name of a socket fits 104 bytes on every system.
+const LONGEST = 103;
+
+/** Where a server may have its socket, the best first: beside its files, else in a folder made for it alone. */
+export function socketFolders(dataDir: string): string[] {
+  const name = createHash('sha256').update(dataDir).digest('hex').slice(0, 16);
+  return [dataDir, path.join(tmpdir(), `keystead-${name}`)].filter(
+    (folder) => Buffer.byteLength(path.join(folder, `.s.PGSQL.${SOCKET_PORT}`)) <= LONGEST,
+  );
+}
+
+/** Makes a folder for a socket which nobody but PostgreSQL's user and root can enter. Throws where it is somebody else's. */
+export function makeSocketFolder(folder: string, { owner }: Privileges): void {
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+  const found = lstatSync(folder);
+  if (!found.isDirectory() || ![owner.uid, process.getuid?.()].includes(found.uid)) {
+    throw new Error(`${folder} belongs to somebody else`);
+  }
+  chmodSync(folder, 0o700);
+  giveTo(owner, folder);
+}
