@@ -121,6 +121,6 @@ describe('writes of the same moment', () => {
     while (waiting.length < 3) await turn();
     for (const go of waiting.slice(1)) go();
     expect(await Promise.all(all)).toEqual(['edit a', 'edit b', 'edit c', 'edit d']);
-    expect(trips.map(([{ values }]: Asked[]) => values![0])).toContainEqual(['c', 'd']);
+    expect(trips.map((trip) => trip[0]?.values?.[0])).toContainEqual(['c', 'd']);
   });
 });
