@@ -68,7 +68,7 @@ describe('entities over HTTP', () => {
     [
       'identity/entity',
       { metadata: ['novalue'] },
-      'Field validation failed: error converting input list for field "metadata": invalid key pair "novalue"',
+      'Field validation failed: error converting input [novalue] for field "metadata": invalid key pair "novalue"',
     ],
     ['identity/entity/batch-delete', {}, 'missing entity ids to delete'],
     ['identity/entity/merge', {}, 'missing entity id to merge to'],

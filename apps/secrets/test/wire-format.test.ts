@@ -176,7 +176,7 @@ describe('wire format', () => {
         'cubbyhole/a',
         '[1]',
         400,
-        ['failed to decode JSON input: json: cannot unmarshal array into an object'],
+        ['failed to decode JSON input: json: cannot unmarshal array into Go value of type map[string]interface {}'],
       ],
       [
         'a text as body',
@@ -185,7 +185,7 @@ describe('wire format', () => {
         'cubbyhole/a',
         '"x"',
         400,
-        ['failed to decode JSON input: json: cannot unmarshal string into an object'],
+        ['failed to decode JSON input: json: cannot unmarshal string into Go value of type map[string]interface {}'],
       ],
       ['an empty cubbyhole write', 'root', 'post', 'cubbyhole/a', '{}', 400, ['missing data fields']],
       ['a bad duration', 'root', 'post', 'auth/token/create', '{"ttl":"zz"}', 400, ['time: invalid duration "zz"']],

@@ -20,8 +20,15 @@ export function parseJsonBody(text: string): BodyFields {
   const value = exact ? parseExactly(text) : parseNatively(text);
   if (value === null) return { fields: {}, exact: false };
   if (typeof value !== 'object' || Array.isArray(value) || value instanceof ExactNumber) {
-    const kind = Array.isArray(value) ? 'array' : value instanceof ExactNumber ? 'number' : typeof value;
-    throw new Refusal('malformed', `failed to decode JSON input: json: cannot unmarshal ${kind} into an object`);
+    const kind = Array.isArray(value)
+      ? 'array'
+      : value instanceof ExactNumber
+        ? 'number'
+        : typeof value === 'boolean'
+          ? 'bool'
+          : typeof value;
+    const text = `json: cannot unmarshal ${kind} into Go value of type map[string]interface {}`;
+    throw new Refusal('malformed', `failed to decode JSON input: ${text}`);
   }
   return { fields: value as Record<string, unknown>, exact };
 }

@@ -1,6 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
-import { shown } from '../sdk/fields';
+import { fieldProblem, jsonKind, shown } from '../sdk/coerce';
+import type { FieldMeta } from '../sdk/fields';
 import { plainNumbers } from '../sdk/json-text';
 import type { AnyOperation } from '../sdk/path';
 
@@ -28,13 +29,16 @@ export class InputParsers {
     for (const key of Object.keys(schema.shape)) {
       if (!Object.hasOwn(fields, key)) continue;
       const value = fields[key];
-      if (value !== null && value !== undefined)
-        given[key] = exact && !operation.freeform ? plainNumbers(value) : value;
+      if (value === null || value === undefined) continue;
+      if (operation.decodedInto) requireType(operation.decodedInto, key, value, operation.input!.shape[key]!);
+      given[key] = value;
     }
     const result = schema.safeParse(given);
     if (!result.success) throw invalid(result.error.issues, given);
-    if (!operation.update) return result.data;
-    const merged = merge(operation, result.data, stored);
+    // Fields read scalars with the digits that were sent; what is left inside of objects is read as plain numbers.
+    const data = exact && !operation.freeform ? (plainNumbers(result.data) as Fields) : result.data;
+    if (!operation.update) return data;
+    const merged = merge(operation, data, stored);
     for (const key of required) {
       if (merged[key] === undefined) throw new Refusal('invalid', `missing required field "${key}"`);
     }
@@ -80,6 +84,42 @@ export class InputParsers {
   }
 }
 
+const decodedTypes: Readonly<Record<string, string>> = {
+  string: 'string',
+  integer: 'int',
+  boolean: 'bool',
+  array: '[]string',
+};
+
+/** Refuses a value that is not of the field's own JSON type, in the words of a decoder that coerces nothing. */
+function requireType(name: string, key: string, value: unknown, field: z.ZodType): void {
+  const { json } = (field instanceof z.ZodOptional
+    ? (field.unwrap() as z.ZodType)
+    : field
+  ).meta() as unknown as FieldMeta;
+  const wanted = decodedTypes[String(json.type)]!;
+  const wrong = wrongPart(value, wanted);
+  if (!wrong) return;
+  const text = `json: cannot unmarshal ${wrong.kind} into Go struct field ${name}.${key} of type ${wrong.wanted}`;
+  throw new Refusal('malformed', `failed to decode JSON input: ${text}`);
+}
+
+function wrongPart(value: unknown, wanted: string): { kind: string; wanted: string } | undefined {
+  const kind = jsonKind(value);
+  if (wanted === '[]string' && Array.isArray(value)) {
+    for (const item of value) {
+      const wrong = item === null ? undefined : wrongPart(item, 'string');
+      if (wrong) return wrong;
+    }
+    return undefined;
+  }
+  if (wanted === 'int' && kind === 'number') {
+    return Number.isSafeInteger(value) ? undefined : { kind: `number ${String(value)}`, wanted };
+  }
+  if (wanted !== 'int' && kind.startsWith('number')) return { kind: 'number', wanted };
+  return kind === wanted ? undefined : { kind, wanted };
+}
+
 function isOptional(field: z.ZodType): boolean {
   return field instanceof z.ZodOptional || field instanceof z.ZodDefault;
 }
@@ -105,9 +145,5 @@ function invalid(issues: readonly z.core.$ZodIssue[], given: Fields): Refusal {
     return new Refusal('invalid', `missing required field "${field}"`, details);
   }
   const input = params?.hidden ? '[hidden]' : shown(given[field]);
-  return new Refusal(
-    'invalid',
-    `Field validation failed: error converting input ${input} for field "${field}": ${issue.message}`,
-    details,
-  );
+  return new Refusal('invalid', fieldProblem(field, input, issue.message), details);
 }

@@ -14,7 +14,7 @@ const unitSeconds: Readonly<Record<string, number>> = {
 export const maxDurationSeconds = 9_223_372_036;
 
 const part = /(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h|d)/y;
-const plainNumber = /^[+-]?\d+(\.\d+)?$/;
+const plainNumber = /^[+-]?\d+$/;
 
 /**
  * Reads a duration as clients send it: `90`, `"90"`, `"1h30m"`, `"1d"`. Answers whole seconds, rounded towards zero,

@@ -1,49 +1,189 @@
 import { describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
-import { bool, commaList, duration, int, keyValues, oneOf, secretString, string, stringList } from './fields';
+import {
+  bool,
+  commaList,
+  duration,
+  int,
+  keyValues,
+  object,
+  objectList,
+  oneOf,
+  secretString,
+  signedDuration,
+  string,
+  stringList,
+} from './fields';
+import { parseExact } from './json-text';
 
 const parse = (field: z.ZodType, value: unknown) => {
   const result = z.object({ f: field }).safeParse({ f: value });
   return result.success ? (result.data as { f: unknown }).f : `refused: ${result.error.issues[0]!.message}`;
 };
 
-describe('wire fields', () => {
-  it.each([
-    ['text', string(), 'a', 'a'],
-    ['a number as text', string(), 1.5, '1.5'],
-    ['a list as text', string(), ['a'], "refused: '' expected type 'string', got unconvertible type 'list'"],
-    ['a whole number', int(), 7, 7],
-    ['a number in text', int(), '-7', -7],
+const list = "got unconvertible type '[]interface {}', value: ";
+const map = "got unconvertible type 'map[string]interface {}', value: ";
+const noInt = (text: string, why = 'invalid syntax') =>
+  `refused: cannot parse '' as int: strconv.ParseInt: parsing "${text}": ${why}`;
+const noBool = (text: string) =>
+  `refused: cannot parse '' as bool: strconv.ParseBool: parsing "${text}": invalid syntax`;
+const elements = (...texts: string[]) =>
+  `refused: ${texts.length} error(s) decoding:\n\n${texts.map((text) => `* ${text}`).join('\n')}`;
+
+/** What each kind of field makes of JSON, as clients of this protocol have always known it. */
+const table: readonly [name: string, field: () => z.ZodType, cases: readonly [json: string, read: unknown][]][] = [
+  [
+    'a text',
+    string,
     [
-      'text as a number',
-      int(),
-      'zz',
-      `refused: cannot parse '' as int: strconv.ParseInt: parsing "zz": invalid syntax`,
+      ['"a"', 'a'],
+      ['1.50', '1.50'],
+      ['12345678901234567890', '12345678901234567890'],
+      ['true', '1'],
+      ['false', '0'],
+      ['["a","b"]', `refused: '' expected type 'string', ${list}'[a b]'`],
+      ['{"b":[1,null],"a":true}', `refused: '' expected type 'string', ${map}'map[a:true b:[1 <nil>]]'`],
     ],
-    ['a number beyond all', int(), 1e300, 'refused: value out of range'],
-    ['true in text', bool(), 'true', true],
-    ['one', bool(), 1, true],
-    ['zero', bool(), '0', false],
-    ['maybe', bool(), 'maybe', `refused: cannot parse '' as bool: strconv.ParseBool: parsing "maybe": invalid syntax`],
-    ['seconds', duration(), 90, 90],
-    ['seconds in text', duration(), '90', 90],
-    ['hours and minutes', duration(), '1h30m', 5400],
-    ['a day', duration(), '1d', 86_400],
-    ['part of a second', duration(), '1500ms', 1],
-    ['a negative time', duration(), -5, "refused: cannot provide negative value '-5'"],
-    ['no time at all', duration(), 'zz', 'refused: time: invalid duration "zz"'],
-    ['a time that overflows', duration(), '9999999999h', 'refused: time: invalid duration "9999999999h"'],
-    ['text with commas', commaList(), ' a, b,,c ', ['a', 'b', 'c']],
-    ['a list with blanks', commaList(), [' a ', '', 'b'], ['a', 'b']],
-    ['text that is one element', stringList(), 'a,b', ['a,b']],
-    ['an object of pairs', keyValues(), { a: 'b', n: 1 }, { a: 'b', n: '1' }],
-    ['a list of pairs', keyValues(), ['a=b', 'c=d=e'], { a: 'b', c: 'd=e' }],
-    ['one pair', keyValues(), 'a=b,c=d', { a: 'b,c=d' }],
-    ['no pair', keyValues(), ['novalue'], 'refused: invalid key pair "novalue"'],
-    ['a word of a list', oneOf(['x', 'y']), 'y', 'y'],
-    ['another word', oneOf(['x', 'y']), 'z', 'refused: must be one of x, y'],
-  ])('%s', (_what, field, given, read) => {
-    expect(parse(field, given)).toEqual(read);
+  ],
+  [
+    'a whole number',
+    int,
+    [
+      ['7', 7],
+      ['"-7"', -7],
+      ['"+5"', 5],
+      ['"0x10"', 16],
+      ['""', 0],
+      ['true', 1],
+      ['5.0', 5],
+      ['1e3', 1000],
+      ['1.5', noInt('1.5')],
+      ['"1.5"', noInt('1.5')],
+      ['" 12"', noInt(' 12')],
+      ['"zz"', noInt('zz')],
+      ['99999999999999999999', noInt('99999999999999999999', 'value out of range')],
+      ['[]', `refused: '' expected type 'int', ${list}'[]'`],
+      ['{"a":"b"}', `refused: '' expected type 'int', ${map}'map[a:b]'`],
+    ],
+  ],
+  [
+    'true or false',
+    bool,
+    [
+      ['true', true],
+      ['"true"', true],
+      ['"t"', true],
+      ['1', true],
+      ['"0"', false],
+      ['0', false],
+      ['""', false],
+      ['"yes"', noBool('yes')],
+      ['"tRUE"', noBool('tRUE')],
+      ['2', noBool('2')],
+      ['[true]', `refused: '' expected type 'bool', ${list}'[true]'`],
+    ],
+  ],
+  [
+    'a lifetime',
+    duration,
+    [
+      ['90', 90],
+      ['"90"', 90],
+      ['3600.0', 3600],
+      ['"1h30m"', 5400],
+      ['"1.5h"', 5400],
+      ['"1d"', 86_400],
+      ['"1500ms"', 1],
+      ['""', 0],
+      ['-5', "refused: cannot provide negative value '-5'"],
+      ['"-1h"', "refused: cannot provide negative value '-3600'"],
+      ['"zz"', 'refused: time: invalid duration "zz"'],
+      ['"9999999999h"', 'refused: time: invalid duration "9999999999h"'],
+      ['1.5', 'refused: time: missing unit in duration "1.5"'],
+      ['"2w"', 'refused: time: unknown unit "w" in duration "2w"'],
+      ['"1h "', 'refused: time: unknown unit "h " in duration "1h "'],
+      ['true', 'refused: could not parse duration from input'],
+      ['[1]', 'refused: could not parse duration from input'],
+    ],
+  ],
+  ['a lifetime of either sign', signedDuration, [['"-1h"', -3600]]],
+  [
+    'a list split at commas',
+    commaList,
+    [
+      ['" a, b,,c "', ['a', 'b', 'c']],
+      ['[" a ","","b,c"]', ['a', 'b,c']],
+      ['[1,true]', ['1', '1']],
+      ['7', ['7']],
+      ['{}', []],
+      ['["a",{"b":1}]', elements(`'[1]' expected type 'string', ${map}'map[b:1]'`)],
+      ['{"a":"b"}', elements(`'[0]' expected type 'string', ${map}'map[a:b]'`)],
+    ],
+  ],
+  [
+    'a list that is never split',
+    stringList,
+    [
+      ['"a,b"', ['a,b']],
+      ['["a"," b "]', ['a', 'b']],
+      ['""', []],
+      [
+        '[["a"],{}]',
+        elements(`'[0]' expected type 'string', ${list}'[a]'`, `'[1]' expected type 'string', ${map}'map[]'`),
+      ],
+    ],
+  ],
+  [
+    'pairs',
+    keyValues,
+    [
+      ['{"a":"b","n":1,"none":null}', { a: 'b', n: '1', none: '' }],
+      ['["a=b","c=d=e"]', { a: 'b', c: 'd=e' }],
+      ['["a = b"]', { 'a ': ' b' }],
+      ['[{"a":"b"},{"c":"d"}]', { a: 'b', c: 'd' }],
+      ['"a=b,c=d"', { a: 'b,c=d' }],
+      ['""', {}],
+      ['["novalue"]', 'refused: invalid key pair "novalue"'],
+      ['["=v"]', 'refused: invalid key pair "=v"'],
+      ['{"a":["b"]}', elements(`'[0]' expected type 'string', ${map}'map[a:[b]]'`)],
+    ],
+  ],
+  [
+    'an object',
+    object,
+    [
+      ['{"a":{"b":[1]}}', { a: { b: [1] } }],
+      ['[{"a":1},{"b":2}]', { a: 1, b: 2 }],
+      ['"zz"', "refused: '' expected a map, got 'string'"],
+      ['true', "refused: '' expected a map, got 'bool'"],
+      ['["a"]', "refused: '[0]' expected a map, got 'string'"],
+    ],
+  ],
+  [
+    'a list of objects',
+    objectList,
+    [
+      ['[{"a":1}]', [{ a: 1 }]],
+      ['{"a":1}', [{ a: 1 }]],
+      ['{}', []],
+      ['["a",{},2]', elements("'[0]' expected a map, got 'string'", "'[2]' expected a map, got 'string'")],
+    ],
+  ],
+  [
+    'a word of a list',
+    () => oneOf(['x', 'y']),
+    [
+      ['"y"', 'y'],
+      ['"z"', 'refused: must be one of x, y'],
+    ],
+  ],
+];
+
+describe('wire fields', () => {
+  describe.each(table)('%s', (_name, field, cases) => {
+    it.each(cases)('from %s', (json, read) => {
+      expect(parse(field(), parseExact(json))).toEqual(read);
+    });
   });
 
   it('keeps a key named __proto__ as a key', () => {
@@ -53,9 +193,11 @@ describe('wire fields', () => {
   });
 
   it('marks what must not stand in a refusal', () => {
-    const issue = z.object({ f: secretString() }).safeParse({ f: { a: 1 } }).error!.issues[0] as unknown as {
+    const issue = z.object({ f: secretString() }).safeParse({ f: { a: 'hush' } }).error!.issues[0] as unknown as {
+      message: string;
       params: object;
     };
     expect(issue.params).toMatchObject({ hidden: true });
+    expect(issue.message).toBe("'' expected type 'string', got unconvertible type 'map[string]interface {}'");
   });
 });

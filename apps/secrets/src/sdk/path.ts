@@ -40,6 +40,11 @@ export interface Operation<P = Readonly<Record<string, string>>, I extends z.Zod
   readonly resets?: readonly (keyof z.output<I> & string)[];
   /** All body fields are data: none is unrecognised, numbers keep their digits. */
   readonly freeform?: boolean;
+  /**
+   * Name of the structure that this body is decoded into as a whole: nothing is coerced, and a field of the wrong type
+   * reads as JSON that cannot be decoded, under this name.
+   */
+  readonly decodedInto?: string;
   /** Overrides the path's. */
   readonly auth?: Auth;
   readonly sudo?: boolean;

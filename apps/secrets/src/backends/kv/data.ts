@@ -1,7 +1,8 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Call } from '../../sdk/call';
-import { anything, int, isObject, object } from '../../sdk/fields';
+import { isObject } from '../../sdk/coerce';
+import { anything, int, object } from '../../sdk/fields';
 import { ExactNumber, jsonText, parseExact } from '../../sdk/json-text';
 import { operation, path } from '../../sdk/path';
 import { data, dataText, empty, gone, missing, type Reply } from '../../sdk/reply';

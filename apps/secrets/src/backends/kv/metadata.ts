@@ -1,7 +1,8 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import { isObject } from '../../sdk/coerce';
 import { durationText } from '../../sdk/duration';
-import { bool, int, isObject, object, signedDuration } from '../../sdk/fields';
+import { bool, int, object, signedDuration } from '../../sdk/fields';
 import { parseExact } from '../../sdk/json-text';
 import { PageInput, pageOf } from '../../sdk/paging';
 import { path } from '../../sdk/path';

@@ -1,5 +1,6 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import { fieldProblem, shown } from '../../sdk/coerce';
 import { operation, path } from '../../sdk/path';
 import { data, empty } from '../../sdk/reply';
 import { type MountTuning, mountInput, tuned, tuneInput } from './mount-fields';
@@ -261,7 +262,8 @@ function parseConfig(config: Record<string, unknown> | undefined) {
   const parsed = tuneInput.safeParse(given);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0]!;
-  throw new Refusal('invalid', `Field validation failed: config.${String(issue.path[0])}: ${issue.message}`);
+  const field = String(issue.path[0]);
+  throw new Refusal('invalid', fieldProblem(`config.${field}`, shown(given[field]), issue.message));
 }
 
 function checkTtls(config: MountTuning, ttls: MountPort['ttls']): void {

@@ -1,6 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
-import { isObject, object } from '../../sdk/fields';
+import { isObject } from '../../sdk/coerce';
+import { object } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { data, keys, missing } from '../../sdk/reply';
 

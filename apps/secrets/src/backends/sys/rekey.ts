@@ -82,6 +82,7 @@ export function rekeyPaths(ports: { recovery: RekeyPort; barrier: RekeyPort }): 
 function ceremonyPaths(base: string, rekey: RekeyPort, dress: 'raw' | 'standard'): Path[] {
   const id = (what: string) => `${base.replaceAll('/', '-')}-${what}`;
   const answer = (body: Record<string, unknown>): Reply => (dress === 'raw' ? raw(body) : data(body));
+  const decodedInto = (name: string) => (dress === 'raw' ? name : undefined);
   const noKey = operation({
     summary: 'Answer as a share that is missing.',
     operationId: id('read-update'),
@@ -104,6 +105,7 @@ function ceremonyPaths(base: string, rekey: RekeyPort, dress: 'raw' | 'standard'
         summary: 'Start a rekey. One can be under way at a time.',
         operationId: id('initialize'),
         input: startInput,
+        decodedInto: decodedInto('RekeyRequest'),
         output: statusOutput,
         async run({ input }) {
           const started = await rekey.start({
@@ -134,6 +136,7 @@ function ceremonyPaths(base: string, rekey: RekeyPort, dress: 'raw' | 'standard'
         summary: 'Give one share; the last one brings the new shares.',
         operationId: id('update'),
         input: shareInput,
+        decodedInto: decodedInto('RekeyUpdateRequest'),
         output: z.union([outcomeOutput, statusOutput]),
         async run({ input }) {
           const result = await rekey.update(requireKey(input.key), input.nonce ?? '');
@@ -155,6 +158,7 @@ function ceremonyPaths(base: string, rekey: RekeyPort, dress: 'raw' | 'standard'
         summary: 'Give one of the new shares; the last one takes them into force.',
         operationId: id('verification-update'),
         input: shareInput,
+        decodedInto: decodedInto('RekeyVerificationUpdateRequest'),
         output: z.union([verifyOutput, z.object({ nonce: z.string(), complete: z.literal(true) })]),
         async run({ input }) {
           const result = await rekey.verify(requireKey(input.key), input.nonce ?? '');

@@ -75,6 +75,7 @@ export function statusPaths(seal: SealPort, node: NodeFacts) {
     summary: 'Initialise the service.',
     operationId: 'initialize',
     input: initInput,
+    decodedInto: 'InitRequest',
     output: initOutput,
     async run({ input }) {
       const { recoverySeal, initialised } = await seal.status();
@@ -105,6 +106,7 @@ export function statusPaths(seal: SealPort, node: NodeFacts) {
       reset: bool().optional().describe('Forget the shares given so far.'),
       migrate: bool().optional().describe('Has no effect.'),
     }),
+    decodedInto: 'UnsealRequest',
     output: sealStatusOutput,
     async run({ input }) {
       if (input.reset) return raw(statusBody(await seal.resetUnseal()));

@@ -1,0 +1,184 @@
+import { parseDuration } from './duration';
+import { ExactNumber } from './json-text';
+
+/** A failed conversion: the text after `error converting input …:`; `whole` replaces the complete error text. */
+export class Failure {
+  constructor(
+    readonly message: string,
+    readonly whole = false,
+  ) {}
+}
+
+/** True for JSON objects, false for arrays, null and plain values. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber);
+}
+
+/** A value as refusals print it, in the notation clients of this protocol know: `zz`, `[a b]`, `map[k:v]`; cut when long. */
+export function shown(value: unknown): string {
+  const text = printed(value);
+  return text.length <= 200 ? text : `${text.slice(0, 200)}…`;
+}
+
+function printed(value: unknown): string {
+  if (value === null || value === undefined) return '<nil>';
+  if (Array.isArray(value)) return `[${value.map(printed).join(' ')}]`;
+  if (!isObject(value)) return String(value);
+  const keys = Object.keys(value).sort();
+  return `map[${keys.map((key) => `${key}:${printed(value[key])}`).join(' ')}]`;
+}
+
+/** The refusal of a field whose value cannot be converted, in the text clients know. */
+export function fieldProblem(field: string, input: string, reason: string): string {
+  return `Field validation failed: error converting input ${input} for field "${field}": ${reason}`;
+}
+
+/** What JSON calls this kind of value, as a decoder that coerces nothing names it. */
+export function jsonKind(value: unknown): string {
+  if (Array.isArray(value)) return 'array';
+  if (value instanceof ExactNumber) return `number ${value.digits}`;
+  if (typeof value === 'boolean') return 'bool';
+  return typeof value;
+}
+
+/** Text from text, a number (with the digits it was sent with), or a truth value (`1`, `0`). */
+export function toText(value: unknown, at = ''): string | Failure {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number' || value instanceof ExactNumber) return String(value);
+  if (typeof value === 'boolean') return value ? '1' : '0';
+  return unconvertible(value, 'string', at);
+}
+
+/** A whole number from a number, numeric text (none is 0), or a truth value. */
+export function toInt(value: unknown): number | Failure {
+  if (typeof value === 'boolean') return value ? 1 : 0;
+  if (value === '') return 0;
+  if (typeof value !== 'string' && typeof value !== 'number' && !(value instanceof ExactNumber)) {
+    return unconvertible(value, 'int');
+  }
+  const text = String(value);
+  // A number such as 5.0 or 1e3 is whole, however it was written; text is held to the digits.
+  const whole = typeof value === 'string' ? wholeText.test(text) : Number.isInteger(Number(text));
+  if (whole && Number.isSafeInteger(Number(text))) return Number(text) + 0;
+  return unparsable('int', 'ParseInt', text, whole ? 'value out of range' : 'invalid syntax');
+}
+
+const wholeText = /^([+-]?\d+|0[xX][\da-fA-F]+)$/;
+
+/** A truth value, also from text (`"true"`, `"0"`, none is false) and from 1 and 0. */
+export function toBool(value: unknown): boolean | Failure {
+  if (typeof value === 'boolean') return value;
+  if (Array.isArray(value) || isObject(value)) return unconvertible(value, 'bool');
+  const text = String(value);
+  if (trueTexts.has(text)) return true;
+  return falseTexts.has(text) ? false : unparsable('bool', 'ParseBool', text, 'invalid syntax');
+}
+
+const trueTexts = new Set(['1', 't', 'T', 'true', 'TRUE', 'True']);
+const falseTexts = new Set(['', '0', 'f', 'F', 'false', 'FALSE', 'False']);
+
+/** Seconds from a whole number, or from text with or without units. */
+export function toSeconds(value: unknown): number | Failure {
+  if (typeof value !== 'string' && typeof value !== 'number' && !(value instanceof ExactNumber)) {
+    return new Failure('could not parse duration from input');
+  }
+  // A number such as 5.0 or 1e3 is whole, however it was written.
+  const text = typeof value !== 'string' && Number.isInteger(Number(value)) ? String(Number(value)) : String(value);
+  return parseDuration(text) ?? new Failure(durationProblem(text));
+}
+
+function durationProblem(text: string): string {
+  const quoted = JSON.stringify(shown(text));
+  const began = /^[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|[smhd]))*(?:\d+\.?\d*|\.\d+)([^\d.]*)/.exec(text);
+  if (!began) return `time: invalid duration ${quoted}`;
+  const unit = began[1]!;
+  if (unit === '') return `time: ${/^[+-]?\d+$/.test(text) ? 'invalid' : 'missing unit in'} duration ${quoted}`;
+  return knownUnits.test(unit)
+    ? `time: invalid duration ${quoted}`
+    : `time: unknown unit ${JSON.stringify(unit)} in duration ${quoted}`;
+}
+
+const knownUnits = /^(ns|us|µs|μs|ms|[smhd])$/;
+
+/** A list of texts from an array; anything else becomes its only element, except nothing (`""`, `{}`). */
+export function toList(value: unknown): string[] | Failure {
+  if (value === '' || (isObject(value) && Object.keys(value).length === 0)) return [];
+  const failures: string[] = [];
+  const list = (Array.isArray(value) ? value : [value]).map((item: unknown, at) => {
+    const text = item === null ? '' : toText(item, `[${at}]`);
+    if (!(text instanceof Failure)) return text;
+    failures.push(text.message);
+    return '';
+  });
+  return failures.length === 0 ? list : severally(failures);
+}
+
+/** Pairs from an object, a list of objects, a list of `key=value`, or one such text. */
+export function toPairs(value: unknown): Record<string, string> | Failure {
+  const pairs: Record<string, string> = {};
+  const objects = isObject(value) ? [value] : Array.isArray(value) && value.every(isObject) ? value : undefined;
+  const items = objects?.flatMap((object) => Object.entries(object));
+  if (items?.every(([, item]) => !Array.isArray(item) && !isObject(item))) {
+    for (const [key, item] of items) define(pairs, key, item === null ? '' : (toText(item) as string));
+    return pairs;
+  }
+  const list = toList(value);
+  if (list instanceof Failure) return list;
+  for (const item of list) {
+    const at = item.indexOf('=');
+    if (at < 1) return new Failure(`invalid key pair ${JSON.stringify(shown(item))}`);
+    define(pairs, item.slice(0, at), item.slice(at + 1));
+  }
+  return pairs;
+}
+
+/** An object; from a list of objects, all of them laid over one another. */
+export function toObject(value: unknown, at = ''): Record<string, unknown> | Failure {
+  if (isObject(value)) return value;
+  if (!Array.isArray(value)) return new Failure(`'${at}' expected a map, got '${scalarKind(value)}'`);
+  const merged: Record<string, unknown> = {};
+  for (const [index, item] of value.entries()) {
+    const object = toObject(item, `${at}[${index}]`);
+    if (object instanceof Failure) return object;
+    for (const [key, one] of Object.entries(object)) define(merged, key, one);
+  }
+  return merged;
+}
+
+/** A list of objects; a lone object becomes the only element. */
+export function toObjects(value: unknown): Record<string, unknown>[] | Failure {
+  const failures: string[] = [];
+  const list = (Array.isArray(value) ? value : [value]).map((item: unknown, at) => {
+    const object = toObject(item, `[${at}]`);
+    if (!(object instanceof Failure)) return object;
+    failures.push(object.message);
+    return {};
+  });
+  if (failures.length > 0) return severally(failures);
+  return isObject(value) && Object.keys(value).length === 0 ? [] : list;
+}
+
+/** Defines an own key even where its name is one that assignment treats specially. */
+export function define<T>(target: Record<string, T>, key: string, value: T): void {
+  if (key === '__proto__') {
+    Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
+  } else target[key] = value;
+}
+
+function unconvertible(value: unknown, wanted: string, at = ''): Failure {
+  const kind = Array.isArray(value) ? '[]interface {}' : 'map[string]interface {}';
+  return new Failure(`'${at}' expected type '${wanted}', got unconvertible type '${kind}', value: '${shown(value)}'`);
+}
+
+function unparsable(wanted: string, reader: string, text: string, reason: string): Failure {
+  const quoted = JSON.stringify(shown(text));
+  return new Failure(`cannot parse '' as ${wanted}: strconv.${reader}: parsing ${quoted}: ${reason}`);
+}
+
+function severally(failures: readonly string[]): Failure {
+  return new Failure(`${failures.length} error(s) decoding:\n\n${failures.map((text) => `* ${text}`).join('\n')}`);
+}
+
+function scalarKind(value: unknown): string {
+  return typeof value === 'boolean' ? 'bool' : 'string';
+}
