@@ -73,7 +73,7 @@ export interface WrappingPort {
   ): Wrapped;
 }
 
-/** Second factors of logins. */
+/** Second factors of logins and of requests. */
 export interface MfaPort {
   /**
    * Undefined when a login needs none, or those sent along are right; otherwise the login waits, and the answer says
@@ -92,6 +92,12 @@ export interface MfaPort {
     },
     sentAlong: readonly string[],
   ): Promise<Readonly<Record<string, unknown>> | undefined>;
+  /** Makes sure that a request brings the second factors its policies ask for. Throws `denied`. */
+  prove(
+    entityId: string,
+    wanted: readonly { readonly namespaceId: string; readonly method: string }[],
+    sentAlong: readonly string[],
+  ): Promise<void>;
 }
 
 /** Limits on how often and how much; consulted once the caller is known. */

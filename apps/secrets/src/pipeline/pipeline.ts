@@ -1,4 +1,5 @@
 import { Refusal } from '@keystead/refusal';
+import type { DemandedMethod } from '../kernel/policy/types';
 import { newWriteSet, unsettled } from '../kernel/storage/write-set';
 import { parseDuration } from '../sdk/duration';
 import { listedText } from '../sdk/reply';
@@ -62,6 +63,8 @@ async function live(kernel: Kernel, request: Request, trail: Trail): Promise<Out
   trail.grant = grant;
   if (request.help && place.declared) return helpOf(kernel, place);
   requireOperation(place, bearer);
+  const factors = grant?.decision?.rule?.mfaMethods;
+  if (factors && factors.length > 0) await proveFactors(kernel, request, bearer!, factors);
   const written = trail.requestLine();
   if (written) await written;
   const call = running!;
@@ -77,6 +80,20 @@ async function live(kernel: Kernel, request: Request, trail: Trail): Promise<Out
     void kernel.leases.letGo(set.opened);
     throw error;
   }
+}
+
+/** The second factors that the rule which grants a request asks of the request itself. */
+function proveFactors(
+  { mfa, namespaces }: Kernel,
+  request: Request,
+  bearer: Bearer,
+  factors: readonly DemandedMethod[],
+): Promise<void> {
+  const wanted = factors.map(({ namespacePath, method }) => ({
+    namespaceId: namespaces.at(namespaces.root, namespacePath)?.uuid ?? '',
+    method,
+  }));
+  return mfa.prove(bearer.record.entityId ?? '', wanted, request.mfa);
 }
 
 /** `?help=1`: what the path is, for whoever may use it. */

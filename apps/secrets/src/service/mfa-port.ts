@@ -12,13 +12,14 @@ import type { Namespaces } from '../kernel/namespaces/namespaces';
 import type { MfaPort } from '../pipeline/kernel';
 import type { Path } from '../sdk/path';
 
-/** Login MFA as the pipeline needs it. */
-export function mfaPort({ logins }: Mfa): MfaPort {
+/** Second factors as the pipeline needs them. */
+export function mfaPort({ logins, stepUp }: Mfa): MfaPort {
   return {
     async demand(login, sentAlong) {
       const requirement = await logins.demand(login, sentAlong);
       return requirement && shown(requirement);
     },
+    prove: (entityId, wanted, sentAlong) => stepUp.prove(entityId, wanted, sentAlong),
   };
 }
 

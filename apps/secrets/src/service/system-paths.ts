@@ -90,7 +90,7 @@ export function systemPaths(modules: Modules, config: Config, parts: SystemParts
     ...keyPaths(new Rotation(storage, seal), new RootGeneration(storage, seal, (set) => mintRootToken(tokens, set))),
     ...leasePaths(leasePort({ leases, tokens, mounts, namespaces })),
     ...quotaPaths(quotaPort({ quotas, mounts, namespaces })),
-    ...policyPaths(policies),
+    ...policyPaths(policies, mfa.stepUp),
     ...capabilitiesPaths(authority),
     explainPath(authority),
     mfaValidatePath(mfa.logins),

@@ -11,6 +11,7 @@ export interface RuleFacts {
   readonly pattern: string;
   readonly capabilities: readonly string[];
   readonly places: readonly RulePlaceFacts[];
+  readonly mfaMethods: readonly { readonly namespacePath: string; readonly method: string }[];
 }
 
 /** What a request would meet. */

@@ -35,6 +35,7 @@ const ExplainOutput = z.object({
   rule: Rule.nullable().describe('The rule that decides.'),
   losing_rules: z.array(Rule.extend({ lost_because: z.string() })),
   obstacles: z.array(z.object({ kind: z.string(), message: z.string() })).describe('What else stands in the way.'),
+  mfa_methods: z.array(z.string()).describe('Second factors that the request itself must prove.'),
   login_enforcements: z.array(z.string()).describe('Second factors that a new login of the same kind must prove.'),
 });
 
@@ -81,6 +82,7 @@ export function explainPath(authority: AuthorityPort): Path {
           rule: explained.rule ? shownRule(explained.rule) : null,
           losing_rules: explained.losers.map((rule) => ({ ...shownRule(rule), lost_because: rule.lostBecause })),
           obstacles,
+          mfa_methods: explained.rule?.mfaMethods.map(({ method }) => method) ?? [],
           login_enforcements: await holder.loginEnforcements(),
         });
       },

@@ -38,6 +38,12 @@ export interface PoliciesPort {
   delete(namespaceId: string, name: string): Promise<void>;
 }
 
+/** Second factors, as far as policies name them. */
+export interface NamedMethodsPort {
+  /** Those of some ids and names that are no method in the eyes of a namespace. */
+  unknown(namespaceId: string, named: readonly string[]): Promise<readonly string[]>;
+}
+
 const PolicyInput = z.object({
   policy: string().optional().describe('The policy, in block notation or JSON, or either of them in base64.'),
   cas: int().optional().describe('Write only if this is the current version; 0 for a policy that does not exist.'),
@@ -61,10 +67,10 @@ const policyFields = {
 const namesOutput = z.object({ keys: z.array(z.string()), policies: z.array(z.string()).optional() });
 
 /** Everything under `sys/policies/acl` and its older form `sys/policy`. */
-export function policyPaths(policies: PoliciesPort): Path[] {
+export function policyPaths(policies: PoliciesPort, methods: NamedMethodsPort): Path[] {
   const list = async ({ namespace }: Call, prefix = '') =>
     (await policies.list(namespace.uuid)).filter((name) => name.startsWith(prefix));
-  const write = (call: Call<{ name: string }, PolicyInput>) => writePolicy(policies, call);
+  const write = (call: Call<{ name: string }, PolicyInput>) => writePolicy(policies, methods, call);
   const remove = async ({ namespace, params }: Call<{ name: string }>) => {
     await policies.delete(namespace.uuid, params.name);
     return empty;
@@ -137,7 +143,11 @@ function shown(policy: PolicyFacts): Record<string, unknown> {
   };
 }
 
-async function writePolicy(policies: PoliciesPort, call: Call<{ name: string }, PolicyInput>) {
+async function writePolicy(
+  policies: PoliciesPort,
+  methods: NamedMethodsPort,
+  call: Call<{ name: string }, PolicyInput>,
+) {
   const { params, input, namespace } = call;
   if (!input.policy) throw new Refusal('invalid', "'policy' parameter not supplied or empty", [issue('policy')]);
   const name = checkName(params.name);
@@ -150,8 +160,10 @@ async function writePolicy(policies: PoliciesPort, call: Call<{ name: string }, 
     expiresAtMs: expiryOf(call),
   });
   const written = await policies.find(namespace.uuid, name);
-  if (written?.policy.rules.some(({ mfaMethods }) => mfaMethods.length > 0)) {
-    call.warn('mfa_methods in path blocks is stored but not enforced; use a login enforcement instead');
+  const named = [...new Set(written?.policy.rules.flatMap(({ mfaMethods }) => mfaMethods))];
+  const unknown = named.length === 0 ? [] : await methods.unknown(namespace.uuid, named);
+  if (unknown.length > 0) {
+    call.warn(`mfa_methods names what is no method here: ${unknown.join(', ')}; such requests are refused until it is`);
   }
   return empty;
 }

@@ -135,12 +135,7 @@ export class MfaLogins {
     sentAlong: readonly string[],
   ): Promise<void> {
     const methods = await this.methods.findMany(enforcements.flatMap(({ methodIds }) => methodIds));
-    const passcodes = new Map<string, string>();
-    for (const sent of sentAlong) {
-      // The last colon, because names may hold some and passcodes none.
-      const colon = sent.lastIndexOf(':');
-      if (colon > 0) passcodes.set(sent.slice(0, colon).trim(), bare(sent.slice(colon + 1)));
-    }
+    const passcodes = passcodesOf(sentAlong);
     try {
       await satisfyAll(enforcements, methods, passcodes, (method, passcode) =>
         this.secrets.validate(method, entityId, passcode),
@@ -238,7 +233,19 @@ export function bare(passcode: string): string {
   return passcode.startsWith('passcode=') ? passcode.slice('passcode='.length) : passcode;
 }
 
-function passcodeFor({ id, name }: Method, passcodes: Passcodes): string | undefined {
+/** Passcodes out of the header that a request sends along: `<method id or name>:<passcode>`. */
+export function passcodesOf(sentAlong: readonly string[]): Passcodes {
+  const passcodes = new Map<string, string>();
+  for (const sent of sentAlong) {
+    // The last colon, because names may hold some and passcodes none.
+    const colon = sent.lastIndexOf(':');
+    if (colon > 0) passcodes.set(sent.slice(0, colon).trim(), bare(sent.slice(colon + 1)));
+  }
+  return passcodes;
+}
+
+/** The passcode sent for a method, under its id or its name. */
+export function passcodeFor({ id, name }: Method, passcodes: Passcodes): string | undefined {
   return passcodes.get(id) ?? (name === '' ? undefined : passcodes.get(name));
 }
 

@@ -87,6 +87,20 @@ export class Methods {
     return rows[0] && this.toMethod(rows[0]);
   }
 
+  /** A method that a namespace sees, by id or name; of two with that name, the one of the nearer namespace. */
+  async named(namespaceId: string, idOrName: string): Promise<Method | undefined> {
+    if (isId(idOrName)) return this.find(namespaceId, idOrName);
+    const { rows } = await this.needs.database.query<Row>(
+      {
+        name: 'mfa-method-named',
+        text: `SELECT * FROM mfa_method WHERE lower(name) = lower($1) AND namespace_id = ANY($2::uuid[])
+               ORDER BY array_position($2::uuid[], namespace_id) LIMIT 1`,
+      },
+      [idOrName, this.needs.lineage(namespaceId)],
+    );
+    return rows[0] && this.toMethod(rows[0]);
+  }
+
   /** Methods by id, wherever they are. */
   async findMany(ids: readonly string[]): Promise<Map<string, Method>> {
     const { rows } = await this.needs.database.query<Row>(

@@ -2,19 +2,22 @@ import { type AuthMounts, Enforcements } from './enforcements';
 import { MfaLogins } from './logins';
 import { Methods } from './methods';
 import { MfaSecrets } from './secrets';
+import { StepUp } from './step-up';
 import type { MfaNeeds } from './types';
 
-/** Second factors of logins. Spec: TOTP MFA. */
+/** Second factors of logins, and of requests where a policy asks for them. Spec: TOTP MFA. */
 export class Mfa {
   readonly methods: Methods;
   readonly secrets: MfaSecrets;
   readonly enforcements: Enforcements;
   readonly logins: MfaLogins;
+  readonly stepUp: StepUp;
 
   constructor(needs: MfaNeeds, mounts: AuthMounts) {
     this.methods = new Methods(needs);
     this.secrets = new MfaSecrets(needs);
     this.enforcements = new Enforcements(needs, mounts);
     this.logins = new MfaLogins(needs, this.methods, this.enforcements, this.secrets);
+    this.stepUp = new StepUp(this.methods, this.secrets);
   }
 }

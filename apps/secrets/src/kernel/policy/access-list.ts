@@ -137,8 +137,8 @@ function judgePage(rule: Rule, parameters: Question['parameters']): Objection | 
 }
 
 function describeLoser(rule: Rule, winner: Rule): LosingRule {
-  const { pattern, capabilities, places } = rule;
-  return { pattern, capabilities, places, lostBecause: whyLost(pattern, winner.pattern) };
+  const { pattern, capabilities, places, mfaMethods } = rule;
+  return { pattern, capabilities, places, mfaMethods, lostBecause: whyLost(pattern, winner.pattern) };
 }
 
 function whyLost(loser: string, winner: string): string {

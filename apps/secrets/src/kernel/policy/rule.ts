@@ -1,6 +1,14 @@
 import { capabilityBits, capabilityNames, type Operation } from './capability';
 import { mergeValues } from './path-rule';
-import type { Decision, ParameterLists, PathRule, PolicyValue, RulePlace, RuleReference } from './types';
+import type {
+  Decision,
+  DemandedMethod,
+  ParameterLists,
+  PathRule,
+  PolicyValue,
+  RulePlace,
+  RuleReference,
+} from './types';
 
 /** Everything the policies of a caller say about one pattern. */
 export class Rule implements RuleReference {
@@ -13,6 +21,7 @@ export class Rule implements RuleReference {
   maxWrappingSeconds = 0;
   paginationLimit = 0;
   listFilter?: string;
+  mfaMethods: readonly DemandedMethod[] = [];
   /** Decisions in favour, made when first needed. */
   readonly grants: Partial<Record<Operation, Decision>> = {};
 
@@ -24,7 +33,7 @@ export class Rule implements RuleReference {
 
   /**
    * Adds a block for the same pattern. Grants add up and `deny` beats them all; of two bounds the lower holds;
-   * parameter lists add up, an empty list of values standing for every value.
+   * parameter lists add up, an empty list of values standing for every value; so do second factors.
    */
   merge(rule: PathRule, place: RulePlace): void {
     this.places.push(place);
@@ -42,7 +51,13 @@ export class Rule implements RuleReference {
     this.listFilter ??= rule.listFilter;
     this.allowedParameters = mergeLists(this.allowedParameters, rule.allowedParameters);
     this.deniedParameters = mergeLists(this.deniedParameters, rule.deniedParameters);
+    for (const method of rule.mfaMethods) this.demand({ namespacePath: place.namespacePath, method });
     this.requiredParameters = [...new Set([...this.requiredParameters, ...rule.requiredParameters])];
+  }
+
+  private demand({ namespacePath, method }: DemandedMethod): void {
+    const known = this.mfaMethods.some((one) => one.namespacePath === namespacePath && one.method === method);
+    if (!known) this.mfaMethods = [...this.mfaMethods, { namespacePath, method }];
   }
 }
 

@@ -27,6 +27,7 @@ export interface PathRule {
   readonly minWrappingSeconds: number;
   /** 0 is no bound. */
   readonly maxWrappingSeconds: number;
+  /** Second factors, by id or name, that every request must prove, besides what the login proved. */
   readonly mfaMethods: readonly string[];
   /** The block has no effect from this moment on. */
   readonly expiresAtMs?: number;
@@ -100,6 +101,12 @@ export interface RulePlace {
   readonly line: number;
 }
 
+/** A second factor that a rule asks of every request: a method by id or name, in the namespace of the policy. */
+export interface DemandedMethod {
+  readonly namespacePath: string;
+  readonly method: string;
+}
+
 /** The one rule that applies to a path. */
 export interface RuleReference {
   /** Namespace prefix and template values filled in. */
@@ -107,6 +114,8 @@ export interface RuleReference {
   /** Names, sorted. */
   readonly capabilities: readonly string[];
   readonly places: readonly RulePlace[];
+  /** All of them are to be proven by the request itself. */
+  readonly mfaMethods: readonly DemandedMethod[];
 }
 
 /** Why a question was refused. */

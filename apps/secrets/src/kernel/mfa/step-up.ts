@@ -1,0 +1,50 @@
+import { Refusal } from '@keystead/refusal';
+import { type Passcodes, passcodeFor, passcodesOf } from './logins';
+import type { Methods } from './methods';
+import type { MfaSecrets } from './secrets';
+import type { Method } from './types';
+
+/** A method that a policy asks for: by id or name, as its own namespace sees it. */
+export interface WantedMethod {
+  readonly namespaceId: string;
+  readonly method: string;
+}
+
+/** Second factors of single requests, where a policy asks for them (`mfa_methods`). Decision 0035. */
+export class StepUp {
+  constructor(
+    private readonly methods: Methods,
+    private readonly secrets: MfaSecrets,
+  ) {}
+
+  /**
+   * Makes sure that every method is proven by a passcode sent along, for the entity of the caller. Throws `denied`,
+   * whatever is missing or wrong. No code is used up while another one has not even been sent.
+   */
+  async prove(entityId: string, wanted: readonly WantedMethod[], sentAlong: readonly string[]): Promise<void> {
+    const passcodes = passcodesOf(sentAlong);
+    const proofs = new Map<string, { method: Method; passcode: string }>();
+    for (const { namespaceId, method: named } of wanted) {
+      const proof = await this.proofOf(namespaceId, named, passcodes);
+      if (!proof || entityId === '') throw refused();
+      proofs.set(proof.method.id, proof);
+    }
+    for (const { method, passcode } of proofs.values()) {
+      if (!(await this.secrets.validate(method, entityId, passcode)).ok) throw refused();
+    }
+  }
+
+  /** Those of some methods that do not exist in the eyes of a namespace. */
+  async unknown(namespaceId: string, named: readonly string[]): Promise<string[]> {
+    const found = await Promise.all(named.map((name) => this.methods.named(namespaceId, name)));
+    return named.filter((_name, at) => !found[at]);
+  }
+
+  private async proofOf(namespaceId: string, named: string, passcodes: Passcodes) {
+    const method = await this.methods.named(namespaceId, named);
+    const passcode = method && (passcodes.get(named) ?? passcodeFor(method, passcodes));
+    return method && passcode !== undefined ? { method, passcode } : undefined;
+  }
+}
+
+const refused = () => new Refusal('denied', 'permission denied');
