@@ -3,6 +3,7 @@ import type { Tx } from '../storage/types';
 import { isTaken } from './checks';
 import { type Entities, entityNotice } from './entities';
 import { type AliasMount, type EntityAliases, equalMetadata } from './entity-aliases';
+import { type GroupMoves, LoginReads } from './login-reads';
 import { aliasNameHash } from './rows';
 import type { EntityAlias, IdentityNeeds, Metadata } from './types';
 
@@ -18,17 +19,24 @@ export interface LoginIdentity {
 
 /** Entities of logins: found by alias, made at the first login, moved between external groups at each. */
 export class Logins {
+  private readonly reads: LoginReads;
+
   constructor(
     private readonly needs: IdentityNeeds,
     private readonly entities: Entities,
     private readonly aliases: EntityAliases,
-  ) {}
+  ) {
+    this.reads = new LoginReads(needs);
+  }
 
   /** The entity of a login. Everything is written before it returns. */
   async entityOf(login: LoginIdentity): Promise<string> {
-    const alias = (await this.aliases.findByName(login.mount.uuid, login.aliasName)) ?? (await this.create(login));
+    const { mount, aliasName, groupAliases } = login;
+    const known = await this.reads.read({ mountId: mount.uuid, aliasName, groupNames: groupAliases });
+    const alias = known?.alias ?? (await this.create(login));
     await this.refresh(alias, login);
-    if (login.groupAliases) await this.joinGroups(alias.entityId, login.mount.uuid, login.groupAliases);
+    if (known) await this.moveGroups(alias.entityId, known);
+    else if (groupAliases) await this.joinGroups(alias.entityId, mount.uuid, groupAliases);
     return alias.entityId;
   }
 
@@ -61,15 +69,20 @@ export class Logins {
       },
       [mountId, hashes, entityId],
     );
-    if (rows.length === 0) return;
-    const joined = rows.filter(({ wanted }) => wanted).map((row) => row.group_id);
-    const left = rows.filter(({ wanted }) => !wanted).map((row) => row.group_id);
+    await this.moveGroups(entityId, {
+      join: rows.filter(({ wanted }) => wanted).map((row) => row.group_id),
+      leave: rows.filter(({ wanted }) => !wanted).map((row) => row.group_id),
+    });
+  }
+
+  private async moveGroups(entityId: string, { join, leave }: GroupMoves): Promise<void> {
+    if (join.length === 0 && leave.length === 0) return;
     await this.needs.committer.transaction(
       async (tx) => {
-        await tx.query('DELETE FROM group_member WHERE entity_id = $1 AND group_id = ANY($2)', [entityId, left]);
+        await tx.query('DELETE FROM group_member WHERE entity_id = $1 AND group_id = ANY($2)', [entityId, leave]);
         await tx.query(
           `INSERT INTO group_member (group_id, entity_id) SELECT g.id, $1 FROM "group" g WHERE g.id = ANY($2) ON CONFLICT DO NOTHING`,
-          [entityId, joined],
+          [entityId, join],
         );
       },
       [entityNotice(entityId)],
