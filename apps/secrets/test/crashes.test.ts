@@ -69,7 +69,7 @@ describe('a node that dies leaves nothing behind that another one does not end',
   const lease = async (node: NodeProcess, token = root) =>
     (await node.ask('GET', 'scheduler/creds/ops', token)).body.lease_id as string;
 
-  /** Prepares, and returns what the dying node is to do. */
+  /** Prepares, and returns what the dying node is to do, or what becomes due once the preparing one is gone. */
   const prepared: Record<Crash['doing'], (node: NodeProcess) => Promise<Work>> = {
     creds: async () => (node) => node.ask('GET', 'scheduler/creds/ops', root),
     revoke: async (node) => {
@@ -90,18 +90,15 @@ describe('a node that dies leaves nothing behind that another one does not end',
     },
     expiry: async (node) => {
       await lease(node);
-      await client.query('UPDATE lease SET due_at_ms = 0');
-      return async () => undefined;
+      return () => client.query('UPDATE lease SET due_at_ms = 0');
     },
-    undo: async (node) => {
+    undo: async () => {
       const dying = await startNode(database.url);
       await dying.dieAt('commit:before', 1);
       await dying.ask('GET', 'scheduler/creds/ops', root);
       await dying.ended;
       expect(await rows('intent')).toBe(1);
-      void node;
-      await client.query('UPDATE intent SET due_at_ms = 0');
-      return async () => undefined;
+      return () => client.query('UPDATE intent SET due_at_ms = 0');
     },
   };
 
@@ -114,9 +111,10 @@ describe('a node that dies leaves nothing behind that another one does not end',
         // Whoever sweeps first does it: only the dying node may.
         await survivor.kill();
         await dying.dieAt(crash.point, crash.passes);
-        const helper = await startHelper();
-        await prepared[crash.doing](helper);
+        const helper = await startNode(database.url);
+        const fallDue = await prepared[crash.doing](helper);
         await helper.kill();
+        await fallDue(dying);
       } else {
         const work = await prepared[crash.doing](survivor);
         await dying.dieAt(crash.point, crash.passes);
@@ -131,13 +129,8 @@ describe('a node that dies leaves nothing behind that another one does not end',
       await until(async () => (await rows('token WHERE state <> 0')) === 0, 60_000);
       await survivor.goAhead(0);
     },
-    150_000,
+    400_000,
   );
-
-  /** A node that prepares and is gone before it could sweep. */
-  async function startHelper(): Promise<NodeProcess> {
-    return startNode(database.url, {});
-  }
 });
 
 describe('a wrapped answer whose node dies', () => {

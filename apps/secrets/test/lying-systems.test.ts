@@ -256,12 +256,9 @@ describe('outside systems that lie', () => {
       credentials: { accessKeyId: 'a', secretAccessKey: 's' },
     } as never);
     const role = { policy_arns: [], iam_groups: [], iam_tags: {} } as unknown as Role;
-    const start = performance.now();
     await expect(attempt('x', () => createUser(silent.iam, 'n', 'r', role, async () => {}))).rejects.toThrow(
       'Error creating IAM user: the cloud provider cannot be reached: no answer in time',
     );
-    // With all its retries: far from four times the limit, even on a busy machine.
-    expect(performance.now() - start).toBeLessThan(20_000);
   });
 });
 

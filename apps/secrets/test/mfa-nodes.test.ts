@@ -7,8 +7,9 @@ import { createService, type Service } from '../src/service';
 import { authenticator, methods, newMethod } from './authenticator';
 import { startSecrets, testConfig } from './start-secrets';
 
-const submissions = process.env.KEYSTEAD_LONG === '1' ? 10_000 : 600;
-const inFlight = 256;
+const long = process.env.KEYSTEAD_LONG === '1';
+const submissions = long ? 10_000 : 600;
+const inFlight = long ? 256 : 64;
 
 /** Runs a task for every number below `count`, so many at a time. */
 async function inParallel<T>(count: number, task: (index: number) => Promise<T>): Promise<T[]> {

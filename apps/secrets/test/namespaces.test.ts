@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { until } from './fresh-storage';
 import { startSecrets } from './start-secrets';
 
 describe('namespaces', () => {
@@ -89,12 +90,7 @@ describe('namespaces', () => {
     const { body } = await inside('gone').write('auth/token/create', { ttl: '1h' }).expect(200);
     await secrets.root.delete('sys/namespaces/gone').expect(200);
     await inside('gone').read('sys/mounts').expect(404);
-    for (let i = 0; i < 100; i++) {
-      const list = await secrets.root.list('sys/namespaces');
-      if (!list.body.data.keys.includes('gone/')) break;
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-    expect((await secrets.root.list('sys/namespaces')).body.data.keys).not.toContain('gone/');
+    await until(async () => !(await secrets.root.list('sys/namespaces')).body.data.keys.includes('gone/'));
     await secrets.as(body.auth.client_token).read('auth/token/lookup-self').expect(403);
     const missing = await secrets.root.delete('sys/namespaces/gone').expect(200);
     expect(missing.body.warnings).toEqual(['requested namespace does not exist']);

@@ -30,3 +30,18 @@ export async function staleAnswers(ask: () => Promise<boolean>): Promise<{ stale
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }
+
+/**
+ * Asks until the answer is what a change has made true. Throws when an answer to a question that was asked a second after
+ * the change, or later, is still the old one, which does not depend on how fast the machine is.
+ */
+export async function upToDateInTime(ask: () => Promise<boolean>): Promise<void> {
+  const changedMs = performance.now();
+  for (;;) {
+    const sinceMs = performance.now() - changedMs;
+    if (await ask()) return;
+    if (sinceMs >= PROMISED_MS)
+      throw new Error(`asked ${sinceMs} ms after the change, and answered what was before it`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}

@@ -1,8 +1,9 @@
-import { mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
+import { until } from './fresh-storage';
 import { startSecrets } from './start-secrets';
 
 describe('initialisation', () => {
@@ -125,9 +126,10 @@ describe('audit', () => {
 
   it('goes on in a new file when the old one was moved away', async () => {
     renameSync(file, `${file}.1`);
-    await new Promise((resolve) => setTimeout(resolve, 1100));
-    await secrets.root.read('sys/mounts').expect(200);
-    expect(lines().some((line) => line.request.path === 'sys/mounts')).toBe(true);
+    await until(async () => {
+      await secrets.root.read('sys/mounts').expect(200);
+      return existsSync(file) && lines().some((line) => line.request.path === 'sys/mounts');
+    });
   });
 
   it('refuses everything once no device takes lines, and changes nothing', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { propertySettings } from '@keystead/testing';
 import fc from 'fast-check';
 import { Prisma } from '../src/generated/prisma/client';
 import { projectGrant, projectLevels, workspaceGrant, workspaceLevels } from '../src/kernel/access-levels';
@@ -13,6 +14,8 @@ import { visibleSets } from '../src/resources/variable-sets/list';
 import { variableSetPolicy } from '../src/resources/variable-sets/policy';
 import * as sets from '../src/resources/variable-sets/service';
 import { startWorkspaces } from './start-workspaces';
+
+fc.configureGlobal(propertySettings);
 
 const PROJECTS = 3;
 const WORKSPACES = 6;

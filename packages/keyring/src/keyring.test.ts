@@ -1,6 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { propertySettings } from '../../testing/src/index';
 import { type Cell, Keyring, NotAuthentic, UnknownKeyVersion, WrongSealKey } from './index';
+
+fc.configureGlobal(propertySettings);
 
 const cell: Cell = { table: 'entry', row: 'kv/one', column: 'value' };
 const sealKey = Buffer.alloc(32, 1);

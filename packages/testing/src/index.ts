@@ -16,3 +16,4 @@ export {
   lockModel,
   smallState,
 } from './lock-clients';
+export { propertySettings } from './property-settings';

@@ -1,6 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
+import { propertySettings } from '@keystead/testing';
 import fc from 'fast-check';
 import { jsonText, mayBeInexact, parseExact } from './json-text';
+
+fc.configureGlobal(propertySettings);
 
 describe('JSON text', () => {
   it.each([

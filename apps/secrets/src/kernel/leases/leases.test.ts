@@ -202,7 +202,7 @@ describe('a revocation that fails', () => {
     expect(await leases.replay(ROOT_NAMESPACE_ID)).toBe(1);
     await until(async () => (await find(id)) === undefined);
     expect(outside.ended).toContain('stubborn');
-  }, 60_000);
+  });
 });
 
 describe('an outside system that asks to be left alone', () => {
@@ -234,7 +234,7 @@ describe('an outside system that asks to be left alone', () => {
     time += 20_000;
     await until(async () => (await rowsOf(`lease WHERE ${ofSlow}`)) === 0);
     expect(outside.ended.filter((name) => name.startsWith('slow-'))).toHaveLength(60);
-  }, 60_000);
+  });
 
   it('for good ends in irrevocable leases that say why', async () => {
     const { record } = await mint();
@@ -249,7 +249,7 @@ describe('an outside system that asks to be left alone', () => {
     outside.refuses = undefined;
     await leases.replay(ROOT_NAMESPACE_ID, id);
     await until(async () => (await find(id)) === undefined);
-  }, 60_000);
+  });
 });
 
 describe('bulk revocation', () => {
@@ -377,9 +377,13 @@ describe('ending a token', () => {
   it('with thousands of children ends them all', async () => {
     const parent = await mint();
     await Promise.all(Array.from({ length: 1500 }, () => mint(parent.record)));
-    const before = await rowsOf('token');
+    const family = async () => {
+      const { hash } = parent.record;
+      return (await test.byHand('SELECT 1 FROM token WHERE hash = $1 OR parent_hash = $1', [hash])).length;
+    };
+    expect(await family()).toBe(1501);
     await leases.endToken(parent.record);
-    expect(before - (await rowsOf('token'))).toBe(1501);
+    expect(await family()).toBe(0);
   });
 });
 
@@ -423,7 +427,7 @@ describe('an intent', () => {
     time += 30 * 60_000;
     await until(async () => !(await there(running)));
     expect(undone('running')).toBe(1);
-  }, 60_000);
+  });
 
   it('of a failed call is undone at once, and again when nothing outside can still be under way', async () => {
     const lost = await record('lost');
@@ -438,7 +442,7 @@ describe('an intent', () => {
     time += 6 * 60_000;
     await until(async () => !(await there(lost)));
     expect(undone('lost')).toBe(2);
-  }, 60_000);
+  });
 
   it('of a node that is gone is undone at once', async () => {
     const orphan = await record('orphan');
@@ -446,7 +450,7 @@ describe('an intent', () => {
     await until(() => undone('orphan') === 1);
     expect(await there(orphan)).toBe(true);
     await test.byHand('DELETE FROM intent');
-  }, 60_000);
+  });
 
   it('of a system that hangs does not keep those of another waiting', async () => {
     const backend = { ...mount.backend, undo: { thing: () => new Promise<void>(() => {}) } };
@@ -467,7 +471,7 @@ describe('an intent', () => {
     time += 6 * 60_000;
     await until(() => undone('beside') === 1);
     await test.byHand('DELETE FROM intent');
-  }, 60_000);
+  });
 });
 
 describe('several nodes', () => {
@@ -486,7 +490,7 @@ describe('several nodes', () => {
     expect(new Set(ended).size).toBe(ended.length);
     elsewhere.stop();
     await other.stop();
-  }, 60_000);
+  });
 
   it('take over what a dead node had claimed', async () => {
     const { record } = await mint();
@@ -498,5 +502,5 @@ describe('several nodes', () => {
     ]);
     await until(async () => (await find(id)) === undefined);
     expect(outside.ended).toContain('orphaned');
-  }, 60_000);
+  });
 });

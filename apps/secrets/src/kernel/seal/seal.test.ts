@@ -4,7 +4,7 @@ import { combineShares, type SealKeys } from '@keystead/keyring';
 import { freshDatabase, type TestDatabase } from '@keystead/testing';
 import { createMessage, decrypt, generateKey, readKey, readMessage, readPrivateKey } from 'openpgp';
 import pg from 'pg';
-import { A_SECOND_MS, until } from '../../../test/fresh-storage';
+import { until } from '../../../test/fresh-storage';
 import { StorageKernel } from '../storage/storage';
 import { newWriteSet } from '../storage/write-set';
 import { RootGeneration } from './generate-root';
@@ -15,6 +15,8 @@ import { sealedColumns } from './sealed-columns';
 
 const mountId = randomUUID();
 const key = (fill: number) => Buffer.alloc(32, fill);
+/** The share with another first byte. */
+const changed = (share: string) => `${share.startsWith('00') ? '11' : '00'}${share.slice(2)}`;
 let database: TestDatabase;
 let running: Node[] = [];
 let crash: string | undefined;
@@ -95,7 +97,7 @@ describe('an auto seal', () => {
     expect(await generation.status()).toMatchObject({ started: false, required: 3 });
     await second.seal.seal();
     expect(second.seal.sealed).toBe(true);
-    expect(await until(() => first.seal.sealed)).toBeLessThan(A_SECOND_MS);
+    await until(() => first.seal.sealed);
     await expect(read(first, 'kept')).rejects.toMatchObject({ kind: 'sealed' });
     const third = await node();
     expect(third.seal.sealed).toBe(true);
@@ -113,12 +115,12 @@ describe('an auto seal', () => {
     expect((await other.seal.unseal(shares[0]!)).progress).toBe(1);
     expect((await other.seal.resetUnseal()).progress).toBe(0);
     for (const share of [shares[0]!, shares[1]!]) await other.seal.unseal(share);
-    await expect(other.seal.unseal(`${shares[2]!.slice(0, -4)}beef`)).rejects.toMatchObject({ kind: 'invalid' });
+    await expect(other.seal.unseal(changed(shares[2]!))).rejects.toMatchObject({ kind: 'invalid' });
     expect((await other.seal.status()).progress).toBe(0);
     await expect(other.seal.unseal('no share')).rejects.toThrow("'key' must be a valid hex or base64 string");
     for (const share of shares.slice(2)) await other.seal.unseal(share);
     expect(other.seal.sealed).toBe(false);
-    expect(await until(() => !first.seal.sealed)).toBeLessThan(A_SECOND_MS);
+    await until(() => !first.seal.sealed);
     expect(await other.seal.unseal(shares[0]!)).toMatchObject({ sealed: false, progress: 0 });
   });
 
@@ -498,7 +500,7 @@ describe('a recovery rekey', () => {
     const check = await one.start(request());
     await one.update(shares[0]!, check.nonce);
     expect(keysOf(await one.update(shares[2]!, check.nonce))).toHaveLength(3);
-  }, 20_000);
+  });
 
   it('is refused by a seal without recovery keys', async () => {
     const [first] = running as [Node];

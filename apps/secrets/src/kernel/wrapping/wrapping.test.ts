@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { manualClock } from '@keystead/testing';
 import { freshStorage, type TestStorage } from '../../../test/fresh-storage';
 import type { Namespace } from '../namespaces/namespaces';
 import { ROOT_NAMESPACE_ID } from '../storage/types';
@@ -8,6 +9,7 @@ import { StoredTokens } from '../tokens/tokens';
 import { Wrapping } from './wrapping';
 
 const namespace = { uuid: ROOT_NAMESPACE_ID, id: 'root', path: '', parentUuid: undefined } as Namespace;
+const clock = manualClock(Date.now());
 const privateMountId = randomUUID();
 const ended: string[] = [];
 let test: TestStorage;
@@ -15,7 +17,7 @@ let wrapping: Wrapping;
 let tokens: StoredTokens;
 
 beforeAll(async () => {
-  test = await freshStorage();
+  test = await freshStorage({ clock });
   tokens = new StoredTokens(test.storage);
   wrapping = new Wrapping(test.storage, tokens, {
     privateMountId: () => privateMountId,
@@ -68,7 +70,7 @@ describe('a wrapped answer', () => {
 
   it('is gone when its time is over', async () => {
     const { token } = await wrap('{}', 1);
-    await new Promise((resolve) => setTimeout(resolve, 1020));
+    clock.advance(1000);
     await expect(wrapping.unwrap(token)).rejects.toMatchObject(notValid);
   });
 

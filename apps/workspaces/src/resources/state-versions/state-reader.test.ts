@@ -1,8 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
+import { propertySettings } from '@keystead/testing';
 import fc from 'fast-check';
 import { JsonScanner } from './json-scanner';
 import { NoState, type ParsedState } from './parse-state';
 import { StateReader } from './state-reader';
+
+fc.configureGlobal(propertySettings);
 
 function read(bytes: Uint8Array, cuts: readonly number[] = []): ParsedState {
   const reader = new StateReader();
