@@ -35,13 +35,18 @@ function resource(number: number, noise: (bytes: number) => string): object {
   };
 }
 
+function incompressible(number: number): object {
+  const content = randomBytes(19_000).toString('base64');
+  return { mode: 'managed', type: 'example_file', name: `file_${number}`, instances: [{ attributes: { content } }] };
+}
+
 /** A state as the tool writes it, about ten to one when compressed; with `noise`, hardly at all. */
 export function madeState(mebibytes: number, serial: number, kind: 'realistic' | 'noise' = 'realistic'): MadeState {
   const wanted = mebibytes * 1024 * 1024;
   const noise = (bytes: number) => randomBytes(bytes).toString('hex');
   const text =
     kind === 'noise'
-      ? Array.from({ length: 40 }, () => `,\n    {"type":"${randomBytes(19_000).toString('base64')}","instances":[]}`)
+      ? Array.from({ length: 40 }, (_, i) => `,\n    ${JSON.stringify(incompressible(i))}`)
       : Array.from({ length: resources }, (_, i) => `,\n    ${JSON.stringify(resource(i, noise), null, 2)}`);
   const blocks = text.map((one) => Buffer.from(one));
   const head = Buffer.from(

@@ -9,5 +9,6 @@ export {
   withClient,
 } from './database';
 export { type EmbeddedOptions, type EmbeddedServer, findEmbedded, startEmbedded } from './embedded';
+export { type LargeValue, readLargeValue } from './large-value';
 export { applyMigrations, MigrationFailed, type MigrationOptions, pendingMigrations } from './migrations';
 export { createPool, type PoolOptions } from './pool';

@@ -4,6 +4,8 @@ import { type ObjectStore, objectsOf, requireObjects } from './objects';
 
 /** Tells the sweep that the writer of a blob is alive, at most this often. */
 const aliveEveryMs = 60_000;
+/** A first chunk up to this long comes with what is known of its blob. */
+const smallBytes = 128 * 1024;
 
 /** Where the sealed chunks of one new blob are put. */
 export interface Chunks {
@@ -31,12 +33,9 @@ const complete = {
 };
 const find = {
   name: 'blob_find',
-  text: `SELECT b.chunks, b.store, c.sealed FROM blob b LEFT JOIN blob_chunk c ON c.blob_id = b.id AND c.position = 0
+  text: `SELECT b.chunks, b.store, c.sealed FROM blob b
+           LEFT JOIN blob_chunk c ON c.blob_id = b.id AND c.position = 0 AND octet_length(c.sealed) <= ${smallBytes}
           WHERE b.id = $1 AND b.completed_at IS NOT NULL`,
-};
-const getChunk = {
-  name: 'blob_chunk_get',
-  text: 'SELECT sealed FROM blob_chunk WHERE blob_id = $1 AND position = $2',
 };
 
 const keyOf = (id: string, position: number): string => `${id}/${position}`;
@@ -98,8 +97,8 @@ export async function chunksIn(db: Database, id: string) {
   if (!blob) return undefined;
   const get =
     blob.store === 'database'
-      ? async (position: number): Promise<Uint8Array | undefined> =>
-          (await db.rows<{ sealed: Buffer }>({ ...getChunk, values: [id, position] }))[0]?.sealed
+      ? (position: number): Promise<Uint8Array | undefined> =>
+          db.large({ table: 'blob_chunk', column: 'sealed', where: { blob_id: id, position } })
       : (position: number): Promise<Uint8Array | undefined> => asked(requireObjects(db).get(keyOf(id, position)));
   const first = blob.sealed ?? (await get(0));
   return { count: blob.chunks, first, get };
