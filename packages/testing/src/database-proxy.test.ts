@@ -18,5 +18,5 @@ describe('a pool whose network swallows what is sent', () => {
       await proxy.close();
       await database.drop();
     }
-  }, 60_000);
+  });
 });

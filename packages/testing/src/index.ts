@@ -2,6 +2,7 @@ export type { Service } from './broker';
 export { testCertificate } from './certificate';
 export { type Clock, manualClock } from './clock';
 export { DatabaseProxy, type Held } from './database-proxy';
+export { freePort } from './free-port';
 export { emptyDatabase, freshDatabase, type TestDatabase, type TestServer, testServer } from './fresh-database';
 export { type GeneratedSession, generatedSession } from './generated-client';
 export { isLinearizable, type Model, type Recorded } from './linearizable';

@@ -1,0 +1,26 @@
+import { createServer } from 'node:net';
+
+// Below the ports that systems give to those who do not care which they get: none of these is taken by chance between
+// here and its use. Test files that run side by side look in places of their own.
+const FIRST = 20_000;
+const PLACES = 24;
+const PER_PLACE = 500;
+
+const place = Number(process.env.JEST_WORKER_ID ?? process.pid) % PLACES;
+let tried = Math.floor(Math.random() * PER_PLACE);
+
+/** A free port of the loopback address, for a program that has to be told one. */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = FIRST + place * PER_PLACE + (tried++ % PER_PLACE);
+    if (await isFree(port)) return port;
+  }
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = createServer();
+    probe.once('error', () => resolve(false));
+    probe.listen({ host: '127.0.0.1', port, exclusive: true }, () => probe.close(() => resolve(true)));
+  });
+}
