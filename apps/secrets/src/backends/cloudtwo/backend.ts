@@ -16,7 +16,7 @@ const unsettledMs = 5 * 60_000;
 
 /** Credentials of a cloud provider, made from roles and ended with their leases. Spec: Cloud-provider engine. */
 export const cloudtwo = (cloud: CloudTwo): Backend => {
-  const iamOf = async (storage: Storage) => cloud.of(connection(await rootInForce(storage))).iam;
+  const clientsOf = async (storage: Storage) => cloud.of(connection(await rootInForce(storage)));
   // Short credentials end by themselves; nothing at the provider can be taken back.
   const endsByItself = { revoke: async () => {} };
   return backend({
@@ -37,7 +37,8 @@ export const cloudtwo = (cloud: CloudTwo): Backend => {
     secrets: {
       iam_user: {
         async revoke({ name, at_ms }, { storage, nowMs }) {
-          const found = await deleteUser(await iamOf(storage), String(name));
+          const { iam } = await clientsOf(storage);
+          const found = await deleteUser(iam, String(name));
           // A user made a moment ago may not be known everywhere: gone may mean not yet there.
           if (!found && typeof at_ms === 'number' && nowMs - at_ms < unsettledMs) {
             storage.undoLater('iam_user', { name, at_ms });
@@ -53,9 +54,10 @@ export const cloudtwo = (cloud: CloudTwo): Backend => {
     },
     tick: (errand) => rotateWhenDue(cloud, errand),
     undo: {
-      async iam_user({ name, at_ms }, { storage }) {
-        const begunMs = typeof at_ms === 'number' ? at_ms : undefined;
-        await takeBackUser(await iamOf(storage), String(name), begunMs);
+      async iam_user({ name, at_ms }, { storage, nowMs }) {
+        const { iam, providerMs } = await clientsOf(storage);
+        const aheadMs = () => (providerMs() ?? nowMs) - nowMs;
+        await takeBackUser(iam, String(name), typeof at_ms === 'number' ? at_ms : undefined, aheadMs);
       },
       'root-key': (undo, { storage }) => resumeRotation(cloud, undo, storage),
     },

@@ -5,9 +5,10 @@ import { Refusal } from '@keystead/refusal';
 import { Circuit, type OutsideParts, Turns } from '../../sdk/outside';
 import { codeOf } from './cloud-error';
 
+type Headers = Readonly<Record<string, string | undefined>>;
 type Send = (command: object, options?: object) => Promise<unknown>;
 interface Handler {
-  handle(request: unknown, options: unknown): Promise<{ response: { body?: unknown } }>;
+  handle(request: unknown, options: unknown): Promise<{ response: { body?: unknown; headers?: Headers } }>;
 }
 
 /** No answer of the identity API or the token service comes near this. */
@@ -16,13 +17,14 @@ const answerLimitBytes = 8 * 1024 * 1024;
 /**
  * Puts limits on a client of the provider: a call with all its retries ends after `timeoutMs`, no answer grows beyond
  * 8 MiB, and a service that does not answer is left alone for a while. The places before and after each call have names
- * (`cloudtwo:CreateUser`, `cloudtwo:CreateUser:done`). Returns the circuit.
+ * (`cloudtwo:CreateUser`, `cloudtwo:CreateUser:done`). Returns the circuit, and what time the provider last said it was.
  */
 export function guard(
   client: IAMClient | STSClient,
   who: string,
   { parts, timeoutMs }: { parts: OutsideParts; timeoutMs: number },
-): Circuit {
+): { readonly circuit: Circuit; providerMs(): number | undefined } {
+  let providerMs: number | undefined;
   const circuit = new Circuit(who, parts.clock);
   const send = client.send.bind(client) as Send;
   const turns = new Turns();
@@ -42,11 +44,13 @@ export function guard(
   const handle = handler.handle.bind(handler);
   handler.handle = async (request, options) => {
     const answer = await handle(request, options);
+    const said = Date.parse(answer.response.headers?.date ?? '');
+    if (!Number.isNaN(said)) providerMs = said;
     await turns.take();
     answer.response.body = limited(answer.response.body as Readable);
     return answer;
   };
-  return circuit;
+  return { circuit, providerMs: () => providerMs };
 }
 
 function limited(body: Readable): Readable {

@@ -29,7 +29,7 @@ import { Refusal } from '@keystead/refusal';
 import { attempt, cloudRefusal, codeOf, isGone, wasRefused } from './cloud-error';
 import type { Role } from './role';
 
-/** The provider's clock and ours are never further apart. */
+/** How far two clocks may be apart after their difference was taken off: that is known to a second or so. */
 const clocksApartMs = 2 * 60_000;
 
 /** A user with one access key. */
@@ -102,13 +102,18 @@ async function allOf(steps: readonly Promise<unknown>[]): Promise<void> {
 
 /**
  * Takes back a user whose making was begun at `begunMs` and never accounted for. One that is much older was there before
- * and is somebody else's.
+ * and is somebody else's. `aheadMs` says how far the provider's clock, which users are dated by, is ahead of ours.
  */
-export async function takeBackUser(iam: IAMClient, name: string, begunMs: number | undefined): Promise<void> {
+export async function takeBackUser(
+  iam: IAMClient,
+  name: string,
+  begunMs: number | undefined,
+  aheadMs: () => number,
+): Promise<void> {
   try {
     const { User } = await iam.send(new GetUserCommand({ UserName: name }));
     const madeMs = User?.CreateDate?.getTime();
-    if (madeMs !== undefined && begunMs !== undefined && madeMs < begunMs - clocksApartMs) return;
+    if (madeMs !== undefined && begunMs !== undefined && madeMs < begunMs + aheadMs() - clocksApartMs) return;
   } catch (error) {
     if (isGone(error)) return;
     // Who may not look at users may still end them.

@@ -2,6 +2,7 @@ import {
   CreateAccessKeyCommand,
   DeleteAccessKeyCommand,
   GetUserCommand,
+  type IAMClient,
   ListAccessKeysCommand,
 } from '@aws-sdk/client-iam';
 import { GetCallerIdentityCommand } from '@aws-sdk/client-sts';
@@ -12,14 +13,14 @@ import { path } from '../../sdk/path';
 import { data, listed } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 import type { CloudTwo } from './cloud';
-import { attempt, codeOf, isGone, wasRefused } from './cloud-error';
+import { attempt, cloudRefusal, codeOf, isGone, wasRefused } from './cloud-error';
 import { connection, type Root, root } from './config-root';
 import { replan } from './rotation-plan';
 
 type KeyPair = NonNullable<Root['pending']>;
 
 const tryEveryMs = 500;
-/** Longest time between the start of a rotation and the making of its key, with the clocks of both sides apart. */
+/** Longest time between the start of a rotation and the making of its key, both by the clock of the provider. */
 const rotationMs = 120_000;
 
 /**
@@ -55,10 +56,12 @@ export async function rotateRoot(
   if (before.credential_source !== 'static' || !before.access_key || !before.secret_key) {
     throw new Refusal('invalid', 'Cannot call config/rotate-root when either access_key or secret_key is empty');
   }
-  const { iam } = cloud.of(connection(before));
+  const { iam, providerMs } = cloud.of(connection(before));
   const { User } = await attempt('error calling GetUser', () => iam.send(new GetUserCommand({})));
   const userName = User?.UserName ?? '';
-  const intent = await storage.intent('root-key', { user: userName, before: before.access_key, at_ms: nowMs });
+  const known = await keysThere(iam, userName);
+  const started = { known, at_ms: providerMs() ?? (known ? undefined : nowMs) };
+  const intent = await storage.intent('root-key', { user: userName, before: before.access_key, ...started });
   const after = await makeKey(cloud, before, userName).catch(async (error) => {
     if (wasRefused(error)) await intent.drop();
     throw error;
@@ -103,20 +106,35 @@ export async function resumeRotation(
     await storage.transaction((tx) => store(tx, inUse, { retiring: undefined, pending: undefined }));
     return;
   }
-  // The old key is still the one: a key that the user got while that rotation ran was made by it.
+  // The old key is still the one: a key that the user got while that rotation ran, and only then, was made by it.
   const { iam } = cloud.of(connection(config));
   const { AccessKeyMetadata = [] } = await attempt('error calling ListAccessKeys', () =>
     iam.send(new ListAccessKeysCommand({ UserName: user })),
   );
-  const begun = Number(undo.at_ms);
+  const known = (undo.known ?? []) as readonly string[];
   for (const { AccessKeyId, CreateDate } of AccessKeyMetadata) {
-    if (!AccessKeyId || AccessKeyId === before || !CreateDate) continue;
-    const ours = AccessKeyId === config.pending?.access_key || Math.abs(CreateDate.getTime() - begun) <= rotationMs;
-    if (!ours) continue;
+    if (!AccessKeyId || AccessKeyId === before || known.includes(AccessKeyId)) continue;
+    if (AccessKeyId !== config.pending?.access_key && !madeMeanwhile(CreateDate, undo.at_ms)) continue;
     const left = await retire(cloud, config, user, AccessKeyId);
     if (left) throw new Refusal('upstream', `error deleting unused access key: ${left}`);
   }
   await storage.transaction((tx) => store(tx, config, { pending: undefined }));
+}
+
+/** The keys of the user before a rotation; undefined where this service may not list them. */
+async function keysThere(iam: IAMClient, UserName: string): Promise<string[] | undefined> {
+  try {
+    const { AccessKeyMetadata = [] } = await iam.send(new ListAccessKeysCommand({ UserName }));
+    return AccessKeyMetadata.flatMap(({ AccessKeyId }) => AccessKeyId ?? []);
+  } catch (error) {
+    if (codeOf(error) === 'AccessDenied') return undefined;
+    throw cloudRefusal('error calling ListAccessKeys', error);
+  }
+}
+
+/** Whether a key came while a rotation was at it; somebody may have made one by hand since. */
+function madeMeanwhile(made: Date | undefined, begunMs: unknown): boolean {
+  return typeof begunMs !== 'number' || (made !== undefined && Math.abs(made.getTime() - begunMs) <= rotationMs);
 }
 
 async function makeKey(cloud: CloudTwo, config: Root, UserName: string): Promise<KeyPair> {

@@ -124,6 +124,7 @@ export class CloudStandIn {
     if (this.interfere(action, response, form)) return;
     if (this.delayMs > 0) await new Promise((resolve) => setTimeout(resolve, this.delayMs));
     response.setHeader('content-type', 'text/xml');
+    response.setHeader('date', new Date(this.nowMs()).toUTCString());
     response.setHeader('x-amzn-requestid', 'r-1');
     try {
       const failure = this.fail(action, form);

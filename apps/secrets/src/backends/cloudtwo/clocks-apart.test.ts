@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { until } from '../../../test/fresh-storage';
+import { startSecrets } from '../../../test/start-secrets';
+import { CloudStandIn } from './stand-in';
+
+const hourMs = 3_600_000;
+
+// What was left half done is told from what is somebody's own by when it was made, and the provider dates that by its
+// own clock. Both may be wrong.
+describe.each([
+  ['an hour ahead', hourMs],
+  ['an hour behind', -hourMs],
+])('a provider whose clock is %s', (_apart, apartMs) => {
+  const cloud = new CloudStandIn();
+  let aheadMs = 0;
+  const now = () => Date.now() + aheadMs;
+  cloud.nowMs = () => now() + apartMs;
+  let failAt = '';
+  const secrets = startSecrets({
+    clock: { now },
+    fault(name) {
+      if (name !== failAt) return;
+      failAt = '';
+      throw new Error(`the node fails at ${name}`);
+    },
+  });
+  beforeAll(async () => {
+    await cloud.start();
+    const [key] = cloud.keys.values();
+    const root = { access_key: key!.id, secret_key: key!.secret, region: 'eu-west-1', max_retries: 0 };
+    const at = { iam_endpoint: cloud.address, sts_endpoint: cloud.address };
+    await secrets.root.write('cloudtwo/config/root', { ...root, ...at }).expect(204);
+    const role = { credential_type: 'iam_user', policy_arns: 'arn:aws:iam::aws:policy/ReadOnlyAccess' };
+    await secrets.root.write('cloudtwo/roles/deploy', role).expect(204);
+  });
+  afterAll(() => cloud.stop());
+  beforeEach(() => {
+    cloud.denied.clear();
+  });
+
+  const rootKeys = () => [...cloud.keys.values()].filter(({ user }) => user === 'root-svc').map(({ id }) => id);
+  const configured = async () => (await secrets.root.read('cloudtwo/config/root').expect(200)).body.data.access_key;
+  const rotate = () => secrets.root.write('cloudtwo/config/rotate-root');
+  const intents = async () => {
+    const metrics = (await secrets.root.read('sys/metrics?format=prometheus').expect(200)).text;
+    return Number(/^secrets_intents (\d+)/m.exec(metrics)?.[1]);
+  };
+  /** Waits until nothing is left to be undone; an intent that was undone is looked at once more after minutes. */
+  const settled = async () => {
+    aheadMs += 6 * 60_000;
+    await until(async () => (await intents()) === 0);
+  };
+
+  it('gets back a root key that was made and never stored', async () => {
+    const before = await configured();
+    failAt = 'cloudtwo:CreateAccessKey:done';
+    await rotate().expect(502);
+    await settled();
+    expect(rootKeys()).toEqual([before]);
+    expect(await configured()).toBe(before);
+  });
+
+  it('keeps a root key that somebody made by hand after a rotation that made none', async () => {
+    const before = await configured();
+    failAt = 'cloudtwo:CreateAccessKey';
+    cloud.denied.add('iam:ListAccessKeys');
+    await rotate().expect(502);
+    aheadMs += 10 * 60_000;
+    const { id } = cloud.addKey('root-svc');
+    cloud.denied.clear();
+    await settled();
+    expect(rootKeys()).toEqual([before, id]);
+    cloud.keys.delete(id);
+  });
+
+  it('keeps a root key that was there before the rotation', async () => {
+    const before = await configured();
+    const { id } = cloud.addKey('root-svc');
+    await rotate().expect(400, /LimitExceeded/);
+    failAt = 'cloudtwo:CreateAccessKey';
+    await rotate().expect(502);
+    await settled();
+    expect(rootKeys()).toEqual([before, id]);
+    cloud.keys.delete(id);
+  });
+
+  it('rotates where the keys may not be listed', async () => {
+    const before = await configured();
+    cloud.denied.add('iam:ListAccessKeys');
+    const { access_key } = (await rotate().expect(200)).body.data;
+    expect(access_key).not.toBe(before);
+    expect(rootKeys()).toEqual([access_key]);
+    await settled();
+  });
+
+  it('gets back a user whose making failed half way', async () => {
+    failAt = 'cloudtwo:CreateUser:done';
+    await secrets.root.read('cloudtwo/creds/deploy').expect(502);
+    await settled();
+    expect(cloud.issued).toEqual([]);
+  });
+});
