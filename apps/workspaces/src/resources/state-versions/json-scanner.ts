@@ -1,4 +1,28 @@
 import { isUtf8 } from 'node:buffer';
+import {
+  afterInteger,
+  afterSpaces,
+  afterString,
+  afterWord,
+  BACKSLASH,
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  endOfPlain,
+  isEscape,
+  isHex,
+  isSpace,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  type Piece,
+  QUOTE,
+  SPACE,
+  unfinished,
+  words,
+} from './json-bytes';
+import { JsonNumber } from './json-number';
+import { KnownTexts, stringOf, Wanted } from './json-text';
 
 /** The bytes are not JSON. */
 export class NotJson extends Error {
@@ -19,6 +43,7 @@ export interface JsonListener {
 
 const deepest = 10_000;
 
+// In this order: before `Key` a value may come, before `Colon` a string.
 enum At {
   Value,
   ValueOrEnd,
@@ -34,69 +59,6 @@ enum At {
   Word,
 }
 
-enum Num {
-  Minus,
-  Zero,
-  Int,
-  Dot,
-  Fraction,
-  E,
-  Sign,
-  Exponent,
-}
-
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const COMMA = 0x2c;
-const COLON = 0x3a;
-const words: Readonly<Record<number, string>> = { 116: 'true', 102: 'false', 110: 'null' };
-const escapes = new Set([...'"\\/bfnrt'].map((letter) => letter.charCodeAt(0)));
-const isDigit = (byte: number): boolean => byte >= 0x30 && byte <= 0x39;
-const isSpace = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
-const isHex = (byte: number): boolean => isDigit(byte) || ((byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x66);
-
-/** Bytes of an unfinished UTF-8 sequence at the end of a piece. */
-function unfinished(bytes: Uint8Array): number {
-  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
-    const byte = bytes[bytes.length - back]!;
-    if (byte >= 0xc0) return back < (byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2) ? back : 0;
-    if (byte < 0x80) return 0;
-  }
-  return 0;
-}
-
-/** Text being put together from the pieces in which it comes. */
-class Wanted {
-  private readonly parts: Buffer[] = [];
-  private length = 0;
-  constructor(
-    readonly depth: number,
-    private room: number,
-    /** Where it begins in the piece at hand. */
-    public from: number,
-  ) {}
-
-  take(bytes: Buffer, to: number): void {
-    this.length += to - this.from;
-    if (this.length > this.room) {
-      this.parts.length = 0;
-      this.room = -1;
-    } else {
-      // The piece belongs to whoever sent it: what is needed of it is copied.
-      this.parts.push(Buffer.from(bytes.subarray(this.from, to)));
-    }
-    this.from = 0;
-  }
-
-  /** All of it, which ends before `to`. */
-  text(bytes: Buffer, to: number): string | undefined {
-    // Most texts come in one piece: they are never copied.
-    if (this.length === 0) return to - this.from > this.room ? undefined : bytes.toString('utf8', this.from, to);
-    this.take(bytes, to);
-    return this.room < 0 ? undefined : Buffer.concat(this.parts).toString('utf8');
-  }
-}
-
 /**
  * Reads JSON as its bytes come, in any pieces, and holds none of them but what its listener wants: a document of any
  * size is read in the same memory. Accepts exactly what `JSON.parse` accepts, up to 10,000 levels deep.
@@ -107,7 +69,8 @@ export class JsonScanner {
   /** 1 where the container at a depth is an object. */
   private readonly objects = new Uint8Array(deepest + 1);
   private isKey = false;
-  private number: Num = Num.Minus;
+  private readonly number = new JsonNumber();
+  private readonly known = new KnownTexts();
   private word = '';
   private count = 0;
   private base = 0;
@@ -125,7 +88,7 @@ export class JsonScanner {
     this.tail = Buffer.from(bytes.subarray(whole));
     const sound = bytes.subarray(0, whole);
     if (!isUtf8(sound)) throw new NotJson('not UTF-8');
-    this.read(sound);
+    this.read({ bytes: sound, view: new DataView(sound.buffer, sound.byteOffset, whole) });
     this.value?.take(sound, whole);
     this.name?.take(sound, whole);
     this.base += whole;
@@ -138,13 +101,14 @@ export class JsonScanner {
     if (this.at !== At.Done) throw new NotJson('incomplete');
   }
 
-  private read(bytes: Buffer): void {
+  private read(piece: Piece): void {
+    const { bytes } = piece;
     const { length } = bytes;
     let i = 0;
     while (i < length) {
       switch (this.at) {
         case At.String: {
-          i = inString(bytes, i);
+          i = endOfPlain(piece, i);
           if (i === length) return;
           const byte = bytes[i]!;
           if (byte === BACKSLASH) this.at = At.Escape;
@@ -167,8 +131,8 @@ export class JsonScanner {
           if (this.count === this.word.length) this.endValue(i, bytes);
           break;
         default:
-          if (this.depth > this.floor()) i = this.skim(bytes, i);
-          while (i < length && isSpace(bytes[i]!)) i++;
+          if (this.depth > this.floor()) i = this.skim(piece, i);
+          while (i < length && isSpace(bytes[i]!)) i = afterSpaces(piece, i + 1);
           if (i < length) this.structure(bytes[i]!, i++, bytes);
       }
     }
@@ -181,48 +145,58 @@ export class JsonScanner {
 
   /**
    * Checks whole tokens as long as nobody is to be told of them; answers where that ended. Most of a state lies so deep,
-   * therefore this is one loop over local variables. Whatever it does not know at sight (errors among it) is left to
-   * the others, which read byte by byte.
+   * therefore this is one loop over local variables, with the most frequent tokens first. Whatever it does not know at
+   * sight (errors among it) is left to the others, which read byte by byte.
    */
-  private skim(bytes: Buffer, from: number): number {
+  private skim(piece: Piece, from: number): number {
     const { objects } = this;
+    const { bytes } = piece;
     const { length } = bytes;
     const lowest = this.floor() + 1;
     let { at, depth } = this;
     let i = from;
     while (i < length) {
       const byte = bytes[i]!;
-      if (isSpace(byte)) {
-        do i++;
-        while (bytes[i] === 0x20);
-      } else if (at === At.CommaOrEnd && byte === COMMA) {
+      if (byte === QUOTE) {
+        if (at > At.KeyOrEnd) break;
+        const to = afterString(piece, i + 1);
+        if (to === 0) break;
+        i = to;
+        if (at < At.Key) {
+          at = At.CommaOrEnd;
+        } else if (bytes[i] === COLON) {
+          at = At.Value;
+          i++;
+          if (bytes[i] === SPACE) i++;
+        } else {
+          at = At.Colon;
+        }
+      } else if (isSpace(byte)) {
+        i = afterSpaces(piece, i + 1);
+      } else if (byte === COMMA) {
+        if (at !== At.CommaOrEnd) break;
         at = objects[depth] === 1 ? At.Key : At.Value;
         i++;
-      } else if (at === At.Colon) {
-        if (byte !== COLON) break;
-        at = At.Value;
-        i++;
-      } else if (byte === QUOTE && at !== At.CommaOrEnd) {
-        const to = afterString(bytes, i + 1);
-        if (to === 0) break;
-        at = at === At.Key || at === At.KeyOrEnd ? At.Colon : At.CommaOrEnd;
-        i = to;
-      } else if (byte === 0x7d || byte === 0x5d) {
-        const fits = byte === 0x7d ? objects[depth] === 1 && at !== At.Key : objects[depth] === 0;
+      } else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) {
+        const fits = byte === CLOSE_OBJECT ? objects[depth] === 1 && at !== At.Key : objects[depth] === 0;
         const mayEnd = at === At.CommaOrEnd || at === At.KeyOrEnd || at === At.ValueOrEnd;
         if (!fits || !mayEnd || depth === lowest) break;
         depth--;
         at = At.CommaOrEnd;
         i++;
-      } else if (at !== At.Value && at !== At.ValueOrEnd) {
+      } else if (byte === COLON) {
+        if (at !== At.Colon) break;
+        at = At.Value;
+        i++;
+      } else if (at > At.ValueOrEnd) {
         break;
-      } else if (byte === 0x7b || byte === 0x5b) {
+      } else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
         if (depth === deepest) break;
-        objects[++depth] = byte === 0x7b ? 1 : 0;
-        at = byte === 0x7b ? At.KeyOrEnd : At.ValueOrEnd;
+        objects[++depth] = byte === OPEN_OBJECT ? 1 : 0;
+        at = byte === OPEN_OBJECT ? At.KeyOrEnd : At.ValueOrEnd;
         i++;
       } else {
-        const to = afterWord(bytes, i) || afterInteger(bytes, i);
+        const to = afterWord(piece, i) || afterInteger(piece, i);
         if (to === 0) break;
         at = At.CommaOrEnd;
         i = to;
@@ -236,27 +210,27 @@ export class JsonScanner {
   private structure(byte: number, i: number, bytes: Buffer): void {
     switch (this.at) {
       case At.ValueOrEnd:
-        if (byte === 0x5d) this.close(i, bytes);
+        if (byte === CLOSE_ARRAY) this.close(i, bytes);
         else this.beginValue(byte, i);
         break;
       case At.Value:
         this.beginValue(byte, i);
         break;
       case At.KeyOrEnd:
-        if (byte === 0x7d) this.close(i, bytes);
+        if (byte === CLOSE_OBJECT) this.close(i, bytes);
         else this.beginKey(byte, i);
         break;
       case At.Key:
         this.beginKey(byte, i);
         break;
       case At.Colon:
-        if (byte !== 0x3a) throw new NotJson('no colon');
+        if (byte !== COLON) throw new NotJson('no colon');
         this.at = At.Value;
         break;
       case At.CommaOrEnd: {
         const isObject = this.objects[this.depth] === 1;
-        if (byte === 0x2c) this.at = isObject ? At.Key : At.Value;
-        else if (byte === (isObject ? 0x7d : 0x5d)) this.close(i, bytes);
+        if (byte === COMMA) this.at = isObject ? At.Key : At.Value;
+        else if (byte === (isObject ? CLOSE_OBJECT : CLOSE_ARRAY)) this.close(i, bytes);
         else throw new NotJson('no comma');
         break;
       }
@@ -274,7 +248,7 @@ export class JsonScanner {
   }
 
   private beginValue(byte: number, i: number): void {
-    const kind = byte === 0x7b ? 'object' : byte === 0x5b ? 'array' : 'scalar';
+    const kind = byte === OPEN_OBJECT ? 'object' : byte === OPEN_ARRAY ? 'array' : 'scalar';
     if (this.value === undefined && this.depth <= this.listener.keyDepth + 1) {
       const room = this.listener.begin(this.depth, kind, this.base + i);
       if (room > 0) this.value = new Wanted(this.depth, room, i);
@@ -286,8 +260,7 @@ export class JsonScanner {
     } else if (byte === QUOTE) {
       this.isKey = false;
       this.at = At.String;
-    } else if (byte === 0x2d || isDigit(byte)) {
-      this.number = byte === 0x2d ? Num.Minus : byte === 0x30 ? Num.Zero : Num.Int;
+    } else if (this.number.begin(byte)) {
       this.at = At.Number;
     } else {
       const word = words[byte];
@@ -306,7 +279,7 @@ export class JsonScanner {
       this.at = At.Hex;
       this.count = 4;
     } else {
-      if (!escapes.has(byte)) throw new NotJson('bad escape');
+      if (!isEscape(byte)) throw new NotJson('bad escape');
       this.at = At.String;
     }
   }
@@ -320,50 +293,17 @@ export class JsonScanner {
     const { name } = this;
     if (name === undefined) return;
     this.name = undefined;
-    this.listener.key(name.depth, stringOf(name.text(bytes, to) ?? '""'));
+    this.listener.key(name.depth, stringOf(name.text(bytes, to, this.known) ?? '""'));
   }
 
-  /** Whether the byte belongs to the number. Throws NotJson where it may not follow what came before. */
   private inNumber(byte: number): boolean {
-    const digit = isDigit(byte);
-    const e = (byte | 0x20) === 0x65;
-    switch (this.number) {
-      case Num.Minus:
-        if (!digit) throw new NotJson('bad number');
-        this.number = byte === 0x30 ? Num.Zero : Num.Int;
-        return true;
-      case Num.Zero:
-      case Num.Int:
-        if (digit && this.number === Num.Int) return true;
-        if (byte === 0x2e) this.number = Num.Dot;
-        else if (e) this.number = Num.E;
-        else return false;
-        return true;
-      case Num.Dot:
-        if (!digit) throw new NotJson('bad number');
-        this.number = Num.Fraction;
-        return true;
-      case Num.Fraction:
-        if (e) this.number = Num.E;
-        return digit || e;
-      case Num.E:
-        if (byte === 0x2b || byte === 0x2d) this.number = Num.Sign;
-        else if (digit) this.number = Num.Exponent;
-        else throw new NotJson('bad number');
-        return true;
-      case Num.Sign:
-        if (!digit) throw new NotJson('bad number');
-        this.number = Num.Exponent;
-        return true;
-      default:
-        return digit;
-    }
+    const taken = this.number.takes(byte);
+    if (taken === undefined) throw new NotJson('bad number');
+    return taken;
   }
 
   private endNumber(to: number, bytes: Buffer): void {
-    const { number } = this;
-    const complete = number === Num.Zero || number === Num.Int || number === Num.Fraction || number === Num.Exponent;
-    if (!complete) throw new NotJson('bad number');
+    if (!this.number.complete) throw new NotJson('bad number');
     this.endValue(to, bytes);
   }
 
@@ -380,51 +320,7 @@ export class JsonScanner {
       if (depth <= this.listener.keyDepth + 1) this.listener.end(depth, undefined, this.base + to);
     } else if (value.depth === depth) {
       this.value = undefined;
-      this.listener.end(depth, value.text(bytes, to), this.base + to);
+      this.listener.end(depth, value.text(bytes, to, this.known), this.base + to);
     }
   }
-}
-
-/** The text that a sound JSON string stands for. */
-export function stringOf(json: string): string {
-  return json.includes('\\') ? (JSON.parse(json) as string) : json.slice(1, -1);
-}
-
-/** The first byte from `i` on that ends a run of plain characters in a string. */
-function inString(bytes: Buffer, i: number): number {
-  const { length } = bytes;
-  for (; i < length; i++) {
-    const byte = bytes[i]!;
-    if (byte === QUOTE || byte === BACKSLASH || byte < 0x20) return i;
-  }
-  return length;
-}
-
-/** Behind the quote that ends the string at `i`; 0 where it does not end in these bytes, or is not a simple one. */
-function afterString(bytes: Buffer, i: number): number {
-  const { length } = bytes;
-  for (; i < length; i++) {
-    const byte = bytes[i]!;
-    if (byte === QUOTE) return i + 1;
-    if (byte < 0x20) return 0;
-    if (byte === BACKSLASH && (++i === length || !escapes.has(bytes[i]!))) return 0;
-  }
-  return 0;
-}
-
-/** Behind `true`, `false` or `null`; 0 where there is none. */
-function afterWord(bytes: Buffer, i: number): number {
-  const word = words[bytes[i]!];
-  if (word === undefined || i + word.length > bytes.length) return 0;
-  for (let n = 1; n < word.length; n++) if (bytes[i + n] !== word.charCodeAt(n)) return 0;
-  return i + word.length;
-}
-
-/** Behind a whole number without sign; 0 where there is none, or it may go on. */
-function afterInteger(bytes: Buffer, i: number): number {
-  const from = i;
-  while (i < bytes.length && isDigit(bytes[i]!)) i++;
-  const byte = bytes[i];
-  const begins = i > from && (bytes[from] !== 0x30 || i === from + 1);
-  return begins && (byte === COMMA || byte === 0x7d || byte === 0x5d || byte === 0x0a) ? i : 0;
 }

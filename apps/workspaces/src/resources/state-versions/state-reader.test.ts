@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { propertySettings } from '@keystead/testing';
 import fc from 'fast-check';
 import { JsonScanner } from './json-scanner';
-import { NoState, type ParsedState } from './parse-state';
+import { NoState, type ParsedState, storableText } from './parse-state';
 import { StateReader } from './state-reader';
 
 fc.configureGlobal(propertySettings);
@@ -126,6 +126,40 @@ describe('reading a state', () => {
     reader.end();
     const { from, to } = reader.serialAt!;
     expect(text.subarray(from, to).toString().trim()).toBe('41');
+  });
+
+  it('reads every text as JSON.parse does, however often it comes and however it is cut', () => {
+    const name = fc.oneof(fc.constantFrom('a', 'ab', 'b', 'type', 'x_y', '"', 'ä\n', 'z'.repeat(70)), fc.string());
+    const field = fc.oneof(
+      { weight: 5, arbitrary: name },
+      { weight: 1, arbitrary: fc.constantFrom(1, 12, true, null) },
+    );
+    const resource = fc.record(
+      { mode: fc.constantFrom('managed', 'data'), module: field, type: field, name: field, provider: field },
+      { requiredKeys: [] },
+    );
+    const cuts = fc.array(fc.nat(), { maxLength: 10 });
+    fc.assert(
+      fc.property(fc.array(resource, { maxLength: 30 }), cuts, fc.boolean(), (resources, places, pretty) => {
+        const text = Buffer.from(JSON.stringify({ version: 4, resources }, null, pretty ? 2 : undefined));
+        const said = (value: unknown) => (typeof value === 'string' ? storableText(value) : '');
+        const expected = (JSON.parse(text.toString()).resources as Record<string, unknown>[]).map((given) => ({
+          name: said(given.name),
+          type: (given.mode === 'data' ? 'data.' : '') + said(given.type),
+          count: 0,
+          module: said(given.module) || 'root',
+          provider: said(given.provider),
+        }));
+        expect(read(text, places).resources).toEqual(expected);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('leaves out names that are longer than any name', () => {
+    const long = 'x'.repeat(5_000);
+    const { resources } = read(bytes({ version: 4, resources: [{ type: long, name: 'n', provider: 'p' }] }));
+    expect(resources).toEqual([{ name: 'n', type: '', count: 0, module: 'root', provider: 'p' }]);
   });
 
   it('holds no more than is wanted of what is too large', () => {

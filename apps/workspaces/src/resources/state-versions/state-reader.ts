@@ -1,21 +1,33 @@
-import { JsonScanner, NotJson, stringOf } from './json-scanner';
+import { JsonScanner, NotJson } from './json-scanner';
+import { stringOf } from './json-text';
 import { NoState, type ParsedResource, type ParsedState, parseOutputs, storableText } from './parse-state';
 
 const scalarBytes = 64 * 1024;
+/** Names, types and addresses of resources are shorter; what is longer is left out. */
+const fieldBytes = 4 * 1024;
 /** All outputs of a state together; those that come after are left out. */
 export const outputBytes = 16 * 1024 * 1024;
 /** Resources listed one by one; counts go on. */
 export const listedResources = 10_000;
 /** Modules and providers that are counted apart. */
 const countedApart = 10_000;
+/** Texts of resources that are made once. */
+const knownTexts = 1_000;
 
 type Counts = Record<string, Record<string, number>>;
 
 /** A resource as its fields come, in any order. */
-interface Fields {
-  readonly text: Map<string, unknown>;
-  instances: number;
+class Fields {
+  mode = '';
+  module = '';
+  type = '';
+  name = '';
+  provider = '';
+  instances = 0;
 }
+type TextField = Exclude<keyof Fields, 'instances'>;
+const isTextField = (key: string): key is TextField =>
+  key === 'mode' || key === 'module' || key === 'type' || key === 'name' || key === 'provider';
 
 /** Where in a state the reader is: at the top, in its outputs, its list of resources, or one of them. */
 type Place = 'outputs' | 'resources' | undefined;
@@ -36,6 +48,7 @@ export class StateReader {
   private place: Place;
   private readonly keys: string[] = [];
   private resource: Fields | undefined;
+  private readonly knownTexts = new Map<string, string>();
   private inInstances = false;
   private outputs = new Map<string, unknown>();
   private outputRoom = outputBytes;
@@ -65,6 +78,18 @@ export class StateReader {
       providers: resources.providers,
       managedCount: resources.managedCount,
     };
+  }
+
+  /** What a field says; all but names come again and again. */
+  private textOf(key: TextField, json: string): string {
+    if (!json.startsWith('"')) return '';
+    if (key === 'name') return storableText(stringOf(json));
+    let text = this.knownTexts.get(json);
+    if (text === undefined) {
+      text = storableText(stringOf(json));
+      if (this.knownTexts.size < knownTexts) this.knownTexts.set(json, text);
+    }
+    return text;
   }
 
   /** Where the top-level serial stands, in bytes from the start; undefined where there is none. */
@@ -102,11 +127,13 @@ export class StateReader {
       if (depth === 2) this.outputs.delete(key);
     } else if (this.place === 'resources') {
       if (depth === 2) {
-        this.resource = kind === 'object' ? { text: new Map(), instances: 0 } : undefined;
+        this.resource = kind === 'object' ? new Fields() : undefined;
       } else if (depth === 3 && this.resource) {
         if (key === 'instances') this.resource.instances = 0;
-        else if (kind !== 'scalar') this.resource.text.delete(key);
-        else if (fieldNames.has(key)) return scalarBytes;
+        else if (isTextField(key)) {
+          this.resource[key] = '';
+          if (kind === 'scalar') return fieldBytes;
+        }
         this.inInstances = key === 'instances' && kind === 'array';
       } else if (depth === 4 && this.inInstances && this.resource) {
         this.resource.instances++;
@@ -129,12 +156,11 @@ export class StateReader {
       this.resources.add(this.resource);
       this.resource = undefined;
     } else if (depth === 3 && this.resource && found !== undefined) {
-      this.resource.text.set(key, found.startsWith('"') ? stringOf(found) : JSON.parse(found));
+      if (isTextField(key)) this.resource[key] = this.textOf(key, found);
     }
   }
 }
 
-const fieldNames = new Set(['mode', 'module', 'type', 'name', 'provider']);
 const text = (value: unknown): string => (typeof value === 'string' ? storableText(value) : '');
 
 function translated(read: () => void): void {
@@ -152,20 +178,26 @@ class ResourceTable {
   readonly modules: Counts = Object.create(null);
   readonly providers: Counts = Object.create(null);
   managedCount = 0;
+  private readonly dashed = new Map<string, string>();
   private rows = 0;
 
-  add({ text: fields, instances: count }: Fields): void {
-    const isData = fields.get('mode') === 'data';
-    const type = (isData ? 'data.' : '') + text(fields.get('type'));
-    const module = text(fields.get('module')) || 'root';
-    const provider = text(fields.get('provider'));
-    if (this.listed.length < listedResources) {
-      this.listed.push({ name: text(fields.get('name')), type, count, module, provider });
-    }
+  add({ mode, type: kind, module: given, name, provider, instances: count }: Fields): void {
+    const type = mode === 'data' ? `data.${kind}` : kind;
+    const module = given || 'root';
+    if (this.listed.length < listedResources) this.listed.push({ name, type, count, module, provider });
     if (!type.startsWith('data.')) this.managedCount += count;
-    const dashed = type.replace(/_/g, '-');
+    const dashed = this.dashedOf(type);
     this.count(this.modules, module, dashed, count);
     this.count(this.providers, provider, dashed, count);
+  }
+
+  private dashedOf(type: string): string {
+    let dashed = this.dashed.get(type);
+    if (dashed === undefined) {
+      dashed = type.replace(/_/g, '-');
+      if (this.dashed.size < knownTexts) this.dashed.set(type, dashed);
+    }
+    return dashed;
   }
 
   private count(table: Counts, key: string, type: string, count: number): void {

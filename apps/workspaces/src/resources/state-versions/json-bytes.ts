@@ -1,0 +1,95 @@
+/** The bytes of JSON, told apart at sight. Places are offsets; those who look for an end are given where to begin. */
+export const QUOTE = 0x22;
+export const BACKSLASH = 0x5c;
+export const COMMA = 0x2c;
+export const COLON = 0x3a;
+export const OPEN_OBJECT = 0x7b;
+export const CLOSE_OBJECT = 0x7d;
+export const OPEN_ARRAY = 0x5b;
+export const CLOSE_ARRAY = 0x5d;
+export const SPACE = 0x20;
+
+/** The words of JSON by their first letter. */
+export const words: Readonly<Record<number, string>> = { 116: 'true', 102: 'false', 110: 'null' };
+
+const escapes = new Uint8Array(256);
+for (const letter of '"\\/bfnrt') escapes[letter.charCodeAt(0)] = 1;
+
+/** Whether the byte may follow a backslash; a `u` with its digits is for the caller. */
+export const isEscape = (byte: number): boolean => escapes[byte] === 1;
+export const isDigit = (byte: number): boolean => byte >= 0x30 && byte <= 0x39;
+export const isHex = (byte: number): boolean => isDigit(byte) || ((byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x66);
+export const isSpace = (byte: number): boolean => byte === SPACE || byte === 0x0a || byte === 0x0d || byte === 0x09;
+
+/** Bytes of an unfinished UTF-8 sequence at the end of a piece. */
+export function unfinished(bytes: Uint8Array): number {
+  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
+    const byte = bytes[bytes.length - back]!;
+    if (byte >= 0xc0) return back < (byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2) ? back : 0;
+    if (byte < 0x80) return 0;
+  }
+  return 0;
+}
+
+/** A piece with a view of it, through which four bytes are looked at in one step. */
+export interface Piece {
+  readonly bytes: Buffer;
+  readonly view: DataView;
+}
+
+/** Behind the spaces that begin at `i`, of which there are many in a state written for people to read. */
+export function afterSpaces({ bytes, view }: Piece, i: number): number {
+  const lastFour = bytes.length - 4;
+  while (i <= lastFour && view.getInt32(i, true) === 0x20202020) i += 4;
+  while (bytes[i] === SPACE) i++;
+  return i;
+}
+
+/** The first byte from `i` on that is no plain one of a string: a quote, a backslash, a control character. */
+export function endOfPlain({ bytes, view }: Piece, i: number): number {
+  const lastFour = bytes.length - 4;
+  for (; i <= lastFour; i += 4) {
+    // A byte that becomes less than nothing takes the bit above it: so zeros are found, and what is below a space.
+    const four = view.getInt32(i, true);
+    const quotes = four ^ 0x22222222;
+    const slashes = four ^ 0x5c5c5c5c;
+    const found =
+      ((quotes - 0x01010101) & ~quotes) | ((slashes - 0x01010101) & ~slashes) | ((four - 0x20202020) & ~four);
+    if ((found & 0x80808080) !== 0) break;
+  }
+  const { length } = bytes;
+  for (; i < length; i++) {
+    const byte = bytes[i]!;
+    if (byte === QUOTE || byte === BACKSLASH || byte < SPACE) break;
+  }
+  return i;
+}
+
+/** Behind the quote that ends the string at `i`; 0 where it does not end in these bytes, or is not a simple one. */
+export function afterString(piece: Piece, i: number): number {
+  const { bytes } = piece;
+  for (;;) {
+    i = endOfPlain(piece, i);
+    const byte = bytes[i];
+    if (byte === QUOTE) return i + 1;
+    if (byte !== BACKSLASH || escapes[bytes[i + 1] ?? 0] === 0) return 0;
+    i += 2;
+  }
+}
+
+/** Behind `true`, `false` or `null`; 0 where there is none. */
+export function afterWord({ bytes }: Piece, i: number): number {
+  const word = words[bytes[i]!];
+  if (word === undefined || i + word.length > bytes.length) return 0;
+  for (let n = 1; n < word.length; n++) if (bytes[i + n] !== word.charCodeAt(n)) return 0;
+  return i + word.length;
+}
+
+/** Behind a whole number without sign; 0 where there is none, or it may go on. */
+export function afterInteger({ bytes }: Piece, i: number): number {
+  const from = i;
+  while (i < bytes.length && isDigit(bytes[i]!)) i++;
+  const byte = bytes[i];
+  const begins = i > from && (bytes[from] !== 0x30 || i === from + 1);
+  return begins && (byte === COMMA || byte === CLOSE_OBJECT || byte === CLOSE_ARRAY || byte === 0x0a) ? i : 0;
+}
