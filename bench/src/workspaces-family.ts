@@ -13,6 +13,7 @@ const names = [
   'workspaces: search with 111 hits',
   'workspaces: create',
   'workspaces: patch',
+  'workspaces: lock, then unlock',
 ] as const;
 const count = 10_000;
 const mediaType = 'application/vnd.api+json';
@@ -41,7 +42,7 @@ export async function workspacesFamily(setting: Setting): Promise<Scenario[]> {
   const lists = Array.from({ length: 50 }, (_, i) => listPath(i + 1));
   const selective = Array.from({ length: 1000 }, (_, i) => searchPath(`space-${i + 1000}`));
   const wider = Array.from({ length: 50 }, (_, i) => searchPath(`space-${i + 20}`));
-  const [show, organization, listing, searching, searchingWide, create, patch] = names;
+  const [show, organization, listing, searching, searchingWide, create, patch, lock] = names;
   return [
     scenario(show, { method: 'GET', paths, headers }),
     scenario(organization, { method: 'GET', paths: ['/api/v2/organizations/bench'], headers }),
@@ -63,7 +64,40 @@ export async function workspacesFamily(setting: Setting): Promise<Scenario[]> {
       { method: 'PATCH', paths, headers, body: JSON.stringify(workspace({ description: 'note {n}' })) },
       { ceiling: 'upsert' },
     ),
+    freedBefore(
+      scenario(lock, { method: 'POST', paths: cycles(ids.slice(0, 2000)), headers, body: '{}' }, { ceiling: 'upsert' }),
+      url,
+      headers,
+      ids.slice(0, 2000),
+    ),
   ];
+}
+
+/** Locks all, then unlocks all, so that the unlock of a workspace never overtakes its lock. */
+function cycles(ids: readonly string[]): string[] {
+  return ['lock', 'unlock'].flatMap((act) => ids.map((id) => `/api/v2/workspaces/${id}/actions/${act}`));
+}
+
+/** Every run begins with all workspaces unlocked, wherever the one before stopped. */
+function freedBefore(
+  scenario: Scenario,
+  url: string,
+  headers: Record<string, string>,
+  ids: readonly string[],
+): Scenario {
+  return {
+    ...scenario,
+    async run(connections, seconds) {
+      await times(ids.length, async (i) => {
+        const freed = await fetch(`${url}/api/v2/workspaces/${ids[i]}/actions/force-unlock`, {
+          method: 'POST',
+          headers,
+        });
+        await freed.arrayBuffer();
+      });
+      return scenario.run(connections, seconds);
+    },
+  };
 }
 
 /** Makes the organization and its workspaces, and returns their ids. */

@@ -9,7 +9,8 @@ local headers = {${Object.entries(headers)
     .map(([name, value]) => `[${quote(name)}]=${quote(value)}`)
     .join(',')}}
 local body = ${body === undefined ? 'nil' : quote(body)}
-local n, at, made = ${start}, 0, {}
+-- The first request is only looked at, not sent.
+local n, at, made = ${start}, #paths - 1, {}
 request = function()
   at = at % #paths + 1
   ${numbered ? numberedRequest : fixedRequest}
