@@ -72,9 +72,10 @@ export async function attempt<T>(job: Import, label: string, work: () => Promise
 
 /** A list of the other server. What it has not, or holds back, is reported: an import must not be silently poorer. */
 export async function shown(job: Import, kind: string, label: string, path: string): Promise<Resource[]> {
+  if (job.report.isUnknown(kind)) return [];
   try {
-    const { items, absent, withheld } = await job.from.survey(path);
-    if (absent) job.report.miss(kind);
+    const { items, absent, unknown, withheld } = await job.from.survey(path);
+    if (absent) job.report.miss(kind, unknown);
     if (withheld > 0) job.report.leave(`${label}: the other server holds back ${withheld} ${kind}`);
     return items;
   } catch (error) {

@@ -28,6 +28,7 @@ export async function copyOrganization(job: Import, name: string): Promise<void>
   const source = await job.from.get(base);
   job.progress(`organization ${name}`);
   const before = await job.to.find(base);
+  if (!before) noteChanges(job, name, source);
   await once(job, 'organization', before, () => makeOrganization(job, name, source));
   const isNew = job.plan && !before;
   const projects = await copyNamed(job, 'projects', base, isNew);
@@ -49,16 +50,17 @@ export async function copyOrganization(job: Import, name: string): Promise<void>
   await copyVariableSets(job, name, base, { workspaces, projects });
 }
 
+const runsOnAgents = (source: Resource) => source.attributes['default-execution-mode'] === 'agent';
+
+function noteChanges(job: Import, name: string, source: Resource): void {
+  if (runsOnAgents(source)) job.report.leave(`${name}: runs on agents unless told otherwise; choose a pool here`);
+  if (!source.attributes.email) job.report.leave(`${name}: shows no e-mail address there, so it has yours here`);
+}
+
 async function makeOrganization(job: Import, name: string, source: Resource): Promise<Resource> {
   const attributes: Record<string, unknown> = { name, ...pick(source, kept.organization) };
-  if (attributes['default-execution-mode'] === 'agent') {
-    delete attributes['default-execution-mode'];
-    job.report.leave(`${name}: ran on agents unless told otherwise; choose a pool here`);
-  }
-  if (!attributes.email) {
-    attributes.email = text(await job.to.get('account/details'), 'email');
-    job.report.leave(`${name}: had no e-mail address and has yours now`);
-  }
+  if (runsOnAgents(source)) delete attributes['default-execution-mode'];
+  attributes.email ??= text(await job.to.get('account/details'), 'email');
   return make(job, name, 'organizations', { type: 'organizations', attributes });
 }
 

@@ -1,5 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-
 const LONGEST_WAIT_MS = 60_000;
 /** Seconds since 1970 are larger than any time that a server would have us wait. */
 const LONGEST_SPAN_S = 1_000_000;
@@ -18,18 +16,17 @@ export function isWorthAskingAgain(method: string, attempt: number): boolean {
   return method === 'GET' && attempt < ATTEMPTS.fault;
 }
 
-/** Waits as long as the answer asks for, longer from time to time where it asks for nothing. */
-export async function waitAsAsked(headers: Headers | undefined, attempt: number): Promise<void> {
-  const asked = secondsOf(headers?.get('retry-after')) ?? secondsOf(headers?.get('x-ratelimit-reset'));
-  const wait = asked === undefined ? 250 * 2 ** attempt : asked * 1000;
-  await sleep(Math.min(wait, LONGEST_WAIT_MS));
+/** Milliseconds to wait: as long as the answer asks for, longer from time to time where it asks for nothing. */
+export function waitOf(headers: Headers | undefined, attempt: number, now = Date.now()): number {
+  const asked = secondsOf(headers?.get('retry-after'), now) ?? secondsOf(headers?.get('x-ratelimit-reset'), now);
+  return Math.min(asked === undefined ? 250 * 2 ** attempt : asked * 1000, LONGEST_WAIT_MS);
 }
 
 /** Servers say a number of seconds, the second of the clock, or a date. */
-function secondsOf(said: string | null | undefined): number | undefined {
+function secondsOf(said: string | null | undefined, now: number): number | undefined {
   if (!said) return undefined;
   const number = Number(said);
-  const seconds = Number.isNaN(number) ? (Date.parse(said) - Date.now()) / 1000 : number;
-  const span = seconds > LONGEST_SPAN_S ? seconds - Date.now() / 1000 : seconds;
-  return Number.isFinite(span) && span >= 0 ? span : undefined;
+  const seconds = Number.isNaN(number) ? (Date.parse(said) - now) / 1000 : number;
+  const span = seconds > LONGEST_SPAN_S ? seconds - now / 1000 : seconds;
+  return Number.isFinite(span) && span > 0 ? span : undefined;
 }

@@ -10,15 +10,23 @@ export interface Objection {
 /** A server said no. */
 export class Refused extends Problem {
   constructor(
-    message: string,
+    what: string,
     readonly status: number,
     readonly objections: readonly Objection[],
   ) {
-    super(message, exitCodes.refused);
+    super(`${what}: ${status} ${reasonOf(objections)}`, exitCodes.refused);
+  }
+
+  get reason(): string {
+    return reasonOf(this.objections);
   }
 
   /** Whether every further call would be refused as well, so that going on is of no use. */
   get isFinal(): boolean {
     return this.status === 401;
   }
+}
+
+function reasonOf(objections: readonly Objection[]): string {
+  return objections.map(({ detail, title }) => detail ?? title).join('; ');
 }

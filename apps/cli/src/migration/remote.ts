@@ -1,19 +1,23 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { exitCodes, Problem } from '../problem';
-import { isWorthAskingAgain, isWorthRepeating, waitAsAsked } from './patience';
+import { isWorthAskingAgain, isWorthRepeating, waitOf } from './patience';
 import { type Objection, Refused } from './refused';
 import type { Resource } from './resource';
 
 /** A list as far as the server shows it. */
 export interface Listing {
   items: Resource[];
-  /** The server has no such list, or none for this token: it makes no difference on the wire. */
+  /** There is no such list, or none for this token: it makes no difference on the wire. */
   absent: boolean;
+  /** The server does not know such lists at all, of whatever owner. */
+  unknown: boolean;
   /** How many there are that it did not hand out, whatever page was asked for. */
   withheld: number;
 }
 
 interface Document {
   data?: unknown;
+  errors?: Objection[];
   meta?: { pagination?: { 'next-page'?: number | null; 'total-pages'?: number; 'total-count'?: number } };
 }
 
@@ -35,12 +39,12 @@ export class Remote {
   }
 
   async get(path: string): Promise<Resource> {
-    return (await this.document('GET', path))?.data as Resource;
+    return (await this.ask('GET', path)).document?.data as Resource;
   }
 
   /** The resource, or undefined where there is none that we may see. */
   async find(path: string): Promise<Resource | undefined> {
-    return (await this.document('GET', path, undefined, ABSENT))?.data as Resource | undefined;
+    return (await this.ask('GET', path, undefined, ABSENT)).document?.data as Resource | undefined;
   }
 
   /** All resources of a list, page by page; none where there is no such list. */
@@ -54,8 +58,8 @@ export class Remote {
     let total = 0;
     for (let page = 1; ; page += 1) {
       const query = `${path.includes('?') ? '&' : '?'}page%5Bnumber%5D=${page}&page%5Bsize%5D=${PAGE}`;
-      const answer = await this.document('GET', path + query, undefined, ABSENT);
-      if (answer === undefined && page === 1) return { items: [], absent: true, withheld: 0 };
+      const { document: answer, unknown } = await this.ask('GET', path + query, undefined, ABSENT);
+      if (!answer && page === 1) return { items: [], absent: true, unknown, withheld: 0 };
       const before = items.size;
       for (const item of (answer?.data ?? []) as Resource[]) items.set(item.id, item);
       const paging = answer?.meta?.pagination;
@@ -63,20 +67,20 @@ export class Remote {
       const goesOn = paging?.['next-page'] != null || page < (paging?.['total-pages'] ?? 1);
       // A server that takes no notice of the page we ask for would answer the same one for ever.
       if (goesOn && items.size > before) continue;
-      return { items: [...items.values()], absent: false, withheld: Math.max(0, total - items.size) };
+      return { items: [...items.values()], absent: false, unknown, withheld: Math.max(0, total - items.size) };
     }
   }
 
   async create(path: string, data: unknown): Promise<Resource> {
-    return (await this.document('POST', path, { data }))?.data as Resource;
+    return (await this.ask('POST', path, { data })).document?.data as Resource;
   }
 
   async change(path: string, data: unknown): Promise<void> {
-    await this.document('PATCH', path, { data });
+    await this.ask('PATCH', path, { data });
   }
 
   async act(path: string, body: unknown = {}): Promise<void> {
-    await this.document('POST', path, body);
+    await this.ask('POST', path, body);
   }
 
   /** Bytes behind a URL that the server gave; undefined where there is nothing any more. */
@@ -101,20 +105,24 @@ export class Remote {
     if (answer.failed) throw this.refusal('PUT', target.pathname, answer);
   }
 
-  /** The answer's document, or undefined where its status is among `absent`. */
-  private async document(method: string, path: string, data?: unknown, absent: readonly number[] = []) {
+  /** What was answered; no document where the status is among `absent`, or where people were answered. */
+  private async ask(
+    method: string,
+    path: string,
+    data?: unknown,
+    absent: readonly number[] = [],
+  ): Promise<{ document?: Document; unknown: boolean }> {
     const target = new URL(`${this.address}/api/v2/${path}`);
     const body = data === undefined ? undefined : JSON.stringify(data);
     const answer = await this.send(target, { method, body, type: MEDIA, accept: MEDIA, signed: true });
-    if (absent.includes(answer.status)) return undefined;
+    const document = answer.bytes.length === 0 ? {} : documentIn(answer.bytes);
+    // Where the API looks for something and does not find it, it says so as an API does.
+    if (absent.includes(answer.status)) return { unknown: answer.status !== 404 || document?.errors === undefined };
     if (answer.failed) throw this.refusal(method, path, answer);
-    if (answer.bytes.length === 0) return {};
-    const parsed = documentIn(answer.bytes);
-    // Pages for people, as of a login, are answered for what is no endpoint.
-    if (parsed === undefined && absent.length === 0) {
-      throw new Problem(`${this.name}: ${method} ${path.split('?')[0]}: the answer is no document of this API`);
-    }
-    return parsed;
+    // Some servers show what is no endpoint as a page for people.
+    if (!document && absent.length > 0) return { unknown: true };
+    if (!document) throw new Problem(`${this.name}: ${method} ${path.split('?')[0]}: the answer is no JSON`);
+    return { document, unknown: false };
   }
 
   private async send(target: URL, call: Call): Promise<Said> {
@@ -134,7 +142,7 @@ export class Remote {
         if (!isWorthAskingAgain(method, attempt)) throw this.silence(error as Error);
       }
       if (said && !isWorthRepeating(method, said.status, attempt)) return said;
-      await waitAsAsked(said?.headers, attempt);
+      await sleep(waitOf(said?.headers, attempt));
     }
   }
 
@@ -157,11 +165,8 @@ export class Remote {
   }
 
   private refusal(method: string, path: string, { status, bytes }: Said): Refused {
-    const objections = (documentIn(bytes) as { errors?: Objection[] } | undefined)?.errors ?? [
-      { detail: bytes.toString('utf8', 0, 200) },
-    ];
-    const said = objections.map(({ detail, title }) => detail ?? title).join('; ');
-    return new Refused(`${this.name}: ${method} ${path.split('?')[0]}: ${status} ${said}`, status, objections);
+    const objections = documentIn(bytes)?.errors ?? [{ detail: bytes.toString('utf8', 0, 200) }];
+    return new Refused(`${this.name}: ${method} ${path.split('?')[0]}`, status, objections);
   }
 }
 

@@ -4,7 +4,7 @@ export class Report {
   readonly present: Record<string, number> = {};
   readonly left: string[] = [];
   readonly failed: string[] = [];
-  private readonly missed = new Set<string>();
+  private readonly missed = new Map<string, boolean>();
 
   add(kind: string, count = 1): void {
     if (count > 0) this.created[kind] = (this.created[kind] ?? 0) + count;
@@ -25,12 +25,17 @@ export class Report {
     this.failed.push(sentence);
   }
 
-  /** A kind of thing that the other server does not have, or does not show. */
-  miss(kind: string): void {
-    this.missed.add(kind);
+  /** A kind of thing that the other server does not show here; `unknown`: it does not know such things at all. */
+  miss(kind: string, unknown: boolean): void {
+    this.missed.set(kind, unknown || (this.missed.get(kind) ?? false));
+  }
+
+  /** Whether asking the other server for such things is of no use. */
+  isUnknown(kind: string): boolean {
+    return this.missed.get(kind) ?? false;
   }
 
   get missing(): string[] {
-    return [...this.missed];
+    return [...this.missed.keys()];
   }
 }

@@ -6,6 +6,8 @@ import type { Resource } from './resource';
 
 /** The reason of our locks: by it a later run knows the lock that an interrupted one left. */
 const REASON = 'keystead import';
+/** What goes along with its announcement: in one step, and without the service's public address. */
+const INLINE_BYTES = 4 * 1024 * 1024;
 
 /** A workspace there and here; `made` is undefined while a plan has not made it. */
 interface Pair {
@@ -115,10 +117,11 @@ async function copyState(job: Import, label: string, { version, force }: Step, t
       md5: createHash('md5').update(bytes).digest('hex'),
       ...(typeof state.lineage === 'string' && state.lineage !== '' ? { lineage: state.lineage } : {}),
       ...(force ? { force } : {}),
+      ...(bytes.length <= INLINE_BYTES ? { state: bytes.toString('base64') } : {}),
     },
   });
   const target = made.attributes['hosted-state-upload-url'];
-  // None where it was uploaded before.
+  // None where it went along, or was uploaded before.
   if (typeof target === 'string') await job.to.upload(target, bytes);
   job.report.add('state version');
 }

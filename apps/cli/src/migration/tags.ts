@@ -12,24 +12,32 @@ export async function copyTags(
   made: Resource | undefined,
 ): Promise<void> {
   const path = (id: string) => `workspaces/${id}/relationships/tags`;
-  const { items, absent } = await job.from.survey(path(source.id));
-  if (absent) job.report.miss('tags');
+  const { items, absent, unknown } = await job.from.survey(path(source.id));
+  if (absent) job.report.miss('tags', unknown);
   // Either may be short: the list where pages are not served, the attribute where it is cut off.
   const all = new Set([...items.map((tag) => text(tag, 'name')), ...namesOf(source)]);
   const here = namesOf(made);
   const wanted = [...all].filter((name) => !here.includes(name));
   job.report.skip('tag', all.size - wanted.length);
-  if (made && wanted.length > 0 && !job.plan) await attach(job, label, path(made.id), wanted);
-  job.report.add('tag', wanted.length);
+  if (wanted.length === 0) return;
+  const count = made && !job.plan ? await attach(job, label, path(made.id), wanted) : wanted.length;
+  job.report.add('tag', count);
 }
 
-async function attach(job: Import, label: string, path: string, names: readonly string[]): Promise<void> {
+/** Answers how many were attached. */
+async function attach(job: Import, label: string, path: string, names: readonly string[]): Promise<number> {
   try {
     await job.to.act(path, { data: names.map((name) => ({ type: 'tags', attributes: { name } })) });
+    return names.length;
   } catch (error) {
     if (!(error instanceof Refused) || error.status !== 422) throw error;
-    if (names.length > 1) for (const name of names) await attach(job, label, path, [name]);
-    else job.report.leave(`${label}: the tag ${names[0]} could not be taken over: ${error.message}`);
+    if (names.length === 1) {
+      job.report.leave(`${label}: the tag ${names[0]} could not be taken over: ${error.reason}`);
+      return 0;
+    }
+    let count = 0;
+    for (const name of names) count += await attach(job, label, path, [name]);
+    return count;
   }
 }
 
