@@ -1,10 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freshDatabase } from '../../packages/testing/src/index';
+import { freePort, freshDatabase } from '../../packages/testing/src/index';
 
 type Name = 'secrets' | 'workspaces';
 
@@ -17,7 +16,7 @@ export interface Installation {
 }
 
 const root = resolve(__dirname, '../..');
-const START_SECONDS = 60;
+const START_SECONDS = 300;
 const inSource = ['--conditions=source', `--require=${require.resolve('tsx/cjs')}`];
 const keystead = `#!/bin/sh\nexec '${process.execPath}' ${inSource.join(' ')} '${root}/apps/cli/src/main.ts' "$@"\n`;
 
@@ -154,12 +153,4 @@ async function firstRun(env: NodeJS.ProcessEnv): Promise<Record<string, string>>
   const code = await ended;
   if (code !== 0) throw new Error(`first-run ended with ${code}: ${said()}`);
   return JSON.parse(printed()) as Record<string, string>;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  const { port } = server.address() as { port: number };
-  await new Promise((done) => server.close(done));
-  return port;
 }

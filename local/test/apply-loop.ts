@@ -18,7 +18,7 @@ export interface Applied {
 }
 
 const retryMs = 100;
-const patienceMs = 120_000;
+const patienceMs = 300_000;
 type Version = { data: { id: string; attributes: Record<string, string> } };
 
 /**
@@ -29,7 +29,7 @@ export async function applyLoop(
   origin: string,
   token: string,
   workspace: string,
-  goesOn: () => boolean,
+  goesOn: (acknowledged: number) => boolean,
 ): Promise<Applied> {
   const acknowledged: Acknowledged[] = [];
   const refused: string[] = [];
@@ -55,7 +55,7 @@ export async function applyLoop(
     if (!wanted.includes(status)) refused.push(`${what} ${status}`);
   };
 
-  for (let serial = 1; goesOn(); serial++) {
+  for (let serial = 1; goesOn(acknowledged.length); serial++) {
     const lock = await insist(`${at}/actions/lock`, token, 'POST', { reason: 'apply' });
     // Nobody else locks here: held already means that our own call had worked.
     expectStatus('lock', lock.status, lock.again ? [200, 409] : [200]);

@@ -32,7 +32,9 @@ describe('applies that never stop', () => {
     for (let i = 0; i < loops; i++) ids.push(await workspace(`loop-${i}`));
 
     let running = true;
-    const applying = ids.map((id) => applyLoop(origin, token, id, () => running));
+    const applying = ids.map((id) =>
+      applyLoop(origin, token, id, (acknowledged) => running || acknowledged <= rounds / loops),
+    );
     const killed = new Map<Victim, number>();
     const fights = { calls: 0, unanswered: 0, unsound: 0 };
     for (let round = 0; round < rounds; round++) {

@@ -2,8 +2,9 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { findEmbedded } from '@keystead/postgres';
+import { freePort } from '@keystead/testing';
 import type { FirstRun } from '../src/first-run';
-import { freePorts, type Started, start, waitFor } from './start';
+import { type Started, start, waitFor } from './start';
 
 /** A real installation in a temporary folder, started with the program behind `npm start`. */
 export interface TestInstallation {
@@ -32,7 +33,7 @@ export interface TestInstallation {
 export async function createInstallation(env: Record<string, string> = {}): Promise<TestInstallation> {
   const folder = mkdtempSync(path.join(tmpdir(), 'keystead-installation-'));
   const dataDir = path.join(folder, 'data');
-  const [secretsPort, workspacesPort] = await freePorts(2);
+  const [secretsPort, workspacesPort] = [await freePort(), await freePort()];
   const secretsUrl = `http://127.0.0.1:${secretsPort}`;
   const workspacesUrl = `http://127.0.0.1:${workspacesPort}`;
   let program: Started | undefined;
@@ -56,7 +57,7 @@ export async function createInstallation(env: Record<string, string> = {}): Prom
     },
     async healthy() {
       await waitFor(
-        async () => (await answers(`${secretsUrl}/v1/sys/health`)) && (await answers(`${workspacesUrl}/api/v2/ping`)),
+        async () => (await answers(`${secretsUrl}/v1/sys/health`)) && (await answers(`${workspacesUrl}/readyz`)),
       );
     },
     async pids() {

@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { findEmbedded, onDatabase, withClient } from '@keystead/postgres';
-import { emptyDatabase } from '../../packages/testing/src/index';
+import { emptyDatabase, freePort } from '../../packages/testing/src/index';
 import { readLocalConfig } from '../src/config';
 import { startOldPostgres } from './old-postgres';
-import { freePorts, type Started, start, waitFor } from './start';
+import { type Started, start, waitFor } from './start';
 
 // Each test starts several processes, on a machine that may be busy with other tests.
-jest.setTimeout(120_000);
+jest.setTimeout(400_000);
 
 const box = mkdtempSync(path.join(tmpdir(), 'keystead-local-'));
 const programs = path.join(box, 'programs');
@@ -45,7 +45,7 @@ async function answer(port: number, address: string): Promise<unknown> {
 beforeEach(async () => {
   count += 1;
   dataDir = path.join(box, `data-${count}`);
-  ports = await freePorts(2);
+  ports = [await freePort(), await freePort()];
 });
 afterEach(async () => {
   for (const one of started.splice(0)) {
@@ -164,7 +164,9 @@ describe('while running', () => {
     await program.says(/Ctrl-C stops everything/);
     const server = (await findEmbedded(path.join(dataDir, 'postgres')))!;
     program.process.kill('SIGKILL');
-    await waitFor(async () => (await answer(ports[0]!, '/livez').catch(() => 'gone')) === 'gone');
+    for (const port of ports) {
+      await waitFor(async () => (await answer(port, '/livez').catch(() => 'gone')) === 'gone');
+    }
     const next = run();
     await next.says(/Ctrl-C stops everything/);
     expect((await findEmbedded(path.join(dataDir, 'postgres')))!.pid).toBe(server.pid);
@@ -187,7 +189,7 @@ describe('while running', () => {
   it('leaves room for another one with its own folder and ports, and refuses a second in the same folder', async () => {
     const one = run();
     await one.says(/Ctrl-C stops everything/);
-    const [a, b] = await freePorts(2);
+    const [a, b] = [await freePort(), await freePort()];
     const intruder = run({ SECRETS_PORT: String(a), WORKSPACES_PORT: String(b) });
     expect(await intruder.ended).toBe(1);
     expect(lastLine(intruder)).toBe(
@@ -303,5 +305,5 @@ describe('help', () => {
 });
 
 function lastLine(program: Started): string {
-  return program.output().trim().split('\n').at(-1)!;
+  return program.complaints().trim().split('\n').at(-1)!;
 }

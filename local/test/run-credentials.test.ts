@@ -73,7 +73,7 @@ describe('a run with a role of the secrets service', () => {
         token_ttl: '10m',
       })
       .expect(204);
-  }, 60_000);
+  });
   afterAll(() => {
     executor?.remove();
     rmSync(box, { recursive: true, force: true });
@@ -132,21 +132,21 @@ describe('a run with a role of the secrets service', () => {
     expect(said).not.toContain(tokens[0]);
     await secrets.as(tokens[0]).read('auth/token/lookup-self').expect(403);
     expect(await workspaces.service.db.prisma.runCredential.count()).toBe(0);
-  }, 60_000);
+  });
 
   it('is given nothing unless its workspace asks for it', async () => {
     const { id } = await workspaces.workspace('acme', 'plain');
     const { said, tokens, run } = await carried(id);
     expect([tokens, run.data.attributes.status]).toEqual([[], 'planned']);
     expect(said).toContain('token= ');
-  }, 60_000);
+  });
 
   it('fails with the reason when the role is for other workspaces', async () => {
     const { id } = await workspaces.workspace('acme', 'elsewhere', { 'secrets-role': 'deploy' });
     const { said, run } = await carried(id);
     expect(run.data.attributes.status).toBe('errored');
     expect(said).toContain('claim "workspace_name" does not match any associated bound claim values');
-  }, 60_000);
+  });
 
   it('takes the role of the project, unless the workspace has one or wants none', async () => {
     const project = (
@@ -169,7 +169,7 @@ describe('a run with a role of the secrets service', () => {
     expect(inherited.said).toContain('invalid subject (sub) claim');
     const none = await carried(await made('shelf', { 'secrets-role': '' }));
     expect(none.run.data.attributes.status).toBe('planned');
-  }, 60_000);
+  });
 
   it('is told apart by workspace and phase', async () => {
     await secrets.root
@@ -181,7 +181,7 @@ describe('a run with a role of the secrets service', () => {
       .expect(204);
     const { id } = await workspaces.workspace('acme', 'exact', { 'secrets-role': 'exact' });
     expect((await carried(id)).run.data.attributes.status).toBe('planned');
-  }, 60_000);
+  });
 
   it('loses its token when its worker dies', async () => {
     const { id } = await workspaces.workspace('acme', 'orphan', { 'secrets-role': 'deploy' });
@@ -206,7 +206,7 @@ describe('a run with a role of the secrets service', () => {
     expect(await revokeLeftCredentials(credentialParts('worker-2'))).toBe(1);
     await secrets.as(given[0]).read('auth/token/lookup-self').expect(403);
     await lost.end();
-  }, 60_000);
+  });
 
   it('is signed by keys that anybody can look up', async () => {
     const found = await workspaces.anyone.get('/.well-known/openid-configuration').expect(200);

@@ -33,7 +33,7 @@ export async function runLoop(
   origin: string,
   token: string,
   workspace: string,
-  options: { archive: Buffer; goesOn: () => boolean },
+  options: { archive: Buffer; goesOn: (applied: number) => boolean },
 ): Promise<Ran> {
   const api = `${origin}/api/v2`;
   const ended: Record<string, number> = {};
@@ -67,7 +67,7 @@ export async function runLoop(
     'configuration-version': { data: { type: 'configuration-versions', id: made.data.id } },
   };
 
-  for (let n = 1; options.goesOn(); n++) {
+  for (let n = 1; options.goesOn(ended.applied ?? 0); n++) {
     const attributes = { 'auto-apply': true, variables: [{ key: 'n', value: String(n) }] };
     const { data: run } = await insist<Document>(
       `${api}/runs`,

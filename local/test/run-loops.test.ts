@@ -38,7 +38,7 @@ const hasTool = (process.env.PATH ?? '')
     await made('organizations', document('organizations', { name: 'turns', email: 'turns@example.com' }));
     const archive = await archiveOf({ 'main.tf': numbered });
     let running = true;
-    const options = { archive, goesOn: () => running };
+    const options = { archive, goesOn: (applied: number) => running || applied === 0 };
     const loopsUnderWay = [];
     for (let i = 0; i < loops; i++) {
       const id = await made('organizations/turns/workspaces', document('workspaces', { name: `turn-${i}` }));

@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { createServer } from 'node:net';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -7,6 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export interface Started {
   process: ChildProcess;
   output(): string;
+  /** What of it came on the error stream. */
+  complaints(): string;
   /** Resolves once the output matches; rejects when the program ends or five minutes pass before that. */
   says(pattern: RegExp): Promise<void>;
   /** Resolves with the exit code. */
@@ -21,15 +22,19 @@ export function start(command: string[], env: Record<string, string>): Started {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let said = '';
-  for (const stream of [child.stdout!, child.stderr!]) {
-    stream.on('data', (chunk) => {
-      said += chunk;
-    });
-  }
+  let complained = '';
+  child.stdout!.on('data', (chunk) => {
+    said += chunk;
+  });
+  child.stderr!.on('data', (chunk) => {
+    said += chunk;
+    complained += chunk;
+  });
   const ended = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)));
   return {
     process: child,
     output: () => said,
+    complaints: () => complained,
     says: (pattern) =>
       waitFor(
         () => pattern.test(said),
@@ -53,19 +58,6 @@ export async function waitFor(
     if (Date.now() > giveUpAt) throw new Error(`waited in vain: ${said()}`);
     await sleep(20);
   }
-}
-
-/** Ports that were free a moment ago. */
-export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, () => {
-      const server = createServer();
-      return new Promise<typeof server>((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));
-    }),
-  );
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
 }
 
 /** What a terminal would pass on: nothing that Jest or a calling npm set. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { applyMigrations, type EmbeddedServer, ensureDatabase, startEmbedded } from '@keystead/postgres';
-import { freshDatabase, type TestDatabase } from '@keystead/testing';
+import { freePort, freshDatabase, type TestDatabase } from '@keystead/testing';
 import { until } from './fresh-storage';
 import { initialise, type NodeProcess, startNode } from './nodes';
 import { staleAnswers } from './staleness';
@@ -186,7 +186,7 @@ describe('a restart of PostgreSQL under load', () => {
   let nodes: NodeProcess[] = [];
 
   beforeAll(async () => {
-    server = await startEmbedded({ dataDir: path.join(dataDir, 'pg') });
+    server = await startEmbedded({ dataDir: path.join(dataDir, 'pg'), port: await freePort() });
     const url = server.url('secrets');
     await ensureDatabase(url);
     await applyMigrations({ url, dir: path.resolve(__dirname, '../../../prisma/secrets/migrations') });

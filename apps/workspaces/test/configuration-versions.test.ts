@@ -1,12 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
-import { beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { sweep } from '../src/resources/data-retention/sweep';
 import { announced, archiveOf, configured, fetchUrl, putUrl, startRun } from './configurations';
 import { fakeWorker } from './fake-worker';
 import { resource, startWorkspaces } from './start-workspaces';
-
-jest.setTimeout(60_000);
 
 describe('configuration versions', () => {
   const workspaces = startWorkspaces({ env: { WORKSPACES_CONFIGURATION_LIMIT_MIB: '1' } });

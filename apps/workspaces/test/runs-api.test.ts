@@ -1,9 +1,7 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { announced, configured, fetchUrl, startRun } from './configurations';
 import { startRuns } from './run-fixture';
 import { ref, resource } from './start-workspaces';
-
-jest.setTimeout(60_000);
 
 describe('runs over the API', () => {
   const runs = startRuns();

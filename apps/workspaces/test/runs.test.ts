@@ -1,11 +1,9 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { settleAbandoned } from '../src/resources/runs/abandoned';
 import { announced, archiveOf, configured, fetchUrl } from './configurations';
 import { fakeWorker } from './fake-worker';
 import { startRuns, stateOf } from './run-fixture';
 import { resource } from './start-workspaces';
-
-jest.setTimeout(60_000);
 
 describe('runs', () => {
   const runs = startRuns();

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import type { Server } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLogger, createServer } from '@keystead/server';
 import request from 'supertest';
@@ -208,6 +210,7 @@ describe('many requests at the same moment', () => {
 describe('two nodes on one database', () => {
   const workspaces = startWorkspaces();
   let second: Service;
+  let server: Server;
   let other: (method: 'get' | 'patch' | 'post' | 'delete', path: string, body?: object) => request.Test;
 
   beforeAll(async () => {
@@ -219,7 +222,8 @@ describe('two nodes on one database', () => {
       WORKSPACES_MIGRATE: 'off',
     });
     second = await createService(config, { log: createLogger({ name: 'second', level: 'silent' }) });
-    const server = createServer(second.app);
+    server = createServer(second.app).listen(0, '127.0.0.1');
+    await once(server, 'listening');
     other = (method, path, body) => {
       const sent = request(server)[method](`/api/v2/${path}`).set('Authorization', `Bearer ${workspaces.admin.token}`);
       return body === undefined
@@ -228,7 +232,11 @@ describe('two nodes on one database', () => {
     };
   });
 
-  afterAll(() => second?.close());
+  afterAll(async () => {
+    server?.closeAllConnections();
+    server?.close();
+    await second?.close();
+  });
 
   it('show at once what the other acknowledged', async () => {
     const { admin } = workspaces;

@@ -18,7 +18,7 @@ describe('LineWriter', () => {
   });
 
   async function written(length: number): Promise<string> {
-    for (let i = 0; i < 1500 && fs.statSync(file).size < length; i++) await new Promise((go) => setTimeout(go, 10));
+    while (fs.statSync(file).size < length) await new Promise((go) => setTimeout(go, 10));
     return fs.readFileSync(file, 'utf8');
   }
 

@@ -60,8 +60,7 @@ describe('reads in waves', () => {
     const { pool, waves } = fakePool(({ keys }) => keys.map((key) => ({ key, value })));
     const reads = new Waves(pool, 1);
     const before = reads.read(tokens, 'k');
-    await new Promise((resolve) => setTimeout(resolve, 1));
-    expect(waves).toHaveLength(1);
+    while (waves.length === 0) await new Promise((resolve) => setImmediate(resolve));
     value = 'new';
     const after = reads.read(tokens, 'k');
     expect([(await before)?.value, (await after)?.value]).toEqual(['old', 'new']);

@@ -90,28 +90,24 @@ describe('carrying out a job', () => {
     await carryOut(parts, job).done;
     expect(results).toEqual([expect.objectContaining({ outcome: 'planned', hasChanges: true })]);
     expect(text()).toContain('hello from the plan');
-  }, 60_000);
+  });
 
   it('does not begin what was given to somebody else', async () => {
     const { parts, job, results, text } = await start('echo hello', {}, { started: async () => false });
     await carryOut(parts, job).done;
     expect([results, text()]).toEqual([[], '']);
-  }, 60_000);
+  });
 
   it.each([
     ['cancel', { mine: true, cancel: 'cancel' }, 'canceled'],
     ['force-cancel', { mine: true, cancel: 'force-cancel' }, 'canceled'],
     ['force-cancel of a run that ended already', { mine: false, cancel: 'force-cancel' }, 'canceled'],
-  ] as const)(
-    'stops at a %s',
-    async (_what, beat, outcome) => {
-      const begun = () => under.text().includes('begun');
-      const under = await start(forever, {}, { beats: () => (begun() ? beat : { mine: true, cancel: 'no' }) });
-      await carryOut(under.parts, under.job).done;
-      expect(under.results).toEqual([expect.objectContaining({ outcome })]);
-    },
-    60_000,
-  );
+  ] as const)('stops at a %s', async (_what, beat, outcome) => {
+    const begun = () => under.text().includes('begun');
+    const under = await start(forever, {}, { beats: () => (begun() ? beat : { mine: true, cancel: 'no' }) });
+    await carryOut(under.parts, under.job).done;
+    expect(under.results).toEqual([expect.objectContaining({ outcome })]);
+  });
 
   it('stops at its time limit, also a tool that does not listen', async () => {
     const deaf = `trap '' INT; ${forever}`;
@@ -123,7 +119,7 @@ describe('carrying out a job', () => {
     expect(results).toEqual([
       expect.objectContaining({ outcome: 'errored', errorMessage: expect.stringContaining('took longer') }),
     ]);
-  }, 60_000);
+  });
 
   it('stops and hands in no plan once the job is not its own any more', async () => {
     const under = await start(
@@ -135,13 +131,13 @@ describe('carrying out a job', () => {
     );
     await carryOut(under.parts, under.job).done;
     expect(under.results).toEqual([]);
-  }, 60_000);
+  });
 
   it('stops before its lease is over when the database does not answer', async () => {
     const under = await start(forever, {}, { beats: () => Promise.reject(new Error('away')) }, { leaseSeconds: 2 });
     await carryOut(under.parts, under.job).done;
     expect(under.results).toEqual([]);
-  }, 60_000);
+  });
 
   it('hands a result in again until the database takes it, but not after a refusal', async () => {
     let failures = 2;
@@ -170,7 +166,7 @@ describe('carrying out a job', () => {
     );
     await carryOut(refused.parts, refused.job).done;
     expect(asked).toBe(1);
-  }, 60_000);
+  });
 
   it('ends the run of somebody whose configuration is no archive, and says why', async () => {
     const { parts, job, results, text } = await start('', {
@@ -182,7 +178,7 @@ describe('carrying out a job', () => {
       expect.objectContaining({ outcome: 'errored', errorMessage: expect.stringContaining('archive') }),
     ]);
     expect(text()).toContain('Error: the archive');
-  }, 60_000);
+  });
 
   it('a worker that is stopped interrupts its applies, hands their state in, and signs off', async () => {
     const act = `trap 'echo interrupted; exit 1' INT; ${forever}`;
@@ -191,6 +187,7 @@ describe('carrying out a job', () => {
       act,
       { job: { kind: 'apply' }, planFile: await bundle(act) },
       { claimJob: async () => jobs.pop() },
+      { graceSeconds: 60 },
     );
     jobs.push(under.job);
     const claiming = startClaiming(under.parts, { parallel: 2, pollMs: 10 });
@@ -202,7 +199,7 @@ describe('carrying out a job', () => {
       expect.objectContaining({ outcome: 'errored', errorMessage: 'the worker was stopped' }),
     ]);
     expect(under.retired).toEqual(['worker-1']);
-  }, 60_000);
+  });
 
   /** What a plan leaves for its apply, as the executor packs it. */
   const bundle = async (act = `trap '' INT; ${forever}`): Promise<Uint8Array> =>

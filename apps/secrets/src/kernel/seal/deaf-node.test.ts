@@ -38,7 +38,7 @@ describe('a node that hears nothing of the others', () => {
     // It neither hears nor asks.
     proxy.hold('listener');
     await deaf.storage.background.stop();
-  }, 60_000);
+  });
   afterAll(async () => {
     await proxy.close();
     await Promise.all(nodes.map((storage) => storage.stop().catch(() => {})));
