@@ -100,6 +100,21 @@ export const DELETE_PREFIX: Statement = {
   ) SELECT count(*)::int AS count FROM gone`,
 };
 
+/** Follows the index to each of these; $1 mounts, $2 paths. The limit keeps it from becoming one scan of the table. */
+export const LOOK_AT_ENTRIES: Statement = {
+  name: 'entry-look-at',
+  text: `SELECT count(*) FROM unnest($1::uuid[], $2::text[]) AS i(mount_id, path)
+    CROSS JOIN LATERAL (SELECT revision FROM entry e WHERE e.mount_id = i.mount_id AND e.path = i.path LIMIT 1) e`,
+};
+
+/** Follows the index through a folder; $1 to $3 as for `DELETE_PREFIX`. */
+export const LOOK_AT_PREFIX: Statement = {
+  name: 'entry-look-at-prefix',
+  text: `SELECT count(*) FROM (
+    SELECT revision FROM entry WHERE mount_id = $1 AND path >= $2 AND ($3::text IS NULL OR path < $3)
+     ORDER BY path LIMIT 1000) e`,
+};
+
 /** $1 mounts, $2 paths, $3 now. The witness is missing for entries that were never rewritten. */
 export const READ_ENTRIES: Statement = {
   name: 'entry-read',

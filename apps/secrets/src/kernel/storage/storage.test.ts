@@ -108,6 +108,53 @@ describe('listing', () => {
   });
 });
 
+describe('a folder that was emptied', () => {
+  const entries = 500;
+  const names = Array.from({ length: entries }, (_, n) => `${1000 + n}`);
+  const onEach = async (change: (set: WriteSet, path: string) => void, folder: string) => {
+    const set = newWriteSet();
+    for (const name of names) change(set, folder + name);
+    await commit(set);
+  };
+  /** Pages that PostgreSQL has to look at to find that nothing is there. */
+  const pagesOf = async (folder: string): Promise<number> => {
+    const text = `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT revision FROM entry
+      WHERE mount_id = '${mountId}' AND path >= '${folder}' AND path < '${folder.slice(0, -1)}0' ORDER BY path LIMIT 1000`;
+    const [row] = (await test.byHand(text)) as [{ 'QUERY PLAN': [{ Plan: Record<string, number> }] }];
+    const { Plan: plan } = row['QUERY PLAN'][0];
+    return plan['Shared Hit Blocks']! + plan['Shared Read Blocks']!;
+  };
+
+  it.each<[string, (folder: string) => Promise<void>]>([
+    ['key by key', (folder) => onEach((set, path) => set.deletes.push({ mountId, path }), folder)],
+    [
+      'at once',
+      async (prefix) => {
+        const set = newWriteSet();
+        set.prefixes.push({ mountId, prefix });
+        await commit(set);
+      },
+    ],
+  ])('%s costs the next listing nothing', async (_how, empty) => {
+    await test.byHand('ALTER TABLE entry SET (autovacuum_enabled = false)');
+    await test.byHand('SET enable_seqscan = off');
+    await test.byHand('SET enable_bitmapscan = off');
+    const value = Buffer.alloc(1500, 'v');
+    // Whatever else runs at that moment may keep the rows alive for once: then the next folder tells.
+    await until(async () => {
+      const folder = `emptied-${randomUUID()}/`;
+      await onEach((set, path) => set.puts.push({ mountId, path, value }), folder);
+      await empty(folder);
+      await until(() => test.storage.deletedRows.waiting === 0);
+      return (await pagesOf(folder)) < 30;
+    });
+    const unseen = `unseen-${randomUUID()}/`;
+    await onEach((set, path) => set.puts.push({ mountId, path, value }), unseen);
+    await test.byHand(`DELETE FROM entry WHERE mount_id = '${mountId}' AND path LIKE '${unseen}%'`);
+    expect(await pagesOf(unseen)).toBeGreaterThan(60);
+  });
+});
+
 describe('a write set', () => {
   it('is written whole or not at all', async () => {
     await commit(put('p/taken', 'old'));

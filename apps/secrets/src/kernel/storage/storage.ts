@@ -4,10 +4,12 @@ import { Background } from './background';
 import { KeyringBarrier } from './barrier';
 import { CoherentCache } from './cache';
 import { NodeChanges } from './changes';
-import { GroupCommitter, PREFIX_MARK } from './committer';
+import { GroupCommitter } from './committer';
 import { Database, type ObserveStorage } from './database';
+import { DeletedRows } from './deleted-rows';
 import { DatabaseEntries } from './entries';
 import { Jobs } from './jobs';
+import { PREFIX_MARK } from './set-notices';
 import type { Clock, Entry, Fault } from './types';
 
 export interface StorageOptions {
@@ -39,6 +41,7 @@ export class StorageKernel {
   readonly changes: NodeChanges;
   readonly entries: DatabaseEntries;
   readonly committer: GroupCommitter;
+  readonly deletedRows: DeletedRows;
   readonly jobs: Jobs;
   readonly background: Background;
   readonly clock: Clock;
@@ -97,10 +100,17 @@ export class StorageKernel {
       reloadKeys: () => this.reloadKeys(),
       observe,
     });
-    this.committer = new GroupCommitter({ database, barrier, changes: this.changes, cache, clock, fault, observe });
+    const deletedRows = new DeletedRows(database);
+    this.deletedRows = deletedRows;
+    const { changes } = this;
+    this.committer = new GroupCommitter({ database, barrier, changes, cache, deletedRows, clock, fault, observe });
     this.jobs = new Jobs({ database, barrier, clock, fault, log });
     this.background = new Background(() => barrier.sealed, log);
     this.background.every('jobs', 1000, () => this.jobs.runDue());
+    this.background.every('deleted rows', LOOK_MS, async () => {
+      await deletedRows.look();
+      return undefined;
+    });
     this.background.every('tidy', 60_000, () => this.tidy());
   }
 
@@ -125,12 +135,15 @@ export class StorageKernel {
 
   /** Removes what has expired, in small bites. */
   private async tidy(): Promise<boolean> {
-    const { rows } = await this.database.query<{ count: number }>(SWEEP_EXPIRED, [this.clock.now()]);
+    const { rows } = await this.database.query<{ mount_id: string; path: string }>(SWEEP_EXPIRED, [this.clock.now()]);
+    this.deletedRows.note(rows.map(({ mount_id: mountId, path }) => ({ mountId, path })));
     await this.jobs.tidy();
-    return rows[0]!.count >= SWEPT_AT_ONCE;
+    return rows.length >= SWEPT_AT_ONCE;
   }
 }
 
+/** Longer than most transactions of others that may still see a deleted row. */
+const LOOK_MS = 100;
 const SWEPT_AT_ONCE = 1000;
 const SWEEP_EXPIRED = {
   name: 'entry-sweep',
@@ -142,5 +155,5 @@ const SWEEP_EXPIRED = {
   ), witness AS (
     DELETE FROM entry_witness w USING gone WHERE w.mount_id = gone.mount_id AND w.path = gone.path
   ), pending AS (DELETE FROM mfa_pending WHERE expires_at_ms <= $1)
-  SELECT count(*)::int AS count FROM gone`,
+  SELECT mount_id, path FROM gone`,
 };

@@ -1,0 +1,71 @@
+import type { Database } from './database';
+import { prefixEnd } from './entry-rows';
+import * as sql from './statements';
+import type { EntryKey, PrefixDelete } from './types';
+
+/** Fewer than this are no burden to any listing. */
+const WORTH_A_LOOK = 200;
+const AT_ONCE = 1000;
+/** What is deleted faster than it can be looked at is left to listings and to the database's own tidying. */
+const MOST = 100_000;
+
+/** What was deleted, by key and by folder. */
+interface Deleted {
+  readonly keys: EntryKey[];
+  readonly prefixes: PrefixDelete[];
+}
+
+const nothing = (): Deleted => ({ keys: [], prefixes: [] });
+
+/**
+ * Looks once at rows that were deleted. In PostgreSQL the index goes on naming a deleted row until somebody follows that
+ * name and finds nothing; whoever lists a folder first would do so for all of them, so it is done here, on the side.
+ *
+ * A look only helps once nobody can see the row any more: so it comes a round later than the deletion.
+ */
+export class DeletedRows {
+  private looking = nothing();
+  private settling = nothing();
+  private fresh = nothing();
+
+  constructor(private readonly database: Database) {}
+
+  /** How much still has to be looked at. */
+  get waiting(): number {
+    return [this.looking, this.settling, this.fresh].reduce(
+      (sum, { keys, prefixes }) => sum + keys.length + prefixes.length,
+      0,
+    );
+  }
+
+  /** Takes note of what was deleted and committed. */
+  note(keys: Iterable<EntryKey>, prefixes: readonly PrefixDelete[] = []): void {
+    if (this.waiting >= MOST) return;
+    for (const { mountId, path } of keys) this.fresh.keys.push({ mountId, path });
+    this.fresh.prefixes.push(...prefixes);
+  }
+
+  /** Looks at what was deleted before the last call. */
+  async look(): Promise<void> {
+    const { fresh } = this;
+    const worth = fresh.keys.length >= WORTH_A_LOOK || fresh.prefixes.length > 0;
+    this.looking = this.settling;
+    this.settling = worth ? fresh : nothing();
+    if (worth) this.fresh = nothing();
+    try {
+      await this.lookAt(this.looking);
+    } finally {
+      this.looking = nothing();
+    }
+  }
+
+  private async lookAt({ keys, prefixes }: Deleted): Promise<void> {
+    for (let at = 0; at < keys.length; at += AT_ONCE) {
+      const some = keys.slice(at, at + AT_ONCE);
+      await this.database.query(sql.LOOK_AT_ENTRIES, [some.map((one) => one.mountId), some.map((one) => one.path)]);
+    }
+    for (const { mountId, prefix } of prefixes) {
+      await this.database.query(sql.LOOK_AT_PREFIX, [mountId, prefix, prefixEnd(prefix)]);
+    }
+  }
+}

@@ -1,0 +1,19 @@
+import type { Notice, WriteSet } from './types';
+
+/** Ends the key of a notice that speaks of all entries under a prefix; no path can hold it. */
+export const PREFIX_MARK = '\t';
+
+/** Tells other nodes to forget entries. */
+export const entryNotices = (keys: Iterable<string>): Notice[] => [...keys].map((key) => ({ topic: 'entry', key }));
+
+/** All that other nodes must forget when sets are written that touch these entries. */
+export function noticesOf(sets: readonly WriteSet[], keys: Iterable<string>): Notice[] {
+  const notices = entryNotices(keys);
+  for (const set of sets) {
+    notices.push(...set.notices);
+    for (const { mountId, prefix } of set.prefixes) {
+      notices.push({ topic: 'entry', key: `${mountId}/${prefix}${PREFIX_MARK}` });
+    }
+  }
+  return notices;
+}
