@@ -22,8 +22,10 @@ export interface Worker {
 
 /** The database of an installation, without who reaches it how. */
 function installationOf(databaseUrl: string): string {
-  const { host, pathname } = new URL(databaseUrl);
-  return createHash('sha256').update(`${host}${pathname}`).digest('hex');
+  const { host, pathname, searchParams } = new URL(databaseUrl);
+  return createHash('sha256')
+    .update(`${searchParams.get('host') ?? host}${pathname}`)
+    .digest('hex');
 }
 
 /** Builds a worker and starts it: the second composition root of this app. */
@@ -71,6 +73,7 @@ export async function startWorker(config: WorkerConfig, means: Means, log: Logge
           archive: { bytes: config.archiveBytes, entries: 200_000 },
           stateBytes: 512 * 1024 * 1024,
           planBytes: config.archiveBytes,
+          disk: { bytes: config.diskBytes, everyMs: 3000, graceMs: config.graceSeconds * 1000 },
         },
         stateEveryMs: 10_000,
       },
@@ -78,6 +81,7 @@ export async function startWorker(config: WorkerConfig, means: Means, log: Logge
     await recoverStates(parts);
     const claiming = startClaiming(parts, { parallel: config.jobs, pollMs: 1000 });
     const recovering = setInterval(() => {
+      void means.closeAgain();
       recoverStates(parts)
         .then(() => revokeLeftCredentials(credentials))
         .catch((error) => log.error({ err: error }, 'not cleaned up'));

@@ -1,5 +1,5 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { accessSync, chmodSync, chownSync, constants, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Readable } from 'node:stream';
@@ -8,18 +8,41 @@ import { type Header, pack } from 'tar-stream';
 import type { JobInputs, JobVariable, RunJob } from '../src/resources/runs/jobs';
 import { collect } from '../src/worker/archive';
 import { type Binary, findBinaries } from '../src/worker/binaries';
+import { cleanPath } from '../src/worker/clean-path';
 import { Stopping } from '../src/worker/command';
 import type { Doing, Executor } from '../src/worker/execute';
-import { findIsolation, type IsolationKind, isolationKinds, isolationOf } from '../src/worker/isolation';
+import { type IsolationKind, isolationKinds, isolationOf } from '../src/worker/isolation';
 import { RunLog } from '../src/worker/run-log';
 import { makeScratch } from '../src/worker/scratch';
 
 /** Uids that jobs of tests run as; nobody else's. */
 export const testUids = { firstUid: 61_000 + (process.pid % 400) * 10, slots: 4 };
 
-/** The tool on this machine; undefined where there is none. */
-export async function findTool(): Promise<Binary | undefined> {
-  return (await findBinaries([], process.env.PATH ?? ''))[0];
+const limits = { fileBytes: 1_000_000_000, processes: 500, openFiles: 4096, memoryBytes: 1024 * 1024 * 1024 };
+const options = { network: 'host' as const, show: [], limits };
+
+/** The tool on this machine; to be asked for where `noTool` is undefined. */
+export async function findTool(): Promise<Binary> {
+  const [found] = await findBinaries([], process.env.PATH ?? '');
+  if (!found) throw new Error('the tool on the PATH does not say its version');
+  return found;
+}
+
+/** Why there is nothing to test with the tool here; undefined where it is on the PATH. */
+export const noTool: string | undefined = ['terraform', 'tofu'].some((name) => isOnPath(name))
+  ? undefined
+  : 'neither terraform nor tofu is here';
+
+/** Whether a program is on the PATH. */
+export function isOnPath(program: string): boolean {
+  return (process.env.PATH ?? '').split(path.delimiter).some((folder) => {
+    try {
+      accessSync(path.join(folder, program), constants.X_OK);
+      return folder !== '';
+    } catch {
+      return false;
+    }
+  });
 }
 
 /** A gzip tar of files by name. */
@@ -30,28 +53,30 @@ export async function archiveOf(files: Record<string, string>): Promise<Buffer> 
   return gzipSync((await collect(archive, 1_000_000_000))!);
 }
 
-/** Ways of isolation that work here, `same-user` included. */
-export async function kindsHere(): Promise<IsolationKind[]> {
-  const scratch = mkdtempSync(path.join(tmpdir(), 'kinds-'));
-  try {
-    await makeScratch(scratch);
-    const { isolation } = await findIsolation({
-      options,
-      scratch,
-      owner: { uid: testUids.firstUid, gid: testUids.firstUid },
-      secrets: [],
-      trustSameUser: true,
-    });
-    const found = isolation?.kind ?? 'same-user';
-    return found === 'private-root'
-      ? ['private-root', 'own-user', 'same-user']
-      : [...new Set([found, 'same-user' as const])];
-  } finally {
-    rmSync(scratch, { recursive: true });
-  }
+/** Ways of isolation that work here. Known before the first test is, so that others show as skipped. */
+export function kindsHere(): IsolationKind[] {
+  return isolationKinds.filter((kind) => kind === 'same-user' || worksHere(kind));
 }
 
-const options = { network: 'host' as const, show: [], fileBytes: 1_000_000_000, processes: 500 };
+function worksHere(kind: IsolationKind): boolean {
+  if ((kind === 'user-namespace') === (process.getuid?.() === 0)) return false;
+  const at = mkdtempSync(path.join(tmpdir(), 'kinds-'));
+  const isolation = isolationOf(kind, options);
+  const { firstUid } = testUids;
+  const owner = isolation.ownUid ? { uid: firstUid, gid: firstUid } : undefined;
+  try {
+    chmodSync(at, 0o711);
+    const place = { folder: path.join(at, 'box'), mountPoint: path.join(at, 'root'), owner };
+    for (const folder of ['root', 'box', 'box/tmp', 'box/home']) {
+      mkdirSync(path.join(at, folder), { mode: 0o700 });
+      if (owner) chownSync(path.join(at, folder), owner.uid, owner.gid);
+    }
+    const { file, args } = isolation.launch(place, '', { argv: ['/bin/sh', '-c', 'exit 0'], cwd: '.' });
+    return spawnSync(file, args, { env: { PATH: cleanPath } }).status === 0;
+  } finally {
+    rmSync(at, { recursive: true });
+  }
+}
 
 /** An executor with a scratch folder of its own, and what to remove at the end. */
 export async function makeExecutor(kind: IsolationKind, tool: Binary): Promise<Executor & { remove(): void }> {
@@ -65,7 +90,12 @@ export async function makeExecutor(kind: IsolationKind, tool: Binary): Promise<E
     scratch: { root, ...testUids },
     binaries: [tool],
     settings: { text: '', environment: {} },
-    limits: { archive: { bytes: 10_000_000, entries: 1000 }, stateBytes: 10_000_000, planBytes: 50_000_000 },
+    limits: {
+      archive: { bytes: 10_000_000, entries: 1000 },
+      stateBytes: 10_000_000,
+      planBytes: 50_000_000,
+      disk: { bytes: 50_000_000, everyMs: 200, graceMs: 20_000 },
+    },
     stateEveryMs: 200,
     remove: () => rmSync(root, { recursive: true, force: true }),
   };

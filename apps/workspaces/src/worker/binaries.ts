@@ -3,7 +3,7 @@ import { access, constants, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { compare, parse } from 'semver';
-import { cleanPath } from './isolation';
+import { cleanPath } from './clean-path';
 
 /** A binary of the tool on this machine. */
 export interface Binary {

@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs';
-import { cleanPath, type Launch } from './isolation';
+import { cleanPath } from './clean-path';
+import type { Launch } from './isolation';
 
 /** Why a job is stopped before its end. */
-export type StopReason = 'canceled' | 'force-canceled' | 'timeout' | 'output' | 'lost' | 'shutdown';
+export type StopReason = 'canceled' | 'force-canceled' | 'timeout' | 'output' | 'disk' | 'lost' | 'shutdown';
 
 /** Told to a running job: interrupt and wait, or kill. */
 export class Stopping {

@@ -46,7 +46,20 @@ const Variables = z.object({
   WORKSPACES_WORKER_LOG_LIMIT_MIB: count(1, 1024).default(64).describe('Largest log of a plan or an apply.'),
   WORKSPACES_WORKER_ARCHIVE_LIMIT_MIB: count(1, 16_384).default(1024).describe('Largest configuration, unpacked.'),
   WORKSPACES_WORKER_FILE_LIMIT_MIB: count(16, 1_048_576).default(8192).describe('Largest file a run may write.'),
+  WORKSPACES_WORKER_DISK_LIMIT_MIB: count(64, 16_777_216)
+    .default(16_384)
+    .describe('What a run may have on disk. It is looked at every few seconds, so a fast one is over it for a moment.'),
+  WORKSPACES_WORKER_MEMORY_MIB: count(128, 16_777_216)
+    .default(4096)
+    .describe('Memory of one run, where the worker may make control groups; elsewhere of each of its processes.'),
+  WORKSPACES_WORKER_CPUS: z.coerce
+    .number()
+    .min(0.1)
+    .max(4096)
+    .optional()
+    .describe('Processors of one run, as in 1.5. Needs control groups. Unless set: as many as there are.'),
   WORKSPACES_WORKER_PROCESSES: count(50, 1_000_000).default(2000).describe('Processes and threads of one run.'),
+  WORKSPACES_WORKER_OPEN_FILES: count(64, 1_048_576).default(8192).describe('Open files of a process of a run.'),
   WORKSPACES_WORKER_DRAIN_SECONDS: count(0, 86_400)
     .default(20)
     .describe('How long runs may go on when the worker is stopped; then they are interrupted.'),
@@ -103,9 +116,15 @@ export function readWorkerConfig(environment: NodeJS.ProcessEnv) {
     isolation: {
       network: given.WORKSPACES_WORKER_NETWORK,
       show: given.WORKSPACES_WORKER_SHOW,
-      fileBytes: given.WORKSPACES_WORKER_FILE_LIMIT_MIB * mebibyte,
-      processes: given.WORKSPACES_WORKER_PROCESSES,
+      limits: {
+        fileBytes: given.WORKSPACES_WORKER_FILE_LIMIT_MIB * mebibyte,
+        memoryBytes: given.WORKSPACES_WORKER_MEMORY_MIB * mebibyte,
+        processes: given.WORKSPACES_WORKER_PROCESSES,
+        openFiles: given.WORKSPACES_WORKER_OPEN_FILES,
+      },
     },
+    cpus: given.WORKSPACES_WORKER_CPUS,
+    diskBytes: given.WORKSPACES_WORKER_DISK_LIMIT_MIB * mebibyte,
     tool: {
       text: `disable_checkpoint = true\n${toolText ?? ''}`,
       environment: Object.fromEntries(

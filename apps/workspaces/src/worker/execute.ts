@@ -7,6 +7,7 @@ import { type Binary, chooseBinary } from './binaries';
 import { type Ended, runCommand, type Stopping } from './command';
 import type { Isolation } from './isolation';
 import { BadConfiguration, files, stateFile, type ToolSettings, workingFolder, writeJobFiles } from './job-files';
+import { watchDisk, whatWasExceeded } from './limits';
 import { countApplied, countChanges, parsePlan, redactPlan } from './plan-summary';
 import { readInside, UnreadableFile } from './read-inside';
 import type { RunLog } from './run-log';
@@ -26,6 +27,8 @@ export interface Executor {
     readonly archive: ArchiveLimits;
     readonly stateBytes: number;
     readonly planBytes: number;
+    /** What a run may have on disk at a time, how often that is looked at, and how long it may take to end then. */
+    readonly disk: { readonly bytes: number; readonly everyMs: number; readonly graceMs: number };
   };
   /** How often the state of an apply under way is looked at. */
   readonly stateEveryMs: number;
@@ -128,13 +131,16 @@ export async function executeApply(executor: Executor, doing: Doing): Promise<Ap
     const left = { state, erroredState };
     if (ended.code === 0) return { outcome: 'applied', ...left, ...countApplied(log.tail) };
     const outcome = stopping.reason?.endsWith('canceled') ? 'canceled' : 'errored';
-    return { outcome, ...left, errorMessage: stoppedBecause(stopping) ?? 'the apply failed' };
+    const why = stoppedBecause(stopping) ?? (await work.exceeded());
+    if (why) await log.conclude(why);
+    return { outcome, ...left, errorMessage: why ?? 'the apply failed' };
   });
 }
 
 function stoppedBecause({ reason }: Stopping): string | undefined {
   if (reason === 'timeout') return 'the run took longer than it may';
   if (reason === 'output') return 'the log is larger than it may be';
+  if (reason === 'disk') return 'the run uses more disk than it may';
   if (reason === 'shutdown') return 'the worker was stopped';
   if (reason === 'lost') return 'the worker lost its connection';
   return reason;
@@ -146,24 +152,28 @@ type Result = { outcome: 'errored' | 'canceled'; errorMessage: string };
 async function inSlot<T>(executor: Executor, doing: Doing, run: (work: Work) => Promise<T>): Promise<T | Result> {
   const { log, stopping } = doing;
   const slot = await takeSlot(executor.scratch, executor.isolation, doing.job.runId);
+  const disk = watchDisk(path.dirname(slot.place.folder), { ...executor.limits.disk, stopping });
+  const work = new Work(executor, doing, slot);
   try {
-    const result = await run(new Work(executor, doing, slot));
+    const result = await run(work);
     await log.flush();
     return result;
   } catch (error) {
     if (stopping.reason) {
       const why = stoppedBecause(stopping) ?? '';
-      log.say(`\nStopped: ${why}.`);
-      await log.flush();
+      await log.conclude(why);
       return { outcome: stopping.reason.endsWith('canceled') ? 'canceled' : 'errored', errorMessage: why };
     }
     const said = [Failed, BadArchive, BadConfiguration, UnreadableFile].some((kind) => error instanceof kind);
     if (!said) throw error;
     const { message } = error as Error;
-    if (!(error instanceof Failed)) log.say(`\nError: ${message}`);
+    const why = error instanceof Failed ? await work.exceeded() : undefined;
+    if (why) await log.conclude(why);
+    else if (!(error instanceof Failed)) log.say(`\nError: ${message}`);
     await log.flush();
-    return { outcome: 'errored', errorMessage: message };
+    return { outcome: 'errored', errorMessage: why ?? message };
   } finally {
+    disk.stop();
     await slot.release();
   }
 }
@@ -223,6 +233,12 @@ class Work {
     if (code === 0) return;
     await this.doing.log.write(Buffer.concat(said));
     throw new Failed('init failed');
+  }
+
+  /** What the run had too much of, if that is why it failed. */
+  exceeded(): Promise<string | undefined> {
+    const { limits, groups } = this.executor.isolation;
+    return whatWasExceeded(limits, { groups, name: this.slot.name, tail: this.doing.log.tail });
   }
 
   /** Runs the tool with everything it says in the log. */

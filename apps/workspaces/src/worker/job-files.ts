@@ -4,7 +4,8 @@ import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { JobInputs, JobVariable, RunJob } from '../resources/runs/jobs';
-import { cleanPath, environmentFile, type Isolation, makeFolder, type Place } from './isolation';
+import { cleanPath } from './clean-path';
+import { environmentFile, type Isolation, makeFolder, type Place } from './isolation';
 
 /** Names in a job's folder. */
 export const files = {

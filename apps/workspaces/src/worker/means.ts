@@ -1,8 +1,12 @@
 import { type Binary, findBinaries } from './binaries';
 import type { WorkerConfig } from './config';
-import { findIsolation, type Isolation } from './isolation';
-import { blockMetadata } from './network';
+import { findControlGroups } from './control-groups';
+import { findDatabasePlace } from './database-place';
+import type { Isolation } from './isolation';
+import { blockDatabase, blockMetadata } from './network';
+import { tryDatabase } from './reach';
 import { makeScratch, ownerOf } from './scratch';
+import { findIsolation, type Trial } from './trial';
 
 /** A worker that cannot start; the message says what to do. */
 export class NoWorker extends Error {
@@ -15,6 +19,8 @@ export interface Means {
   readonly isolation: Isolation;
   /** What is enforced and what is not, a sentence each. */
   readonly said: readonly string[];
+  /** Closes the database to runs again, for one whose address changed. Never throws. */
+  closeAgain(): Promise<void>;
 }
 
 const protectedBy: Readonly<Record<Isolation['kind'], string>> = {
@@ -34,13 +40,18 @@ export async function findMeans(config: WorkerConfig): Promise<Means> {
     throw new NoWorker('neither terraform nor tofu is on the PATH: set WORKSPACES_WORKER_BINARY');
   const { scratch } = config;
   await makeScratch(scratch.root);
-  const { isolation, lacking } = await findIsolation({
-    options: config.isolation,
+  const groups = await findControlGroups({ ...config.isolation.limits, cpus: config.cpus });
+  if (typeof groups === 'string' && config.cpus !== undefined) {
+    throw new NoWorker(`WORKSPACES_WORKER_CPUS needs control groups: ${groups}`);
+  }
+  const trial: Trial = {
+    options: typeof groups === 'string' ? config.isolation : { ...config.isolation, groups },
     scratch: scratch.root,
     owner: ownerOf(scratch, scratch.slots - 1),
     secrets: config.secrets,
     trustSameUser: config.trustSameUser,
-  });
+  };
+  const { isolation, lacking } = await findIsolation(trial);
   if (!isolation) {
     throw new NoWorker(
       `runs cannot be kept apart here (${lacking.join('; ')}). WORKSPACES_WORKER_TRUST=same-user runs them all the same, with everything this worker can reach`,
@@ -48,16 +59,53 @@ export async function findMeans(config: WorkerConfig): Promise<Means> {
   }
   const said = [protectedBy[isolation.kind], ...lacking.map((reason) => `not possible here: ${reason}`)];
   if (config.isolation.network === 'none') said.push('runs have no network');
-  else said.push(await metadataText(config, isolation), 'runs have the network of this machine');
-  return { binaries, isolation, said };
+  else {
+    said.push(await metadataText(config, isolation));
+    if (isolation.kind !== 'same-user') said.push(await databaseText(config, isolation, trial));
+    said.push('all else of the network of this machine is open to runs');
+  }
+  said.push(
+    typeof groups === 'string'
+      ? `the memory of each process of a run is limited, not that of the run as a whole: ${groups}`
+      : 'memory and processes of each run are limited as a whole',
+  );
+  return { binaries, isolation, said, closeAgain: () => closeDatabase(config, isolation).then(() => undefined) };
 }
 
-async function metadataText({ scratch }: WorkerConfig, isolation: Isolation): Promise<string> {
-  const last = scratch.firstUid + scratch.slots - 1;
-  const problem = isolation.ownUid
-    ? await blockMetadata({ first: scratch.firstUid, last })
-    : 'runs have no user id of their own';
+const uidsOf = ({ scratch }: WorkerConfig) => ({
+  first: scratch.firstUid,
+  last: scratch.firstUid + scratch.slots - 1,
+});
+
+const noUid = 'runs have no user id of their own';
+
+async function metadataText(config: WorkerConfig, isolation: Isolation): Promise<string> {
+  const problem = isolation.ownUid ? await blockMetadata(uidsOf(config)) : noUid;
   return problem === undefined
     ? 'the metadata addresses of clouds are closed to runs'
     : `THE METADATA ADDRESS OF A CLOUD IS OPEN TO RUNS, if there is one: ${problem}`;
+}
+
+/** Closes the database to runs where it takes more than what keeps them apart. Answers why that failed. */
+async function closeDatabase(config: WorkerConfig, isolation: Isolation): Promise<string | undefined> {
+  if (config.isolation.network === 'none') return undefined;
+  try {
+    const place = await findDatabasePlace(config.service.databaseUrl);
+    if ('socket' in place) return undefined;
+    return isolation.ownUid ? await blockDatabase(uidsOf(config), place) : noUid;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+/** What counts is what a run can do, not which rules there are: it is tried. */
+async function databaseText(config: WorkerConfig, isolation: Isolation, trial: Trial): Promise<string> {
+  const problem = await closeDatabase(config, isolation);
+  const reach = await findDatabasePlace(config.service.databaseUrl)
+    .then((place) => tryDatabase(isolation, trial, place))
+    .catch(() => undefined);
+  if (reach === 'closed') return 'the database is closed to runs';
+  if (reach === undefined && !problem) return 'the database is closed to runs, by rules that could not be tried';
+  const takes = reach === 'open' ? 'TAKES' : 'MAY TAKE';
+  return `THE DATABASE ${takes} CONNECTIONS FROM RUNS, which have no password for it: ${problem ?? 'they reach its socket'}`;
 }

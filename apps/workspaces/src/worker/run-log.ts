@@ -40,6 +40,12 @@ export class RunLog {
     this.add(Buffer.from(`${line}\n`));
   }
 
+  /** Ends the log with why the run was stopped or failed. */
+  async conclude(why: string): Promise<void> {
+    this.say(`\nStopped: ${why}.`);
+    await this.flush();
+  }
+
   /** Everything written so far is kept when this is done. Throws what keeping threw. */
   flush(): Promise<void> {
     clearTimeout(this.timer);

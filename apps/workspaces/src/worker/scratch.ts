@@ -7,6 +7,8 @@ import { type Isolation, makeFolder, type Place } from './isolation';
 
 /** A folder, and where uids are a uid, that one job has to itself until it is released. */
 export interface Slot {
+  /** Of its folder and of its control group. */
+  readonly name: string;
   readonly place: Place;
   /** Remembers a process group of the job, for whoever cleans up after a worker that was killed. */
   group(pid: number): Promise<void>;
@@ -65,7 +67,14 @@ export async function takeSlot(options: ScratchOptions, isolation: Isolation, ru
     const owner = isolation.ownUid ? ownerOf(options, index) : undefined;
     await mkdir(base, { mode: 0o711 });
     await chmod(base, 0o711);
-    const place: Place = { folder: path.join(base, 'box'), mountPoint: path.join(base, 'root'), owner };
+    const name = path.basename(base);
+    const place: Place = {
+      folder: path.join(base, 'box'),
+      mountPoint: path.join(base, 'root'),
+      owner,
+      doors: isolation.groups?.doors(name),
+    };
+    await isolation.groups?.make(name);
     await mkdir(place.mountPoint);
     await makeFolder(place.folder, owner, 0o700);
     for (const name of ['config', 'home', 'tmp', 'state']) {
@@ -81,6 +90,7 @@ export async function takeSlot(options: ScratchOptions, isolation: Isolation, ru
       return writing;
     };
     return {
+      name,
       place,
       async group(pid) {
         holder.groups.push({ pid, start: await startOf(pid) });
@@ -93,6 +103,7 @@ export async function takeSlot(options: ScratchOptions, isolation: Isolation, ru
       async release() {
         await writing.catch(() => undefined);
         await removeFolder(base);
+        await isolation.groups?.remove(name);
         await unlink(file);
       },
     };
@@ -154,6 +165,7 @@ export async function sweepScratch(
         continue;
       }
       await removeFolder(holder.folder);
+      await isolation.groups?.remove(path.basename(holder.folder));
       removed.push(holder.folder);
     }
     await rm(slotFile(root, index), { force: true });

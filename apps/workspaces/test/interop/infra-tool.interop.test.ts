@@ -1,31 +1,27 @@
-import { execFile, execFileSync, spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer as createTcp } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createServer } from '@keystead/server';
+import { freePort } from '@keystead/testing';
 import { PASSWORD, resource, startWorkspaces } from '../start-workspaces';
+import { findTool, noTool } from '../worker-fixture';
 
 const execute = promisify(execFile);
-const binary = ['terraform', 'tofu'].flatMap((name) => {
-  try {
-    execFileSync(name, ['version'], { stdio: 'ignore' });
-    return [execFileSync('which', [name], { encoding: 'utf8' }).trim()];
-  } catch {
-    return [];
-  }
-})[0];
+const it = noTool ? test.skip : test;
 const box = mkdtempSync(path.join(tmpdir(), 'infra-tool-'));
 afterAll(() => rmSync(box, { recursive: true, force: true }));
 
 // The real command line of the tool, with built-in resources only, so that it downloads nothing.
 describe('the infrastructure tool in local execution', () => {
   const env: Record<string, string> = {};
+  let binary = '';
   let port = 0;
   beforeAll(async () => {
+    if (!noTool) binary = (await findTool()).file;
     port = await freePort();
     env.WORKSPACES_PUBLIC_URL = `http://127.0.0.1:${port}`;
   });
@@ -71,21 +67,14 @@ credentials "workspaces.test" { token = "${workspaces.admin.token}" }`,
     );
     return async (...args) => {
       const environment = { ...process.env, TF_CLI_CONFIG_FILE: cli, TF_IN_AUTOMATION: '1' };
-      const running = execute(binary!, args, { cwd, env: environment });
+      const running = execute(binary, args, { cwd, env: environment });
       // Questions, such as whether to move a local state over, are answered with yes.
       running.child.stdin?.end('yes\n');
       const { stdout, stderr } = await running;
       return stdout + stderr;
     };
   }
-  const skipped = (): boolean => {
-    if (binary) return false;
-    process.stderr.write('skipped: neither terraform nor tofu is on this machine\n');
-    return true;
-  };
-
   it('goes through the life of a workspace', async () => {
-    if (skipped()) return;
     const tool = folder('life', configuration('workspaces { name = "life" }'));
     await tool('init', '-no-color');
     expect(await tool('apply', '-auto-approve', '-no-color')).toContain('1 added');
@@ -104,10 +93,9 @@ credentials "workspaces.test" { token = "${workspaces.admin.token}" }`,
     expect(await tool('destroy', '-auto-approve', '-no-color')).toContain('1 destroyed');
     const shown = await workspaces.admin.get('organizations/acme/workspaces/life').expect(200);
     expect(shown.body.data.attributes).toMatchObject({ locked: false, 'resource-count': 0 });
-  }, 180_000);
+  }, 400_000);
 
   it('finds, creates and deletes workspaces by tags', async () => {
-    if (skipped()) return;
     const tool = folder('tags', configuration('workspaces { tags = ["team:blue"] }'));
     await workspaces.admin
       .post(
@@ -125,10 +113,9 @@ credentials "workspaces.test" { token = "${workspaces.admin.token}" }`,
     await tool('workspace', 'select', 'blue-one');
     await tool('workspace', 'delete', 'blue-two');
     await workspaces.admin.get('organizations/acme/workspaces/blue-two').expect(404);
-  }, 180_000);
+  }, 400_000);
 
   it('stops at a lock somebody holds, and force-unlocks', async () => {
-    if (skipped()) return;
     const tool = folder('locks', configuration('workspaces { name = "locks" }'));
     await tool('init', '-no-color');
     const { id } = (await workspaces.admin.get('organizations/acme/workspaces/locks').expect(200)).body.data;
@@ -136,10 +123,9 @@ credentials "workspaces.test" { token = "${workspaces.admin.token}" }`,
     await expect(tool('apply', '-auto-approve', '-no-color')).rejects.toThrow(/workspace already locked/);
     await tool('force-unlock', '-force', 'acme/locks');
     expect(await tool('apply', '-auto-approve', '-no-color')).toContain('1 added');
-  }, 180_000);
+  }, 400_000);
 
   it('signs in with its own command, as on the page', async () => {
-    if (skipped()) return;
     const origin = `http://127.0.0.1:${port}`;
     const home = path.join(box, 'home');
     mkdirSync(path.join(home, '.terraform.d'), { recursive: true });
@@ -163,7 +149,7 @@ host "workspaces.test" {
 }`,
     );
     await workspaces.person('dora');
-    const running = spawn(binary!, ['login', 'workspaces.test'], {
+    const running = spawn(binary, ['login', 'workspaces.test'], {
       cwd: home,
       // Without a browser it shows the address to open.
       env: { PATH: '/nonexistent', HOME: home, TF_CLI_CONFIG_FILE: cli },
@@ -174,8 +160,10 @@ host "workspaces.test" {
     running.stderr.on('data', (piece) => (said += piece));
     const ended = once(running, 'close');
     running.stdin.write('yes\n');
-    for (let i = 0; i < 300 && !/code_challenge=/.test(said); i++) await new Promise((r) => setTimeout(r, 100));
-    const link = /https?:\/\/\S+\/app\/oauth2\/auth\?\S+/.exec(said)?.[0];
+    // The whole line has come once something follows it.
+    const shown = () => /(https?:\/\/\S+\/app\/oauth2\/auth\?\S+)\s/.exec(said)?.[1];
+    while (!shown() && running.exitCode === null) await new Promise((r) => setTimeout(r, 100));
+    const link = shown();
     if (!link) throw new Error(`no address to open: ${said}`);
     expect((await fetch(link)).status).toBe(200);
     const asked = new URL(link).searchParams;
@@ -204,10 +192,9 @@ host "workspaces.test" {
     const { credentials } = JSON.parse(kept) as { credentials: Record<string, { token: string }> };
     const details = await workspaces.as(credentials['workspaces.test']!.token).get('account/details').expect(200);
     expect(details.body.data.attributes.username).toBe('dora');
-  }, 180_000);
+  }, 400_000);
 
   it('moves a local state over', async () => {
-    if (skipped()) return;
     const local = folder('move', 'resource "terraform_data" "a" { input = "kept" }');
     await local('init', '-no-color');
     await local('apply', '-auto-approve', '-no-color');
@@ -215,13 +202,5 @@ host "workspaces.test" {
     await tool('init', '-no-color', '-input=true');
     expect(await tool('state', 'list')).toBe('terraform_data.a\n');
     expect(await tool('plan', '-no-color')).not.toContain('to add, ');
-  }, 180_000);
+  }, 400_000);
 });
-
-async function freePort(): Promise<number> {
-  const probe = createTcp();
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
-  const { port } = probe.address() as { port: number };
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
-}

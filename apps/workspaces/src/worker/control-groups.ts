@@ -1,0 +1,195 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { cleanPath } from './clean-path';
+
+/** What one run may take of a machine, all its processes together. */
+export interface Share {
+  readonly memoryBytes: number;
+  readonly processes: number;
+  /** Processors, as in 1.5; undefined for all of them. */
+  readonly cpus: number | undefined;
+}
+
+/** What a run asked for in vain. */
+export type Exceeded = 'memory' | 'processes';
+
+/** The kernel's groups of processes, one for each run. */
+export interface ControlGroups {
+  /** Makes the group of a run. */
+  make(name: string): Promise<void>;
+  /** Files to which a process writes its id to join. */
+  doors(name: string): readonly string[];
+  /** What the kernel refused the run or ended it for. */
+  exceeded(name: string): Promise<Exceeded | undefined>;
+  /** Removes the group, once its processes are gone. */
+  remove(name: string): Promise<void>;
+}
+
+/** Shell text that joins groups and goes on with what comes after `--`. */
+export const joinScript = 'while [ "$1" != -- ]; do echo $$ > "$1" || exit 125; shift; done; shift; exec "$@"';
+
+const parent = 'keystead-runs';
+const periodMicroseconds = 100_000;
+
+/** A controller: where its groups lie, what is written into one, and where it tells of refusals. */
+interface Controller {
+  readonly folder: string;
+  readonly settings: readonly (readonly [file: string, value: string, optional?: 'optional'])[];
+  readonly told: readonly (readonly [file: string, word: string, what: Exceeded])[];
+}
+
+/**
+ * Finds groups that this process may make, below its own or at the root, of the unified hierarchy or of the older ones.
+ * Tries one; answers in a sentence why there are none.
+ */
+export async function findControlGroups(share: Share, root = '/sys/fs/cgroup'): Promise<ControlGroups | string> {
+  const own = await ownGroups();
+  const unified = existsSync(path.join(root, 'cgroup.controllers'));
+  let why = 'there are no control groups here';
+  if (!unified && !existsSync(path.join(root, 'memory', 'memory.limit_in_bytes'))) return why;
+  for (const place of ['own', 'root'] as const) {
+    try {
+      const at = (name: string) => (place === 'own' ? (own.get(name) ?? '/') : '/');
+      const groups = groupsOf(
+        unified ? await unifiedController(root, at(''), share) : olderControllers(root, at, share),
+      );
+      await tryOne(groups);
+      return groups;
+    } catch (error) {
+      why = (error as Error).message.split('\n')[0] ?? why;
+    }
+  }
+  return why;
+}
+
+/** Which group this process is in, by controller; of the unified hierarchy by the empty name. */
+async function ownGroups(): Promise<Map<string, string>> {
+  const text = await readFile('/proc/self/cgroup', 'utf8').catch(() => '');
+  const found = new Map<string, string>();
+  for (const line of text.split('\n').filter(Boolean)) {
+    const [, names = '', ...at] = line.split(':');
+    for (const name of names.split(',')) found.set(name, at.join(':'));
+  }
+  return found;
+}
+
+async function unifiedController(root: string, at: string, share: Share): Promise<Controller[]> {
+  const above = path.join(root, at);
+  const there = (await readFile(path.join(above, 'cgroup.controllers'), 'utf8')).trim().split(/\s+/);
+  const needed = ['memory', 'pids', ...(share.cpus === undefined ? [] : ['cpu'])];
+  const lacking = needed.filter((name) => !there.includes(name));
+  if (lacking.length > 0) throw new Error(`no controller for ${lacking.join(' and ')} in ${above}`);
+  const folder = path.join(above, parent);
+  await mkdir(folder, { recursive: true });
+  const enable = needed.map((name) => `+${name}`).join(' ');
+  await writeFile(path.join(above, 'cgroup.subtree_control'), enable).catch(async (error) => {
+    // A group with processes of its own cannot share out: the worker moves down, where it was given the group alone.
+    const processes = (await readFile(path.join(above, 'cgroup.procs'), 'utf8')).trim();
+    if (processes !== String(process.pid)) throw error;
+    await mkdir(path.join(above, 'keystead-worker'), { recursive: true });
+    await writeFile(path.join(above, 'keystead-worker', 'cgroup.procs'), processes);
+    await writeFile(path.join(above, 'cgroup.subtree_control'), enable);
+  });
+  await writeFile(path.join(folder, 'cgroup.subtree_control'), enable);
+  const cpu = share.cpus === undefined ? [] : [['cpu.max', `${quotaOf(share.cpus)} ${periodMicroseconds}`] as const];
+  return [
+    {
+      folder,
+      settings: [
+        ['memory.max', String(share.memoryBytes)],
+        ['memory.swap.max', '0', 'optional'],
+        ['pids.max', String(share.processes)],
+        ...cpu,
+      ],
+      told: [
+        ['memory.events', 'oom_kill', 'memory'],
+        ['pids.events', 'max', 'processes'],
+      ],
+    },
+  ];
+}
+
+function olderControllers(root: string, at: (name: string) => string, share: Share): Controller[] {
+  const bytes = String(share.memoryBytes);
+  const memory: Controller = {
+    folder: path.join(root, 'memory', at('memory'), parent),
+    settings: [
+      ['memory.limit_in_bytes', bytes],
+      ['memory.memsw.limit_in_bytes', bytes, 'optional'],
+    ],
+    told: [['memory.oom_control', 'oom_kill', 'memory']],
+  };
+  const processes: Controller = {
+    folder: path.join(root, 'pids', at('pids'), parent),
+    settings: [['pids.max', String(share.processes)]],
+    told: [['pids.events', 'max', 'processes']],
+  };
+  if (share.cpus === undefined) return [memory, processes];
+  const cpu: Controller = {
+    folder: path.join(root, 'cpu', at('cpu'), parent),
+    settings: [
+      ['cpu.cfs_period_us', String(periodMicroseconds)],
+      ['cpu.cfs_quota_us', String(quotaOf(share.cpus))],
+    ],
+    told: [],
+  };
+  return [memory, processes, cpu];
+}
+
+const quotaOf = (cpus: number): number => Math.round(cpus * periodMicroseconds);
+
+function groupsOf(controllers: readonly Controller[]): ControlGroups {
+  return {
+    async make(name) {
+      for (const { folder, settings } of controllers) {
+        const group = path.join(folder, name);
+        await mkdir(group, { recursive: true });
+        for (const [file, value, optional] of settings) {
+          const written = writeFile(path.join(group, file), value);
+          await (optional ? written.catch(() => undefined) : written);
+        }
+      }
+    },
+    doors: (name) => controllers.map(({ folder }) => path.join(folder, name, 'cgroup.procs')),
+    async exceeded(name) {
+      for (const { folder, told } of controllers) {
+        for (const [file, word, what] of told) {
+          const text = await readFile(path.join(folder, name, file), 'utf8').catch(() => '');
+          if (Number(new RegExp(`^${word} (\\d+)$`, 'm').exec(text)?.[1] ?? 0) > 0) return what;
+        }
+      }
+      return undefined;
+    },
+    async remove(name) {
+      for (const { folder } of controllers) await removeGroup(path.join(folder, name));
+    },
+  };
+}
+
+/** The last processes may still be on their way out. */
+async function removeGroup(group: string): Promise<void> {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await rmdir(group);
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code !== 'EBUSY' || tries === 50) return;
+      await sleep(100);
+    }
+  }
+}
+
+async function tryOne(groups: ControlGroups): Promise<void> {
+  const name = `trial-${process.pid}`;
+  await groups.make(name);
+  try {
+    const args = ['-c', joinScript, 'sh', ...groups.doors(name), '--', 'true'];
+    const { status, stderr } = spawnSync('/bin/sh', args, { env: { PATH: cleanPath }, encoding: 'utf8' });
+    if (status !== 0) throw new Error(stderr.trim() || 'no process can join a group');
+  } finally {
+    await groups.remove(name);
+  }
+}

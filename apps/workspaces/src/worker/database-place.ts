@@ -1,0 +1,39 @@
+import { lookup } from 'node:dns/promises';
+import { networkInterfaces } from 'node:os';
+import path from 'node:path';
+
+/** Where the database listens, as this machine sees it. */
+export type DatabasePlace =
+  | { readonly socket: string }
+  | {
+      readonly port: number;
+      readonly addresses: readonly string[];
+      /** It is on this machine, so it may be reached at each of the machine's addresses. */
+      readonly local: boolean;
+    };
+
+const standardPort = 5432;
+
+/** Finds where a connection string leads. Throws where its host has no address. */
+export async function findDatabasePlace(url: string): Promise<DatabasePlace> {
+  const { hostname, port: given, searchParams } = new URL(url);
+  const host = (searchParams.get('host') || hostname || 'localhost').replace(/^\[(.*)\]$/, '$1');
+  const port = Number(searchParams.get('port') || given || standardPort);
+  if (host.startsWith('/')) return { socket: path.join(host, `.s.PGSQL.${port}`) };
+  const found = await lookup(decodeURIComponent(host), { all: true });
+  const addresses = [...new Set(found.map(({ address }) => address))];
+  const own = ownAddresses();
+  return { port, addresses, local: addresses.some((address) => isLoopback(address) || own.includes(address)) };
+}
+
+/** Every address under which this machine reaches itself, those that stand for all of them included. */
+export function ownAddresses(): string[] {
+  const found = Object.values(networkInterfaces()).flatMap((entries) => entries ?? []);
+  // An address of one link says nothing without that link's name.
+  const named = found
+    .map(({ address, scopeid }) => (scopeid ? undefined : address))
+    .filter((address) => address !== undefined);
+  return [...new Set(['127.0.0.1', '127.0.0.2', '0.0.0.0', '::1', '::', '::ffff:127.0.0.1', ...named])];
+}
+
+const isLoopback = (address: string): boolean => /^127\.|^::1$|^::ffff:127\.|^0\.0\.0\.0$|^::$/.test(address);

@@ -1,0 +1,99 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { cleanPath } from './clean-path';
+import type { Stopping } from './command';
+import type { ControlGroups, Exceeded } from './control-groups';
+
+/** What one run may take. */
+export interface RunLimits {
+  readonly memoryBytes: number;
+  /** Processes and threads. */
+  readonly processes: number;
+  readonly openFiles: number;
+  /** The largest file it may write. */
+  readonly fileBytes: number;
+}
+
+/**
+ * The options of `prlimit` for one process of a run; never more than this process may give. `counted` says that the
+ * kernel counts the memory of the run as a whole.
+ */
+export function processLimits(limits: RunLimits, options: { ownUid: boolean; counted: boolean }): string[] {
+  const hard = hardLimits();
+  const limit = (name: string, row: string, value: number) =>
+    `--${name}=${Math.min(value, hard.get(row) ?? Number.POSITIVE_INFINITY)}`;
+  return [
+    '--core=0',
+    limit('fsize', 'Max file size', limits.fileBytes),
+    limit('nofile', 'Max open files', limits.openFiles),
+    ...(options.counted ? [] : [limit('data', 'Max data size', limits.memoryBytes)]),
+    // Counted per uid, so it says something about a run only where each has its own.
+    ...(options.ownUid ? [limit('nproc', 'Max processes', limits.processes)] : []),
+  ];
+}
+
+function hardLimits(): Map<string, number> {
+  try {
+    const rows = readFileSync('/proc/self/limits', 'utf8').matchAll(/^(Max [a-z ]+?) {2,}\S+ +(\d+)/gm);
+    return new Map(Array.from(rows, ([, name = '', hard]) => [name, Number(hard)]));
+  } catch {
+    return new Map();
+  }
+}
+
+const mebibytes = (bytes: number): string => `${Math.floor(bytes / 1024 / 1024)} MiB`;
+
+/** Says what a failed run had too much of, in a sentence; undefined where that was not why. */
+export async function whatWasExceeded(
+  limits: RunLimits,
+  options: { groups: ControlGroups | undefined; name: string; tail: string },
+): Promise<string | undefined> {
+  const found = (await options.groups?.exceeded(options.name)) ?? toldIn(options.tail);
+  const whose = options.groups ? 'the run' : 'a process of the run';
+  if (found === 'memory') return `${whose} needed more memory than it may have (${mebibytes(limits.memoryBytes)})`;
+  if (found === 'processes') return `the run started more processes than it may (${limits.processes})`;
+  return undefined;
+}
+
+/** Where the kernel keeps no count, programs say what they were refused. */
+function toldIn(tail: string): Exceeded | undefined {
+  if (/cannot allocate memory|out of memory|memory exhausted|MemoryError/i.test(tail)) return 'memory';
+  if (/cannot fork|fork: .*temporarily unavailable|newosproc|pthread_create failed/i.test(tail)) return 'processes';
+  return undefined;
+}
+
+/** Looks every so often at what a run has on disk, and tells once when it is more than it may be. */
+export function watchDisk(
+  folder: string,
+  options: { bytes: number; everyMs: number; stopping: Stopping; graceMs: number },
+): { stop(): void } {
+  let over = false;
+  let timer: NodeJS.Timeout;
+  const look = async () => {
+    const used = await usedBelow(folder);
+    if (over) return;
+    if (used > options.bytes) {
+      options.stopping.interrupt('disk');
+      setTimeout(() => options.stopping.kill('disk'), options.graceMs).unref();
+      return;
+    }
+    timer = setTimeout(() => void look(), options.everyMs);
+  };
+  timer = setTimeout(() => void look(), options.everyMs);
+  return {
+    stop() {
+      over = true;
+      clearTimeout(timer);
+    },
+  };
+}
+
+function usedBelow(folder: string): Promise<number> {
+  const options = { env: { PATH: cleanPath }, timeout: 60_000, maxBuffer: 64 * 1024 * 1024 };
+  return new Promise((resolve) => {
+    // Complains of what went away meanwhile, and counts the rest all the same.
+    execFile('du', ['-s', '-k', '-x', '--', folder], options, (_, stdout) => {
+      resolve((Number.parseInt(stdout, 10) || 0) * 1024);
+    });
+  });
+}

@@ -1,0 +1,113 @@
+import { execFile } from 'node:child_process';
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import path from 'node:path';
+import type { Owner } from './archive';
+import { cleanPath } from './clean-path';
+import {
+  type Isolation,
+  type IsolationKind,
+  type IsolationOptions,
+  isolationKinds,
+  isolationOf,
+  makeFolder,
+  type Place,
+} from './isolation';
+
+/** What was found out about this machine. */
+export interface Found {
+  readonly isolation: Isolation | undefined;
+  /** Why each stronger way does not work here, one sentence each. */
+  readonly lacking: readonly string[];
+}
+
+/** What to try isolation with. */
+export interface Trial {
+  readonly options: IsolationOptions;
+  /** Folder in which jobs will have theirs. */
+  readonly scratch: string;
+  /** The uid of the first job. */
+  readonly owner: Owner;
+  /** Files that no job may read: keys, the address of the database. */
+  readonly secrets: readonly string[];
+  readonly trustSameUser: boolean;
+}
+
+/** Tries the ways of isolation from the strongest on, with a command that looks for what it must not find. */
+export async function findIsolation(trial: Trial): Promise<Found> {
+  const root = process.getuid?.() === 0;
+  const lacking: string[] = [];
+  for (const kind of isolationKinds) {
+    if (kind === 'same-user') break;
+    if ((kind === 'user-namespace') === root) continue;
+    const isolation = isolationOf(kind, trial.options);
+    if (!rooted(kind) && trial.options.network === 'none') {
+      lacking.push(`${kind}: no network can be withheld without namespaces`);
+      continue;
+    }
+    const problem = await tryIsolation(isolation, trial);
+    if (problem === undefined) return { isolation, lacking };
+    lacking.push(`${kind}: ${problem}`);
+  }
+  if (!root) lacking.push('own-user: only root can run the tool as another user');
+  // What was asked for is never quietly left out, also where the operator trusts whoever starts runs.
+  const trusted = trial.trustSameUser && trial.options.network === 'host';
+  return { isolation: trusted ? isolationOf('same-user', trial.options) : undefined, lacking };
+}
+
+const rooted = (kind: IsolationKind): boolean => kind === 'private-root' || kind === 'user-namespace';
+
+// Prints what a job can read although it must not; the worker's own environment holds the keys.
+const look = `
+for secret in "$@"; do
+  if [ -r "$secret" ] && cat "$secret" > /dev/null 2>&1; then echo "can read $secret"; fi
+done
+echo tried > tmp/tried && echo done
+`;
+
+async function tryIsolation(isolation: Isolation, trial: Trial): Promise<string | undefined> {
+  const secrets = [...trial.secrets, `/proc/${process.pid}/environ`, `/proc/${process.pid}/mem`];
+  const { error, stdout, stderr } = await inTrial(isolation, trial, {
+    argv: ['/bin/sh', '-c', look, 'sh', ...secrets],
+  });
+  const found = stdout
+    .trim()
+    .split('\n')
+    .filter((line) => line.startsWith('can read'));
+  if (found.length > 0) return `a job ${found.join(' and ')}`;
+  if (error || !stdout.includes('done')) return firstLine(stderr) ?? error?.message ?? 'nothing happened';
+  return undefined;
+}
+
+const firstLine = (text: string): string | undefined => text.split('\n').find((line) => line.trim() !== '');
+
+/** What a command of a trial came to. */
+interface Tried {
+  readonly error: Error | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs a short command as a run would be, in a folder made for it. */
+export async function inTrial(
+  isolation: Isolation,
+  trial: Trial,
+  command: { tool?: string; argv: readonly string[] },
+): Promise<Tried> {
+  const at = await mkdtemp(path.join(trial.scratch, 'trial-'));
+  const owner = isolation.ownUid ? trial.owner : undefined;
+  const place: Place = { folder: path.join(at, 'box'), mountPoint: path.join(at, 'root'), owner };
+  try {
+    await chmod(at, 0o711);
+    await mkdir(place.mountPoint);
+    await makeFolder(place.folder, owner, 0o700);
+    for (const name of ['tmp', 'home']) await makeFolder(path.join(place.folder, name), owner, 0o700);
+    const { file, args } = isolation.launch(place, command.tool ?? '', { argv: command.argv, cwd: '.' });
+    return await new Promise((resolve) => {
+      execFile(file, args, { env: { PATH: cleanPath }, timeout: 20_000 }, (error, stdout, stderr) =>
+        resolve({ error, stdout, stderr }),
+      );
+    });
+  } finally {
+    await rm(at, { recursive: true, force: true });
+  }
+}
