@@ -1,4 +1,4 @@
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -6,8 +6,10 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { startSecrets } from '../start-secrets';
+import { noPython } from './python';
 
 const run = promisify(execFile);
+const withPython = noPython() ? it.skip : it;
 const box = mkdtempSync(path.join(tmpdir(), 'clients-'));
 afterAll(() => rmSync(box, { recursive: true, force: true }));
 
@@ -16,54 +18,54 @@ describe('existing clients', () => {
   const secrets = startSecrets();
   const address = () => `http://127.0.0.1:${(secrets.server.address() as AddressInfo).port}`;
 
-  it('hvac runs a whole session', async () => {
-    if (!hasPython()) {
-      process.stderr.write('skipped: no Python 3 with venv here, so no session of hvac\n');
-      return;
-    }
-    const home = path.join(box, 'python');
-    await run('python3', ['-m', 'venv', home]);
-    const python = path.join(home, 'bin', 'python');
-    await run(python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', 'hvac==2.4.0']);
-    const { stdout } = await run(python, [path.join(__dirname, 'hvac-session.py'), address(), secrets.rootToken]);
-    expect(stdout).toContain('hvac: done');
-  }, 180_000);
+  withPython(
+    'hvac runs a whole session',
+    async () => {
+      const home = path.join(box, 'python');
+      await run('python3', ['-m', 'venv', home]);
+      const python = path.join(home, 'bin', 'python');
+      await run(python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', 'hvac==2.4.0']);
+      const { stdout } = await run(python, [path.join(__dirname, 'hvac-session.py'), address(), secrets.rootToken]);
+      expect(stdout).toContain('hvac: done');
+    },
+    180_000,
+  );
 
-  it('hvac and pyotp manage identities and log in with second factors', async () => {
-    if (!hasPython()) {
-      process.stderr.write('skipped: no Python 3 with venv here, so no session of hvac and pyotp\n');
-      return;
-    }
-    const home = path.join(box, 'python-identity');
-    await run('python3', ['-m', 'venv', home]);
-    const python = path.join(home, 'bin', 'python');
-    await run(python, [
-      '-m',
-      'pip',
-      'install',
-      '--quiet',
-      '--disable-pip-version-check',
-      'hvac==2.4.0',
-      'pyotp==2.9.0',
-    ]);
-    const session = path.join(__dirname, 'hvac-identity-session.py');
-    const { stdout } = await run(python, [session, address(), secrets.rootToken]);
-    expect(stdout).toContain('hvac identity: done');
-  }, 180_000);
+  withPython(
+    'hvac and pyotp manage identities and log in with second factors',
+    async () => {
+      const home = path.join(box, 'python-identity');
+      await run('python3', ['-m', 'venv', home]);
+      const python = path.join(home, 'bin', 'python');
+      await run(python, [
+        '-m',
+        'pip',
+        'install',
+        '--quiet',
+        '--disable-pip-version-check',
+        'hvac==2.4.0',
+        'pyotp==2.9.0',
+      ]);
+      const session = path.join(__dirname, 'hvac-identity-session.py');
+      const { stdout } = await run(python, [session, address(), secrets.rootToken]);
+      expect(stdout).toContain('hvac identity: done');
+    },
+    180_000,
+  );
 
-  it('hvac logs in with tokens that PyJWT signs', async () => {
-    if (!hasPython()) {
-      process.stderr.write('skipped: no Python 3 with venv here, so no session of hvac and PyJWT\n');
-      return;
-    }
-    const home = path.join(box, 'python-jwt');
-    await run('python3', ['-m', 'venv', home]);
-    const python = path.join(home, 'bin', 'python');
-    const install = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check'];
-    await run(python, [...install, 'hvac==2.4.0', 'pyjwt[crypto]==2.10.1']);
-    const { stdout } = await run(python, [path.join(__dirname, 'hvac-jwt-session.py'), address(), secrets.rootToken]);
-    expect(stdout).toContain('hvac jwt: done');
-  }, 180_000);
+  withPython(
+    'hvac logs in with tokens that PyJWT signs',
+    async () => {
+      const home = path.join(box, 'python-jwt');
+      await run('python3', ['-m', 'venv', home]);
+      const python = path.join(home, 'bin', 'python');
+      const install = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check'];
+      await run(python, [...install, 'hvac==2.4.0', 'pyjwt[crypto]==2.10.1']);
+      const { stdout } = await run(python, [path.join(__dirname, 'hvac-jwt-session.py'), address(), secrets.rootToken]);
+      expect(stdout).toContain('hvac jwt: done');
+    },
+    180_000,
+  );
 
   it('node-vault runs a whole session', async () => {
     const home = path.join(box, 'node');
@@ -72,14 +74,5 @@ describe('existing clients', () => {
     const modules = path.join(home, 'node_modules');
     const { stdout } = await run(process.execPath, [session, modules, address(), secrets.rootToken]);
     expect(stdout).toContain('node-vault: done');
-  }, 180_000);
+  }, 600_000);
 });
-
-function hasPython(): boolean {
-  try {
-    execFileSync('python3', ['-c', 'import venv, ensurepip'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-}

@@ -1,17 +1,18 @@
 import { writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { startSecrets } from '../start-secrets';
-import { pythonWith } from './python';
+import { noPython, pythonWith } from './python';
+
+const it = noPython() ? test.skip : test;
 
 // The TypeScript client of the ordinary tests has a sister in another language, made by another generator.
 describe('a Python client generated from the OpenAPI document', () => {
   const secrets = startSecrets();
 
   it('has every operation, and goes through mounts, policies, tokens, second factors and a rekey', async () => {
-    const python = await pythonWith(['openapi-python-client==0.29.1', 'pyotp==2.9.0'], 'client in Python');
-    if (!python) return;
+    const python = await pythonWith(['openapi-python-client==0.29.1', 'pyotp==2.9.0']);
     try {
       await secrets.root.write('sys/mounts/kv1', { type: 'kv' }).expect(204);
       await secrets.root.write('sys/auth/userpass', { type: 'userpass' }).expect(204);
