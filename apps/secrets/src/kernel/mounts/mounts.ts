@@ -4,6 +4,7 @@ import type { Backend } from '../../sdk/backend';
 import type { MountView } from '../../sdk/call';
 import type { Database } from '../storage/database';
 import type { Barrier, ChangeNotices, Clock, Committer, Tx } from '../storage/types';
+import { WholeTable } from '../storage/whole-table';
 import type { LiveMount, Mount, MountConfig, MountKind, Resolved } from './mount';
 import { deleteMount, insertMount, readMounts, updateMount } from './mount-rows';
 import { PathTree } from './path-tree';
@@ -49,31 +50,25 @@ const defaultConfig: MountConfig = { defaultLeaseTtlSeconds: 0, maxLeaseTtlSecon
 export class Mounts {
   private router = new Router();
   private byUuid = new Map<string, LiveMount>();
-  private known = false;
   /** Grows with every reading of the table that found it changed. */
   version = 0;
   private state = '';
-  private loading: Promise<void> | undefined;
+  private readonly table: WholeTable;
   /** Compiled paths, one tree per backend. */
   private readonly trees = new WeakMap<Backend, PathTree>();
 
   constructor(private readonly parts: Parts) {
-    parts.changes.listen('mount', () => {
-      this.known = false;
-    });
+    this.table = new WholeTable(parts.changes, 'mount', () => this.read());
   }
 
   /** Reads the table again where it may have changed; call once per request before `resolve`. */
   refresh(): Promise<void> | undefined {
-    // Whoever comes while the first reading is under way must wait for it, whatever is known by then.
-    if (this.loading) return this.loading;
-    if (this.known && this.parts.changes.fresh) return undefined;
-    return this.load();
+    return this.table.refresh();
   }
 
   /** Forgets everything: the service is being sealed. */
   clear(): void {
-    this.known = false;
+    this.table.forget();
     this.router = new Router();
     this.byUuid = new Map();
     this.state = '';
@@ -189,28 +184,7 @@ export class Mounts {
 
   private async change(run: (tx: Tx) => Promise<void>, uuid: string): Promise<void> {
     await this.parts.committer.transaction(run, [{ topic: 'mount', key: uuid }]);
-    await this.reload();
-  }
-
-  /** Reads until nothing was heard of a change meanwhile, so that the caller sees what it has just written. */
-  private async reload(): Promise<void> {
-    await this.loading;
-    await this.refresh();
-  }
-
-  private load(): Promise<void> {
-    // Set before reading: a change heard meanwhile must not be overwritten by its older state.
-    this.known = true;
-    const loading = this.read()
-      .catch((error) => {
-        this.known = false;
-        throw error;
-      })
-      .finally(() => {
-        if (this.loading === loading) this.loading = undefined;
-      });
-    this.loading = loading;
-    return loading;
+    await this.table.reload();
   }
 
   private async read(): Promise<void> {

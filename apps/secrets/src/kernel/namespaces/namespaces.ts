@@ -9,6 +9,7 @@ import {
   ROOT_NAMESPACE_ID,
   type Tx,
 } from '../storage/types';
+import { WholeTable } from '../storage/whole-table';
 
 /** A part of the service with mounts, policies, identities and tokens of its own. */
 export interface Namespace {
@@ -49,21 +50,15 @@ const columns = 'id, short_id, parent_id, path, tainted, locked, sealed';
 export class Namespaces {
   private byPath = new Map<string, Namespace>();
   private byUuid = new Map<string, Namespace>();
-  private known = false;
-  private loading: Promise<void> | undefined;
+  private readonly table: WholeTable;
 
   constructor(private readonly parts: Parts) {
-    parts.changes.listen('namespace', () => {
-      this.known = false;
-    });
+    this.table = new WholeTable(parts.changes, 'namespace', () => this.read());
   }
 
   /** Reads the tree again where it may have changed; call once per request before `resolve`. */
   refresh(): Promise<void> | undefined {
-    // Whoever comes while the first reading is under way must wait for it, whatever is known by then.
-    if (this.loading) return this.loading;
-    if (this.known && this.parts.changes.fresh) return undefined;
-    return this.load();
+    return this.table.refresh();
   }
 
   get root(): Namespace {
@@ -72,7 +67,7 @@ export class Namespaces {
 
   /** Forgets everything: the service is being sealed. */
   clear(): void {
-    this.known = false;
+    this.table.forget();
   }
 
   find(uuid: string): Namespace | undefined {
@@ -166,7 +161,7 @@ export class Namespaces {
         { topic: 'mount', key: '*' },
       ],
     );
-    await this.reload();
+    await this.table.reload();
     return this.byPath.get(full)!;
   }
 
@@ -191,28 +186,7 @@ export class Namespaces {
       (tx) => tx.query(statement, [uuid, ...values]),
       [{ topic: 'namespace', key: uuid }],
     );
-    await this.reload();
-  }
-
-  /** Reads until nothing was heard of a change meanwhile, so that the caller sees what it has just written. */
-  private async reload(): Promise<void> {
-    await this.loading;
-    await this.refresh();
-  }
-
-  private load(): Promise<void> {
-    // Set before reading: a change heard meanwhile must not be overwritten by its older state.
-    this.known = true;
-    const loading = this.read()
-      .catch((error) => {
-        this.known = false;
-        throw error;
-      })
-      .finally(() => {
-        if (this.loading === loading) this.loading = undefined;
-      });
-    this.loading = loading;
-    return loading;
+    await this.table.reload();
   }
 
   private async read(): Promise<void> {
