@@ -74,7 +74,9 @@ export class Client {
     const message = await this.send(method, url, text, options.anonymous ?? false);
     const answer = { status: message.statusCode ?? 0, body: parseBody(await readText(message)) };
     const fine = answer.status >= 200 && answer.status < 300;
-    if (!fine && !options.accept?.includes(answer.status)) throw refusal(method, path, answer);
+    if (!fine && !options.accept?.includes(answer.status)) {
+      throw refusal(method, path, answer, options.anonymous || findToken(this.settings) !== undefined);
+    }
     return answer;
   }
 
@@ -90,14 +92,13 @@ export class Client {
         : { 'Content-Type': 'application/json', 'Content-Length': `${Buffer.byteLength(text)}` }),
     };
     const secure = url.protocol === 'https:';
-    const ca = secure && settings.caFile ? readFileSync(settings.caFile) : undefined;
+    const ca = secure && settings.caFile ? readAuthority(settings.caFile) : undefined;
     return new Promise((resolve, reject) => {
       const send = secure ? requestHttps : requestHttp;
       const call = send(url, { method, headers, ca, timeout: TIMEOUT_MS }, resolve);
       call.on('timeout', () => call.destroy(new Error('no answer in time')));
       call.on('error', (error) => {
-        const reason = error.message || String((error as NodeJS.ErrnoException).code);
-        reject(new Problem(`${settings.address} cannot be reached: ${reason}`, exitCodes.unreachable));
+        reject(new Problem(`${settings.address} cannot be reached: ${unreachable(error)}`, exitCodes.unreachable));
       });
       call.end(text);
     });
@@ -124,11 +125,42 @@ function parseBody(text: string): Body | undefined {
   }
 }
 
-function refusal(method: string, path: string, { status, body }: Answer): Problem {
+function readAuthority(file: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    throw new Problem(`${file} cannot be read: ${(error as Error).message} (--ca-cert, SERVICE_CACERT)`);
+  }
+}
+
+/** Why nobody answered, and what may help. */
+function unreachable(error: NodeJS.ErrnoException): string {
+  const reason = error.message || String(error.code);
+  const advice = adviceByCode.find(([code]) => code.test(`${error.code} ${reason}`))?.[1];
+  return advice ? `${reason} (${advice})` : reason;
+}
+
+const adviceByCode: readonly (readonly [RegExp, string])[] = [
+  [/ECONNREFUSED|ENOTFOUND|EAI_AGAIN/, 'is it running there? --address or SERVICE_ADDR name another address'],
+  [/SELF_SIGNED|UNABLE_TO_|CERT_UNTRUSTED/, '--ca-cert or SERVICE_CACERT name the authority of its certificate'],
+  [/ERR_SSL|EPROTO/, 'does it speak plain http?'],
+  [/ECONNRESET|socket hang up|HPE_/, 'does it speak https?'],
+];
+
+function refusal(method: string, path: string, { status, body }: Answer, hasToken: boolean): Problem {
   const said = (body?.errors ?? [])
     .map((text) => text.replace(/^\d+ errors? occurred:\s*\* /, '').trim())
     .filter(Boolean);
   const reason = said.join('; ') || (status === 404 ? 'there is nothing here' : 'no reason given');
-  const advice = status === 403 ? ' (is the token right? see keystead login)' : '';
-  return new Problem(`${method} ${path}: ${status}: ${reason}${advice}`, exitCodes.refused);
+  const advice = adviceOn(status, reason, hasToken);
+  return new Problem(`${method} ${path}: ${status}: ${reason}${advice && ` (${advice})`}`, exitCodes.refused);
+}
+
+function adviceOn(status: number, reason: string, hasToken: boolean): string {
+  if (status === 403 && !hasToken) return 'no token was sent: keystead login';
+  if (status === 403)
+    return 'keystead token capabilities PATH shows what the token may do, keystead login takes another';
+  if (status === 503 && /sealed/.test(reason)) return 'keystead unseal';
+  if (status === 503 && /initiali/.test(reason)) return 'keystead init';
+  return '';
 }

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { addAuditCommands } from './commands/audit';
 import { addBackupCommands } from './commands/backup';
@@ -34,6 +36,7 @@ export async function run(args: readonly string[], surroundings: Surroundings): 
   process.exitCode = 0;
   const program = new Command('keystead')
     .description('The command line of both services.')
+    .version(version(), '--version', 'print the version of this command')
     .option('--address <url>', 'address of the service (SERVICE_ADDR)')
     .option('--namespace <path>', 'namespace to work in (SERVICE_NAMESPACE)')
     .option('--ca-cert <file>', 'authority of the service certificate (SERVICE_CACERT)')
@@ -72,10 +75,20 @@ export async function run(args: readonly string[], surroundings: Surroundings): 
   }
 }
 
+function version(): string {
+  const { version } = JSON.parse(readFileSync(join(__dirname, '..', 'package.json'), 'utf8')) as { version: string };
+  return version;
+}
+
 /** Output and error handling are settings of each command, not of the tree. */
 function inherit(command: Command): void {
   for (const child of command.commands) {
-    child.copyInheritedSettings(command);
+    child.copyInheritedSettings(command).configureHelp({ showGlobalOptions: true });
+    child.showHelpAfterError(`(${pathOf(child)} --help says more)`);
     inherit(child);
   }
+}
+
+function pathOf(command: Command): string {
+  return command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name();
 }

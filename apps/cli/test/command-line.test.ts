@@ -46,6 +46,43 @@ describe('the program', () => {
     const { code, said } = await keystead(['status', '--address', 'http://127.0.0.1:9']);
     expect(code).toBe(3);
     expect(said).toContain('cannot be reached');
+    expect(said).toContain('--address or SERVICE_ADDR name another address');
+  });
+
+  it('shows in the help of every command what all of them take, and where an error is explained', async () => {
+    const { printed } = await keystead(['token', 'create', '--help']);
+    expect(printed).toContain('Global Options:');
+    expect(printed).toContain('SERVICE_ADDR');
+    const { said } = await keystead(['token', 'create', '--fast']);
+    expect(said).toContain('(keystead token create --help says more)');
+  });
+
+  it('tells its version', async () => {
+    const { code, printed } = await keystead(['--version']);
+    expect([code, printed]).toEqual([0, expect.stringMatching(/^\d+\.\d+\.\d+\n$/)]);
+  });
+
+  it('asks no name before it knows the login method, and reads no authority that is not there', async () => {
+    expect((await keystead(['login', '--method', 'magic'])).said).toContain('no login method');
+    const { code, said } = await keystead(['status', '--address', 'https://127.0.0.1:9', '--ca-cert', '/absent.pem']);
+    expect([code, said]).toEqual([1, expect.stringContaining('/absent.pem cannot be read')]);
+  });
+
+  it.each([
+    [403, 'permission denied', 'no token was sent: keystead login', {}],
+    [403, 'permission denied', 'keystead token capabilities', { SERVICE_TOKEN: 's.other' }],
+    [503, 'Service is sealed', 'keystead unseal', {}],
+  ])('answers %i %s with what to do: %s', async (status, error, advice, env) => {
+    const server = createServer((_request, response) => {
+      response.statusCode = status;
+      response.end(JSON.stringify({ errors: [error] }));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const { code, said } = await keystead(['read', 'cubbyhole/x', '--address', address], env);
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+    expect([code, said]).toEqual([2, expect.stringContaining(advice)]);
   });
 });
 

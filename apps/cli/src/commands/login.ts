@@ -50,6 +50,7 @@ export const addLoginCommands: AddCommands = (program, context) => {
 };
 
 async function logIn(made: Context, name: string | undefined, options: LoginOptions): Promise<string> {
+  if (!['userpass', 'approle'].includes(options.method)) throw unknownMethod(options.method);
   const mount = (options.path ?? options.method).replace(/^auth\/|\/$/g, '');
   if (!name)
     throw new Problem(`login --method ${options.method} needs a name: keystead login --method ${options.method} NAME`);
@@ -65,8 +66,11 @@ async function credentials(made: Context, method: string, mount: string, name: s
   if (method === 'userpass')
     return [`auth/${mount}/login/${name}`, { password: await made.ask(`Password of ${name}`) }];
   if (method === 'approle') return [`auth/${mount}/login`, { role_id: name, secret_id: await made.ask('Secret id') }];
-  throw new Problem(`${method} is no login method of this command: use token, userpass or approle`);
+  throw unknownMethod(method);
 }
+
+const unknownMethod = (method: string) =>
+  new Problem(`${method} is no login method of this command: use token, userpass or approle`);
 
 async function validate(made: Context, requirement: MfaRequirement): Promise<Auth> {
   const payload: Record<string, string[]> = {};
