@@ -1,5 +1,6 @@
 export * from './errors';
 export * from './input';
+export * from './large-text';
 export * from './paging';
 export * from './query';
 export * from './serializer';

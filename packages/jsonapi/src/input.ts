@@ -1,6 +1,7 @@
 import { type Issue, Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { invalidAll, type Pointers } from './errors';
+import type { LargeText } from './large-text';
 import type { Aliases } from './serializer';
 
 type Camel<S extends string> = S extends `${infer A}-${infer B}`
@@ -10,7 +11,7 @@ type Camel<S extends string> = S extends `${infer A}-${infer B}`
     : S;
 
 /** A value with the dashed keys of its objects renamed; arrays are left as they are. */
-export type Camelised<T> = T extends readonly unknown[] | Date | Uint8Array
+export type Camelised<T> = T extends readonly unknown[] | Date | Uint8Array | LargeText
   ? T
   : T extends object
     ? { [K in keyof T as K extends string ? Camel<K> : K]: Camelised<T[K]> }

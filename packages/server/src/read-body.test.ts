@@ -1,16 +1,18 @@
+import { randomBytes } from 'node:crypto';
+import http, { type Server } from 'node:http';
 import net from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 import { createApp } from './app';
 import { createServer } from './create-server';
 import { listenOn } from './listen';
-import { BodyAborted, BodyTooLarge, readBody } from './read-body';
+import { BodyAborted, type BodyOptions, BodyTooLarge, readBody } from './read-body';
 
-function echo(seen: (outcome: unknown) => void = () => undefined) {
+function echo(seen: (outcome: unknown) => void = () => undefined, large?: BodyOptions['large']) {
   const app = createApp();
   app.use(async (req, res) => {
     try {
-      const body = await readBody(req, { limit: 1000 });
+      const body = await readBody(req, { limit: 1000, large });
       seen(body);
       res.send(body);
     } catch (error) {
@@ -53,6 +55,68 @@ describe('readBody', () => {
       server.close();
       server.closeAllConnections();
     }
+  });
+
+  /** Sends a body in pieces, without saying how long it is. */
+  async function unannounced(server: Server, pieces: readonly string[]): Promise<{ status: number; text: string }> {
+    const port = await listenOn(server, { host: '127.0.0.1', port: 0 });
+    try {
+      return await new Promise((resolve, reject) => {
+        const sending = http.request({ port, host: '127.0.0.1', method: 'POST' }, (answer) => {
+          let text = '';
+          answer.on('data', (piece) => (text += piece));
+          answer.on('end', () => resolve({ status: answer.statusCode!, text }));
+        });
+        sending.on('error', reject);
+        for (const piece of pieces) sending.write(piece);
+        sending.end();
+      });
+    } finally {
+      server.close();
+      server.closeAllConnections();
+    }
+  }
+
+  describe('has large bodies wait their turn', () => {
+    const turns = (refusal?: Error) => {
+      const taken: number[] = [];
+      const turn = async () => {
+        taken.push(1);
+        await new Promise(setImmediate);
+        if (refusal) throw refusal;
+      };
+      return { taken, large: { above: 500, turn } };
+    };
+
+    it.each([
+      [500, 0],
+      [501, 1],
+    ])('which those of %i bytes do %i times', async (bytes, times) => {
+      const { taken, large } = turns();
+      const sent = 'x'.repeat(bytes);
+      const { body } = await request(echo(undefined, large)).post('/').type('text').send(sent).expect(200);
+      expect([body.toString(), taken.length]).toEqual([sent, times]);
+      const pieces = [sent.slice(0, 100), sent.slice(100)];
+      expect(await unannounced(echo(undefined, large), pieces)).toEqual({ status: 200, text: sent });
+      expect(taken).toHaveLength(2 * times);
+    });
+
+    it('and answers those whose turn does not come, without reading them', async () => {
+      const { large } = turns(new Error('no room'));
+      const sent = 'x'.repeat(1000);
+      expect((await request(echo(undefined, large)).post('/').type('text').send(sent).expect(400)).text).toBe(
+        'no room',
+      );
+      expect(await unannounced(echo(undefined, large), [sent])).toEqual({ status: 400, text: 'no room' });
+    });
+  });
+
+  it('gives back a body that is put in its place as it comes', async () => {
+    const app = createApp();
+    app.use(async (req, res) => void res.send(await readBody(req, { limit: 1_000_000 })));
+    const sent = randomBytes(700_001);
+    const { body } = await request(createServer(app)).post('/').type('application/octet-stream').send(sent).expect(200);
+    expect(body.equals(sent)).toBe(true);
   });
 
   it('reports a client that leaves in the middle', async () => {

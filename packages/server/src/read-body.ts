@@ -16,16 +16,28 @@ export class BodyAborted extends Error {
   }
 }
 
+/** How a body is read. */
+export interface BodyOptions {
+  /** The most bytes it may have. */
+  readonly limit: number;
+  /** A body of more than so many bytes, announced or come, is left on the wire until `turn` resolves. */
+  readonly large?: { readonly above: number; turn(): Promise<unknown> };
+}
+
 const nothing = Buffer.alloc(0);
+/** Above this, pieces and the whole beside them would be felt. */
+const inPlaceBytes = 128 * 1024;
+/** The most that is read for nothing, so that an answer is delivered. */
+const discardedBytes = 64 * 1024 * 1024;
 
 /**
  * Reads a whole request body of at most `limit` bytes.
  *
- * An announced length above the limit is refused before a byte is read. Throws `BodyTooLarge` or `BodyAborted`; after
- * the former the rest of the body is thrown away as it arrives, so that the answer can still be delivered, and the
- * connection is closed by the server once it has been.
+ * An announced length above the limit is refused before a byte is read. Throws `BodyTooLarge`, `BodyAborted`, or what
+ * `turn` throws; except after a client that left, the rest of the body is thrown away as it arrives, so that the answer
+ * can still be delivered.
  */
-export function readBody(req: IncomingMessage, { limit }: { limit: number }): Promise<Buffer> {
+export function readBody(req: IncomingMessage, { limit, large }: BodyOptions): Promise<Buffer> {
   const announced = req.headers['content-length'];
   if (announced === '0' || (announced === undefined && req.headers['transfer-encoding'] === undefined)) {
     return Promise.resolve(nothing);
@@ -34,37 +46,84 @@ export function readBody(req: IncomingMessage, { limit }: { limit: number }): Pr
     discard(req);
     return Promise.reject(new BodyTooLarge(limit));
   }
-  return new Promise((resolve, reject) => {
-    let first: Buffer | undefined;
-    let more: Buffer[] | undefined;
-    let length = 0;
-    let over = false;
-    req.on('data', (chunk: Buffer) => {
-      if (over) return;
-      length += chunk.length;
-      if (length > limit) {
-        over = true;
-        first = more = undefined;
-        discard(req);
-        reject(new BodyTooLarge(limit));
-      } else if (first === undefined) first = chunk;
-      else if (more === undefined) more = [first, chunk];
-      else more.push(chunk);
-    });
-    req.on('end', () => {
-      if (over) return;
-      resolve(more === undefined ? (first ?? nothing) : Buffer.concat(more, length));
-    });
-    req.on('error', (cause) => reject(new BodyAborted({ cause })));
-    req.on('close', () => {
-      if (!req.complete) reject(new BodyAborted());
-    });
-  });
+  const length = announced === undefined ? undefined : Number(announced);
+  if (large === undefined || (length !== undefined && length <= large.above)) {
+    return new Body(length).read(req, limit);
+  }
+  if (length !== undefined) {
+    return waited(req, large.turn).then(() => new Body(length).read(req, limit));
+  }
+  return new Body(undefined).read(req, limit, large);
 }
 
-// A client that is still sending reads no answer: the rest is taken off the wire, and the connection is not used again.
+async function waited(req: IncomingMessage, turn: () => Promise<unknown>): Promise<void> {
+  try {
+    await turn();
+  } catch (error) {
+    discard(req);
+    throw error;
+  }
+  if (req.destroyed) throw new BodyAborted();
+}
+
+/** The bytes of a body as they come: in their place where the length is known, else piece by piece. */
+class Body {
+  private readonly whole: Buffer | undefined;
+  private pieces: Buffer[] = [];
+  private length = 0;
+
+  constructor(announced: number | undefined) {
+    this.whole = announced !== undefined && announced > inPlaceBytes ? Buffer.allocUnsafe(announced) : undefined;
+  }
+
+  read(req: IncomingMessage, limit: number, large?: BodyOptions['large']): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      let turn = large;
+      let over = false;
+      const stop = (error: unknown) => {
+        over = true;
+        this.pieces = [];
+        reject(error);
+      };
+      req.on('data', (piece: Buffer) => {
+        if (over) return;
+        this.add(piece);
+        if (this.length > limit) {
+          discard(req);
+          stop(new BodyTooLarge(limit));
+        } else if (turn !== undefined && this.length > turn.above) {
+          req.pause();
+          waited(req, turn.turn).then(() => req.resume(), stop);
+          turn = undefined;
+        }
+      });
+      req.on('end', () => {
+        if (!over) resolve(this.take());
+      });
+      req.on('error', (cause) => reject(new BodyAborted({ cause })));
+      req.on('close', () => {
+        if (!req.complete) reject(new BodyAborted());
+      });
+    });
+  }
+
+  private add(piece: Buffer): void {
+    if (this.whole === undefined) this.pieces.push(piece);
+    else piece.copy(this.whole, this.length);
+    this.length += piece.length;
+  }
+
+  private take(): Buffer {
+    return this.whole ?? (this.pieces.length === 1 ? this.pieces[0]! : Buffer.concat(this.pieces, this.length));
+  }
+}
+
+// A client that is still sending reads no answer, and one whose connection is closed while it sends may lose it: what it
+// announced is taken off the wire, and the connection goes on. Of what is too much for that, or has no known end, the
+// connection is not used again.
 function discard(req: IncomingMessage): void {
   const { res } = req as IncomingMessage & { res?: { shouldKeepAlive: boolean } };
-  if (res !== undefined) res.shouldKeepAlive = false;
+  const announced = Number(req.headers['content-length']);
+  if (res !== undefined && !(announced <= discardedBytes)) res.shouldKeepAlive = false;
   req.resume();
 }

@@ -44,6 +44,10 @@ export function buildApp(parts: AppParts): express.Express {
     const id = requestId(req);
     let rate = UNLIMITED;
     let request: Request | undefined;
+    let leave: (() => void) | undefined;
+    const turn = async (): Promise<void> => {
+      leave = await env.largeUploads.enter();
+    };
     try {
       const url = req.url ?? '/';
       const cut = url.indexOf('?');
@@ -78,7 +82,7 @@ export function buildApp(parts: AppParts): express.Express {
         principal,
         settings,
         early,
-        body: match.endpoint.streams ? undefined : await readJson(req),
+        body: match.endpoint.streams ? undefined : await readJson(req, match.endpoint.largeBody, turn),
         stream: match.endpoint.streams ? req : undefined,
       };
       await sendAnswer(res, await runEndpoint(parts.kernel, match.endpoint, request), commonHeaders(fixed, id, rate));
@@ -93,6 +97,8 @@ export function buildApp(parts: AppParts): express.Express {
       }
       const options = { pointers: request?.pointers, reasons: env.reasons };
       sendRefusal(res, refusal, commonHeaders(fixed, id, rate), options);
+    } finally {
+      leave?.();
     }
   };
 

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
+import { LargeText, parseWithLargeTexts } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
-import { readBody } from '@keystead/server';
+import { BodyTooLarge, readBody } from '@keystead/server';
+import { bodyBytes, type LargeBody } from '../kernel/endpoint';
 
-/** The largest JSON body: inline state of 16 MiB, as base64, twice. */
-const LIMIT_BYTES = 48 * 1024 * 1024;
 const DEEPEST = 64;
 
 const ACCEPTED = new Set(['application/vnd.api+json', 'application/json']);
@@ -22,7 +22,7 @@ function requireSound(value: unknown, depth = 0): void {
   if (typeof value === 'string' && value.includes('\0')) {
     throw new Refusal('malformed', 'the document holds a null character');
   }
-  if (typeof value !== 'object' || value === null) {
+  if (typeof value !== 'object' || value === null || value instanceof LargeText) {
     return;
   }
   if (depth >= DEEPEST) {
@@ -33,15 +33,23 @@ function requireSound(value: unknown, depth = 0): void {
   }
 }
 
-/** Reads and parses a JSON body; undefined when it is empty. Throws `malformed`, `media-type` or `BodyTooLarge`. */
-export async function readJson(req: IncomingMessage): Promise<unknown> {
-  const bytes = await readBody(req, { limit: LIMIT_BYTES });
+/**
+ * Reads and parses a JSON body; undefined when it is empty. A large one is left on the wire until `turn` resolves.
+ * Throws `malformed`, `media-type`, `too-large`, `BodyTooLarge`, or what `turn` throws.
+ */
+export async function readJson(
+  req: IncomingMessage,
+  largeBody: LargeBody | undefined,
+  turn: () => Promise<unknown>,
+): Promise<unknown> {
+  const bytes =
+    largeBody === undefined ? await readBody(req, { limit: bodyBytes }) : await readLarge(req, largeBody, turn);
   if (bytes.length === 0) {
     return undefined;
   }
   requireMediaType(req.headers['content-type']);
   try {
-    const value: unknown = JSON.parse(utf8.decode(bytes));
+    const value: unknown = bytes.length > bodyBytes ? parseWithLargeTexts(bytes) : JSON.parse(utf8.decode(bytes));
     requireSound(value);
     return value;
   } catch (error) {
@@ -49,5 +57,16 @@ export async function readJson(req: IncomingMessage): Promise<unknown> {
       throw error;
     }
     throw new Refusal('malformed', 'the body is not valid JSON', [], { cause: error });
+  }
+}
+
+async function readLarge(req: IncomingMessage, { bytes, instead }: LargeBody, turn: () => Promise<unknown>) {
+  try {
+    return await readBody(req, { limit: bytes, large: { above: bodyBytes, turn } });
+  } catch (error) {
+    if (!(error instanceof BodyTooLarge)) {
+      throw error;
+    }
+    throw new Refusal('too-large', `${error.message}; ${instead}`);
   }
 }

@@ -89,6 +89,19 @@ export interface Cached<Stamp, Item> {
   idOf(item: Stamp | Item): string;
 }
 
+/** The largest JSON body of an endpoint that says nothing else: a variable of 256 KiB, however it is escaped. */
+export const bodyBytes = 2 * 1024 * 1024;
+
+/**
+ * How large a body of an endpoint may be that takes large ones. They wait where large uploads do, and their long texts
+ * come as `LargeText`.
+ */
+export interface LargeBody {
+  readonly bytes: number;
+  /** What to do about a larger one; the end of a sentence. */
+  readonly instead: string;
+}
+
 /** A declared endpoint: everything the kernel, the documentation and the tests need to know about it. */
 export interface Endpoint {
   readonly method: Method;
@@ -111,6 +124,7 @@ export interface Endpoint {
   readonly alwaysIncludes: readonly string[];
   readonly body?: BodyShape<unknown>;
   readonly streams: boolean;
+  readonly largeBody?: LargeBody;
   readonly idempotent: boolean;
   readonly requires?: string;
   readonly serializer?: Serializer<never, View>;
@@ -146,6 +160,8 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   body?: BodyShape<Body>;
   /** The body is left on the wire for `run` to read. */
   streams?: boolean;
+  /** Takes bodies larger than the few MiB that every endpoint takes. */
+  largeBody?: LargeBody;
   /** Accepts `Idempotency-Key`; creates do, unless told. */
   idempotent?: boolean;
   /** The rule the caller must satisfy on the target. */
@@ -221,6 +237,7 @@ function declare(
     alwaysIncludes: given.alwaysIncludes ?? [],
     body: given.body,
     streams: given.streams ?? false,
+    largeBody: given.largeBody,
     idempotent: given.idempotent ?? (method === 'POST' && shows === 'one' && (given.status ?? status) === 201),
     requires: typeof requires === 'string' ? requires : undefined,
     serializer: given.serializer ?? serializer,

@@ -25,6 +25,17 @@ describe('a gate', () => {
     expect(most).toBe(2);
   });
 
+  it('says how many wait, and lets in who may enter by hand', async () => {
+    const gate = new Gate({ atOnce: 1, waiting: 10, waitMs: 60_000 }, 'things');
+    const leave = await gate.enter();
+    const second = gate.enter();
+    expect(gate.waiting).toBe(1);
+    leave();
+    (await second)();
+    expect(gate.waiting).toBe(0);
+    await expect(gate.run(async () => 'room again')).resolves.toBe('room again');
+  });
+
   it('turns away who would wait too long, and goes on after a failure', async () => {
     const gate = new Gate({ atOnce: 1, waiting: 1, waitMs: 20 }, 'things');
     let open: () => void = () => undefined;

@@ -13,17 +13,30 @@ export class Gate {
     private readonly what: string,
   ) {}
 
+  /** How many wait in line. */
+  get waiting(): number {
+    return this.line.length;
+  }
+
   /** Runs `work` when there is room. Throws `unavailable` when there is none in time. */
   async run<T>(work: () => Promise<T>): Promise<T> {
-    if (this.inside < this.limits.atOnce) this.inside++;
-    else await this.turn();
+    const leave = await this.enter();
     try {
       return await work();
     } finally {
+      leave();
+    }
+  }
+
+  /** Comes in when there is room; answers how to leave again, once. Throws `unavailable` when there is none in time. */
+  async enter(): Promise<() => void> {
+    if (this.inside < this.limits.atOnce) this.inside++;
+    else await this.turn();
+    return () => {
       const next = this.line.shift();
       if (next) next();
       else this.inside--;
-    }
+    };
   }
 
   private turn(): Promise<void> {

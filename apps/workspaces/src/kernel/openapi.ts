@@ -1,6 +1,6 @@
 import { LARGEST_PAGE } from '@keystead/jsonapi';
 import type { Edition } from './edition';
-import type { Endpoint, Resource } from './endpoint';
+import { bodyBytes, type Endpoint, type Resource } from './endpoint';
 
 type Json = Record<string, unknown>;
 
@@ -89,12 +89,17 @@ const failures: Record<number, string> = {
   404: 'There is no such thing, or the caller may not see it or do this.',
   409: 'The state of the resource does not allow this.',
   412: 'The resource is no longer at the revision that If-Match names.',
-  413: 'The body is too large.',
   415: 'The body is of another media type.',
   422: 'The document breaks a rule; one error for each failing attribute.',
   429: 'Too many requests.',
   503: 'The service, or what the answer needs, is not ready.',
 };
+
+function failureOf(status: number, { largeBody }: Endpoint): string {
+  if (status !== 413) return failures[status]!;
+  const most = `The body is larger than ${(largeBody?.bytes ?? bodyBytes) / 1024 / 1024} MiB`;
+  return largeBody === undefined ? `${most}.` : `${most}: ${largeBody.instead}.`;
+}
 
 function failureStatuses({ auth, method, body, idempotent }: Endpoint): number[] {
   const changes = method !== 'GET';
@@ -188,7 +193,7 @@ function operation(resource: Resource, endpoint: Endpoint): Json {
     .filter(Boolean);
   const refused = failureStatuses(endpoint).map((status) => [
     String(status),
-    { description: failures[status]!, content: content(ref('Errors')) },
+    { description: failureOf(status, endpoint), content: content(ref('Errors')) },
   ]);
   return {
     operationId: [method.toLowerCase(), ...words].join('_'),

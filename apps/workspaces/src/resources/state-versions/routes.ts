@@ -12,7 +12,7 @@ import { backingDataActions, changeBackingData } from './backing-data';
 import { contentPath, type Form, withLinks } from './links';
 import * as outputs from './outputs';
 import * as quarantine from './quarantine';
-import { CreateStateVersion, inlineLimitBytes, Rollback } from './schema';
+import { CreateStateVersion, inlineLimitBytes, largeBody, Rollback } from './schema';
 import {
   outputSerializer,
   type ShownStateVersion,
@@ -71,6 +71,7 @@ const create = ofWorkspace.post(inWorkspace, {
   requires: 'can-create-state-versions',
   keepsAccess: true,
   body: CreateStateVersion,
+  largeBody,
   load: loadWorkspace,
   run: async ({ db, env, target, body, ...call }) =>
     withLinks(env, await states.create(db, env, actorOf(call), target, body)),

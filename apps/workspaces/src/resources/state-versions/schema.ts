@@ -1,10 +1,16 @@
 import { document, one, requiredOne } from '@keystead/jsonapi';
 import { z } from 'zod';
+import { base64 } from './base64';
 
 /** Inline state may be this large before base64; larger ones go to the upload URL. */
 export const inlineLimitBytes = 16 * 1024 * 1024;
 
-const base64 = z.string().regex(/^[A-Za-z0-9+/\s]*={0,2}\s*$/, 'must be base64');
+/** The body of a state version: such a state in base64, its JSON form and outputs if they are small beside it. */
+export const largeBody = {
+  bytes: 24 * 1024 * 1024,
+  instead: 'leave state and json-state out and use hosted-state-upload-url and hosted-json-state-upload-url',
+};
+
 const md5 = z
   .string()
   .regex(/^[0-9a-fA-F]{32}$/, 'must be an MD5 hash in hexadecimal digits')

@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { invalid } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import type { Actor } from '../../kernel/audit';
@@ -9,6 +8,7 @@ import { newId } from '../../kernel/ids';
 import { requireWorkspace } from '../workspaces/service';
 import type { Workspace } from '../workspaces/workspace';
 import { accept, holdWorkspace } from './accept';
+import { type Base64, decoded, wholeOf } from './base64';
 import { announceAtOnce } from './hot-write';
 import * as outputs from './outputs';
 import { type ParsedOutput, parseOutputs } from './parse-state';
@@ -29,19 +29,19 @@ export interface NewState {
   readonly force?: boolean | null;
   readonly intermediate?: boolean | null;
   /** These three in base64. */
-  readonly state?: string | null;
-  readonly jsonState?: string | null;
-  readonly jsonStateOutputs?: string | null;
+  readonly state?: Base64 | null;
+  readonly jsonState?: Base64 | null;
+  readonly jsonStateOutputs?: Base64 | null;
   readonly run?: string | null;
 }
 
 type Keep = Pick<Environment, 'keyring'>;
 
-function givenOutputs(text: string | null | undefined): ParsedOutput[] | undefined {
+async function givenOutputs(text: Base64 | null | undefined): Promise<ParsedOutput[] | undefined> {
   if (!text) return undefined;
   let parsed: unknown;
   try {
-    parsed = JSON.parse(Buffer.from(text, 'base64').toString('utf8'));
+    parsed = JSON.parse((await wholeOf(text)).toString('utf8'));
   } catch {
     throw invalid('jsonStateOutputs', 'must be base64 of a JSON object');
   }
@@ -76,23 +76,26 @@ export async function create(
       const held = await holdWorkspace(tx, workspace.id);
       await requireLock(tx, actor, held);
       requireSuccessor(claim, await findCurrent(tx, workspace.id));
-      return insert(tx, env, actor, workspace, claim, input, givenOutputs(input.jsonStateOutputs));
+      return insert(tx, env, actor, workspace, claim, input, await givenOutputs(input.jsonStateOutputs));
     });
   }
   // Before the work with the bytes, and again when they are accepted.
   await requireLock(db, actor, await requireWorkspace(db, workspace.id));
-  const outputList = givenOutputs(input.jsonStateOutputs);
-  const state = Buffer.from(input.state, 'base64');
-  if (state.length > inlineLimitBytes) {
-    throw new Refusal('too-large', 'inline state may be 16 MiB; leave state out and use hosted-state-upload-url');
-  }
+  const outputList = await givenOutputs(input.jsonStateOutputs);
   const { seen, end } = watch();
-  seen(state);
+  let size = 0;
+  for await (const piece of decoded(input.state)) {
+    size += piece.length;
+    if (size > inlineLimitBytes) {
+      throw new Refusal('too-large', 'inline state may be 16 MiB; leave state out and use hosted-state-upload-url');
+    }
+    seen(piece);
+  }
   const { md5, parsed } = end();
   if (md5 !== claim.md5) throw invalid('md5', 'does not match the state');
   if (!parsed) throw invalid('state', 'is not a state file');
-  const json = input.jsonState ? await written(db, env, Buffer.from(input.jsonState, 'base64')) : undefined;
-  const blob = await written(db, env, state);
+  const json = input.jsonState ? await written(db, env, input.jsonState) : undefined;
+  const blob = await written(db, env, input.state);
   const content = { blob, parsed, jsonBlobId: json?.id };
   const id = await accept(db, env, actor, workspace, claim, content, (tx) =>
     insert(tx, env, actor, workspace, claim, input, outputList),
@@ -101,8 +104,8 @@ export async function create(
 }
 
 const unlimited = Number.MAX_SAFE_INTEGER;
-const written = (db: Database, { keyring }: Keep, bytes: Buffer) =>
-  writeBlob(db, keyring, Readable.from([bytes]), { limit: unlimited, provisional: true });
+const written = (db: Database, { keyring }: Keep, text: Base64) =>
+  writeBlob(db, keyring, decoded(text), { limit: unlimited, provisional: true });
 
 async function insert(
   tx: Database,

@@ -1,0 +1,57 @@
+import { createHash, randomUUID } from 'node:crypto';
+
+/** Shorter texts are texts. */
+const shortestBytes = 64 * 1024;
+const quote = 0x22;
+const backslash = 0x5c;
+
+/** A long text of a body, left as the bytes it came as: visible ASCII, nothing escaped. */
+export class LargeText {
+  constructor(readonly bytes: Uint8Array) {}
+
+  /** What stands for it where a body is written down: enough to tell two bodies apart. */
+  toJSON(): object {
+    return { sha256: createHash('sha256').update(this.bytes).digest('hex') };
+  }
+}
+
+/**
+ * Reads JSON whose long texts become `LargeText`, without ever being strings: those would be held twice more, and are
+ * not given back soon. Throws what `JSON.parse` throws, and a TypeError for what is no UTF-8.
+ */
+export function parseWithLargeTexts(json: Buffer): unknown {
+  const found = largeTexts(json);
+  const utf8 = new TextDecoder('utf-8', { fatal: true });
+  if (found.length === 0) return JSON.parse(utf8.decode(json));
+  // Nobody can have sent what stands in the places of the texts.
+  const name = randomUUID();
+  const parts: string[] = [];
+  let at = 0;
+  found.forEach(({ from, to }, index) => {
+    parts.push(utf8.decode(json.subarray(at, from)), `${name} ${index}`);
+    at = to;
+  });
+  parts.push(utf8.decode(json.subarray(at)));
+  return JSON.parse(parts.join(''), (_key, value: unknown) => {
+    if (typeof value !== 'string' || !value.startsWith(name)) return value;
+    const { from, to } = found[Number(value.slice(name.length + 1))]!;
+    return new LargeText(json.subarray(from, to));
+  });
+}
+
+/** Where long texts stand, without their quotes. */
+function largeTexts(json: Buffer): { from: number; to: number }[] {
+  const found: { from: number; to: number }[] = [];
+  for (let at = 0; at < json.length; at++) {
+    if (json[at] !== quote) continue;
+    const from = ++at;
+    let visible = true;
+    for (; at < json.length && json[at] !== quote; at++) {
+      const byte = json[at]!;
+      if (byte === backslash) at++;
+      if (byte === backslash || byte <= 0x20 || byte > 0x7e) visible = false;
+    }
+    if (visible && at < json.length && at - from >= shortestBytes) found.push({ from, to: at });
+  }
+  return found;
+}
