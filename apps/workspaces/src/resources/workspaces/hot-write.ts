@@ -49,9 +49,10 @@ const insertMany = {
 const updateMany = {
   name: 'workspace_update_many',
   text: `WITH changed AS (
-    UPDATE workspace w SET ${settingColumns.map((column) => `${column} = x.${column}`).join(', ')},
-           updated_at = x.updated_at
-      FROM jsonb_populate_recordset(NULL::workspace, $1) x
+    UPDATE workspace w SET (${settingColumns.join(', ')}, updated_at) =
+           (SELECT ${settingColumns.map((column) => `n.${column}`).join(', ')}, x.updated_at
+              FROM jsonb_populate_record(w, x.changes) n)
+      FROM jsonb_to_recordset($1) AS x(id text, revision bigint, updated_at timestamptz, changes jsonb)
      WHERE w.id = ANY($3) AND w.id = x.id AND w.revision = x.revision RETURNING w.id, w.revision), ${audited('changed')}
   SELECT id, revision FROM changed`,
 };
@@ -153,8 +154,20 @@ export function settingsOf(workspace: Workspace): Settings {
 }
 
 /** Dates and lists count by what they hold. */
+function differs(key: keyof Settings, one: Settings, other: Settings): boolean {
+  return one[key] !== other[key] && JSON.stringify(one[key]) !== JSON.stringify(other[key]);
+}
+
 function isSame(one: Settings, other: Settings): boolean {
-  return settingKeys.every((key) => one[key] === other[key] || JSON.stringify(one[key]) === JSON.stringify(other[key]));
+  return !settingKeys.some((key) => differs(key, one, other));
+}
+
+function changedColumns(before: Settings, after: Settings): Row {
+  const row: Row = {};
+  for (const [key, column] of columnOf) {
+    if (differs(key, before, after)) row[column] = after[key];
+  }
+  return row;
 }
 
 interface Edited {
@@ -209,7 +222,7 @@ function valuesOf(changed: readonly Edited[], updatedAt: Date): unknown[] {
     id: before.id,
     revision: String(before.revision),
     updated_at: updatedAt,
-    ...settingsRow(after),
+    changes: changedColumns(before, after),
   }));
   const events = changed.flatMap((one) => one.events);
   return [JSON.stringify(rows), JSON.stringify(events), changed.map(({ before }) => before.id)];

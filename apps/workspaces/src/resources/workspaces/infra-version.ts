@@ -16,8 +16,14 @@ interface VersionsRow {
   versions: [version: string, usable: boolean][];
 }
 
+/** Versions to choose from, and the newest stable one: what a workspace gets when nobody chooses. */
+export interface Catalogue {
+  readonly versions: readonly string[];
+  readonly newest: string;
+}
+
 /** The versions workspaces may choose from: those shipped, as administrators changed them, and those they added. */
-async function catalogue(db: Database): Promise<{ versions: string[]; newest: string }> {
+export async function catalogue(db: Database): Promise<Catalogue> {
   const stored = await db.readOne<VersionsRow>(readVersions, 'all');
   return db.remembered('infra-versions', JSON.stringify(stored?.versions), async () => {
     const known = new Map(shippedVersions.map((version) => [version, true]));
@@ -29,16 +35,11 @@ async function catalogue(db: Database): Promise<{ versions: string[]; newest: st
   });
 }
 
-/** The version a workspace gets when nobody chooses: the newest stable one. */
-export async function defaultVersion(db: Database): Promise<string> {
-  return (await catalogue(db)).newest;
-}
-
 /**
  * Accepts an exact version, `latest`, or a constraint that some version of the catalogue satisfies; it is kept as sent.
  * Throws `invalid` otherwise.
  */
-export async function requireVersion(db: Database, text: string): Promise<string> {
+export async function requireVersion(db: Database, text: string, known?: Catalogue): Promise<string> {
   if (text === LATEST || isExact(text)) {
     return text;
   }
@@ -46,7 +47,7 @@ export async function requireVersion(db: Database, text: string): Promise<string
   if (allowed === undefined) {
     throw invalid('infraVersion', 'is no version and no version constraint');
   }
-  if (newest((await catalogue(db)).versions, allowed) === undefined) {
+  if (newest((known ?? (await catalogue(db))).versions, allowed) === undefined) {
     throw invalid('infraVersion', 'matches no available version');
   }
   return text;

@@ -10,6 +10,7 @@ import { listParameters, list as listWorkspaces, sortKeys } from './list';
 import { forceUnlock, heartbeat, lock, unlock } from './lock';
 import { listLocks, lockSerializer } from './lock-history';
 import { listResources, managedResourceSerializer } from './managed-resources';
+import { findGround, type Ground } from './place';
 import { workspacePolicy } from './policy';
 import { remove as removeWorkspace, safeRemove } from './removal';
 import {
@@ -36,8 +37,6 @@ const collection = '/organizations/:organization_name/workspaces';
 const byId = '/workspaces/:workspace_id';
 const byName = `${collection}/:name`;
 
-const findOrganization = ({ db, env, params }: Lookup<string>) =>
-  organizations.findByName(db, env, (params as Record<string, string>).organization_name!);
 const findById = ({ db, params }: Lookup<string>) =>
   workspaces.find(db, (params as Record<string, string>).workspace_id!);
 const findByName = ({ db, params }: Lookup<string>) => {
@@ -102,13 +101,13 @@ const index = list<typeof collection, undefined, Organization, WorkspaceStamp>(c
 const create = post(collection, {
   summary: 'Create a workspace.',
   spec,
-  requires: organizationPolicy['can-create-workspace'],
-  visible: organizationPolicy['can-traverse'],
+  requires: (access, { organization }: Ground) => organizationPolicy['can-create-workspace'](access, organization),
+  visible: (access, { organization }) => organizationPolicy['can-traverse'](access, organization),
   loadsEarly: true,
   keepsAccess: true,
   cached: cachedWorkspaces,
   body: CreateWorkspace,
-  load: findOrganization,
+  load: ({ db, env, params }) => findGround(db, env, params.organization_name),
   run: ({ db, target, body, ...call }) => workspaces.create(db, callerOf(call), target, body),
 });
 

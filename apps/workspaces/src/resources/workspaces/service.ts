@@ -9,8 +9,8 @@ import type { Organization } from '../organizations/organization';
 import type { Caller } from './caller';
 import { requireWorkspace } from './find';
 import { editTogether, insertTogether, settingsOf } from './hot-write';
-import { defaultVersion, requireVersion } from './infra-version';
-import { moveOf, placeOf } from './place';
+import { requireVersion } from './infra-version';
+import { type Ground, moveOf, placeOf } from './place';
 import type { NewWorkspace, WorkspaceChanges } from './schema';
 import { initialSettings, type Settings, settingsAfter } from './settings';
 import type { WorkspaceStamp } from './stamp';
@@ -81,17 +81,11 @@ async function requireRoom(db: Database, settings: SiteSettings, organization: O
  * rules and unknown references.
  * Spec: Workspaces
  */
-export async function create(
-  db: Database,
-  caller: Caller,
-  organization: Organization,
-  body: NewWorkspace,
-): Promise<Workspace> {
+export async function create(db: Database, caller: Caller, ground: Ground, body: NewWorkspace): Promise<Workspace> {
   const { access, settings, edition } = caller;
-  const [place, version] = await Promise.all([
-    placeOf(db, access, organization, body.project),
-    body.infraVersion ? requireVersion(db, body.infraVersion) : defaultVersion(db),
-  ]);
+  const { organization, versions } = ground;
+  const place = await placeOf(db, access, ground, body.project);
+  const version = body.infraVersion ? await requireVersion(db, body.infraVersion, versions) : versions.newest;
   const initial = initialSettings(body.name, version, settings.defaultRemoteStateAccess);
   const inherited = place.mode ?? (organization.defaultExecutionMode as ExecutionMode);
   const after = settingsAfter(initial, body, { inherited, edition, isNew: true });
