@@ -1,6 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { expect, it } from '@jest/globals';
-import { keepBlob, readBlob, readWholeBlob, removeBlob, sweepBlobs, writeBlob } from '../src/kernel/blobs';
+import {
+  gatherBlob,
+  keepBlob,
+  readBlob,
+  readWholeBlob,
+  removeBlob,
+  storeBlob,
+  sweepBlobs,
+  writeBlob,
+} from '../src/kernel/blobs';
 import { gzip } from '../src/kernel/compression';
 import { removeObjects } from '../src/kernel/objects';
 import type { Workspaces } from './start-workspaces';
@@ -21,6 +30,14 @@ export function keepsBlobs(workspaces: Workspaces, stored: () => Promise<number>
     const bytes = randomBytes(size);
     const blob = await write(bytes);
     expect(blob.size).toBe(size);
+    expect((await readWholeBlob(db(), keyring(), blob.id))?.equals(bytes)).toBe(true);
+  });
+
+  it.each([70_000, 3_000_000])('keeps %i bytes that were gathered first once they are stored', async (size) => {
+    const bytes = randomBytes(size);
+    const blob = await gatherBlob(db(), keyring(), piecesOf(bytes), { limit: 1e9 });
+    if (blob.sealed) expect(await readBlob(db(), keyring(), blob.id)).toBeUndefined();
+    await storeBlob(db(), blob, {});
     expect((await readWholeBlob(db(), keyring(), blob.id))?.equals(bytes)).toBe(true);
   });
 

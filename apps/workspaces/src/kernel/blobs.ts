@@ -24,6 +24,11 @@ export interface WrittenBlob {
   readonly size: number;
 }
 
+/** A blob whose only chunk may still have to be stored: with `storeBlob`, or in the statement that refers to it. */
+export interface GatheredBlob extends WrittenBlob {
+  readonly sealed?: Buffer;
+}
+
 /** How a blob is written. */
 export interface WriteOptions {
   readonly limit: number;
@@ -51,6 +56,33 @@ export async function writeBlob(
   source: AsyncIterable<Uint8Array>,
   options: WriteOptions,
 ): Promise<WrittenBlob> {
+  const gathered = await gatherBlob(db, keyring, source, options);
+  await storeBlob(db, gathered, options);
+  return { id: gathered.id, size: gathered.size };
+}
+
+/** Stores what was gathered and is not stored yet. */
+export async function storeBlob(
+  db: Database,
+  { id, size, sealed }: GatheredBlob,
+  { provisional = false }: Pick<WriteOptions, 'provisional'>,
+): Promise<void> {
+  if (sealed === undefined) return;
+  try {
+    await chunksFor(db, id, provisional).finish(0, sealed, size);
+  } catch (error) {
+    await removeBlob(db, id).catch(() => undefined);
+    throw error;
+  }
+}
+
+/** As `writeBlob`; but what is one chunk for the database is not stored, only sealed. */
+export async function gatherBlob(
+  db: Database,
+  keyring: Keyring,
+  source: AsyncIterable<Uint8Array>,
+  options: WriteOptions,
+): Promise<GatheredBlob> {
   const id = newId('blob');
   const writer = new ChunkWriter(chunksFor(db, id, options.provisional === true), keyring, id);
   const { head, compressor } = options.compression ?? brotli;
@@ -66,8 +98,7 @@ export async function writeBlob(
     await writer.write(head);
     for await (const piece of pressed as AsyncIterable<Buffer>) await writer.write(piece);
     await feeding;
-    await writer.end(size);
-    return { id, size };
+    return { id, size, sealed: await writer.end(size) };
   } catch (error) {
     pressed.destroy();
     await writer.settled();
@@ -144,12 +175,14 @@ class ChunkWriter {
     this.chunk = larger;
   }
 
-  /** Stores the rest, and makes the blob visible. */
-  async end(size: number): Promise<void> {
+  /** Stores the rest, and makes the blob visible; or answers its only chunk, where that may wait. */
+  async end(size: number): Promise<Buffer | undefined> {
     await Promise.all(this.underWay);
     if (this.failed) throw this.failed.error;
     const sealed = this.seal(true);
+    if (this.position === 0 && this.chunks.mayWait) return sealed;
     await this.chunks.finish(this.position, sealed, size);
+    return undefined;
   }
 
   /** Resolves when nothing is under way any more. */

@@ -9,6 +9,8 @@ const smallBytes = 128 * 1024;
 
 /** Where the sealed chunks of one new blob are put. */
 export interface Chunks {
+  /** Whether the only chunk of a blob may be stored later, by whoever refers to the blob. */
+  readonly mayWait: boolean;
   put(position: number, sealed: Buffer): Promise<void>;
   /** Puts the last one and completes the blob. */
   finish(position: number, sealed: Buffer, size: number): Promise<void>;
@@ -64,6 +66,7 @@ export function chunksFor(db: Database, id: string, provisional: boolean): Chunk
     else await db.rows({ ...putChunk, values: [id, position, sealed] });
   };
   return {
+    mayWait: !objects,
     async put(position, sealed) {
       await store(position, sealed);
       if (Date.now() - aliveAt > aliveEveryMs) {

@@ -1,6 +1,7 @@
 import type { Keyring } from '@keystead/keyring';
 import { isRefusal } from '@keystead/refusal';
 import type { Actor } from '../../kernel/audit';
+import type { GatheredBlob } from '../../kernel/blobs';
 import type { Database, Statement } from '../../kernel/database';
 import { newId } from '../../kernel/ids';
 import { auditColumns, auditJson } from '../workspaces/hot-write';
@@ -27,13 +28,13 @@ const announceOne = {
 };
 
 // All of it or nothing: `held` is empty where anything is not as it has to be.
-const finalizeOne = {
-  name: 'state_finalize',
+const finalizing = (blob: { name: string; ready: string; kept: string }) => ({
+  name: blob.name,
   text: `WITH held AS (
-    SELECT s.id, s.created_at FROM workspace w, state_version s, blob b
+    SELECT s.id, s.created_at FROM workspace w, state_version s ${blob.ready}
      WHERE w.id = $1 AND w.revision = $2 AND s.id = $3 AND s.workspace_id = w.id AND s.status = 'pending'
-       AND s.raw_blob_id IS NULL AND b.id = $4 FOR UPDATE),
-  kept AS (UPDATE blob b SET provisional = false FROM held WHERE b.id = $4),
+       AND s.raw_blob_id IS NULL FOR UPDATE),
+  ${blob.kept},
   taken AS (
     UPDATE state_version s SET status = 'finalized', raw_blob_id = $4, size = $5, finalized_at = clock_timestamp(),
            format = $6, infra_version = $7, lineage = $8, resource_count = $9, resources_processed = true,
@@ -54,7 +55,22 @@ const finalizeOne = {
     INSERT INTO audit_event (${auditColumns})
     SELECT ${auditColumns} FROM held, jsonb_populate_recordset(NULL::audit_event, $14::jsonb))
   SELECT id FROM held`,
-};
+});
+
+/** Where the bytes are stored already. */
+const finalizeStored = finalizing({
+  name: 'state_finalize',
+  ready: 'JOIN blob b ON b.id = $4',
+  kept: 'kept AS (UPDATE blob b SET provisional = false FROM held WHERE b.id = $4)',
+});
+/** Where they are one chunk, stored with all else. */
+const finalizeWhole = finalizing({
+  name: 'state_finalize_whole',
+  ready: '',
+  kept: `kept AS (
+    INSERT INTO blob (id, size, chunks, completed_at, provisional) SELECT $4, $5, 1, now(), false FROM held RETURNING id),
+  filled AS (INSERT INTO blob_chunk (blob_id, position, sealed) SELECT id, 0, $15 FROM kept)`,
+});
 
 /** Lost to another one, or what it refers to is gone: the long way finds out. */
 const lost = new Set(['40001', '40P01', '23503']);
@@ -121,7 +137,7 @@ export async function finalizeAtOnce(
   actor: Actor,
   version: StateVersion,
   claim: Claim,
-  { blob, parsed }: { blob: { readonly id: string; readonly size: number }; parsed: ParsedState },
+  { blob, parsed }: { blob: GatheredBlob; parsed: ParsedState },
 ): Promise<boolean> {
   const outputs = version.outputsGiven ? [] : parsed.outputs;
   if (outputs.length > fewOutputs) return false;
@@ -158,5 +174,8 @@ export async function finalizeAtOnce(
     JSON.stringify(rows),
     JSON.stringify([event]),
   ];
-  return (await attempted(db, { ...finalizeOne, values })) !== undefined;
+  const statement = blob.sealed
+    ? { ...finalizeWhole, values: [...values, blob.sealed] }
+    : { ...finalizeStored, values };
+  return (await attempted(db, statement)) !== undefined;
 }

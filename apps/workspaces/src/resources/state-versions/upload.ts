@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { invalid } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import type { Actor } from '../../kernel/audit';
-import { keepBlob, removeBlob, writeBlob } from '../../kernel/blobs';
+import { gatherBlob, keepBlob, removeBlob, storeBlob, writeBlob } from '../../kernel/blobs';
 import type { Database } from '../../kernel/database';
 import type { Environment } from '../../kernel/environment';
 import { requireWorkspace } from '../workspaces/service';
@@ -62,12 +62,13 @@ export async function uploadRaw(
   const discarded = version.status === 'discarded' && version.rawBlobId === null;
   if (!discarded) requireMissing(version, 'raw');
   const { seen, end } = watch();
-  const blob = await writeBlob(db, env.keyring, source, { limit, seen, provisional: true });
+  const blob = await gatherBlob(db, env.keyring, source, { limit, seen, provisional: true });
   const { md5, parsed } = end();
   const actor = announcer(version);
   const claim = { serial: version.serial, lineage: version.lineage, md5: version.md5, force: version.forced };
   const sound = !discarded && parsed && md5 === version.md5;
   if (sound && (await finalizeAtOnce(db, env.keyring, actor, version, claim, { blob, parsed }))) return;
+  await storeBlob(db, blob, { provisional: true });
   const workspace = await requireWorkspace(db, version.workspaceId);
   if (discarded) {
     const reason = 'the lock under which the upload was announced was taken away';
