@@ -1,0 +1,52 @@
+import { randomUUID } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DirectoryStandIn } from '../../src/backends/cloudone/stand-in';
+import { CloudStandIn } from '../../src/backends/cloudtwo/stand-in';
+import { startSecrets } from '../start-secrets';
+import { noPython, type Python, pythonWith } from './python';
+
+const withPython = noPython() ? describe.skip : describe;
+
+// What the client offers, method by method: its classes for Azure and AWS speak to cloudone and cloudtwo.
+withPython('the Python client hvac', () => {
+  const directory = new DirectoryStandIn();
+  const cloud = new CloudStandIn();
+  const env: Record<string, string> = {};
+  const where = { subscription: randomUUID(), group: 'rg-1' };
+  let python: Python;
+  beforeAll(async () => {
+    python = await pythonWith(['hvac==2.4.0']);
+    await cloud.start();
+    const address = await directory.start();
+    for (const host of ['AUTHORITY_HOST', 'RESOURCE_MANAGER', 'METADATA_HOST']) env[`CLOUDONE_${host}`] = address;
+    env.SECRETS_AUDIT_FILE = path.join(python.folder, 'audit.log');
+    directory.addMachine('vm1', where, { principalId: 'p-system' });
+  }, 180_000);
+  const secrets = startSecrets({ env });
+  afterAll(async () => {
+    await directory.stop();
+    await cloud.stop();
+    python?.remove();
+  });
+
+  it('works with every method that has an endpoint here', async () => {
+    const machine = `/subscriptions/${where.subscription}/resourcegroups/${where.group}/providers/Microsoft.Compute/virtualMachines/vm1`;
+    const given = {
+      address: `http://127.0.0.1:${(secrets.server.address() as AddressInfo).port}`,
+      token: secrets.rootToken,
+      shares: secrets.recoveryKeys,
+      cloud: cloud.address,
+      key: cloud.rootKey,
+      tenant: directory.tenant,
+      resource: directory.resource,
+      secret: directory.clientSecret,
+      jwt: directory.sign({ oid: 'p-system', xms_mirid: machine }),
+      ...where,
+    };
+    const session = path.join(__dirname, 'hvac-methods-session.py');
+    const { stdout } = await python.run('python', [session, JSON.stringify(given)]);
+    expect(stdout).toContain('hvac methods: done');
+  }, 180_000);
+});
