@@ -2,6 +2,7 @@ export { readBearer } from './bearer';
 export { equalSecrets } from './compare';
 export { audiencesOf, type JwtCheck, verifyJwt } from './jwt';
 export { type FetchJson, importPublicKey, KeySets, type KeySource } from './key-sets';
+export { firstTurn, isTurnDue, type KeyTurns, shownKeys, type TurnRule, takeTurn } from './key-turns';
 export { mintToken, randomBase62, randomId } from './mint';
 export { newSigningKey, publicJwk, type SigningKey, signJwt } from './sign';
 export { type Claims, type JwtAlgorithm, jwtAlgorithms, type SignatureHeader, verifySignature } from './signature';

@@ -1,9 +1,9 @@
-import { publicJwk } from '@keystead/auth';
+import { publicJwk, shownKeys } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { path } from '../../sdk/path';
 import { raw } from '../../sdk/reply';
-import { pluginKeys, publishedKeys } from './plugin-keys';
+import { pluginKeys } from './plugin-keys';
 
 /** Where the tokens of a namespace's mounts come from, as their `iss` has it; undefined while that is not known. */
 export type IssuerAddress = (namespacePath: string) => string | undefined;
@@ -60,7 +60,7 @@ export const pluginIssuerPaths = (issuer: IssuerAddress) => [
       async run({ storage, namespace, nowMs }) {
         // Where nobody can be issued a token there is nothing to publish, and strangers make us make no keys.
         if (!issuer(namespace.path)) return { ...raw({ keys: [] }), headers: cached };
-        const keys = publishedKeys(await pluginKeys(storage, nowMs)).map(publicJwk);
+        const keys = shownKeys(await pluginKeys(storage, nowMs)).map(publicJwk);
         return { ...raw({ keys }), headers: cached };
       },
     },

@@ -1,0 +1,42 @@
+import { describe, expect, it } from '@jest/globals';
+import { signingKey } from '../src/kernel/identity-keys';
+import { startWorkspaces } from './start-workspaces';
+
+const DAY_MS = 86_400_000;
+
+describe('the keys that sign identity tokens of runs', () => {
+  let now = Date.now();
+  const workspaces = startWorkspaces({ now: () => now });
+  const published = async (): Promise<string[]> =>
+    (await workspaces.anyone.get('/.well-known/jwks').expect(200)).body.keys.map(({ kid }: { kid: string }) => kid);
+  const signs = async () => (await signingKey(workspaces.service.db, workspaces.service.env.keyring, now)).kid;
+
+  it('are made once, however many ask', async () => {
+    const sets = await Promise.all([published(), published(), published()]);
+    expect(sets[0]).toHaveLength(2);
+    expect(new Set(sets.map((kids) => kids.join())).size).toBe(1);
+    expect(await signs()).toBe(sets[0]![0]);
+  });
+
+  it('are published long before they sign, and after that, so that whoever keeps the key set knows every one', async () => {
+    const [first, second] = await published();
+    now += 29 * DAY_MS;
+    expect(await signs()).toBe(first);
+    now += DAY_MS;
+    expect(await signs()).toBe(second);
+    const turned = await published();
+    expect(turned).toEqual([second, expect.any(String), first]);
+    now += 30 * DAY_MS;
+    expect(await published()).toEqual([turned[1], expect.any(String), second]);
+  });
+
+  it('go on from those of an installation that published none ahead', async () => {
+    const { prisma } = workspaces.service.db;
+    const where = { name: 'run-identity-keys' };
+    const { current } = (await prisma.setting.findUniqueOrThrow({ where })).value as { current: { kid: string } };
+    await prisma.setting.update({ where, data: { value: { keys: [current] } } });
+    const kids = await published();
+    expect(kids).toEqual([current.kid, expect.any(String)]);
+    expect(await signs()).toBe(current.kid);
+  });
+});

@@ -1,0 +1,46 @@
+/** The signing keys of an issuer, each in its turn; how a key is kept is the issuer's own affair. */
+export interface KeyTurns<Key extends object> {
+  readonly current: Key;
+  /** Published already, so that whoever keeps our key set for a while knows it before it signs. */
+  readonly next: Key;
+  /** Sign no more; tokens they signed may still be good. */
+  readonly previous: readonly (Key & { readonly retiredAtMs: number })[];
+  readonly currentSinceMs: number;
+}
+
+/** How long a key signs, and how long it is shown after that: longer than a token lives, and than anybody keeps a key set. */
+export interface TurnRule {
+  readonly turnEveryMs: number;
+  readonly shownForMs: number;
+}
+
+/** True where there are no keys yet, or the current one has signed for long enough. */
+export function isTurnDue(turns: KeyTurns<object> | undefined, { turnEveryMs }: TurnRule, nowMs: number): boolean {
+  return turns === undefined || nowMs - turns.currentSinceMs >= turnEveryMs;
+}
+
+/** The next turn: the key that was published takes over, `fresh` is published in its place. */
+export function takeTurn<Key extends object>(
+  before: KeyTurns<Key>,
+  fresh: Key,
+  { shownForMs }: TurnRule,
+  nowMs: number,
+): KeyTurns<Key> {
+  const shown = before.previous.filter(({ retiredAtMs }) => nowMs - retiredAtMs < shownForMs);
+  return {
+    current: before.next,
+    next: fresh,
+    previous: [{ ...before.current, retiredAtMs: nowMs }, ...shown],
+    currentSinceMs: nowMs,
+  };
+}
+
+/** The first turn of an issuer. */
+export function firstTurn<Key extends object>(current: Key, next: Key, nowMs: number): KeyTurns<Key> {
+  return { current, next, previous: [], currentSinceMs: nowMs };
+}
+
+/** Every key by which a token that is still good may have been signed, and the one that will sign next. */
+export function shownKeys<Key extends object>({ current, next, previous }: KeyTurns<Key>): readonly Key[] {
+  return [current, next, ...previous];
+}
