@@ -126,6 +126,67 @@ describe('configuration versions', () => {
     expect(await blobs()).toBe(before);
   });
 
+  describe('with a README.md at their root', () => {
+    const upload = async (entries: readonly (readonly [string, string])[], attributes: object = {}) => {
+      const made = await announced(admin, workspace, attributes);
+      await putUrl(workspaces, made.attributes['upload-url'], await archiveOf(entries)).expect(200);
+      return made.id as string;
+    };
+    const readme = async (client = admin) => {
+      const { body } = await client.get(`workspaces/${workspace}?include=readme`).expect(200);
+      return [body.data.relationships.readme.data, body.included.map((one: { attributes: object }) => one.attributes)];
+    };
+    const shown = (id: string, text: string) => [{ type: 'workspace-readme', id }, [{ 'raw-markdown': text }]];
+
+    it('give the workspace a read-me, until others come', async () => {
+      expect(await readme()).toEqual([null, []]);
+      const first = await upload([
+        ['main.tf', ''],
+        ['./README.md', '# Webs\n\nMit Größe.'],
+        ['modules/README.md', 'of a module'],
+      ]);
+      expect(await readme()).toEqual(shown(first, '# Webs\n\nMit Größe.'));
+      await announced(admin, workspace);
+      await upload([['README.md', 'a try']], { speculative: true });
+      expect(await readme()).toEqual(shown(first, '# Webs\n\nMit Größe.'));
+      const listed = await admin.get('organizations/acme/workspaces?include=readme&page%5Bsize%5D=100').expect(200);
+      expect(listed.body.included).toContainEqual(expect.objectContaining({ type: 'workspace-readme', id: first }));
+      const second = await upload([['README.md', '']]);
+      expect(await readme()).toEqual(shown(second, ''));
+      await upload([['readme.txt', 'x']]);
+      expect(await readme()).toEqual([null, []]);
+    });
+
+    it('show it when they are applied, if they are provisional', async () => {
+      const id = await upload([['README.md', 'later']], { provisional: true });
+      expect(await readme()).toEqual([null, []]);
+      const worker = fakeWorker(workspaces);
+      await workspaces.service.pool.query('DELETE FROM run');
+      await worker.claim();
+      await startRun(admin, workspace, { 'auto-apply': true }, id).expect(201);
+      await worker.plan();
+      await worker.apply();
+      expect(await readme()).toEqual(shown(id, 'later'));
+    });
+
+    it('leave a longer one in the archive', async () => {
+      await upload([['README.md', 'x'.repeat(256 * 1024 + 1)]]);
+      expect(await readme()).toEqual([null, []]);
+    });
+
+    it('take it along when they go', async () => {
+      const before = await blobs();
+      const id = await upload([['README.md', 'soon gone']]);
+      await announced(admin, workspace);
+      expect([await readme(), (await blobs()) - before]).toEqual([shown(id, 'soon gone'), 2]);
+      await admin.post(`configuration-versions/${id}/actions/archive`).expect(202);
+      expect([await readme(), (await blobs()) - before]).toEqual([[null, []], 0]);
+      await upload([['README.md', 'gone with the workspace']]);
+      await admin.delete(`workspaces/${workspace}`).expect(204);
+      expect((await blobs()) - before).toBe(0);
+    });
+  });
+
   it('are no larger than the installation allows, packed and unpacked', async () => {
     const large = await announced(admin, workspace);
     const noise = randomBytes(2 * 1024 * 1024).toString('base64');

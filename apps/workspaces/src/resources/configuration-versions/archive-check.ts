@@ -17,6 +17,8 @@ export interface ArchiveLimits {
 }
 
 const longestPath = 4096;
+/** A longer one is kept in the archive only. */
+const longestReadme = 256 * 1024;
 const kinds = ['file', 'contiguous-file', 'directory', 'symlink'];
 
 const leavesRoot = (name: string): boolean =>
@@ -36,14 +38,25 @@ function requireHarmless({ name, type, linkname }: Header): void {
   }
 }
 
+const isReadme = ({ name, type, size = 0 }: Header): boolean =>
+  path.posix.normalize(name) === 'README.md' && (type ?? 'file') === 'file' && size <= longestReadme;
+
+async function contentOf(entry: AsyncIterable<unknown>): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  for await (const piece of entry) pieces.push(piece as Buffer);
+  return Buffer.concat(pieces);
+}
+
 /**
  * Looks at a gzip tar as it passes by, without keeping it: whether it is one, stays within limits, and holds nothing
- * but folders, files and links that stay inside. Write every piece, then end; both throw BadArchive.
+ * but folders, files and links that stay inside. Write every piece, then end; both throw BadArchive. Of its files only
+ * README.md is remembered.
  */
 export class ArchiveCheck {
   private readonly gunzip = createGunzip();
   private readonly reading: Promise<void>;
   private over = false;
+  private found: Buffer | undefined;
 
   constructor(private readonly limits: ArchiveLimits) {
     this.reading = this.read().catch((error: Error) => {
@@ -60,6 +73,11 @@ export class ArchiveCheck {
   async end(): Promise<void> {
     this.gunzip.end();
     await this.reading;
+  }
+
+  /** What is in README.md at the root of the archive, once it is read to its end. */
+  get readme(): Buffer | undefined {
+    return this.found;
   }
 
   /** Lets go of an archive that never came to its end. */
@@ -88,7 +106,8 @@ export class ArchiveCheck {
       entries++;
       if (entries > limits.entries) throw new BadArchive(`the archive holds more than ${limits.entries} files`);
       requireHarmless(entry.header);
-      entry.resume();
+      if (isReadme(entry.header)) this.found = await contentOf(entry);
+      else entry.resume();
     }
     await unpacking;
   }

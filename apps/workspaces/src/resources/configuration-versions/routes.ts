@@ -12,6 +12,7 @@ import { workspacePolicy } from '../workspaces/policy';
 import * as workspaces from '../workspaces/service';
 import type { Workspace } from '../workspaces/workspace';
 import { type ConfigurationVersion, find, findMany, list as listConfigurations } from './configuration-version';
+import { readmeIncluded } from './readme';
 import { configurationVersionSerializer } from './serializer';
 import { archive, backingDataActions, changeBackingData, create as createConfiguration } from './service';
 import { upload as uploadArchive } from './upload';
@@ -156,5 +157,6 @@ export const configurationVersionResource: Resource = {
       visible: readsRun,
       organizationsOf,
     }),
+    'workspace-readme': readmeIncluded,
   },
 };

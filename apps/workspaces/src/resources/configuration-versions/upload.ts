@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import type { Keyring } from '@keystead/keyring';
 import { Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../kernel/audit';
@@ -53,12 +53,21 @@ export async function upload(
     if (tooLarge) throw new Refusal('too-large', reason);
     return;
   }
-  const taken = await take(db, configuration, blob);
+  const readmeBlobId = await keepReadme(db, keyring, check.readme);
+  const taken = await take(db, configuration, { ...blob, readmeBlobId });
   if (!taken) {
     await removeBlob(db, blob.id);
+    if (readmeBlobId) await removeBlob(db, readmeBlobId);
     throw uploadedAlready();
   }
   if (configuration.autoQueueRuns) await queueRun(db, keyring, configuration);
+}
+
+/** Nobody is to unpack an archive only because somebody looks at a workspace. */
+async function keepReadme(db: Database, keyring: Keyring, readme: Buffer | undefined): Promise<string | undefined> {
+  if (readme === undefined) return undefined;
+  const { id } = await writeBlob(db, keyring, Readable.from([readme]), { limit: readme.length, provisional: true });
+  return id;
 }
 
 async function refuse(db: Database, { id, workspaceId }: ConfigurationVersion, reason: string): Promise<void> {
@@ -83,19 +92,26 @@ const creatorOf = ({ createdByType, createdById }: ConfigurationVersion): Actor 
   name: createdById ?? '',
 });
 
-async function take(db: Database, configuration: ConfigurationVersion, blob: { id: string; size: number }) {
+interface Content {
+  readonly id: string;
+  readonly size: number;
+  readonly readmeBlobId: string | undefined;
+}
+
+async function take(db: Database, configuration: ConfigurationVersion, blob: Content): Promise<boolean> {
   const { id, workspaceId, organizationId, speculative, provisional } = configuration;
   return db.transaction(async (tx) => {
     await tx.prisma.$queryRaw`SELECT 1 FROM workspace WHERE id = ${workspaceId} FOR UPDATE`;
     const { count } = await tx.prisma.configurationVersion.updateMany({
       where: { id, status: 'pending' },
-      data: { status: 'uploaded', blobId: blob.id, size: BigInt(blob.size) },
+      data: { status: 'uploaded', blobId: blob.id, size: BigInt(blob.size), readmeBlobId: blob.readmeBlobId },
     });
     if (count === 0) return false;
-    await keepBlob(tx, blob.id);
+    await keepBlob(tx, blob.id, ...(blob.readmeBlobId ? [blob.readmeBlobId] : []));
     await stamp(tx, id, 'finished-at');
     if (!speculative && !provisional) {
-      await tx.prisma.workspace.update({ where: { id: workspaceId }, data: { currentConfigurationId: id } });
+      const readmeId = blob.readmeBlobId ? id : null;
+      await tx.prisma.workspace.update({ where: { id: workspaceId }, data: { currentConfigurationId: id, readmeId } });
     }
     await recordChange(tx, creatorOf(configuration), {
       organizationId,

@@ -165,15 +165,20 @@ export async function finishApply(
       return true;
     }
     await movePhase(tx, job.applyId, 'finished');
-    const { configurationVersionId: currentConfigurationId } = run;
-    if (currentConfigurationId) {
-      await tx.prisma.workspace.update({ where: { id: run.workspaceId }, data: { currentConfigurationId } });
-    }
+    if (run.configurationVersionId) await workAt(tx, run.workspaceId, run.configurationVersionId);
     await finish(tx, run, 'applied');
     return true;
   });
   if (!kept) await dropAll(db, [stateBlobId]);
   return kept;
+}
+
+/** The workspace is at the configuration that was applied last, and shows its README.md. */
+async function workAt(tx: Database, workspaceId: string, configurationId: string): Promise<void> {
+  const where = { id: configurationId, blobId: { not: null }, readmeBlobId: { not: null } };
+  const readmeId = (await tx.prisma.configurationVersion.count({ where })) > 0 ? configurationId : null;
+  const data = { currentConfigurationId: configurationId, readmeId };
+  await tx.prisma.workspace.update({ where: { id: workspaceId }, data });
 }
 
 /** Saves the state an apply left; where that is refused, answers why: people find it as the errored state. */

@@ -112,7 +112,7 @@ export const workspaceSerializer = serializer<Workspace, View>({
     'locked-by': lockedBy(ws),
     'ssh-key': toOne('ssh-keys', ws.sshKeyId),
     outputs: toMany('workspace-outputs', ws.outputIds, below(ws, 'current-state-version-outputs')),
-    readme: toOne('workspace-readme', null),
+    readme: toOne('workspace-readme', ws.readmeId),
     vars: toMany('vars', ws.variableIds),
     'remote-state-consumers': related(below(ws, 'relationships/remote-state-consumers')),
     'tag-bindings': related(below(ws, 'tag-bindings')),
