@@ -53,7 +53,7 @@ export async function listResources(
 ): Promise<{ items: ManagedResource[]; total: number }> {
   const { id, organizationId, currentStateVersionId } = workspace;
   const managed = Prisma.sql`
-    FROM state_version v CROSS JOIN LATERAL jsonb_array_elements(v.resources) r(said)
+    FROM state_version v CROSS JOIN LATERAL json_array_elements(v.resources) r(said)
    WHERE v.id = ${currentStateVersionId} AND r.said->>'type' NOT LIKE 'data.%'`;
   const rows = await db.prisma.$queryRaw<Row[]>`
     SELECT x.* FROM (
