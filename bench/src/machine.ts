@@ -1,4 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import os from 'node:os';
 
 /** Which cores do what: the server under test has one for itself; load and PostgreSQL share the others. */
@@ -43,4 +44,17 @@ function allowedCores(): number[] {
     const [from = 0, to = from] = part.split('-').map(Number);
     return Array.from({ length: to - from + 1 }, (_, i) => from + i);
   });
+}
+
+/** Processor time a process has used, in ms. Linux counts it in hundredths of a second. */
+export function processorMs(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /, '')
+    .split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * 10;
+}
+
+/** What a process holds in memory now, in KiB. Linux only. */
+export function residentKib(pid: number): number {
+  return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
 }

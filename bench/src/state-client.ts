@@ -77,6 +77,23 @@ export class StateClient {
     });
   }
 
+  /** Goes back to the state at hand, as a new version. */
+  async rollback(): Promise<void> {
+    const { data } = await this.ask<Version>('GET', `workspaces/${this.id}/current-state-version`);
+    const earlier = { data: { type: 'state-versions', id: data.id } };
+    await this.ask('PATCH', `workspaces/${this.id}/state-versions`, {
+      data: { type: 'state-versions', relationships: { 'rollback-state-version': earlier } },
+    });
+  }
+
+  /** Has a state refused that is not the announced one, and makes it current from its quarantine. */
+  async promoteRefused(state: MadeState, serial: number): Promise<void> {
+    const { raw } = await this.announce({ ...state, md5: '0'.repeat(32) }, serial);
+    await this.put(raw, state);
+    const { data } = await this.ask<{ data: Version['data'][] }>('GET', `workspaces/${this.id}/quarantined-states`);
+    await this.ask('POST', `quarantined-states/${data[0]!.id}/actions/promote`, {});
+  }
+
   /** What the tool asks for during a plan, in its order. */
   async plan(): Promise<void> {
     const workspace = `organizations/${this.organization}/workspaces/${this.name}`;

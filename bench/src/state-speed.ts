@@ -1,15 +1,12 @@
-import { createHash, randomBytes } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createHash } from 'node:crypto';
 import { Agent } from 'node:http';
-import os from 'node:os';
-import path from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { ensureDatabase, startEmbedded } from '@keystead/postgres';
+import { ensureDatabase } from '@keystead/postgres';
 import { Pool } from 'pg';
-import { benchRoot, startChild } from './child';
+import { processorMs } from './machine';
 import { type MadeState, madeState } from './made-state';
-import { freePort } from './service';
 import { StateClient } from './state-client';
+import { type StateService, withStateService } from './state-service';
 
 const seconds = Number(process.argv[2] ?? 5);
 const chunkBytes = 1024 * 1024;
@@ -37,14 +34,6 @@ async function rate<T>(clients: readonly T[], work: (client: T) => Promise<unkno
   return done / ((Date.now() - start) / 1000);
 }
 
-/** Processor time a process has used, in ms. Linux counts it in hundredths of a second. */
-function processorMs(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    .replace(/^.*\) /, '')
-    .split(' ');
-  return (Number(fields[11]) + Number(fields[12])) * 10;
-}
-
 /** Writes the same compressed bytes straight into a table, in chunks of 1 MiB, one commit each. */
 async function direct(pool: Pool, clients: number, bytes: Buffer): Promise<number> {
   await pool.query('CREATE TABLE IF NOT EXISTS direct (id bigserial PRIMARY KEY, bytes bytea NOT NULL)');
@@ -57,31 +46,12 @@ async function direct(pool: Pool, clients: number, bytes: Buffer): Promise<numbe
 }
 
 /** How fast states pass through the workspace service, beside PostgreSQL alone. */
-async function main(): Promise<void> {
-  const folder = mkdtempSync(path.join(os.tmpdir(), 'keystead-bench-'));
-  const postgres = await startEmbedded({ dataDir: path.join(folder, 'postgres') });
-  const firstRun = path.join(folder, 'first-run.json');
-  const port = await freePort();
-  await ensureDatabase(postgres.url('workspaces'));
-  await ensureDatabase(postgres.url('direct'));
-  const service = await startChild(path.resolve(benchRoot, '..', 'apps', 'workspaces', 'dist', 'main.js'), [], {
-    nodeArguments: (process.env.BENCH_NODE_ARGUMENTS ?? '').split(' ').filter(Boolean),
-    ready: /listening/,
-    env: {
-      NODE_ENV: 'production',
-      WORKSPACES_PORT: String(port),
-      WORKSPACES_PUBLIC_URL: `http://127.0.0.1:${port}`,
-      WORKSPACES_DATABASE_URL: postgres.url('workspaces'),
-      WORKSPACES_SEAL_KEY: randomBytes(32).toString('hex'),
-      WORKSPACES_FIRST_RUN_FILE: firstRun,
-      WORKSPACES_RATE_LIMIT: '0',
-    },
-  });
-  const pool = new Pool({ connectionString: postgres.url('direct'), max: 8 });
+async function measure(service: StateService): Promise<void> {
+  await ensureDatabase(service.postgres.url('direct'));
+  const pool = new Pool({ connectionString: service.postgres.url('direct'), max: 8 });
   try {
-    const { token } = JSON.parse(readFileSync(firstRun, 'utf8')) as { token: string };
     const agent = new Agent({ keepAlive: true, maxSockets: 64 });
-    const clients = await StateClient.prepare(`http://127.0.0.1:${port}`, token, 32, agent);
+    const clients = await StateClient.prepare(service.url, service.token, 32, agent);
     process.stdout.write('| what | a second | ratio to PostgreSQL alone | processor ms each |\n|---|---|---|---|\n');
     for (const [size, kind, name] of [
       [1, 'realistic', 'upload of 1 MiB'],
@@ -130,13 +100,10 @@ async function main(): Promise<void> {
     process.stdout.write(`| calls of a plan on a state of 10 MiB: median ${times[25]!.toFixed(0)} ms | | | |\n`);
   } finally {
     await pool.end();
-    await service.stop();
-    await postgres.stop({ immediate: true });
-    rmSync(folder, { recursive: true, force: true });
   }
 }
 
-main().catch((error: Error) => {
+withStateService(measure).catch((error: Error) => {
   process.stderr.write(`${error.stack}\n`);
   process.exitCode = 1;
 });
