@@ -122,7 +122,7 @@ describe('every declared path', () => {
         (verb === 'write' || verb === 'patch') && Object.keys(operation.input?.shape ?? {}).length > 0,
       async (visit) => {
         const fields = Object.keys(visit.operation.input!.shape);
-        const body = Object.fromEntries(fields.map((name) => [name, [{ wrong: [true] }]]));
+        const body = Object.fromEntries(fields.map((name) => [name, [['wrong', true]]]));
         const answer = await ask(visit, secrets.root, body);
         const refused = answer.status >= 400 && answer.status < 500 && (answer.body.errors ?? []).length > 0;
         return refused ? undefined : said(answer);

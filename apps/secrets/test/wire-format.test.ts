@@ -277,6 +277,18 @@ describe('wire format', () => {
         .expect(200);
     });
 
+    it('two spellings of one header may only say the same', async () => {
+      const ask = (family: string) =>
+        request(secrets.server)
+          .get('/v1/auth/token/lookup-self')
+          .set('X-Service-Token', secrets.rootToken)
+          .set('X-Vault-Token', family);
+      await ask(secrets.rootToken).expect(200);
+      await ask('another').expect(400, {
+        errors: ['the headers x-service-token and x-vault-token have different values'],
+      });
+    });
+
     it('the namespace asked for is echoed', async () => {
       const answer = await secrets
         .as(secrets.rootToken, { 'X-Service-Namespace': 'root' })

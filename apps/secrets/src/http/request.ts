@@ -40,10 +40,14 @@ export function readRequest(
   const { query } = target;
   const verb = verbOf(req.method!, target);
   const { headers } = req;
-  const header = (name: string): string | undefined =>
-    (headers[`x-service-${name}`] ?? (rules.familyHeaders ? headers[`x-vault-${name}`] : undefined)) as
-      | string
-      | undefined;
+  const header = (name: string): string | undefined => {
+    const own = headers[`x-service-${name}`] as string | undefined;
+    const family = rules.familyHeaders ? (headers[`x-vault-${name}`] as string | undefined) : undefined;
+    if (own !== undefined && family !== undefined && own !== family) {
+      throw new Refusal('malformed', `the headers x-service-${name} and x-vault-${name} have different values`);
+    }
+    return own ?? family;
+  };
   const path = verb === 'list' && !target.path.endsWith('/') ? `${target.path}/` : target.path;
   const read = body ?? (query === undefined ? noFields : { fields: queryFields(query, verb), exact: false });
   const mfa = header('mfa');
