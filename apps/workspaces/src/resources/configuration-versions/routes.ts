@@ -3,6 +3,7 @@ import { document } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { actorOf } from '../../kernel/audit';
+import { backingDataActions } from '../../kernel/backing-data';
 import { readBlob } from '../../kernel/blobs';
 import { type Call, endpoints, includable, type Lookup, type Resource } from '../../kernel/endpoint';
 import { policy } from '../../kernel/policy';
@@ -14,7 +15,7 @@ import type { Workspace } from '../workspaces/workspace';
 import { type ConfigurationVersion, find, findMany, list as listConfigurations } from './configuration-version';
 import { readmeIncluded } from './readme';
 import { configurationVersionSerializer } from './serializer';
-import { archive, backingDataActions, changeBackingData, create as createConfiguration } from './service';
+import { archive, changeContent, create as createConfiguration } from './service';
 import { upload as uploadArchive } from './upload';
 
 const configurationPolicy = policy<OfWorkspace>()({
@@ -142,7 +143,7 @@ const backingData = backingDataActions.map((name) =>
     edition: 'self-hosted',
     requires: 'can-manage-backing-data',
     load,
-    run: ({ db, target, ...call }) => changeBackingData(db, actorOf(call), target as ConfigurationVersion, name),
+    run: ({ db, target, ...call }) => changeContent(db, actorOf(call), target as ConfigurationVersion, name),
   }),
 );
 

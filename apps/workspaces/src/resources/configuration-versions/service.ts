@@ -1,6 +1,7 @@
 import { invalid } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../kernel/audit';
+import { type BackingDataAction, changeBackingData, gone } from '../../kernel/backing-data';
 import { removeBlob } from '../../kernel/blobs';
 import type { Database } from '../../kernel/database';
 import { newId } from '../../kernel/ids';
@@ -102,55 +103,34 @@ export async function archive(db: Database, actor: Actor, configuration: Configu
   });
 }
 
-const soft = 'backing_data_soft_deleted';
-const gone = 'backing_data_permanently_deleted';
-
-/** What may be done to the files of a configuration, from which status and to which. */
-const moves = {
-  soft_delete_backing_data: { from: 'uploaded', to: soft },
-  restore_backing_data: { from: soft, to: 'uploaded' },
-  permanently_delete_backing_data: { from: soft, to: gone },
-} as const;
-
-export type BackingDataAction = keyof typeof moves;
-export const backingDataActions = Object.keys(moves) as BackingDataAction[];
-
-/** Hides, restores or removes the files of a configuration. Throws `malformed`: `transition not allowed`. */
-export async function changeBackingData(
+/** Hides, restores or removes the files of a configuration; never of one that is in use. */
+export async function changeContent(
   db: Database,
   actor: Actor,
   configuration: ConfigurationVersion,
   action: BackingDataAction,
 ): Promise<ConfigurationVersion> {
-  const { from, to } = moves[action];
-  const { id } = configuration;
+  const { id, workspaceId, organizationId, status, blobId } = configuration;
   return db.transaction(async (tx) => {
-    if (
-      action === 'soft_delete_backing_data' &&
-      ((await isCurrent(tx, configuration)) || (await inUse(tx, configuration)))
-    ) {
-      throw new Refusal('malformed', 'transition not allowed: the configuration is in use');
-    }
-    const { count } = await tx.prisma.configurationVersion.updateMany({
-      where: { id, status: from },
-      data: {
-        status: to,
-        ...(to === gone ? {} : { deletedAt: to === soft ? new Date() : null }),
-        ...(to === gone ? { blobId: null } : {}),
-      },
-    });
-    if (count === 0) {
-      throw new Refusal(
-        'malformed',
-        `transition not allowed: the configuration is ${configuration.status}, not ${from}`,
-      );
-    }
-    if (to === gone && configuration.blobId) await removeBlob(tx, configuration.blobId);
-    await recordChange(tx, actor, {
-      ...changeOf(configuration, action.replace(/_/g, '-')),
-      before: { status: from },
-      after: { status: to },
-    });
+    const item = {
+      type: 'configuration-versions',
+      id,
+      name: workspaceId,
+      organizationId,
+      status,
+      readable: 'uploaded',
+      blobIds: [blobId],
+      needed: async () =>
+        (await isCurrent(tx, configuration)) || (await inUse(tx, configuration)) > 0
+          ? 'the configuration is in use'
+          : undefined,
+      move: (from: string, change: { status: string }) =>
+        tx.prisma.configurationVersion.updateMany({
+          where: { id, status: from },
+          data: { ...change, ...(change.status === gone ? { blobId: null } : {}) },
+        }),
+    } as const;
+    await changeBackingData(tx, actor, item, action);
     return (await find(tx, id))!;
   });
 }

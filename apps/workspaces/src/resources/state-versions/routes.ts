@@ -2,13 +2,14 @@ import { serializer, toOne } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import type { Access, WorkspaceTarget } from '../../kernel/access';
 import { actorOf } from '../../kernel/audit';
+import { backingDataActions } from '../../kernel/backing-data';
 import { BlobTooLarge, readBlob } from '../../kernel/blobs';
 import { endpoints, includable, type Lookup, type Resource, type View } from '../../kernel/endpoint';
 import { policy } from '../../kernel/policy';
 import { isSigned } from '../../kernel/signed-urls';
 import { workspacePolicy } from '../workspaces/policy';
 import * as workspaces from '../workspaces/service';
-import { backingDataActions, changeBackingData } from './backing-data';
+import { changeContent } from './backing-data';
 import { contentPath, type Form, withLinks } from './links';
 import * as outputs from './outputs';
 import * as quarantine from './quarantine';
@@ -228,7 +229,7 @@ const backingData = backingDataActions.map((name) =>
     requires: 'can-manage-backing-data',
     load,
     run: async ({ db, env, target, ...call }) =>
-      withLinks(env, await changeBackingData(db, actorOf(call), target as StateVersion, name)),
+      withLinks(env, await changeContent(db, actorOf(call), target as StateVersion, name)),
   }),
 );
 
