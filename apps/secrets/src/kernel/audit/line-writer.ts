@@ -1,4 +1,5 @@
 import { fsync, write, writeSync } from 'node:fs';
+import { inTurns } from '../storage/in-turns';
 import { DeviceFailed } from './device';
 
 interface Waiting {
@@ -98,10 +99,10 @@ export class LineWriter {
     } catch (error) {
       failure = new DeviceFailed(this.path, reason(error as Error), { cause: error });
     }
-    for (const waiting of batch) {
+    inTurns(batch, (waiting) => {
       if (failure) waiting.failed(failure);
       else waiting.done();
-    }
+    });
   }
 
   private giveUp(batch: Waiting[]): void {

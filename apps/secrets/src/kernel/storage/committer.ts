@@ -4,6 +4,7 @@ import type { NodeChanges } from './changes';
 import type { Database, ObserveStorage } from './database';
 import type { DeletedRows } from './deleted-rows';
 import { cacheKey } from './entry-rows';
+import { inTurns } from './in-turns';
 import { claims, isLost, type Lane, laneOf } from './lanes';
 import { insertIntents, insertTokens, type PutColumns, putColumns } from './rows';
 import { entryNotices, noticesOf } from './set-notices';
@@ -31,7 +32,7 @@ interface Waiting {
 
 /** Two keep the database busy while one's answer travels; more would make batches smaller, not faster. */
 const IN_FLIGHT = 2;
-const MAX_SETS = 256;
+const MAX_SETS = 64;
 
 /**
  * Writes sets in groups: what waits at the same moment shares one statement per table and one commit, and everybody
@@ -88,7 +89,7 @@ export class GroupCommitter implements Committer {
   private plan(): void {
     if (this.planned) return;
     this.planned = true;
-    process.nextTick(() => {
+    setImmediate(() => {
       this.planned = false;
       this.pump();
     });
@@ -163,10 +164,10 @@ export class GroupCommitter implements Committer {
     });
     await this.tellLate(notices.length > 0, () => entryNotices(puts.keys()));
     await this.options.fault('commit:after');
-    for (const waiting of batch) {
+    inTurns(batch, (waiting) => {
       if (waiting.set.puts.every((put) => written.has(cacheKey(put)))) waiting.done();
       else waiting.fail(denied());
-    }
+    });
   }
 
   /** Remembers what was written, unless somebody else wrote or forgot it meanwhile. */
@@ -195,13 +196,10 @@ export class GroupCommitter implements Committer {
       batch.map(({ set }) => set.tokens[0]!),
     );
     await this.options.fault('commit:after');
-    const rest: Waiting[] = [];
-    for (const waiting of batch) {
-      if (made.has(waiting.set.tokens[0]!.hash.toString('latin1'))) waiting.done();
-      else rest.push(waiting);
-    }
+    const isMade = ({ set }: Waiting) => made.has(set.tokens[0]!.hash.toString('latin1'));
+    inTurns(batch.filter(isMade), (waiting) => waiting.done());
     // Alone, each learns whether its parent is gone or its id is taken.
-    await Promise.all(rest.map((waiting) => this.single(waiting)));
+    await Promise.all(batch.filter((waiting) => !isMade(waiting)).map((waiting) => this.single(waiting)));
   }
 
   /** One statement is a transaction by itself: what is noted before an outside call costs one round trip. */
@@ -211,12 +209,12 @@ export class GroupCommitter implements Committer {
     await fault('commit:before');
     await insertIntents(database, barrier, intents, clock.now(), changes.id);
     await fault('commit:after');
-    for (const waiting of batch) waiting.done();
+    inTurns(batch, (waiting) => waiting.done());
   }
 
   private async writeMixed(batch: readonly Waiting[]): Promise<void> {
     await this.inTransaction(batch.map(({ set }) => set));
-    for (const waiting of batch) waiting.done();
+    inTurns(batch, (waiting) => waiting.done());
   }
 
   private async alone(set: WriteSet): Promise<void> {
