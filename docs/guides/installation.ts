@@ -1,8 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { firewallRules } from '../../apps/workspaces/src/worker/network';
 import { freePort, freshDatabase } from '../../packages/testing/src/index';
 
 type Name = 'secrets' | 'workspaces';
@@ -52,6 +53,7 @@ export async function startInstallation(secretsSettings: Record<string, string> 
     running.push({ name, child, ended });
     await answers(`${addresses[name]}${name === 'secrets' ? '/livez' : '/readyz'}`, child, said);
   };
+  const uids = { first: 200_000, last: 200_063 };
   // Remote runs wait until it is there.
   const startWorker = () => {
     const main = join(root, 'apps/workspaces/src/worker-main.ts');
@@ -59,6 +61,7 @@ export async function startInstallation(secretsSettings: Record<string, string> 
       ...environment('workspaces'),
       WORKSPACES_WORKER_SCRATCH: join(folder, 'scratch'),
       WORKSPACES_WORKER_TRUST: 'same-user',
+      WORKSPACES_WORKER_FIRST_UID: String(uids.first),
       WORKSPACES_SECRETS_ADDR: addresses.secrets,
     };
     running.push({ name: 'workspaces', ...run(main, [], env) });
@@ -70,6 +73,9 @@ export async function startInstallation(secretsSettings: Record<string, string> 
   };
   const stop = async () => {
     await end('SIGKILL');
+    // What the worker closed to these uids would stay closed.
+    const place = { port: Number(new URL(databases.workspaces.url).port), addresses: ['127.0.0.1'], local: true };
+    for (const { program, rule } of firewallRules(uids, place)) spawnSync(program, ['-w', '-D', ...rule]);
     await Promise.all([databases.secrets.drop(), databases.workspaces.drop()]);
     rmSync(folder, { recursive: true, force: true });
   };

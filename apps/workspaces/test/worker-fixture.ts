@@ -12,6 +12,7 @@ import { cleanPath } from '../src/worker/clean-path';
 import { Stopping } from '../src/worker/command';
 import type { Doing, Executor } from '../src/worker/execute';
 import { type IsolationKind, isolationKinds, isolationOf } from '../src/worker/isolation';
+import { firewallRules, metadataAddresses, type Uids } from '../src/worker/network';
 import { RunLog } from '../src/worker/run-log';
 import { makeScratch } from '../src/worker/scratch';
 
@@ -188,5 +189,14 @@ export function processesWith(text: string): string[] {
       .filter((pid) => pid !== '' && pid !== String(process.pid));
   } catch {
     return [];
+  }
+}
+
+/** Takes back what a test had the machine close to runs. */
+export function unblock(uids: Uids, place: { port: number; addresses: string[]; local: boolean }): void {
+  for (const { program, rule } of firewallRules(uids, place)) spawnSync(program, ['-w', '-D', ...rule]);
+  for (const address of metadataAddresses) {
+    const rule = ['to', address, 'ipproto', 'tcp', 'uidrange', `${uids.first}-${uids.last}`, 'prohibit'];
+    spawnSync('ip', [address.includes(':') ? '-6' : '-4', 'rule', 'del', ...rule]);
   }
 }

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { access, constants, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { compare, parse } from 'semver';
+import { coerce, compare, gte, parse } from 'semver';
 import { cleanPath } from './clean-path';
 
 /** A binary of the tool on this machine. */
@@ -51,4 +51,13 @@ export function chooseBinary(binaries: readonly Binary[], asked: string): Binary
   const best = chosen ?? sorted.at(-1);
   if (!best) throw new Error('a worker without a binary');
   return best;
+}
+
+/** Since when variables may be given with a saved plan: those that are never kept in it must be; before, none may. */
+const variablesWithPlan = { Terraform: '1.10.0', OpenTofu: '1.11.0' } as const;
+
+/** Whether this binary takes variables when it applies a saved plan. */
+export function takesVariablesWithPlan({ product, version }: Binary): boolean {
+  const release = coerce(version);
+  return release !== null && gte(release, variablesWithPlan[product]);
 }

@@ -59,7 +59,8 @@ export async function findControlGroups(share: Share, root = '/sys/fs/cgroup'): 
       await tryOne(groups);
       return groups;
     } catch (error) {
-      why = (error as Error).message.split('\n')[0] ?? why;
+      const { code, message } = error as NodeJS.ErrnoException;
+      why = code ? `control groups cannot be made here (${code})` : (message.split('\n')[0] ?? why);
     }
   }
   return why;

@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { Readable } from 'node:stream';
 import type { ApplyResult, JobInputs, PlanResult, RunJob } from '../resources/runs/jobs';
 import { type ArchiveLimits, BadArchive, unpack } from './archive';
-import { type Binary, chooseBinary } from './binaries';
+import { type Binary, chooseBinary, takesVariablesWithPlan } from './binaries';
 import { type Ended, runCommand, type Stopping } from './command';
 import type { Isolation } from './isolation';
 import { BadConfiguration, files, stateFile, type ToolSettings, workingFolder, writeJobFiles } from './job-files';
@@ -121,7 +121,7 @@ export async function executeApply(executor: Executor, doing: Doing): Promise<Ap
         ...plain,
         ...form(doing.job),
         '-lock=false',
-        `-var-file=${work.up}/${files.variables}`,
+        ...(takesVariablesWithPlan(work.binary) ? [`-var-file=${work.up}/${files.variables}`] : []),
         `${work.up}/${files.plan}`,
       ])
       .finally(() => watched.stop());
@@ -182,7 +182,7 @@ async function inSlot<T>(executor: Executor, doing: Doing, run: (work: Work) => 
 class Work {
   /** Where the tool runs, relative to the job's folder. */
   folder: string = files.configuration;
-  private readonly binary: Binary;
+  readonly binary: Binary;
 
   constructor(
     private readonly executor: Executor,

@@ -8,14 +8,17 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { createServer } from '@keystead/server';
 import { freePort } from '@keystead/testing';
 import type { Binary } from '../../src/worker/binaries';
+import { slots } from '../../src/worker/config';
 import { resource, startWorkspaces } from '../start-workspaces';
-import { findTool, noTool, processesWith } from '../worker-fixture';
+import { findTool, noTool, processesWith, unblock } from '../worker-fixture';
 
 const execute = promisify(execFile);
 const it = noTool ? test.skip : test;
 const box = mkdtempSync(path.join(tmpdir(), 'remote-runs-'));
 const root = path.resolve(__dirname, '../../../..');
 const inSource = ['--conditions=source', `--require=${require.resolve('tsx/cjs')}`];
+// Of its own, so that what is closed to these runs can be opened again.
+const firstUid = 80_000 + (process.pid % 400) * 100;
 let tool: Binary;
 
 // Remote execution with everything real: service, worker processes, and the tool on both ends.
@@ -44,6 +47,11 @@ describe('the infrastructure tool in remote execution', () => {
   afterAll(() => {
     listening.closeAllConnections();
     listening.close();
+    const { port } = new URL(workspaces.databaseUrl);
+    unblock(
+      { first: firstUid, last: firstUid + slots - 1 },
+      { port: Number(port), addresses: ['127.0.0.1'], local: true },
+    );
     rmSync(box, { recursive: true, force: true });
   });
   async function startWorker(settings: Record<string, string> = {}) {
@@ -54,6 +62,7 @@ describe('the infrastructure tool in remote execution', () => {
         WORKSPACES_DATABASE_URL: workspaces.databaseUrl,
         WORKSPACES_SEAL_KEY: '07'.repeat(32),
         WORKSPACES_WORKER_SCRATCH: path.join(box, 'scratch'),
+        WORKSPACES_WORKER_FIRST_UID: String(firstUid),
         WORKSPACES_WORKER_TRUST: 'same-user',
         ...settings,
       },
@@ -110,7 +119,9 @@ credentials "workspaces.test" { token = "${workspaces.admin.token}" }`,
     workspaces.admin.post(`workspaces/${await workspaceId(name)}/vars`, resource('vars', attributes)).expect(201);
 
   it('plans, applies with workspace variables, shows no change, and destroys', async () => {
-    await startWorker();
+    const worker = await startWorker();
+    // Which of the two depends on the machine; that a run is stopped by it is for the tests of the executor.
+    expect(worker.said()).toMatch(/the database is closed to runs|DATABASE TAKES CONNECTIONS|RUNS ARE NOT KEPT APART/);
     const run = folder(
       'life',
       `variable "size" { type = number }

@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
@@ -10,7 +9,7 @@ import { startEmbedded } from '@keystead/postgres';
 import { ownAddresses } from '../../src/worker/database-place';
 import { executeApply, executePlan } from '../../src/worker/execute';
 import { isolationKinds } from '../../src/worker/isolation';
-import { blockDatabase, blockMetadata, firewallRules, metadataAddresses, type Uids } from '../../src/worker/network';
+import { blockDatabase, blockMetadata, metadataAddresses } from '../../src/worker/network';
 import {
   type Asked,
   doing,
@@ -20,6 +19,7 @@ import {
   noTool,
   processesWith,
   testUids,
+  unblock,
 } from '../worker-fixture';
 
 const kinds = kindsHere();
@@ -386,12 +386,3 @@ Promise.all(targets.map(([name, target]) => new Promise((resolve) => {
   socket.once('error', (error) => end(error.code));
 }))).then((answers) => console.log('knocked ' + JSON.stringify(Object.fromEntries(answers))));
 `;
-
-/** Takes back what this test had the machine close. */
-function unblock(uids: Uids, place: { port: number; addresses: string[]; local: boolean }): void {
-  for (const { program, rule } of firewallRules(uids, place)) spawnSync(program, ['-w', '-D', ...rule]);
-  for (const address of metadataAddresses) {
-    const rule = ['to', address, 'ipproto', 'tcp', 'uidrange', `${uids.first}-${uids.last}`, 'prohibit'];
-    spawnSync('ip', [address.includes(':') ? '-6' : '-4', 'rule', 'del', ...rule]);
-  }
-}
