@@ -5,9 +5,10 @@ import type { Database } from '../../kernel/database';
 import type { Batched } from '../../kernel/together';
 import { initialSettings, type Settings } from './settings';
 import { findStamp, rememberWorkspace, type WorkspaceStamp, workspaceAt } from './stamp';
-import { fromWorkspaces, selectWorkspaces, type Workspace, workspaceOf } from './workspace';
+import { fromWorkspaces, selectNewWorkspaces, type Workspace, workspaceOf } from './workspace';
 
-const settingKeys = Object.keys(initialSettings('', '', false)) as (keyof Settings)[];
+const initial = initialSettings('', '', false);
+const settingKeys = Object.keys(initial) as (keyof Settings)[];
 const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 const columnOf = new Map(settingKeys.map((key) => [key, snake(key)]));
 const settingColumns = [...columnOf.values()];
@@ -41,9 +42,9 @@ const insertMany = {
   name: 'workspace_insert_many',
   text: `WITH added AS (
     INSERT INTO workspace (${newColumns.join(', ')})
-    SELECT ${newColumns.join(', ')} FROM jsonb_populate_recordset(NULL::workspace, $1)
+    SELECT ${newColumns.join(', ')} FROM jsonb_populate_recordset(jsonb_populate_record(NULL::workspace, $3), $1)
     ON CONFLICT (organization_id, name) DO NOTHING RETURNING *), ${audited('added')}
-  ${selectWorkspaces} ${fromWorkspaces('added')}`,
+  ${selectNewWorkspaces} ${fromWorkspaces('added')}`,
 };
 
 const updateMany = {
@@ -59,13 +60,21 @@ const updateMany = {
 
 type Row = Record<string, unknown>;
 
-function settingsRow(settings: Settings): Row {
+/** Dates and lists count by what they hold. */
+function differs(key: keyof Settings, one: Settings, other: Settings): boolean {
+  return one[key] !== other[key] && JSON.stringify(one[key]) !== JSON.stringify(other[key]);
+}
+
+function changedColumns(before: Settings, after: Settings): Row {
   const row: Row = {};
   for (const [key, column] of columnOf) {
-    row[column] = settings[key];
+    if (differs(key, before, after)) row[column] = after[key];
   }
   return row;
 }
+
+// Rows to insert say only where they differ from this one.
+const initialRow = JSON.stringify(Object.fromEntries([...columnOf].map(([key, column]) => [column, initial[key]])));
 
 /** A change as a row of the audit table, for statements that write it together with the change itself. */
 export function auditJson(actor: Actor, change: Parameters<typeof auditRow>[1]): Row {
@@ -99,7 +108,7 @@ const creating: Batched<NewRow, Workspace> = {
       source: item.source,
       source_name: item.sourceName,
       source_url: item.sourceUrl,
-      ...settingsRow(item.settings),
+      ...changedColumns(initial, item.settings),
     }));
     const events = items.map(({ actor, id, organizationId, settings }) =>
       auditJson(actor, {
@@ -110,7 +119,7 @@ const creating: Batched<NewRow, Workspace> = {
       }),
     );
     return {
-      values: [JSON.stringify(rows), JSON.stringify(events)],
+      values: [JSON.stringify(rows), JSON.stringify(events), initialRow],
       settle(found) {
         const added = new Map(found.map((row) => [row.id, row]));
         return items.map(({ id }) => {
@@ -153,21 +162,8 @@ export function settingsOf(workspace: Workspace): Settings {
   return settings as unknown as Settings;
 }
 
-/** Dates and lists count by what they hold. */
-function differs(key: keyof Settings, one: Settings, other: Settings): boolean {
-  return one[key] !== other[key] && JSON.stringify(one[key]) !== JSON.stringify(other[key]);
-}
-
 function isSame(one: Settings, other: Settings): boolean {
   return !settingKeys.some((key) => differs(key, one, other));
-}
-
-function changedColumns(before: Settings, after: Settings): Row {
-  const row: Row = {};
-  for (const [key, column] of columnOf) {
-    if (differs(key, before, after)) row[column] = after[key];
-  }
-  return row;
 }
 
 interface Edited {

@@ -28,12 +28,15 @@ export interface Workspace extends Row {
   readonly retentionDays: number | null;
 }
 
-/** Everything a `Workspace` is made of, from rows named `w`; conditions follow. */
-export const selectWorkspaces = `
+const columns = `
 SELECT w.*, o.name AS organization, o.revision AS organization_revision, p.revision AS project_revision,
        o.default_execution_mode AS organization_mode,
        o.default_agent_pool_id AS organization_pool_id, p.execution_mode AS project_mode,
        p.agent_pool_id AS project_pool_id, r.id AS retention_id, r.delete_older_than_n_days AS retention_days,
+       c.http_url AS vcs_http_url, c.service_provider AS vcs_provider`;
+
+/** Everything a `Workspace` is made of, from rows named `w`; conditions follow. */
+export const selectWorkspaces = `${columns},
        ARRAY(SELECT t.name FROM workspace_tag wt JOIN tag t ON t.id = wt.tag_id
               WHERE wt.workspace_id = w.id ORDER BY wt.position) AS tag_names,
        ARRAY(SELECT v.id FROM variable v WHERE v.workspace_id = w.id ORDER BY v.key, v.id) AS variable_ids,
@@ -43,8 +46,11 @@ SELECT w.*, o.name AS organization, o.revision AS organization_revision, p.revis
                  'runs', count(*)::int, 'failures', count(*) FILTER (WHERE l.status = 'errored')::int,
                  'planMs', avg(l.plan_ms)::int, 'applyMs', avg(l.apply_ms)::int) END
           FROM (SELECT u.status, u.plan_ms, u.apply_ms FROM run u WHERE u.workspace_id = w.id AND u.finished_at IS NOT NULL
-                 ORDER BY u.created_at DESC LIMIT 30) l) AS kpis,
-       c.http_url AS vcs_http_url, c.service_provider AS vcs_provider`;
+                 ORDER BY u.created_at DESC LIMIT 30) l) AS kpis`;
+
+/** The same of rows that were just inserted: nothing belongs to them yet. */
+export const selectNewWorkspaces = `${columns},
+       '{}'::text[] AS tag_names, '{}'::text[] AS variable_ids, '{}'::text[] AS output_ids, NULL::json AS kpis`;
 
 /** The tables behind `selectWorkspaces`; `rows` names what stands for the table of workspaces. */
 export const fromWorkspaces = (rows = 'workspace'): string => `
