@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { applyMigrations, ensureDatabase } from '@keystead/postgres';
-import { type Logger, Registry } from '@keystead/server';
+import { Gate, type Logger, Registry } from '@keystead/server';
 import type { Express } from 'express';
 import { DirectoryClient } from './backends/cloudone/directory-client';
 import { ResourceClient } from './backends/cloudone/resource-client';
@@ -35,6 +35,8 @@ import { version } from './service/version';
 export interface Service {
   readonly app: Express;
   readonly kernel: Kernel;
+  /** Where requests with large bodies wait for each other. */
+  readonly largeBodies: Gate;
   ready(): Promise<{ ready: boolean; reasons: string[] }>;
   /** Opens the audit files anew, as after log rotation. */
   reopenAudit(): Promise<void>;
@@ -43,6 +45,9 @@ export interface Service {
 
 /** A node that has not heard itself through the database for so long cannot serve. */
 const SILENCE_MS = 3000;
+
+/** So many bodies of up to 32 MiB are in memory at once; others wait, their bytes still with the client. */
+const LARGE_BODIES = { atOnce: 2, waiting: 64, waitMs: 60_000 } as const;
 
 /** Builds a service from its configuration and brings it to where it can answer. */
 export async function createService(config: Config, parts: ServiceParts): Promise<Service> {
@@ -91,16 +96,19 @@ export async function createService(config: Config, parts: ServiceParts): Promis
   await storage.start();
   await seal.start();
   await origins.load();
+  const largeBodies = new Gate(LARGE_BODIES, 'large bodies');
   const app = createHttpApp({
     handle: (request) => handle(kernel, request),
     rules: { familyHeaders: config.familyHeaders, trustedProxies: config.trustedProxies },
     origins,
     log: parts.log,
     timeoutSeconds: config.requestTimeoutSeconds,
+    largeBodies,
   });
   return {
     app,
     kernel,
+    largeBodies,
     async ready() {
       const { initialised, sealed } = await seal.status();
       const silentMs = storage.changes.silenceMs;

@@ -354,6 +354,20 @@ describe('wire format', () => {
       await secrets.root.read('cubbyhole/big').expect(404);
     });
 
+    it('reads those of more than 2 MiB two at a time, and holds up no small one', async () => {
+      const { largeBodies } = secrets.service;
+      const leaving = [await largeBodies.enter(), await largeBodies.enter()];
+      const value = 'x'.repeat(3 * 1024 * 1024);
+      const sent = secrets.root.write('cubbyhole/large', { value }).then(({ status }) => status);
+      while (largeBodies.waiting < 1) await new Promise((resolve) => setTimeout(resolve, 5));
+      await secrets.root.write('cubbyhole/small', { value: 'x' }).expect(204);
+      expect(largeBodies.waiting).toBe(1);
+      for (const leave of leaving) leave();
+      expect(await sent).toBe(204);
+      const { body } = await secrets.root.read('cubbyhole/large').expect(200);
+      expect(body.data.value === value).toBe(true);
+    });
+
     it('an empty body and null mean no fields', async () => {
       await secrets.root.write('auth/token/lookup').expect(200);
       await secrets.root.write('auth/token/lookup', 'null').expect(200);

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { applyMigrations, createPool, ensureDatabase } from '@keystead/postgres';
-import { createLogger, type Logger } from '@keystead/server';
+import { createLogger, Gate, type Logger } from '@keystead/server';
 import type { Express } from 'express';
 import type { Pool } from 'pg';
 import type { Config } from './config';
@@ -9,7 +9,6 @@ import { AccessStore } from './kernel/access-store';
 import { type Database, openDatabase } from './kernel/database';
 import type { Environment } from './kernel/environment';
 import { Fragments } from './kernel/fragments';
-import { Gate } from './kernel/gate';
 import { withObjects } from './kernel/objects';
 import { Routes } from './kernel/routes';
 import { openS3 } from './kernel/s3-objects';

@@ -3,6 +3,7 @@ export { Registry } from 'prom-client';
 export { createApp } from './app';
 export { clientAddress, type TrustedProxies, trustedProxies } from './client-address';
 export { type ConnectionRefusal, createServer, type Limits, type ServerOptions } from './create-server';
+export { Gate, GateFull } from './gate';
 export type { Readiness } from './health';
 export type { Listen } from './listen';
 export { createLogger } from './logger';

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { errorBody } from '@keystead/envelope';
 import { isRefusal, Refusal } from '@keystead/refusal';
-import { BodyAborted, BodyTooLarge, createApp, type Logger, labelRoute } from '@keystead/server';
+import { BodyAborted, BodyTooLarge, createApp, type Gate, GateFull, type Logger, labelRoute } from '@keystead/server';
 import type { Express } from 'express';
 import { AuditFailed } from '../kernel/audit/audit';
 import type { Outcome } from '../pipeline/outcome';
@@ -19,6 +19,8 @@ export interface AppParts {
   readonly log: Logger;
   /** Requests that take longer are answered with 504; what they began goes on. */
   readonly timeoutSeconds: number;
+  /** Where requests with large bodies wait for each other. */
+  readonly largeBodies: Gate;
 }
 
 const prefix = '/v1/';
@@ -45,11 +47,19 @@ async function answer(parts: AppParts, req: IncomingMessage, res: ServerResponse
     send(res, 307, '', ['Location', target.location]);
     return;
   }
-  const body = hasBody(req.method!) ? await readFields(req) : undefined;
-  const request = readRequest(req, target, body, parts.rules);
-  const outcome = await within(parts.timeoutSeconds, parts.handle(request));
-  if (outcome.label !== undefined) labelRoute(req, outcome.label);
-  if (!res.destroyed) sendOutcome(res, outcome, extra);
+  let leave: (() => void) | undefined;
+  const turn = async (): Promise<void> => {
+    leave = await parts.largeBodies.enter();
+  };
+  try {
+    const body = hasBody(req.method!) ? await readFields(req, turn) : undefined;
+    const request = readRequest(req, target, body, parts.rules);
+    const outcome = await within(parts.timeoutSeconds, parts.handle(request));
+    if (outcome.label !== undefined) labelRoute(req, outcome.label);
+    if (!res.destroyed) sendOutcome(res, outcome, extra);
+  } finally {
+    leave?.();
+  }
 }
 
 // A namespace that was asked for is echoed under the name it was asked with.
@@ -89,6 +99,8 @@ function fail(parts: AppParts, req: IncomingMessage, res: ServerResponse, error:
     sendRefusal(res, error, extra);
   } else if (error instanceof BodyTooLarge) {
     send(res, 413, errorBody(['http: request body too large']), extra);
+  } else if (error instanceof GateFull) {
+    send(res, 503, errorBody([error.message]), extra);
   } else if (error instanceof AuditFailed) {
     // The one fault whose place is told: whoever sees it has to get the device going again.
     send(res, 500, errorBody([error.message]), extra);

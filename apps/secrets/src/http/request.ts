@@ -9,6 +9,8 @@ import type { Target } from './url';
 
 /** Bodies above it are refused with 413. */
 export const maxBodyBytes = 32 * 1024 * 1024;
+/** Bodies above it are read a few at a time: read, they take many times their length. */
+const largeBodyBytes = 2 * 1024 * 1024;
 
 /** What reading a request depends on. */
 export interface RequestRules {
@@ -66,11 +68,14 @@ export function readRequest(
   };
 }
 
-/** Reads the fields of a body: JSON, or a form. Throws `too-large`, `malformed`, `media-type`. */
-export async function readFields(req: IncomingMessage): Promise<BodyFields> {
+/**
+ * Reads the fields of a body: JSON, or a form; a large one once `turn` resolves. Throws `BodyTooLarge`, `malformed`,
+ * `media-type`, and what `turn` throws.
+ */
+export async function readFields(req: IncomingMessage, turn: () => Promise<unknown>): Promise<BodyFields> {
   const type = req.headers['content-type'] ?? '';
   if (req.method === 'PATCH') requireMergePatch(type);
-  const bytes = await readBody(req, { limit: maxBodyBytes });
+  const bytes = await readBody(req, { limit: maxBodyBytes, large: { above: largeBodyBytes, turn } });
   if (bytes.length === 0) return noFields;
   const text = bytes.toString('utf8');
   // curl calls every body a form unless told otherwise: what begins like JSON is JSON, as clients have always relied on.

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { type ErrorObject, errorObjects, statusOf } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
-import { BodyAborted, BodyTooLarge } from '@keystead/server';
+import { BodyAborted, BodyTooLarge, GateFull } from '@keystead/server';
 import type { Raw } from '../kernel/endpoint';
 import type { RateVerdict } from '../kernel/rate-limit';
 import type { Answer } from '../kernel/run-endpoint';
@@ -88,6 +88,9 @@ export function asRefusal(error: unknown): Refusal | undefined {
   }
   if (error instanceof BodyTooLarge) {
     return new Refusal('too-large', error.message);
+  }
+  if (error instanceof GateFull) {
+    return new Refusal('unavailable', error.message);
   }
   if (error instanceof BodyAborted) {
     return new Refusal('malformed', error.message);

@@ -1,7 +1,7 @@
 import type { Keyring } from '@keystead/keyring';
+import type { Gate } from '@keystead/server';
 import type { AccessStore } from './access-store';
 import type { Edition } from './edition';
-import type { Gate } from './gate';
 import type { Principal } from './principal';
 
 /** Settings of the whole installation, as site administrators see them. */

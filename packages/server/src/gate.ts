@@ -1,4 +1,10 @@
-import { Refusal } from '@keystead/refusal';
+/** There is no room, and was none in time. */
+export class GateFull extends Error {
+  override readonly name = 'GateFull';
+  constructor(what: string) {
+    super(`too many ${what} at once; try again`);
+  }
+}
 
 /**
  * Lets a few through at once; others wait in line, and are turned away when the line is long or the wait is. For work
@@ -18,7 +24,7 @@ export class Gate {
     return this.line.length;
   }
 
-  /** Runs `work` when there is room. Throws `unavailable` when there is none in time. */
+  /** Runs `work` when there is room. Throws `GateFull` when there is none in time. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     const leave = await this.enter();
     try {
@@ -28,7 +34,7 @@ export class Gate {
     }
   }
 
-  /** Comes in when there is room; answers how to leave again, once. Throws `unavailable` when there is none in time. */
+  /** Comes in when there is room; answers how to leave again, once. Throws `GateFull` when there is none in time. */
   async enter(): Promise<() => void> {
     if (this.inside < this.limits.atOnce) this.inside++;
     else await this.turn();
@@ -41,7 +47,7 @@ export class Gate {
 
   private turn(): Promise<void> {
     return new Promise((resolve, reject) => {
-      const refuse = () => reject(new Refusal('unavailable', `too many ${this.what} at once; try again`));
+      const refuse = () => reject(new GateFull(this.what));
       if (this.line.length >= this.limits.waiting) return refuse();
       const enter = () => {
         clearTimeout(timer);
