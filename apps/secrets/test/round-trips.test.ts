@@ -89,7 +89,7 @@ describe('credentials cost', () => {
     expect(cloud.actions()).toEqual(['AssumeRole']);
   });
 
-  it('three statements for a login whose keys are known, and no call', async () => {
+  it('two statements for a login whose keys are known, and no call', async () => {
     const login = {
       role: 'dev',
       jwt: directory.sign(),
@@ -97,7 +97,7 @@ describe('credentials cost', () => {
       resource_group_name: 'g',
     };
     const statements = await cost(() => secrets.nobody.write('auth/cloudone/login', login).expect(200));
-    expect(statements).toEqual(['entity-alias-name', 'group-alias-membership', 'token-insert']);
+    expect(statements).toEqual(['identity-logins', 'token-insert']);
     expect(directory.calls).toEqual([]);
   });
 
