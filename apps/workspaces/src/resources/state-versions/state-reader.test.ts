@@ -3,7 +3,7 @@ import { propertySettings } from '@keystead/testing';
 import fc from 'fast-check';
 import { JsonScanner } from './json-scanner';
 import { NoState, type ParsedState, storableText } from './parse-state';
-import { StateReader } from './state-reader';
+import { listedCharacters, StateReader } from './state-reader';
 
 fc.configureGlobal(propertySettings);
 
@@ -160,6 +160,24 @@ describe('reading a state', () => {
     const long = 'x'.repeat(5_000);
     const { resources } = read(bytes({ version: 4, resources: [{ type: long, name: 'n', provider: 'p' }] }));
     expect(resources).toEqual([{ name: 'n', type: '', count: 0, module: 'root', provider: 'p' }]);
+  });
+
+  it('lists and counts no more texts than there is room for, however long each is', () => {
+    const reader = new StateReader();
+    reader.write(Buffer.from('{"version":4,"resources":['));
+    const count = 6_000;
+    for (let i = 0; i < count; i++) {
+      const fill = 'x'.repeat(3_990);
+      const resource = { type: `${fill}t`, name: 'n', module: `${fill}${i}`, provider: 'p', instances: [{}] };
+      reader.write(Buffer.from(`${i === 0 ? '' : ','}${JSON.stringify(resource)}`));
+    }
+    reader.write(Buffer.from(']}'));
+    const { resources, modules, managedCount } = reader.end();
+    const characters = resources.reduce((sum, { type, module }) => sum + type.length + module.length, 0);
+    expect(characters).toBeLessThanOrEqual(listedCharacters);
+    expect(resources.length).toBeGreaterThan(2_000);
+    expect(Object.keys(modules).length).toBeLessThan(count);
+    expect(managedCount).toBe(count);
   });
 
   it('holds no more than is wanted of what is too large', () => {

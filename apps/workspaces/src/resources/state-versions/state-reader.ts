@@ -9,6 +9,8 @@ const fieldBytes = 4 * 1024;
 export const outputBytes = 16 * 1024 * 1024;
 /** Resources listed one by one; counts go on. */
 export const listedResources = 10_000;
+/** Characters of all that is listed, and of all that is counted apart. */
+export const listedCharacters = 16 * 1024 * 1024;
 /** Modules and providers that are counted apart. */
 const countedApart = 10_000;
 /** Texts of resources that are made once. */
@@ -180,11 +182,17 @@ class ResourceTable {
   managedCount = 0;
   private readonly dashed = new Map<string, string>();
   private rows = 0;
+  private listRoom = listedCharacters;
+  private countRoom = listedCharacters;
 
   add({ mode, type: kind, module: given, name, provider, instances: count }: Fields): void {
     const type = mode === 'data' ? `data.${kind}` : kind;
     const module = given || 'root';
-    if (this.listed.length < listedResources) this.listed.push({ name, type, count, module, provider });
+    const characters = name.length + type.length + module.length + provider.length;
+    if (this.listed.length < listedResources && characters <= this.listRoom) {
+      this.listRoom -= characters;
+      this.listed.push({ name, type, count, module, provider });
+    }
     if (!type.startsWith('data.')) this.managedCount += count;
     const dashed = this.dashedOf(type);
     this.count(this.modules, module, dashed, count);
@@ -204,7 +212,8 @@ class ResourceTable {
     const row = table[key];
     if (row?.[type] !== undefined) {
       row[type] += count;
-    } else if (++this.rows <= countedApart) {
+    } else if (++this.rows <= countedApart && key.length + type.length <= this.countRoom) {
+      this.countRoom -= key.length + type.length;
       table[key] = Object.assign(row ?? Object.create(null), { [type]: count });
     }
   }
