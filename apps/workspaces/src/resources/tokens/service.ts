@@ -141,9 +141,30 @@ export async function findOfOrganization(db: Database, organizationId: string): 
 export async function listOfUser(
   db: Database,
   userId: string,
-  page: { offset: number; size: number } | undefined,
+  page: Page | undefined,
 ): Promise<{ items: Token[]; total: number }> {
-  const where = { userId, kind: 'user' };
+  return listed(db, { userId, kind: 'user' }, page);
+}
+
+/** The tokens of an agent pool, oldest first. */
+export async function listOfPool(
+  db: Database,
+  agentPoolId: string,
+  page: Page | undefined,
+): Promise<{ items: Token[]; total: number }> {
+  return listed(db, { agentPoolId, kind: 'agent' }, page);
+}
+
+interface Page {
+  readonly offset: number;
+  readonly size: number;
+}
+
+async function listed(
+  db: Database,
+  where: { kind: string; userId?: string; agentPoolId?: string },
+  page: Page | undefined,
+): Promise<{ items: Token[]; total: number }> {
   const rows = await db.prisma.token.findMany({
     where,
     include: withTeam,
@@ -152,23 +173,6 @@ export async function listOfUser(
     take: page?.size,
   });
   return { items: rows.map(toToken), total: page ? await db.prisma.token.count({ where }) : rows.length };
-}
-
-/** The tokens of an agent pool, oldest first. */
-export async function listOfPool(
-  db: Database,
-  agentPoolId: string,
-  page: { offset: number; size: number } | undefined,
-): Promise<{ items: Token[]; total: number }> {
-  const where = { agentPoolId, kind: 'agent' };
-  const rows = await db.prisma.token.findMany({
-    where,
-    include: withTeam,
-    orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
-    skip: page?.offset,
-    take: page?.size,
-  });
-  return { items: rows.map(toToken), total: await db.prisma.token.count({ where }) };
 }
 
 function shown(token: Token) {
