@@ -23,11 +23,20 @@ describe('credentials cost', () => {
   /** What every node does by itself now and then. */
   const background =
     /^(node-|change-|seal-|quota-|job-|lease-due|lease-free|lease-claim|intent-claim|token-due|token-claim|entry-sweep|LISTEN)/;
+  const open = new WeakMap<pg.Client, string[]>();
+  /** Takes a statement down; a transaction when it ends, and only if something was done in it that no node does by itself. */
+  const take = (client: pg.Client, name: string) => {
+    const within = open.get(client);
+    if (/^BEGIN/.test(name)) open.set(client, [name]);
+    else if (/^(COMMIT|ROLLBACK)$/.test(name)) {
+      open.delete(client);
+      if (within && within.length > 1) sent.push(...within, name);
+    } else if (!background.test(name)) (within ?? sent).push(name);
+  };
   beforeAll(async () => {
     pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]) {
       const asked = args[0] as string | { name?: string; text?: string };
-      const name = typeof asked === 'string' ? asked : (asked.name ?? asked.text ?? '');
-      if (!background.test(name)) sent.push(name);
+      take(this, typeof asked === 'string' ? asked : (asked.name ?? asked.text ?? ''));
       return (query as (...all: unknown[]) => unknown).apply(this, args);
     } as never;
     await secrets.root
