@@ -65,6 +65,7 @@ export async function createService(config: Config, parts: Parts = {}): Promise<
     url: config.databaseUrl,
     max: QUICK_CONNECTIONS,
     pipeline: true,
+    planOnce: true,
     applicationName: 'keystead-workspaces quick',
     onIdleError: (error) => log.warn({ err: error }, 'database connection lost'),
   });

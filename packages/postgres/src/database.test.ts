@@ -41,6 +41,18 @@ describe('a pool', () => {
     await pool.end();
   });
 
+  it('plans a named statement once where it is told so', async () => {
+    const { adminUrl } = await testServer();
+    const pool = createPool({ url: adminUrl, max: 1, planOnce: true });
+    const find = (keys: string[]) => pool.query({ name: 'find', text: 'SELECT unnest($1::text[])', values: [keys] });
+    for (const keys of [['a'], ['b'], ['c', 'd']]) expect((await find(keys)).rowCount).toBe(keys.length);
+    const { rows } = await pool.query(
+      "SELECT generic_plans::int AS once, custom_plans::int AS anew FROM pg_prepared_statements WHERE name = 'find'",
+    );
+    expect(rows).toEqual([{ once: 3, anew: 0 }]);
+    await pool.end();
+  });
+
   it('outlives its broken connections', async () => {
     const database = await emptyDatabase();
     const broken: string[] = [];

@@ -10,6 +10,11 @@ export interface PoolOptions {
   statementSeconds?: number;
   /** Statements are sent without waiting for those before them; for reads, and for what leaves in one go. */
   pipeline?: boolean;
+  /**
+   * Named statements keep the plan they got first, whatever their values; for those that look rows up by a list of keys.
+   * The server would plan them anew each time, because it takes a list it cannot see for longer than the one it sees.
+   */
+  planOnce?: boolean;
   /** Told when a connection that nobody uses breaks, for example at a restart of the server. */
   onIdleError?: (error: Error) => void;
 }
@@ -34,6 +39,7 @@ export function createPool(options: PoolOptions): pg.Pool {
     query_timeout: statementMs > 0 ? statementMs + ANSWER_MS : undefined,
     keepAlive: true,
     pipeline: options.pipeline ?? false,
+    ...(options.planOnce ? { options: '-c plan_cache_mode=force_generic_plan' } : {}),
   });
   // Without a listener a broken idle connection would end the process.
   pool.on('error', (error) => options.onIdleError?.(error));
