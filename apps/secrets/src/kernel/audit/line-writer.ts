@@ -1,5 +1,4 @@
 import { fsync, write, writeSync } from 'node:fs';
-import { inTurns } from '../storage/in-turns';
 import { DeviceFailed } from './device';
 
 interface Waiting {
@@ -99,10 +98,10 @@ export class LineWriter {
     } catch (error) {
       failure = new DeviceFailed(this.path, reason(error as Error), { cause: error });
     }
-    inTurns(batch, (waiting) => {
+    for (const waiting of batch) {
       if (failure) waiting.failed(failure);
       else waiting.done();
-    });
+    }
   }
 
   private giveUp(batch: Waiting[]): void {

@@ -2,8 +2,8 @@
 const PER_TURN = 16;
 
 /**
- * Lets hundreds who waited for one commit, or one line of a log, go on a few in each turn of the event loop, so that it
- * is not they alone who are answered for a while. Nothing is delayed where few wait.
+ * Lets hundreds who waited for one commit go on a few in each turn of the event loop, so that it is not they alone who
+ * are answered for a while. Nothing is delayed where few wait.
  */
 export function inTurns<T>(waiting: readonly T[], goOn: (one: T) => void): void {
   for (const one of waiting.slice(0, PER_TURN)) goOn(one);
