@@ -72,32 +72,28 @@ describe.each(isolationKinds)('a command run with %s', (kind) => {
       .filter((to) => !/^(\/dev\/null|\/proc\/)/.test(to));
     // Its output and what it says about errors.
     expect(new Set(open).size).toBeLessThanOrEqual(2);
-  }, 60_000);
+  });
 
-  itApart(
-    'reaches no key, no process of ours and no file system to write to',
-    async () => {
-      const script = `
+  itApart('reaches no key, no process of ours and no file system to write to', async () => {
+    const script = `
       cat ${secret} /proc/${process.pid}/environ
       echo x > ${outside}/written
       kill -0 ${process.pid} && echo reached
       id -u; grep CapEff /proc/self/status; grep NoNewPrivs /proc/self/status; echo done`;
-      const { text } = await run(script);
-      expect(text).toContain('done');
-      expect(text).not.toMatch(/the-key|PATH=|reached/);
-      expect(text).toMatch(/CapEff:\s+0000000000000000/);
-      expect(text).toMatch(/NoNewPrivs:\s+1/);
-      expect(existsSync(path.join(outside, 'written'))).toBe(false);
-    },
-    60_000,
-  );
+    const { text } = await run(script);
+    expect(text).toContain('done');
+    expect(text).not.toMatch(/the-key|PATH=|reached/);
+    expect(text).toMatch(/CapEff:\s+0000000000000000/);
+    expect(text).toMatch(/NoNewPrivs:\s+1/);
+    expect(existsSync(path.join(outside, 'written'))).toBe(false);
+  });
 
   it('takes everything it started with it, also what left its group', async () => {
     const seconds = 10_000 + Math.floor(Math.random() * 80_000);
     const away = kind === 'same-user' ? '' : 'setsid ';
     await run(`${away}sleep ${seconds} & sleep 0.2`);
     while (processesWith(`sleep ${seconds}`).length > 0) await sleep(50);
-  }, 60_000);
+  });
 
   it('can be interrupted, and killed where it does not listen', async () => {
     const until = async (text: () => string) => {
@@ -121,32 +117,28 @@ describe.each(isolationKinds)('a command run with %s', (kind) => {
       },
     });
     expect(deaf.code).not.toBe(0);
-  }, 60_000);
+  });
 
-  itApart(
-    'has no right, and regains none from a program that would give it',
-    async () => {
-      // A program of root's that anybody runs as root; shown to runs that have a root of their own.
-      const folder = mkdtempSync('/var/tmp/given-');
-      const given = path.join(folder, 'whoami');
-      copyFileSync(realpathSync('/usr/bin/id'), given);
-      chmodSync(given, 0o4755);
-      chmodSync(folder, 0o755);
-      const showing = isolationOf(kind, { ...options, show: [folder] });
-      const { text } = await run(`${given} -u; id -u; cat /proc/self/status; unshare --mount true; mount; echo done`, {
-        by: showing,
-      });
-      rmSync(folder, { recursive: true });
-      const [first, second] = text.split('\n');
-      expect(first).toBe(second);
-      if (kind !== 'user-namespace') expect(Number(first)).toBeGreaterThanOrEqual(testUids.firstUid);
-      for (const set of ['Inh', 'Prm', 'Eff', 'Bnd', 'Amb']) expect(text).toMatch(new RegExp(`Cap${set}:\\s+0{16}\\n`));
-      expect(text).toMatch(/NoNewPrivs:\s+1/);
-      expect(text).toContain('Operation not permitted');
-      expect(text).toContain('done');
-    },
-    60_000,
-  );
+  itApart('has no right, and regains none from a program that would give it', async () => {
+    // A program of root's that anybody runs as root; shown to runs that have a root of their own.
+    const folder = mkdtempSync('/var/tmp/given-');
+    const given = path.join(folder, 'whoami');
+    copyFileSync(realpathSync('/usr/bin/id'), given);
+    chmodSync(given, 0o4755);
+    chmodSync(folder, 0o755);
+    const showing = isolationOf(kind, { ...options, show: [folder] });
+    const { text } = await run(`${given} -u; id -u; cat /proc/self/status; unshare --mount true; mount; echo done`, {
+      by: showing,
+    });
+    rmSync(folder, { recursive: true });
+    const [first, second] = text.split('\n');
+    expect(first).toBe(second);
+    if (kind !== 'user-namespace') expect(Number(first)).toBeGreaterThanOrEqual(testUids.firstUid);
+    for (const set of ['Inh', 'Prm', 'Eff', 'Bnd', 'Amb']) expect(text).toMatch(new RegExp(`Cap${set}:\\s+0{16}\\n`));
+    expect(text).toMatch(/NoNewPrivs:\s+1/);
+    expect(text).toContain('Operation not permitted');
+    expect(text).toContain('done');
+  });
 
   it('has limits for its memory, its open files and, where it has a user id, its processes', async () => {
     const { text } = await run('cat /proc/self/limits; head -c 1000000000 /dev/zero | tail -c 900000000 | wc -c');
@@ -158,14 +150,14 @@ describe.each(isolationKinds)('a command run with %s', (kind) => {
     // What keeps 900 MB in memory has not come to its end.
     expect(text).not.toContain('\n900000000\n');
     expect(text).toContain('\n0\n');
-  }, 60_000);
+  });
 
   it('cannot write files above the limit', async () => {
     const { text } = await run('head -c 2000000 /dev/zero > big; wc -c < big');
     // What the shell says of the limit may come before the count or after it.
     const count = text.split('\n').find((line) => /^\s*\d+\s*$/.test(line));
     expect(Number(count)).toBeLessThanOrEqual(1_000_000);
-  }, 60_000);
+  });
 
   it('leaves nothing that is read through a link, a folder that is a link, or a pipe', async () => {
     const slot = await takeSlot(scratch, isolation, 'run-y');
@@ -183,7 +175,7 @@ describe.each(isolationKinds)('a command run with %s', (kind) => {
     } finally {
       await slot.release();
     }
-  }, 60_000);
+  });
 });
 
 describe('the choice of isolation', () => {
@@ -205,7 +197,7 @@ describe('the choice of isolation', () => {
     } finally {
       rmSync(scratch, { recursive: true });
     }
-  }, 60_000);
+  });
 });
 
 describe('the folder of runs', () => {
