@@ -184,5 +184,5 @@ describe('the lock of a workspace on two nodes', () => {
     }
     expect(accepted).toBeGreaterThan(0);
     expect(calls).toBeGreaterThanOrEqual(rounds * 100);
-  });
+  }, 1_800_000);
 });

@@ -69,6 +69,22 @@ describe('a pool', () => {
     await database.drop();
   });
 
+  it('outlives a connection that breaks while it is lent out and nobody asks anything', async () => {
+    const database = await emptyDatabase();
+    const pool = createPool({ url: database.url, max: 1 });
+    const other = createPool({ url: database.url });
+    const client = await pool.connect();
+    const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    const ended = new Promise<void>((resolve) => client.once('end', resolve));
+    await other.query('SELECT pg_terminate_backend($1)', [rows[0]!.pid]);
+    await ended;
+    await expect(client.query('SELECT 1')).rejects.toThrow();
+    client.release(true);
+    expect((await pool.query('SELECT 2 AS two')).rows).toEqual([{ two: 2 }]);
+    await Promise.all([pool.end(), other.end()]);
+    await database.drop();
+  });
+
   it('ends a statement that runs too long', async () => {
     const { adminUrl } = await testServer();
     const pool = createPool({ url: adminUrl, statementSeconds: 0.1 });

@@ -41,7 +41,9 @@ export function createPool(options: PoolOptions): pg.Pool {
     pipeline: options.pipeline ?? false,
     ...(options.planOnce ? { options: '-c plan_cache_mode=force_generic_plan' } : {}),
   });
-  // Without a listener a broken idle connection would end the process.
+  // Without a listener a broken idle connection would end the process, and so would one that breaks while it is lent out
+  // between two statements; whoever has it learns from the next one.
   pool.on('error', (error) => options.onIdleError?.(error));
+  pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
 }
