@@ -229,7 +229,8 @@ credentials "workspaces.test" { token = "${workspaces.admin.token}" }`,
     const second = await startWorker();
     await until(async () => (await runsOf('killed'))[0].attributes.status === 'errored', second.said);
     await ended(applying.child);
-    expect(await run('state', 'list')).toContain('terraform_data.first');
+    // OpenTofu writes the state of an apply every twenty seconds and when it is interrupted, not with each resource.
+    if (tool.product === 'Terraform') expect(await run('state', 'list')).toContain('terraform_data.first');
     const shown = await workspaces.admin.get('organizations/acme/workspaces/killed').expect(200);
     expect(shown.body.data.attributes.locked).toBe(false);
   }, 600_000);

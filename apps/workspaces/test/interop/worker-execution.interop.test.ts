@@ -162,14 +162,15 @@ describe.each(isolationKinds)('the executor with %s', (kind) => {
       const applying = executeApply(executor, under);
       await started(under.text);
       expect(processesWith(`sleep ${seconds}`)).not.toEqual([]);
-      await until(() => under.saved.length > 0, under.text);
+      // OpenTofu writes the state of an apply every twenty seconds and when it is interrupted, not with each resource.
+      const written = how === 'interrupt' || executor.binaries[0]?.product === 'Terraform';
+      if (how === 'kill' && written) await until(() => under.saved.length > 0, under.text);
       if (how === 'interrupt') under.stopping.interrupt('canceled');
       else under.stopping.kill('force-canceled');
       const result = await applying;
       expect(result.outcome).toBe('canceled');
-      expect(JSON.parse(Buffer.from(result.state!).toString()).resources).toContainEqual(
-        expect.objectContaining({ name: 'first' }),
-      );
+      const { resources } = JSON.parse(Buffer.from(result.state ?? '{}').toString());
+      if (written) expect(resources).toContainEqual(expect.objectContaining({ name: 'first' }));
       expect(processesWith(`sleep ${seconds}`)).toEqual([]);
       expect(readdirSync(executor.scratch.root)).toEqual([]);
     },
