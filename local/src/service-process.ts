@@ -85,7 +85,8 @@ export class ServiceProcess {
     this.logFrom = existsSync(logFile) ? statSync(logFile).size : 0;
     const output = openSync(logFile, 'a', 0o600);
     this.child = fork(program, [], {
-      env,
+      // What threads of their own give back to the C library it would keep for each of them.
+      env: { MALLOC_ARENA_MAX: '2', ...env },
       execArgv: ['--require', path.resolve(__dirname, '../parent-watch.cjs')],
       stdio: ['ignore', output, output, 'ipc'],
       // Ctrl-C reaches only the local program, which stops the services in order.
