@@ -241,7 +241,7 @@ describe('an outside system that asks to be left alone', () => {
     const { id } = await lease(record, 'never', 1, 'engine/never/x');
     outside.refuses = new NotNow('nobody is there', 5 * 60_000);
     await until(async () => {
-      time += 5000;
+      time += 60_000;
       return (await find(id))!.state === 'irrevocable';
     });
     expect((await find(id))!.attempts).toBe(6);
