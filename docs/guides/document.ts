@@ -48,10 +48,12 @@ export function stepsOf(path: string): Step[] {
  * Says where printed output differs from what a page shows; undefined when it agrees.
  *
  * `…` in the shown text stands for anything on one line, and a line that is only `…` for any number of lines. JSON is
- * compared as values: every key shown must be there, with the same value where it is no string that contains `…`.
+ * compared as values: every key shown must be there, with the same value where it is no string that contains `…`; of
+ * several answers that are printed the last counts.
  */
 export function differenceOf(shown: string, printed: string): string | undefined {
-  const [expected, actual] = [parseJson(shown), parseJson(printed)];
+  const expected = parseJson(shown);
+  const actual = expected === undefined ? undefined : lastJson(printed);
   if (expected !== undefined && actual !== undefined) return differs(expected, actual, '');
   const pattern = shown
     .trim()
@@ -88,6 +90,16 @@ function differs(shown: unknown, actual: unknown, at: string): string | undefine
 
 function first(found: readonly (string | undefined)[]): string | undefined {
   return found.find((text) => text !== undefined);
+}
+
+function lastJson(printed: string): unknown {
+  const lines = printed.trim().split('\n');
+  // From the whole down, so that a line within an answer is not taken for one.
+  for (let from = 0; from < lines.length; from++) {
+    const found = parseJson(lines.slice(from).join('\n'));
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 function parseJson(text: string): unknown {

@@ -59,10 +59,9 @@ describe('a guide', () => {
     await expect(runDocument(page(...sh('sleep 60')), { cwd, secondsPerStep: 0.2 })).rejects.toThrow('still running');
   });
 
-  it('tells after each step', async () => {
-    const seen: number[] = [];
-    await runDocument(page(...sh('true'), ...sh('true')), { cwd, after: (_, index) => void seen.push(index) });
-    expect(seen).toEqual([0, 1]);
+  it('may define functions over many lines', async () => {
+    const path = page(...sh('f() { cat <<END\nsaid $1\nEND\n}'), ...sh('f x'), '```text', 'said x', '```');
+    await expect(runDocument(path, { cwd })).resolves.toBe(2);
   });
 });
 
@@ -76,6 +75,10 @@ describe('shown output', () => {
     ['{"a":[1,2]}', '{"a":[1]}', 'a has 1 items, not 2'],
     ['HTTP/1.1 204 …', 'HTTP/1.1 204 No Content', undefined],
     ['first\n…\nlast', 'first\n1\n2\nlast', undefined],
+    ['{} … 404', '{} 1234 404', undefined],
+    ['{"a":1}', '{"b":2}\n{"a":1}', undefined],
+    ['{"a":1}', '{"a":1}\n{"a":2}', 'a is 2, not 1'],
+    ['{"a":1}', '[\n{"a":1}\n]', 'the document has no a'],
   ])('%s against %s', (shown, printed, difference) => {
     expect(differenceOf(shown, printed)).toBe(difference);
   });

@@ -7,8 +7,6 @@ export interface RunOptions {
   /** Folder of the shell; the guides expect `data/first-run.json` below it. */
   cwd: string;
   env?: NodeJS.ProcessEnv;
-  /** Called after each step; a test can end the services in the middle of a guide here. */
-  after?: (step: Step, index: number) => Promise<void> | void;
   secondsPerStep?: number;
 }
 
@@ -22,20 +20,28 @@ const END = '__keystead_step_end__';
  */
 export async function runDocument(path: string, options: RunOptions): Promise<number> {
   const steps = stepsOf(path);
-  const shell = openShell(options);
+  const session = openSession(path, options);
   try {
-    for (const [index, step] of steps.entries()) {
-      const { printed, complained, status } = await shell.run(step.command, options.secondsPerStep ?? 60);
+    for (const step of steps) await session.run(step);
+  } finally {
+    session.close();
+  }
+  return steps.length;
+}
+
+/** A shell session that runs the steps of a page one by one; each throws when it fails, naming page and line. */
+export function openSession(path: string, options: RunOptions): { run(step: Step): Promise<void>; close(): void } {
+  const shell = openShell(options);
+  return {
+    async run(step) {
+      const { printed, complained, status } = await shell.run(step.command, options.secondsPerStep ?? 240);
       const place = `${basename(path)}:${step.line} (${step.section})`;
       if (status !== 0) throw new Error(`${place} ended with ${status}:\n${step.command}\n${printed}\n${complained}`);
       const difference = step.shows === undefined ? undefined : differenceOf(step.shows, printed);
       if (difference) throw new Error(`${place}: ${difference}\n${step.command}\n${complained}`);
-      await options.after?.(step, index);
-    }
-  } finally {
-    shell.close();
-  }
-  return steps.length;
+    },
+    close: () => shell.close(),
+  };
 }
 
 function openShell(options: RunOptions) {

@@ -1,32 +1,32 @@
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, it } from '@jest/globals';
+import { stepsOf } from '../../docs/guides/document';
+import { openSession } from '../../docs/guides/run-document';
 import { createInstallation, type TestInstallation } from './installation';
 import { killAndRecover, victims } from './kills';
-import { difference, readWalk, Shell } from './walk';
 
-const walk = readWalk(path.resolve(__dirname, '../../docs/try-it.md'));
+const page = path.resolve(__dirname, '../../docs/try-it.md');
 
 describe.each([['undisturbed'], ['with every process killed in the middle']])(
   'the walk of docs/try-it.md, %s',
   (how) => {
     let installation: TestInstallation;
-    let shell: Shell | undefined;
+    let session: ReturnType<typeof openSession>;
     beforeAll(async () => {
       installation = await createInstallation();
       await installation.start();
-      shell = new Shell(installation.folder);
+      session = openSession(page, { cwd: installation.folder });
     }, 400_000);
     afterAll(async () => {
-      shell?.end();
+      session?.close();
       await installation.remove();
     });
 
-    it.each(walk.map((block, index) => [`${index + 1}. ${block.title}`, block, index] as const))(
+    it.each(stepsOf(page).map((step, index) => [`${index + 1}. ${step.section}`, step, index] as const))(
       '%s',
-      async (_, block, index) => {
+      async (_, step, index) => {
         if (how !== 'undisturbed') await killAndRecover(installation, victims[index % victims.length]!);
-        const printed = await shell!.run(block.commands);
-        if (block.expected) expect(difference(printed, block.expected)).toBeUndefined();
+        await session.run(step);
       },
       400_000,
     );
