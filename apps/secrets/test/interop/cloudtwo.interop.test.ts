@@ -200,7 +200,7 @@ describe.each(accounts)('the cloud provider engine on $name', (account) => {
         username_template: `{{ printf "${prefix}-%s" (random 10) | truncate 32 }}`,
       })
       .expect(204);
-  }, 400_000);
+  }, 1_500_000);
   afterAll(async () => {
     // An emulator forgets everything when it ends; a real account must be left as it was.
     const steps = account.lacks.length > 0 ? undo.slice(0, 1) : undo.reverse();

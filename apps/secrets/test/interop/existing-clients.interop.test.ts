@@ -28,7 +28,7 @@ describe('existing clients', () => {
       const { stdout } = await run(python, [path.join(__dirname, 'hvac-session.py'), address(), secrets.rootToken]);
       expect(stdout).toContain('hvac: done');
     },
-    180_000,
+    900_000,
   );
 
   withPython(
@@ -50,7 +50,7 @@ describe('existing clients', () => {
       const { stdout } = await run(python, [session, address(), secrets.rootToken]);
       expect(stdout).toContain('hvac identity: done');
     },
-    180_000,
+    900_000,
   );
 
   withPython(
@@ -64,7 +64,7 @@ describe('existing clients', () => {
       const { stdout } = await run(python, [path.join(__dirname, 'hvac-jwt-session.py'), address(), secrets.rootToken]);
       expect(stdout).toContain('hvac jwt: done');
     },
-    180_000,
+    900_000,
   );
 
   it('node-vault runs a whole session', async () => {

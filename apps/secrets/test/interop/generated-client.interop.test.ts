@@ -37,5 +37,5 @@ describe('a Python client generated from the OpenAPI document', () => {
     } finally {
       python.remove();
     }
-  }, 300_000);
+  }, 1_200_000);
 });

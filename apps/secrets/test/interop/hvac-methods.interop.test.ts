@@ -23,7 +23,7 @@ withPython('the Python client hvac', () => {
     for (const host of ['AUTHORITY_HOST', 'RESOURCE_MANAGER', 'METADATA_HOST']) env[`CLOUDONE_${host}`] = address;
     env.SECRETS_AUDIT_FILE = path.join(python.folder, 'audit.log');
     directory.addMachine('vm1', where, { principalId: 'p-system' });
-  }, 180_000);
+  }, 900_000);
   const secrets = startSecrets({ env });
   afterAll(async () => {
     await directory.stop();
@@ -48,5 +48,5 @@ withPython('the Python client hvac', () => {
     const session = path.join(__dirname, 'hvac-methods-session.py');
     const { stdout } = await python.run('python', [session, JSON.stringify(given)]);
     expect(stdout).toContain('hvac methods: done');
-  }, 180_000);
+  }, 900_000);
 });

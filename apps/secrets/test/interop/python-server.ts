@@ -35,7 +35,7 @@ export async function startPythonServer(what: {
   const bin = path.join(home, 'bin');
   await run('python3', ['-m', 'venv', home]);
   const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', what.requirement];
-  await run(path.join(bin, 'python'), pip, { timeout: 300_000 });
+  await run(path.join(bin, 'python'), pip, { timeout: 1_200_000 });
   const port = await freePort();
   const child = spawn(path.join(bin, what.program), [...what.args(port)], {
     env: { ...process.env, ...what.env(port) },
