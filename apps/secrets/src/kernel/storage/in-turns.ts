@@ -1,5 +1,5 @@
 /** Who go on at once; others are answered before the next so many. */
-const PER_TURN = 16;
+const PER_TURN = 32;
 
 /**
  * Lets hundreds who waited for one commit go on a few in each turn of the event loop, so that it is not they alone who
