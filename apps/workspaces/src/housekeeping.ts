@@ -7,6 +7,7 @@ import { removeObjects } from './kernel/objects';
 import { type Swept, sweep } from './resources/data-retention/sweep';
 import { eraseRemoved } from './resources/organizations/removal';
 import { forgetWorkers, settleAbandoned } from './resources/runs/abandoned';
+import { startTriggered } from './resources/runs/triggered';
 import { sweep as sweepQuarantine } from './resources/state-versions/quarantine';
 import { readUnread } from './resources/state-versions/unread';
 import { releaseExpired } from './resources/workspaces/lock';
@@ -61,6 +62,7 @@ const DAY_MS = 86_400_000;
 function jobsOf(db: Database, keyring: Keyring, now: () => number, metrics: JobMetrics): readonly Job[] {
   return [
     { name: 'settle runs of lost workers', everySeconds: 10, run: () => settleAbandoned(db, keyring) },
+    { name: 'start triggered runs', everySeconds: 5, run: () => startTriggered(db, keyring) },
     { name: 'forget workers that are gone', everySeconds: 3600, run: () => forgetWorkers(db) },
     { name: 'erase removed organizations', everySeconds: 5, run: () => eraseRemoved(db) },
     {

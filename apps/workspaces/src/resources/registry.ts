@@ -16,6 +16,7 @@ import { organizationResource } from './organizations/routes';
 import { planResource } from './plans/routes';
 import { projectResource } from './projects/routes';
 import { runEventResource } from './run-events/routes';
+import { runTriggerResource } from './run-triggers/routes';
 import { runResource } from './runs/routes';
 import { sessionResource } from './sessions/routes';
 import { serviceResource } from './settings/discovery';
@@ -55,6 +56,7 @@ const described: readonly Resource[] = [
   variableSetResource,
   stateVersionResource,
   runResource,
+  runTriggerResource,
   planResource,
   applyResource,
   runEventResource,

@@ -14,6 +14,7 @@ import type { ApplyResult, Bytes, PlanResult, RunJob } from './job';
 import { enqueue, finish, lockFor } from './queue';
 import type { Run } from './run';
 import { holdIfThere, movePhase, moveRun, recordEvent } from './transition';
+import { noteApplied } from './triggered';
 
 const limit = 1024 * 1024 * 1024;
 
@@ -166,6 +167,7 @@ export async function finishApply(
     }
     await movePhase(tx, job.applyId, 'finished');
     if (run.configurationVersionId) await workAt(tx, run.workspaceId, run.configurationVersionId);
+    await noteApplied(tx, run);
     await finish(tx, run, 'applied');
     return true;
   });
