@@ -2,7 +2,7 @@ import { copyAccess } from './access';
 import { attempt, type Ids, type Import, make, once, shown } from './import';
 import { pick, type Resource, text } from './resource';
 import { copyVariableSets } from './variable-sets';
-import { copyConsumers, copyWorkspace } from './workspace';
+import { copyConsumers, copyTriggers, copyWorkspace } from './workspace';
 
 const kept = {
   organization: [
@@ -46,7 +46,10 @@ export async function copyOrganization(job: Import, name: string): Promise<void>
     const id = await attempt(job, label, () => copyWorkspace(job, label, workspace, place));
     if (id !== undefined) workspaces.set(workspace.id, id);
   }
-  for (const workspace of sources) await copyConsumers(job, name, workspace, workspaces);
+  for (const workspace of sources) {
+    await copyConsumers(job, name, workspace, workspaces);
+    await copyTriggers(job, name, workspace, workspaces);
+  }
   await copyVariableSets(job, name, base, { workspaces, projects });
 }
 

@@ -128,6 +128,8 @@ export class Remote {
   private async send(target: URL, call: Call): Promise<Said> {
     const { method, body, type, accept, signed, timeout = CALL_TIMEOUT_MS } = call;
     const headers = {
+      // A kept connection may end at the moment it is used, and a write that met this is not sent again.
+      Connection: 'close',
       ...(accept ? { Accept: accept } : {}),
       ...(signed ? { Authorization: `Bearer ${this.token}` } : {}),
       ...(body === undefined || !type ? {} : { 'Content-Type': type }),
