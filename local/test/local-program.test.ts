@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -18,6 +19,12 @@ mkdirSync(programs);
 for (const name of ['secrets.cjs', 'workspaces.cjs']) {
   writeFileSync(path.join(programs, name), `require(${JSON.stringify(path.join(__dirname, 'fake-service.cjs'))});`);
 }
+
+/** What a first start has left, once there was one: where a test is about something else, it need not be made again. */
+const seed = path.join(box, 'seed');
+const copySeed = (to: string) => {
+  if (existsSync(seed)) execFileSync('cp', ['-a', seed, to]);
+};
 
 const started: Started[] = [];
 let dataDir: string;
@@ -94,6 +101,7 @@ describe('a first start', () => {
     expect(second.output()).not.toContain('fake-root');
     second.process.kill('SIGTERM');
     expect(await second.ended).toBe(0);
+    renameSync(dataDir, seed);
   });
 
   it('gives each service a database of its own that the other may not enter', async () => {
@@ -143,6 +151,8 @@ describe('a PostgreSQL of the user', () => {
 });
 
 describe('while running', () => {
+  beforeEach(() => copySeed(dataDir));
+
   it('starts a killed service and a killed PostgreSQL again', async () => {
     const program = run();
     await program.says(/Ctrl-C stops everything/);
@@ -196,6 +206,7 @@ describe('while running', () => {
       `${dataDir} is in use by process ${one.process.pid}: stop it, or set KEYSTEAD_DATA to another folder`,
     );
     const elsewhere = path.join(box, `elsewhere-${count}`);
+    copySeed(elsewhere);
     const two = run({
       SECRETS_PORT: String(a),
       WORKSPACES_PORT: String(b),
@@ -253,7 +264,10 @@ describe('a start that cannot go well says why in one line', () => {
     ['an unknown setting', async () => ({ KEYSTEAD_DATUM: 'x' }), () => /^KEYSTEAD_DATUM is not a known setting/],
     [
       'a service that refuses its settings',
-      async () => ({ FAKE_BROKEN: 'workspaces' }),
+      async () => {
+        copySeed(dataDir);
+        return { FAKE_BROKEN: 'workspaces' };
+      },
       () => /^the workspaces service did not start: WORKSPACES_SOMETHING is not a known setting$/,
     ],
   ])('%s', async (_, prepare, expected) => {
@@ -266,6 +280,7 @@ describe('a start that cannot go well says why in one line', () => {
   });
 
   it('a seal key that is gone while its database is there', async () => {
+    copySeed(dataDir);
     const program = run();
     await program.says(/Ctrl-C stops everything/);
     program.process.kill('SIGINT');
@@ -279,6 +294,7 @@ describe('a start that cannot go well says why in one line', () => {
   });
 
   it('a migration that fails', async () => {
+    copySeed(dataDir);
     const program = run();
     await program.says(/Ctrl-C stops everything/);
     const { database } = (await answer(ports[0]!, '/')) as { database: string };
