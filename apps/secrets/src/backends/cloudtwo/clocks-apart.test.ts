@@ -93,6 +93,14 @@ describe.each([
     await settled();
   });
 
+  it('never makes the lease of a session longer than was asked for', async () => {
+    const role = { credential_type: 'assumed_role', role_arns: 'arn:aws:iam::123456789012:role/one' };
+    await secrets.root.write('cloudtwo/roles/session', role).expect(204);
+    const { body } = await secrets.root.write('cloudtwo/sts/session', { ttl: '15m' }).expect(200);
+    expect(body.lease_duration).toBeLessThanOrEqual(900);
+    expect(body.data.ttl).toBe(body.lease_duration);
+  });
+
   it('gets back a user whose making failed half way', async () => {
     failAt = 'cloudtwo:CreateUser:done';
     await secrets.root.read('cloudtwo/creds/deploy').expect(502);

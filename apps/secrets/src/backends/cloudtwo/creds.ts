@@ -122,7 +122,8 @@ async function session(cloud: CloudTwo, call: CredsCall, role: Role, type: 'assu
     type === 'assumed_role'
       ? await assumeRole(sts, { arn, sessionName: name, seconds, filter })
       : await federationToken(sts, { name, seconds, filter });
-  const left = Math.max(1, Math.floor((made.expiresAtMs - nowMs) / 1000));
+  // The provider counts from when it was asked, by its own clock; the lease never tells of more than was asked for.
+  const left = Math.min(seconds, Math.max(1, Math.floor((made.expiresAtMs - nowMs) / 1000)));
   return secret(type, {
     data: {
       access_key: made.accessKey,
