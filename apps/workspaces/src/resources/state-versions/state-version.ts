@@ -34,17 +34,14 @@ const from = `
   FROM workspace w JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL
   JOIN state_version s ON s.`;
 
-// The list is hidden in a query: one that the planner sees is worth another plan to it, each time.
-const given = 'ANY((SELECT $1::text[])::text[])';
-
 /** One statement for a version and all it is shown with: several would be several ways to the database. */
 const readById = {
   name: 'state_version_by_id',
-  text: `${select}, s.id AS key ${from}workspace_id = w.id WHERE s.id = ${given}`,
+  text: `${select}, s.id AS key ${from}workspace_id = w.id WHERE s.id = ANY($1)`,
 };
 const readCurrent = {
   name: 'state_version_current',
-  text: `${select}, w.id AS key ${from}id = w.current_state_version_id WHERE w.id = ${given}`,
+  text: `${select}, w.id AS key ${from}id = w.current_state_version_id WHERE w.id = ANY($1)`,
 };
 
 type Read = Omit<StateVersion, 'workspace'> & { projectId: string };
