@@ -54,10 +54,9 @@ export const cloudtwo = (cloud: CloudTwo): Backend => {
     },
     tick: (errand) => rotateWhenDue(cloud, errand),
     undo: {
-      async iam_user({ name, at_ms }, { storage, nowMs }) {
-        const { iam, providerMs } = await clientsOf(storage);
-        const aheadMs = () => (providerMs() ?? nowMs) - nowMs;
-        await takeBackUser(iam, String(name), typeof at_ms === 'number' ? at_ms : undefined, aheadMs);
+      async iam_user({ name, at_ms }, { storage }) {
+        const { iam, aheadMs } = await clientsOf(storage);
+        await takeBackUser(iam, String(name), typeof at_ms === 'number' ? at_ms : undefined, () => aheadMs() ?? 0);
       },
       'root-key': (undo, { storage }) => resumeRotation(cloud, undo, storage),
     },

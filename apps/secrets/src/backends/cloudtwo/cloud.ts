@@ -36,8 +36,8 @@ interface Clients {
   readonly sts: STSClient;
   /** Throws `NotNow` where the identity API is to be left alone: before anything is promised that it would have to do. */
   check(): void;
-  /** The time by the clock of the identity API, as of its last answer; undefined before, or where it does not say. */
-  providerMs(): number | undefined;
+  /** How far the clock of the identity API is ahead of ours, as of its last answer; undefined where it does not say. */
+  aheadMs(): number | undefined;
 }
 
 /** Enough for many callers at once on a provider that is slow. */
@@ -111,12 +111,12 @@ export class CloudTwo {
     const iam = new IAMClient({ ...shared, ...(iamEndpoint ? { endpoint: iamEndpoint } : {}) });
     const sts = new STSClient({ ...tokenService, credentials });
     const { parts, timeoutMs } = this;
-    const { circuit, providerMs } = guard(iam, `the identity API at ${iamEndpoint || 'the provider'}`, {
+    const { circuit, aheadMs } = guard(iam, `the identity API at ${iamEndpoint || 'the provider'}`, {
       parts,
       timeoutMs,
     });
     guard(sts, `the token service at ${stsEndpoint || 'the provider'}`, { parts, timeoutMs });
-    return { iam, sts, check: () => circuit.check(), providerMs };
+    return { iam, sts, check: () => circuit.check(), aheadMs };
   }
 }
 

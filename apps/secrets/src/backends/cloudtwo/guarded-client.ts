@@ -17,14 +17,15 @@ const answerLimitBytes = 8 * 1024 * 1024;
 /**
  * Puts limits on a client of the provider: a call with all its retries ends after `timeoutMs`, no answer grows beyond
  * 8 MiB, and a service that does not answer is left alone for a while. The places before and after each call have names
- * (`cloudtwo:CreateUser`, `cloudtwo:CreateUser:done`). Returns the circuit, and what time the provider last said it was.
+ * (`cloudtwo:CreateUser`, `cloudtwo:CreateUser:done`). Returns the circuit, and how far the provider's clock was
+ * ahead of ours when it last answered.
  */
 export function guard(
   client: IAMClient | STSClient,
   who: string,
   { parts, timeoutMs }: { parts: OutsideParts; timeoutMs: number },
-): { readonly circuit: Circuit; providerMs(): number | undefined } {
-  let providerMs: number | undefined;
+): { readonly circuit: Circuit; aheadMs(): number | undefined } {
+  let aheadMs: number | undefined;
   const circuit = new Circuit(who, parts.clock);
   const send = client.send.bind(client) as Send;
   const turns = new Turns();
@@ -45,12 +46,12 @@ export function guard(
   handler.handle = async (request, options) => {
     const answer = await handle(request, options);
     const said = Date.parse(answer.response.headers?.date ?? '');
-    if (!Number.isNaN(said)) providerMs = said;
+    if (!Number.isNaN(said)) aheadMs = said - parts.clock.now();
     await turns.take();
     answer.response.body = limited(answer.response.body as Readable);
     return answer;
   };
-  return { circuit, providerMs: () => providerMs };
+  return { circuit, aheadMs: () => aheadMs };
 }
 
 function limited(body: Readable): Readable {

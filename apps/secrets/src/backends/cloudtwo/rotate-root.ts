@@ -56,11 +56,12 @@ export async function rotateRoot(
   if (before.credential_source !== 'static' || !before.access_key || !before.secret_key) {
     throw new Refusal('invalid', 'Cannot call config/rotate-root when either access_key or secret_key is empty');
   }
-  const { iam, providerMs } = cloud.of(connection(before));
+  const { iam, aheadMs } = cloud.of(connection(before));
   const { User } = await attempt('error calling GetUser', () => iam.send(new GetUserCommand({})));
   const userName = User?.UserName ?? '';
   const known = await keysThere(iam, userName);
-  const started = { known, at_ms: providerMs() ?? (known ? undefined : nowMs) };
+  const ahead = aheadMs() ?? (known ? undefined : 0);
+  const started = { known, at_ms: ahead === undefined ? undefined : nowMs + ahead };
   const intent = await storage.intent('root-key', { user: userName, before: before.access_key, ...started });
   const after = await makeKey(cloud, before, userName).catch(async (error) => {
     if (wasRefused(error)) await intent.drop();
