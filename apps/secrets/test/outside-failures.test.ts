@@ -99,13 +99,10 @@ describe('outside systems of which one call in twenty fails', () => {
   };
   /** Time passes, faster than it does. */
   const passing = (holds: () => Promise<boolean>) =>
-    until(
-      async () => {
-        aheadMs += 5000;
-        return holds();
-      },
-      1_200_000,
-    );
+    until(async () => {
+      aheadMs += 5000;
+      return holds();
+    }, 1_200_000);
 
   it('leave nothing on either side', async () => {
     failing = true;
