@@ -70,6 +70,6 @@ describe('the script for wrk', () => {
     const numbered = script({ method: 'POST', paths: ['/a'], body: `{"it's":"{n}\\n"}` }, 7);
     expect(numbered).toContain('gsub');
     expect(numbered).toContain('\'{"it\\\'s":"{n}\\\\n"}\'');
-    expect(numbered).toContain('local n, at, made = 7, 0, {}');
+    expect(numbered).toContain('local n, at, made = 7, #paths - 1, {}');
   });
 });
