@@ -19,8 +19,6 @@ export function countsOf(report, code) {
   };
 }
 
-const failures = (file) => file.assertionResults.filter(({ status }) => status === 'failed');
-
 /** The failed files of a report, if they are few enough to be chance; a run that broke otherwise has none. */
 export function worthASecondTry(report) {
   const files = (report?.testResults ?? []).filter(({ status }) => status === 'failed').map(({ name }) => name);
@@ -31,13 +29,13 @@ export function worthASecondTry(report) {
 export function together(first, second, secondCode) {
   const again = new Set(worthASecondTry(first));
   const once = first.testResults.filter(({ name }) => !again.has(name));
-  const of = (status) =>
-    once.flatMap((file) => file.assertionResults).filter((one) => status.includes(one.status)).length;
+  const tests = once.flatMap(({ assertionResults }) => assertionResults);
+  const of = (...ends) => tests.filter(({ status }) => ends.includes(status)).length;
   const last = countsOf(second, secondCode);
   return {
-    passed: of(['passed']) + last.passed,
-    failed: of(['failed']) + last.failed,
-    skipped: of(['pending', 'skipped', 'todo', 'disabled']) + last.skipped,
+    passed: of('passed') + last.passed,
+    failed: of('failed') + last.failed,
+    skipped: of('pending', 'skipped', 'todo', 'disabled') + last.skipped,
   };
 }
 
@@ -48,10 +46,12 @@ export function chances(first, second, root) {
       assertionResults.filter(({ status }) => status === 'passed').map(({ fullName }) => `${name} ${fullName}`),
     ),
   );
-  return worthASecondTry(first).flatMap((name) => {
-    const file = first.testResults.find((one) => one.name === name);
-    return failures(file)
-      .filter(({ fullName }) => passed.has(`${name} ${fullName}`))
-      .map(({ fullName }) => `failed once, passed alone: ${path.relative(root, name)}: ${fullName}`);
-  });
+  const again = new Set(worthASecondTry(first));
+  return first.testResults
+    .filter(({ name }) => again.has(name))
+    .flatMap(({ name, assertionResults }) =>
+      assertionResults
+        .filter(({ status, fullName }) => status === 'failed' && passed.has(`${name} ${fullName}`))
+        .map(({ fullName }) => `failed once, passed alone: ${path.relative(root, name)}: ${fullName}`),
+    );
 }

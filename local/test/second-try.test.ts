@@ -29,33 +29,33 @@ function report(files: Record<string, string[]>): string {
 }
 
 const first = report({
-  '/root/a.test.ts': ['passed', 'passed', 'pending'],
-  '/root/b.test.ts': ['passed', 'failed'],
-  '/root/c.test.ts': [],
+  '/project/a.test.ts': ['passed', 'passed', 'pending'],
+  '/project/b.test.ts': ['passed', 'failed'],
+  '/project/c.test.ts': [],
 });
 
 describe('the second try of failed test files', () => {
   it('is for those that failed or could not be loaded', () => {
-    expect(evaluate(`m.worthASecondTry(${first})`)).toEqual(['/root/b.test.ts', '/root/c.test.ts']);
+    expect(evaluate(`m.worthASecondTry(${first})`)).toEqual(['/project/b.test.ts', '/project/c.test.ts']);
   });
 
   it('is not for many: that is no chance', () => {
-    const many = report(Object.fromEntries(['a', 'b', 'c', 'd'].map((name) => [`/root/${name}`, ['failed']])));
+    const many = report(Object.fromEntries(['a', 'b', 'c', 'd'].map((name) => [`/project/${name}`, ['failed']])));
     expect(evaluate(`m.worthASecondTry(${many})`)).toEqual([]);
   });
 
   it('counts what passed alone as passed, and names it', () => {
-    const second = report({ '/root/b.test.ts': ['passed', 'passed'], '/root/c.test.ts': ['passed'] });
+    const second = report({ '/project/b.test.ts': ['passed', 'passed'], '/project/c.test.ts': ['passed'] });
     expect(evaluate(`m.together(${first}, ${second}, 0)`)).toEqual({ passed: 5, failed: 0, skipped: 1 });
-    expect(evaluate(`m.chances(${first}, ${second}, '/root')`)).toEqual([
+    expect(evaluate(`m.chances(${first}, ${second}, '/project')`)).toEqual([
       'failed once, passed alone: b.test.ts: test 1',
     ]);
   });
 
   it('counts what fails twice as failed', () => {
-    const second = report({ '/root/b.test.ts': ['passed', 'failed'], '/root/c.test.ts': [] });
+    const second = report({ '/project/b.test.ts': ['passed', 'failed'], '/project/c.test.ts': [] });
     expect(evaluate(`m.together(${first}, ${second}, 1)`)).toEqual({ passed: 3, failed: 2, skipped: 1 });
-    expect(evaluate(`m.chances(${first}, ${second}, '/root')`)).toEqual([]);
+    expect(evaluate(`m.chances(${first}, ${second}, '/project')`)).toEqual([]);
   });
 
   it('counts a second run that broke as failed', () => {
