@@ -9,6 +9,7 @@ export {
   withClient,
 } from './database';
 export { type EmbeddedOptions, type EmbeddedServer, findEmbedded, startEmbedded } from './embedded';
+export { gather } from './gather';
 export { type LargeValue, readLargeValue } from './large-value';
 export { applyMigrations, MigrationFailed, type MigrationOptions, pendingMigrations } from './migrations';
 export { createPool, type PoolOptions } from './pool';

@@ -1,10 +1,9 @@
 import { invalid } from '@keystead/jsonapi';
-import { type LargeValue, readLargeValue } from '@keystead/postgres';
+import { gather, type LargeValue, readLargeValue } from '@keystead/postgres';
 import { Refusal } from '@keystead/refusal';
 import { LRUCache } from 'lru-cache';
 import type { Pool, QueryResultRow } from 'pg';
 import { Prisma, PrismaClient } from '../generated/prisma/client';
-import { gather } from './gather';
 import { PostgresInTurn } from './in-turn';
 import { type Batched, Together } from './together';
 import { type KeyedRead, type KeyedRow, type PackedRow, rowsOf, Waves } from './waves';

@@ -1,3 +1,4 @@
+import { gather } from '@keystead/postgres';
 import type { Statement } from '../storage/database';
 import { aliasNameHash, type EntityAliasRow, toEntityAlias } from './rows';
 import type { EntityAlias, IdentityNeeds } from './types';
@@ -18,12 +19,6 @@ export interface GroupMoves {
 /** What stands in the database about a login. */
 export interface KnownLogin extends GroupMoves {
   readonly alias: EntityAlias;
-}
-
-interface Waiting {
-  readonly question: LoginQuestion;
-  resolve(known: KnownLogin | undefined): void;
-  reject(error: unknown): void;
 }
 
 interface Row extends EntityAliasRow {
@@ -50,78 +45,35 @@ const KNOWN: Statement = {
     FROM asked q JOIN entity_alias a ON a.mount_id = q.mount_id AND a.name_hash = q.name_hash`,
 };
 
-const IN_FLIGHT = 2;
-const MOST = 256;
-
-/**
- * Looks up who logs in. Logins that arrive together share a statement; none joins one that was sent before, so that
- * every answer is at least as new as its question.
- */
+/** Looks up who logs in. Logins that arrive together share a statement. */
 export class LoginReads {
-  private waiting: Waiting[] = [];
-  private inFlight = 0;
-  private planned = false;
+  private readonly row = gather<LoginQuestion, Row>((questions) => this.rows(questions), { inFlight: 2 });
 
   constructor(private readonly needs: Pick<IdentityNeeds, 'database' | 'barrier'>) {}
 
-  /** Undefined before the first login. */
-  read(question: LoginQuestion): Promise<KnownLogin | undefined> {
-    return new Promise((resolve, reject) => {
-      this.waiting.push({ question, resolve, reject });
-      if (this.planned) return;
-      this.planned = true;
-      // Whoever has arrived by now gets to ask as well.
-      setImmediate(() => {
-        this.planned = false;
-        this.pump();
-      });
-    });
+  /** Undefined before the first login. A row that cannot be opened is the failure of its own login alone. */
+  async read(question: LoginQuestion): Promise<KnownLogin | undefined> {
+    const row = await this.row(question);
+    return row && { alias: toEntityAlias(this.needs.barrier, row), join: row.join, leave: row.leave };
   }
 
-  private pump(): void {
-    while (this.inFlight < IN_FLIGHT && this.waiting.length > 0) {
-      const batch = this.waiting.splice(0, MOST);
-      this.inFlight++;
-      void this.answer(batch).finally(() => {
-        this.inFlight--;
-        this.pump();
-      });
-    }
+  private async rows(questions: readonly LoginQuestion[]): Promise<Map<LoginQuestion, Row>> {
+    const { rows } = await this.needs.database.query<Row>(KNOWN, this.columns(questions));
+    return new Map(rows.map((row) => [questions[row.n]!, row]));
   }
 
-  private async answer(batch: readonly Waiting[]): Promise<void> {
-    try {
-      const { rows } = await this.needs.database.query<Row>(KNOWN, this.columns(batch));
-      const found = new Map(rows.map((row) => [row.n, row]));
-      batch.forEach(({ resolve, reject }, n) => {
-        // A row that cannot be opened is the failure of its own login alone.
-        try {
-          resolve(this.known(found.get(n)));
-        } catch (error) {
-          reject(error);
-        }
-      });
-    } catch (error) {
-      for (const { reject } of batch) reject(error);
-    }
-  }
-
-  private columns(batch: readonly Waiting[]): unknown[] {
+  private columns(questions: readonly LoginQuestion[]): unknown[] {
     const { barrier } = this.needs;
-    const groups = batch.flatMap(({ question: { mountId, groupNames = [] } }, n) =>
+    const groups = questions.flatMap(({ mountId, groupNames = [] }, n) =>
       groupNames.map((name) => ({ n, hash: aliasNameHash(barrier, 'group', mountId, name) })),
     );
     return [
-      batch.map((_, n) => n),
-      batch.map(({ question }) => question.mountId),
-      batch.map(({ question }) => aliasNameHash(barrier, 'entity', question.mountId, question.aliasName)),
-      batch.map(({ question }) => question.groupNames !== undefined),
+      questions.map((_, n) => n),
+      questions.map(({ mountId }) => mountId),
+      questions.map(({ mountId, aliasName }) => aliasNameHash(barrier, 'entity', mountId, aliasName)),
+      questions.map(({ groupNames }) => groupNames !== undefined),
       groups.map(({ n }) => n),
       groups.map(({ hash }) => hash),
     ];
-  }
-
-  private known(row: Row | undefined): KnownLogin | undefined {
-    return row && { alias: toEntityAlias(this.needs.barrier, row), join: row.join, leave: row.leave };
   }
 }

@@ -1,8 +1,8 @@
 import type { Keyring } from '@keystead/keyring';
+import { gather } from '@keystead/postgres';
 import { LRUCache } from 'lru-cache';
 import type { Database } from '../../kernel/database';
 import type { Caller } from '../../kernel/environment';
-import { gather } from '../../kernel/gather';
 import type { Principal } from '../../kernel/principal';
 import { type SettingsReader, storedSettings } from '../settings/service';
 import { hashSecret } from './secret';
