@@ -1,8 +1,25 @@
 import { chmodSync, closeSync, mkdirSync, openSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { birthOf } from './birth';
 import { Stop } from './stop';
 
 const LOCK_FILE = 'running.pid';
+
+/** A process, told from a later one with the same id by when it was started. */
+interface Known {
+  readonly pid: number;
+  readonly birth: string;
+}
+
+/** A data folder that this process has for itself. */
+export interface DataFolderLock {
+  /** Puts down a process that a later start has to wait for when this one is killed. */
+  note(pid: number): void;
+  /** Resolves when what an earlier, killed start left running has ended; what takes longer than `seconds` is killed. */
+  leftOversEnd(seconds: number): Promise<void>;
+  release(): void;
+}
 
 /** Makes the data folder, for its owner alone. Throws `Stop` when it cannot be written. */
 export function prepareDataFolder(dataDir: string): void {
@@ -19,45 +36,65 @@ export function prepareDataFolder(dataDir: string): void {
 }
 
 /**
- * Takes the data folder for this process, so that two starts never share one. Returns what gives it back.
- * A lock left by a killed process is taken over. Throws `Stop` when the other one lives.
+ * Takes the data folder for this process, so that two starts never share one. A lock left by a killed process is taken
+ * over, also while nobody has reaped that process. Throws `Stop` when the other one lives.
  */
-export function lockDataFolder(dataDir: string): () => void {
+export function lockDataFolder(dataDir: string): DataFolderLock {
   const file = path.join(dataDir, LOCK_FILE);
+  let leftOvers: Known[] = [];
   for (;;) {
     try {
-      const descriptor = openSync(file, 'wx', 0o600);
-      writeSync(descriptor, `${process.pid} ${birthOf(process.pid)}\n`);
-      closeSync(descriptor);
-      return () => rmSync(file, { force: true });
+      const own = { pid: process.pid, birth: birthOf(process.pid) ?? '-' };
+      // What is left is put down again at once: this start may be killed as well.
+      write(file, 'wx', [own, ...leftOvers]);
+      return {
+        note: (pid) => write(file, 'a', [{ pid, birth: birthOf(pid) ?? '-' }]),
+        leftOversEnd: (seconds) => allEnd(leftOvers, seconds),
+        release: () => rmSync(file, { force: true }),
+      };
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     }
-    const holder = livingHolder(file);
-    if (holder) {
-      throw new Stop(`${dataDir} is in use by process ${holder}: stop it, or set KEYSTEAD_DATA to another folder`);
+    const [holder, ...others] = read(file);
+    if (holder && lives(holder)) {
+      throw new Stop(`${dataDir} is in use by process ${holder.pid}: stop it, or set KEYSTEAD_DATA to another folder`);
     }
+    leftOvers = others.filter(lives);
     rmSync(file, { force: true });
   }
 }
 
-function livingHolder(file: string): number | undefined {
-  const [pid, birth] = readFileSync(file, 'utf8').trim().split(' ');
-  const alive = birthOf(Number(pid));
-  return alive !== undefined && alive === birth ? Number(pid) : undefined;
+function write(file: string, flags: 'wx' | 'a', processes: readonly Known[]): void {
+  const descriptor = openSync(file, flags, 0o600);
+  writeSync(descriptor, processes.map(({ pid, birth }) => `${pid} ${birth}\n`).join(''));
+  closeSync(descriptor);
 }
 
-/** Tells a process from a later one with the same id: when it was started, where the system says so. */
-function birthOf(pid: number): string | undefined {
+/** The holder of a lock, then what it had started. */
+function read(file: string): Known[] {
+  let text: string;
   try {
-    process.kill(pid, 0);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EPERM') return undefined;
-  }
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+    text = readFileSync(file, 'utf8');
   } catch {
-    return '-';
+    // Its holder has just given it back.
+    return [];
+  }
+  return text.split('\n').flatMap((line) => {
+    const [pid, birth] = line.split(' ');
+    return pid && birth ? [{ pid: Number(pid), birth }] : [];
+  });
+}
+
+const lives = ({ pid, birth }: Known): boolean => birthOf(pid) === birth;
+
+async function allEnd(processes: readonly Known[], seconds: number): Promise<void> {
+  const giveUpAt = Date.now() + seconds * 1000;
+  let killed = false;
+  while (processes.some(lives)) {
+    if (!killed && Date.now() > giveUpAt) {
+      for (const one of processes) if (lives(one)) process.kill(one.pid, 'SIGKILL');
+      killed = true;
+    }
+    await sleep(30);
   }
 }

@@ -17,6 +17,8 @@ export interface Programs extends Record<ServiceName, string> {
 }
 
 export interface Events {
+  /** A process began that holds a port. */
+  launched(pid: number): void;
   /** One sentence about something that ended and was started again. */
   notice(message: string): void;
   /** Something keeps failing: everything has to stop. */
@@ -65,6 +67,7 @@ export class Installation {
           env: serviceEnvironment(this.config, name, urls[name], env),
           logFile: path.join(this.config.dataDir, `${name}.log`),
           pidFile: path.join(this.config.dataDir, `${name}.pid`),
+          onLaunch: (pid) => this.events.launched(pid),
           onRestart: (message) => this.events.notice(message),
           onGiveUp: (message) => this.events.failed(new Stop(message)),
         }),

@@ -7,6 +7,7 @@ import { Installation, type Programs } from './installation';
 import { requireFreePorts } from './ports';
 import { readyText } from './report';
 import { ensureSealKeys } from './seal-keys';
+import { DRAIN_SECONDS } from './service-process';
 import { Stop } from './stop';
 
 /** How the caller shows a step that takes a moment. */
@@ -30,8 +31,9 @@ export async function main(args: string[], step: Step, programs: Programs = buil
   if (args.length > 0) throw new Stop(`${args[0]} is not an option: see npm start -- --help`);
   const config = readLocalConfig(process.env);
   prepareDataFolder(config.dataDir);
-  const unlock = lockDataFolder(config.dataDir);
+  const lock = lockDataFolder(config.dataDir);
   const installation = new Installation(config, programs, {
+    launched: lock.note,
     notice: (message) => process.stdout.write(`${time()} ${message}\n`),
     failed: (error) => {
       process.stderr.write(`${time()} ${error.message}\n`);
@@ -40,13 +42,14 @@ export async function main(args: string[], step: Step, programs: Programs = buil
   });
   const end = (stopping: Promise<void>, code: number) => {
     stopping.finally(() => {
-      unlock();
+      lock.release();
       process.exit(code);
     });
   };
   stopOnSignals(installation, end);
   try {
     const newKeys = ensureSealKeys(config);
+    await lock.leftOversEnd(DRAIN_SECONDS);
     await requireFreePorts(config);
     const database = await step('starting PostgreSQL', () => installation.startDatabase());
     const urls = await step('creating and migrating the databases', () => installation.prepareDatabases());
@@ -59,7 +62,7 @@ export async function main(args: string[], step: Step, programs: Programs = buil
     process.stdout.write(readyText({ config, database, firstRun, newKeys, worker, seconds }));
   } catch (error) {
     await installation.kill();
-    unlock();
+    lock.release();
     throw error;
   }
 }

@@ -8,7 +8,8 @@ import { endProcess, hasEnded } from './end-process';
 import { Stop } from './stop';
 
 const START_SECONDS = 60;
-const DRAIN_SECONDS = 20;
+/** A service that takes longer to end is killed. */
+export const DRAIN_SECONDS = 20;
 const LOG_LIMIT_BYTES = 50 * 1024 * 1024;
 const STEADY_MS = 60_000;
 const MOST_FAILURES = 6;
@@ -21,6 +22,7 @@ export interface ServiceProcessOptions {
   logFile: string;
   /** Holds the process id while it runs, for whoever wants to look. */
   pidFile: string;
+  onLaunch(pid: number): void;
   /** Told in one sentence when the process ended by itself and was started again. */
   onRestart(message: string): void;
   /** Told when it keeps ending right after its start. */
@@ -80,7 +82,7 @@ export class ServiceProcess {
   }
 
   private launch(): ChildProcess {
-    const { program, env, logFile, pidFile } = this.options;
+    const { program, env, logFile, pidFile, onLaunch } = this.options;
     if (existsSync(logFile) && statSync(logFile).size > LOG_LIMIT_BYTES) renameSync(logFile, `${logFile}.1`);
     this.logFrom = existsSync(logFile) ? statSync(logFile).size : 0;
     const output = openSync(logFile, 'a', 0o600);
@@ -94,6 +96,7 @@ export class ServiceProcess {
     });
     closeSync(output);
     writeFileSync(pidFile, `${this.child.pid}\n`, { mode: 0o600 });
+    if (this.child.pid !== undefined) onLaunch(this.child.pid);
     return this.child;
   }
 

@@ -12,7 +12,6 @@ export async function killAndRecover(installation: TestInstallation, victim: Vic
     const program = installation.program();
     program.process.kill('SIGKILL');
     await program.ended;
-    await Promise.all([installation.secretsUrl, installation.workspacesUrl].map(silent));
     await installation.start();
     return;
   }
@@ -29,8 +28,4 @@ export async function killAndRecover(installation: TestInstallation, victim: Vic
     return now[victim] !== before[victim];
   });
   await installation.healthy();
-}
-
-function silent(url: string): Promise<void> {
-  return waitFor(async () => (await fetch(`${url}/livez`).catch(() => undefined)) === undefined);
 }

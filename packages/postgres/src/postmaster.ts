@@ -39,13 +39,19 @@ export function findPostmaster(dataDir: string): Postmaster | undefined {
   return undefined;
 }
 
-/** Whether a process with this id exists. */
+/** Whether a process with this id runs; one that has ended and that nobody has reaped yet does not. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
-    return true;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
+    if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false;
+  }
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return !/^[ZX]/.test(stat.slice(stat.lastIndexOf(')') + 2));
+  } catch {
+    // Not Linux, or gone between the two looks: then the next one says so.
+    return true;
   }
 }
 

@@ -1,0 +1,35 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+
+/**
+ * Tells a process from a later one with the same id: when it was started, where the system says so, else `-`.
+ * `undefined` when there is none, or only what is left of one that nobody has reaped yet.
+ */
+export function birthOf(pid: number): string | undefined {
+  if (!Number.isInteger(pid) || pid <= 0) return undefined;
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EPERM') return undefined;
+  }
+  const { state, birth } = (process.platform === 'linux' ? fromProc : fromPs)(pid);
+  return /^[ZX]/.test(state) ? undefined : birth;
+}
+
+const unknown = { state: '', birth: '-' };
+
+function fromProc(pid: number): typeof unknown {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return { state: fields[0]!, birth: fields[19]! };
+  } catch {
+    return unknown;
+  }
+}
+
+function fromPs(pid: number): typeof unknown {
+  const { stdout } = spawnSync('ps', ['-o', 'stat=', '-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' });
+  const [state, ...birth] = (stdout ?? '').trim().split(/\s+/);
+  return state && birth.length > 0 ? { state, birth: birth.join('-') } : unknown;
+}
