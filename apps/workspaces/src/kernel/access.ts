@@ -108,7 +108,8 @@ export class Access {
     if (!session) return false;
     const { sessionRememberMinutes: remember, sessionTimeoutMinutes: timeout } = standing;
     const tooOld = remember !== null && this.nowMs - session.startedAtMs > remember * 60_000;
-    return tooOld || (timeout !== null && this.nowMs - session.idleSinceMs > timeout * 60_000);
+    const restedMs = Math.max(session.longestRestMs, this.nowMs - session.idleSinceMs);
+    return tooOld || (timeout !== null && restedMs > timeout * 60_000);
   }
 
   /** True for a user token (API token or session). */

@@ -15,6 +15,9 @@ export interface Principal {
   readonly organizationId?: string;
   readonly siteAdmin: boolean;
   readonly twoFactor: boolean;
-  /** Present when the token came from signing in: when that was, and when it was used before this request. */
-  readonly session?: { readonly startedAtMs: number; readonly idleSinceMs: number };
+  /**
+   * Present when the token came from signing in: when that was, when it was used before this request, and the longest
+   * that it had lain idle by then.
+   */
+  readonly session?: { readonly startedAtMs: number; readonly idleSinceMs: number; readonly longestRestMs: number };
 }

@@ -1,6 +1,7 @@
 import { serializer } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { type Endpoint, endpoints, type Raw, type View } from '../../kernel/endpoint';
+import { requireFreshSession } from '../tokens/fresh-session';
 import { page } from './page';
 import { NewLoginCode } from './schema';
 import { createLoginCode, exchangeCode, type LoginCode, problemOf } from './tool-login';
@@ -79,7 +80,10 @@ const makeCode = post('/account/login-codes', {
   tokens: ['user'],
   idempotent: false,
   body: NewLoginCode,
-  run: ({ db, env, principal, body }) => createLoginCode(db, env.keyring, principal.id, body, env.now()),
+  run: async ({ db, env, principal, body }) => {
+    await requireFreshSession(db, principal, env.now());
+    return createLoginCode(db, env.keyring, principal.id, body, env.now());
+  },
 });
 
 const oauthError = (error: string): Raw => ({

@@ -29,6 +29,7 @@ type Said = [
   createdAtMs: number,
   lastUsedAtMs: number | null,
   expiresAtMs: number | null,
+  longestRestMs: number,
 ];
 
 const ms = (column: string): string => `floor(extract(epoch FROM ${column}) * 1000)::bigint`;
@@ -39,7 +40,7 @@ const readTokens = {
   text: `
 SELECT k.key, json_build_array(t.id, t.kind, t.user_id, t.team_id, o.id, coalesce(u.username, g.name, o.name),
          u.site_admin, f.verified_at IS NOT NULL, ${ms('t.created_at')}, ${ms('t.last_used_at')},
-         ${ms('t.expires_at')})::text AS said,
+         ${ms('t.expires_at')}, t.longest_rest_ms)::text AS said,
        ${storedSettings} AS settings
   FROM unnest($1::text[]) AS k(key)
   JOIN token t ON t.hash = decode(k.key, 'hex')
@@ -52,13 +53,20 @@ SELECT k.key, json_build_array(t.id, t.kind, t.user_id, t.team_id, o.id, coalesc
   quick: true,
 };
 
+// How long a session rested is kept with its use: whoever asks again after too long finds it as tired as before.
 const touchTokens = {
   name: 'token_touch',
-  text: 'UPDATE token SET last_used_at = $2 WHERE id = ANY($1) AND (last_used_at IS NULL OR last_used_at < $2)',
+  text: `
+UPDATE token SET last_used_at = $2,
+       longest_rest_ms = CASE kind WHEN 'session'
+         THEN greatest(longest_rest_ms, ${ms('$2::timestamptz')} - ${ms('coalesce(last_used_at, created_at)')})
+         ELSE 0 END
+ WHERE id = ANY($1) AND (last_used_at IS NULL OR last_used_at < $2)`,
 };
 
 const TOUCH_EVERY_MS = 60_000;
-const TOUCH_SESSIONS_EVERY_MS = 20_000;
+/** By how much a session may seem to have rested longer than it did; organizations count in minutes. */
+const TOUCH_SESSIONS_EVERY_MS = 5_000;
 
 /**
  * Recognises bearer tokens: who they belong to, or undefined when unknown, revoked, expired, idle for too long, or of a
@@ -115,8 +123,8 @@ interface Recognised {
 }
 
 function recognised(said: Said): Recognised {
-  const [id, kind, userId, teamId, organizationId, name, siteAdmin, twoFactor, createdAtMs, usedAtMs, expiresAtMs] =
-    said;
+  const [id, kind, userId, teamId, organizationId, name, siteAdmin, twoFactor, ...times] = said;
+  const [createdAtMs, usedAtMs, expiresAtMs, longestRestMs] = times;
   const isSession = kind === 'session';
   const principal: Principal = {
     kind: isSession ? 'user' : (kind as Principal['kind']),
@@ -126,7 +134,7 @@ function recognised(said: Said): Recognised {
     organizationId: userId === null ? organizationId! : undefined,
     siteAdmin: siteAdmin ?? false,
     twoFactor,
-    session: isSession ? { startedAtMs: createdAtMs, idleSinceMs: usedAtMs ?? createdAtMs } : undefined,
+    session: isSession ? { startedAtMs: createdAtMs, idleSinceMs: usedAtMs ?? createdAtMs, longestRestMs } : undefined,
   };
   return { principal, usedAtMs, expiresAtMs };
 }

@@ -7,6 +7,7 @@ import { organizationPolicy } from '../organizations/policy';
 import * as organizations from '../organizations/service';
 import { seesTeam, teamPolicy } from '../teams/policy';
 import * as teams from '../teams/service';
+import { requireFreshSession } from './fresh-session';
 import { type JudgedToken, ownsOrganization, tokenPolicy } from './policy';
 import { CreateToken } from './schema';
 import { tokenSerializer } from './serializer';
@@ -33,8 +34,10 @@ const create = ofPeople.post('/users/:user_id/authentication-tokens', {
   idempotent: false,
   body: CreateToken,
   load: async ({ principal, params }) => (principal.id === params.user_id ? principal : undefined),
-  run: ({ db, env, target, body, ...call }) =>
-    tokens.create(db, env.keyring, actorOf(call), { kind: 'user', userId: target.id }, body, env.now()),
+  run: async ({ db, env, target, body, ...call }) => {
+    await requireFreshSession(db, call.principal, env.now());
+    return tokens.create(db, env.keyring, actorOf(call), { kind: 'user', userId: target.id }, body, env.now());
+  },
 });
 
 const show = byId.get('/authentication-tokens/:token_id', {

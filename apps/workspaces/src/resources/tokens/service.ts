@@ -74,6 +74,8 @@ export async function create(
         organizationId: holder.kind === 'organization' ? holder.organizationId : undefined,
         agentPoolId: holder.agentPoolId,
         description: input.description,
+        // By the clock that judges how old it is.
+        createdAt: new Date(now),
         expiresAt: input.expiredAt,
         createdById: actor.type === 'system' ? holder.userId! : accountIdOf(actor),
       },
