@@ -142,6 +142,21 @@ describe('tokens', () => {
     expect(looked.body.data.last_renewal_time).toBeGreaterThan(0);
   });
 
+  it('renew for everybody who asks at once, and never once they are revoked', async () => {
+    // Replicas and an agent share one token: a renewal that lost a race must not look like a dead token.
+    const { client_token } = await make({ ttl: '1h', policies: ['default'] });
+    const self = secrets.as(client_token);
+    const renewed = await Promise.all(Array.from({ length: 30 }, () => self.write('auth/token/renew-self', {})));
+    expect(renewed.map(({ status }) => status)).toEqual(renewed.map(() => 200));
+    const [revoked, ...late] = await Promise.all([
+      secrets.root.write('auth/token/revoke', { token: client_token }),
+      ...Array.from({ length: 10 }, () => self.write('auth/token/renew-self', {})),
+    ]);
+    expect(revoked.status).toBe(204);
+    for (const { status } of late) expect([200, 400, 403]).toContain(status);
+    await self.read('auth/token/lookup-self').expect(403);
+  });
+
   it('warn when a lifetime is cut to the maximum', async () => {
     const { body } = await secrets.root
       .write('auth/token/create', { policies: ['default'], ttl: '2h', explicit_max_ttl: '1h' })

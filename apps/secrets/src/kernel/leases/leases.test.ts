@@ -136,6 +136,18 @@ describe('a lease', () => {
     await expect(leases.renew(ROOT_NAMESPACE_ID, `${id}x`, 1)).rejects.toThrow('lease not found');
   });
 
+  it('is renewed for everybody who asks at once, and never after its end', async () => {
+    const { record } = await mint();
+    const { id } = await lease(record, 'renewed-at-once', 50);
+    const asked = Array.from({ length: 40 }, (_, i) => leases.renew(ROOT_NAMESPACE_ID, id, 60 + i));
+    expect((await Promise.all(asked)).map(({ ttlSeconds }) => ttlSeconds)).toEqual(asked.map((_, i) => 60 + i));
+    expect((await find(id))!.expiresAtMs).toBeGreaterThanOrEqual(time + 60_000);
+    const renewals = Array.from({ length: 10 }, () => leases.renew(ROOT_NAMESPACE_ID, id, 60).catch(() => {}));
+    await leases.revoke(ROOT_NAMESPACE_ID, id);
+    await Promise.all(renewals);
+    expect(await find(id)).toBeUndefined();
+  });
+
   it('is revoked by id, once and for all, and again without complaint', async () => {
     const { record } = await mint();
     const { id } = await lease(record, 'by-id');

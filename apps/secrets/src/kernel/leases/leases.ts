@@ -12,6 +12,7 @@ import { type LeaseCounts, RowCounts } from './counts';
 import { IntentSweep } from './intents';
 import { leaseHash, openLease, type StoredLease, sealLease } from './lease-row';
 import { PrivateTidy } from './private-tidy';
+import { type Prolong, prolongLeases } from './prolong';
 import { DAY_MS, REVOCATION_MS, Revocation } from './revocation';
 import * as sql from './statements';
 import { LeaseSweep } from './sweep';
@@ -68,6 +69,7 @@ export class Leases {
   private readonly sweep: LeaseSweep;
   private readonly intents: IntentSweep;
   private readonly rowCounts: RowCounts;
+  private readonly prolong: Prolong;
 
   constructor(
     private readonly storage: StorageKernel,
@@ -75,6 +77,7 @@ export class Leases {
   ) {
     const { background, jobs } = storage;
     this.rowCounts = new RowCounts(storage);
+    this.prolong = prolongLeases(storage);
     this.revocation = new Revocation(storage, hosts);
     this.sweep = new LeaseSweep(storage, hosts, this.revocation);
     this.tokens = new TokenEndings(storage, hosts, () => background.wake(SWEEP));
@@ -218,11 +221,10 @@ export class Leases {
     const expiresAtMs = Math.min(now + ttlSeconds * 1000, lease.capMs ?? Number.POSITIVE_INFINITY);
     const renewed: LeaseRecord = { ...lease, expiresAtMs, renewedAtMs: now };
     const sealed = sealLease(this.storage.barrier, renewed);
-    const values = [lease.hash, expiresAtMs, now, sealed, lease.expiresAtMs];
     await this.storage.fault('lease:renewing');
-    const { rowCount } = await this.storage.database.query(sql.RENEW, values);
+    const alive = await this.prolong({ hash: lease.hash, expiresAtMs, sealed });
     await this.storage.fault('lease:renewed');
-    if (rowCount === 0) throw new Refusal('invalid', 'lease expired');
+    if (!alive) throw new Refusal('invalid', 'lease expired');
     return { lease: renewed, ttlSeconds: Math.floor((expiresAtMs - now) / 1000), warnings, data: terms.data };
   }
 

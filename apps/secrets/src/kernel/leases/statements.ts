@@ -3,13 +3,6 @@ import { LEASE_COLUMNS } from './lease-row';
 
 export const FIND: Statement = { name: 'lease-find', text: `SELECT ${LEASE_COLUMNS} FROM lease WHERE hash = $1` };
 
-/** $5 is the end the caller saw: a lease that changed meanwhile is not renewed. */
-export const RENEW: Statement = {
-  name: 'lease-renew',
-  text: `UPDATE lease SET expires_at_ms = $2, due_at_ms = $2, renewed_at_ms = $3, sealed = $4
-          WHERE hash = $1 AND state = 0 AND expires_at_ms = $5`,
-};
-
 /** Removes ended leases and gives their places in quotas back. */
 export const DELETE: Statement = {
   name: 'lease-delete',

@@ -1,10 +1,10 @@
 import { Refusal } from '@keystead/refusal';
 import type { Login } from '../../sdk/reply';
 import type { LiveMount } from '../mounts/mount';
-import type { Statement } from '../storage/database';
 import type { StorageKernel } from '../storage/storage';
 import { sealToken } from '../tokens/token-row';
 import type { TokenRecord } from '../tokens/types';
+import { type Prolong, prolongTokens } from './prolong';
 import type { LeaseHosts } from './types';
 
 /** A token prolonged. */
@@ -16,19 +16,16 @@ export interface RenewedToken {
   readonly groupAliases?: readonly string[];
 }
 
-/** $5 is the end the caller saw: a token that changed meanwhile is not renewed. */
-const RENEW: Statement = {
-  name: 'token-renew',
-  text: `UPDATE token SET expires_at_ms = $2, due_at_ms = $2, sealed = $3
-          WHERE hash = $1 AND state = 0 AND expires_at_ms = $4 AND (uses_left IS NULL OR uses_left > 0)`,
-};
-
 /** Prolongs tokens by the rules they were made under, and by those of their auth method as it is configured now. */
 export class TokenRenewal {
+  private readonly prolong: Prolong;
+
   constructor(
     private readonly storage: StorageKernel,
     private readonly hosts: Pick<LeaseHosts, 'findMount' | 'refreshMounts' | 'errand' | 'lifetime'>,
-  ) {}
+  ) {
+    this.prolong = prolongTokens(storage);
+  }
 
   /** Throws `invalid` for a token that cannot be renewed, or whose maximum has passed. */
   async renew(record: TokenRecord, incrementSeconds: number): Promise<RenewedToken> {
@@ -51,14 +48,9 @@ export class TokenRenewal {
       mount: mount.view,
     });
     const renewed: TokenRecord = { ...record, expiresAtMs: now + ttlSeconds * 1000, lastRenewalMs: now };
-    const values = [record.hash, renewed.expiresAtMs, sealToken(storage.barrier, renewed), record.expiresAtMs];
-    await storage.committer.transaction(
-      async (tx) => {
-        const { rowCount } = await tx.query(RENEW, values);
-        if (rowCount === 0) throw new Refusal('invalid', 'token not found');
-      },
-      [{ topic: 'token', key: record.key }],
-    );
+    const sealed = sealToken(storage.barrier, renewed);
+    const alive = await this.prolong({ hash: record.hash, expiresAtMs: now + ttlSeconds * 1000, sealed });
+    if (!alive) throw new Refusal('invalid', 'token not found');
     return { record: renewed, ttlSeconds, warnings, groupAliases: login.groupAliases };
   }
 
