@@ -285,6 +285,25 @@ describe('tokens', () => {
     await secrets.root.delete('auth/token/roles/app').expect(204);
   });
 
+  it('can be used from no more addresses than the token they come from', async () => {
+    await secrets.root
+      .write('auth/token/roles/near', { token_bound_cidrs: '127.0.0.0/8,::1', allowed_policies: 'root' })
+      .expect(204);
+    const near = secrets.as(
+      (await secrets.root.write('auth/token/create/near', { ttl: '1h' }).expect(200)).body.auth.client_token,
+    );
+    const boundOf = async (path: string, fields: object = {}) => {
+      const made = await near.write(`auth/token/${path}`, { ttl: '1h', ...fields }).expect(200);
+      const { accessor } = made.body.auth;
+      return (await secrets.root.write('auth/token/lookup-accessor', { accessor }).expect(200)).body.data.bound_cidrs;
+    };
+    expect(await boundOf('create')).toEqual(['127.0.0.0/8', '::1']);
+    // Orphans come from nobody, and a role says for itself.
+    expect(await boundOf('create-orphan')).toBeUndefined();
+    await secrets.root.write('auth/token/roles/wide', {}).expect(204);
+    expect(await boundOf('create/wide')).toBeUndefined();
+  });
+
   it('lists accessors to sudo callers only', async () => {
     await secrets.root.list('auth/token/accessors').expect(200);
     const weak = await secrets.withPolicy('path "auth/token/accessors/" { capabilities = ["list"] }');

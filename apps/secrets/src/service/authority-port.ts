@@ -41,8 +41,8 @@ export function authorityPort(
     };
   };
   return {
-    byToken: async (token) => holder(await kernel().tokens.find(token)),
-    byAccessor: async (accessor) => holder(await kernel().tokens.findByAccessor(accessor)),
+    byToken: async (namespaceId, token) => holder(await kernel().tokens.findWithin(namespaceId, token)),
+    byAccessor: async (namespaceId, accessor) => holder(await kernel().tokens.findByAccessor(namespaceId, accessor)),
     byHash: async (hash) => holder(await kernel().tokens.findByHash(Buffer.from(hash, 'hex'))),
     needsSudo(namespaceId, path, operation) {
       const verb = verbOf(operation);

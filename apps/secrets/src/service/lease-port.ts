@@ -18,7 +18,8 @@ export function leasePort({ leases, tokens, mounts, namespaces }: Parts): LeaseP
       const hash = leases.tokenOf(id);
       if (!hash) return leases.find(namespaceId, id);
       const token = await tokens.findByHash(hash);
-      if (!token || token.namespaceId !== namespaceId) return undefined;
+      // The tail alone finds the row; the rest of the id must be right as well.
+      if (token?.namespaceId !== namespaceId || !id.startsWith(`${token.path}/h`)) return undefined;
       return {
         id,
         path: token.path,
@@ -37,7 +38,7 @@ export function leasePort({ leases, tokens, mounts, namespaces }: Parts): LeaseP
     countIrrevocable: (namespaceIds) => leases.countIrrevocable(namespaceIds),
     replay: (namespaceId, id) => leases.replay(namespaceId, id),
     tidy: () => leases.tidy(),
-    bulkJob: (id) => leases.bulkJob(id),
+    bulkJob: (namespaceId, id) => leases.bulkJob(namespaceId, id),
     namespacesBelow(namespaceId) {
       const namespace = namespaces.find(namespaceId);
       return namespace ? [namespaceId, ...namespaces.below(namespace).map(({ uuid }) => uuid)] : [namespaceId];

@@ -64,15 +64,16 @@ export function lineageOf(namespaces: Namespaces, uuid: string): string[] {
 
 /** Which auth mounts enforcements may name: those of their namespace and, since they hold there too, those below. */
 export function authMounts(mounts: Mounts, namespaces: Namespaces): AuthMounts {
-  const within = (outer: string, inner: string) => lineageOf(namespaces, inner).includes(outer);
   const isAuth = ({ path }: { path: string }) => path.startsWith('auth/');
   return {
     hasAccessor(namespaceId, accessor) {
       const mount = mounts.findByAccessor(accessor);
-      return mount !== undefined && isAuth(mount) && within(namespaceId, mount.namespaceId);
+      return mount !== undefined && isAuth(mount) && namespaces.within(namespaceId, mount.namespaceId);
     },
     hasType: (namespaceId, type) =>
-      [...mounts.all()].some((mount) => isAuth(mount) && mount.type === type && within(namespaceId, mount.namespaceId)),
+      [...mounts.all()].some(
+        (mount) => isAuth(mount) && mount.type === type && namespaces.within(namespaceId, mount.namespaceId),
+      ),
   };
 }
 

@@ -78,10 +78,7 @@ export async function buildModules(
     barrier,
     notices: changes,
     clock: storage.clock,
-    isWithin(outer, inner) {
-      const above = namespaces.find(outer);
-      return above !== undefined && (namespaces.find(inner)?.path.startsWith(above.path) ?? false);
-    },
+    isWithin: (outer, inner) => namespaces.within(outer, inner),
   });
   const mfa = new Mfa(
     {
@@ -94,7 +91,7 @@ export async function buildModules(
     },
     authMounts(mounts, namespaces),
   );
-  const tokens = new StoredTokens(storage);
+  const tokens = new StoredTokens(storage, namespaces);
   const quotas = new Quotas(storage, {
     lineage(uuid) {
       const namespace = namespaces.find(uuid);
@@ -114,6 +111,7 @@ export async function buildModules(
   const wrapping = new Wrapping(storage, tokens, {
     privateMountId: (namespaceId) => mounts.at(namespaceId, 'cubbyhole/')!.uuid,
     findNamespace: (namespaceId) => namespaces.find(namespaceId),
+    within: (outer, inner) => namespaces.within(outer, inner),
     endToken: (record) => leases.endToken(record),
   });
   return {

@@ -45,17 +45,19 @@ export function mountPort(parts: Parts): MountPort & RemountPort {
     unmount: (mount) => unmount({ mounts, leases, identity }, mount as LiveMount),
     async move(mount: MountRecord, target: string) {
       await mounts.taint(mount as LiveMount);
-      const { id } = await jobs.startHere(move, `${mount.path} ${target}`, {
+      const { id } = await jobs.startHere(move, JSON.stringify([mount.namespaceId, mount.path, target]), {
         uuid: mount.uuid,
         source: mount.path,
         target,
       });
       return id;
     },
-    async find(id): Promise<MoveFacts | undefined> {
+    async find(namespaceId, id): Promise<MoveFacts | undefined> {
       const found = /^[0-9a-f-]{36}$/.test(id) ? await jobs.find(id) : undefined;
-      if (found?.kind !== move) return undefined;
-      const [source = '', target = ''] = found.key.split(' ');
+      // Those of earlier releases do not say whose they were.
+      if (found?.kind !== move || !found.key.startsWith('[')) return undefined;
+      const [owner, source, target] = JSON.parse(found.key) as [string, string, string];
+      if (owner !== namespaceId) return undefined;
       return { source, target, status: found.running ? 'in-progress' : 'success' };
     },
   };

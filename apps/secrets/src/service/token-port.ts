@@ -15,8 +15,9 @@ export function tokenPort(
   const { identity, leases, policies } = parts;
   const record = (token: TokenDetails) => token as TokenRecord;
   return {
-    find: (token) => kernel().tokens.find(token),
-    findByAccessor: (accessor) => kernel().tokens.findByAccessor(accessor),
+    findOwn: (token) => kernel().tokens.find(token),
+    find: (namespaceId, token) => kernel().tokens.findWithin(namespaceId, token),
+    findByAccessor: (namespaceId, accessor) => kernel().tokens.findByAccessor(namespaceId, accessor),
     listAccessors: (namespaceId) => kernel().tokens.listAccessors(namespaceId),
     async renew(token, increment) {
       const renewed = await leases.renewal.renew(record(token), increment);

@@ -49,10 +49,11 @@ export interface Holder {
   }): Explained;
 }
 
-/** Looks at tokens; undefined for unknown, expired and revoked ones. */
+/** Looks at tokens; undefined for unknown, expired and revoked ones, and for those that a namespace does not see. */
 export interface AuthorityPort {
-  byToken(token: string): Promise<Holder | undefined>;
-  byAccessor(accessor: string): Promise<Holder | undefined>;
+  byToken(namespaceId: string, token: string): Promise<Holder | undefined>;
+  byAccessor(namespaceId: string, accessor: string): Promise<Holder | undefined>;
+  /** The token a call is made with. */
   byHash(hash: string): Promise<Holder | undefined>;
   /** Whether the path needs sudo besides its capability. */
   needsSudo(namespaceId: string, path: string, operation: (typeof operationNames)[number]): boolean;

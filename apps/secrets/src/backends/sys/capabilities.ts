@@ -24,10 +24,12 @@ export function capabilitiesPaths(authority: AuthorityPort): Path[] {
         summary: 'List the capabilities of a token on paths.',
         input: Paths.extend({ token: secretString().optional().describe('The token.') }),
         output: capabilitiesOutput,
-        async run({ input, namespace }) {
+        async run({ input, namespace, caller, sentToken }) {
           const asked = requirePaths(input);
           if (!input.token) throw listed('invalid', 'no token found');
-          return answer(await authority.byToken(input.token), namespace, asked);
+          const own = input.token === sentToken;
+          const holder = own ? authority.byHash(caller.token!.hash) : authority.byToken(namespace.uuid, input.token);
+          return answer(await holder, namespace, asked);
         },
       },
     }),
@@ -41,7 +43,7 @@ export function capabilitiesPaths(authority: AuthorityPort): Path[] {
         async run({ input, namespace }) {
           const asked = requirePaths(input);
           if (!input.accessor) throw listed('invalid', 'no token found');
-          return answer(await authority.byAccessor(input.accessor), namespace, asked);
+          return answer(await authority.byAccessor(namespace.uuid, input.accessor), namespace, asked);
         },
       },
     }),

@@ -90,14 +90,16 @@ export function explainPath(authority: AuthorityPort): Path {
   });
 }
 
-async function holderOf(authority: AuthorityPort, { input, caller }: Call<unknown, ExplainInput>): Promise<Holder> {
+async function holderOf(authority: AuthorityPort, call: Call<unknown, ExplainInput>): Promise<Holder> {
+  const { input, caller, namespace, sentToken } = call;
   if (input.token && input.accessor) throw new Refusal('invalid', "only one of 'token' and 'accessor' can be given");
   const own = await authority.byHash(caller.token?.hash ?? '');
-  const foreign = input.token
-    ? await authority.byToken(input.token)
-    : input.accessor
-      ? await authority.byAccessor(input.accessor)
-      : own;
+  const foreign =
+    input.token && input.token !== sentToken
+      ? await authority.byToken(namespace.uuid, input.token)
+      : input.accessor
+        ? await authority.byAccessor(namespace.uuid, input.accessor)
+        : own;
   const isOwn = foreign !== undefined && foreign.accessor !== '' && foreign.accessor === own?.accessor;
   // Asked before the answer differs: whether a foreign token exists is no business of others either.
   if ((input.token || input.accessor) && !isOwn && !caller.sudo) throw listed('denied', 'permission denied');

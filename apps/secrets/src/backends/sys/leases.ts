@@ -42,6 +42,7 @@ export interface LeasePort {
   replay(namespaceId: string, id?: string): Promise<number>;
   tidy(): Promise<string>;
   bulkJob(
+    namespaceId: string,
     id: string,
   ): Promise<
     { running: boolean; done: number; failures: number; startedAtMs: number; updatedAtMs: number } | undefined
@@ -248,8 +249,8 @@ export function leasePaths(leases: LeasePort) {
       read: {
         summary: 'Read the progress of a bulk revocation.',
         operationId: 'leases-read-job',
-        async run({ params }) {
-          const job = await leases.bulkJob(params.id);
+        async run({ namespace, params }) {
+          const job = await leases.bulkJob(namespace.uuid, params.id);
           if (!job) return missing;
           return data({
             running: job.running,

@@ -18,7 +18,8 @@ export interface RemountPort {
   conflict(namespaceId: string, path: string): MountRecord | undefined;
   /** Begins the move and answers its id. */
   move(mount: MountRecord, target: string): Promise<string>;
-  find(id: string): Promise<MoveFacts | undefined>;
+  /** A move inside a namespace. */
+  find(namespaceId: string, id: string): Promise<MoveFacts | undefined>;
 }
 
 const fixed = ['sys/', 'cubbyhole/', 'identity/', 'auth/token/'];
@@ -68,8 +69,8 @@ export function remountPaths(mounts: RemountPort) {
         operationId: 'remount-status',
         output: z.looseObject({ migration_id: z.string() }),
         auditClear: 'all',
-        async run({ params }) {
-          const found = await mounts.find(params.id);
+        async run({ namespace, params }) {
+          const found = await mounts.find(namespace.uuid, params.id);
           if (!found) return missing;
           return data({
             migration_id: params.id,

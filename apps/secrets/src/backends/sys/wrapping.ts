@@ -6,9 +6,15 @@ import { data } from '../../sdk/reply';
 
 /** Single-use wrapped answers, taken out again. */
 export interface WrappingPort {
-  lookup(token: string): Promise<{ creationPath: string; createdAtMs: number; ttlSeconds: number }>;
-  unwrap(token: string): Promise<string>;
-  rewrap(token: string): Promise<{
+  lookup(
+    namespaceId: string,
+    token: string,
+  ): Promise<{ creationPath: string; createdAtMs: number; ttlSeconds: number }>;
+  unwrap(namespaceId: string, token: string): Promise<string>;
+  rewrap(
+    namespaceId: string,
+    token: string,
+  ): Promise<{
     token: string;
     accessor: string;
     createdAtMs: number;
@@ -44,14 +50,14 @@ export function wrappingPaths(wrapping: WrappingPort) {
         operationId: 'read-wrapping-properties-2',
         input: tokenInput,
         output: lookupOutput,
-        run: ({ input, sentToken }) => lookup(input.token ?? sentToken),
+        run: ({ input, namespace, sentToken }) => lookup(namespace.uuid, input.token ?? sentToken),
       },
       write: {
         summary: 'Look up a wrapping token.',
         operationId: 'read-wrapping-properties',
         input: tokenInput,
         output: lookupOutput,
-        run: ({ input, sentToken }) => lookup(input.token ?? sentToken),
+        run: ({ input, namespace, sentToken }) => lookup(namespace.uuid, input.token ?? sentToken),
       },
     }),
     path('wrapping/unwrap', {
@@ -61,8 +67,9 @@ export function wrappingPaths(wrapping: WrappingPort) {
         summary: 'Unwrap an answer.',
         operationId: 'unwrap',
         input: tokenInput,
-        async run({ input, sentToken }) {
-          return { kind: 'unwrapped', envelope: await wrapping.unwrap(requireToken(input.token ?? sentToken)) };
+        async run({ input, namespace, sentToken }) {
+          const token = requireToken(input.token ?? sentToken);
+          return { kind: 'unwrapped', envelope: await wrapping.unwrap(namespace.uuid, token) };
         },
       },
     }),
@@ -72,15 +79,15 @@ export function wrappingPaths(wrapping: WrappingPort) {
         summary: 'Rewrap an answer; the old token is dead.',
         operationId: 'rewrap',
         input: z.object({ token: secretString().optional().describe('The wrapping token.') }),
-        async run({ input }) {
-          return { kind: 'rewrapped', ...(await wrapping.rewrap(requireToken(input.token))) };
+        async run({ input, namespace }) {
+          return { kind: 'rewrapped', ...(await wrapping.rewrap(namespace.uuid, requireToken(input.token))) };
         },
       },
     }),
   ];
 
-  async function lookup(token: string | undefined) {
-    const { creationPath, createdAtMs, ttlSeconds } = await wrapping.lookup(requireToken(token));
+  async function lookup(namespaceId: string, token: string | undefined) {
+    const { creationPath, createdAtMs, ttlSeconds } = await wrapping.lookup(namespaceId, requireToken(token));
     return data({
       creation_path: creationPath,
       creation_time: new Date(createdAtMs).toISOString(),

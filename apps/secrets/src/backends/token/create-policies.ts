@@ -5,8 +5,8 @@ import type { TokenRole } from './role';
 export interface PolicyWish {
   /** As asked for; empty for none. */
   readonly requested: readonly string[];
-  /** The parent's own. */
-  readonly parent: readonly string[];
+  /** The parent's own; undefined where they belong to another namespace, in which the same names mean something else. */
+  readonly parent: readonly string[] | undefined;
   readonly sudo: boolean;
   readonly noDefault: boolean;
   readonly role: TokenRole | undefined;
@@ -16,7 +16,8 @@ const internal = new Set(['response-wrapping', 'control-group']);
 
 /**
  * The policies of a new token, lower-cased, distinct and sorted: the parent's when none were asked for, what a role
- * allows, else what was asked for where the parent may give it away. Throws `invalid`.
+ * allows, else what was asked for where the parent may give it away. A token of another namespace gives away none of its
+ * own: what was asked for is all there is. Throws `invalid`.
  */
 export function newTokenPolicies(wish: PolicyWish): string[] {
   const requested = clean(wish.requested);
@@ -30,6 +31,7 @@ export function newTokenPolicies(wish: PolicyWish): string[] {
 }
 
 function fromParent(wish: PolicyWish, requested: readonly string[]): Set<string> {
+  if (wish.parent === undefined) return new Set([...requested, 'default']);
   const parent = clean(wish.parent);
   if (requested.length === 0) return new Set(parent);
   if (wish.sudo) return new Set([...requested, 'default']);
@@ -58,7 +60,7 @@ function fromRole(wish: PolicyWish, requested: readonly string[], role: TokenRol
       );
     }
   } else {
-    names = new Set(requested.length === 0 ? clean(wish.parent) : requested);
+    names = new Set(requested.length === 0 ? clean(wish.parent ?? []) : requested);
     if (addDefault) names.add('default');
   }
   for (const name of names) {

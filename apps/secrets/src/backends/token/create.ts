@@ -1,6 +1,6 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
-import type { Call } from '../../sdk/call';
+import type { Call, NamespaceView } from '../../sdk/call';
 import { parseDuration } from '../../sdk/duration';
 import { anything, bool, int, keyValues, string, stringList } from '../../sdk/fields';
 import { lifetime } from '../../sdk/lifetime';
@@ -79,19 +79,24 @@ async function newToken(
   const parent = caller.token!;
   if (parent.type === 'batch') throw refuse('batch tokens cannot create more tokens');
   if (parent.usesLeft !== 0) throw refuse('restricted use token cannot generate child tokens');
+  const foreign = parent.namespaceId !== namespace.uuid;
+  if (foreign && !caller.sudo) {
+    throw refuse('root or sudo privileges required to directly generate a token in a child namespace');
+  }
   const type = typeOf(input, role);
   const numUses = atMost(input.num_uses ?? 0, role?.token_num_uses ?? 0);
   if (type === 'batch') refuseForBatch(input);
   checkNumUses(input.num_uses ?? 0, 'number of uses');
-  checkId(input.id, caller.sudo);
+  checkId(input.id, caller.sudo, namespace);
   const policies = newTokenPolicies({
     requested: input.policies ?? [],
-    parent: parent.policies,
+    parent: foreign ? undefined : parent.policies,
     sudo: caller.sudo,
     noDefault: (input.no_default_policy ?? false) || (role?.token_no_default_policy ?? false),
     role,
   });
   const root = policies.includes('root');
+  if (root && foreign) throw refuse('root tokens may not be created from a parent namespace');
   if (root && !parent.policies.includes('root')) {
     throw refuse('root tokens may not be created without parent token being root');
   }
@@ -100,7 +105,9 @@ async function newToken(
   const orphan = role ? role.orphan : orphanPath || (input.no_parent ?? false);
   const life = lifetimeOf(call, role, root, parent.expiresAtMs !== null);
   for (const warning of life.warnings) call.warn(warning);
-  const entityId = await entityOf(tokens, call, role, parent.entityId);
+  const entityId = await entityOf(tokens, call, role, orphan ? '' : parent.entityId);
+  // A role says itself from where its tokens may be used.
+  const boundCidrs = role ? role.token_bound_cidrs : orphan ? [] : parent.boundCidrs;
   for (const name of await tokens.missingPolicies(namespace.uuid, policies)) {
     call.warn(`Policy "${name}" does not exist`);
   }
@@ -124,7 +131,7 @@ async function newToken(
     periodSeconds: life.periodSeconds,
     renewable: type === 'service' && (role?.renewable ?? true) && (input.renewable ?? true),
     numUses,
-    boundCidrs: root && life.ttlSeconds === 0 ? [] : (role?.token_bound_cidrs ?? []),
+    boundCidrs: root && life.ttlSeconds === 0 ? [] : boundCidrs,
     role: roleName,
   });
 }
@@ -145,9 +152,11 @@ function refuseForBatch(input: Wish): void {
   }
 }
 
-function checkId(id: string | undefined, sudo: boolean): void {
+function checkId(id: string | undefined, sudo: boolean, namespace: NamespaceView): void {
   if (!id) return;
   if (!sudo) throw refuse('root or sudo privileges required to specify token id');
+  // An id that is taken would tell of a token elsewhere.
+  if (namespace.path !== '') throw refuse('token IDs can only be manually specified in the root namespace');
   if (id.startsWith('s.')) throw refuse("custom token ID cannot have the 's.' prefix");
   if (id.includes('.')) throw refuse("custom token ID cannot have a '.' in the value");
 }

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { string } from '../../sdk/fields';
 import { operation, path } from '../../sdk/path';
 import { data, keys, listed } from '../../sdk/reply';
-import type { TokenDetails, TokenPort } from './port';
+import { findNamed, type TokenDetails, type TokenPort } from './port';
 
 /** Looking at tokens: one's own, another's, one known by its accessor only. */
 export function lookupPaths(tokens: TokenPort) {
@@ -14,11 +14,11 @@ export function lookupPaths(tokens: TokenPort) {
     operationId: 'token-look-up',
     input: z.object({ token: string().optional().describe('The token; the caller when left out.') }),
     output: lookupOutput,
-    async run({ input, sentToken, nowMs }) {
-      const id = input.token || sentToken!;
-      const token = await tokens.find(id);
+    async run(call) {
+      const id = call.input.token || call.sentToken!;
+      const token = await findNamed(tokens, call, id);
       if (!token) throw new Refusal('denied', 'bad token');
-      return show(id, token, nowMs);
+      return show(id, token, call.nowMs);
     },
   });
 
@@ -47,8 +47,8 @@ export function lookupPaths(tokens: TokenPort) {
         operationId: 'token-look-up-accessor',
         input: z.object({ accessor: string().optional().describe('The accessor of the token.') }),
         output: lookupOutput,
-        async run({ input, nowMs }) {
-          return show('', await requireAccessor(tokens, input.accessor), nowMs);
+        async run({ input, namespace, nowMs }) {
+          return show('', await requireAccessor(tokens, namespace.uuid, input.accessor), nowMs);
         },
       },
     }),
@@ -65,10 +65,14 @@ export function lookupPaths(tokens: TokenPort) {
   ];
 }
 
-/** The token an accessor belongs to; throws the refusals clients know. */
-export async function requireAccessor(tokens: TokenPort, accessor: string | undefined): Promise<TokenDetails> {
+/** The token an accessor belongs to, as a namespace sees it; throws the refusals clients know. */
+export async function requireAccessor(
+  tokens: TokenPort,
+  namespaceId: string,
+  accessor: string | undefined,
+): Promise<TokenDetails> {
   if (!accessor) throw listed('invalid', 'missing accessor');
-  const token = await tokens.findByAccessor(accessor);
+  const token = await tokens.findByAccessor(namespaceId, accessor);
   if (!token) throw listed('invalid', 'invalid accessor');
   return token;
 }

@@ -1,3 +1,4 @@
+import type { Call } from '../../sdk/call';
 import type { AuthBlock } from '../../sdk/reply';
 
 /** A live token as its own backend sees it. Times are epoch milliseconds, durations whole seconds. */
@@ -27,8 +28,12 @@ export interface TokenDetails {
 
 /** Token records and their endings. */
 export interface TokenPort {
-  find(token: string): Promise<TokenDetails | undefined>;
-  findByAccessor(accessor: string): Promise<TokenDetails | undefined>;
+  /** The token a call is made with. */
+  findOwn(token: string): Promise<TokenDetails | undefined>;
+  /** A token as a namespace sees it: made there or below. */
+  find(namespaceId: string, token: string): Promise<TokenDetails | undefined>;
+  /** The same by accessor. */
+  findByAccessor(namespaceId: string, accessor: string): Promise<TokenDetails | undefined>;
   listAccessors(namespaceId: string): Promise<readonly string[]>;
   /** Prolongs a token. Throws `invalid` when it cannot be. */
   renew(token: TokenDetails, incrementSeconds: number): Promise<{ ttlSeconds: number; warnings: readonly string[] }>;
@@ -49,4 +54,13 @@ export interface TokenPort {
   /** Those of the names no policy has. */
   missingPolicies(namespaceId: string, names: readonly string[]): Promise<readonly string[]>;
   namespacePath(namespaceId: string): string;
+}
+
+/** The token that a text names: the one the call is made with, or one that the namespace of the call sees. */
+export function findNamed(
+  tokens: TokenPort,
+  { namespace, sentToken }: Pick<Call, 'namespace' | 'sentToken'>,
+  token: string,
+): Promise<TokenDetails | undefined> {
+  return token === sentToken ? tokens.findOwn(token) : tokens.find(namespace.uuid, token);
 }

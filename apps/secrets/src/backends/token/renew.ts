@@ -4,7 +4,7 @@ import { duration, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { auth, type Reply } from '../../sdk/reply';
 import { requireAccessor } from './lookup';
-import type { TokenDetails, TokenPort } from './port';
+import { findNamed, type TokenDetails, type TokenPort } from './port';
 
 const increment = duration().optional().describe('Lifetime asked for, from now on.');
 
@@ -30,9 +30,10 @@ export function renewPaths(tokens: TokenPort) {
         summary: 'Renew a token.',
         operationId: 'token-renew',
         input: z.object({ token: string().optional().describe('The token.'), increment }),
-        async run({ input, warn }) {
+        async run(call) {
+          const { input, warn } = call;
           if (!input.token) throw new Refusal('invalid', 'missing token ID');
-          const token = await tokens.find(input.token);
+          const token = await findNamed(tokens, call, input.token);
           if (!token) throw new Refusal('invalid', 'token not found');
           return renew(input.token, token, input.increment, warn);
         },
@@ -45,7 +46,7 @@ export function renewPaths(tokens: TokenPort) {
         operationId: 'token-renew-self',
         input: z.object({ increment, token: string().optional().describe('Has no effect.') }),
         async run({ input, sentToken, warn }) {
-          const token = await tokens.find(sentToken!);
+          const token = await tokens.findOwn(sentToken!);
           if (!token) throw new Refusal('denied', 'permission denied');
           return renew(sentToken!, token, input.increment, warn);
         },
@@ -57,8 +58,9 @@ export function renewPaths(tokens: TokenPort) {
         summary: 'Renew a token by its accessor.',
         operationId: 'token-renew-accessor',
         input: z.object({ accessor: string().optional().describe('The accessor of the token.'), increment }),
-        async run({ input, warn }) {
-          return renew('', await requireAccessor(tokens, input.accessor), input.increment, warn);
+        async run({ input, namespace, warn }) {
+          const token = await requireAccessor(tokens, namespace.uuid, input.accessor);
+          return renew('', token, input.increment, warn);
         },
       },
     }),

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { data, empty, listed } from '../../sdk/reply';
-import type { TokenPort } from './port';
+import { findNamed, type TokenPort } from './port';
 
 const tokenInput = z.object({ token: string().optional().describe('The token.') });
 
@@ -16,9 +16,9 @@ export function revokePaths(tokens: TokenPort) {
         summary: 'Revoke a token and its descendants. Revoking an unknown token succeeds.',
         operationId: 'token-revoke',
         input: tokenInput,
-        async run({ input }) {
-          if (!input.token) throw new Refusal('invalid', 'missing token ID');
-          const token = await tokens.find(input.token);
+        async run(call) {
+          if (!call.input.token) throw new Refusal('invalid', 'missing token ID');
+          const token = await findNamed(tokens, call, call.input.token);
           if (token?.type === 'batch') throw new Refusal('invalid', 'batch tokens cannot be revoked');
           if (token) await tokens.revoke(token);
           return empty;
@@ -31,7 +31,7 @@ export function revokePaths(tokens: TokenPort) {
         summary: 'Revoke the own token and its descendants.',
         operationId: 'token-revoke-self',
         async run({ sentToken }) {
-          const token = await tokens.find(sentToken!);
+          const token = await tokens.findOwn(sentToken!);
           if (token?.type === 'batch') throw new Refusal('invalid', 'batch tokens cannot be revoked');
           if (token) await tokens.revoke(token);
           return empty;
@@ -44,9 +44,9 @@ export function revokePaths(tokens: TokenPort) {
         summary: 'Revoke a token by its accessor.',
         operationId: 'token-revoke-accessor',
         input: z.object({ accessor: string().optional().describe('The accessor of the token.') }),
-        async run({ input, warn }) {
+        async run({ input, namespace, warn }) {
           if (!input.accessor) throw listed('invalid', 'missing accessor');
-          const token = await tokens.findByAccessor(input.accessor);
+          const token = await tokens.findByAccessor(namespace.uuid, input.accessor);
           if (token) await tokens.revoke(token);
           else warn('No token found with this accessor');
           return empty;
@@ -59,10 +59,10 @@ export function revokePaths(tokens: TokenPort) {
         summary: 'Revoke a token; its children become orphans.',
         operationId: 'token-revoke-orphan',
         input: tokenInput,
-        async run({ input, caller }) {
-          if (!input.token) throw new Refusal('invalid', 'missing token ID');
-          if (!caller.sudo) throw new Refusal('invalid', 'root or sudo privileges required to revoke and orphan');
-          const token = await tokens.find(input.token);
+        async run(call) {
+          if (!call.input.token) throw new Refusal('invalid', 'missing token ID');
+          if (!call.caller.sudo) throw new Refusal('invalid', 'root or sudo privileges required to revoke and orphan');
+          const token = await findNamed(tokens, call, call.input.token);
           if (!token) throw new Refusal('invalid', 'token to revoke not found');
           if (token.type === 'batch') throw new Refusal('invalid', 'batch tokens cannot be revoked');
           await tokens.revokeOrphan(token);

@@ -70,7 +70,7 @@ beforeAll(async () => {
   outside = new Outside();
   mount = mountOf(outside);
   test = await freshStorage({ clock, fault });
-  tokens = new StoredTokens(test.storage);
+  tokens = new StoredTokens(test.storage, { within: (outer, inner) => outer === inner });
   leases = new Leases(test.storage, hosts());
 });
 afterAll(() => test.close());

@@ -234,7 +234,8 @@ export class Leases {
    */
   async revoke(namespaceId: string, id: string, { queued = false } = {}): Promise<void> {
     const token = this.tokenOf(id);
-    if (token) return this.tokens.end(token);
+    // The tail alone finds the row; the rest of the id, and the namespace, must be right as well.
+    if (token) return this.tokens.endAt(namespaceId, id.slice(0, id.lastIndexOf('/') + 1), token);
     const lease = await this.find(namespaceId, id);
     if (!lease) return;
     if (queued) {
@@ -281,9 +282,10 @@ export class Leases {
     }
   }
 
-  /** How a bulk revocation is getting on. */
-  async bulkJob(jobId: string): Promise<JobFacts | undefined> {
-    return this.storage.jobs.find(jobId);
+  /** How a bulk revocation of a namespace is getting on. */
+  async bulkJob(namespaceId: string, jobId: string): Promise<JobFacts | undefined> {
+    const job = await this.storage.jobs.find(jobId);
+    return job?.kind === BULK && job.key.startsWith(`${namespaceId}/`) ? job : undefined;
   }
 
   /** Names directly under a prefix of lease ids, tokens included, sorted bytewise. */

@@ -23,6 +23,12 @@ export class TokenEndings {
     if ((await this.mark([hash])).length > 0) await this.endMarked([hash]);
   }
 
+  /** Ends a token if it was made in this namespace at this path, which ends in `/`. */
+  async endAt(namespaceId: string, path: string, hash: Buffer): Promise<void> {
+    const { rows } = await this.storage.database.query(FIND_AT, [hash, namespaceId, path]);
+    if (rows.length > 0) await this.end(hash);
+  }
+
   /** Ends one token and makes its children orphans. Returns false when there is no such token. */
   async endAlone(hash: Buffer): Promise<boolean> {
     if ((await this.mark([hash])).length === 0) return false;
@@ -110,6 +116,10 @@ const MARK: Statement = {
   name: 'token-mark',
   text: `UPDATE token SET state = 1, due_at_ms = $2 WHERE hash IN (
     SELECT hash FROM token WHERE hash = ANY($1::bytea[]) ORDER BY hash FOR UPDATE) RETURNING hash`,
+};
+const FIND_AT: Statement = {
+  name: 'token-find-at',
+  text: 'SELECT 1 FROM token WHERE hash = $1 AND namespace_id = $2 AND path = $3',
 };
 const CLAIM_DUE: Statement = {
   name: 'token-claim',

@@ -94,6 +94,13 @@ export class Namespaces {
     return line;
   }
 
+  /** Whether a namespace is another one or lies below it; false where either is gone. */
+  within(outer: string, inner: string): boolean {
+    if (outer === inner) return this.byUuid.has(outer);
+    const above = this.byUuid.get(outer);
+    return above !== undefined && (this.byUuid.get(inner)?.path.startsWith(above.path) ?? false);
+  }
+
   /**
    * The namespace of a request, and the path inside it. The header names one, the path may go further down.
    * Throws `missing` for a header that names none.

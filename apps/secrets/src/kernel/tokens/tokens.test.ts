@@ -13,7 +13,7 @@ let tokens: StoredTokens;
 
 beforeAll(async () => {
   test = await freshStorage({ clock });
-  tokens = new StoredTokens(test.storage);
+  tokens = new StoredTokens(test.storage, { within: (outer, inner) => outer === inner });
 });
 afterAll(() => test.close());
 
@@ -42,7 +42,7 @@ describe('a service token', () => {
     expect(token).toMatch(/^s\.[0-9A-Za-z]{24}$/);
     expect(record.accessor).toMatch(/^[0-9A-Za-z]{24}$/);
     expect(await tokens.find(token)).toEqual(record);
-    expect(await tokens.findByAccessor(record.accessor)).toEqual(record);
+    expect(await tokens.findByAccessor(record.namespaceId, record.accessor)).toEqual(record);
     expect(await tokens.find(`${token}x`)).toBeUndefined();
   });
 

@@ -30,6 +30,12 @@ const LIST_ACCESSORS: Statement = {
             AND (expires_at_ms IS NULL OR expires_at_ms > $4) ORDER BY accessor_hash LIMIT $3`,
 };
 
+/** What tokens need of the rest of the service. */
+export interface TokenHosts {
+  /** Whether a namespace is another one or lies below it. */
+  within(outer: string, inner: string): boolean;
+}
+
 /** A request that took the last use has this long to end the token itself. */
 const LAST_USE_MS = 120_000;
 const RANDOM_LENGTH = 24;
@@ -43,6 +49,7 @@ export class StoredTokens implements Tokens {
 
   constructor(
     private readonly storage: StorageKernel,
+    private readonly hosts: TokenHosts,
     { maxCached = 20_000 }: { maxCached?: number } = {},
   ) {
     this.cache = new CoherentCache({ maxEntries: maxCached, fresh: () => storage.changes.fresh });
@@ -85,10 +92,16 @@ export class StoredTokens implements Tokens {
     return record && this.living(record);
   }
 
-  async findByAccessor(accessor: string): Promise<TokenRecord | undefined> {
+  async findWithin(namespaceId: string, token: string): Promise<TokenRecord | undefined> {
+    const record = await this.find(token);
+    return record && this.hosts.within(namespaceId, record.namespaceId) ? record : undefined;
+  }
+
+  async findByAccessor(namespaceId: string, accessor: string): Promise<TokenRecord | undefined> {
     const hash = this.storage.barrier.mac('accessor', accessor);
     const { rows } = await this.storage.database.query<StoredToken>(FIND_BY_ACCESSOR, [hash]);
-    return rows[0] && this.living(await this.open(rows[0]));
+    const [row] = rows;
+    return row && this.hosts.within(namespaceId, row.namespace_id) ? this.living(await this.open(row)) : undefined;
   }
 
   async spend(record: TokenRecord): Promise<TokenRecord> {

@@ -85,10 +85,16 @@ export interface MintedToken {
 
 /** Token records: made, found, used. Their end is a matter of `kernel/leases`. */
 export interface Tokens {
-  /** The live record of a token; undefined when unknown, expired, revoked or with a dead parent (batch). */
+  /**
+   * The live record of the token a request is made with; undefined when unknown, expired, revoked or with a dead parent
+   * (batch). Tokens that a request is about are found with `findWithin`.
+   */
   find(token: string): Promise<TokenRecord | undefined>;
   findByHash(hash: Buffer): Promise<TokenRecord | undefined>;
-  findByAccessor(accessor: string): Promise<TokenRecord | undefined>;
+  /** A live token as a namespace sees it: made there or below; any other one is as if it did not exist. */
+  findWithin(namespaceId: string, token: string): Promise<TokenRecord | undefined>;
+  /** The same by accessor. */
+  findByAccessor(namespaceId: string, accessor: string): Promise<TokenRecord | undefined>;
   /**
    * Counts one use in the database and returns the record as after it; unlimited tokens cost nothing.
    * `usesLeft` is -1 when this was the last one: the caller ends the token after the request. Throws `denied` when

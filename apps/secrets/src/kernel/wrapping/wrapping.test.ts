@@ -18,10 +18,11 @@ let tokens: StoredTokens;
 
 beforeAll(async () => {
   test = await freshStorage({ clock });
-  tokens = new StoredTokens(test.storage);
+  tokens = new StoredTokens(test.storage, { within: (outer, inner) => outer === inner });
   wrapping = new Wrapping(test.storage, tokens, {
     privateMountId: () => privateMountId,
     findNamespace: () => namespace,
+    within: (outer, inner) => outer === inner,
     endToken: async (record) => void ended.push(record.key),
   });
 });
@@ -40,38 +41,38 @@ describe('a wrapped answer', () => {
   it('can be looked at from outside without taking it out', async () => {
     const { token, createdAtMs } = await wrap();
     const facts = { creationPath: 'cubbyhole/a', createdAtMs, ttlSeconds: 60 };
-    expect(await wrapping.lookup(token)).toEqual(facts);
-    expect(await wrapping.lookup(token)).toEqual(facts);
+    expect(await wrapping.lookup(ROOT_NAMESPACE_ID, token)).toEqual(facts);
+    expect(await wrapping.lookup(ROOT_NAMESPACE_ID, token)).toEqual(facts);
   });
 
   it('comes out once, and its token is ended', async () => {
     const { token } = await wrap();
     const key = (await tokens.find(token))!.key;
-    expect(await wrapping.unwrap(token)).toBe('{"data":{"a":"b"}}');
+    expect(await wrapping.unwrap(ROOT_NAMESPACE_ID, token)).toBe('{"data":{"a":"b"}}');
     expect(ended).toContain(key);
-    await expect(wrapping.unwrap(token)).rejects.toMatchObject(notValid);
-    await expect(wrapping.lookup(token)).rejects.toMatchObject(notValid);
+    await expect(wrapping.unwrap(ROOT_NAMESPACE_ID, token)).rejects.toMatchObject(notValid);
+    await expect(wrapping.lookup(ROOT_NAMESPACE_ID, token)).rejects.toMatchObject(notValid);
   });
 
   it('comes out once, however many ask at the same moment', async () => {
     // Without this, whoever watches the wire could take the answer as well, and nobody would know.
     const { token } = await wrap();
-    const tries = await Promise.allSettled(Array.from({ length: 12 }, () => wrapping.unwrap(token)));
+    const tries = await Promise.allSettled(Array.from({ length: 12 }, () => wrapping.unwrap(ROOT_NAMESPACE_ID, token)));
     expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     for (const one of tries) if (one.status === 'rejected') expect(one.reason).toMatchObject(notValid);
   });
 
   it('moves to a new token and leaves the old one dead', async () => {
     const { token } = await wrap();
-    const again = await wrapping.rewrap(token);
-    await expect(wrapping.unwrap(token)).rejects.toMatchObject(notValid);
-    expect(await wrapping.unwrap(again.token)).toBe('{"data":{"a":"b"}}');
+    const again = await wrapping.rewrap(ROOT_NAMESPACE_ID, token);
+    await expect(wrapping.unwrap(ROOT_NAMESPACE_ID, token)).rejects.toMatchObject(notValid);
+    expect(await wrapping.unwrap(ROOT_NAMESPACE_ID, again.token)).toBe('{"data":{"a":"b"}}');
   });
 
   it('is gone when its time is over', async () => {
     const { token } = await wrap('{}', 1);
     clock.advance(1000);
-    await expect(wrapping.unwrap(token)).rejects.toMatchObject(notValid);
+    await expect(wrapping.unwrap(ROOT_NAMESPACE_ID, token)).rejects.toMatchObject(notValid);
   });
 
   it('is not had with another kind of token', async () => {
@@ -91,7 +92,7 @@ describe('a wrapped answer', () => {
       set,
     );
     await test.storage.committer.commit(set);
-    await expect(wrapping.unwrap(token)).rejects.toMatchObject(notValid);
+    await expect(wrapping.unwrap(ROOT_NAMESPACE_ID, token)).rejects.toMatchObject(notValid);
     expect((await tokens.find(token))?.usesLeft).toBe(1);
   });
 });

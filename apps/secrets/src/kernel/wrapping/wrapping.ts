@@ -11,6 +11,8 @@ export interface WrappingHosts {
   privateMountId(namespaceId: string): string;
   /** The namespace of a token. */
   findNamespace(namespaceId: string): Namespace | undefined;
+  /** Whether a namespace is another one or lies below it. */
+  within(outer: string, inner: string): boolean;
   endToken(record: TokenRecord): Promise<void>;
 }
 
@@ -81,14 +83,14 @@ export class Wrapping {
   }
 
   /** What a wrapping token holds, from outside; costs no use. Throws `invalid` for anything else. */
-  async lookup(token: string): Promise<WrapFacts> {
-    const { wrapping, createdAtMs } = await this.require(token);
+  async lookup(namespaceId: string, token: string): Promise<WrapFacts> {
+    const { wrapping, createdAtMs } = await this.require(namespaceId, token);
     return { creationPath: wrapping.creationPath, createdAtMs, ttlSeconds: wrapping.ttlSeconds };
   }
 
   /** The envelope's JSON text, given out once. Throws `invalid` for a token that is used, over, or no wrapping token. */
-  async unwrap(token: string): Promise<string> {
-    const record = await this.require(token);
+  async unwrap(namespaceId: string, token: string): Promise<string> {
+    const record = await this.require(namespaceId, token);
     await this.spend(record);
     await this.storage.fault('unwrap:spent');
     const envelope = await this.read(record);
@@ -97,8 +99,8 @@ export class Wrapping {
   }
 
   /** The same answer under a new token; the old one is dead. */
-  async rewrap(token: string): Promise<Wrapped & WrapFacts> {
-    const record = await this.require(token);
+  async rewrap(namespaceId: string, token: string): Promise<Wrapped & WrapFacts> {
+    const record = await this.require(namespaceId, token);
     const namespace = this.hosts.findNamespace(record.namespaceId);
     if (!namespace) throw notValid();
     const { creationPath, ttlSeconds } = record.wrapping;
@@ -114,9 +116,18 @@ export class Wrapping {
     return { ...wrapped, creationPath, ttlSeconds };
   }
 
-  private async require(token: string): Promise<TokenRecord & Required<Pick<TokenRecord, 'wrapping'>>> {
+  /**
+   * A wrapping token is used as every token is, in its own namespace and below, and found as every token is, from its own
+   * namespace and above. Siblings do not know it.
+   */
+  private async require(
+    namespaceId: string,
+    token: string,
+  ): Promise<TokenRecord & Required<Pick<TokenRecord, 'wrapping'>>> {
     const record = await this.tokens.find(token);
     if (!record?.wrapping || record.usesLeft === -1) throw notValid();
+    const { within } = this.hosts;
+    if (!within(namespaceId, record.namespaceId) && !within(record.namespaceId, namespaceId)) throw notValid();
     return record as TokenRecord & Required<Pick<TokenRecord, 'wrapping'>>;
   }
 

@@ -1,0 +1,184 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { type Client, startSecrets } from './start-secrets';
+
+interface Auth {
+  readonly client_token: string;
+  readonly accessor: string;
+  readonly policies: readonly string[];
+}
+
+const everything = 'path "*" { capabilities = ["create", "read", "update", "delete", "list", "patch", "sudo"] }';
+const wrapped = (text: string) => `1 error occurred:\n\t* ${text}\n\n`;
+
+/** What one namespace may know of another one and do to it: nothing upwards, nothing sideways. */
+describe('between namespaces', () => {
+  const secrets = startSecrets();
+  const at = (namespace: string, token = secrets.rootToken) => secrets.as(token, { 'X-Service-Namespace': namespace });
+  const make = async (client: Client, fields: object = {}): Promise<Auth> =>
+    (await client.write('auth/token/create', { policies: ['default'], ttl: '1h', ...fields }).expect(200)).body.auth;
+  /** The administrator of a namespace: may everything, but is root nowhere. */
+  const admin = async (namespace: string): Promise<string> => {
+    await at(namespace).write('sys/policies/acl/boss', { policy: everything }).expect(204);
+    return (await make(at(namespace), { policies: ['boss'], no_default_policy: true })).client_token;
+  };
+  let boss = '';
+
+  beforeAll(async () => {
+    for (const name of ['one', 'two', 'one/below']) await secrets.root.write(`sys/namespaces/${name}`).expect(200);
+    boss = await admin('one');
+  });
+
+  describe.each([
+    ['the namespace above', ''],
+    ['a sibling', 'two'],
+  ])('a token of %s', (_name, home) => {
+    let foreign: Auth;
+    beforeAll(async () => {
+      foreign = await make(at(home));
+    });
+    const alive = () => at(home, foreign.client_token).read('auth/token/lookup-self').expect(200);
+
+    it.each([
+      ['auth/token/lookup', 'token', 403, wrapped('bad token')],
+      ['auth/token/renew', 'token', 400, 'token not found'],
+      ['auth/token/revoke-orphan', 'token', 400, 'token to revoke not found'],
+      ['auth/token/lookup-accessor', 'accessor', 400, wrapped('invalid accessor')],
+      ['auth/token/renew-accessor', 'accessor', 400, wrapped('invalid accessor')],
+      ['sys/capabilities', 'token', 400, wrapped('invalid token')],
+      ['sys/capabilities-accessor', 'accessor', 400, wrapped('invalid token')],
+      ['sys/policies/explain', 'token', 400, wrapped('invalid token')],
+      ['sys/policies/explain', 'accessor', 400, wrapped('invalid token')],
+    ])('%s by its %s answers as for none', async (path, by, status, error) => {
+      const fields = { path: 'a', operation: 'read', [by]: by === 'token' ? foreign.client_token : foreign.accessor };
+      const answer = await at('one', boss).write(path, fields);
+      expect({ status: answer.status, errors: answer.body.errors }).toEqual({ status, errors: [error] });
+      await alive();
+    });
+
+    it('revoking it answers as for none, and it lives', async () => {
+      await at('one', boss).write('auth/token/revoke', { token: foreign.client_token }).expect(204);
+      const { body } = await at('one', boss)
+        .write('auth/token/revoke-accessor', { accessor: foreign.accessor })
+        .expect(200);
+      expect(body.warnings).toEqual(['No token found with this accessor']);
+      await alive();
+    });
+
+    it('is not found by the id that lease listings give it, to look at or to end', async () => {
+      const { keys } = (await at(home).list('sys/leases/lookup/auth/token/create').expect(200)).body.data;
+      for (const key of keys as string[]) {
+        const lease_id = `auth/token/create/${key}`;
+        await at('one', boss).write('sys/leases/lookup', { lease_id }).expect(400);
+        await at('one', boss).write('sys/leases/revoke', { lease_id }).expect(204);
+        await at('one', boss).write(`sys/revoke/${lease_id}`).expect(204);
+      }
+      await alive();
+    });
+  });
+
+  it('tokens of namespaces below are found, and ended', async () => {
+    const below = await make(at('one/below'));
+    const client = at('one', boss);
+    const { body } = await client.write('auth/token/lookup-accessor', { accessor: below.accessor }).expect(200);
+    expect(body.data.namespace_path).toBe('one/below/');
+    await client.write('auth/token/lookup', { token: below.client_token }).expect(200);
+    await client.write('auth/token/renew', { token: below.client_token }).expect(200);
+    await client.write('sys/capabilities', { token: below.client_token, paths: ['a'] }).expect(200);
+    await client.write('auth/token/revoke-accessor', { accessor: below.accessor }).expect(204);
+    await at('one/below', below.client_token).read('auth/token/lookup-self').expect(403);
+  });
+
+  it('the own token is always found, also in namespaces below it', async () => {
+    const client = at('one/below', boss);
+    await client.write('auth/token/lookup').expect(200);
+    await client.write('auth/token/lookup', { token: boss }).expect(200);
+    await client.write('auth/token/renew', { token: boss }).expect(200);
+    await client.write('auth/token/renew-self').expect(200);
+    await client.write('sys/capabilities', { token: boss, paths: ['a'] }).expect(200);
+  });
+
+  describe('a token made in a namespace below', () => {
+    const creates = 'path "one/auth/token/create*" { capabilities = ["create", "update"] }';
+
+    it('needs sudo, because policies of the same name mean something else there', async () => {
+      await at('one').write('sys/policies/acl/namesake', { policy: everything }).expect(204);
+      await secrets.root.write('sys/policies/acl/namesake', { policy: creates }).expect(204);
+      const { client_token } = await make(secrets.root, { policies: ['namesake'] });
+      const refused = {
+        errors: ['root or sudo privileges required to directly generate a token in a child namespace'],
+      };
+      await at('one', client_token).write('auth/token/create').expect(400, refused);
+      await at('one', client_token)
+        .write('auth/token/create', { policies: ['namesake'] })
+        .expect(400, refused);
+      await at('one', client_token).write('auth/token/create-orphan').expect(400, refused);
+    });
+
+    it('has the policies that were asked for and none of its parent', async () => {
+      const sudo = await secrets.withPolicy(creates.replace('"update"', '"update", "sudo"'));
+      const asked = await at('one', sudo.token).write('auth/token/create', { policies: ['boss'] });
+      expect(asked.body.auth.policies).toEqual(['boss', 'default']);
+      const nothing = await at('one', sudo.token).write('auth/token/create').expect(200);
+      expect(nothing.body.auth.policies).toEqual(['default']);
+    });
+
+    it.each(['create', 'create-orphan'])('is never a root token: %s', async (path) => {
+      await at('one')
+        .write(`auth/token/${path}`, { policies: ['root'] })
+        .expect(400, { errors: ['root tokens may not be created from a parent namespace'] });
+    });
+
+    it('cannot be given an id, whose being taken would tell of tokens elsewhere', async () => {
+      await at('one')
+        .write('auth/token/create', { policies: ['default'], id: 'chosen' })
+        .expect(400, { errors: ['token IDs can only be manually specified in the root namespace'] });
+    });
+
+    it('of a role is judged alike', async () => {
+      await at('one').write('auth/token/roles/open', { disallowed_policies: 'none' }).expect(204);
+      const { body } = await at('one').write('auth/token/create/open').expect(200);
+      expect(body.auth.policies).toEqual(['default']);
+    });
+  });
+
+  describe('a wrapped answer', () => {
+    const wrap = async (namespace: string): Promise<string> =>
+      (
+        await secrets
+          .as(secrets.rootToken, { 'X-Service-Namespace': namespace, 'X-Service-Wrap-TTL': '60' })
+          .write('sys/wrapping/wrap', { a: 1 })
+          .expect(200)
+      ).body.wrap_info.token;
+
+    it('is unknown to siblings of its namespace', async () => {
+      const token = await wrap('two');
+      const unknown = { errors: ['wrapping token is not valid or does not exist'] };
+      for (const step of ['lookup', 'unwrap', 'rewrap']) {
+        await at('one', boss).write(`sys/wrapping/${step}`, { token }).expect(400, unknown);
+      }
+      await secrets.as(token, { 'X-Service-Namespace': 'one' }).write('sys/wrapping/unwrap').expect(400, unknown);
+      await at('two').write('sys/wrapping/unwrap', { token }).expect(200);
+    });
+
+    it('can be taken out above and below', async () => {
+      await at('one')
+        .write('sys/wrapping/unwrap', { token: await wrap('one/below') })
+        .expect(200);
+      await at('one/below')
+        .write('sys/wrapping/unwrap', { token: await wrap('one') })
+        .expect(200);
+    });
+  });
+
+  it('work in the background tells its progress only where it was begun', async () => {
+    await at('two').write('sys/mounts/from', { type: 'kv' }).expect(204);
+    const { body } = await at('two').write('sys/remount', { from: 'from', to: 'to' }).expect(200);
+    const move = `sys/remount/status/${body.migration_id}`;
+    expect((await at('two').read(move).expect(200)).body.data.migration_info).toMatchObject({
+      source_mount: 'from/',
+      target_mount: 'to/',
+    });
+    await at('one', boss).read(move).expect(404);
+    await at('one', boss).read(`sys/leases/jobs/${body.migration_id}`).expect(404);
+  });
+});
