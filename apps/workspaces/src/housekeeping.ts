@@ -1,9 +1,11 @@
 import type { Keyring } from '@keystead/keyring';
+import { isConnectionLoss } from '@keystead/postgres';
 import type { Logger, Registry } from '@keystead/server';
 import { Counter, Gauge } from 'prom-client';
 import { sweepBlobs } from './kernel/blobs';
 import type { Database } from './kernel/database';
 import { removeObjects } from './kernel/objects';
+import type { Outage } from './kernel/outage';
 import { type Swept, sweep } from './resources/data-retention/sweep';
 import { eraseRemoved } from './resources/organizations/removal';
 import { forgetWorkers, settleAbandoned } from './resources/runs/abandoned';
@@ -86,9 +88,9 @@ function jobsOf(db: Database, keyring: Keyring, now: () => number, metrics: JobM
 /** Starts the background jobs of a service process. A job that fails is logged and tried again at its next time. */
 export function startHousekeeping(
   db: Database,
-  options: { log: Logger; keyring: Keyring; now: () => number; registry?: Registry },
+  options: { log: Logger; outage: Outage; keyring: Keyring; now: () => number; registry?: Registry },
 ): Housekeeping {
-  const { log, keyring, now, registry } = options;
+  const { log, outage, keyring, now, registry } = options;
   const metrics = new JobMetrics(registry);
   let closed = false;
   const running = jobsOf(db, keyring, now, metrics).map((job) => {
@@ -101,9 +103,11 @@ export function startHousekeeping(
         await job.run();
         metrics.runs.inc(label);
         metrics.endedAt.set(label, now() / 1000);
+        outage.answered();
       } catch (error) {
         metrics.failures.inc(label);
-        log.error({ err: error, job: job.name }, 'job failed');
+        if (isConnectionLoss(error)) outage.lost(error);
+        else log.error({ err: error, job: job.name }, 'job failed');
       }
       if (!closed) {
         timer = setTimeout(start, job.everySeconds * 1000);

@@ -61,7 +61,7 @@ async function run(config: Config): Promise<void> {
     throw error;
   });
   const { keyring, now } = service.env;
-  const housekeeping = startHousekeeping(service.db, { log, keyring, now, registry });
+  const housekeeping = startHousekeeping(service.db, { log, outage: service.outage, keyring, now, registry });
   log.info({ url: serving.url, edition: config.edition }, 'listening');
   stopOnSignal(serving, housekeeping, service);
 }

@@ -10,6 +10,7 @@ import { type Database, openDatabase } from './kernel/database';
 import type { Environment } from './kernel/environment';
 import { Fragments } from './kernel/fragments';
 import { withObjects } from './kernel/objects';
+import { Outage } from './kernel/outage';
 import { Routes } from './kernel/routes';
 import { openS3 } from './kernel/s3-objects';
 import { openKeyring } from './keys';
@@ -35,6 +36,8 @@ export interface Service {
   readonly db: Database;
   readonly env: Environment;
   readonly pool: Pool;
+  /** Told by everything that finds storage away. */
+  readonly outage: Outage;
   /** Makes the first site administrator, once; undefined when somebody is there. */
   firstRun(options?: { username?: string; email?: string; password?: string }): Promise<FirstRun | undefined>;
   ready(): Promise<{ ready: boolean; reasons: string[] }>;
@@ -90,18 +93,21 @@ export async function createService(config: Config, parts: Parts = {}): Promise<
     authenticate: createAuthenticator({ db, keyring, now, sessionIdleMinutes: TWO_WEEKS_IN_MINUTES, settings }),
   };
   const endpoints = resources.flatMap((resource) => resource.endpoints);
+  const outage = new Outage(log, now);
   const app = buildApp({
     kernel: { db, env, includables: includablesOf(resources), fragments: new Fragments() },
     inside: new Routes(endpoints.filter((endpoint) => !endpoint.outside)),
     outside: new Routes(endpoints.filter((endpoint) => endpoint.outside)),
     trustedProxies: config.trustedProxies,
     log,
+    outage,
   });
   return {
     app,
     db,
     env,
     pool,
+    outage,
     firstRun: (options) => firstRun(db, keyring, options),
     async ready() {
       try {

@@ -176,7 +176,13 @@ describe('the sweep of retention policies', () => {
     const { keyring } = workspaces.service.env;
     const later = () => Date.now() + 8 * DAY_MS;
     const log = createLogger({ name: 'test', level: 'silent' });
-    const housekeeping = startHousekeeping(db, { log, keyring, now: later, registry });
+    const housekeeping = startHousekeeping(db, {
+      log,
+      outage: workspaces.service.outage,
+      keyring,
+      now: later,
+      registry,
+    });
     await housekeeping.close();
     const metrics = await registry.metrics();
     expect(metrics).toContain(`retention_items_total{step="removed"} ${count}\n`);

@@ -3,6 +3,7 @@ import { generatedSession } from '@keystead/testing';
 import { validate } from '@readme/openapi-parser';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import createClient from 'openapi-fetch';
+import request from 'supertest';
 import { startWorkspaces } from './start-workspaces';
 
 interface Document {
@@ -33,6 +34,20 @@ describe.each(['self-hosted', 'hosted'] as const)('the API description of the %s
     const isSelfHosted = edition === 'self-hosted';
     expect('/api/v2/admin/general-settings' in paths).toBe(isSelfHosted);
     expect('/api/v2/organizations/{organization_name}/subscription' in paths).toBe(!isSelfHosted);
+  });
+
+  it('knows the answers of signing in that are like no others', async () => {
+    const { paths } = await read();
+    const types = (path: string, status: number) => {
+      const { responses } = paths[path]!.post!;
+      return Object.keys((responses as Record<number, { content: object }>)[status]?.content ?? {});
+    };
+    const refused = await workspaces.anyone.post('session', {
+      data: { type: 'sessions', attributes: { username: 'nobody', password: 'wrong' } },
+    });
+    expect(types('/api/v2/session', refused.status)).toEqual([refused.type]);
+    const exchanged = await request(workspaces.server).post('/oauth2/token').type('form').send({ grant_type: 'x' });
+    expect(types('/oauth2/token', exchanged.status)).toEqual([exchanged.type]);
   });
 
   it('lets a generated client talk to the service, and no other', async () => {

@@ -62,6 +62,10 @@ export function ref(type: string, id: string): { data: { type: string; id: strin
 export interface StartOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly now?: () => number;
+  /** Where lines of the log go; nowhere unless told. */
+  readonly log?: { write(line: string): void };
+  /** Stands between the service and its database. */
+  readonly through?: (databaseUrl: string) => Promise<string>;
 }
 
 function clientOf(server: () => Server, token: string | undefined): Client {
@@ -96,7 +100,7 @@ export function startWorkspaces(options: StartOptions = {}): Workspaces {
     databaseUrl = database.url;
     drop = () => database.drop();
     const config = readConfig({
-      WORKSPACES_DATABASE_URL: database.url,
+      WORKSPACES_DATABASE_URL: (await options.through?.(database.url)) ?? database.url,
       WORKSPACES_DATABASE_CONNECTIONS: '8',
       WORKSPACES_SEAL_KEY: SEAL_KEY,
       WORKSPACES_PUBLIC_URL: 'https://workspaces.test',
@@ -104,7 +108,8 @@ export function startWorkspaces(options: StartOptions = {}): Workspaces {
       WORKSPACES_MIGRATE: 'off',
       ...options.env,
     });
-    const log = createLogger({ name: 'workspaces', level: process.env.TEST_LOG ?? 'silent' });
+    const level = process.env.TEST_LOG ?? (options.log === undefined ? 'silent' : 'info');
+    const log = createLogger({ name: 'workspaces', level, destination: options.log });
     service = await createService(config, { log, now: options.now });
     token = (await service.firstRun())!.token;
     server = createServer(service.app).listen(0, '127.0.0.1');

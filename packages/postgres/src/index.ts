@@ -1,4 +1,5 @@
 export { type Binaries, binariesIn, findBinaries } from './binaries';
+export { isConnectionLoss } from './connection-loss';
 export {
   DatabaseUnreachable,
   databaseName,

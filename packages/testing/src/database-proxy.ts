@@ -1,6 +1,12 @@
 import type { AddressInfo } from 'node:net';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
+/** How a database is away: nobody takes a connection, or its server says that it is starting. */
+export type Away = 'gone' | 'starting';
+
+/** What a server that is starting answers to every connection. */
+const STARTING = fatal('57P03', 'the database system is starting up');
+
 /** What of a node's connections a proxy holds up: those that listen for notices, all, or those there are now. */
 export type Held = 'listener' | 'all' | 'now';
 
@@ -21,6 +27,7 @@ interface Pair {
 export class DatabaseProxy {
   private readonly pairs = new Set<Pair>();
   private held: Held | undefined;
+  private away: Away | undefined;
 
   private constructor(
     private readonly server: Server,
@@ -50,12 +57,23 @@ export class DatabaseProxy {
     for (const pair of this.pairs) this.apply(pair);
   }
 
+  /** From now on every connection is closed, those there are and new ones; `undefined` takes new ones again. */
+  leave(away: Away | undefined): void {
+    this.away = away;
+    if (away !== undefined)
+      for (const { inner, outer } of this.pairs) for (const socket of [inner, outer]) socket.destroy();
+  }
+
   async close(): Promise<void> {
     for (const { inner, outer } of this.pairs) for (const socket of [inner, outer]) socket.destroy();
     await new Promise((resolve) => this.server.close(resolve));
   }
 
   private accept(outer: Socket): void {
+    if (this.away !== undefined) {
+      this.turnAway(outer);
+      return;
+    }
     const inner = connect(Number(this.target.port), this.target.hostname);
     const pair: Pair = { inner, outer, listener: false, lost: false, passes: false };
     this.pairs.add(pair);
@@ -75,6 +93,12 @@ export class DatabaseProxy {
     }
   }
 
+  private turnAway(outer: Socket): void {
+    outer.on('error', () => {});
+    if (this.away === 'gone') outer.destroy();
+    else outer.once('data', () => outer.end(STARTING));
+  }
+
   private apply(pair: Pair): void {
     const { inner, outer, listener, lost } = pair;
     const passes = !lost && this.held !== 'all' && !(this.held === 'listener' && listener);
@@ -90,4 +114,13 @@ export class DatabaseProxy {
       outer.pause();
     }
   }
+}
+
+/** An error message of the server, after which it closes the connection. */
+function fatal(code: string, message: string): Buffer {
+  const fields = Buffer.from(`SFATAL\0VFATAL\0C${code}\0M${message}\0\0`);
+  const head = Buffer.alloc(5);
+  head.write('E');
+  head.writeInt32BE(fields.length + 4, 1);
+  return Buffer.concat([head, fields]);
 }

@@ -1,7 +1,7 @@
 export type { Service } from './broker';
 export { testCertificate } from './certificate';
 export { type Clock, manualClock } from './clock';
-export { DatabaseProxy, type Held } from './database-proxy';
+export { type Away, DatabaseProxy, type Held } from './database-proxy';
 export { freePort } from './free-port';
 export { emptyDatabase, freshDatabase, type TestDatabase, type TestServer, testServer } from './fresh-database';
 export { type GeneratedSession, generatedSession } from './generated-client';

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { type ErrorObject, errorObjects, statusOf } from '@keystead/jsonapi';
+import { isConnectionLoss } from '@keystead/postgres';
 import { Refusal } from '@keystead/refusal';
 import { BodyAborted, BodyTooLarge, GateFull } from '@keystead/server';
 import type { Raw } from '../kernel/endpoint';
@@ -94,6 +95,9 @@ export function asRefusal(error: unknown): Refusal | undefined {
   }
   if (error instanceof BodyAborted) {
     return new Refusal('malformed', error.message);
+  }
+  if (isConnectionLoss(error)) {
+    return new Refusal('unavailable', 'storage is unavailable', [], { cause: error });
   }
   return undefined;
 }

@@ -1,10 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { readBearer } from '@keystead/auth';
+import { isConnectionLoss } from '@keystead/postgres';
 import { Refusal } from '@keystead/refusal';
 import { clientAddress, createApp, type Logger, labelRoute, requestId, type TrustedProxies } from '@keystead/server';
 import type express from 'express';
 import type { Endpoint } from '../kernel/endpoint';
 import type { Caller, SiteSettings } from '../kernel/environment';
+import type { Outage } from '../kernel/outage';
 import { RateLimit, type RateVerdict } from '../kernel/rate-limit';
 import type { Match, Routes } from '../kernel/routes';
 import { type Kernel, loadEarly, type Request, runEndpoint } from '../kernel/run-endpoint';
@@ -21,6 +23,7 @@ export interface AppParts {
   readonly outside: Routes;
   readonly trustedProxies: TrustedProxies;
   readonly log: Logger;
+  readonly outage: Outage;
 }
 
 const UNLIMITED: RateVerdict = { allowed: true, limit: 0, remaining: 0, resetSeconds: 0 };
@@ -85,10 +88,14 @@ export function buildApp(parts: AppParts): express.Express {
         body: match.endpoint.streams ? undefined : await readJson(req, match.endpoint.largeBody, turn),
         stream: match.endpoint.streams ? req : undefined,
       };
-      await sendAnswer(res, await runEndpoint(parts.kernel, match.endpoint, request), commonHeaders(fixed, id, rate));
+      const answer = await runEndpoint(parts.kernel, match.endpoint, request);
+      if (principal !== undefined) parts.outage.answered();
+      await sendAnswer(res, answer, commonHeaders(fixed, id, rate));
     } catch (error) {
       const refusal = asRefusal(error);
-      if (refusal === undefined) {
+      if (isConnectionLoss(error)) {
+        parts.outage.lost(error);
+      } else if (refusal === undefined) {
         parts.log.error({ err: error, requestId: id }, 'request failed');
       }
       if (res.headersSent) {

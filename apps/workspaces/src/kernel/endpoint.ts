@@ -72,6 +72,13 @@ export interface Raw {
   readonly body?: string | Buffer | NodeJS.ReadableStream;
 }
 
+/** An answer of an endpoint as its description shows it. */
+export interface Described {
+  readonly description: string;
+  readonly type: string;
+  readonly schema: Readonly<Record<string, unknown>>;
+}
+
 export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
 export type Shows = 'one' | 'many' | 'nothing' | 'raw';
 
@@ -126,6 +133,8 @@ export interface Endpoint {
   readonly streams: boolean;
   readonly largeBody?: LargeBody;
   readonly idempotent: boolean;
+  readonly refuses: readonly number[];
+  readonly answers: Readonly<Record<number, Described>>;
   readonly requires?: string;
   readonly serializer?: Serializer<never, View>;
   readonly organizationsOf: (item: never) => readonly string[];
@@ -164,6 +173,10 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   largeBody?: LargeBody;
   /** Accepts `Idempotency-Key`; creates do, unless told. */
   idempotent?: boolean;
+  /** Statuses of refusals besides those that every endpoint of its kind has. */
+  refuses?: readonly number[];
+  /** Answers by status that are no JSON:API documents, for the description. */
+  answers?: Readonly<Record<number, Described>>;
   /** The rule the caller must satisfy on the target. */
   requires?: RuleName | Rule<Target>;
   /** Whether the caller may know that the target exists; the rule of `endpoints()` unless told. */
@@ -239,6 +252,8 @@ function declare(
     streams: given.streams ?? false,
     largeBody: given.largeBody,
     idempotent: given.idempotent ?? (method === 'POST' && shows === 'one' && (given.status ?? status) === 201),
+    refuses: given.refuses ?? [],
+    answers: given.answers ?? {},
     requires: typeof requires === 'string' ? requires : undefined,
     serializer: given.serializer ?? serializer,
     organizationsOf: given.organizationsOf ?? shared.organizationsOf ?? ownOrganization,

@@ -101,7 +101,7 @@ function failureOf(status: number, { largeBody }: Endpoint): string {
   return largeBody === undefined ? `${most}.` : `${most}: ${largeBody.instead}.`;
 }
 
-function failureStatuses({ auth, method, body, idempotent }: Endpoint): number[] {
+function failureStatuses({ auth, method, body, idempotent, refuses }: Endpoint): number[] {
   const changes = method !== 'GET';
   return [
     400,
@@ -112,6 +112,7 @@ function failureStatuses({ auth, method, body, idempotent }: Endpoint): number[]
     ...(body === undefined && !idempotent ? [] : [422]),
     429,
     503,
+    ...refuses,
   ];
 }
 
@@ -195,6 +196,10 @@ function operation(resource: Resource, endpoint: Endpoint): Json {
     String(status),
     { description: failureOf(status, endpoint), content: content(ref('Errors')) },
   ]);
+  const others = Object.entries(endpoint.answers).map(([status, { description, type, schema }]) => [
+    status,
+    { description, content: { [type]: { schema } } },
+  ]);
   return {
     operationId: [method.toLowerCase(), ...words].join('_'),
     tags: [resource.name],
@@ -202,7 +207,7 @@ function operation(resource: Resource, endpoint: Endpoint): Json {
     parameters: parametersOf(endpoint),
     ...(body === undefined ? {} : { requestBody: { required: !body.optional, content: content(body.jsonSchema()) } }),
     ...(auth === 'none' ? { security: [] } : {}),
-    responses: { ...successOf(endpoint), ...Object.fromEntries(refused) },
+    responses: { ...successOf(endpoint), ...Object.fromEntries(refused), ...Object.fromEntries(others) },
   };
 }
 

@@ -1,3 +1,4 @@
+import { isConnectionLoss } from '@keystead/postgres';
 import { Refusal } from '@keystead/refusal';
 import type pg from 'pg';
 import type { Tx } from './types';
@@ -11,35 +12,11 @@ export interface Statement {
 /** Told how long statements took, for the metrics. */
 export type ObserveStorage = (operation: 'read' | 'commit' | 'list', seconds: number) => void;
 
-// Class 08 and the shutdown codes, and what node's sockets say when a server is gone.
-const LOST = new Set([
-  '57P01',
-  '57P02',
-  '57P03',
-  '53300',
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-  'ENOENT',
-]);
 // Text with a character that PostgreSQL keeps in no text (zero) or in no JSON (half of a surrogate pair).
 const UNSTORABLE = new Set(['22021', '22P05']);
 const OUT_OF_RANGE = '22003';
 const AGAIN = new Set(['40001', '40P01']);
 const RETRIES = 5;
-
-/** True when an error says that the database is away, not that the statement was wrong. */
-export function isConnectionLoss(error: unknown): boolean {
-  const { code, message } = error as { code?: string; message?: string };
-  if (code !== undefined && (LOST.has(code) || code.startsWith('08'))) return true;
-  return (
-    code === undefined &&
-    /connection terminated|connection ended|timeout exceeded when trying to connect|query read timeout|not queryable|Client has encountered/i.test(
-      message ?? '',
-    )
-  );
-}
 
 /** True when the same transaction may succeed if it is run once more. */
 export const isSerializationFailure = (error: unknown): boolean => AGAIN.has((error as { code?: string }).code ?? '');

@@ -1,5 +1,5 @@
+import { isConnectionLoss } from '@keystead/postgres';
 import { Refusal } from '@keystead/refusal';
-import { isConnectionLoss } from './database';
 import { cacheKey } from './entry-rows';
 import type { WriteSet } from './types';
 import { isEmpty, standsAlone } from './write-set';

@@ -25,6 +25,7 @@ const people = endpoints({}, userSerializer, nowhere);
 const begin = sessions.post('/session', {
   summary: 'Sign in with user name or address, password and, if the account has a second factor, a code.',
   auth: 'none',
+  refuses: [401],
   idempotent: false,
   body: SignIn,
   run: ({ db, env, body, request }) => signIn(db, env.keyring, request.id, body, env.now()),

@@ -108,6 +108,27 @@ const exchange = raw('POST')('/oauth2/token', {
   outside: true,
   auth: 'none',
   streams: true,
+  refuses: [413],
+  answers: {
+    200: {
+      description: 'The token.',
+      type: 'application/json',
+      schema: {
+        type: 'object',
+        required: ['access_token', 'token_type'],
+        properties: { access_token: { type: 'string' }, token_type: { type: 'string', enum: ['bearer'] } },
+      },
+    },
+    400: {
+      description: 'The code is not good, or was asked for in another way.',
+      type: 'application/json',
+      schema: {
+        type: 'object',
+        required: ['error'],
+        properties: { error: { type: 'string', enum: ['unsupported_grant_type', 'invalid_grant'] } },
+      },
+    },
+  },
   run: async ({ db, env, request }) => {
     const form = await readForm(request.stream);
     const given = (name: string) => form.get(name) ?? '';

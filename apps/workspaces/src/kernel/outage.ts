@@ -1,0 +1,43 @@
+/** Where an outage is told of; the logger is one. */
+export interface Told {
+  warn(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+}
+
+/** How long nothing must fail before an outage is taken for over: answers and failures come mixed while it begins and ends. */
+const QUIET_MS = 1000;
+
+/**
+ * Tells of an outage of storage once, when it begins, and once when it is over, however many requests and jobs meet it.
+ * One per process.
+ */
+export class Outage {
+  private sinceMs: number | undefined;
+  private lastMs = 0;
+  private met = 0;
+
+  constructor(
+    private readonly log: Told,
+    private readonly now: () => number = Date.now,
+  ) {}
+
+  /** Something failed because storage is away. */
+  lost(error: unknown): void {
+    this.lastMs = this.now();
+    this.met++;
+    if (this.sinceMs !== undefined) return;
+    this.sinceMs = this.lastMs;
+    this.log.warn({ err: error }, 'storage is unavailable');
+  }
+
+  /** Storage has answered. */
+  answered(): void {
+    if (this.sinceMs === undefined || this.now() - this.lastMs < QUIET_MS) return;
+    this.log.info(
+      { seconds: Math.round((this.now() - this.sinceMs) / 1000), met: this.met },
+      'storage is available again',
+    );
+    this.sinceMs = undefined;
+    this.met = 0;
+  }
+}

@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { withClient } from '@keystead/postgres';
+import { type Away, DatabaseProxy } from '@keystead/testing';
+import type { Endpoint } from '../src/kernel/endpoint';
+import { resources } from '../src/resources/registry';
+import { resource, startWorkspaces } from './start-workspaces';
+
+interface Line {
+  readonly level: string;
+  readonly msg: string;
+}
+
+describe('a service whose database is away', () => {
+  const lines: Line[] = [];
+  let proxy: DatabaseProxy;
+  const workspaces = startWorkspaces({
+    log: { write: (line) => lines.push(JSON.parse(line)) },
+    async through(url) {
+      proxy = await DatabaseProxy.start(url);
+      return proxy.url;
+    },
+  });
+  beforeAll(() => workspaces.organization('acme'));
+  afterAll(() => proxy.close());
+
+  const endpoints = resources.flatMap(({ endpoints: all }) => all).filter(({ edition }) => edition !== 'hosted');
+  const send = ({ method, path, outside }: Endpoint, token: string | undefined) => {
+    const there = `${outside ? '' : '/api/v2'}${path.replace(/:\w+/g, 'x')}`;
+    const word = method.toLowerCase() as 'get' | 'post' | 'patch' | 'put' | 'delete';
+    // Whatever the body should be: nobody gets far enough to look at it.
+    const body = word === 'get' ? undefined : {};
+    return workspaces.as(token ?? '')[word](there.startsWith('/api/') ? there : `/api/../..${there}`, body);
+  };
+
+  it.each<Away>(['gone', 'starting'])(
+    'answers 503 to every operation while it is %s, and says so once',
+    async (away) => {
+      lines.length = 0;
+      proxy.leave(away);
+      const wrong: string[] = [];
+      for (const endpoint of endpoints.filter(({ auth }) => auth === 'token')) {
+        const { status } = await send(endpoint, workspaces.admin.token);
+        if (status !== 503) wrong.push(`${endpoint.method} ${endpoint.path}: ${status}`);
+      }
+      expect(wrong).toEqual([]);
+      for (const endpoint of endpoints.filter(({ auth }) => auth !== 'token')) {
+        const { status } = await send(endpoint, undefined);
+        if (status >= 500 && status !== 503) wrong.push(`${endpoint.method} ${endpoint.path}: ${status}`);
+      }
+      const sign = resource('sessions', { username: 'x', password: 'x' });
+      const refused = await workspaces.anyone.post('session', sign).expect(503);
+      expect(refused.headers['retry-after']).toBe('1');
+      expect(refused.body.errors[0]).toMatchObject({ status: '503', title: 'service unavailable' });
+      expect(wrong).toEqual([]);
+      expect(lines.filter(({ level }) => level === 'error')).toEqual([]);
+      expect(lines.filter(({ msg }) => msg === 'storage is unavailable')).toHaveLength(1);
+      proxy.leave(undefined);
+      await again();
+    },
+  );
+
+  it('answers no 500 when the server ends its connections, and loses nobody for long', async () => {
+    const statuses = new Map<number, number>();
+    let over = false;
+    const callers = Array.from({ length: 8 }, async (_, i) => {
+      for (let n = 0; !over; n++) {
+        const name = `w-${i}-${n}`;
+        const asked = [
+          workspaces.admin.get('organizations/acme/workspaces'),
+          workspaces.admin.post('organizations/acme/workspaces', resource('workspaces', { name })),
+          workspaces.admin.post('organizations/acme/teams', resource('teams', { name })),
+        ];
+        for (const { status } of await Promise.all(asked)) statuses.set(status, (statuses.get(status) ?? 0) + 1);
+      }
+    });
+    for (let i = 0; i < 15; i++) {
+      await withClient(workspaces.databaseUrl, (client) =>
+        client.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+          WHERE datname = current_database() AND pid <> pg_backend_pid()`),
+      );
+      await workspaces.admin.get('organizations/acme');
+    }
+    over = true;
+    await Promise.all(callers);
+    expect([...statuses.keys()].filter((status) => ![200, 201, 503].includes(status))).toEqual([]);
+    await again();
+  });
+
+  async function again(): Promise<void> {
+    for (;;) {
+      const { status } = await workspaces.admin.get('organizations/acme');
+      if (status === 200 && lines.some(({ msg }) => msg === 'storage is available again')) return;
+      expect([200, 503]).toContain(status);
+    }
+  }
+});
