@@ -181,4 +181,76 @@ describe('between namespaces', () => {
     await at('one', boss).read(move).expect(404);
     await at('one', boss).read(`sys/leases/jobs/${body.migration_id}`).expect(404);
   });
+
+  describe('a quota', () => {
+    const limits = ['rate-limit', 'lease-count'] as const;
+    const fields = { 'rate-limit': { rate: 1, interval: '1h' }, 'lease-count': { max_leases: 3 } };
+
+    it.each(limits)(
+      'of a namespace has its name there, and is read, listed, changed and deleted there: %s',
+      async (kind) => {
+        const quota = `sys/quotas/${kind}/same`;
+        await secrets.root.write(quota, { rate: 1_000_000, max_leases: 1_000_000 }).expect(204);
+        await at('one', boss).read(quota).expect(404);
+        await at('one', boss).list(`sys/quotas/${kind}`).expect(404);
+        await at('one', boss).delete(quota).expect(204);
+        await at('one', boss).write(quota, { rate: 500_000, max_leases: 500_000 }).expect(204);
+        const limitOf = async (client: Client) => {
+          const { data } = (await client.read(quota).expect(200)).body;
+          return data.rate ?? data.max_leases;
+        };
+        expect(await limitOf(secrets.root)).toBe(1_000_000);
+        expect(await limitOf(at('one', boss))).toBe(500_000);
+        expect((await at('one', boss).list(`sys/quotas/${kind}`).expect(200)).body.data.keys).toEqual(['same']);
+        await at('two').read(quota).expect(404);
+        await at('one', boss).delete(quota).expect(204);
+        expect(await limitOf(secrets.root)).toBe(1_000_000);
+        await secrets.root.delete(quota).expect(204);
+      },
+    );
+
+    it('reaches no further up than where it was written, and down from there', async () => {
+      await at('one', boss).write('sys/quotas/rate-limit/evil', fields['rate-limit']).expect(204);
+      const asks = [at('one', boss), at('one/below'), at('two'), secrets.root];
+      const refusals = await Promise.all(
+        asks.map(async (client) => {
+          const answers = [await client.read('sys/mounts'), await client.read('sys/mounts')];
+          return answers.some(({ status }) => status === 429);
+        }),
+      );
+      expect(refusals).toEqual([true, true, false, false]);
+      // It does not stand in the way of its own removal.
+      await at('one').delete('sys/quotas/rate-limit/evil').expect(204);
+      await at('one').read('sys/mounts').expect(200);
+    });
+
+    it('of a namespace above does not tell its name below', async () => {
+      await secrets.root
+        .write('sys/quotas/rate-limit/hush', { rate: 1, interval: '1h', path: 'two/cubbyhole' })
+        .expect(204);
+      await at('two').write('cubbyhole/a', { a: 1 }).expect(204);
+      await at('two').read('cubbyhole/a').expect(429);
+      const question = { path: 'cubbyhole/a', operation: 'read' };
+      const { body } = await at('two').write('sys/policies/explain', question).expect(200);
+      expect(body.data.obstacles).toEqual([{ kind: 'quota', message: 'a rate limit of a namespace above is used up' }]);
+      await secrets.root.delete('sys/quotas/rate-limit/hush').expect(204);
+    });
+
+    it('names what lies below the namespace it is written in, and nothing else', async () => {
+      await at('two').write('sys/mounts/only-in-two', { type: 'kv' }).expect(204);
+      for (const path of ['two', 'two/only-in-two', 'only-in-two', '../two', '/two']) {
+        await at('one/below').write('sys/quotas/rate-limit/elsewhere', { rate: 1, path }).expect(400);
+      }
+      await at('two').write('sys/quotas/rate-limit/here', { rate: 1000, path: 'only-in-two' }).expect(204);
+      await secrets.root.write('sys/quotas/rate-limit/down', { rate: 1000, path: 'two/only-in-two' }).expect(204);
+    });
+
+    it.each(limits)('is written by many at once: %s', async (kind) => {
+      const written = await Promise.all(
+        Array.from({ length: 12 }, () => secrets.root.write(`sys/quotas/${kind}/crowd`, fields[kind])),
+      );
+      expect(written.map(({ status }) => status)).toEqual(written.map(() => 204));
+      await secrets.root.delete(`sys/quotas/${kind}/crowd`).expect(204);
+    });
+  });
 });

@@ -93,9 +93,10 @@ export async function buildModules(
   );
   const tokens = new StoredTokens(storage, namespaces);
   const quotas = new Quotas(storage, {
-    lineage(uuid) {
+    lineage: (uuid) => lineageOf(namespaces, uuid),
+    below(uuid) {
       const namespace = namespaces.find(uuid);
-      return namespace ? namespaces.lineage(namespace).map((one) => one.uuid) : [];
+      return namespace ? [uuid, ...namespaces.below(namespace).map((one) => one.uuid)] : [uuid];
     },
     mountPath: (uuid) => mounts.find(uuid)?.path,
   });

@@ -79,11 +79,13 @@ async function empty({ mounts, leases, identity, storage }: Parts, namespaceId: 
   for (const mount of mounts.list(namespaceId)) await unmount({ mounts, leases, identity }, mount);
   await storage.committer.transaction(
     async (tx) => {
+      await tx.query('DELETE FROM quota WHERE owner_id = $1', [namespaceId]);
       for (const table of ['quota', 'mfa_enforcement', 'mfa_method', 'group_alias', '"group"', 'entity', 'policy']) {
         await tx.query(`DELETE FROM ${table} WHERE namespace_id = $1`, [namespaceId]);
       }
     },
     [
+      { topic: 'quota', key: '*' },
       { topic: 'policy', key: '*' },
       { topic: 'entity', key: '*' },
       { topic: 'group', key: '*' },

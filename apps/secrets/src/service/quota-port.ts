@@ -11,10 +11,11 @@ interface Parts {
   readonly namespaces: Namespaces;
 }
 
-/** Administration of quotas: finds out what the path of one means. */
+/** Administration of quotas: finds out what the path of one means, which leads down from where it is written. */
 export function quotaPort({ quotas, mounts, namespaces }: Parts): QuotaPort {
-  const place = ({ path, role, inheritable }: QuotaRequest): QuotaPlace => {
-    const { namespace, path: rest } = namespaces.resolve('', path === '' ? '' : `${path.replace(/\/+$/, '')}/`);
+  const place = (ownerId: string, { path, role, inheritable }: QuotaRequest): QuotaPlace => {
+    const owner = namespaces.find(ownerId)!.path;
+    const { namespace, path: rest } = namespaces.resolve(owner, path === '' ? '' : `${path.replace(/\/+$/, '')}/`);
     const below = rest.replace(/\/$/, '');
     if (below === '') return { namespaceId: namespace.uuid, inheritable, path: '', role };
     const found = mounts.resolve(namespace.uuid, `${below}/`);
@@ -29,10 +30,10 @@ export function quotaPort({ quotas, mounts, namespaces }: Parts): QuotaPort {
     };
   };
   return {
-    list: (kind) => quotas.list(kind),
-    find: (kind, name) => quotas.find(kind, name),
-    async put(request) {
-      const where = { ...place(request), name: request.name, writtenPath: request.path };
+    list: (ownerId, kind) => quotas.list(ownerId, kind),
+    find: (ownerId, kind, name) => quotas.find(ownerId, kind, name),
+    async put(ownerId, request) {
+      const where = { ...place(ownerId, request), ownerId, name: request.name, writtenPath: request.path };
       if (request.kind === 'lease-count') {
         await quotas.put({ ...where, kind: 'lease-count', maxLeases: request.maxLeases ?? 0 });
       } else {
@@ -40,6 +41,6 @@ export function quotaPort({ quotas, mounts, namespaces }: Parts): QuotaPort {
         await quotas.put({ ...where, kind: 'rate-limit', rate, intervalSeconds, blockSeconds });
       }
     },
-    delete: (kind, name) => quotas.delete(kind, name),
+    delete: (ownerId, kind, name) => quotas.delete(ownerId, kind, name),
   };
 }

@@ -20,19 +20,25 @@ export interface QuotaFacts {
 /** What is asked for; the port finds out what the path means. */
 export type QuotaRequest = { readonly path: string } & Omit<QuotaFacts, 'writtenPath'>;
 
-/** Limits on requests and leases. */
+/** Limits on requests and leases. The first argument is always the namespace they are written in, and have their name in. */
 export interface QuotaPort {
-  list(kind: QuotaFacts['kind']): Promise<string[]>;
-  find(kind: QuotaFacts['kind'], name: string): Promise<{ quota: QuotaFacts; leases: number } | undefined>;
+  list(namespaceId: string, kind: QuotaFacts['kind']): Promise<string[]>;
+  find(
+    namespaceId: string,
+    kind: QuotaFacts['kind'],
+    name: string,
+  ): Promise<{ quota: QuotaFacts; leases: number } | undefined>;
   /** Throws `invalid` for a path that leads nowhere. */
-  put(quota: QuotaRequest): Promise<void>;
-  delete(kind: QuotaFacts['kind'], name: string): Promise<void>;
+  put(namespaceId: string, quota: QuotaRequest): Promise<void>;
+  delete(namespaceId: string, kind: QuotaFacts['kind'], name: string): Promise<void>;
 }
 
 const where = () =>
   string()
     .optional()
-    .describe('Namespace, mount, or a path below a mount (a final `*` stands for any rest); empty for everything.');
+    .describe(
+      'Namespace below, mount, or a path below a mount (a final `*` stands for any rest); empty for the whole namespace.',
+    );
 const inheritable = () => bool().optional().describe('Whether namespaces below count as well.');
 
 /** `sys/quotas`: rate limits count on each node for itself, lease counts over all nodes. */
@@ -43,7 +49,7 @@ export function quotaPaths(quotas: QuotaPort) {
       list: {
         summary: 'List rate limits.',
         operationId: 'rate-limit-quotas-list',
-        run: async () => keys(await quotas.list('rate-limit')),
+        run: async ({ namespace }) => keys(await quotas.list(namespace.uuid, 'rate-limit')),
       },
     }),
     path('quotas/rate-limit/:name', {
@@ -53,8 +59,8 @@ export function quotaPaths(quotas: QuotaPort) {
         summary: 'Read a rate limit.',
         operationId: 'rate-limit-quotas-read',
         auditClear: 'all',
-        async run({ params }) {
-          const found = await quotas.find('rate-limit', params.name);
+        async run({ params, namespace }) {
+          const found = await quotas.find(namespace.uuid, 'rate-limit', params.name);
           if (!found) return missing;
           const { quota } = found;
           return data({
@@ -81,11 +87,11 @@ export function quotaPaths(quotas: QuotaPort) {
           block_interval: duration().optional().describe('How long a client stays refused once it was.'),
           inheritable: inheritable(),
         }),
-        async run({ input, params }) {
+        async run({ input, params, namespace }) {
           const rate = Number(String(input.rate ?? ''));
           if (!(rate > 0) || !Number.isFinite(rate)) throw new Refusal('invalid', "'rate' is invalid");
           const intervalSeconds = input.interval || 1;
-          await quotas.put({
+          await quotas.put(namespace.uuid, {
             kind: 'rate-limit',
             name: params.name,
             path: input.path ?? '',
@@ -101,8 +107,8 @@ export function quotaPaths(quotas: QuotaPort) {
       delete: {
         summary: 'Delete a rate limit.',
         operationId: 'rate-limit-quotas-delete',
-        async run({ params }) {
-          await quotas.delete('rate-limit', params.name);
+        async run({ params, namespace }) {
+          await quotas.delete(namespace.uuid, 'rate-limit', params.name);
           return empty;
         },
       },
@@ -112,7 +118,7 @@ export function quotaPaths(quotas: QuotaPort) {
       list: {
         summary: 'List lease counts.',
         operationId: 'lease-count-quotas-list',
-        run: async () => keys(await quotas.list('lease-count')),
+        run: async ({ namespace }) => keys(await quotas.list(namespace.uuid, 'lease-count')),
       },
     }),
     path('quotas/lease-count/:name', {
@@ -122,8 +128,8 @@ export function quotaPaths(quotas: QuotaPort) {
         summary: 'Read a lease count, with the leases counted now.',
         operationId: 'lease-count-quotas-read',
         auditClear: 'all',
-        async run({ params }) {
-          const found = await quotas.find('lease-count', params.name);
+        async run({ params, namespace }) {
+          const found = await quotas.find(namespace.uuid, 'lease-count', params.name);
           if (!found) return missing;
           const { quota, leases } = found;
           return data({
@@ -147,10 +153,10 @@ export function quotaPaths(quotas: QuotaPort) {
           max_leases: int().optional().describe('How many, above 0.'),
           inheritable: inheritable(),
         }),
-        async run({ input, params }) {
+        async run({ input, params, namespace }) {
           const maxLeases = input.max_leases ?? 0;
           if (maxLeases < 1) throw new Refusal('invalid', "'max_leases' must be greater than 0");
-          await quotas.put({
+          await quotas.put(namespace.uuid, {
             kind: 'lease-count',
             name: params.name,
             path: input.path ?? '',
@@ -164,8 +170,8 @@ export function quotaPaths(quotas: QuotaPort) {
       delete: {
         summary: 'Delete a lease count.',
         operationId: 'lease-count-quotas-delete',
-        async run({ params }) {
-          await quotas.delete('lease-count', params.name);
+        async run({ params, namespace }) {
+          await quotas.delete(namespace.uuid, 'lease-count', params.name);
           return empty;
         },
       },

@@ -11,6 +11,7 @@ const child = randomUUID();
 const mountId = randomUUID();
 const hosts = {
   lineage: (id: string) => (id === child ? [child, ROOT_NAMESPACE_ID] : [ROOT_NAMESPACE_ID]),
+  below: (id: string) => (id === child ? [child] : [ROOT_NAMESPACE_ID, child]),
   mountPath: (id: string) => (id === mountId ? 'engine/' : undefined),
 };
 let test: TestStorage;
@@ -25,6 +26,7 @@ afterAll(() => test.close());
 const rate = (name: string, more: object) =>
   quotas.put({
     kind: 'rate-limit',
+    ownerId: ROOT_NAMESPACE_ID,
     name,
     rate: 2,
     intervalSeconds: 3600,
@@ -39,6 +41,7 @@ const rate = (name: string, more: object) =>
 const count = (name: string, maxLeases: number, more: object = {}) =>
   quotas.put({
     kind: 'lease-count',
+    ownerId: ROOT_NAMESPACE_ID,
     name,
     maxLeases,
     namespaceId: ROOT_NAMESPACE_ID,
@@ -93,7 +96,7 @@ describe('a rate limit', () => {
     expect(() => ask('engine/creds/b')).toThrow('request path "engine/creds/b": rate limit quota exceeded');
     ask('engine/role/a');
     ask('engine/creds/a', child);
-    await quotas.delete('rate-limit', 'narrow');
+    await quotas.delete(ROOT_NAMESPACE_ID, 'rate-limit', 'narrow');
     ask('engine/creds/a');
   });
 
@@ -104,7 +107,7 @@ describe('a rate limit', () => {
     ask('a');
     expect(() => ask('b')).toThrow('rate limit quota exceeded');
     ask('sys/health');
-    await quotas.delete('rate-limit', 'wide');
+    await quotas.delete(ROOT_NAMESPACE_ID, 'rate-limit', 'wide');
   });
 });
 
@@ -114,19 +117,22 @@ describe('a lease count', () => {
     const tries = await Promise.allSettled(Array.from({ length: 40 }, () => lease()));
     expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(10);
     for (const one of tries) if (one.status === 'rejected') expect(one.reason).toMatchObject({ kind: 'limited' });
-    expect(await quotas.find('lease-count', 'ten')).toMatchObject({ leases: 10, quota: { maxLeases: 10 } });
-    await quotas.delete('lease-count', 'ten');
+    expect(await quotas.find(ROOT_NAMESPACE_ID, 'lease-count', 'ten')).toMatchObject({
+      leases: 10,
+      quota: { maxLeases: 10 },
+    });
+    await quotas.delete(ROOT_NAMESPACE_ID, 'lease-count', 'ten');
   });
 
   it('counts the leases that were there before it', async () => {
     await lease('old');
     await lease('old');
     await count('later', 3, { role: 'old' });
-    expect(await quotas.find('lease-count', 'later')).toMatchObject({ leases: 2 });
+    expect(await quotas.find(ROOT_NAMESPACE_ID, 'lease-count', 'later')).toMatchObject({ leases: 2 });
     await lease('old');
     await expect(lease('old')).rejects.toMatchObject({ kind: 'limited' });
     await lease('other');
-    await quotas.delete('lease-count', 'later');
+    await quotas.delete(ROOT_NAMESPACE_ID, 'lease-count', 'later');
   });
 });
 
@@ -138,8 +144,8 @@ describe('quotas', () => {
     await until(() => test.storage.changes.others > 0 && other.changes.fresh);
     await count('shared', 5);
     await until(() => elsewhere.quotasOf({ namespaceId: ROOT_NAMESPACE_ID, mountId, path: '', role: '' }).length > 0);
-    expect(await quotas.list('lease-count')).toEqual(['shared']);
-    await quotas.delete('lease-count', 'shared');
+    expect(await quotas.list(ROOT_NAMESPACE_ID, 'lease-count')).toEqual(['shared']);
+    await quotas.delete(ROOT_NAMESPACE_ID, 'lease-count', 'shared');
     await other.stop();
   });
 });
@@ -156,7 +162,7 @@ describe('a node that does not hear of a new limit', () => {
     expect(elsewhere.quotasOf(place)).toEqual([]);
     await count('unheard', 1, { role: 'deaf' });
     await until(() => elsewhere.quotasOf(place).length === 1);
-    await quotas.delete('lease-count', 'unheard');
+    await quotas.delete(ROOT_NAMESPACE_ID, 'lease-count', 'unheard');
     await proxy.close();
   });
 });

@@ -7,6 +7,7 @@ import type { Quota, QuotaPlace } from './types';
 
 interface Row {
   id: string;
+  owner_id: string;
   kind: Quota['kind'];
   name: string;
   namespace_id: string;
@@ -21,6 +22,8 @@ interface Row {
 export interface QuotaHosts {
   /** A namespace and those above it, nearest first. */
   lineage(namespaceId: string): readonly string[];
+  /** A namespace and those below it. */
+  below(namespaceId: string): readonly string[];
   /** The path of a mount inside its namespace, with a trailing slash. */
   mountPath(mountId: string): string | undefined;
 }
@@ -47,7 +50,11 @@ const EXEMPT = new Set([
   'sys/generate-root/attempt',
   'sys/generate-root/update',
 ]);
-const COLUMNS = 'id, kind, name, namespace_id, mount_id, path, role, config, max_leases';
+const isExempt = (path: string): boolean => EXEMPT.has(path) || path.startsWith('sys/quotas/');
+const COLUMNS = 'id, owner_id, kind, name, namespace_id, mount_id, path, role, config, max_leases';
+
+/** The one of a name, which is a name in the namespace that it was written in. */
+const NAMED = 'owner_id = $1 AND kind = $2 AND name = $3';
 
 /**
  * Limits on requests and on leases. All of them are kept in memory; lease counts are kept by the statement that writes
@@ -86,7 +93,7 @@ export class Quotas {
 
   /** Counts a request towards every rate limit that fits. Throws `limited`. */
   check(request: { namespaceId: string; mountUuid: string | undefined; path: string; address: string }): void {
-    if (this.rates.length === 0 || EXEMPT.has(request.path)) return;
+    if (this.rates.length === 0 || isExempt(request.path)) return;
     const subject = { namespaceId: request.namespaceId, mountId: request.mountUuid, path: request.path };
     const now = this.storage.clock.now();
     for (const { quota, buckets } of this.rates) {
@@ -96,13 +103,13 @@ export class Quotas {
     }
   }
 
-  /** The name of the rate limit that would refuse a request now; undefined when none would. Counts nothing. */
-  refusing(request: { namespaceId: string; mountUuid?: string; path: string; address: string }): string | undefined {
-    if (EXEMPT.has(request.path)) return undefined;
+  /** The rate limit that would refuse a request now; undefined when none would. Counts nothing. */
+  refusing(request: { namespaceId: string; mountUuid?: string; path: string; address: string }): Quota | undefined {
+    if (isExempt(request.path)) return undefined;
     const subject = { namespaceId: request.namespaceId, mountId: request.mountUuid, path: request.path };
     const now = this.storage.clock.now();
     return this.rates.find(({ quota, buckets }) => this.fits(quota, subject) && !buckets.admits(request.address, now))
-      ?.quota.name;
+      ?.quota;
   }
 
   /** Lease counts that a new lease counts towards. */
@@ -111,18 +118,24 @@ export class Quotas {
     return this.counts.filter((quota) => this.fits(quota, lease)).map((quota) => quota.id);
   }
 
-  async list(kind: Quota['kind']): Promise<string[]> {
+  /** The names of those that were written in a namespace. */
+  async list(ownerId: string, kind: Quota['kind']): Promise<string[]> {
     await this.load();
     return this.all(kind)
+      .filter((quota) => quota.ownerId === ownerId)
       .map((quota) => quota.name)
       .sort();
   }
 
   /** A quota with the leases counted now. */
-  async find(kind: Quota['kind'], name: string): Promise<{ quota: Quota; leases: number } | undefined> {
+  async find(
+    ownerId: string,
+    kind: Quota['kind'],
+    name: string,
+  ): Promise<{ quota: Quota; leases: number } | undefined> {
     const { rows } = await this.storage.database.query<Row & { leases: string }>(
-      { name: 'quota-find', text: `SELECT ${COLUMNS}, leases FROM quota WHERE kind = $1 AND name = $2` },
-      [kind, name],
+      { name: 'quota-find', text: `SELECT ${COLUMNS}, leases FROM quota WHERE ${NAMED}` },
+      [ownerId, kind, name],
     );
     return rows[0] && { quota: quotaOf(rows[0]), leases: Number(rows[0].leases) };
   }
@@ -131,7 +144,12 @@ export class Quotas {
   async put(quota: NewQuota): Promise<void> {
     await this.storage.committer.transaction(
       async (tx) => {
-        await tx.query('DELETE FROM quota WHERE kind = $1 AND name = $2', [quota.kind, quota.name]);
+        const named = [quota.ownerId, quota.kind, quota.name];
+        // Those who write one name take turns, and each is the last word until the next.
+        await tx.query(`SELECT pg_advisory_xact_lock(hashtextextended('quota/' || $1, 0))`, [named.join('/')]);
+        // Leases are made and ended under a lock of their table first, then of the quotas they count towards: so here too.
+        if (quota.kind === 'lease-count') await tx.query('LOCK TABLE lease IN SHARE ROW EXCLUSIVE MODE');
+        await tx.query(`DELETE FROM quota WHERE ${NAMED}`, named);
         const id = randomUUID();
         await insert(tx, id, quota);
         if (quota.kind === 'lease-count') await this.countExisting(tx, id, quota);
@@ -141,9 +159,9 @@ export class Quotas {
     await this.load();
   }
 
-  async delete(kind: Quota['kind'], name: string): Promise<void> {
+  async delete(ownerId: string, kind: Quota['kind'], name: string): Promise<void> {
     await this.storage.committer.transaction(
-      (tx) => tx.query('DELETE FROM quota WHERE kind = $1 AND name = $2', [kind, name]),
+      (tx) => tx.query(`DELETE FROM quota WHERE ${NAMED}`, [ownerId, kind, name]),
       [{ topic: 'quota', key: name }],
     );
     await this.load();
@@ -169,31 +187,25 @@ export class Quotas {
 
   /** Leases made before the quota are counted by their columns; under the lock, so that none is missed or counted twice. */
   private async countExisting(tx: Tx, id: string, quota: QuotaPlace): Promise<void> {
-    await tx.query('LOCK TABLE lease IN SHARE ROW EXCLUSIVE MODE');
     const prefix = quota.mountId === undefined ? '' : (this.hosts.mountPath(quota.mountId) ?? '');
     const glob = quota.path.endsWith('*');
     const below = `${prefix}${glob ? quota.path.slice(0, -1) : quota.path}`;
     await tx.query(
       `WITH counted AS (
          UPDATE lease SET quota_ids = quota_ids || $1::uuid
-          WHERE ($2 OR namespace_id = $3) AND ($4::uuid IS NULL OR mount_id = $4)
-            AND ($5 = '' OR CASE WHEN $6 THEN starts_with(path, $5) ELSE path = $5 || '/' END)
-            AND ($7 = '' OR role = $7) RETURNING 1)
+          WHERE namespace_id = ANY($2::uuid[]) AND ($3::uuid IS NULL OR mount_id = $3)
+            AND ($4 = '' OR CASE WHEN $5 THEN starts_with(path, $4) ELSE path = $4 || '/' END)
+            AND ($6 = '' OR role = $6) RETURNING 1)
        UPDATE quota SET leases = (SELECT count(*) FROM counted) WHERE id = $1`,
       [
         id,
-        this.coversAll(quota),
-        quota.namespaceId,
+        quota.inheritable && quota.mountId === undefined ? this.hosts.below(quota.namespaceId) : [quota.namespaceId],
         quota.mountId ?? null,
         quota.path === '' ? '' : below,
         glob,
         quota.role,
       ],
     );
-  }
-
-  private coversAll(quota: QuotaPlace): boolean {
-    return quota.inheritable && quota.mountId === undefined && this.hosts.lineage(quota.namespaceId).length <= 1;
   }
 
   private async load(): Promise<void> {
@@ -229,10 +241,11 @@ async function insert(tx: Tx, id: string, quota: NewQuota): Promise<void> {
       : {}),
   };
   await tx.query(
-    `INSERT INTO quota (id, kind, name, namespace_id, mount_id, path, role, config, max_leases)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    `INSERT INTO quota (id, owner_id, kind, name, namespace_id, mount_id, path, role, config, max_leases)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
     [
       id,
+      quota.ownerId,
       quota.kind,
       quota.name,
       quota.namespaceId,
@@ -249,6 +262,7 @@ function quotaOf(row: Row): Quota {
   const place = {
     id: row.id,
     name: row.name,
+    ownerId: row.owner_id,
     writtenPath: row.config.written,
     namespaceId: row.namespace_id,
     inheritable: row.config.inheritable ?? false,

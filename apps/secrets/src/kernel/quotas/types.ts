@@ -30,6 +30,8 @@ export type Quota = (RateLimit | LeaseCount) &
   QuotaPlace & {
     readonly id: string;
     readonly name: string;
-    /** As the operator wrote it: namespace, mount and rest in one. */
+    /** The namespace it was written in: it holds there or below, and has its name there. */
+    readonly ownerId: string;
+    /** As the operator wrote it, seen from there: namespace, mount and rest in one. */
     readonly writtenPath: string;
   };

@@ -92,13 +92,7 @@ export async function insertLeases(tx: Queryable, leases: readonly LeaseRow[]): 
   if (leases.length === 0) return;
   const counts = new Map<string, number>();
   for (const id of leases.flatMap((lease) => lease.quotaIds)) counts.set(id, (counts.get(id) ?? 0) + 1);
-  if (counts.size > 0) {
-    const { rows } = await tx.query(sql.COUNT_LEASES, [[...counts.keys()], [...counts.values()]]);
-    if (rows.length < counts.size) {
-      throw new Refusal('limited', `request path "${leases[0]!.path}": lease count quota exceeded`);
-    }
-  }
-  await tx.query(sql.INSERT_LEASES, [
+  const columns = [
     leases.map((lease) => lease.hash),
     leases.map((lease) => lease.namespaceId),
     leases.map((lease) => lease.mountId),
@@ -110,7 +104,16 @@ export async function insertLeases(tx: Queryable, leases: readonly LeaseRow[]): 
     leases.map((lease) => lease.sealed),
     // An array of arrays would be flattened.
     leases.map((lease) => `{${lease.quotaIds.join(',')}}`),
-  ]);
+  ];
+  if (counts.size === 0) {
+    await tx.query(sql.INSERT_LEASES, columns);
+    return;
+  }
+  const values = [...columns, [...counts.keys()], [...counts.values()]];
+  const { rows } = await tx.query<{ counted: number }>(sql.INSERT_COUNTED_LEASES, values);
+  if (rows[0]!.counted < counts.size) {
+    throw new Refusal('limited', `request path "${leases[0]!.path}": lease count quota exceeded`);
+  }
 }
 
 /** So long after an intent was recorded an outside system may still do what it was asked: until then it is undone again. */
