@@ -17,4 +17,15 @@ describe('createLogger', () => {
     expect(lines.join('')).not.toContain('hunter2');
     expect(lines.join('')).toContain('[redacted]');
   });
+
+  it('shows of an error what went wrong and where, not the rows that its driver adds', () => {
+    const lines: string[] = [];
+    const log = createLogger({ name: 'secrets', level: 'info', destination: { write: (l) => void lines.push(l) } });
+    const cause = Object.assign(new Error('violates a constraint'), { code: '23514', detail: '(1, hunter2)' });
+    log.error({ err: Object.assign(new Error('failed', { cause }), { values: ['hunter2'] }) }, 'fault');
+    const { err } = JSON.parse(lines[0]!);
+    expect(err).toMatchObject({ type: 'Error', message: 'failed', cause: { code: '23514' } });
+    expect(err.stack).toContain('logger.test');
+    expect(lines.join('')).not.toContain('hunter2');
+  });
 });

@@ -3,6 +3,20 @@ import { LineWriter, standardOutputDescriptor } from './line-writer';
 
 const secret = ['authorization', 'cookie', 'token', 'password', 'secret', 'client_token', 'jwt', 'key', 'keys'];
 
+// What a driver adds to its errors beside these can be the values of a row.
+function shownError(error: unknown): unknown {
+  if (typeof error !== 'object' || error === null) return error;
+  const { name, message, code, stack, cause, errors } = error as AggregateError & { code?: unknown };
+  return {
+    type: name,
+    message,
+    code,
+    stack,
+    cause: cause === error ? undefined : shownError(cause),
+    errors: Array.isArray(errors) ? errors.map(shownError) : undefined,
+  };
+}
+
 /**
  * A logger of JSON lines that never shows the fields a secret could stand in, at the top level or one below.
  *
@@ -17,6 +31,7 @@ export function createLogger(options: { name: string; level: string; destination
       base: { name: options.name },
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
+      serializers: { err: shownError },
       redact: {
         paths: [...secret, ...secret.map((field) => `*.${field}`), 'headers', '*.headers', 'body', '*.body'],
         censor: '[redacted]',

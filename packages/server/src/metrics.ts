@@ -1,15 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { collectDefaultMetrics, type Metric, type Registry } from 'prom-client';
+import { routeOf } from './route';
 
 const bucketSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const labelLimit = 500;
-const route = Symbol('route label');
-
-/** Names the route of a request for the metrics: a pattern, never a path, so that there are few of them. */
-export function labelRoute(req: IncomingMessage & { [route]?: string }, label: string): void {
-  req[route] = label;
-}
-
 /** Counts requests; `serve` calls it for each one. */
 export interface RequestMetrics {
   begin(): void;
@@ -48,9 +42,9 @@ export function observe(registry: Registry): RequestMetrics {
     begin() {
       inFlight++;
     },
-    end(req: IncomingMessage & { [route]?: string }, status, seconds) {
+    end(req, status, seconds) {
       inFlight--;
-      const one = seriesOf(series, req[route] ?? 'other');
+      const one = seriesOf(series, routeOf(req));
       one.statuses.set(status, (one.statuses.get(status) ?? 0) + 1);
       one.count++;
       one.sum += seconds;

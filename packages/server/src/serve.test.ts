@@ -4,8 +4,8 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { createApp } from './app';
 import { createLogger } from './logger';
-import { labelRoute } from './metrics';
 import { requestId } from './request-id';
+import { labelRoute } from './route';
 import { type ServeOptions, type Serving, serve } from './serve';
 
 const local = { host: '127.0.0.1', port: 0 };
@@ -25,6 +25,10 @@ async function start(options: Partial<ServeOptions> & { onGo?: (release: () => v
   app.get('/hello', (req, res) => {
     labelRoute(req, 'GET /hello');
     res.json({ id: requestId(req) });
+  });
+  app.get('/links/:secret', (req, res) => {
+    labelRoute(req, '/links/:secret');
+    res.end();
   });
   app.get('/slow', (_req, res) => {
     options.onGo?.(() => res.end('done'));
@@ -58,14 +62,21 @@ async function until(condition: () => boolean): Promise<void> {
 }
 
 describe('a serving application', () => {
-  it('writes one line a request, without query string, headers or body', async () => {
+  it('writes one line a request, without path, query string, headers or body', async () => {
     const { url, lines } = await start();
     const response = await fetch(`${url}/hello?token=hvs.secret`, { headers: { authorization: 'Bearer hvs.secret' } });
     const { id } = (await response.json()) as { id: string };
     await until(() => lines.length === 1);
-    expect(lines[0]).toMatchObject({ msg: 'request', method: 'GET', path: '/hello', status: 200, requestId: id });
+    expect(lines[0]).toMatchObject({ msg: 'request', method: 'GET', route: 'GET /hello', status: 200, requestId: id });
     expect(lines[0]!.ms).toEqual(expect.any(Number));
-    expect(JSON.stringify(lines)).not.toContain('secret');
+    await (await fetch(`${url}/links/hvs.secret`)).text();
+    await (await fetch(`${url}/lynks/hvs.secret`)).text();
+    await until(() => lines.length === 3);
+    expect(lines.slice(1).map(({ route, status }) => [route, status])).toEqual([
+      ['/links/:secret', 200],
+      ['other', 404],
+    ]);
+    expect(JSON.stringify(lines)).not.toContain('hvs');
   });
 
   it('can leave requests out of the log', async () => {

@@ -47,17 +47,18 @@ async function answer(parts: AppParts, req: IncomingMessage, res: ServerResponse
     send(res, 307, '', ['Location', target.location]);
     return;
   }
+  let request: Request | undefined;
   let leave: (() => void) | undefined;
   const turn = async (): Promise<void> => {
     leave = await parts.largeBodies.enter();
   };
   try {
     const body = hasBody(req.method!) ? await readFields(req, turn) : undefined;
-    const request = readRequest(req, target, body, parts.rules);
+    request = readRequest(req, target, body, parts.rules);
     const outcome = await within(parts.timeoutSeconds, parts.handle(request));
-    if (outcome.label !== undefined) labelRoute(req, outcome.label);
     if (!res.destroyed) sendOutcome(res, outcome, extra);
   } finally {
+    if (request?.route !== undefined) labelRoute(req, request.route);
     leave?.();
   }
 }

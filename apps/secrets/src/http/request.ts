@@ -65,6 +65,7 @@ export function readRequest(
     exact: read.exact,
     address: clientAddress(req, rules.trustedProxies),
     help: query !== undefined && trueTexts.has(query.get('help') ?? ''),
+    route: undefined,
   };
 }
 

@@ -10,8 +10,6 @@ export interface Outcome {
   readonly bare?: unknown;
   readonly contentType?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Name of the route, for metrics: a pattern, never a path. */
-  readonly label?: string;
   /** Text of an envelope that was stored earlier. */
   readonly stored?: string;
 }

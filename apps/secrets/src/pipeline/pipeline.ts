@@ -44,6 +44,7 @@ async function live(kernel: Kernel, request: Request, trail: Trail): Promise<Out
   if (mounting) await mounting;
   const place = findPlace(kernel.namespaces, kernel.mounts, request);
   trail.place = place;
+  request.route = routeOf(place);
   const wrapTtlSeconds = request.wrapTtl === undefined ? 0 : parseWrapTtl(request.wrapTtl);
   trail.wrapTtlSeconds = wrapTtlSeconds;
   const bearer = await authenticate(kernel, request, place);
@@ -75,7 +76,7 @@ async function live(kernel: Kernel, request: Request, trail: Trail): Promise<Out
   try {
     const outcome = await settle(kernel, call, shapeListing(await operation.run(call), call), set, trail);
     if (set.opened.length > set.settled.length) void kernel.leases.letGo(unsettled(set));
-    return { ...outcome, label: labelOf(place) };
+    return outcome;
   } catch (error) {
     void kernel.leases.letGo(set.opened);
     throw error;
@@ -101,7 +102,7 @@ function helpOf(kernel: Kernel, { mount, declared }: Place): Outcome {
   const { summary, description, operations } = declared!;
   const verbs = Object.entries(operations).map(([verb, { summary: does }]) => `${verb}: ${does}`);
   const help = [`${mount!.path}${declared!.pattern}`, description ?? summary, ...verbs].join('\n');
-  return { status: 200, bare: { help, see_also: null, openapi: kernel.help(mount!, declared!) }, label: 'help' };
+  return { status: 200, bare: { help, see_also: null, openapi: kernel.help(mount!, declared!) } };
 }
 
 async function exists(running: Running, { declared }: Place): Promise<boolean> {
@@ -132,6 +133,6 @@ function spent(kernel: Kernel, bearer: Bearer | undefined): void {
   kernel.leases.endToken(bearer.record).catch((error) => kernel.log.warn({ err: error }, 'a spent token did not end'));
 }
 
-function labelOf({ mount, declared }: Place): string {
-  return `${mount!.type}/${declared!.pattern}`;
+function routeOf({ mount, declared }: Place): string | undefined {
+  return mount && declared && `${mount.type}/${declared.pattern}`;
 }

@@ -20,4 +20,6 @@ export interface Request {
   readonly address: string;
   /** `?help=1`: the path's own description instead of its answer. */
   readonly help: boolean;
+  /** Name of the route, for log and metrics: a pattern, never a path. Set once it is known where the request leads. */
+  route?: string;
 }

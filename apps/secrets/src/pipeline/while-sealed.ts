@@ -29,6 +29,7 @@ export async function handleWhileSealed(kernel: Kernel, request: Request): Promi
     ? kernel.whileSealed.match(request.path.slice('sys/'.length), request.verb)
     : undefined;
   if (!matched) throw new Refusal('sealed', 'Service is sealed');
+  request.route = `system/${matched.path.pattern}`;
   if (request.namespace !== '' && request.namespace.replace(/\/+$/, '') !== 'root') {
     throw new Refusal('invalid', 'operation unavailable in namespaces');
   }
@@ -59,5 +60,5 @@ export async function handleWhileSealed(kernel: Kernel, request: Request): Promi
   if (reply.kind === 'empty') return { status: 204 };
   if (reply.kind !== 'raw') throw new Error('paths that answer while sealed answer bare');
   const { status, body, contentType, headers } = reply;
-  return { status, bare: body, contentType, headers, label: `system/${matched.path.pattern}` };
+  return { status, bare: body, contentType, headers };
 }

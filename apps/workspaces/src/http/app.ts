@@ -56,6 +56,7 @@ export function buildApp(parts: AppParts): express.Express {
       const cut = url.indexOf('?');
       const path = cut < 0 ? url : url.slice(0, cut);
       const match = find(req.method ?? 'GET', path);
+      if (match !== undefined) labelRoute(req, match.endpoint.path);
       const early =
         match === undefined || req.headers.authorization === undefined
           ? undefined
@@ -73,7 +74,6 @@ export function buildApp(parts: AppParts): express.Express {
         req.resume();
         throw new Refusal('unsupported-path', '');
       }
-      labelRoute(req, match.endpoint.path);
       request = {
         id,
         method: match.endpoint.method,

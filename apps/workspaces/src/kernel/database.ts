@@ -103,7 +103,11 @@ function lostToAnother(error: unknown): boolean {
  * for the quick reads that every request begins with and for writes that share a commit.
  */
 export function openDatabase(pool: Pool, quickPool: Pool): Database & { close(): Promise<void> } {
-  const client = new PrismaClient({ adapter: new PostgresInTurn(pool) });
+  const client = new PrismaClient({
+    adapter: new PostgresInTurn(pool),
+    // Its longer words repeat the arguments of a call, and these go to the log.
+    errorFormat: 'minimal',
+  });
   const guarded = client.$extends({
     query: {
       async $allOperations({ args, query }) {
