@@ -9,12 +9,21 @@ import type { JobInputs, JobVariable, RunJob } from '../src/resources/runs/jobs'
 import { collect } from '../src/worker/archive';
 import { type Binary, findBinaries } from '../src/worker/binaries';
 import { cleanPath } from '../src/worker/clean-path';
-import { Stopping } from '../src/worker/command';
+import { cloudEndpoints } from '../src/worker/cloud-endpoints';
+import { runCommand, Stopping } from '../src/worker/command';
+import { findConfinement } from '../src/worker/confinement';
 import type { Doing, Executor } from '../src/worker/execute';
-import { type IsolationKind, isolationKinds, isolationOf } from '../src/worker/isolation';
-import { firewallRules, metadataAddresses, type Uids } from '../src/worker/network';
+import {
+  type Isolation,
+  type IsolationKind,
+  type IsolationOptions,
+  isolationKinds,
+  isolationOf,
+} from '../src/worker/isolation';
+
+import { firewallRules, type Uids } from '../src/worker/network';
 import { RunLog } from '../src/worker/run-log';
-import { makeScratch } from '../src/worker/scratch';
+import { makeScratch, type ScratchOptions, type Slot, takeSlot } from '../src/worker/scratch';
 
 /** Uids that jobs of tests run as; nobody else's. */
 export const testUids = { firstUid: 61_000 + (process.pid % 400) * 10, slots: 4 };
@@ -59,10 +68,38 @@ export function kindsHere(): IsolationKind[] {
   return isolationKinds.filter((kind) => kind === 'same-user' || worksHere(kind));
 }
 
+/**
+ * A way of isolation as it is tried here. What is for others than root is tried as another user: the job's folders are
+ * given to it, and it starts what would be started.
+ */
+export function isolationHere(kind: IsolationKind, given: IsolationOptions): Isolation {
+  const isolation = isolationOf(kind, given);
+  if (kind !== 'user-namespace' || process.getuid?.() !== 0) return isolation;
+  const { firstUid: uid } = testUids;
+  return {
+    ...isolation,
+    launch(place, tool, command) {
+      execFileSync('chown', ['-R', `${uid}:${uid}`, place.folder, place.mountPoint]);
+      const { file, args } = isolation.launch(place, tool, command);
+      const other = ['--pdeathsig', 'KILL', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', '--'];
+      return { file: 'setpriv', args: [...other, file, ...args] };
+    },
+  };
+}
+
+/** Ways of isolation that work for some user of this machine, with `isolationHere`. */
+export function kindsTried(): IsolationKind[] {
+  return isolationKinds.filter((kind) => kind === 'same-user' || works(kind, isolationHere(kind, options)));
+}
+
 function worksHere(kind: IsolationKind): boolean {
   if ((kind === 'user-namespace') === (process.getuid?.() === 0)) return false;
+  return works(kind, isolationOf(kind, options));
+}
+
+function works(kind: IsolationKind, isolation: Isolation): boolean {
+  if (isolation.ownUid && process.getuid?.() !== 0) return false;
   const at = mkdtempSync(path.join(tmpdir(), 'kinds-'));
-  const isolation = isolationOf(kind, options);
   const { firstUid } = testUids;
   const owner = isolation.ownUid ? { uid: firstUid, gid: firstUid } : undefined;
   try {
@@ -73,7 +110,13 @@ function worksHere(kind: IsolationKind): boolean {
       if (owner) chownSync(path.join(at, folder), owner.uid, owner.gid);
     }
     const { file, args } = isolation.launch(place, '', { argv: ['/bin/sh', '-c', 'exit 0'], cwd: '.' });
-    return spawnSync(file, args, { env: { PATH: cleanPath } }).status === 0;
+    const { status, stderr } = spawnSync(file, args, { env: { PATH: cleanPath }, encoding: 'utf8' });
+    if (status === 0) return true;
+    // Where nothing but what comes before it is refused by this machine, the way itself is broken.
+    const allowed =
+      kind === 'private-root' && spawnSync('unshare', ['--mount', '--pid', '--fork', 'true']).status === 0;
+    if (allowed) throw new Error(`${kind} does not work, though this machine makes namespaces: ${stderr}`);
+    return false;
   } finally {
     rmSync(at, { recursive: true });
   }
@@ -84,10 +127,11 @@ export async function makeExecutor(kind: IsolationKind, tool: Binary): Promise<E
   if (!isolationKinds.includes(kind)) throw new Error(kind);
   const root = mkdtempSync(path.join(tmpdir(), 'scratch-'));
   await makeScratch(root);
+  const confinement = await findConfinement();
   return {
     workerId: 'worker-1',
     installation: 'test',
-    isolation: isolationOf(kind, options),
+    isolation: isolationOf(kind, typeof confinement === 'string' ? options : { ...options, confinement }),
     scratch: { root, ...testUids },
     binaries: [tool],
     settings: { text: '', environment: {} },
@@ -181,6 +225,37 @@ const job: RunJob = {
   variables: [],
 };
 
+/** What a script that ran as a run printed, and how it ended. */
+export interface Ran {
+  readonly code: number | null;
+  readonly text: string;
+  readonly slot: Slot;
+}
+
+/** Runs a shell script as a run would be, in a folder of its own; `during` is told what it prints. */
+export async function runScript(
+  isolation: Isolation,
+  scratch: ScratchOptions,
+  script: string,
+  during?: (stopping: Stopping, text: () => string) => Promise<void>,
+): Promise<Ran> {
+  const slot = await takeSlot(scratch, isolation, 'run-x');
+  let text = '';
+  const take = (bytes: Buffer) => {
+    text += bytes;
+  };
+  const stopping = new Stopping();
+  try {
+    const launch = isolation.launch(slot.place, '', { argv: ['/bin/sh', '-c', script], cwd: 'config' });
+    const outlets = { stdout: take, stderr: take };
+    const ending = runCommand(launch, { outlets, stopping, endAll: isolation.endAll(slot.place) });
+    await during?.(stopping, () => text);
+    return { ...(await ending), text, slot };
+  } finally {
+    await slot.release();
+  }
+}
+
 /** Process ids of the machine whose command line holds a text. */
 export function processesWith(text: string): string[] {
   try {
@@ -195,7 +270,7 @@ export function processesWith(text: string): string[] {
 /** Takes back what a test had the machine close to runs. */
 export function unblock(uids: Uids, place: { port: number; addresses: string[]; local: boolean }): void {
   for (const { program, rule } of firewallRules(uids, place)) spawnSync(program, ['-w', '-D', ...rule]);
-  for (const address of metadataAddresses) {
+  for (const { to: address } of cloudEndpoints) {
     const rule = ['to', address, 'ipproto', 'tcp', 'uidrange', `${uids.first}-${uids.last}`, 'prohibit'];
     spawnSync('ip', [address.includes(':') ? '-6' : '-4', 'rule', 'del', ...rule]);
   }

@@ -3,6 +3,7 @@ import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
 import { BadConfig, readConfig } from '../config';
+import { cannotBeShown } from './private-root';
 
 const count = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
 const list = z
@@ -35,7 +36,9 @@ const Variables = z.object({
     .enum(['host', 'none'])
     .default('host')
     .describe('none: runs have no network at all, so providers must be on the machine.'),
-  WORKSPACES_WORKER_SHOW: list.describe('Further paths that runs may read, with commas between.'),
+  WORKSPACES_WORKER_SHOW: list.describe(
+    'Further paths that everybody on the machine may read, and runs with them, with commas between.',
+  ),
   WORKSPACES_WORKER_TOOL_CONFIG_FILE: z
     .string()
     .optional()
@@ -96,6 +99,10 @@ export function readWorkerConfig(environment: NodeJS.ProcessEnv) {
     throw new BadConfig(problems);
   }
   const given = result.data;
+  for (const shown of given.WORKSPACES_WORKER_SHOW) {
+    const problem = cannotBeShown(shown);
+    if (problem) problems.push(`WORKSPACES_WORKER_SHOW: ${shown} ${problem}`);
+  }
   const toolFile = given.WORKSPACES_WORKER_TOOL_CONFIG_FILE;
   const toolText = toolFile && readGiven('WORKSPACES_WORKER_TOOL_CONFIG_FILE', toolFile, problems);
   if (problems.length > 0) throw new BadConfig(problems);

@@ -14,8 +14,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { kindsHere, processesWith, testUids } from '../../test/worker-fixture';
-import { runCommand, Stopping } from './command';
+import { isolationHere, kindsTried, processesWith, runScript, testUids } from '../../test/worker-fixture';
+import type { Stopping } from './command';
 import { type Isolation, isolationKinds, isolationOf } from './isolation';
 import { readInside } from './read-inside';
 import { makeScratch, sweepScratch, takeSlot } from './scratch';
@@ -23,7 +23,7 @@ import { findIsolation } from './trial';
 
 const limits = { fileBytes: 1_000_000, processes: 500, openFiles: 200, memoryBytes: 512 * 1024 * 1024 };
 const options = { network: 'host' as const, show: [], limits };
-const kinds = kindsHere();
+const kinds = kindsTried();
 
 // What is strongest here is tried, and what is weaker beside it; the rest shows as skipped.
 describe.each(isolationKinds)('a command run with %s', (kind) => {
@@ -32,7 +32,7 @@ describe.each(isolationKinds)('a command run with %s', (kind) => {
   const root = mkdtempSync(path.join(tmpdir(), 'isolation-'));
   const outside = mkdtempSync(path.join(tmpdir(), 'outside-'));
   const secret = path.join(outside, 'key');
-  const isolation = isolationOf(kind, options);
+  const isolation = isolationHere(kind, options);
   const scratch = { root, ...testUids };
   beforeAll(async () => {
     await makeScratch(root);
@@ -42,23 +42,8 @@ describe.each(isolationKinds)('a command run with %s', (kind) => {
     for (const folder of [root, outside]) rmSync(folder, { recursive: true, force: true });
   });
   type During = (stopping: Stopping, text: () => string) => Promise<void>;
-  const run = async (script: string, { by = isolation, during }: { by?: Isolation; during?: During } = {}) => {
-    const slot = await takeSlot(scratch, by, 'run-x');
-    let text = '';
-    const take = (bytes: Buffer) => {
-      text += bytes;
-    };
-    const stopping = new Stopping();
-    try {
-      const launch = by.launch(slot.place, '', { argv: ['/bin/sh', '-c', script], cwd: 'config' });
-      const outlets = { stdout: take, stderr: take };
-      const ending = runCommand(launch, { outlets, stopping, endAll: by.endAll(slot.place) });
-      await during?.(stopping, () => text);
-      return { ...(await ending), text, slot };
-    } finally {
-      await slot.release();
-    }
-  };
+  const run = (script: string, { by = isolation, during }: { by?: Isolation; during?: During } = {}) =>
+    runScript(by, scratch, script, during);
 
   it('works in its folder, with an environment of its own, no input and no open files', async () => {
     const { code, text } = await run(
@@ -126,7 +111,7 @@ describe.each(isolationKinds)('a command run with %s', (kind) => {
     copyFileSync(realpathSync('/usr/bin/id'), given);
     chmodSync(given, 0o4755);
     chmodSync(folder, 0o755);
-    const showing = isolationOf(kind, { ...options, show: [folder] });
+    const showing = isolationHere(kind, { ...options, show: [folder] });
     const { text } = await run(`${given} -u; id -u; cat /proc/self/status; unshare --mount true; mount; echo done`, {
       by: showing,
     });

@@ -1,6 +1,7 @@
 import { chown, mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { Owner } from './archive';
+import type { Confinement } from './confinement';
 import { type ControlGroups, joinScript } from './control-groups';
 import { processLimits, type RunLimits } from './limits';
 import { folderInside, pathsShown, privateRootScript, toolInside } from './private-root';
@@ -47,6 +48,8 @@ export interface IsolationOptions {
   readonly limits: RunLimits;
   /** Where the kernel counts what a job takes; without them each process is limited by itself. */
   readonly groups?: ControlGroups;
+  /** What takes parts of the kernel away from jobs, where this machine has it. */
+  readonly confinement?: Confinement;
 }
 
 /** The chosen way to keep jobs apart. */
@@ -135,6 +138,7 @@ export function isolationOf(kind: IsolationKind, options: IsolationOptions): Iso
         ...join(place),
         ...(rooted ? [...namespaces(), ...root(place, tool)] : []),
         ...drop(place),
+        ...(options.confinement?.argv ?? []),
         ...limits(place),
         ...entering(place, command),
       ];

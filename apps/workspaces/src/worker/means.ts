@@ -1,12 +1,13 @@
 import { type Binary, findBinaries } from './binaries';
 import type { WorkerConfig } from './config';
+import { type Confinement, findConfinement } from './confinement';
 import { findControlGroups } from './control-groups';
 import { findDatabasePlace } from './database-place';
 import type { Isolation } from './isolation';
-import { blockDatabase, blockMetadata } from './network';
-import { tryDatabase } from './reach';
+import { blockCloudEndpoints, blockDatabase } from './network';
+import { tryCloudEndpoints, tryDatabase } from './reach';
 import { makeScratch, ownerOf } from './scratch';
-import { findIsolation, type Trial } from './trial';
+import { findIsolation, type Trial, tryReading, tryUserNamespace } from './trial';
 
 /** A worker that cannot start; the message says what to do. */
 export class NoWorker extends Error {
@@ -44,8 +45,13 @@ export async function findMeans(config: WorkerConfig): Promise<Means> {
   if (typeof groups === 'string' && config.cpus !== undefined) {
     throw new NoWorker(`WORKSPACES_WORKER_CPUS needs control groups: ${groups}`);
   }
+  const confinement = await findConfinement();
   const trial: Trial = {
-    options: typeof groups === 'string' ? config.isolation : { ...config.isolation, groups },
+    options: {
+      ...config.isolation,
+      ...(typeof groups === 'string' ? {} : { groups }),
+      ...(typeof confinement === 'string' ? {} : { confinement }),
+    },
     scratch: scratch.root,
     owner: ownerOf(scratch, scratch.slots - 1),
     secrets: config.secrets,
@@ -57,12 +63,19 @@ export async function findMeans(config: WorkerConfig): Promise<Means> {
       `runs cannot be kept apart here (${lacking.join('; ')}). WORKSPACES_WORKER_TRUST=same-user runs them all the same, with everything this worker can reach`,
     );
   }
+  const unread = await tryReading(isolation, trial, config.isolation.show);
+  if (unread.length > 0) {
+    throw new NoWorker(
+      `WORKSPACES_WORKER_SHOW: runs cannot read ${unread.join(', ')}: everybody must be able to, and what a link leads to has to be shown as well`,
+    );
+  }
   const said = [protectedBy[isolation.kind], ...lacking.map((reason) => `not possible here: ${reason}`)];
+  said.push(...kernelTexts(confinement), await namespaceText(isolation, trial));
   if (config.isolation.network === 'none') said.push('runs have no network');
   else {
-    said.push(await metadataText(config, isolation));
+    said.push(await endpointsText(config, isolation, trial));
     if (isolation.kind !== 'same-user') said.push(await databaseText(config, isolation, trial));
-    said.push('all else of the network of this machine is open to runs');
+    said.push('all else of the network of this machine is open to runs, and they see the names of its sockets');
   }
   said.push(
     typeof groups === 'string'
@@ -72,6 +85,27 @@ export async function findMeans(config: WorkerConfig): Promise<Means> {
   return { binaries, isolation, said, closeAgain: () => closeDatabase(config, isolation).then(() => undefined) };
 }
 
+function kernelTexts(confinement: Confinement | string): string[] {
+  if (typeof confinement === 'string') {
+    return [
+      `not possible here: system calls of runs are not filtered: ${confinement}`,
+      `not possible here: sockets of this machine that have a name but no file are open to runs: ${confinement}`,
+    ];
+  }
+  return [
+    'runs have only the system calls that tools and providers need',
+    confinement.scoped
+      ? 'sockets of this machine that have a name but no file are closed to runs'
+      : 'not possible here: sockets of this machine that have a name but no file are open to runs: that takes Landlock of Linux 6.12 or newer',
+  ];
+}
+
+async function namespaceText(isolation: Isolation, trial: Trial): Promise<string> {
+  return (await tryUserNamespace(isolation, trial))
+    ? 'RUNS CAN MAKE USER NAMESPACES, and have every right inside: more of the kernel is open to them'
+    : 'runs can make no user namespaces';
+}
+
 const uidsOf = ({ scratch }: WorkerConfig) => ({
   first: scratch.firstUid,
   last: scratch.firstUid + scratch.slots - 1,
@@ -79,11 +113,16 @@ const uidsOf = ({ scratch }: WorkerConfig) => ({
 
 const noUid = 'runs have no user id of their own';
 
-async function metadataText(config: WorkerConfig, isolation: Isolation): Promise<string> {
-  const problem = isolation.ownUid ? await blockMetadata(uidsOf(config)) : noUid;
-  return problem === undefined
-    ? 'the metadata addresses of clouds are closed to runs'
-    : `THE METADATA ADDRESS OF A CLOUD IS OPEN TO RUNS, if there is one: ${problem}`;
+/** What counts is what a run can do, not which rules there are: it is tried. */
+async function endpointsText(config: WorkerConfig, isolation: Isolation, trial: Trial): Promise<string> {
+  const problem = isolation.ownUid ? await blockCloudEndpoints(uidsOf(config)) : noUid;
+  const open = problem === undefined ? await tryCloudEndpoints(isolation, trial) : [];
+  if (problem === undefined && open?.length === 0)
+    return 'the metadata and host addresses of clouds are closed to runs';
+  if (problem === undefined && open === undefined) {
+    return 'the metadata and host addresses of clouds are closed to runs, by rules that could not be tried';
+  }
+  return `THE METADATA ADDRESS OF A CLOUD IS OPEN TO RUNS, if there is one: ${problem ?? open?.join(', ')}`;
 }
 
 /** Closes the database to runs where it takes more than what keeps them apart. Answers why that failed. */

@@ -1,17 +1,10 @@
 import { execFile } from 'node:child_process';
-import { isIPv6 } from 'node:net';
+import { existsSync } from 'node:fs';
+import { BlockList, isIPv6 } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { promisify } from 'node:util';
+import { cloudEndpoints } from './cloud-endpoints';
 import type { DatabasePlace } from './database-place';
-
-/** Addresses at which clouds hand credentials to whoever asks. Name service at some of them goes on: it is not TCP. */
-export const metadataAddresses: readonly string[] = [
-  '169.254.169.254',
-  '169.254.170.2',
-  '169.254.170.23',
-  '100.100.100.200',
-  'fd00:ec2::254',
-  'fd00:ec2::23',
-];
 
 /** The user ids of runs. */
 export interface Uids {
@@ -23,22 +16,58 @@ const execute = promisify(execFile);
 const preference = '7300';
 
 /**
- * Makes the cloud's metadata addresses unreachable over TCP for a range of uids, by rules of the machine's own routing.
- * Answers why that was not possible, undefined when it was. Rules that are there already stay as they are.
+ * Makes what clouds answer from inside unreachable over TCP for a range of uids, by rules of the machine's own routing; by
+ * its firewall as well where the machine itself has such an address, which routing never comes to. Answers why that was
+ * not possible, undefined when it was. Rules that are there already stay as they are.
  */
-export async function blockMetadata(uids: Uids): Promise<string | undefined> {
-  return problemOf(() => addRoutingRules(uids, metadataAddresses, []));
+export async function blockCloudEndpoints(uids: Uids): Promise<string | undefined> {
+  const ranges = cloudEndpoints.map(({ to }) => to);
+  const problem = await problemOf(() => addRoutingRules(uids, ranges, []));
+  if (problem !== undefined) return problem;
+  const own = ranges.filter(isOwn);
+  const closing = await problemOf(() => addFirewallRules(endpointRules(uids, own)));
+  return closing && `this machine itself has addresses of ${own.join(', ')}, and ${closing}`;
 }
+
+/** Whether an address of this machine lies in a range. Addresses of one link alone stand for nobody else. */
+function isOwn(range: string): boolean {
+  const [address = '', bits] = range.split('/');
+  const family = isIPv6(address) ? 'ipv6' : 'ipv4';
+  const list = new BlockList();
+  list.addSubnet(address, Number(bits ?? (family === 'ipv6' ? 128 : 32)), family);
+  return Object.values(networkInterfaces())
+    .flatMap((entries) => entries ?? [])
+    .some((entry) => !entry.scopeid && entry.family.toLowerCase() === family && list.check(entry.address, family));
+}
+
+/** One rule of a firewall, without what is done with it. */
+export interface FirewallRule {
+  readonly program: 'iptables' | 'ip6tables';
+  readonly rule: readonly string[];
+}
+
+/** The rules of a firewall that keep a range of uids from addresses of this machine which clouds use. */
+function endpointRules(uids: Uids, ranges: readonly string[]): FirewallRule[] {
+  return ranges.map((range) => ({
+    program: isIPv6(range.split('/')[0] ?? '') ? 'ip6tables' : 'iptables',
+    rule: ['OUTPUT', '-p', 'tcp', '-d', range, ...refusedFrom(uids)],
+  }));
+}
+
+const refusedFrom = (uids: Uids): string[] => [
+  ...['-m', 'owner', '--uid-owner', `${uids.first}-${uids.last}`],
+  ...['-j', 'REJECT', '--reject-with', 'tcp-reset'],
+];
 
 /**
  * Makes the database unreachable over TCP for a range of uids: by the machine's firewall, which knows who sends, else by
- * routing, which can do that for databases on other machines. Answers as `blockMetadata` does.
+ * routing, which can do that for databases on other machines. Answers as `blockCloudEndpoints` does.
  */
 export async function blockDatabase(
   uids: Uids,
   place: Exclude<DatabasePlace, { socket: string }>,
 ): Promise<string | undefined> {
-  const problem = await problemOf(() => addFirewallRules(uids, place));
+  const problem = await problemOf(() => addFirewallRules(firewallRules(uids, place)));
   if (problem === undefined) return undefined;
   if (place.local) return problem;
   const routing = await problemOf(() => addRoutingRules(uids, place.addresses, ['dport', String(place.port)]));
@@ -48,8 +77,8 @@ export async function blockDatabase(
 async function addRoutingRules(uids: Uids, addresses: readonly string[], more: readonly string[]): Promise<void> {
   const range = `${uids.first}-${uids.last}`;
   for (const family of ['-4', '-6']) {
-    const wanted = addresses.filter((address) => isIPv6(address) === (family === '-6'));
-    if (wanted.length === 0) continue;
+    const wanted = addresses.filter((address) => isIPv6(address.split('/')[0] ?? '') === (family === '-6'));
+    if (wanted.length === 0 || (family === '-6' && !existsSync('/proc/net/if_inet6'))) continue;
     const { stdout } = await execute('ip', [family, 'rule', 'show', 'pref', preference]);
     const lines = stdout.split('\n').map((line) => `${line} `);
     const marks = [`uidrange ${range} `, ...(more.length > 0 ? [`${more.join(' ')} `] : [])];
@@ -65,10 +94,8 @@ async function addRoutingRules(uids: Uids, addresses: readonly string[], more: r
 export function firewallRules(
   uids: Uids,
   { local, addresses, port }: Exclude<DatabasePlace, { socket: string }>,
-): { readonly program: 'iptables' | 'ip6tables'; readonly rule: readonly string[] }[] {
-  const from = ['-m', 'owner', '--uid-owner', `${uids.first}-${uids.last}`];
-  const refused = ['-j', 'REJECT', '--reject-with', 'tcp-reset'];
-  const to = (address: string[]) => ['OUTPUT', '-p', 'tcp', ...address, '--dport', String(port), ...from, ...refused];
+): FirewallRule[] {
+  const to = (address: string[]) => ['OUTPUT', '-p', 'tcp', ...address, '--dport', String(port), ...refusedFrom(uids)];
   // On this machine it may listen at any address, whichever the worker uses.
   if (local) {
     const rule = to(['-m', 'addrtype', '--dst-type', 'LOCAL']);
@@ -83,8 +110,8 @@ export function firewallRules(
   }));
 }
 
-async function addFirewallRules(uids: Uids, place: Exclude<DatabasePlace, { socket: string }>): Promise<void> {
-  for (const { program, rule } of firewallRules(uids, place)) {
+async function addFirewallRules(rules: readonly FirewallRule[]): Promise<void> {
+  for (const { program, rule } of rules) {
     const there = await execute(program, ['-w', '-C', ...rule]).then(
       () => true,
       (error: { code?: unknown }) => {

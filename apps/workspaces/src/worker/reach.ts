@@ -1,4 +1,6 @@
 import { connect, type NetConnectOpts } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { endpointsToTry } from './cloud-endpoints';
 import { type DatabasePlace, ownAddresses } from './database-place';
 import type { Isolation } from './isolation';
 import { inTrial, type Trial } from './trial';
@@ -6,18 +8,55 @@ import { inTrial, type Trial } from './trial';
 /** Whether runs reach a database; undefined where that could not be tried. */
 export type Reach = 'open' | 'closed' | undefined;
 
-// Prints the targets that take a connection. A run has no other program that surely speaks TCP.
+// Prints what comes of connecting to each target. A run has no other program that surely speaks TCP.
 const knock = `
 const net = require('node:net');
 const targets = JSON.parse(process.argv[1]);
 Promise.all(targets.map((target) => new Promise((resolve) => {
   const socket = net.connect(target);
-  const end = (open) => { socket.destroy(); resolve(open); };
-  socket.setTimeout(2000, () => end(false));
-  socket.once('connect', () => end(true));
-  socket.once('error', () => end(false));
-}))).then((open) => console.log('tried ' + JSON.stringify(targets.filter((_, index) => open[index]))));
+  const end = (what) => { socket.destroy(); resolve(what); };
+  socket.setTimeout(2000, () => end('silent'));
+  socket.once('connect', () => end('open'));
+  socket.once('error', (error) => end(error.code || 'silent'));
+}))).then((answers) => console.log('tried ' + JSON.stringify(answers)));
 `;
+
+/** What comes of connecting to each target as a run would: `open`, `silent` or a code of an error; undefined if untried. */
+export async function tryTargets(
+  isolation: Isolation,
+  trial: Trial,
+  targets: readonly NetConnectOpts[],
+): Promise<readonly string[] | undefined> {
+  const node = process.execPath;
+  const argv = [isolation.toolInside(node), '-e', knock, JSON.stringify(targets)];
+  const { stdout } = await inTrial(isolation, trial, { tool: node, argv });
+  const answers = /^tried (.*)$/m.exec(stdout)?.[1];
+  return answers === undefined ? undefined : (JSON.parse(answers) as string[]);
+}
+
+// Refused by this machine; or there is no such network, or no way into it, for anybody.
+const unreachable = ['EACCES', 'EPERM', 'ECONNREFUSED', 'ENETUNREACH', 'EADDRNOTAVAIL', 'EAFNOSUPPORT', 'EINVAL'];
+
+/** The addresses that clouds use, as a run would write them: those of a link with each link there is. */
+export function cloudEndpointHosts(): string[] {
+  const links = Object.entries(networkInterfaces())
+    .filter(([, entries]) => entries?.some(({ address }) => address.startsWith('fe80:')))
+    .map(([name]) => name);
+  return endpointsToTry.flatMap((host) =>
+    host.startsWith('fe80:') && links.length > 0 ? links.map((link) => `${host}%${link}`) : [host],
+  );
+}
+
+/** Which of the addresses that clouds use a run can still send to; undefined where that could not be tried. */
+export async function tryCloudEndpoints(isolation: Isolation, trial: Trial): Promise<readonly string[] | undefined> {
+  const hosts = cloudEndpointHosts();
+  const answers = await tryTargets(
+    isolation,
+    trial,
+    hosts.map((host) => ({ host, port: 80 })),
+  );
+  return answers && hosts.filter((_, index) => !unreachable.includes(answers[index] ?? ''));
+}
 
 /** Tries to connect to the database as a run would, at every address it may have. */
 export async function tryDatabase(isolation: Isolation, trial: Trial, place: DatabasePlace): Promise<Reach> {
@@ -31,12 +70,9 @@ export async function tryDatabase(isolation: Isolation, trial: Trial, place: Dat
   // What does not answer the worker either says nothing by not answering a run.
   const answering = await Promise.all(targets.map(takesConnection));
   if (!answering.includes(true)) return undefined;
-  const node = process.execPath;
-  const argv = [isolation.toolInside(node), '-e', knock, JSON.stringify(targets)];
-  const { stdout } = await inTrial(isolation, trial, { tool: node, argv });
-  const open = /^tried (.*)$/m.exec(stdout)?.[1];
-  if (open === undefined) return undefined;
-  return open === '[]' ? 'closed' : 'open';
+  const answers = await tryTargets(isolation, trial, targets);
+  if (answers === undefined) return undefined;
+  return answers.includes('open') ? 'open' : 'closed';
 }
 
 function takesConnection(target: NetConnectOpts): Promise<boolean> {

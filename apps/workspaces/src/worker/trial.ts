@@ -78,6 +78,25 @@ async function tryIsolation(isolation: Isolation, trial: Trial): Promise<string 
   return undefined;
 }
 
+/** Whether a job can make a user namespace, in which it has the rights it gave up. */
+export async function tryUserNamespace(isolation: Isolation, trial: Trial): Promise<boolean> {
+  const argv = ['unshare', '--user', '--map-root-user', '/bin/sh', '-c', 'echo made'];
+  return (await inTrial(isolation, trial, { argv })).stdout.includes('made');
+}
+
+/** Which of some paths a job cannot read, although it is to. */
+export async function tryReading(
+  isolation: Isolation,
+  trial: Trial,
+  paths: readonly string[],
+): Promise<readonly string[]> {
+  if (paths.length === 0) return [];
+  const script = 'for path in "$@"; do [ -r "$path" ] || echo "$path"; done; echo looked';
+  const { stdout } = await inTrial(isolation, trial, { argv: ['/bin/sh', '-c', script, 'sh', ...paths] });
+  const [last, ...unread] = stdout.trim().split('\n').reverse();
+  return last === 'looked' ? unread.reverse() : paths;
+}
+
 const firstLine = (text: string): string | undefined => text.split('\n').find((line) => line.trim() !== '');
 
 /** What a command of a trial came to. */

@@ -9,7 +9,8 @@ import { startEmbedded } from '@keystead/postgres';
 import { ownAddresses } from '../../src/worker/database-place';
 import { executeApply, executePlan } from '../../src/worker/execute';
 import { isolationKinds } from '../../src/worker/isolation';
-import { blockDatabase, blockMetadata, metadataAddresses } from '../../src/worker/network';
+import { blockCloudEndpoints, blockDatabase } from '../../src/worker/network';
+import { cloudEndpointHosts } from '../../src/worker/reach';
 import {
   type Asked,
   doing,
@@ -315,7 +316,7 @@ describe.each(isolationKinds)('the executor with %s', (kind) => {
       const place = { port, addresses: ['127.0.0.1'], local: true };
       const noUid = 'runs have no user id of their own';
       const databaseOpen = executor.isolation.ownUid ? await blockDatabase(uids, place) : noUid;
-      const metadataOpen = executor.isolation.ownUid ? await blockMetadata(uids) : noUid;
+      const metadataOpen = executor.isolation.ownUid ? await blockCloudEndpoints(uids) : noUid;
       for (const [what, why] of Object.entries({ database: databaseOpen, metadata: metadataOpen })) {
         if (why) process.stderr.write(`not closed here: ${what} with ${kind}: ${why}\n`);
       }
@@ -323,7 +324,7 @@ describe.each(isolationKinds)('the executor with %s', (kind) => {
         control: { port: (open.address() as AddressInfo).port, host: '127.0.0.1' },
         socket: { path: path.join(folder, 'postgres', `.s.PGSQL.${port}`) },
         ...Object.fromEntries(ownAddresses().map((host) => [`database ${host}`, { port, host }])),
-        ...Object.fromEntries(metadataAddresses.map((host) => [`metadata ${host}`, { port: 80, host }])),
+        ...Object.fromEntries(cloudEndpointHosts().map((host) => [`metadata ${host}`, { port: 80, host }])),
       };
       const files = {
         'knock.cjs': knockScript,

@@ -1,0 +1,93 @@
+/** Addresses at which a cloud, or the machine below, talks to whoever asks from inside: never for a run. */
+export interface CloudEndpoint {
+  /** An address, or a range in CIDR notation. */
+  readonly to: string;
+  /** Who answers there. */
+  readonly whose: string;
+  /** Where that is written. */
+  readonly source: string;
+  /** Known services of a range, to be tried one by one. */
+  readonly known?: readonly string[];
+}
+
+/**
+ * Every address that is closed to runs. Link-local addresses are closed as a whole, so a cloud that puts a new service
+ * there needs no new line. Name service at some of them goes on: rules are about TCP.
+ */
+export const cloudEndpoints: readonly CloudEndpoint[] = [
+  {
+    to: '169.254.0.0/16',
+    whose:
+      'link-local: metadata of AWS, Azure, Google Cloud, Oracle, IBM, DigitalOcean, Hetzner, OpenStack, Akamai, Vultr',
+    source: 'RFC 3927; cloud-init, reference/datasources',
+    known: [
+      // Nearly everybody.
+      '169.254.169.254',
+      // Amazon ECS task credentials; Amazon EKS pod identity.
+      '169.254.170.2',
+      '169.254.170.23',
+      // Google Kubernetes Engine.
+      '169.254.169.252',
+      // Tencent; Scaleway; OpenNebula.
+      '169.254.0.23',
+      '169.254.42.42',
+      '169.254.16.9',
+    ],
+  },
+  {
+    to: 'fe80::/10',
+    whose: 'link-local: metadata of OpenStack',
+    source: 'RFC 4291, section 2.5.6; docs.openstack.org/nova, user/metadata',
+    known: ['fe80::a9fe:a9fe'],
+  },
+  {
+    to: '168.63.129.16',
+    whose: 'Azure WireServer and host agent: certificates and settings of extensions',
+    source: 'learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16',
+  },
+  {
+    to: '192.0.0.0/24',
+    whose: 'protocol assignments: metadata of Oracle Cloud Classic',
+    source: 'RFC 6890, table 7; docs.oracle.com, Oracle Cloud Infrastructure Classic, instance metadata',
+    known: ['192.0.0.192'],
+  },
+  {
+    to: '100.100.100.200',
+    whose: 'Alibaba Cloud',
+    source: 'alibabacloud.com/help/en/ecs, view instance metadata; cloud-init, DataSourceAliYun',
+  },
+  {
+    to: 'fd00:100::100:200',
+    whose: 'Alibaba Cloud',
+    source: 'alibabacloud.com/help/en/ecs, view instance metadata',
+  },
+  {
+    to: 'fd00:ec2::/32',
+    whose: 'AWS: instance metadata, EKS pod identity and what else it keeps there',
+    source: 'docs.aws.amazon.com, AWSEC2 UserGuide, configuring-instance-metadata-service',
+    known: ['fd00:ec2::254', 'fd00:ec2::23'],
+  },
+  {
+    to: 'fd20:ce::254',
+    whose: 'Google Cloud',
+    source: 'cloud.google.com/compute/docs/metadata/querying-metadata',
+  },
+  {
+    to: 'fd00:c1::a9fe:a9fe',
+    whose: 'Oracle Cloud',
+    source: 'cloud-init, DataSourceOracle',
+  },
+  {
+    to: 'fd00:42::42',
+    whose: 'Scaleway',
+    source: 'cloud-init, DataSourceScaleway',
+  },
+  {
+    to: 'fd00:a9fe:a9fe::1',
+    whose: 'Akamai (Linode)',
+    source: 'cloud-init, DataSourceAkamai',
+  },
+];
+
+/** Single addresses that stand for all of them when it is tried whether they are closed. */
+export const endpointsToTry: readonly string[] = cloudEndpoints.flatMap(({ to, known }) => known ?? [to]);

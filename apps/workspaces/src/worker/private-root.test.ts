@@ -1,0 +1,40 @@
+import { expect, test } from '@jest/globals';
+import type { BadConfig } from '../config';
+import { readWorkerConfig } from './config';
+import { cannotBeShown } from './private-root';
+
+test.each([
+  ['usr/share', 'is no absolute path'],
+  ['/usr/../etc/ssl', 'is written as /etc/ssl'],
+  ['/usr/share/', 'is written as /usr/share'],
+  ['/', 'cannot be shown as a whole: name what runs need of it'],
+  ['/etc', 'cannot be shown as a whole: name what runs need of it'],
+  ['/etc/', 'cannot be shown as a whole: name what runs need of it'],
+  ['/proc/sys', 'cannot be shown: runs have a /proc of their own'],
+  ['/dev/kvm', 'cannot be shown: runs have a /dev of their own'],
+  ['/tmp/mirror', 'cannot be shown: runs have a /tmp of their own'],
+  ['/run', 'cannot be shown: runs have a /run/tool of their own'],
+  ['/workspace', 'cannot be shown: runs have a /workspace of their own'],
+  ['/usr/absent', 'is not there'],
+  ['/usr/share', undefined],
+  ['/etc/hostname', undefined],
+])('whether %s can be shown to runs', (at, problem) => {
+  expect(cannotBeShown(at)).toBe(problem);
+});
+
+test('a worker with a path that cannot be shown does not start, and says each', () => {
+  let problems: readonly string[] = [];
+  try {
+    readWorkerConfig({
+      WORKSPACES_DATABASE_URL: 'postgresql://127.0.0.1/none',
+      WORKSPACES_SEAL_KEY_FILE: __filename,
+      WORKSPACES_WORKER_SHOW: '/usr/share, /tmp/mirror,/usr/absent',
+    });
+  } catch (error) {
+    problems = (error as BadConfig).problems;
+  }
+  expect(problems).toEqual([
+    'WORKSPACES_WORKER_SHOW: /tmp/mirror cannot be shown: runs have a /tmp of their own',
+    'WORKSPACES_WORKER_SHOW: /usr/absent is not there',
+  ]);
+});
