@@ -133,7 +133,11 @@ function readOrList(query: URLSearchParams): Verb {
 
 function queryFields(query: URLSearchParams, verb: Verb): Record<string, unknown> {
   const fields = fromQuery(query);
-  if (verb === 'list') delete fields.list;
+  if (verb === 'list') {
+    delete fields.list;
+    // The longest page that the policies and the listing allow.
+    if (fields.limit === 'max') fields.limit = '0';
+  }
   delete fields.help;
   return fields;
 }

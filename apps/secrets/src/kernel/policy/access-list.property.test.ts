@@ -57,7 +57,9 @@ function winner(blocks: Block[], path: string, listing: boolean): string | undef
   const exact = patterns.filter((pattern) => !wild(pattern));
   if (exact.includes(path)) return path;
   if (listing && path.endsWith('/') && exact.includes(path.slice(0, -1))) return path.slice(0, -1);
-  const candidates = patterns.filter((pattern) => wild(pattern) && matches(pattern, path));
+  const matching = (text: string) => patterns.filter((pattern) => wild(pattern) && matches(pattern, text));
+  const whole = matching(path);
+  const candidates = whole.length === 0 && listing && path.endsWith('/') ? matching(path.slice(0, -1)) : whole;
   candidates.sort((a, b) => {
     const [pa, pb] = [priority(a), priority(b)];
     for (let i = 0; i < 4; i += 1) if (pa[i] !== pb[i]) return pb[i]! - pa[i]!;
@@ -78,7 +80,9 @@ function union(maps: (Record<string, string[]> | undefined)[]): Record<string, s
 }
 
 const glob = (pattern: string, value: string) =>
-  new RegExp(`^${pattern.replace(/^\*|\*$/g, '\u0000').replaceAll('\u0000', '.*')}$`).test(value);
+  pattern === '*'
+    ? value === '*'
+    : new RegExp(`^${pattern.replace(/^\*|\*$/g, '\u0000').replaceAll('\u0000', '.*')}$`).test(value);
 const listed = (values: string[], value: string) =>
   values.length === 0 || values.some((pattern) => glob(pattern, value));
 
@@ -95,8 +99,8 @@ function slowDecide(blocks: Block[], { path, operation, parameters, wrap }: Aske
   if (Number.isFinite(max) && (wrap === undefined || wrap > max)) return false;
   if (Number.isFinite(min) && (wrap === undefined || wrap < min)) return false;
   const names = Object.keys(parameters);
-  if (!same.flatMap((block) => block.required ?? []).every((name) => names.some((n) => n.toLowerCase() === name)))
-    return false;
+  if (listing || operation === 'delete') return true;
+  if (!same.flatMap((block) => block.required ?? []).every((name) => names.includes(name.toLowerCase()))) return false;
   if (names.length === 0) return true;
   const denied = union(same.map((block) => block.denied));
   if (

@@ -170,7 +170,8 @@ describe('parameters in rules', () => {
   const block = (body: string) => access(`path "a" {\n capabilities = ["update"]\n ${body}\n}`);
   it.each<[string, Record<string, unknown>, boolean]>([
     ['required_parameters = ["a"]', {}, false],
-    ['required_parameters = ["a"]', { A: 1 }, true],
+    ['required_parameters = ["a"]', { A: 1 }, false],
+    ['required_parameters = ["A"]', { a: 1 }, true],
     ['required_parameters = ["A", "b"]', { a: 1 }, false],
     ['denied_parameters = { "*" = [] }', { x: 1 }, false],
     ['denied_parameters = { "*" = [] }', {}, true],
@@ -190,7 +191,9 @@ describe('parameters in rules', () => {
     ['allowed_parameters = { "x" = ["*fix"] }', { x: 'prefix' }, true],
     ['allowed_parameters = { "x" = ["*ef*"] }', { x: 'prefix' }, true],
     ['allowed_parameters = { "x" = ["*zz*"] }', { x: 'prefix' }, false],
-    ['allowed_parameters = { "x" = ["*"] }', { x: '' }, true],
+    ['allowed_parameters = { "x" = ["*"] }', { x: '' }, false],
+    ['allowed_parameters = { "x" = ["*"] }', { x: '*' }, true],
+    ['allowed_parameters = { "x" = ["**"] }', { x: '' }, true],
     ['allowed_parameters = { "x" = [5] }', { x: 5 }, true],
     ['allowed_parameters = { "x" = [5] }', { x: '5' }, false],
     ['allowed_parameters = { "x" = [1.50] }', { x: { isLosslessNumber: true, toString: () => '1.5' } }, true],

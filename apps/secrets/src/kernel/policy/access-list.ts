@@ -122,18 +122,16 @@ function judge(rule: Rule, { operation, parameters, wrapTtlSeconds }: Question):
   if (rule.minWrappingSeconds > 0 && !(wrapTtlSeconds !== undefined && wrapTtlSeconds >= rule.minWrappingSeconds)) {
     return 'wrapping';
   }
-  if (rule.requiredParameters.length > 0 || rule.allowedParameters || rule.deniedParameters) {
-    const objection = judgeParameters(rule, parameters ?? {});
-    if (objection) return objection;
-  }
-  return isListing(operation) && rule.paginationLimit > 0 ? judgePage(rule, parameters) : undefined;
+  if (isListing(operation)) return rule.paginationLimit > 0 ? judgePage(rule, parameters) : undefined;
+  if (operation === 'delete') return undefined;
+  return judgeParameters(rule, parameters ?? {});
 }
 
+/** No limit and `0` stand for the longest page; a `limit` that is required must be given. */
 function judgePage(rule: Rule, parameters: Question['parameters']): Objection | undefined {
   const limit = parameters?.limit;
-  if (limit === undefined || limit === null) return undefined;
-  const asked = Number(String(limit));
-  return asked >= 1 && asked <= rule.paginationLimit ? undefined : 'pagination';
+  if (limit === undefined) return rule.requiredParameters.includes('limit') ? 'required-parameter' : undefined;
+  return /^\d+$/.test(String(limit)) && Number(limit) <= rule.paginationLimit ? undefined : 'pagination';
 }
 
 function describeLoser(rule: Rule, winner: Rule): LosingRule {

@@ -1,12 +1,14 @@
 import type { Rule } from './rule';
 import type { Objection, ParameterLists, PolicyValue } from './types';
 
-/** What a rule's parameter lists hold against the parameters of a request; undefined when nothing. */
+/**
+ * What a rule's parameter lists hold against the parameters of a request that reads or writes; undefined when nothing.
+ */
 export function judgeParameters(rule: Rule, parameters: Readonly<Record<string, unknown>>): Objection | undefined {
   const names = Object.keys(parameters);
   if (rule.requiredParameters.length > 0) {
-    const present = new Set(names.map((name) => name.toLowerCase()));
-    if (!rule.requiredParameters.every((name) => present.has(name))) return 'required-parameter';
+    // Spelt as the handlers read it: they know no `TTL`.
+    if (!rule.requiredParameters.every((name) => Object.hasOwn(parameters, name))) return 'required-parameter';
   }
   if (names.length === 0) return undefined;
   if (rule.deniedParameters && isDenied(rule.deniedParameters, parameters)) return 'denied-parameter';
@@ -67,10 +69,11 @@ function equalNumbers(listed: string, value: unknown): boolean {
   return one === other && Math.abs(one) <= Number.MAX_SAFE_INTEGER;
 }
 
+/** A lone `*` is a value like any other, as in the reference: an empty list stands for every value, `**` for every text. */
 function matchesGlob(pattern: string, value: string): boolean {
+  if (pattern.length < 2) return pattern === value;
   const open = pattern.startsWith('*');
   const openEnd = pattern.endsWith('*');
-  if (pattern === '*') return true;
   if (open && openEnd) return value.includes(pattern.slice(1, -1));
   if (open) return value.endsWith(pattern.slice(1));
   if (openEnd) return value.startsWith(pattern.slice(0, -1));

@@ -41,19 +41,29 @@ export class RuleLayer {
   }
 }
 
-/** The rule that applies to a path, out of layers that share no pattern; a list also tries its path without the slash. */
+/**
+ * The rule that applies to a path, out of layers that share no pattern. A list also tries its path without the slash:
+ * exact patterns at once, those with wildcards only when none matches the path as it stands.
+ */
 export function findRule(layers: readonly RuleLayer[], path: string, listing: boolean): Rule | undefined {
+  const folder = listing && path.endsWith('/') ? path.slice(0, -1) : undefined;
+  return (
+    findExact(layers, path) ??
+    (folder === undefined ? undefined : findExact(layers, folder)) ??
+    findWild(layers, path) ??
+    (folder === undefined ? undefined : findWild(layers, folder))
+  );
+}
+
+function findExact(layers: readonly RuleLayer[], path: string): Rule | undefined {
   for (const layer of layers) {
     const exact = layer.findExact(path);
     if (exact) return exact;
   }
-  if (listing && path.endsWith('/')) {
-    const folder = path.slice(0, -1);
-    for (const layer of layers) {
-      const exact = layer.findExact(folder);
-      if (exact) return exact;
-    }
-  }
+  return undefined;
+}
+
+function findWild(layers: readonly RuleLayer[], path: string): Rule | undefined {
   let best: Rule | undefined;
   for (const layer of layers) {
     const found = layer.findWild(path);
@@ -64,10 +74,11 @@ export function findRule(layers: readonly RuleLayer[], path: string, listing: bo
 
 /** Every rule that matches a path, best first. */
 export function findAllRules(layers: readonly RuleLayer[], path: string, listing: boolean): Rule[] {
-  const folder = listing && path.endsWith('/') ? path.slice(0, -1) : undefined;
-  const exact = layers.map((layer) => layer.findExact(path));
-  const folders = layers.map((layer) => (folder === undefined ? undefined : layer.findExact(folder)));
-  const wild = layers.flatMap((layer) => layer.findAllWild(path));
-  if (layers.length > 1) wild.sort((a, b) => comparePatterns(b.pattern, a.pattern));
-  return [...exact, ...folders, ...wild].filter((rule) => rule !== undefined);
+  const paths = listing && path.endsWith('/') ? [path, path.slice(0, -1)] : [path];
+  const exact = paths.flatMap((one) => layers.map((layer) => layer.findExact(one)));
+  const wild = paths.flatMap((one) => {
+    const found = layers.flatMap((layer) => layer.findAllWild(one));
+    return layers.length > 1 ? found.sort((a, b) => comparePatterns(b.pattern, a.pattern)) : found;
+  });
+  return [...new Set([...exact, ...wild])].filter((rule) => rule !== undefined);
 }
