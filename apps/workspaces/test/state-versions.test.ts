@@ -90,7 +90,10 @@ describe('state versions', () => {
       relationships: { workspace: { data: { id } }, 'created-by': { data: { type: 'users' } } },
     });
     const current = await admin.get(`workspaces/${id}/current-state-version`).expect(200);
-    expect(current.body.data).toEqual(body.data);
+    // Whoever created it may add the tool's JSON; nobody else is told how.
+    const shown = { ...body.data.attributes, 'hosted-json-state-upload-url': null };
+    expect(body.data.attributes['hosted-json-state-upload-url']).toEqual(expect.any(String));
+    expect(current.body.data).toEqual({ ...body.data, attributes: shown });
     const bytes = await fetchUrl(body.data.attributes['hosted-state-download-url']).expect(200);
     expect(bytes.body.equals(state)).toBe(true);
     const workspace = (await admin.get(`workspaces/${id}?include=current_state_version`).expect(200)).body;

@@ -131,6 +131,8 @@ export interface Endpoint {
   readonly alwaysIncludes: readonly string[];
   readonly body?: BodyShape<unknown>;
   readonly streams: boolean;
+  readonly link?: 'alone' | 'or-token';
+  readonly adds?: (item: never, env: Environment) => unknown;
   readonly largeBody?: LargeBody;
   readonly idempotent: boolean;
   readonly refuses: readonly number[];
@@ -169,6 +171,13 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   body?: BodyShape<Body>;
   /** The body is left on the wire for `run` to read. */
   streams?: boolean;
+  /**
+   * Opens by a signed link for its verb and path, whoever holds it: by nothing else, or also by a token that satisfies
+   * `requires`.
+   */
+  link?: 'alone' | 'or-token';
+  /** What the answer to a create shows and no later one; also when it is sent again under its `Idempotency-Key`. */
+  adds?: (item: T, env: Environment) => T;
   /** Takes bodies larger than the few MiB that every endpoint takes. */
   largeBody?: LargeBody;
   /** Accepts `Idempotency-Key`; creates do, unless told. */
@@ -214,6 +223,8 @@ function ownOrganization(item: unknown): readonly string[] {
   return organizationId === undefined || organizationId === null ? [] : [organizationId];
 }
 
+const linkQuery = { expires: 'When the link ends, in seconds since 1970.', signature: 'The secret of the link.' };
+
 type AnyDeclaration = Declaration<string, never, never, unknown, string, never>;
 
 function declare(
@@ -228,6 +239,9 @@ function declare(
 ): Endpoint {
   const { requires } = given;
   const rule = typeof requires === 'string' ? policy[requires] : requires;
+  if (given.link === 'or-token' && rule === undefined) {
+    throw new Error(`${method} ${path} opens by a link or a token, and says of no token what it needs`);
+  }
   if (typeof requires === 'string' && rule === undefined) {
     throw new Error(`${method} ${path} requires ${requires}, which is no rule of its policy`);
   }
@@ -237,19 +251,21 @@ function declare(
     outside: given.outside ?? false,
     summary: given.summary,
     spec: given.spec,
-    auth: given.auth ?? 'token',
+    auth: given.auth ?? (given.link === undefined ? 'token' : 'optional'),
     edition: given.edition,
     tokens: given.tokens ?? everyKind,
     siteAdmin: given.siteAdmin ?? false,
     status: given.status ?? status,
     shows,
     paging: shows === 'many' ? (given.paging ?? 'always') : 'none',
-    query: given.query ?? {},
+    query: { ...given.query, ...(given.link === undefined || path.includes('/:signature') ? {} : linkQuery) },
     sort: given.sort ?? [],
     include: given.include ?? [],
     alwaysIncludes: given.alwaysIncludes ?? [],
     body: given.body,
     streams: given.streams ?? false,
+    link: given.link,
+    adds: given.adds,
     largeBody: given.largeBody,
     idempotent: given.idempotent ?? (method === 'POST' && shows === 'one' && (given.status ?? status) === 201),
     refuses: given.refuses ?? [],

@@ -17,6 +17,7 @@ import type { Fragments } from './fragments';
 import { claimKey, type IdempotentCreate } from './idempotency';
 import { includedFor } from './include';
 import type { Principal } from './principal';
+import { isSigned, type LinkVerb } from './signed-urls';
 
 /** A request as the kernel sees it: nothing of HTTP but its words. */
 export interface Request {
@@ -104,6 +105,15 @@ async function loadTarget(
   return target;
 }
 
+/** Did the request come by a signed link? An endpoint that opens by nothing else is not there for whoever has none. */
+function cameByLink({ link, method, path }: Endpoint, env: Environment, request: Request, query: Query): boolean {
+  if (link === undefined) return false;
+  const { params } = request;
+  const signed = isSigned(env, method as LinkVerb, { pattern: path, params, query: query.entries });
+  if (link === 'alone' && !signed) throw new Refusal('missing', '');
+  return signed;
+}
+
 function allow(endpoint: Endpoint, access: Access, target: unknown): void {
   if (endpoint.rule === undefined) {
     if (endpoint.load !== undefined && endpoint.visible !== undefined && !endpoint.visible(access, target as never)) {
@@ -162,6 +172,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   refuseUnlessFor(endpoint, env, principal);
   const query = Query.parse(request.search);
   requireStorable(request.params, query);
+  const linked = cameByLink(endpoint, env, request, query);
   const lookup = { db, env, principal, params: request.params, query };
   const accessTo = (ids: readonly string[]): Promise<Access> =>
     ids.length === 0 ? Promise.resolve(new Access(principal, [], env.now())) : env.accessStore.load(principal, ids);
@@ -173,7 +184,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
     epoch !== undefined && judged.length === 1
       ? await env.accessStore.loadAt(principal, judged[0]!, epoch)
       : await accessTo(judged);
-  allow(endpoint, access, target);
+  if (!linked) allow(endpoint, access, target);
   const wanted = endpoint.method === 'GET' ? undefined : ifMatch(request.headers['if-match']);
   requireRevision(target, wanted);
   const call = {
@@ -189,7 +200,8 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
     request: { id: request.id, address: request.address, headers: request.headers, stream: request.stream },
     accessTo,
   } satisfies Call<string, never, never> & { request: { stream: unknown } };
-  const result = await runOnce(kernel, endpoint, request, call);
+  const made = await runOnce(kernel, endpoint, request, call);
+  const result = endpoint.adds === undefined ? made : endpoint.adds(made as never, env);
   // What a request reads cannot change what its caller may do, so nobody has to ask again.
   const known = endpoint.keepsAccess ? judged : [];
   return show(kernel, endpoint, request, call, result, known);

@@ -7,7 +7,7 @@ import { backingDataActions } from '../../kernel/backing-data';
 import { readBlob } from '../../kernel/blobs';
 import { type Call, endpoints, includable, type Lookup, type Resource } from '../../kernel/endpoint';
 import { policy } from '../../kernel/policy';
-import { isSigned, signedUrl } from '../../kernel/signed-urls';
+import { signedUrl } from '../../kernel/signed-urls';
 import { type OfWorkspace, organizationsOf, readsRun } from '../runs/policy';
 import { workspacePolicy } from '../workspaces/policy';
 import * as workspaces from '../workspaces/service';
@@ -56,11 +56,12 @@ const create = ofWorkspace.post(inWorkspace, {
   requires: 'can-queue-run',
   body: CreateConfiguration,
   load: loadWorkspace,
-  run: async ({ db, env, access, target, body, ...call }) => {
+  run: ({ db, access, target, body, ...call }) => {
     const by = { actor: actorOf(call), applies: workspacePolicy['can-queue-apply'](access, target), source: 'tfe-api' };
-    const made = await createConfiguration(db, by, target, body);
-    return { ...made, uploadUrl: signedUrl(env, contentPath(made.id)) };
+    return createConfiguration(db, by, target, body);
   },
+  adds: (made, env) =>
+    made.status === 'pending' ? { ...made, uploadUrl: signedUrl(env, 'PUT', contentPath(made.id)) } : made,
 });
 
 const index = ofWorkspace.list(inWorkspace, {
@@ -85,7 +86,7 @@ const download = ofConfiguration.raw('GET')(`${byId}/download`, {
   run: async ({ env, target }) => {
     const { id, status } = target as ConfigurationVersion;
     if (status !== 'uploaded') throw new Refusal('missing', '');
-    return { status: 302, headers: { Location: signedUrl(env, contentPath(id)) }, body: '' };
+    return { status: 302, headers: { Location: signedUrl(env, 'GET', contentPath(id)) }, body: '' };
   },
 });
 
@@ -97,16 +98,10 @@ const ingress = ofConfiguration.raw('GET')(`${byId}/ingress-attributes`, {
   },
 });
 
-const loadSigned = async (lookup: Lookup<string>) => {
-  const found = await load(lookup);
-  return found && isSigned(lookup.env, contentPath(found.id), lookup.query) ? found : undefined;
-};
-
 const content = ofConfiguration.raw('GET')(`${byId}/content`, {
   summary: 'Download the archive of a configuration, by a link that holds its own secret.',
-  auth: 'optional',
-  visible: () => true,
-  load: loadSigned,
+  link: 'alone',
+  load,
   run: async ({ db, env, target }) => {
     const { status, blobId } = target as ConfigurationVersion;
     const body = status === 'uploaded' && blobId ? await readBlob(db, env.keyring, blobId) : undefined;
@@ -117,10 +112,9 @@ const content = ofConfiguration.raw('GET')(`${byId}/content`, {
 
 const upload = ofConfiguration.raw('PUT')(`${byId}/content`, {
   summary: 'Upload the archive of a configuration, a gzip tar; the link is good for one upload.',
-  auth: 'optional',
+  link: 'alone',
   streams: true,
-  visible: () => true,
-  load: loadSigned,
+  load,
   run: async ({ db, env, target, request }) => {
     await uploadArchive(db, env, target as ConfigurationVersion, request.stream as Readable);
     return { status: 200, headers: {}, body: '' };

@@ -3,9 +3,9 @@ import { Refusal } from '@keystead/refusal';
 import { readBlob } from '../../kernel/blobs';
 import { type Call, type Endpoint, endpoints, type Lookup, type Raw } from '../../kernel/endpoint';
 import type { Policy, Rule } from '../../kernel/policy';
-import { isSigned, signedUrl } from '../../kernel/signed-urls';
+import { signedUrl } from '../../kernel/signed-urls';
 import { read } from './logs';
-import { contentPath, findMany, logPath, type Phase, type PhasePath } from './phases';
+import { contentPath, findMany, type Phase, type PhasePath } from './phases';
 import { organizationsOf, readsRun } from './policy';
 
 const { raw } = endpoints({} as Policy<Phase>, undefined, { visible: readsRun, organizationsOf });
@@ -19,16 +19,6 @@ export const loadPhase = (path: PhasePath) => async (lookup: Lookup<string>) =>
 /** The plan or apply of a run. */
 export const loadPhaseOfRun = (path: PhasePath) => async (lookup: Lookup<string>) =>
   (await findMany(lookup.db, lookup.env, path, { runId: (lookup.params as Record<string, string>).run_id ?? '' }))[0];
-
-/** Loads what a link of its own opens; without its signature, a token that may see it does as well. */
-const loadSigned =
-  (path: PhasePath, at: (id: string) => string, mayRead: Rule<Phase>) => async (lookup: Lookup<string>) => {
-    const found = await loadPhase(path)(lookup);
-    const { env, principal, query } = lookup;
-    if (!found || isSigned(env, at(found.id), query)) return found;
-    const access = principal.id === '' ? undefined : await env.accessStore.load(principal, [found.organizationId]);
-    return access && mayRead(access, found) ? found : undefined;
-  };
 
 function wholeNumber(query: Query, name: string, fallback: number): number {
   const text = query.get(name);
@@ -61,12 +51,8 @@ export function logsOf(path: PhasePath): Endpoint[] {
       ...common,
       summary: `${what}, by a link that holds its own secret.`,
       auth: 'none',
-      visible: () => true,
-      load: async (lookup: Lookup<string>) => {
-        const found = await loadPhase(path)(lookup);
-        const secret = { get: (name: string) => (lookup.params as Record<string, string>)[name] };
-        return found && isSigned(lookup.env, logPath(path, found.id), secret) ? found : undefined;
-      },
+      link: 'alone',
+      load: loadPhase(path),
     }),
   ];
 }
@@ -91,7 +77,7 @@ export function resultOf({ path, name, summary, mayRead, blobOf, absent }: Resul
     requires: mayRead,
     run: async ({ env, target }: { env: Parameters<typeof signedUrl>[0]; target: Phase }): Promise<Raw> => {
       if (blobOf(target) !== null)
-        return { status: 307, headers: { Location: signedUrl(env, at(target.id)) }, body: '' };
+        return { status: 307, headers: { Location: signedUrl(env, 'GET', at(target.id)) }, body: '' };
       if (absent === 404) throw new Refusal('missing', '');
       return { status: 204, headers: {} };
     },
@@ -102,9 +88,9 @@ export function resultOf({ path, name, summary, mayRead, blobOf, absent }: Resul
     raw('GET')(ofRun, { ...redirect, load: loadPhaseOfRun(path) }),
     raw('GET')(`/${path}/:id/content/${name}`, {
       summary: `${summary} By a link that holds its own secret.`,
-      auth: 'optional',
-      visible: () => true,
-      load: loadSigned(path, at, mayRead),
+      link: 'or-token',
+      requires: mayRead,
+      load: loadPhase(path),
       run: async ({ db, env, target }) => {
         const id = blobOf(target as Phase);
         const body = id === null ? undefined : await readBlob(db, env.keyring, id);

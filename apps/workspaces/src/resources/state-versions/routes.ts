@@ -6,11 +6,10 @@ import { backingDataActions } from '../../kernel/backing-data';
 import { BlobTooLarge, readBlob } from '../../kernel/blobs';
 import { endpoints, includable, type Lookup, type Resource, type View } from '../../kernel/endpoint';
 import { policy } from '../../kernel/policy';
-import { isSigned } from '../../kernel/signed-urls';
 import { workspacePolicy } from '../workspaces/policy';
 import * as workspaces from '../workspaces/service';
 import { changeContent } from './backing-data';
-import { contentPath, type Form, withLinks } from './links';
+import { type Form, withLinks, withUploadLinks } from './links';
 import * as outputs from './outputs';
 import * as quarantine from './quarantine';
 import { CreateStateVersion, inlineLimitBytes, largeBody, Rollback } from './schema';
@@ -76,6 +75,7 @@ const create = ofWorkspace.post(inWorkspace, {
   load: loadWorkspace,
   run: async ({ db, env, target, body, ...call }) =>
     withLinks(env, await states.create(db, env, actorOf(call), target, body)),
+  adds: withUploadLinks,
 });
 
 const rollback = ofWorkspace.patch(inWorkspace, {
@@ -174,18 +174,10 @@ const showOutput = ofOutput.get('/state-version-outputs/:output_id', {
 
 const contentOf = (form: Form) => {
   const at = `${byId}/content/${form}` as const;
-  const load = async ({ db, env, params, principal, query }: Lookup<typeof at>) => {
-    const found = await find(db, params.state_version_id);
-    if (!found) return undefined;
-    // The link holds its own secret; without it a token that may read states does as well.
-    if (isSigned(env, contentPath(found.id, form), query)) return found;
-    const access = principal.id === '' ? undefined : await env.accessStore.load(principal, [found.organizationId]);
-    return access && workspacePolicy['can-read-state-versions'](access, found.workspace) ? found : undefined;
-  };
   const download = ofState.raw('GET')(at, {
     summary: `Download a state as ${form === 'raw' ? 'it was written' : 'the tool’s JSON'}, byte for byte.`,
-    auth: 'optional',
-    visible: () => true,
+    link: 'or-token',
+    requires: 'can-read-state-versions',
     load,
     run: async ({ db, env, target }) => {
       const blobId = form === 'raw' ? target.rawBlobId : target.jsonBlobId;
@@ -196,13 +188,9 @@ const contentOf = (form: Form) => {
   });
   const upload = ofState.raw('PUT')(at, {
     summary: 'Upload the content of an announced state version; the link is good for one upload.',
-    auth: 'optional',
+    link: 'alone',
     streams: true,
-    visible: () => true,
-    load: async ({ db, env, params, query }) => {
-      const found = await find(db, params.state_version_id);
-      return found && isSigned(env, contentPath(found.id, form), query) ? found : undefined;
-    },
+    load,
     run: async ({ db, env, target, request }) => {
       const source = (request.stream ?? []) as AsyncIterable<Uint8Array>;
       const take = form === 'raw' ? states.uploadRaw : states.uploadJson;

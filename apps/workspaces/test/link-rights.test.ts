@@ -1,0 +1,196 @@
+import { createHash } from 'node:crypto';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import request from 'supertest';
+import type { Endpoint, Method } from '../src/kernel/endpoint';
+import { resources } from '../src/resources/registry';
+import { announced, archiveOf, configured, startRun } from './configurations';
+import { fakeWorker } from './fake-worker';
+import { grant, team, teamToken } from './members';
+import { stateOf } from './run-fixture';
+import { type Client, resource, startWorkspaces } from './start-workspaces';
+
+interface Link {
+  readonly endpoint: Endpoint;
+  /** Below the host. */
+  readonly url: URL;
+  readonly body: Buffer;
+}
+
+const methods: readonly Method[] = ['GET', 'PUT', 'POST', 'PATCH', 'DELETE'];
+/** Other ways to write a number that some reader may take for the same. */
+const spellings = (expires: string): string[] => [
+  ...[
+    ` ${expires}`,
+    `${expires} `,
+    `${expires}.0`,
+    `${expires}e0`,
+    `0${expires}`,
+    `+${expires}`,
+    `0x${Number(expires).toString(16)}`,
+  ],
+  ...[`${expires},${expires}`, `${Number(expires) + 3600}`, '9999999999', ''],
+];
+
+const md5 = (bytes: Buffer) => createHash('md5').update(bytes).digest('hex');
+
+describe('links that hold their own secret', () => {
+  const workspaces = startWorkspaces();
+  const { admin } = workspaces;
+  const declared = resources.flatMap(({ endpoints }) => endpoints).filter(({ link }) => link !== undefined);
+  const links: Link[] = [];
+  let reader: Client;
+  let workspaceId = '';
+
+  const add = (verb: Method, text: string, body: Buffer = Buffer.alloc(0)) => {
+    const url = new URL(text);
+    const segments = url.pathname.replace('/api/v2', '').split('/');
+    const endpoint = declared.find(({ method, path }) => {
+      const parts = path.split('/');
+      return (
+        method === verb && parts.length === segments.length && parts.every((p, i) => p[0] === ':' || p === segments[i])
+      );
+    });
+    if (endpoint === undefined) throw new Error(`${verb} ${url.pathname} is no endpoint for links`);
+    links.push({ endpoint, url, body });
+  };
+  const ask = (method: Method, url: URL, body: Buffer, token?: string) => {
+    const word = method.toLowerCase() as 'get' | 'put' | 'post' | 'patch' | 'delete';
+    const test = request(workspaces.server)
+      [word](url.pathname + url.search)
+      .buffer(true);
+    if (token !== undefined) test.set('Authorization', `Bearer ${token}`);
+    return method === 'GET' ? test : test.set('Content-Type', 'application/octet-stream').send(body);
+  };
+  const announce = async (serial: number, state: Buffer) => {
+    const body = resource('state-versions', { serial, md5: md5(state) });
+    return (await admin.post(`workspaces/${workspaceId}/state-versions`, body).expect(201)).body.data;
+  };
+
+  beforeAll(async () => {
+    await workspaces.organization('acme');
+    ({ id: workspaceId } = await workspaces.workspace('acme', 'web'));
+    const readers = await team(workspaces, 'acme', 'readers');
+    await grant(workspaces, readers, workspaceId, 'read');
+    reader = await teamToken(workspaces, readers);
+
+    await configured(workspaces, workspaceId);
+    const worker = fakeWorker(workspaces);
+    await worker.claim();
+    const { body: run } = await startRun(admin, workspaceId).expect(201);
+    const full = { jsonPlan: Buffer.from('{"full":1}'), redactedJsonPlan: Buffer.from('{"redacted":1}') };
+    const { planId } = await worker.plan(full);
+    await admin.post(`runs/${run.data.id}/actions/apply`, {}).expect(202);
+    const { applyId } = await worker.apply({ outcome: 'errored', erroredState: stateOf(9) });
+    for (const path of [`plans/${planId}`, `applies/${applyId}`]) {
+      add('GET', (await admin.get(path).expect(200)).body.data.attributes['log-read-url']);
+    }
+    for (const path of [
+      `plans/${planId}/json-output`,
+      `plans/${planId}/json-output-redacted`,
+      `applies/${applyId}/errored-state`,
+    ]) {
+      add('GET', (await admin.get(path).expect(307)).headers.location!);
+    }
+
+    await admin.post(`workspaces/${workspaceId}/actions/lock`, {}).expect(200);
+    const first = await announce(1, stateOf(1));
+    for (const name of ['hosted-state-upload-url', 'hosted-json-state-upload-url']) {
+      await ask('PUT', new URL(first.attributes[name]), stateOf(1)).expect(200);
+    }
+    const { attributes } = (await admin.get(`state-versions/${first.id}`).expect(200)).body.data;
+    add('GET', attributes['hosted-state-download-url']);
+    add('GET', attributes['hosted-json-state-download-url']);
+    const second = await announce(2, stateOf(2));
+    add('PUT', second.attributes['hosted-state-upload-url'], stateOf(2));
+    add('PUT', second.attributes['hosted-json-state-upload-url'], stateOf(2));
+
+    const id = await configured(workspaces, workspaceId, { speculative: true });
+    add('GET', (await admin.get(`configuration-versions/${id}/download`).expect(302)).headers.location!);
+    const pending = await announced(admin, workspaceId, { speculative: true });
+    add('PUT', pending.attributes['upload-url'], await archiveOf());
+  });
+
+  it('are all looked at here', () => {
+    const names = (all: readonly Endpoint[]) => [...new Set(all.map(({ method, path }) => `${method} ${path}`))].sort();
+    expect(names(links.map(({ endpoint }) => endpoint))).toEqual(names(declared));
+  });
+
+  it('open one path, by one verb, in one spelling, and nothing else', async () => {
+    const wrong: string[] = [];
+    const refuse = async (what: string, method: Method, url: URL, body: Buffer) => {
+      const { status } = await ask(method, url, body);
+      if (status !== 404 && status !== 401) wrong.push(`${what}: ${method} ${url.pathname}${url.search}: ${status}`);
+    };
+    for (const { endpoint, url, body } of links) {
+      const inPath = url.search === '';
+      for (const method of methods.filter((other) => other !== endpoint.method))
+        await refuse('verb', method, url, body);
+      const expires = inPath ? url.pathname.split('/').at(-2)! : url.searchParams.get('expires')!;
+      for (const spelling of spellings(expires)) {
+        const other = new URL(url.href.replace(expires, encodeURIComponent(spelling)));
+        await refuse('spelling', endpoint.method, other, body);
+      }
+      for (const other of links.filter((one) => one.url !== url && inPath === (one.url.search === ''))) {
+        const swapped = new URL(url.href);
+        if (inPath)
+          swapped.pathname = [...url.pathname.split('/').slice(0, -2), ...other.url.pathname.split('/').slice(-2)].join(
+            '/',
+          );
+        else swapped.search = other.url.search;
+        await refuse('swapped', endpoint.method, swapped, body);
+      }
+      const cut = new URL(url.href.slice(0, -1));
+      await refuse('cut', endpoint.method, cut, body);
+      await refuse('padded', endpoint.method, new URL(`${url.href}=`), body);
+      await refuse('trailing', endpoint.method, new URL(`${url.href}%20`), body);
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  it('to write are shown to whoever created what is to be written, and to nobody else', async () => {
+    const shown = async (client: Client) => {
+      const { body: current } = await client.get(`workspaces/${workspaceId}/current-state-version`).expect(200);
+      const filter = 'filter[organization][name]=acme&filter[workspace][name]=web';
+      const { body: list } = await client.get(`state-versions?${filter}`).expect(200);
+      const { body: configurations } = await client.get(`workspaces/${workspaceId}/configuration-versions`).expect(200);
+      const versions = [current.data, ...list.data];
+      for (const { id } of list.data) versions.push((await client.get(`state-versions/${id}`).expect(200)).body.data);
+      const all = [...versions, ...configurations.data];
+      expect(all.length).toBeGreaterThan(6);
+      return all.flatMap(({ attributes }) =>
+        Object.entries(attributes).filter(([name]) => name.includes('upload-url')),
+      );
+    };
+    for (const client of [reader, admin]) {
+      expect((await shown(client)).filter(([, url]) => url !== null)).toEqual([]);
+    }
+    // The create may be sent again by whoever got no answer.
+    const again = async (path: string, body: object, name: string) => {
+      const send = () => admin.post(path, body).set('Idempotency-Key', name).expect(201);
+      const [one, two] = [(await send()).body.data, (await send()).body.data];
+      expect(two.id).toBe(one.id);
+      expect(two.attributes[name]).toEqual(expect.stringContaining('signature='));
+      expect(two.attributes[name]).toBe(one.attributes[name]);
+    };
+    const state = resource('state-versions', { serial: 7, md5: md5(stateOf(7)) });
+    await again(`workspaces/${workspaceId}/state-versions`, state, 'hosted-state-upload-url');
+    const configuration = resource('configuration-versions', { speculative: true });
+    await again(`workspaces/${workspaceId}/configuration-versions`, configuration, 'upload-url');
+  });
+
+  it('cannot be made from those to read, nor replaced by the token of a reader', async () => {
+    for (const { endpoint, url, body } of links.filter(({ endpoint: { method } }) => method === 'PUT')) {
+      const path = new URL(`${url.origin}${url.pathname}`);
+      await ask('PUT', path, body, reader.token).expect(404);
+      await ask('PUT', path, body, admin.token).expect(404);
+      expect(endpoint.link).toBe('alone');
+    }
+  });
+
+  it('work, and those to write once', async () => {
+    for (const { endpoint, url, body } of links) {
+      await ask(endpoint.method, url, body).expect(200);
+      if (endpoint.method === 'PUT') await ask('PUT', url, body).expect(409);
+    }
+  });
+});
