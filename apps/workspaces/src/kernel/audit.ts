@@ -12,8 +12,9 @@ export interface Actor {
 }
 
 /**
- * One change. `action` is a noun and a verb: `team.update`. `before` and `after` are plain values without secrets: of
- * an update only what differs is kept, a creation has no `before`, a deletion no `after`.
+ * One change. `action` is a noun and a verb: `team.update`. `before` and `after` are settings, never contents: no secret,
+ * and nothing that can become one. Of an update only what differs is kept, a creation has no `before`, a deletion no
+ * `after`.
  */
 export interface Change {
   readonly organizationId: string | null;

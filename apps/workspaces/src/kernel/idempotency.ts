@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { Refusal } from '@keystead/refusal';
 import type { Database } from './database';
 
@@ -12,6 +11,8 @@ export interface IdempotentCreate {
 
 interface Doing {
   now: number;
+  /** Of bodies, which may hold secrets: worthless without the service's key. */
+  mac: (text: string) => Buffer;
   run: (tx: Database) => Promise<unknown>;
   idOf: (item: unknown) => string;
   /** The created resource, read again. */
@@ -32,9 +33,7 @@ export async function claimKey(db: Database, create: IdempotentCreate, doing: Do
   if (key === '' || key.length > LONGEST_KEY) {
     throw new Refusal('malformed', `Idempotency-Key must have 1 to ${LONGEST_KEY} characters`);
   }
-  const bodyHash = createHash('sha256')
-    .update(JSON.stringify(create.body ?? null))
-    .digest();
+  const bodyHash = new Uint8Array(doing.mac(JSON.stringify(create.body ?? null)));
   const where = { principal_path_key: { principal, path, key } };
   return db.transaction(async (tx) => {
     const createdAt = new Date(doing.now);
@@ -47,7 +46,7 @@ export async function claimKey(db: Database, create: IdempotentCreate, doing: Do
     });
     if (count === 0) {
       const earlier = await tx.prisma.idempotencyKey.findUniqueOrThrow({ where });
-      if (!bodyHash.equals(Buffer.from(earlier.bodyHash))) {
+      if (Buffer.compare(bodyHash, earlier.bodyHash) !== 0) {
         throw new Refusal('invalid', 'this Idempotency-Key was used with another body');
       }
       const item = await doing.find(earlier.resourceId);

@@ -229,6 +229,7 @@ async function runOnce(
   };
   return claimKey(db, create, {
     now: env.now(),
+    mac: (text) => env.keyring.mac('workspace-idempotent-body', text),
     run: (tx) => endpoint.run({ ...call, db: tx }),
     idOf: (item) => endpoint.serializer!.spec.id(item as never),
     async find(id) {

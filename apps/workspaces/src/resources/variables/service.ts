@@ -2,7 +2,7 @@ import { randomBase62 } from '@keystead/auth';
 import { invalid } from '@keystead/jsonapi';
 import type { Keyring } from '@keystead/keyring';
 import { Refusal } from '@keystead/refusal';
-import type { Variable as Row } from '../../generated/prisma/client';
+import { Prisma, type Variable as Row } from '../../generated/prisma/client';
 import { type Actor, recordChange } from '../../kernel/audit';
 import type { Database } from '../../kernel/database';
 import { newId } from '../../kernel/ids';
@@ -129,7 +129,9 @@ export async function update(
     });
     await touchSet(tx, owner);
     const change = changeOf(owner, variable, 'update');
-    await recordChange(tx, actor, { ...change, before: shown(before), after: shown(variable) });
+    const said = value === undefined || value === before.value ? notShown : '(changed)';
+    await recordChange(tx, actor, { ...change, before: shown(before), after: shown(variable, said) });
+    if (sensitive && !before.sensitive) await forgetValues(tx, owner, id);
     return variable;
   });
 }
@@ -155,8 +157,23 @@ function stored(keyring: Keyring, id: string, sensitive: boolean, value: string)
   return { value: null, sealed: new Uint8Array(keyring.seal(Buffer.from(value, 'utf8'), at)) };
 }
 
-function shown({ key, category, value, description, hcl, sensitive, versionId }: Variable) {
-  return { key, category, value: sensitive ? '(sensitive)' : value, description, hcl, sensitive, versionId };
+const notShown = '(not shown)';
+
+// Without the value: what is plain today may be made sensitive tomorrow, and events are kept.
+function shown({ key, category, description, hcl, sensitive, versionId }: Variable, value = notShown) {
+  return { key, category, value, description, hcl, sensitive, versionId };
+}
+
+/** Events of a variable as builds wrote them that recorded its value, a node of which may have been at work until now. */
+async function forgetValues(tx: Database, { organizationId }: Owner, id: string): Promise<void> {
+  const without = (column: Prisma.Sql) =>
+    Prisma.sql`CASE WHEN ${column} ? 'value' THEN jsonb_set(${column}, '{value}', '"(not shown)"') ELSE ${column} END`;
+  const [before, after] = [Prisma.sql`before`, Prisma.sql`after`];
+  await tx.prisma.$executeRaw`
+    UPDATE audit_event SET before = ${without(before)}, after = ${without(after)}
+     WHERE organization_id = ${organizationId} AND target_type = 'vars' AND target_id = ${id}
+       AND coalesce(before ->> 'value', ${notShown}) || coalesce(after ->> 'value', ${notShown})
+           NOT IN (${notShown + notShown}, ${`${notShown}(changed)`})`;
 }
 
 function changeOf({ organizationId }: Owner, { id, key }: Variable, verb: string) {
