@@ -130,7 +130,7 @@ export async function createService(config: Config, parts: ServiceParts): Promis
 
 /** What the life of a request is lent. */
 function kernelOf(
-  { storage, namespaces, mounts, access, tokens, identity, mfa, leases, wrapping, quotas, audit }: Modules,
+  { storage, turns, namespaces, mounts, access, tokens, identity, mfa, leases, wrapping, quotas, audit }: Modules,
   config: Config,
   log: Logger,
   paths: readonly Path[],
@@ -141,6 +141,7 @@ function kernelOf(
     clock: storage.clock,
     committer: storage.committer,
     entries: storage.entries,
+    turns,
     namespaces,
     mounts,
     access,

@@ -81,7 +81,8 @@ function headersOf(outcome: Outcome, extra: readonly string[] | undefined): stri
   return headers;
 }
 
-/** Writes a refusal: its status, and its text unless it has none. */
+/** Writes a refusal: its status, and its text unless it has none; what may be better soon says when to come again. */
 export function sendRefusal(res: ServerResponse, refusal: Refusal, extra?: readonly string[]): void {
-  send(res, statusOf[refusal.kind], errorBody(refusal.message === '' ? [] : [refusal.message]), extra);
+  const headers = refusal.kind === 'unavailable' ? ['Retry-After', '1', ...(extra ?? [])] : extra;
+  send(res, statusOf[refusal.kind], errorBody(refusal.message === '' ? [] : [refusal.message]), headers);
 }

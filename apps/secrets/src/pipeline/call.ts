@@ -2,6 +2,7 @@ import type { Envelope } from '@keystead/envelope';
 import type { WriteSet } from '../kernel/storage/types';
 import type { Call, Caller, MountView, NamespaceView, ReusableSecret, Verb } from '../sdk/call';
 import { jsonText } from '../sdk/json-text';
+import type { Storage } from '../sdk/storage';
 import type { Bearer } from './authenticate';
 import type { Grant } from './authorize';
 import { CallStorage } from './call-storage';
@@ -71,6 +72,16 @@ export class Running implements Call {
     const own = mount.backend.storage === 'per-token' && token !== undefined;
     if (own) set.authorities.push(token.hash);
     this.storage = new CallStorage(kernel, set, mount.uuid, own ? `${token.key}/` : '');
+  }
+
+  /** The same call on another view of its entries. */
+  on(storage: Storage): Call {
+    return Object.create(this, { storage: { value: storage } }) as Call;
+  }
+
+  /** Lets a handler begin anew. */
+  unsay(): void {
+    this.said = undefined;
   }
 
   /** Takes over what the policies said. */

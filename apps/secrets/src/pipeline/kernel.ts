@@ -11,6 +11,7 @@ import type { TokenRecord, Tokens } from '../kernel/tokens/types';
 import type { Path } from '../sdk/path';
 import type { Login, SecretReply } from '../sdk/reply';
 import type { InputParsers } from './parse-input';
+import type { Turns } from './turns';
 
 /** The identity of a caller, as far as a request needs it. */
 export interface IdentityPort {
@@ -112,6 +113,7 @@ export interface Kernel {
   readonly clock: Clock;
   readonly committer: Committer;
   readonly entries: EntryStore;
+  readonly turns: Turns;
   readonly namespaces: Namespaces;
   readonly mounts: Mounts;
   readonly access: Access;

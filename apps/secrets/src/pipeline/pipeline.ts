@@ -1,11 +1,13 @@
 import { Refusal } from '@keystead/refusal';
 import type { DemandedMethod } from '../kernel/policy/types';
 import { newWriteSet, unsettled } from '../kernel/storage/write-set';
+import type { Call } from '../sdk/call';
 import { parseDuration } from '../sdk/duration';
-import { listedText } from '../sdk/reply';
+import { listedText, type Reply } from '../sdk/reply';
 import { authenticate, type Bearer } from './authenticate';
 import { authorize, requireOperation } from './authorize';
 import { Running } from './call';
+import type { Joining } from './call-storage';
 import type { Kernel } from './kernel';
 import { shapeListing } from './listing';
 import type { Outcome } from './outcome';
@@ -70,17 +72,51 @@ async function live(kernel: Kernel, request: Request, trail: Trail): Promise<Out
   if (written) await written;
   const call = running!;
   if (grant) call.allow(grant);
-  const operation = place.operation!;
-  if (operation.update && call.stored === undefined) call.stored = await place.declared!.stored?.(call);
-  call.input = kernel.inputs.parse(operation, request.fields, request.exact, call.stored);
+  if (kernel.chained || grant?.guard) call.storage.joining = joiningOf(kernel, call, trail);
   try {
-    const outcome = await settle(kernel, call, shapeListing(await operation.run(call), call), set, trail);
+    const outcome = await settle(kernel, call, shapeListing(await run(kernel, call, request), call), set, trail);
     if (set.opened.length > set.settled.length) void kernel.leases.letGo(unsettled(set));
     return outcome;
   } catch (error) {
     void kernel.leases.letGo(set.opened);
     throw error;
   }
+}
+
+/** Runs the handler; one that lays fields over what is stored decides by what is stored when its turn comes. */
+async function run(kernel: Kernel, call: Running, { fields, exact }: Request): Promise<Reply> {
+  const operation = call.place.operation!;
+  const { stored } = call.place.declared!;
+  if (operation.update === 'merge' && stored && !operation.once) {
+    return call.storage.transaction(call.path, async (tx) => {
+      const view = call.on(tx);
+      call.unsay();
+      call.stored = await stored(view);
+      call.input = kernel.inputs.parse(operation, fields, exact, call.stored);
+      return operation.run(view);
+    });
+  }
+  if (operation.update && call.stored === undefined) call.stored = await stored?.(call);
+  call.input = kernel.inputs.parse(operation, fields, exact, call.stored);
+  return operation.run(call);
+}
+
+/** What goes along with each thing that a call decides: its rights, as things stand then, and its line for the chain. */
+function joiningOf(kernel: Kernel, call: Running, trail: Trail): Joining {
+  const { grant, place } = call;
+  return {
+    async judge(tx) {
+      if (grant?.guard && (await isThere(call.on(tx), place)) !== (grant.guard === 'present')) {
+        throw new Refusal('denied', 'permission denied');
+      }
+    },
+    add(set) {
+      if (kernel.chained && !trail.chained) set.audit.push(trail.chainLine());
+    },
+    done() {
+      trail.chained = true;
+    },
+  };
 }
 
 /** The second factors that the rule which grants a request asks of the request itself. */
@@ -105,10 +141,14 @@ function helpOf(kernel: Kernel, { mount, declared }: Place): Outcome {
   return { status: 200, bare: { help, see_also: null, openapi: kernel.help(mount!, declared!) } };
 }
 
-async function exists(running: Running, { declared }: Place): Promise<boolean> {
-  if (declared?.exists) return declared.exists(running);
-  running.stored = await declared?.stored?.(running);
+async function exists(running: Running, place: Place): Promise<boolean> {
+  if (place.declared?.exists) return isThere(running, place);
+  running.stored = await place.declared?.stored?.(running);
   return running.stored !== undefined;
+}
+
+async function isThere(call: Call, { declared }: Place): Promise<boolean> {
+  return declared?.exists ? declared.exists(call) : (await declared?.stored?.(call)) !== undefined;
 }
 
 function parseWrapTtl(text: string): number {

@@ -4,7 +4,6 @@ import type { WriteSet } from '../kernel/storage/types';
 import { isEmpty, PreconditionFailed } from '../kernel/storage/write-set';
 import { listed, type Reply } from '../sdk/reply';
 import type { Running } from './call';
-import { changedMeanwhile } from './call-storage';
 import { issueLogin, issueToken } from './issue-token';
 import type { Kernel } from './kernel';
 import type { Outcome } from './outcome';
@@ -31,13 +30,14 @@ export async function settle(
       ? wrap(kernel, running, plain.envelope, set)
       : plain;
   const changes = running.verb !== 'read' && running.verb !== 'list';
-  if (kernel.chained && (changes || !isEmpty(set))) set.audit.push(trail.chainLine());
+  if (kernel.chained && !trail.chained && (changes || !isEmpty(set))) set.audit.push(trail.chainLine());
   try {
     await kernel.committer.commit(set);
   } catch (error) {
     if (reply.kind === 'secret') await kernel.leases.abandon(running.place.mount!, reply);
+    // What a call by itself requires of an entry is what its rights depend on.
     if (!(error instanceof PreconditionFailed)) throw error;
-    throw running.grant?.guard ? listed('denied', 'permission denied') : changedMeanwhile(error);
+    throw listed('denied', 'permission denied');
   }
   return outcome;
 }

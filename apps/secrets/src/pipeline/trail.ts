@@ -13,6 +13,8 @@ export class Trail {
   bearer: Bearer | undefined;
   grant: Grant | undefined;
   wrapTtlSeconds = 0;
+  /** The request stands in the chained table already, committed with something it decided. */
+  chained = false;
   private entry: AuditedRequest | undefined;
 
   constructor(

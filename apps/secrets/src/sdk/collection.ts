@@ -1,13 +1,13 @@
 import { Refusal } from '@keystead/refusal';
 import type { z } from 'zod';
-import type { Page, Precondition, Storage } from './storage';
+import type { Page, Storage } from './storage';
 
 /** Typed records under a storage prefix, one per name. */
 export interface Collection<T> {
   find(storage: Storage, name: string): Promise<T | undefined>;
   /** As find; throws `invalid` (400) with `text` when absent, because the caller named something that must exist. */
   require(storage: Storage, name: string, text?: string): Promise<T>;
-  put(storage: Storage, name: string, value: T, when?: Precondition): void;
+  put(storage: Storage, name: string, value: T): void;
   delete(storage: Storage, name: string): void;
   list(storage: Storage, page?: Page): Promise<string[]>;
 }
@@ -38,7 +38,7 @@ export function collection<S extends z.ZodType>(prefix: string, _schema: S): Col
       if (found === undefined) throw new Refusal('invalid', text ?? `${prefix}${name} does not exist`);
       return found;
     },
-    put: (storage, name, value, when) => storage.put(prefix + name, JSON.stringify(value), when),
+    put: (storage, name, value) => storage.put(prefix + name, JSON.stringify(value)),
     delete: (storage, name) => storage.delete(prefix + name),
     list: (storage, page) => storage.list(prefix, page),
   };

@@ -32,8 +32,16 @@ export interface Operation<P = Readonly<Record<string, string>>, I extends z.Zod
   readonly input?: I;
   /** The shape of `data` (or of the bare body). */
   readonly output?: z.ZodType;
-  /** With `stored`: `merge` lays the given fields over the stored ones, `replace` over the defaults. */
+  /**
+   * With `stored`: `merge` lays the given fields over the stored ones, `replace` over the defaults. What merges may run
+   * more than once: of several at the same moment, each is laid over what the one before has stored.
+   */
   readonly update?: 'merge' | 'replace';
+  /**
+   * With `merge`: reaches out to another system, so that it is not run again when another request was faster; of two that
+   * change the same at once, the last one stays.
+   */
+  readonly once?: boolean;
   /** Filled in when nothing is stored (merge) or always (replace). */
   readonly defaults?: Partial<z.output<I>>;
   /** Fields that return to their default with every write that leaves them out. */

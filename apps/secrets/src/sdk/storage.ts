@@ -5,12 +5,6 @@ export interface Page {
 }
 
 /**
- * What must hold of an entry when the call's writes are committed; a write set that finds otherwise is refused whole.
- * `unchanged`: as this call last read it, absence included.
- */
-export type Precondition = 'absent' | 'present' | 'unchanged';
-
-/**
  * What a backend sees of the database: its own mount's entries, and nothing else.
  *
  * Values are JSON texts, sealed before they leave the process. Writes join the call's write set and are committed once,
@@ -21,15 +15,17 @@ export interface Storage {
   getMany(keys: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** Names directly below `prefix` (empty or ending in `/`), bytewise sorted; folders end in `/`. */
   list(prefix: string, page?: Page): Promise<string[]>;
-  put(key: string, value: string, when?: Precondition): void;
-  delete(key: string, when?: Precondition): void;
+  put(key: string, value: string): void;
+  delete(key: string): void;
   /** Deletes every key that begins with `prefix`. */
   deletePrefix(prefix: string): void;
   /**
-   * Runs with a write set of its own, committed when `run` returns, and only if nothing it wrote was changed by others
-   * since it read it; otherwise it runs again. No network call to another system belongs inside.
+   * Decides about something, when it is its turn among all, on all nodes, who decide about the same: reads, and writes
+   * what it makes of it into a write set of its own, which is committed before this resolves, and only if nothing that it
+   * read and wrote was changed meanwhile; else it is decided again. `about` is the key that is read first, or a name that
+   * stands for what is changed. `run` may run more than once, so no call to another system belongs inside.
    */
-  transaction<T>(run: (tx: Storage) => Promise<T>): Promise<T>;
+  transaction<T>(about: string, run: (tx: Storage) => Promise<T>): Promise<T>;
   /**
    * Records, at once and durably, how to undo an outside effect that is about to be made. The intent is settled in the
    * commit that ends this call successfully; after a crash or a failure the sweeper undoes it, and once more some minutes

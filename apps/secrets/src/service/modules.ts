@@ -19,10 +19,14 @@ import type { ObserveStorage } from '../kernel/storage/database';
 import { StorageKernel } from '../kernel/storage/storage';
 import { StoredTokens } from '../kernel/tokens/tokens';
 import { Wrapping } from '../kernel/wrapping/wrapping';
+import { Turns } from '../pipeline/turns';
 import { lifetime } from '../sdk/lifetime';
 import { errands } from './errands';
 import { authMounts, lineageOf } from './mfa-port';
 import type { ServiceParts } from './parts';
+
+/** Of each second that a request may take: whoever waits longer for a turn is told so while it still listens. */
+const PATIENCE_MS = 900;
 
 /** The kernel's modules, each handed what it needs of those before it. */
 export type Modules = Awaited<ReturnType<typeof buildModules>>;
@@ -100,11 +104,17 @@ export async function buildModules(
     },
     mountPath: (uuid) => mounts.find(uuid)?.path,
   });
+  const turns = new Turns({
+    entries,
+    committer,
+    amongOthers: () => changes.mustTell,
+    patienceMs: config.requestTimeoutSeconds * PATIENCE_MS,
+  });
   const hosts: LeaseHosts = {
     findMount: (uuid) => mounts.find(uuid),
     refreshMounts: () => mounts.refresh(),
     privateMountIds: () => [...mounts.all()].flatMap((m) => (m.backend.storage === 'per-token' ? [m.uuid] : [])),
-    errand: errands({ entries, committer }, storage.clock, (intents) => leases.letGo(intents)),
+    errand: errands({ entries, committer, turns }, storage.clock, (intents) => leases.letGo(intents)),
     lifetime,
     quotasOf: (lease) => quotas.quotasOf(lease),
   };
@@ -130,6 +140,7 @@ export async function buildModules(
     quotas,
     leases,
     wrapping,
+    turns,
     errand: hosts.errand,
   };
 }

@@ -92,13 +92,13 @@ export function putRole(storage: Storage, role: Role): void {
   roles.put(storage, role.name, role);
 }
 
-/** Gives a role another role id. Throws where a different role has it. */
+/** Gives a role another role id; to be decided in a transaction. Throws where a different role has it. */
 export async function changeRoleId(storage: Storage, role: Role, roleId: string): Promise<Role> {
   if (roleId.length > 4_096) throw new Refusal('invalid', 'role_id is longer than 4096 characters');
   const holder = await roleNames.find(storage, indexKey(roleId));
   if (holder !== undefined && holder !== role.name) throw new Refusal('conflict', 'role_id already in use');
   if (role.roleId !== '' && role.roleId !== roleId) roleNames.delete(storage, indexKey(role.roleId));
-  roleNames.put(storage, indexKey(roleId), role.name, holder === undefined ? 'absent' : undefined);
+  roleNames.put(storage, indexKey(roleId), role.name);
   return { ...role, roleId };
 }
 
@@ -156,11 +156,14 @@ export function rolePaths(): Path[] {
       write: {
         summary: 'Change the role id.',
         input: z.object({ role_id: string().optional().describe('The new role id.') }),
-        async run(call) {
-          const role = await requireRole(call);
-          if (!call.input.role_id) throw new Refusal('invalid', 'missing role_id');
-          putRole(call.storage, await changeRoleId(call.storage, role, call.input.role_id));
-          return empty;
+        run(call) {
+          const { role_id: roleId } = call.input;
+          return call.storage.transaction(`role/${call.params.role_name}`, async (storage) => {
+            const role = await requireRole({ params: call.params, storage });
+            if (!roleId) throw new Refusal('invalid', 'missing role_id');
+            putRole(storage, await changeRoleId(storage, role, roleId));
+            return empty;
+          });
         },
       },
     }),

@@ -38,7 +38,7 @@ function hashOf(role: Role, kind: 'secret' | 'accessor', text: string): string {
 const keyOf = (role: Role, secretId: string) => `${role.uuid}/${hashOf(role, 'secret', secretId)}`;
 const accessorKeyOf = (role: Role, accessor: string) => `${role.uuid}/${hashOf(role, 'accessor', accessor)}`;
 
-/** Adds a secret id; false when the role has it already. */
+/** Adds a secret id and answers its accessor; undefined when the role has it already. */
 export async function addSecretId(
   storage: Storage,
   role: Role,
@@ -46,11 +46,13 @@ export async function addSecretId(
   value: Omit<SecretId, 'accessor'>,
 ): Promise<string | undefined> {
   const key = keyOf(role, secretId);
-  if (await secretIds.find(storage, key)) return undefined;
-  const accessor = randomUUID();
-  secretIds.put(storage, key, { ...value, accessor }, 'absent');
-  accessors.put(storage, accessorKeyOf(role, accessor), key);
-  return accessor;
+  return storage.transaction(`secret-id/${key}`, async (tx) => {
+    if (await secretIds.find(tx, key)) return undefined;
+    const accessor = randomUUID();
+    secretIds.put(tx, key, { ...value, accessor });
+    accessors.put(tx, accessorKeyOf(role, accessor), key);
+    return accessor;
+  });
 }
 
 /** A live secret id of a role; undefined when unknown or expired. */
@@ -112,7 +114,7 @@ export async function spendSecretId(
   nowMs: number,
   judge: (value: SecretId) => void,
 ): Promise<SecretId | undefined> {
-  return storage.transaction(async (tx) => {
+  return storage.transaction(`secret-id/${keyOf(role, secretId)}`, async (tx) => {
     const found = await findSecretId(tx, role, secretId, nowMs);
     if (!found) return undefined;
     judge(found.value);

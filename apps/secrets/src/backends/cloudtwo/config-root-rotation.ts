@@ -28,13 +28,11 @@ export const rootRotationPath = path('config/root/rotation', {
     defaults: noRotation,
     input: z.object(rotationFields),
     async run({ input, storage, nowMs }) {
-      await storage.transaction(async (tx) => {
-        const config = await root.require(tx, 'no configuration found for config/root');
-        checkTerms(input, config.access_key !== '');
-        root.put(tx, { ...config, ...input });
-        const { rotatedAtMs } = (await plan.find(tx)) ?? {};
-        replan(tx, input, nowMs, rotatedAtMs);
-      });
+      const config = await root.require(storage, 'no configuration found for config/root');
+      checkTerms(input, config.access_key !== '');
+      root.put(storage, { ...config, ...input });
+      const { rotatedAtMs } = (await plan.find(storage)) ?? {};
+      replan(storage, input, nowMs, rotatedAtMs);
       return empty;
     },
   },

@@ -39,6 +39,8 @@ export const Root = RootInput.extend({
 });
 export type Root = z.output<typeof Root>;
 export const root = single('config/root', Root);
+/** What decisions about the root key take turns by. */
+export const rootTurn = 'config/root';
 
 const defaults: Root = {
   access_key: '',

@@ -44,9 +44,9 @@ describe('the rotation of the root key by the clock', () => {
   const read = async () => (await secrets.root.read('cloudtwo/config/root').expect(200)).body.data;
   /** As the nodes of an installation do, so many at the same moment. */
   const look = async (nodes = 1) => {
-    const { mounts, entries, committer, namespaces, leases } = secrets.service.kernel;
+    const { mounts, entries, committer, turns, namespaces, leases } = secrets.service.kernel;
     const mount = mounts.at(namespaces.root.uuid, 'cloudtwo/')!;
-    const errand = errands({ entries, committer }, clock, (intents) => leases.letGo(intents));
+    const errand = errands({ entries, committer, turns }, clock, (intents) => leases.letGo(intents));
     await Promise.allSettled(Array.from({ length: nodes }, () => errand(mount, mount.backend.tick!)));
   };
   const made = () => cloud.actions().filter((action) => action === 'CreateAccessKey').length;

@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import type { Errand } from '../../sdk/call';
 import type { CloudTwo } from './cloud';
-import { root } from './config-root';
+import { root, rootTurn } from './config-root';
 import { rotateRoot } from './rotate-root';
 import { nextDue, type Plan, plan } from './rotation-plan';
 
@@ -46,7 +46,7 @@ export async function rotateWhenDue(cloud: CloudTwo, errand: Errand): Promise<vo
 
 /** Takes the rotation for this node; undefined where another one has it, or its window is over. */
 function claim({ storage, nowMs }: Errand, planned: Plan): Promise<Plan | undefined> {
-  return storage.transaction(async (tx) => {
+  return storage.transaction(rootTurn, async (tx) => {
     const [config, seen] = [await root.find(tx), await plan.find(tx)];
     if (!config || seen?.tryAtMs !== planned.tryAtMs) return undefined;
     const windowMs = config.rotation_window * 1000;
@@ -65,7 +65,7 @@ function claim({ storage, nowMs }: Errand, planned: Plan): Promise<Plan | undefi
 
 /** Writes down how it went, unless the configuration was written anew meanwhile: then that begins afresh. */
 function conclude({ storage, nowMs }: Errand, claimed: Plan, after: (seen: Plan, dueAtMs: number) => Plan) {
-  return storage.transaction(async (tx) => {
+  return storage.transaction(rootTurn, async (tx) => {
     const [config, seen] = [await root.find(tx), await plan.find(tx)];
     const dueAtMs = config && nextDue(config, nowMs);
     if (dueAtMs !== undefined && seen?.tryAtMs === claimed.tryAtMs) plan.put(tx, after(seen, dueAtMs));

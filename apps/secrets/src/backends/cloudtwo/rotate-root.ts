@@ -14,7 +14,7 @@ import { data, listed } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 import type { CloudTwo } from './cloud';
 import { attempt, cloudRefusal, codeOf, isGone, wasRefused } from './cloud-error';
-import { connection, type Root, root } from './config-root';
+import { connection, type Root, root, rootTurn } from './config-root';
 import { replan } from './rotation-plan';
 
 type KeyPair = NonNullable<Root['pending']>;
@@ -67,17 +67,19 @@ export async function rotateRoot(
     if (wasRefused(error)) await intent.drop();
     throw error;
   });
-  await storage.transaction((tx) => store(tx, before, { pending: after }));
+  await storage.transaction(rootTurn, (tx) => store(tx, before, { pending: after }));
   if (!(await works(cloud, before, after, tryForMs))) {
     throw new Refusal('upstream', `the new key ${after.access_key} does not work yet; the old one stays in use`);
   }
-  await storage.transaction((tx) => store(tx, before, { ...after, pending: undefined, retiring: before.access_key }));
+  await storage.transaction(rootTurn, (tx) =>
+    store(tx, before, { ...after, pending: undefined, retiring: before.access_key }),
+  );
   cloud.forget();
   const left = await retire(cloud, { ...before, ...after }, userName, before.access_key);
   if (left) {
     warn(`error deleting old access key: ${left}; it is tried again later`);
   } else {
-    await storage.transaction((tx) => store(tx, { ...before, ...after }, { retiring: undefined }));
+    await storage.transaction(rootTurn, (tx) => store(tx, { ...before, ...after }, { retiring: undefined }));
     intent.settle();
   }
   return after.access_key;
@@ -96,7 +98,9 @@ export async function resumeRotation(
   let inUse = config;
   if (config.pending && config.access_key === before && (await works(cloud, config, config.pending, tryEveryMs))) {
     inUse = { ...config, ...config.pending };
-    await storage.transaction((tx) => store(tx, config, { ...config.pending, pending: undefined, retiring: before }));
+    await storage.transaction(rootTurn, (tx) =>
+      store(tx, config, { ...config.pending, pending: undefined, retiring: before }),
+    );
     cloud.forget();
   }
   if (inUse.access_key !== before) {
@@ -104,7 +108,7 @@ export async function resumeRotation(
     if (inUse === config && config.retiring !== before) return;
     const left = await retire(cloud, inUse, user, before);
     if (left) throw new Refusal('upstream', `error deleting old access key: ${left}`);
-    await storage.transaction((tx) => store(tx, inUse, { retiring: undefined, pending: undefined }));
+    await storage.transaction(rootTurn, (tx) => store(tx, inUse, { retiring: undefined, pending: undefined }));
     return;
   }
   // The old key is still the one: a key that the user got while that rotation ran, and only then, was made by it.
@@ -119,7 +123,7 @@ export async function resumeRotation(
     const left = await retire(cloud, config, user, AccessKeyId);
     if (left) throw new Refusal('upstream', `error deleting unused access key: ${left}`);
   }
-  await storage.transaction((tx) => store(tx, config, { pending: undefined }));
+  await storage.transaction(rootTurn, (tx) => store(tx, config, { pending: undefined }));
 }
 
 /** The keys of the user before a rotation; undefined where this service may not list them. */

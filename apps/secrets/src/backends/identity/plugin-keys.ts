@@ -24,7 +24,7 @@ export async function pluginKeys(storage: Storage, nowMs: number): Promise<KeyRi
   const stored = await ring.find(storage);
   if (stored && !isTurnDue(stored, rule, nowMs)) return stored;
   const fresh = await Promise.all([newSigningKey(nowMs), stored ? undefined : newSigningKey(nowMs)]);
-  return storage.transaction(async (tx) => {
+  return storage.transaction('oidc/plugins/keys', async (tx) => {
     const seen = await ring.find(tx);
     if (seen && !isTurnDue(seen, rule, nowMs)) return seen;
     const turns = seen ? takeTurn(seen, fresh[0], rule, nowMs) : firstTurn(fresh[0], fresh[1]!, nowMs);

@@ -9,6 +9,7 @@ import { data, dataText, empty, gone, missing, type Reply } from '../../sdk/repl
 import type { Storage } from '../../sdk/storage';
 import { configOf } from './config';
 import {
+  changeKey,
   findKey,
   type KeyMetadata,
   type KvConfig,
@@ -151,7 +152,7 @@ async function writeVersion(
   const given = input.data;
   const cas = casOf(input.options);
   const config = await configOf(storage);
-  const written = await storage.transaction(async (tx) => {
+  const written = await changeKey(storage, params.path, async (tx) => {
     const key = await findKey(tx, params.path);
     checkCas(key, config, cas);
     const before = verb === 'patch' ? await newestValue(tx, params.path, key, nowMs) : undefined;
@@ -209,7 +210,7 @@ async function changeVersions(
   change: (version: KeyMetadata['versions'][string]) => KeyMetadata['versions'][string],
   also: (storage: Storage, number: number) => void = () => {},
 ): Promise<Reply> {
-  await storage.transaction(async (tx) => {
+  await changeKey(storage, params.path, async (tx) => {
     const key = await findKey(tx, params.path);
     if (!key) return;
     const versions = { ...key.versions };

@@ -40,6 +40,10 @@ export async function findKey(storage: Storage, path: string): Promise<KeyMetada
   return text === undefined ? undefined : (JSON.parse(text) as KeyMetadata);
 }
 
+/** Changes a secret when it is its turn. */
+export const changeKey = <T>(storage: Storage, path: string, change: (tx: Storage) => Promise<T>): Promise<T> =>
+  storage.transaction(prefix + path, change);
+
 export function putKey(storage: Storage, path: string, key: KeyMetadata): void {
   storage.put(prefix + path, JSON.stringify(key));
 }

@@ -8,7 +8,7 @@ import { PageInput, pageOf } from '../../sdk/paging';
 import { path } from '../../sdk/path';
 import { data, empty, gone, keys, missing } from '../../sdk/reply';
 import { findVersion } from './data';
-import { findKey, type KeyMetadata, listKeys, newKey, putKey, removeKey, showVersion } from './key-metadata';
+import { changeKey, findKey, type KeyMetadata, listKeys, newKey, putKey, removeKey, showVersion } from './key-metadata';
 
 const Metadata = z.object({
   max_versions: int().optional().describe('Versions kept of this secret; 0: as the mount says.'),
@@ -48,7 +48,7 @@ export const metadataPath = path('metadata/:path*', {
     async run({ storage, params, input, nowMs }) {
       if (params.path === '') throw new Refusal('invalid', 'missing path');
       const custom = input.custom_metadata && checkCustom(input.custom_metadata);
-      await storage.transaction(async (tx) => {
+      await changeKey(storage, params.path, async (tx) => {
         const key = (await findKey(tx, params.path)) ?? newKey(nowMs);
         putKey(tx, params.path, changed(key, input, custom ?? key.customMetadata, nowMs));
       });
@@ -60,7 +60,7 @@ export const metadataPath = path('metadata/:path*', {
     operationId: 'kv-v2-patch-metadata',
     input: Metadata,
     async run({ storage, params, input, nowMs }) {
-      const found = await storage.transaction(async (tx) => {
+      const found = await changeKey(storage, params.path, async (tx) => {
         const key = await findKey(tx, params.path);
         if (!key) return false;
         const merged: Record<string, unknown> = { ...key.customMetadata };
@@ -79,7 +79,7 @@ export const metadataPath = path('metadata/:path*', {
     summary: 'Remove a secret with all its versions. Removing nothing succeeds.',
     operationId: 'kv-v2-delete-metadata-and-all-versions',
     async run({ storage, params }) {
-      await storage.transaction(async (tx) => {
+      await changeKey(storage, params.path, async (tx) => {
         const key = await findKey(tx, params.path);
         if (key) removeKey(tx, params.path, key);
       });

@@ -70,6 +70,7 @@ export const accessPath = (scheduler: Scheduler) =>
     write: {
       summary: 'Configure the access; omitted fields keep their value.',
       update: 'merge',
+      once: true,
       defaults: none,
       resets: ['max_token_name_length'],
       input: AccessInput,

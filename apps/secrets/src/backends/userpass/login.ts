@@ -69,7 +69,7 @@ export async function renewLogin({ internal }: StoredLogin, { storage }: Errand)
 
 /** Committed by itself, because the login it belongs to is refused. */
 async function countFailure(storage: Storage, username: string, nowMs: number): Promise<void> {
-  await storage.transaction(async (tx) => {
+  await storage.transaction(`lockout/${username}`, async (tx) => {
     const before = await lockouts.find(tx, username);
     const counts = before !== undefined && nowMs - before.sinceMs < failureWindowMs && before.lockedUntilMs <= nowMs;
     const failures = counts && before.failures < maxFailures ? before.failures + 1 : 1;

@@ -1,5 +1,6 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import type { Call } from '../../sdk/call';
 import { collection } from '../../sdk/collection';
 import { commaList, secretString } from '../../sdk/fields';
 import { type Path, path } from '../../sdk/path';
@@ -33,6 +34,12 @@ export const usernameRule = /^\w(?:[\w.@+-]*\w)?$/;
 export function userPaths(passwords: Passwords): Path[] {
   const nameOf = ({ params }: { params: { username: string } }) => params.username.toLowerCase();
   const params = { username: usernameRule } as const;
+  const changeUser = (call: Call<{ username: string }>, change: (user: User) => Partial<User>) =>
+    call.storage.transaction(`users/${call.params.username}`, async (tx) => {
+      const user = await users.require(tx, nameOf(call), 'username does not exist');
+      users.put(tx, nameOf(call), { ...user, ...change(user) });
+      return empty;
+    });
   return [
     path('users', {
       summary: 'The users of this method.',
@@ -84,11 +91,11 @@ export function userPaths(passwords: Passwords): Path[] {
         summary: 'Change the password of a user.',
         input: z.object({ password: secretString().optional().describe('The new password.') }),
         async run(call) {
-          const user = await users.require(call.storage, nameOf(call), 'username does not exist');
-          if (!call.input.password) throw new Refusal('invalid', 'missing password');
-          const passwordHash = await passwords.hash(checkPassword(call.input.password));
-          users.put(call.storage, nameOf(call), { ...user, passwordHash }, 'unchanged');
-          return empty;
+          const { password } = call.input;
+          await users.require(call.storage, nameOf(call), 'username does not exist');
+          if (!password) throw new Refusal('invalid', 'missing password');
+          const passwordHash = await passwords.hash(checkPassword(password));
+          return changeUser(call, () => ({ passwordHash }));
         },
       },
     }),
@@ -101,15 +108,8 @@ export function userPaths(passwords: Passwords): Path[] {
           token_policies: commaList().optional().describe('Policies of the tokens.'),
           policies: commaList().optional().describe('Older name of token_policies.'),
         }),
-        async run(call) {
-          const user = await users.require(call.storage, nameOf(call), 'username does not exist');
-          users.put(
-            call.storage,
-            nameOf(call),
-            settleTokenParams({ ...user, ...given(call.input) }, call.fields),
-            'unchanged',
-          );
-          return empty;
+        run(call) {
+          return changeUser(call, (user) => settleTokenParams({ ...user, ...given(call.input) }, call.fields));
         },
       },
     }),

@@ -8,8 +8,9 @@ import { inTurns } from './in-turns';
 import { claims, isLost, type Lane, laneOf } from './lanes';
 import { insertIntents, insertTokens, type PutColumns, putColumns } from './rows';
 import { entryNotices, noticesOf } from './set-notices';
+import * as sql from './statements';
 import type { Barrier, Clock, Committer, Entry, EntryPut, Fault, Notice, Tx, WriteSet } from './types';
-import { isEmpty } from './write-set';
+import { isEmpty, PreconditionFailed } from './write-set';
 import { type AuditChain, entryOf, lastOperations, putRows, type WrittenRow, writeSets } from './write-steps';
 
 export interface CommitterOptions {
@@ -64,6 +65,15 @@ export class GroupCommitter implements Committer {
       this.waiting.push({ set, lane, done, fail });
       this.plan();
     });
+  }
+
+  async decide(name: string, decide: (tx: Tx) => Promise<WriteSet>): Promise<void> {
+    await this.timed(() =>
+      this.inTransaction(async (tx) => {
+        await tx.query(sql.TAKE_TURN, [name]);
+        return [await decide(tx)];
+      }),
+    );
   }
 
   async transaction<T>(
@@ -132,8 +142,21 @@ export class GroupCommitter implements Committer {
     } catch (error) {
       // Whatever was being written in a lost connection may have been committed or not: say so, do not write twice.
       if (isLost(error) || batch.length === 1) for (const waiting of batch) waiting.fail(error);
+      else if (error instanceof PreconditionFailed) await this.writeOthers(batch, error);
       else await Promise.all(batch.map((waiting) => this.single(waiting)));
     }
+  }
+
+  /** Those that found their entries otherwise are told, and the rest of the batch is written without them. */
+  private async writeOthers(batch: readonly Waiting[], failure: PreconditionFailed): Promise<void> {
+    const others: Waiting[] = [];
+    for (const waiting of batch) {
+      const { puts, deletes } = waiting.set;
+      const failed = [...puts, ...deletes].some((one) => one.require !== undefined && failure.keys.has(cacheKey(one)));
+      if (failed) waiting.fail(failure);
+      else others.push(waiting);
+    }
+    if (others.length > 0) await this.write(others);
   }
 
   private async single(waiting: Waiting): Promise<void> {
@@ -213,33 +236,44 @@ export class GroupCommitter implements Committer {
   }
 
   private async writeMixed(batch: readonly Waiting[]): Promise<void> {
-    await this.inTransaction(batch.map(({ set }) => set));
+    const sets = batch.map(({ set }) => set);
+    await this.inTransaction(() => sets);
     inTurns(batch, (waiting) => waiting.done());
   }
 
   private async alone(set: WriteSet): Promise<void> {
-    await this.inTransaction([set]);
+    await this.inTransaction(() => [set]);
   }
 
-  private async inTransaction(sets: readonly WriteSet[]): Promise<void> {
+  private async inTransaction(setsOf: (tx: Tx) => readonly WriteSet[] | Promise<readonly WriteSet[]>): Promise<void> {
     const { database, changes, cache, barrier, clock, deletedRows } = this.options;
     const ground = { barrier, clock, nodeId: changes.id, auditChain: this.auditChain };
-    const operations = lastOperations(sets);
-    const tickets = [...operations.keys()].map((key) => cache.begin(key, true));
-    const notices = noticesOf(sets, operations.keys());
+    let tickets: Ticket[] = [];
     let told = false;
     let outcome: Map<string, Entry | null> | undefined;
+    const settle = () => {
+      for (const ticket of tickets.splice(0)) cache.settle(ticket, outcome?.get(ticket.key));
+    };
+    let written: { sets: readonly WriteSet[]; operations: ReadonlyMap<string, unknown>; notices: Notice[] };
     try {
       await this.options.fault('commit:before');
       outcome = await database.transaction(async (tx) => {
-        const written = await writeSets(ground, tx, sets, operations);
+        const sets = await setsOf(tx);
+        const operations = lastOperations(sets);
+        const notices = noticesOf(sets, operations.keys());
+        written = { sets, operations, notices };
+        // It may be the second time, after a deadlock.
+        settle();
+        tickets = [...operations.keys()].map((key) => cache.begin(key, true));
+        const rows = await writeSets(ground, tx, sets, operations);
         told = changes.mustTell;
         if (told) await changes.tell(tx, notices);
-        return written;
+        return rows;
       });
     } finally {
-      for (const ticket of tickets) cache.settle(ticket, settledValue(outcome, ticket));
+      settle();
     }
+    const { sets, operations, notices } = written!;
     deletedRows.note(
       sets.flatMap((set) => set.deletes),
       sets.flatMap((set) => set.prefixes),
@@ -269,7 +303,3 @@ export class GroupCommitter implements Committer {
 }
 
 const denied = (): Refusal => new Refusal('denied', 'permission denied');
-
-function settledValue(outcome: Map<string, Entry | null> | undefined, ticket: Ticket): Entry | null | undefined {
-  return outcome?.get(ticket.key);
-}

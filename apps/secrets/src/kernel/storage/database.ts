@@ -15,8 +15,12 @@ export type ObserveStorage = (operation: 'read' | 'commit' | 'list', seconds: nu
 // Text with a character that PostgreSQL keeps in no text (zero) or in no JSON (half of a surrogate pair).
 const UNSTORABLE = new Set(['22021', '22P05']);
 const OUT_OF_RANGE = '22003';
+/** A statement that took longer than statements may, most likely because it waited for others. */
+const TOO_LONG = '57014';
 const AGAIN = new Set(['40001', '40P01']);
-const RETRIES = 5;
+/** Longest time in which a transaction is run again; by then its callers are about to leave. */
+const PATIENCE_MS = 30_000;
+const LONGEST_PAUSE_MS = 200;
 
 /** True when the same transaction may succeed if it is run once more. */
 export const isSerializationFailure = (error: unknown): boolean => AGAIN.has((error as { code?: string }).code ?? '');
@@ -51,6 +55,7 @@ export class Database {
    */
   async transaction<T>(run: (tx: Tx) => Promise<T>): Promise<T> {
     let watched = this.newerKeys;
+    const untilMs = performance.now() + PATIENCE_MS;
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.once(run, watched);
@@ -61,8 +66,10 @@ export class Database {
           watched = undefined;
           continue;
         }
-        if (attempt >= RETRIES || !isSerializationFailure(error)) throw refusalFor(error);
-        await new Promise((resolve) => setTimeout(resolve, Math.random() * 10 * attempt));
+        if (!isSerializationFailure(error)) throw refusalFor(error);
+        if (performance.now() >= untilMs) throw busy(error);
+        const pauseMs = Math.min(10 * attempt, LONGEST_PAUSE_MS);
+        await new Promise((resolve) => setTimeout(resolve, Math.random() * pauseMs));
       }
     }
   }
@@ -116,6 +123,8 @@ function config(statement: string | Statement, values: readonly unknown[]): pg.Q
     : { name: statement.name, text: statement.text, values: values as unknown[] };
 }
 
+const busy = (cause: unknown): Refusal => new Refusal('unavailable', 'storage is busy; try again', [], { cause });
+
 const isUnstorable = ({ code, message }: { code?: string; message?: string }): boolean =>
   UNSTORABLE.has(code ?? '') || (code === '22P02' && /for type json/.test(message ?? ''));
 
@@ -126,6 +135,7 @@ function refusalFor(error: unknown): unknown {
   if ((error as { code?: string }).code === OUT_OF_RANGE) {
     return new Refusal('invalid', 'a number is out of range', [], { cause: error });
   }
+  if ((error as { code?: string }).code === TOO_LONG) return busy(error);
   if (!isConnectionLoss(error)) return error;
   return new Refusal('unavailable', 'storage is unavailable', [], { cause: error });
 }

@@ -3,7 +3,7 @@ import type { Database, ObserveStorage } from './database';
 import { cacheKey, type EntryRow, openEntry, prefixEnd } from './entry-rows';
 import { listNames } from './list-names';
 import * as sql from './statements';
-import type { Barrier, Clock, Entry, EntryKey, EntryStore, Page, Tx } from './types';
+import type { Barrier, Clock, Entry, EntryKey, EntryReader, EntryStore, Page, Tx } from './types';
 
 export interface EntriesOptions {
   readonly database: Database;
@@ -48,10 +48,21 @@ export class DatabaseEntries implements EntryStore {
     return keys.map((key) => this.living(found.get(cacheKey(key))));
   }
 
-  /** Reads past the cache and keeps others from changing the entry until the transaction ends. */
-  async readLocked(tx: Tx, { mountId, path }: EntryKey): Promise<Entry | undefined> {
-    const { rows } = await tx.query<EntryRow>(sql.READ_ENTRY_LOCKED, [mountId, path, this.options.clock.now()]);
-    return rows[0] && this.open(rows[0]);
+  within(tx: Tx): EntryReader {
+    const read = async ({ mountId, path }: EntryKey): Promise<Entry | undefined> => {
+      await tx.query(sql.HOLD_ENTRY, [mountId, path]);
+      const { rows } = await tx.query<EntryRow>(sql.READ_ENTRY, [mountId, path, this.options.clock.now()]);
+      return rows[0] && this.open(rows[0]);
+    };
+    return {
+      read,
+      async readMany(keys) {
+        const entries: (Entry | undefined)[] = [];
+        for (const key of keys) entries.push(await read(key));
+        return entries;
+      },
+      list: (mountId, prefix, page) => listNames(tx, { mountId, prefix, nowMs: this.options.clock.now() }, page),
+    };
   }
 
   async list(mountId: string, prefix: string, page?: Page): Promise<string[]> {

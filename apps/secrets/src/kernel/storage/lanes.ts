@@ -1,7 +1,7 @@
 import { isConnectionLoss } from '@keystead/postgres';
 import { Refusal } from '@keystead/refusal';
 import { cacheKey } from './entry-rows';
-import type { WriteSet } from './types';
+import type { EntryDelete, EntryPut, WriteSet } from './types';
 import { isEmpty, standsAlone } from './write-set';
 
 /** How a set is written: alone, or merged with others of its lane. */
@@ -12,20 +12,31 @@ export function laneOf(set: WriteSet): Lane {
   if (standsAlone(set)) return 'alone';
   if (onlyIntents(set)) return 'intents';
   const others = set.leases.length + set.intents.length + set.settled.length + set.notices.length + set.audit.length;
-  if (others > 0 || set.deletes.length > 0) return 'mixed';
+  if (others > 0 || set.deletes.length > 0 || set.puts.some(isChecked)) return 'mixed';
   if (set.tokens.length === 0 && set.authorities.length <= 1) return 'puts';
   if (set.tokens.length === 1 && set.puts.length === 0 && set.authorities.length === 0) return 'token';
   return 'mixed';
 }
 
-/** Sets that write one key share a batch only under the same token: else one might be left out, and the other lost. */
+/**
+ * Sets that write one key share a batch only under the same token: else one might be left out, and the other lost. Where
+ * something is required of the key, what another set of the batch makes of it would go unseen.
+ */
 export function claims(owners: Map<string, string>, set: WriteSet): boolean {
   const owner = set.authorities.map((hash) => hash.toString('latin1')).join();
-  const keys = [...set.puts, ...set.deletes].map(cacheKey);
-  if (keys.some((key) => (owners.get(key) ?? owner) !== owner)) return false;
-  for (const key of keys) owners.set(key, owner);
+  const writes = [...set.puts, ...set.deletes];
+  if (
+    writes.some((write) => owners.has(cacheKey(write)) && (isChecked(write) || owners.get(cacheKey(write)) !== owner))
+  ) {
+    return false;
+  }
+  for (const write of writes) owners.set(cacheKey(write), isChecked(write) ? CHECKED : owner);
   return true;
 }
+
+const isChecked = ({ require }: EntryPut | EntryDelete): boolean => require !== undefined;
+/** No owner's name: whoever comes second to such a key waits for the next batch. */
+const CHECKED = 'checked';
 
 /** Whatever was being written in a lost connection may have been committed or not. */
 export const isLost = (error: unknown): boolean =>

@@ -44,49 +44,52 @@ export const PUT_ENTRIES_UNDER_TOKENS: Statement = {
   SELECT mount_id, path, revision FROM written`,
 };
 
-/** $1 mount, $2 path, $3 sealed, $4 expiry, $5 now: writes only where no live entry is. */
-export const CREATE_ENTRY: Statement = {
-  name: 'entry-create',
-  text: `WITH written AS (
-    INSERT INTO entry AS e (mount_id, path, sealed, expires_at_ms) VALUES ($1, $2, $3, $4)
+/**
+ * The same for entries of which some require something: $5 what, or null for nothing, $6 now. Rows that are found otherwise
+ * are left out. A row is required absent by 0, present by -1, and of a revision by that revision; what has expired is absent.
+ */
+export const WRITE_ENTRIES: Statement = {
+  name: 'entry-write',
+  text: `WITH i AS (
+    SELECT * FROM unnest($1::uuid[], $2::text[], $3::bytea[], $4::bigint[], $5::int[])
+      AS i(mount_id, path, sealed, expires_at_ms, required)
+  ), put AS (
+    INSERT INTO entry AS e (mount_id, path, sealed, expires_at_ms)
+    SELECT i.mount_id, i.path, i.sealed, i.expires_at_ms FROM i WHERE i.required IS NULL
     ON CONFLICT (mount_id, path) DO UPDATE
        SET sealed = excluded.sealed, expires_at_ms = excluded.expires_at_ms, revision = e.revision + 1
-     WHERE e.expires_at_ms <= $5
     RETURNING e.mount_id, e.path, e.revision, e.sealed
-  ), witness AS (${WITNESS}) SELECT mount_id, path, revision FROM written`,
+  ), made AS (
+    INSERT INTO entry AS e (mount_id, path, sealed, expires_at_ms)
+    SELECT i.mount_id, i.path, i.sealed, i.expires_at_ms FROM i WHERE i.required = 0
+    ON CONFLICT (mount_id, path) DO UPDATE
+       SET sealed = excluded.sealed, expires_at_ms = excluded.expires_at_ms, revision = e.revision + 1
+     WHERE e.expires_at_ms <= $6
+    RETURNING e.mount_id, e.path, e.revision, e.sealed
+  ), replaced AS (
+    UPDATE entry e SET sealed = i.sealed, expires_at_ms = i.expires_at_ms, revision = e.revision + 1
+      FROM i WHERE e.mount_id = i.mount_id AND e.path = i.path
+       AND (i.required = -1 OR i.required > 0 AND e.revision = i.required)
+       AND (e.expires_at_ms IS NULL OR e.expires_at_ms > $6)
+    RETURNING e.mount_id, e.path, e.revision, e.sealed
+  ), written AS (
+    SELECT * FROM put UNION ALL SELECT * FROM made UNION ALL SELECT * FROM replaced
+  ), witness AS (${WITNESS})
+  SELECT mount_id, path, revision FROM written`,
 };
 
-/** $5 now, $6 revision or null: writes only where a live entry is, of that revision if one is named. */
-export const REPLACE_ENTRY: Statement = {
-  name: 'entry-replace',
-  text: `WITH written AS (
-    UPDATE entry SET sealed = $3, expires_at_ms = $4, revision = revision + 1
-     WHERE mount_id = $1 AND path = $2 AND (expires_at_ms IS NULL OR expires_at_ms > $5)
-       AND ($6::int IS NULL OR revision = $6)
-    RETURNING mount_id, path, revision, sealed
-  ), witness AS (${WITNESS}) SELECT mount_id, path, revision FROM written`,
-};
-
-/** $1 mounts, $2 paths. */
+/** $1 mounts, $2 paths, $3 what is required as above, $4 now. Answers those that were there and as required. */
 export const DELETE_ENTRIES: Statement = {
   name: 'entry-delete',
   text: `WITH gone AS (
-    DELETE FROM entry USING unnest($1::uuid[], $2::text[]) AS i(mount_id, path)
+    DELETE FROM entry USING unnest($1::uuid[], $2::text[], $3::int[]) AS i(mount_id, path, required)
      WHERE entry.mount_id = i.mount_id AND entry.path = i.path
+       AND (i.required IS NULL OR (i.required = -1 OR entry.revision = i.required)
+            AND (entry.expires_at_ms IS NULL OR entry.expires_at_ms > $4))
     RETURNING entry.mount_id, entry.path
-  ) DELETE FROM entry_witness w USING gone WHERE w.mount_id = gone.mount_id AND w.path = gone.path`,
-};
-
-/** $3 now, $4 revision or null: removes only a live entry, of that revision if one is named. */
-export const DELETE_ENTRY: Statement = {
-  name: 'entry-delete-one',
-  text: `WITH gone AS (
-    DELETE FROM entry WHERE mount_id = $1 AND path = $2 AND (expires_at_ms IS NULL OR expires_at_ms > $3)
-       AND ($4::int IS NULL OR revision = $4)
-    RETURNING mount_id, path
   ), witness AS (
     DELETE FROM entry_witness w USING gone WHERE w.mount_id = gone.mount_id AND w.path = gone.path
-  ) SELECT path FROM gone`,
+  ) SELECT mount_id, path FROM gone`,
 };
 
 /** $2 prefix, $3 the first text after all that begin with it, or null for no bound. */
@@ -133,12 +136,19 @@ export const READ_ENTRY: Statement = {
    WHERE e.mount_id = $1 AND e.path = $2 AND (e.expires_at_ms IS NULL OR e.expires_at_ms > $3)`,
 };
 
-/** The same, and nobody else changes it before the transaction ends. */
-export const READ_ENTRY_LOCKED: Statement = {
-  name: 'entry-read-locked',
-  text: `SELECT e.mount_id, e.path, e.revision, e.sealed, e.expires_at_ms, w.stamp
-    FROM entry e LEFT JOIN entry_witness w ON w.mount_id = e.mount_id AND w.path = e.path
-   WHERE e.mount_id = $1 AND e.path = $2 AND (e.expires_at_ms IS NULL OR e.expires_at_ms > $3) FOR UPDATE OF e`,
+/**
+ * Nobody else changes the entry before the transaction ends; $1 mount, $2 path. It is read by the next statement: this one
+ * would find the newest entry beside a witness of before.
+ */
+export const HOLD_ENTRY: Statement = {
+  name: 'entry-hold',
+  text: 'SELECT FROM entry WHERE mount_id = $1 AND path = $2 FOR UPDATE',
+};
+
+/** Nodes take turns by a name, in the order in which they ask, each until the end of its transaction. */
+export const TAKE_TURN: Statement = {
+  name: 'turn-take',
+  text: 'SELECT pg_advisory_xact_lock(hashtextextended($1, 7309))',
 };
 
 /**

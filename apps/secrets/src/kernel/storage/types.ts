@@ -53,7 +53,7 @@ export interface EntryPut extends EntryKey {
 
 /** Removes one entry; removing an absent one is no error unless `require` says so. */
 export interface EntryDelete extends EntryKey {
-  readonly require?: Precondition;
+  readonly require?: Exclude<Precondition, 'absent'>;
 }
 
 /** Removes every entry of a mount whose path begins with `prefix` (`''` for all). */
@@ -130,7 +130,7 @@ export interface IntentRow {
 /**
  * Everything one call changes, committed at once or not at all.
  *
- * Sets without `require`, `prefixes` and `run` are merged with others that wait at the same moment. Fill the lists in
+ * Sets without `prefixes` and `run` are merged with others that wait at the same moment. Fill the lists in
  * place; a set with nothing in it commits without touching the database.
  */
 export interface WriteSet {
@@ -166,6 +166,11 @@ export interface Tx {
 /** Writes sets. Resolves after the commit; what this node caches is right by then, other nodes follow within 1 s. */
 export interface Committer {
   commit(set: WriteSet): Promise<void>;
+  /**
+   * Decides in a transaction, and writes what `decide` makes of what it reads there. Of all nodes, only one decides under
+   * a name at a time, and each gets its turn. `decide` runs again after a serialization failure.
+   */
+  decide(name: string, decide: (tx: Tx) => Promise<WriteSet>): Promise<void>;
   /** Runs other rows in a transaction of its own; notices are sent with it. */
   transaction<T>(
     run: (tx: Tx) => Promise<T>,
@@ -180,15 +185,21 @@ export interface Page {
   readonly limit?: number;
 }
 
-/** Reads entries; cached, bounded, coherent over nodes. */
-export interface EntryStore {
+/** Reads entries. */
+export interface EntryReader {
   read(key: EntryKey): Promise<Entry | undefined>;
   /** One query for all that are not cached; the answer has the order of the keys. */
   readMany(keys: readonly EntryKey[]): Promise<(Entry | undefined)[]>;
   /** Names directly under a folder prefix (`''` or ending in `/`), sorted bytewise; folders end in `/`. */
   list(mountId: string, prefix: string, page?: Page): Promise<string[]>;
+}
+
+/** Reads entries; cached, bounded, coherent over nodes. */
+export interface EntryStore extends EntryReader {
   /** Full paths of all entries under a prefix, sorted bytewise. */
   listDeep(mountId: string, prefix: string, page?: Page): Promise<string[]>;
+  /** Reads in a transaction, past what is cached: nobody changes an entry that was read before the transaction ends. */
+  within(tx: Tx): EntryReader;
 }
 
 /** Caches hear here what changed, on this node or another. */

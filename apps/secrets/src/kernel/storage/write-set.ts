@@ -1,4 +1,4 @@
-import type { EntryDelete, EntryKey, EntryPut, Precondition, PrefixDelete, WriteSet } from './types';
+import type { EntryDelete, EntryKey, EntryPut, PrefixDelete, WriteSet } from './types';
 
 /** An empty write set, to be filled in place. */
 export function newWriteSet(): WriteSet {
@@ -36,6 +36,15 @@ export function addPrefixDelete(set: WriteSet, gone: PrefixDelete): void {
   set.prefixes.push(gone);
 }
 
+/** Adds all that another set does, after what this one does. */
+export function joinSet(set: WriteSet, later: WriteSet): void {
+  for (const prefix of later.prefixes) addPrefixDelete(set, prefix);
+  for (const put of later.puts) addPut(set, put);
+  for (const gone of later.deletes) addDelete(set, gone);
+  const lists = ['tokens', 'leases', 'intents', 'settled', 'opened', 'notices', 'audit', 'run', 'authorities'] as const;
+  for (const list of lists) (set[list] as unknown[]).push(...later[list]);
+}
+
 function dropEntry(set: WriteSet, dropped: (key: EntryKey) => boolean): void {
   for (const list of [set.puts, set.deletes] as EntryKey[][]) {
     for (let at = list.length - 1; at >= 0; at--) if (dropped(list[at]!)) list.splice(at, 1);
@@ -62,22 +71,14 @@ export function isEmpty(set: WriteSet): boolean {
 }
 
 /** True for sets that need a transaction of their own. */
-export function standsAlone(set: WriteSet): boolean {
-  return (
-    set.run.length > 0 ||
-    set.prefixes.length > 0 ||
-    set.puts.some((put) => put.require !== undefined) ||
-    set.deletes.some((entry) => entry.require !== undefined)
-  );
-}
+export const standsAlone = (set: WriteSet): boolean => set.run.length > 0 || set.prefixes.length > 0;
 
-/** A write found the entry otherwise than its set required; nothing of the set was written. */
+/** Writes found their entries otherwise than their sets required; nothing of those sets was written. */
 export class PreconditionFailed extends Error {
   override readonly name = 'PreconditionFailed';
   constructor(
-    readonly mountId: string,
-    readonly path: string,
-    readonly required: Precondition,
+    /** Of the entries, as the cache names them. */
+    readonly keys: ReadonlySet<string>,
   ) {
     super('an entry changed meanwhile');
   }

@@ -1,5 +1,5 @@
 import { Refusal } from '@keystead/refusal';
-import { cacheKey, entryCell, prefixEnd } from './entry-rows';
+import { cacheKey, prefixEnd } from './entry-rows';
 import {
   authoritiesOf,
   insertIntents,
@@ -83,66 +83,55 @@ export async function writeSets(
 }
 
 async function writeEntries(
-  ground: Ground,
+  { barrier, clock }: Ground,
   tx: Tx,
   operations: ReadonlyMap<string, EntryPut | EntryDelete>,
 ): Promise<Map<string, Entry | null>> {
   const outcome = new Map<string, Entry | null>();
   const puts = new Map<string, { put: EntryPut; authority: undefined }>();
-  const deletes: EntryDelete[] = [];
+  const deletes = new Map<string, EntryDelete>();
   for (const [key, operation] of operations) {
-    if (operation.require !== undefined) outcome.set(key, await conditional(ground, tx, operation, operation.require));
-    else if (isPut(operation)) puts.set(key, { put: operation, authority: undefined });
-    else deletes.push(operation);
+    if (isPut(operation)) puts.set(key, { put: operation, authority: undefined });
+    else deletes.set(key, operation);
   }
   if (puts.size > 0) {
-    const columns = putColumns(ground.barrier, puts);
-    for (const row of await putRows(tx, columns)) {
-      const key = `${row.mount_id}/${row.path}`;
+    const columns = putColumns(barrier, puts);
+    const required = columns.puts.map(requiredCode);
+    const rows = required.every((code) => code === null)
+      ? await putRows(tx, columns)
+      : (await tx.query<WrittenRow>(sql.WRITE_ENTRIES, [...valuesOf(columns), required, clock.now()])).rows;
+    for (const row of rows) {
+      const key = cacheKey({ mountId: row.mount_id, path: row.path });
       outcome.set(key, entryOf(puts.get(key)!.put, row.revision));
     }
+    if (outcome.size < puts.size)
+      throw new PreconditionFailed(new Set(columns.keys.filter((key) => !outcome.has(key))));
   }
-  if (deletes.length > 0) {
-    await tx.query(sql.DELETE_ENTRIES, [deletes.map((one) => one.mountId), deletes.map((one) => one.path)]);
-    for (const one of deletes) outcome.set(cacheKey(one), null);
+  if (deletes.size > 0) {
+    const all = [...deletes.values()];
+    const values = [all.map((one) => one.mountId), all.map((one) => one.path), all.map(requiredCode), clock.now()];
+    const { rows } = await tx.query<{ mount_id: string; path: string }>(sql.DELETE_ENTRIES, values);
+    const found = new Set(rows.map((row) => cacheKey({ mountId: row.mount_id, path: row.path })));
+    const missing = [...deletes].filter(([key, one]) => one.require !== undefined && !found.has(key));
+    if (missing.length > 0) throw new PreconditionFailed(new Set(missing.map(([key]) => key)));
+    for (const key of deletes.keys()) outcome.set(key, null);
   }
   return outcome;
 }
 
-async function conditional(
-  { barrier, clock }: Ground,
-  tx: Tx,
-  operation: EntryPut | EntryDelete,
-  required: Precondition,
-): Promise<Entry | null> {
-  const { mountId, path } = operation;
-  const now = clock.now();
-  const revision = typeof required === 'object' ? required.revision : null;
-  if (!isPut(operation)) {
-    const { rows } = await tx.query(sql.DELETE_ENTRY, [mountId, path, now, revision]);
-    if (required === 'absent' ? rows.length > 0 : rows.length === 0) {
-      throw new PreconditionFailed(mountId, path, required);
-    }
-    return null;
-  }
-  const values = [
-    mountId,
-    path,
-    barrier.seal(operation.value, entryCell(operation)),
-    operation.expiresAtMs ?? null,
-    now,
-  ];
-  const { rows } = await (required === 'absent'
-    ? tx.query<WrittenRow>(sql.CREATE_ENTRY, values)
-    : tx.query<WrittenRow>(sql.REPLACE_ENTRY, [...values, revision]));
-  if (!rows[0]) throw new PreconditionFailed(mountId, path, required);
-  return entryOf(operation, rows[0].revision);
+/** What is required of a row, as the statements take it. */
+function requiredCode({ require }: { readonly require?: Precondition }): number | null {
+  if (require === undefined) return null;
+  if (typeof require === 'object') return require.revision;
+  return require === 'absent' ? 0 : -1;
 }
+
+const valuesOf = ({ mounts, paths, sealed, expiries }: PutColumns) => [mounts, paths, sealed, expiries];
 
 /** Writes entries, whole; those of dead tokens do not come back. */
 export async function putRows(tx: Pick<Tx, 'query'>, columns: PutColumns): Promise<WrittenRow[]> {
-  const { mounts, paths, sealed, expiries, authorities } = columns;
-  const values = [mounts, paths, sealed, expiries];
+  const { authorities } = columns;
+  const values = valuesOf(columns);
   if (!columns.underTokens) return (await tx.query<WrittenRow>(sql.PUT_ENTRIES, values)).rows;
   const all = distinct(authorities.filter((hash): hash is Buffer => hash !== null));
   return (await tx.query<WrittenRow>(sql.PUT_ENTRIES_UNDER_TOKENS, [...values, authorities, all])).rows;

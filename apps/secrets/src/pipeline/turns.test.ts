@@ -1,0 +1,144 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Refusal } from '@keystead/refusal';
+import { freshStorage, type TestStorage, until, whileHearing } from '../../test/fresh-storage';
+import type { StorageKernel } from '../kernel/storage/storage';
+import { newWriteSet } from '../kernel/storage/write-set';
+import type { Storage } from '../sdk/storage';
+import { CallStorage } from './call-storage';
+import { Turns } from './turns';
+
+const mountId = randomUUID();
+let test: TestStorage;
+let other: StorageKernel;
+
+/** The entries of a mount as calls of a node see them. */
+function storageOn(node: StorageKernel, patienceMs = 60_000): Storage {
+  const { entries, committer, changes } = node;
+  const turns = new Turns({ entries, committer, amongOthers: () => changes.mustTell, patienceMs });
+  return new CallStorage({ entries, committer, turns }, newWriteSet(), mountId, '');
+}
+
+/** Adds one to a number, and answers it. */
+const count = (storage: Storage, key: string) =>
+  storage.transaction(key, async (tx) => {
+    const next = Number((await tx.get(key)) ?? 0) + 1;
+    tx.put(key, String(next));
+    return next;
+  });
+const upTo = (most: number) => Array.from({ length: most }, (_, i) => i + 1);
+const sorted = (numbers: readonly number[]) => [...numbers].sort((a, b) => a - b);
+
+beforeAll(async () => {
+  test = await freshStorage();
+});
+afterAll(() => test.close());
+
+describe('decisions about the same', () => {
+  it('are all made, each by what the one before has left', async () => {
+    const here = storageOn(test.storage);
+    const counted = await Promise.all(upTo(200).map(() => count(here, 'many')));
+    expect(counted).toEqual(upTo(200));
+    expect(await here.get('many')).toBe('200');
+  });
+
+  it('see writes, deletions and names of those before them', async () => {
+    const here = storageOn(test.storage);
+    const seen = await Promise.all([
+      count(here, 'folder/first'),
+      here.transaction('folder/first', async (tx) => {
+        tx.put('folder/sub/second', '2');
+        tx.delete('folder/first');
+        return tx.list('folder/');
+      }),
+      here.transaction('folder/first', async (tx) => [await tx.get('folder/first'), await tx.list('folder/')]),
+      here.transaction('folder/first', async (tx) => {
+        tx.deletePrefix('folder/sub/');
+        tx.put('folder/sub/third', '3');
+        return [...(await tx.getMany(['folder/sub/second', 'folder/sub/third'])).keys()];
+      }),
+    ]);
+    expect(seen).toEqual([1, ['sub/'], [undefined, ['sub/']], ['folder/sub/third']]);
+    expect(await here.list('folder/sub/')).toEqual(['third']);
+  });
+
+  it('are refused alone, and fail alone', async () => {
+    const here = storageOn(test.storage);
+    const asked = upTo(12).map((i) => {
+      if (i % 4 === 1) return here.transaction('some', () => Promise.reject(new Refusal('invalid', 'not you')));
+      if (i % 4 === 2) return here.transaction('some', () => Promise.reject(new Error('a mistake')));
+      if (i % 4 === 3) return here.transaction('some', async (tx) => tx.put('bad/\0', 'x'));
+      return count(here, 'some');
+    });
+    const ended = await Promise.allSettled(asked);
+    expect(ended.map((one) => (one.status === 'fulfilled' ? one.value : (one.reason as Error).message))).toEqual(
+      [1, 2, 3].flatMap((n) => ['not you', 'a mistake', 'text holds a character that cannot be stored', n]),
+    );
+  });
+
+  it('that do not come about in time are refused for now, and write nothing', async () => {
+    const here = storageOn(test.storage, 20);
+    const slow = here.transaction('slow', async (tx) => {
+      await new Promise((resolve) => setTimeout(resolve, 60));
+      tx.put('slow', 'first');
+    });
+    await Promise.resolve();
+    const late = here.transaction('slow', async (tx) => tx.put('slow', 'late'));
+    await expect(late).rejects.toMatchObject({ kind: 'unavailable' });
+    await slow;
+    expect(await here.get('slow')).toBe('first');
+  });
+});
+
+describe('decisions on two nodes', () => {
+  beforeAll(async () => {
+    other = await test.another();
+    await until(() => test.storage.changes.others === 1 && other.changes.others === 1);
+    await until(() => test.storage.changes.fresh && other.changes.fresh);
+  });
+
+  it('are all made, and none of them twice', async () => {
+    const nodes = [storageOn(test.storage), storageOn(other)];
+    const counted = await Promise.all(upTo(300).map((i) => count(nodes[i % 2]!, 'shared')));
+    expect(sorted(counted)).toEqual(upTo(300));
+  });
+
+  it('come about on a node that is asked now and then, however busy the other is', async () => {
+    const [busy, quiet] = [storageOn(test.storage), storageOn(other)];
+    let stop = false;
+    let busyMade = 0;
+    const load = Promise.all(
+      upTo(16).map(async () => {
+        while (!stop) {
+          await count(busy, 'fair');
+          busyMade++;
+        }
+      }),
+    );
+    await until(() => busyMade > 50);
+    for (const _ of upTo(20)) await count(quiet, 'fair');
+    stop = true;
+    await load;
+    expect(await quiet.transaction('fair', async (tx) => Number(await tx.get('fair')))).toBe(busyMade + 20);
+  });
+
+  it('say no only of what is so, whatever the node remembers', async () => {
+    const [writer, reader] = [storageOn(test.storage), storageOn(other)];
+    await whileHearing(other, async () => {
+      expect(await reader.get('remembered')).toBeUndefined();
+      // The other node is told of nothing, as in the moment before a notice arrives.
+      const { tell } = test.storage.changes;
+      test.storage.changes.tell = async () => {};
+      await count(writer, 'remembered').finally(() => {
+        test.storage.changes.tell = tell;
+      });
+      expect(await reader.get('remembered')).toBeUndefined();
+      const found = reader.transaction('remembered', async (tx) => {
+        const text = await tx.get('remembered');
+        if (text === undefined) throw new Refusal('missing', 'no such number');
+        return text;
+      });
+      expect(await found).toBe('1');
+    });
+  });
+});

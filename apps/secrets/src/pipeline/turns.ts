@@ -1,0 +1,230 @@
+import { isRefusal, Refusal } from '@keystead/refusal';
+import { cacheKey } from '../kernel/storage/entry-rows';
+import { isLost } from '../kernel/storage/lanes';
+import { Pending } from '../kernel/storage/pending';
+import type {
+  Committer,
+  Entry,
+  EntryKey,
+  EntryReader,
+  EntryStore,
+  Precondition,
+  WriteSet,
+} from '../kernel/storage/types';
+import { isEmpty, joinSet, newWriteSet, PreconditionFailed } from '../kernel/storage/write-set';
+
+/** What one decision reads from and writes into. */
+export interface View {
+  readonly entries: EntryReader;
+  /** What is decided but not committed: by those before, and by this one. */
+  readonly pending: Pending;
+  readonly set: WriteSet;
+}
+
+export interface TurnsOptions {
+  readonly entries: EntryStore;
+  readonly committer: Committer;
+  /** True while other nodes may have written what this one still remembers otherwise. */
+  readonly amongOthers: () => boolean;
+  /** Longest wait for a decision. */
+  readonly patienceMs: number;
+}
+
+interface Turn {
+  readonly untilMs: number;
+  decide(view: View): Promise<unknown>;
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
+}
+
+type Decided = { readonly value: unknown } | { readonly no: Refusal };
+
+interface Round {
+  readonly set: WriteSet;
+  readonly decided: readonly Decided[];
+  /** Somebody was refused or had nothing to write. */
+  readonly hasNo: boolean;
+}
+
+interface Queue {
+  readonly waiting: Turn[];
+  /** Until when other nodes are expected to decide about the same. */
+  contendedUntilMs: number;
+}
+
+const MOST = 64;
+/** After a lost race, turns are taken in the database for so long. */
+const CONTENDED_MS = 1000;
+/** Of decisions in the database: others need connections, too. */
+const IN_DATABASE = 2;
+
+/**
+ * Decisions about the same thing, one after the other, in the order in which they came.
+ *
+ * Those who wait for the same turn are decided together: each sees what those before it have decided, and one commit
+ * writes it all, on the condition that nothing of it was changed since it was read. Where another node did change it, all
+ * are decided again, now in a turn of the database, which nobody can overtake: so nobody loses twice. Where other nodes
+ * are about, a "no" is said only of what the database says; what this node remembers may be a moment old.
+ */
+export class Turns {
+  private readonly queues = new Map<string, Queue>();
+  private inDatabase = 0;
+  private readonly atTheDoor: (() => void)[] = [];
+
+  constructor(private readonly options: TurnsOptions) {}
+
+  /**
+   * Decides when it is its turn, and resolves once that is committed. `decide` may run more than once. Throws what it
+   * throws, and `unavailable` when the turn did not come in time; then nothing was written.
+   */
+  take<T>(about: EntryKey, decide: (view: View) => Promise<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const untilMs = performance.now() + this.options.patienceMs;
+      const turn: Turn = { untilMs, decide, resolve: resolve as Turn['resolve'], reject };
+      const name = cacheKey(about);
+      const queue = this.queues.get(name);
+      if (queue) {
+        queue.waiting.push(turn);
+        return;
+      }
+      const fresh: Queue = { waiting: [turn], contendedUntilMs: 0 };
+      this.queues.set(name, fresh);
+      void this.serve(name, fresh);
+    });
+  }
+
+  private async serve(name: string, queue: Queue): Promise<void> {
+    while (queue.waiting.length > 0) await this.decide(name, queue, queue.waiting.splice(0, MOST));
+    this.queues.delete(name);
+  }
+
+  private async decide(name: string, queue: Queue, asked: readonly Turn[]): Promise<void> {
+    for (let turns = inTime(asked); turns.length > 0; turns = inTime(turns)) {
+      const contended = queue.contendedUntilMs > performance.now();
+      try {
+        const round = contended ? await this.inTurnOfAll(name, turns) : await this.inTurnHere(turns);
+        if (round) return tell(turns, round.decided);
+      } catch (error) {
+        if (!(error instanceof PreconditionFailed)) return this.apart(name, queue, turns, error);
+      }
+      queue.contendedUntilMs = performance.now() + CONTENDED_MS;
+    }
+  }
+
+  /** Whoever of a round cannot be written shall fail alone. */
+  private async apart(name: string, queue: Queue, turns: readonly Turn[], error: unknown): Promise<void> {
+    // Whatever was being written in a lost connection may have been committed or not: it is not written twice.
+    if (turns.length === 1 || isLost(error)) for (const turn of turns) turn.reject(error);
+    else for (const turn of turns) await this.decide(name, queue, [turn]);
+  }
+
+  /** Undefined where it must be decided in the database. */
+  private async inTurnHere(turns: readonly Turn[]): Promise<Round | undefined> {
+    const round = await decideAll(this.options.entries, turns);
+    if (round.hasNo && this.options.amongOthers()) return undefined;
+    await this.options.committer.commit(round.set);
+    return round;
+  }
+
+  private async inTurnOfAll(name: string, turns: readonly Turn[]): Promise<Round> {
+    const { committer, entries } = this.options;
+    await this.enter();
+    try {
+      let round: Round | undefined;
+      await committer.decide(name, async (tx) => {
+        round = await decideAll(entries.within(tx), turns);
+        return round.set;
+      });
+      return round!;
+    } finally {
+      this.inDatabase--;
+      this.atTheDoor.shift()?.();
+    }
+  }
+
+  private async enter(): Promise<void> {
+    if (this.inDatabase >= IN_DATABASE) await new Promise<void>((resolve) => this.atTheDoor.push(resolve));
+    this.inDatabase++;
+  }
+}
+
+async function decideAll(base: EntryReader, turns: readonly Turn[]): Promise<Round> {
+  const seen = new Map<string, Entry | undefined>();
+  const entries = remembering(base, seen);
+  const set = newWriteSet();
+  const pending = new Pending();
+  const decided: Decided[] = [];
+  let hasNo = false;
+  for (const turn of turns) {
+    const own: View = { entries, pending: new Pending(pending), set: newWriteSet() };
+    try {
+      const value = await turn.decide(own);
+      if (isEmpty(own.set)) hasNo = true;
+      joinSet(set, own.set);
+      pending.add(own.pending);
+      decided.push({ value });
+    } catch (error) {
+      if (!isRefusal(error) || error.kind === 'unavailable') throw error;
+      hasNo = true;
+      decided.push({ no: error });
+    }
+  }
+  return { set: requiring(set, seen), decided, hasNo };
+}
+
+/** Reads each entry once, so that all of a round see the same. */
+function remembering(base: EntryReader, seen: Map<string, Entry | undefined>): EntryReader {
+  return {
+    async read(key) {
+      const name = cacheKey(key);
+      if (!seen.has(name)) seen.set(name, await base.read(key));
+      return seen.get(name);
+    },
+    async readMany(keys) {
+      const missing = keys.filter((key) => !seen.has(cacheKey(key)));
+      const found = missing.length === 0 ? [] : await base.readMany(missing);
+      found.forEach((entry, i) => {
+        seen.set(cacheKey(missing[i]!), entry);
+      });
+      return keys.map((key) => seen.get(cacheKey(key)));
+    },
+    list: (mountId, prefix, page) => base.list(mountId, prefix, page),
+  };
+}
+
+/** Writes of entries that were read require that they still are as they were read. */
+function requiring(set: WriteSet, seen: ReadonlyMap<string, Entry | undefined>): WriteSet {
+  const revision = (entry: Entry): Precondition & object => ({ revision: entry.revision });
+  const puts = set.puts.map((put) => {
+    const key = cacheKey(put);
+    if (!seen.has(key)) return put;
+    const entry = seen.get(key);
+    return { ...put, require: entry ? revision(entry) : ('absent' as const) };
+  });
+  const deletes = set.deletes.flatMap((gone) => {
+    const key = cacheKey(gone);
+    if (!seen.has(key)) return [gone];
+    const entry = seen.get(key);
+    // What was absent when this was decided need not be removed, whoever writes it later.
+    return entry ? [{ ...gone, require: revision(entry) }] : [];
+  });
+  return { ...set, puts, deletes };
+}
+
+function tell(turns: readonly Turn[], decided: readonly Decided[]): void {
+  turns.forEach((turn, at) => {
+    const what = decided[at]!;
+    if ('no' in what) turn.reject(what.no);
+    else turn.resolve(what.value);
+  });
+}
+
+/** Those who still wait; whoever has waited too long is told. */
+function inTime(turns: readonly Turn[]): readonly Turn[] {
+  const nowMs = performance.now();
+  return turns.filter((turn) => {
+    if (turn.untilMs > nowMs) return true;
+    turn.reject(new Refusal('unavailable', 'too many requests change the same entry at once; try again'));
+    return false;
+  });
+}
