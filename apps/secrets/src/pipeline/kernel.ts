@@ -46,6 +46,8 @@ export interface LeasePort {
   abandon(mount: LiveMount, secret: SecretReply): Promise<void>;
   /** Leaves what a call began outside and did not account for to the sweep. */
   letGo(intents: readonly string[]): Promise<void>;
+  /** How the system behind a mount is reached was written. */
+  reconfigured(mountId: string): void;
   /** The lease of an id; undefined where there is none in this namespace. */
   find(namespaceId: string, id: string): Promise<LeaseRecord | undefined>;
   /** Ends a token, its descendants, and everything they own. */

@@ -1,7 +1,7 @@
 import { type Envelope, envelope } from '@keystead/envelope';
 import { Refusal } from '@keystead/refusal';
 import type { WriteSet } from '../kernel/storage/types';
-import { isEmpty, PreconditionFailed } from '../kernel/storage/write-set';
+import { isEmpty, PreconditionFailed, writesConfig } from '../kernel/storage/write-set';
 import { listed, type Reply } from '../sdk/reply';
 import type { Running } from './call';
 import { issueLogin, issueToken } from './issue-token';
@@ -39,6 +39,8 @@ export async function settle(
     if (!(error instanceof PreconditionFailed)) throw error;
     throw listed('denied', 'permission denied');
   }
+  const { mount } = running.place;
+  if (mount?.backend.outside && writesConfig(set)) kernel.leases.reconfigured(mount.uuid);
   return outcome;
 }
 

@@ -4,8 +4,11 @@ import type { Login } from './reply';
 
 /** How a kind of secret ends and lives on. `internal` is what the secret was registered with. */
 export interface SecretKind {
-  /** Ends the secret in the outside system. Absent there already counts as done. Throwing keeps the lease for a retry. */
-  revoke(internal: Readonly<Record<string, unknown>>, errand: Errand): Promise<void>;
+  /**
+   * Ends the secret in the outside system. Absent there already counts as done. Throwing keeps the lease for a retry.
+   * Absent for secrets that end by themselves.
+   */
+  revoke?(internal: Readonly<Record<string, unknown>>, errand: Errand): Promise<void>;
   /** The lifetimes a renewal goes by, read from configuration as it is now; absent: the mount's. */
   renew?(
     internal: Readonly<Record<string, unknown>>,
@@ -26,7 +29,10 @@ export interface Backend {
   readonly renewLogin?: (login: StoredLogin, errand: Errand) => Promise<Partial<Login>>;
   /** Undoes outside effects whose call never finished, by intent kind. */
   readonly undo: Readonly<Record<string, (undo: Readonly<Record<string, unknown>>, errand: Errand) => Promise<void>>>;
-  /** Its endpoints ask other systems, which may refuse or be away. */
+  /**
+   * Its endpoints ask other systems, which may refuse or be away. What it stores under `config/` says how they are reached:
+   * a write there ends the rests of leases that could not be ended.
+   */
   readonly outside?: boolean;
   /**
    * Work by the clock, asked for every few seconds on every node: usually it reads when something is due, from storage,

@@ -1,8 +1,7 @@
 import http from 'node:http';
 import https from 'node:https';
-import { Refusal } from '@keystead/refusal';
 import { LRUCache } from 'lru-cache';
-import { Circuit } from './outside';
+import { Circuit, Unreachable } from './outside';
 
 const answerLimitBytes = 4 * 1024 * 1024;
 
@@ -43,7 +42,7 @@ export async function outsideCall(
   } catch (error) {
     const failed = error as NodeJS.ErrnoException;
     const reason = end.aborted ? 'no answer in time' : (failed.code ?? failed.message);
-    throw new Refusal('upstream', `${who} is unreachable: ${reason}`, [], { cause: error });
+    throw new Unreachable(`${who} is unreachable: ${reason}`, error);
   }
 }
 

@@ -10,16 +10,27 @@ export interface OutsideParts {
 export const plainParts: OutsideParts = { clock: Date, fault: () => {} };
 
 /**
+ * An outside system did not answer, or only something before it did. Nothing is wrong with what was asked of it: background
+ * work asks again without counting a failure for a good while, and soon after the system is heard of again.
+ */
+export class Unreachable extends Refusal {
+  readonly unreachable = true;
+  constructor(message: string, cause?: unknown) {
+    super('upstream', message, [], { cause });
+  }
+}
+
+/**
  * An outside system is to be left alone for `restMs`: it throttles us, or has not answered for a while. Nothing was done
  * there. Background work waits for so long instead of counting a failure.
  */
-export class NotNow extends Refusal {
+export class NotNow extends Unreachable {
   constructor(
     message: string,
     readonly restMs: number,
     cause?: unknown,
   ) {
-    super('upstream', message, [], { cause });
+    super(message, cause);
   }
 }
 
@@ -55,7 +66,7 @@ export class Turns {
 
 const failuresToOpen = 5;
 const firstRestMs = 5_000;
-const longestRestMs = 60_000;
+const longestRestMs = 15_000;
 
 /**
  * Guards one outside system. After some calls in a row that nobody answered it is open: callers are told at once, for a

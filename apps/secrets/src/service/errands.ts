@@ -1,6 +1,6 @@
 import type { LiveMount } from '../kernel/mounts/mount';
 import type { Clock } from '../kernel/storage/types';
-import { newWriteSet, unsettled } from '../kernel/storage/write-set';
+import { newWriteSet, unsettled, writesConfig } from '../kernel/storage/write-set';
 import { CallStorage, type StorageGround } from '../pipeline/call-storage';
 import type { Errand } from '../sdk/call';
 
@@ -8,17 +8,22 @@ import type { Errand } from '../sdk/call';
  * Runs with the storage of a mount, outside any call, and commits what was written. What it began outside and did not
  * account for is let go, to be undone.
  */
-export function errands(ground: StorageGround, clock: Clock, letGo: (intents: readonly string[]) => Promise<void>) {
+export function errands(
+  ground: StorageGround,
+  clock: Clock,
+  leases: () => { letGo(intents: readonly string[]): Promise<void>; reconfigured(mountId: string): void },
+) {
   return async <T>(mount: LiveMount, run: (errand: Errand) => Promise<T>): Promise<T> => {
     const set = newWriteSet();
     const storage = new CallStorage(ground, set, mount.uuid, '');
     try {
       const result = await run({ storage, mount: mount.view, nowMs: clock.now() });
       await ground.committer.commit(set);
-      void letGo(unsettled(set));
+      void leases().letGo(unsettled(set));
+      if (writesConfig(set)) leases().reconfigured(mount.uuid);
       return result;
     } catch (error) {
-      void letGo(set.opened);
+      void leases().letGo(set.opened);
       throw error;
     }
   };

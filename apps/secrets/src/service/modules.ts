@@ -114,7 +114,7 @@ export async function buildModules(
     findMount: (uuid) => mounts.find(uuid),
     refreshMounts: () => mounts.refresh(),
     privateMountIds: () => [...mounts.all()].flatMap((m) => (m.backend.storage === 'per-token' ? [m.uuid] : [])),
-    errand: errands({ entries, committer, turns }, storage.clock, (intents) => leases.letGo(intents)),
+    errand: errands({ entries, committer, turns }, storage.clock, () => leases),
     lifetime,
     quotasOf: (lease) => quotas.quotasOf(lease),
   };

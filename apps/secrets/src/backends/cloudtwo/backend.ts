@@ -18,7 +18,7 @@ const unsettledMs = 5 * 60_000;
 export const cloudtwo = (cloud: CloudTwo): Backend => {
   const clientsOf = async (storage: Storage) => cloud.of(connection(await rootInForce(storage)));
   // Short credentials end by themselves; nothing at the provider can be taken back.
-  const endsByItself = { revoke: async () => {} };
+  const endsByItself = {};
   return backend({
     type: 'cloudtwo',
     outside: true,

@@ -1,5 +1,5 @@
 import { Refusal } from '@keystead/refusal';
-import { NotNow } from '../../sdk/outside';
+import { NotNow, Unreachable } from '../../sdk/outside';
 
 interface ProviderError extends Error {
   readonly Code?: string;
@@ -21,6 +21,8 @@ const notOurs = new Set([
   'SignatureDoesNotMatch',
   'ExpiredToken',
 ]);
+/** Also said by a proxy whose provider is away. */
+const fromBefore = new Set([502, 503, 504]);
 
 /** How long we leave an account alone that throttles us even after the retries of the provider's library. */
 const throttledRestMs = 10_000;
@@ -48,7 +50,7 @@ export function cloudRefusal(doing: string, error: unknown): unknown {
   if (code === '') {
     const late = failed.name === 'AbortError' || failed.name === 'TimeoutError';
     const reason = late ? 'no answer in time' : (failed.code ?? failed.name);
-    return new Refusal('upstream', `${doing}: the cloud provider cannot be reached: ${reason}`, [], { cause: error });
+    return new Unreachable(`${doing}: the cloud provider cannot be reached: ${reason}`, error);
   }
   const { httpStatusCode: status = 0, requestId = '' } = failed.$metadata ?? {};
   if (status < 400) {
@@ -57,6 +59,7 @@ export function cloudRefusal(doing: string, error: unknown): unknown {
   }
   const text = `${doing}: ${code}: ${failed.message}\n\tstatus code: ${status}, request id: ${requestId}`;
   if (throttling.has(code) || status === 429) return new NotNow(text, throttledRestMs, error);
+  if (fromBefore.has(status)) return new Unreachable(text, error);
   const upstream = notOurs.has(code) || status >= 500;
   return new Refusal(upstream ? 'upstream' : 'invalid', text, [], { cause: error });
 }

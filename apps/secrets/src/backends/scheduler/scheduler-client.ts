@@ -1,7 +1,7 @@
 import http from 'node:http';
 import https from 'node:https';
 import { isRefusal, Refusal } from '@keystead/refusal';
-import { Circuit, NotNow, type OutsideParts, plainParts, Turns } from '../../sdk/outside';
+import { Circuit, NotNow, type OutsideParts, plainParts, Turns, Unreachable } from '../../sdk/outside';
 
 /** Where the scheduler is and who we are there. `token` is a management token; certificates are PEM texts. */
 export interface SchedulerAccess {
@@ -38,6 +38,8 @@ const throttledRestMs = 10_000;
 /** Of an error text; some proxies answer with whole pages. */
 const longestText = 500;
 const again = new Set([408, 429, 500, 502, 503, 504]);
+/** What a proxy says whose scheduler is away. */
+const fromBefore = new Set([502, 503, 504]);
 
 /** What a client of one scheduler is lent; its circuit is shared by all clients of that scheduler. */
 export interface SchedulerGround {
@@ -189,12 +191,13 @@ export class SchedulerClient {
   private inOwnWords(error: unknown, { method, path }: Request): unknown {
     if (isRefusal(error)) return error;
     if (error instanceof SchedulerRefused) {
+      if (fromBefore.has(error.status)) return new Unreachable(`scheduler: ${shortened(error)}`, error);
       if (error.status !== 429) return error;
       const restMs = error.retryAfterSeconds * 1000 || throttledRestMs;
-      return new NotNow(`scheduler: ${error.message}`, restMs, error);
+      return new NotNow(`scheduler: ${shortened(error)}`, restMs, error);
     }
     const text = `scheduler at ${this.access.address} is unreachable: ${method} ${path}: ${reasonOf(error)}`;
-    return new Refusal('upstream', text, [], { cause: error });
+    return new Unreachable(text, error);
   }
 
   private send({ method, path, body }: Request, signal: AbortSignal): Promise<string> {
@@ -258,10 +261,13 @@ function isGone(error: SchedulerRefused): boolean {
   return error.status === 404 || (error.status === 400 && error.text.includes('Cannot delete nonexistent tokens'));
 }
 
+const shortened = ({ message }: SchedulerRefused): string =>
+  message.length > longestText ? `${message.slice(0, longestText)}…` : message;
+
 /** What the caller may read of a failed call: a rejected request is theirs to mend (400), everything else is not (502). */
 export function schedulerRefusal(error: unknown): unknown {
   if (!(error instanceof SchedulerRefused)) return error;
-  const text = error.message.length > longestText ? `${error.message.slice(0, longestText)}…` : error.message;
+  const text = shortened(error);
   const theirs = error.status >= 400 && error.status < 500 && ![401, 403, 408, 429].includes(error.status);
   return new Refusal(theirs ? 'invalid' : 'upstream', theirs ? text : `scheduler: ${text}`, [], {
     cause: error,

@@ -17,7 +17,7 @@ const CLAIM_MS = 5 * 60_000;
 const CLAIMED_AT_ONCE = 20;
 /** Undone at a time for one mount on one node, so that a system that hangs holds up only its own. */
 const AT_ONCE = 10;
-const MAX_PAUSE_MS = 24 * 3600_000;
+const MAX_PAUSE_MS = 5 * 60_000;
 
 // While its owner lives an intent waits for it: a call that is still running must not be undone under its hands.
 const CLAIM: Statement = {
@@ -88,7 +88,7 @@ export class IntentSweep {
     } catch (error) {
       if (barrier.sealed) return;
       log?.warn({ err: error, kind: row.kind, attempts: row.attempts }, 'an intent could not be undone');
-      const pause = restOf(error) ?? Math.min(10_000 * 2 ** Math.min(row.attempts - 1, 20), MAX_PAUSE_MS);
+      const pause = Math.min(Math.max(restOf(error) ?? 0, 10_000 * 2 ** Math.min(row.attempts - 1, 20)), MAX_PAUSE_MS);
       await database.query(PAUSE, [row.id, clock.now() + pause]);
     }
   }

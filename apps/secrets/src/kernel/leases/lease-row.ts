@@ -16,10 +16,11 @@ export interface StoredLease {
   renewed_at_ms: string | null;
   sealed: Buffer;
   sealed_failure: Buffer | null;
+  away_since_ms: string | null;
 }
 
 export const LEASE_COLUMNS =
-  'hash, namespace_id, mount_id, path, token_hash, state, forced, attempts, issued_at_ms, expires_at_ms, renewed_at_ms, sealed, sealed_failure';
+  'hash, namespace_id, mount_id, path, token_hash, state, forced, attempts, issued_at_ms, expires_at_ms, renewed_at_ms, sealed, sealed_failure, away_since_ms';
 
 const STATES: readonly LeaseState[] = ['live', 'ending', 'irrevocable'];
 const MAX_FAILURE = 240;
@@ -81,6 +82,7 @@ export function openLease(barrier: Barrier, row: StoredLease): LeaseRecord {
     state: STATES[row.state]!,
     forced: row.forced,
     attempts: row.attempts,
+    awaySinceMs: row.away_since_ms === null ? undefined : Number(row.away_since_ms),
     issuedAtMs: Number(row.issued_at_ms),
     expiresAtMs: sealed.end,
     renewedAtMs: row.renewed_at_ms === null ? undefined : Number(row.renewed_at_ms),

@@ -13,6 +13,7 @@ import { IntentSweep } from './intents';
 import { leaseHash, openLease, type StoredLease, sealLease } from './lease-row';
 import { PrivateTidy } from './private-tidy';
 import { type Prolong, prolongLeases } from './prolong';
+import { Rests } from './rests';
 import { DAY_MS, REVOCATION_MS, Revocation } from './revocation';
 import * as sql from './statements';
 import { LeaseSweep } from './sweep';
@@ -58,6 +59,7 @@ const BULK = 'revoke-prefix';
 const ORPHANS = 'lease-tidy';
 const SWEEP = 'leases';
 const INTENTS = 'intents';
+const RESTS = 'lease-rests';
 const TOKEN_TAIL = /^h[0-9a-f]{64}$/;
 
 /** Every lifetime: secrets and tokens, from their registration to their end. They live in the database alone. */
@@ -68,6 +70,7 @@ export class Leases {
   private readonly revocation: Revocation;
   private readonly sweep: LeaseSweep;
   private readonly intents: IntentSweep;
+  private readonly rests: Rests;
   private readonly rowCounts: RowCounts;
   private readonly prolong: Prolong;
 
@@ -78,7 +81,8 @@ export class Leases {
     const { background, jobs } = storage;
     this.rowCounts = new RowCounts(storage);
     this.prolong = prolongLeases(storage);
-    this.revocation = new Revocation(storage, hosts);
+    this.rests = new Rests(storage);
+    this.revocation = new Revocation(storage, hosts, (mountId, askedMs) => this.answered(mountId, askedMs));
     this.sweep = new LeaseSweep(storage, hosts, this.revocation);
     this.tokens = new TokenEndings(storage, hosts, () => background.wake(SWEEP));
     this.renewal = new TokenRenewal(storage, hosts);
@@ -87,6 +91,10 @@ export class Leases {
     background.every(SWEEP, 1000, () => this.sweep.run());
     background.every('tokens', 1000, () => this.tokens.sweep());
     background.every(INTENTS, 2000, () => this.intents.run());
+    background.every(RESTS, 2000, async () => {
+      if ((await this.rests.run()) > 0) background.wake(SWEEP);
+      return undefined;
+    });
     jobs.define<BulkState>(BULK, (state) => this.markSome(state));
     jobs.define<{ after: string }>(ORPHANS, (state) => this.tidySome(state));
   }
@@ -143,6 +151,8 @@ export class Leases {
       maxTtlSeconds: secret.maxTtlSeconds ?? 0,
       capMs,
     };
+    // Whoever made a secret answers.
+    if (mount.backend.secrets[secret.type]?.revoke) this.answered(mount.uuid, now);
     const role = path.slice(path.lastIndexOf('/') + 1);
     const facts = { namespaceId: namespace.uuid, mountId: mount.uuid, path, role };
     set.leases.push({
@@ -173,6 +183,13 @@ export class Leases {
     } catch (error) {
       this.storage.log?.warn({ err: error }, 'intents of a failed call are undone late');
     }
+  }
+
+  /** How the system behind a mount is reached was written: what rested because of it is tried again. */
+  reconfigured(mountId: string): void {
+    this.sweep.endRest(mountId);
+    this.rests.wroteConfig(mountId);
+    this.storage.background.wake(RESTS);
   }
 
   /** Ends a token, its descendants, and everything they own. */
@@ -269,6 +286,8 @@ export class Leases {
       await this.revoke(namespaceId, prefix);
       return { jobId: '', left: 0, failed: 0 };
     }
+    this.sweep.endRests();
+    await this.rests.endUnder(namespaceId, prefix, prefixEnd(prefix));
     const state: BulkState = { namespaceId, prefix, forced };
     const start = performance.now();
     const { id: jobId } = await jobs.startHere(BULK, `${namespaceId}/${prefix}`, state, waitMs);
@@ -339,6 +358,10 @@ export class Leases {
   /** What the gauges show. */
   counts(): Promise<LeaseCounts> {
     return this.rowCounts.now();
+  }
+
+  private answered(mountId: string, askedMs: number): void {
+    if (this.sweep.answered(mountId, askedMs)) this.rests.answered(mountId);
   }
 
   private async tailsAt(namespaceId: string, prefix: string, page: Page): Promise<string[]> {

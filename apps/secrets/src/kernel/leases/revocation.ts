@@ -1,16 +1,19 @@
 import { isRefusal, Refusal } from '@keystead/refusal';
-import type { NotNow } from '../../sdk/outside';
+import type { NotNow, Unreachable } from '../../sdk/outside';
 import type { StorageKernel } from '../storage/storage';
 import { LeaseDeletions } from './deletions';
 import { sealFailure } from './lease-row';
 import type { Pace } from './pace';
-import { PUT_BACK, RETRY } from './statements';
+import { PUT_BACK, REST, RETRY } from './statements';
 import type { LeaseHosts, LeaseRecord } from './types';
 
 /** A revocation may take this long. */
 export const REVOCATION_MS = 90_000;
 const MAX_ATTEMPTS = 6;
 const BASE_PAUSE_MS = 10_000;
+/** So long an outside system may be away before that counts as failures of the leases that wait for it. */
+const AWAY_UNCOUNTED_MS = 15 * 60_000;
+const LONGEST_PAUSE_MS = 5 * 60_000;
 /** How often irrevocable leases are tried. */
 export const DAY_MS = 24 * 3600_000;
 
@@ -31,6 +34,8 @@ export class Revocation {
   constructor(
     private readonly storage: StorageKernel,
     private readonly hosts: LeaseHosts,
+    /** A system did what it was asked for at that time. */
+    private readonly answered: (mountId: string, askedMs: number) => void,
   ) {
     this.deletions = new LeaseDeletions(storage.database);
   }
@@ -43,10 +48,14 @@ export class Revocation {
     if (!mount) return;
     const kind = mount.backend.secrets[type];
     if (!kind) throw new Refusal('unsupported-operation', `no way to revoke a secret of type "${type}"`);
+    const { revoke } = kind;
+    if (!revoke) return;
+    const askedMs = this.storage.clock.now();
     await within(
       REVOCATION_MS,
-      this.hosts.errand(mount, (errand) => kind.revoke(internal, errand)),
+      this.hosts.errand(mount, (errand) => revoke(internal, errand)),
     );
+    this.answered(mountId, askedMs);
   }
 
   /** Ends the secret of a lease and removes the lease. A failure is thrown and leaves the lease as it is. */
@@ -59,45 +68,52 @@ export class Revocation {
 
   /**
    * The same for a lease this node has claimed: a failure is put down, to be tried again later or not. Where the outside
-   * system is to be left alone the lease is put back without counting a failure. Throws only when nothing can be put down.
+   * system does not answer, the lease rests without counting a failure. Throws only when nothing can be put down.
    */
   async endClaimed(lease: LeaseRecord, pace: Pace): Promise<void> {
     try {
       await this.end(lease);
-      pace.succeeded();
     } catch (error) {
       if (this.storage.barrier.sealed || isAway(error)) throw error;
       const now = this.storage.clock.now();
       const restMs = restOf(error);
-      const wait = restMs !== undefined && !pace.exhausted;
       if (restMs !== undefined) pace.rest(restMs, now);
-      if (lease.forced) await this.deletions.delete(lease.hash);
-      else if (wait) await this.putBack([lease], pace.restsUntil(now));
-      else await this.putOff(lease, error);
+      if (lease.forced) return await this.deletions.delete(lease.hash);
+      const awaySinceMs = isUnreachable(error) ? (lease.awaySinceMs ?? now) : undefined;
+      if (awaySinceMs === undefined || now - awaySinceMs >= AWAY_UNCOUNTED_MS) {
+        return await this.putOff(lease, error, awaySinceMs);
+      }
+      const pauseMs = Math.min(Math.max(BASE_PAUSE_MS, now - awaySinceMs), LONGEST_PAUSE_MS) * (0.5 + Math.random());
+      const dueMs = Math.round(pace.restsUntil(now) || now + pauseMs);
+      await this.storage.database.query(REST, [lease.hash, dueMs, awaySinceMs, this.sealed(lease, error)]);
     }
   }
 
-  /** Leaves claimed leases to a later sweep, as they are. */
-  async putBack(leases: readonly LeaseRecord[], dueMs: number): Promise<void> {
+  /** Leaves claimed leases to a later sweep of whatever node, as they are. */
+  async putBack(leases: readonly LeaseRecord[]): Promise<void> {
     if (leases.length === 0) return;
-    await this.storage.database.query(PUT_BACK, [leases.map(({ hash }) => hash), Math.round(dueMs)]);
+    await this.storage.database.query(PUT_BACK, [leases.map(({ hash }) => hash), this.storage.clock.now()]);
   }
 
-  private async putOff(lease: LeaseRecord, error: unknown): Promise<void> {
-    const { barrier, clock, database } = this.storage;
+  private async putOff(lease: LeaseRecord, error: unknown, awaySinceMs: number | undefined): Promise<void> {
+    const { clock, database } = this.storage;
     const now = clock.now();
     const attempts = lease.attempts + 1;
     const hopeless = isRefusal(error) && HOPELESS.has(error.kind);
     const irrevocable = hopeless || attempts >= MAX_ATTEMPTS || lease.state === 'irrevocable';
     const pause = irrevocable ? DAY_MS : BASE_PAUSE_MS * 2 ** (attempts - 1) * (0.5 + Math.random());
-    const text = error instanceof Error ? error.message : String(error);
     await database.query(RETRY, [
       lease.hash,
       attempts,
       Math.round(now + pause),
       irrevocable ? 2 : 1,
-      sealFailure(barrier, lease.hash, text),
+      this.sealed(lease, error),
+      awaySinceMs ?? null,
     ]);
+  }
+
+  private sealed(lease: LeaseRecord, error: unknown): Buffer {
+    return sealFailure(this.storage.barrier, lease.hash, error instanceof Error ? error.message : String(error));
   }
 }
 
@@ -106,6 +122,10 @@ export function restOf(error: unknown): number | undefined {
   const { restMs } = error as Partial<NotNow>;
   return isRefusal(error) && typeof restMs === 'number' ? restMs : undefined;
 }
+
+/** True when nobody answered for the outside system: another attempt may go well. */
+const isUnreachable = (error: unknown): boolean =>
+  isRefusal(error) && (error as Partial<Unreachable>).unreachable === true;
 
 /** True when storage, and not the outside system, is to blame. */
 export const isAway = (error: unknown): boolean => isRefusal(error) && error.kind === 'unavailable';

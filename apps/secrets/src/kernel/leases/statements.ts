@@ -48,17 +48,19 @@ export const HASTEN_PREFIX: Statement = {
     RETURNING 1) SELECT count(*)::int AS count FROM marked`,
 };
 
+/** Failed, and not being tried at this moment. */
+const FAILED = 'claimed_by IS NULL AND (attempts > 0 OR state = 2 OR away_since_ms IS NOT NULL)';
 /** What is still to be done under a prefix, and what has failed. */
 export const ENDING_UNDER_PREFIX: Statement = {
   name: 'lease-ending-prefix',
-  text: `SELECT count(*)::int AS count, (count(*) FILTER (WHERE attempts > 0 OR state = 2))::int AS failed FROM (
-    SELECT attempts, state FROM lease WHERE namespace_id = $1 AND path >= $2 AND ($3::text IS NULL OR path < $3) AND state > 0
-     LIMIT 100000) l`,
+  text: `SELECT count(*)::int AS count, (count(*) FILTER (WHERE ${FAILED}))::int AS failed FROM (
+    SELECT attempts, state, away_since_ms, claimed_by FROM lease
+     WHERE namespace_id = $1 AND path >= $2 AND ($3::text IS NULL OR path < $3) AND state > 0 LIMIT 100000) l`,
 };
 export const FAILED_UNDER_PREFIX: Statement = {
   name: 'lease-failed-prefix',
   text: `SELECT ${LEASE_COLUMNS} FROM lease WHERE namespace_id = $1 AND path >= $2 AND ($3::text IS NULL OR path < $3)
-      AND (attempts > 0 OR state = 2) ORDER BY hash LIMIT 1`,
+      AND (${FAILED}) ORDER BY hash LIMIT 1`,
 };
 
 /** The mounts that have leases, found one by one in the index. */
@@ -95,10 +97,17 @@ export const FREE_CLAIMS: Statement = {
 
 export const RETRY: Statement = {
   name: 'lease-retry',
-  text: `UPDATE lease SET attempts = $2, due_at_ms = $3, state = $4, sealed_failure = $5, claimed_by = NULL WHERE hash = $1`,
+  text: `UPDATE lease SET attempts = $2, due_at_ms = $3, state = $4, sealed_failure = $5, away_since_ms = $6, claimed_by = NULL
+          WHERE hash = $1`,
 };
 
-/** Puts leases back that were claimed, until their outside system may be asked again. */
+/** Puts one lease off whose outside system did not answer. */
+export const REST: Statement = {
+  name: 'lease-rest',
+  text: `UPDATE lease SET due_at_ms = $2, away_since_ms = $3, sealed_failure = $4, claimed_by = NULL WHERE hash = $1`,
+};
+
+/** Puts leases back that were claimed. */
 export const PUT_BACK: Statement = {
   name: 'lease-put-back',
   text: 'UPDATE lease SET due_at_ms = $2, claimed_by = NULL WHERE hash = ANY($1::bytea[])',
@@ -115,7 +124,7 @@ export const COUNT_IRREVOCABLE: Statement = {
 /** Irrevocable leases are tried again. */
 export const REPLAY: Statement = {
   name: 'lease-replay',
-  text: `UPDATE lease SET attempts = 0, due_at_ms = $2, state = 1, claimed_by = NULL
+  text: `UPDATE lease SET attempts = 0, due_at_ms = $2, state = 1, away_since_ms = NULL, claimed_by = NULL
           WHERE namespace_id = $1 AND state = 2 AND ($3::bytea IS NULL OR hash = $3)`,
 };
 

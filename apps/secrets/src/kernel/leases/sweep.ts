@@ -47,6 +47,16 @@ export class LeaseSweep {
     for (const lane of this.lanes.values()) lane.queue.length = 0;
   }
 
+  /** The system of a mount did what it was asked for at that time; false where it was told to be left alone since. */
+  answered(mountId: string, askedMs: number): boolean {
+    return this.paces.get(mountId)?.succeeded(askedMs) ?? true;
+  }
+
+  /** The system of a mount may be another one by now. */
+  endRest(mountId: string): void {
+    this.paces.delete(mountId);
+  }
+
   /** Whoever asks for another attempt does not want to wait. */
   endRests(): void {
     this.paces.clear();
@@ -126,8 +136,7 @@ export class LeaseSweep {
 
   private drain(mountId: string, lane: Lane): void {
     const { pace } = lane;
-    const untilMs = pace.restsUntil(this.storage.clock.now());
-    if (untilMs) this.rest(mountId, lane, untilMs);
+    if (pace.restsUntil(this.storage.clock.now())) this.rest(mountId, lane);
     while (lane.running < pace.width && lane.queue.length > 0) {
       lane.running++;
       const lease = lane.queue.shift()!;
@@ -139,18 +148,18 @@ export class LeaseSweep {
     }
     if (lane.running > 0 || lane.queue.length > 0 || !lane.drained) return;
     this.lanes.delete(mountId);
-    if (pace.recovered) this.paces.delete(mountId);
+    if (pace.recovered(this.storage.clock.now())) this.paces.delete(mountId);
   }
 
   private restsUntil(mountId: string): number {
     return this.paces.get(mountId)?.restsUntil(this.storage.clock.now()) ?? 0;
   }
 
-  /** What was claimed ahead is put back: after its rest any node may go on. */
-  private rest(mountId: string, lane: Lane, untilMs: number): void {
+  /** What was claimed ahead is put back: another node may have better luck, and this one goes on after the rest. */
+  private rest(mountId: string, lane: Lane): void {
     this.paces.set(mountId, lane.pace);
     lane.drained = true;
     // What cannot be put back stays claimed, and is due again when the claim runs out.
-    this.revocation.putBack(lane.queue.splice(0), untilMs).catch(() => {});
+    this.revocation.putBack(lane.queue.splice(0)).catch(() => {});
   }
 }

@@ -17,6 +17,8 @@ export interface LeaseRecord {
   readonly forced: boolean;
   /** Failed revocations. */
   readonly attempts: number;
+  /** Since when its outside system has not answered for it. */
+  readonly awaySinceMs?: number;
   readonly issuedAtMs: number;
   readonly expiresAtMs: number;
   readonly renewedAtMs?: number;

@@ -70,6 +70,12 @@ export function isEmpty(set: WriteSet): boolean {
   );
 }
 
+/** True when the set writes how the system behind its mount is reached. */
+export function writesConfig({ puts, deletes }: WriteSet): boolean {
+  const isConfig = ({ path }: EntryKey): boolean => path.startsWith('config/');
+  return puts.some(isConfig) || deletes.some(isConfig);
+}
+
 /** True for sets that need a transaction of their own. */
 export const standsAlone = (set: WriteSet): boolean => set.run.length > 0 || set.prefixes.length > 0;
 

@@ -1,0 +1,78 @@
+import type { Statement } from '../storage/database';
+import type { StorageKernel } from '../storage/storage';
+
+/** A call that began before a configuration was written may fail so much later, and puts its lease off then. */
+const OLD_CALLS_MS = 35_000;
+
+/**
+ * Ends the rests of leases whose ending failed: those of a system that did not answer once it answers any call of any
+ * node, and all of a mount whose configuration was written. They are due then, wherever they lie.
+ */
+export class Rests {
+  private readonly answering = new Set<string>();
+  private readonly reconfigured = new Set<string>();
+
+  constructor(private readonly storage: StorageKernel) {}
+
+  /** The system behind a mount did something it was asked for. */
+  answered(mountId: string): void {
+    this.answering.add(mountId);
+  }
+
+  /** How the system behind a mount is reached was written. */
+  wroteConfig(mountId: string): void {
+    this.reconfigured.add(mountId);
+    setTimeout(() => this.reconfigured.add(mountId), OLD_CALLS_MS).unref();
+  }
+
+  /** Makes due what rests for a mount that was spoken of since the last time; answers how many. */
+  async run(): Promise<number> {
+    const answering = [...this.answering];
+    const reconfigured = [...this.reconfigured];
+    if (answering.length + reconfigured.length === 0) return 0;
+    this.answering.clear();
+    this.reconfigured.clear();
+    const { clock, database } = this.storage;
+    try {
+      if (reconfigured.length > 0) await database.query(HASTEN_INTENTS, [reconfigured, clock.now()]);
+      const { rowCount } = await database.query(END_RESTS, [answering, reconfigured, clock.now()]);
+      return rowCount ?? 0;
+    } catch (error) {
+      for (const mountId of answering) this.answering.add(mountId);
+      for (const mountId of reconfigured) this.reconfigured.add(mountId);
+      throw error;
+    }
+  }
+
+  /** Makes due what rests under a prefix. */
+  async endUnder(namespaceId: string, prefix: string, end: string | null): Promise<void> {
+    const { clock, database } = this.storage;
+    await database.query(END_RESTS_UNDER_PREFIX, [namespaceId, prefix, end, clock.now()]);
+  }
+}
+
+const AWAKE = 'state = 1, attempts = 0, away_since_ms = NULL, due_at_ms';
+
+/** $1 mounts whose system answers, $2 mounts configured anew, $3 now. Those being ended at this moment are let be. */
+const END_RESTS: Statement = {
+  name: 'lease-end-rests',
+  text: `UPDATE lease SET ${AWAKE} = $3 WHERE hash IN (
+    SELECT hash FROM lease WHERE state > 0 AND claimed_by IS NULL AND due_at_ms > $3
+       AND ((mount_id = ANY($1::uuid[]) AND away_since_ms IS NOT NULL)
+         OR (mount_id = ANY($2::uuid[]) AND (attempts > 0 OR away_since_ms IS NOT NULL)))
+     ORDER BY hash FOR UPDATE SKIP LOCKED)`,
+};
+
+/** $1 namespace, $2 prefix, $3 its end or null, $4 now. */
+const END_RESTS_UNDER_PREFIX: Statement = {
+  name: 'lease-end-rests-prefix',
+  text: `UPDATE lease SET ${AWAKE} = $4 WHERE hash IN (
+    SELECT hash FROM lease WHERE namespace_id = $1 AND path >= $2 AND ($3::text IS NULL OR path < $3)
+       AND state = 1 AND claimed_by IS NULL AND (due_at_ms > $4 OR attempts > 0 OR away_since_ms IS NOT NULL)
+     ORDER BY hash FOR UPDATE SKIP LOCKED)`,
+};
+
+const HASTEN_INTENTS: Statement = {
+  name: 'intent-hasten',
+  text: `UPDATE intent SET due_at_ms = $2 WHERE mount_id = ANY($1::uuid[]) AND owner IS NULL AND attempts > 0 AND due_at_ms > $2`,
+};
