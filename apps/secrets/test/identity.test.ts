@@ -249,6 +249,12 @@ describe('names beyond ASCII', () => {
 
 describe('group aliases over HTTP', () => {
   const secrets = startSecrets();
+  it('that are external tell of no members where they cannot know them', async () => {
+    const { body } = await secrets.root.write('identity/group', { type: 'external' }).expect(200);
+    const read = await secrets.root.read(`identity/group/id/${body.data.id}`).expect(200);
+    expect(read.body.data.member_entity_ids).toBeNull();
+  });
+
   const external = async () =>
     (await secrets.root.write('identity/group', { type: 'external' }).expect(200)).body.data.id as string;
 

@@ -20,6 +20,19 @@ describe('mounts', () => {
     expect(auth.body.data['token/'].accessor).toMatch(/^auth_token_[0-9a-f]{8}$/);
   });
 
+  it.each([
+    ['sys/mounts', 'aws', 'aws/config/lease', { lease: '1h', lease_max: '2h' }],
+    ['sys/mounts', 'nomad', 'nomad/config/lease', { ttl: '1h' }],
+    ['sys/auth', 'azure', 'auth/azure/role/r', { bound_service_principal_ids: 'p' }],
+  ])('at %s can be of the type %s, as existing clients call it', async (where, type, path, settings) => {
+    await secrets.root.write(`${where}/${type}`, { type }).expect(204);
+    const { body } = await secrets.root.read(where).expect(200);
+    expect(body.data[`${type}/`].type).toBe(type);
+    await secrets.root.write(path, settings).expect(204);
+    await secrets.root.read(path).expect(200);
+    await secrets.root.delete(`${where}/${type}`).expect(204);
+  });
+
   it('can be mounted, tuned, moved and removed', async () => {
     await secrets.root
       .write('sys/mounts/a/b', { type: 'kv', description: 'mine', config: { max_lease_ttl: '2h' } })

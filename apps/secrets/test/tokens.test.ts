@@ -244,7 +244,8 @@ describe('tokens', () => {
   });
 
   it('of type batch are stored nowhere, and can neither renew, end, nor keep a cubbyhole', async () => {
-    const { client_token, accessor } = await make({ type: 'batch', policies: ['default'], ttl: '1h' });
+    const zeros = { period: '0s', explicit_max_ttl: '0s', num_uses: 0 };
+    const { client_token, accessor } = await make({ type: 'batch', policies: ['default'], ttl: '1h', ...zeros });
     expect(client_token).toMatch(/^b\./);
     expect(accessor).toBe('');
     const batch = secrets.as(client_token);

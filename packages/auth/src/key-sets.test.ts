@@ -8,6 +8,7 @@ import {
   type KeySource,
   newSigningKey,
   publicJwk,
+  type SignatureHeader,
   signJwt,
   verifySignature,
 } from './index';
@@ -91,13 +92,29 @@ describe('the keys of an issuer', () => {
     expect(asked).toHaveLength(2);
   });
 
-  it('are asked for again because of an unknown id, at most every half minute', async () => {
+  it('are asked for again because of an unknown id, at most five times in half a minute', async () => {
     const { sets, asked, documents, wait } = issuer({ 'https://issuer/keys': { keys: [] } });
-    for (let i = 0; i < 5; i++) expect(await found(sets, `forged-${i}`)).toEqual([]);
-    expect(asked).toHaveLength(2);
+    expect(await found(sets, 'forged')).toEqual([]);
+    documents['https://issuer/keys'] = { keys: [jwk(rsa, { kid: 'at once' })] };
+    expect(await found(sets, 'at once')).toHaveLength(1);
+    for (let i = 0; i < 9; i++) expect(await found(sets, `forged-${i}`)).toEqual([]);
+    expect(asked).toHaveLength(6);
     documents['https://issuer/keys'] = { keys: [jwk(rsa, { kid: 'new' })] };
+    expect(await found(sets, 'new')).toEqual([]);
     wait(31_000);
     expect(await found(sets, 'new')).toHaveLength(1);
+  });
+
+  it('are asked for again where one was replaced under its old id', async () => {
+    const [before, after] = [await newSigningKey(0), await newSigningKey(0)].map((key) => ({ ...key, kid: 'k' }));
+    const { sets, asked, documents } = issuer({ 'https://issuer/keys': { keys: [publicJwk(before!)] } });
+    const check = { algorithms: ['RS256'] as const, keys: (header: SignatureHeader) => sets.keys(keySet, header) };
+    const token = (key = before!) => signJwt({ sub: 'a' }, key);
+    expect(await verifySignature(token(before), check)).toMatchObject({ sub: 'a' });
+    documents['https://issuer/keys'] = { keys: [publicJwk(after!)] };
+    expect(await verifySignature(token(after), check)).toMatchObject({ sub: 'a' });
+    expect(asked).toHaveLength(2);
+    await expect(verifySignature(token(before), check)).rejects.toThrow('failed to verify signature');
   });
 
   it('serve for a day while the issuer is down, which is not asked by everybody', async () => {

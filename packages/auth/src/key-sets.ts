@@ -24,15 +24,17 @@ interface KeySet {
   readonly issuer: string | undefined;
   readonly keys: readonly PublishedKey[];
   readonly fetchedAtMs: number;
-  /** When the keys were last asked for because of an unknown key id. */
-  missedAtMs: number;
 }
 
 const freshMs = 60 * 60_000;
 /** How long what was fetched goes on serving while the issuer does not answer. */
 const staleMs = 24 * 60 * 60_000;
-/** An unknown key id makes us ask again at most this often. */
-const missEveryMs = 30_000;
+/**
+ * An unknown key id, or a signature that no key made, lets us ask again so often in such a time: once would let anybody
+ * who sends a forged token keep a new key out for as long.
+ */
+const mostMisses = 5;
+const missesWithinMs = 30_000;
 /** An issuer that did not answer is not asked again, and waited for, by everybody who comes. */
 const failedForMs = 5_000;
 const maxSets = 500;
@@ -45,6 +47,8 @@ const maxKeys = 200;
 export class KeySets {
   private readonly known = new Map<string, KeySet>();
   private readonly underWay = new Map<string, Promise<KeySet>>();
+  /** When each source was lately asked because what was known did not do. */
+  private readonly misses = new Map<string, readonly number[]>();
   private readonly failed = new Map<string, { atMs: number; error: unknown }>();
 
   /** `who` is how refusals call the issuer. */
@@ -59,17 +63,24 @@ export class KeySets {
     return (await this.set(source)).issuer;
   }
 
-  /** The keys that may have made a signature: all that fit where the token names none. Throws `upstream`. */
+  /**
+   * The keys that may have made a signature: all that fit where the token names none. Asks the issuer again for a key id
+   * that is not known, and where none of the known keys made it. Throws `upstream`.
+   */
   async keys(source: KeySource, header: SignatureHeader): Promise<readonly KeyObject[]> {
     const set = await this.set(source);
     const found = fitting(set, header);
-    if (found.length > 0 || header.kid === undefined) return found;
+    const wanting = header.unverified || (found.length === 0 && header.kid !== undefined);
+    if (!wanting || !this.mayAskAgain(nameOf(source))) return found;
+    return fitting(await this.refresh(source).catch(() => set), header);
+  }
+
+  private mayAskAgain(name: string): boolean {
     const nowMs = this.clock.now();
-    if (nowMs - set.missedAtMs < missEveryMs) return [];
-    set.missedAtMs = nowMs;
-    const again = await this.refresh(source).catch(() => set);
-    again.missedAtMs = nowMs;
-    return fitting(again, header);
+    const lately = (this.misses.get(name) ?? []).filter((atMs) => nowMs - atMs < missesWithinMs);
+    if (lately.length >= mostMisses) return false;
+    remember(this.misses, name, [...lately, nowMs]);
+    return true;
   }
 
   /** Fetches a source now, whatever is known of it. Throws `upstream` where it is not to be had. */
@@ -134,7 +145,7 @@ export class KeySets {
     const { keys: listed } = (await this.json(keysAt, ca)) as { keys?: unknown };
     if (!Array.isArray(listed)) throw new Refusal('upstream', `${this.who} answered something that is no key set`);
     const keys = (listed as (JsonWebKey & { kid?: unknown })[]).slice(0, maxKeys).flatMap((jwk) => usable(jwk) ?? []);
-    return { issuer, keys, fetchedAtMs: this.clock.now(), missedAtMs: 0 };
+    return { issuer, keys, fetchedAtMs: this.clock.now() };
   }
 
   private async json(url: string, ca: string | undefined): Promise<object> {

@@ -80,4 +80,8 @@ export const registry: readonly Registered[] = [
   { type: 'scheduler', kind: 'secret', usually: 'scheduler/', make: one((outside) => scheduler(outside.scheduler)) },
   { type: 'cloudtwo', kind: 'secret', usually: 'cloudtwo/', make: one((outside) => cloudtwo(outside.cloudtwo)) },
   { type: 'cloudone', kind: 'auth', usually: 'auth/cloudone/', make: one((outside) => cloudone(outside.cloudone)) },
+  // The names under which existing clients know the same three.
+  { type: 'nomad', kind: 'secret', make: one((outside) => scheduler(outside.scheduler)) },
+  { type: 'aws', kind: 'secret', make: one((outside) => cloudtwo(outside.cloudtwo)) },
+  { type: 'azure', kind: 'auth', make: one((outside) => cloudone(outside.cloudone)) },
 ];

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { Refusal } from '@keystead/refusal';
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
@@ -130,12 +131,18 @@ export function checkNumUses(numUses: number, name = "'token_num_uses'"): void {
 /** Refuses a list that holds anything but addresses and address blocks. */
 export function checkCidrs(cidrs: readonly string[]): void {
   for (const cidr of cidrs) {
-    if (ipaddr.isValidCIDR(cidr) || ipaddr.isValid(cidr)) continue;
+    if (isBlock(cidr)) continue;
     throw new Refusal(
       'invalid',
       `error parsing address "${cidr}": Unable to convert ${cidr} to an IP address or block`,
     );
   }
+}
+
+/** In full: `10` and `127.1` are numbers that some readers take for an address nobody meant. */
+function isBlock(cidr: string): boolean {
+  const [address, bits] = cidr.split('/');
+  return isIP(address!) !== 0 && (bits === undefined || (/^\d+$/.test(bits) && ipaddr.isValidCIDR(cidr)));
 }
 
 /** True where `address` lies in one of the blocks; an empty list holds everybody. */

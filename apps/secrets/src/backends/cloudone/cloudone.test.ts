@@ -57,6 +57,8 @@ describe('cloud identity login', () => {
 
     it.each([
       ['CloudonePublicCloud', 'CloudonePublicCloud'],
+      ['AzurePublicCloud', 'CloudonePublicCloud'],
+      ['azureusgovernmentcloud', 'CloudoneUSGovernmentCloud'],
       ['cloudoneusgovernmentcloud', 'CloudoneUSGovernmentCloud'],
       ['CLOUDONECHINACLOUD', 'CloudoneChinaCloud'],
       ['CloudoneGermanCloud', 'CloudoneGermanCloud'],
@@ -369,7 +371,7 @@ describe('cloud identity login', () => {
       [
         'a set, whatever machine is named too',
         'sets',
-        { vmss_name: 'uniform', vm_name: 'zz' },
+        { vmss_name: 'uniform', vm_name: 'no!name' },
         { oid: 'p-set', xms_mirid: machineId('uniform', 'virtualMachineScaleSets') },
       ],
       ['an identity of the bound group', 'machines', {}, { oid: 'x', appid: 'c-user' }],

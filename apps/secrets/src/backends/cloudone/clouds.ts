@@ -33,9 +33,13 @@ const clouds: Readonly<Record<string, CloudHosts>> = {
 /** The name used where none is given. Spec: Cloud-identity auth method configuration. */
 export const defaultCloud = 'CloudonePublicCloud';
 
-/** The cloud of a name, compared without case, as it is spelled in the specification. Throws `invalid`. */
+/**
+ * The cloud of a name, compared without case, as it is spelled in the specification; existing clients say `AzurePublicCloud`
+ * and so on for the same clouds. Throws `invalid`.
+ */
 export function cloudNamed(name: string): { name: string; hosts: CloudHosts } {
-  const found = Object.keys(clouds).find((known) => known.toLowerCase() === name.toLowerCase());
+  const wanted = name.toLowerCase().replace(/^azure/, 'cloudone');
+  const found = Object.keys(clouds).find((known) => known.toLowerCase() === wanted);
   if (found) return { name: found, hosts: clouds[found]! };
   throw new Refusal('invalid', `no cloud configuration matching the name ${JSON.stringify(name.toUpperCase())}`);
 }

@@ -49,7 +49,7 @@ export const loginPath = ({ defaults, directory, resources }: CloudOneParts) =>
         const where = {
           subscription: format('subscription id', need('subscription_id', input.subscription_id), uuid),
           group: format('resource group name', need('resource_group_name', input.resource_group_name), groupName),
-          machine: input.vm_name ? format('vm name', input.vm_name, machineName) : '',
+          machine: input.vm_name && !input.vmss_name ? format('vm name', input.vm_name, machineName) : '',
           scaleSet: input.vmss_name ? format('vmss_name', input.vmss_name, machineName) : '',
         };
         const config = await configInForce(storage, defaults);

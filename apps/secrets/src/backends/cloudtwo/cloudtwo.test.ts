@@ -196,6 +196,8 @@ describe('cloud provider engine', () => {
         'cannot supply deprecated role or policy parameters with an explicit credential_type',
       ],
       [{ arn: readOnly, policy_arns: readOnly }, 'cannot supply deprecated role or policy parameters with policy_arns'],
+      [{ arn: readOnly, iam_groups: 'g' }, 'cannot supply deprecated role or policy parameters with iam_groups'],
+      [{ arn: readOnly, iam_tags: 'a=b' }, 'cannot supply deprecated role or policy parameters with iam_tags'],
       [{ arn: 'arn:aws:iam::1:group/x' }, 'unable to parse supplied data: "arn:aws:iam::1:group/x"'],
       [{ policy: 'zz' }, 'unable to parse supplied data: "zz"'],
     ])('refuses %j (S13.2, S13.7, S13.8)', async (fields, text) => {
@@ -392,6 +394,11 @@ describe('cloud provider engine', () => {
     });
     const asked = (action: string) => cloud.calls.find((call) => call.action === action)?.form ?? {};
 
+    it('tell whom they stand for', async () => {
+      const { body } = await secrets.root.read('cloudtwo/creds/federate').expect(200);
+      expect(body.data.arn).toMatch(/^arn:aws:sts::123456789012:federated-user\/service-/);
+    });
+
     it('assume the only role, for an hour unless said otherwise (S24.5, S22.11)', async () => {
       const { body } = await secrets.root.write('cloudtwo/sts/assume', {}).expect(200);
       expect(asked('AssumeRole')).toMatchObject({ RoleArn: one, DurationSeconds: '3600' });
@@ -448,11 +455,11 @@ describe('cloud provider engine', () => {
       expect(form['PolicyArns.member.1.arn']).toBe(readOnly);
     });
 
-    it('federate a user under a short name, without arn', async () => {
+    it('federate a user under a short name', async () => {
       const { body } = await secrets.root.write('cloudtwo/sts/federate', { ttl: '30m' }).expect(200);
       expect(asked('GetFederationToken')).toMatchObject({ DurationSeconds: '1800', Policy: document });
       expect(asked('GetFederationToken').Name).toMatch(/^service-\d{10}-\w{13}$/);
-      expect(Object.keys(body.data).sort()).toEqual(['access_key', 'secret_key', 'security_token', 'ttl']);
+      expect(Object.keys(body.data).sort()).toEqual(['access_key', 'arn', 'secret_key', 'security_token', 'ttl']);
     });
   });
 

@@ -9,6 +9,8 @@ const notBeside = [
   'max_sts_ttl',
   'user_path',
   'permissions_boundary_arn',
+  'iam_groups',
+  'iam_tags',
 ] as const;
 
 /** Why the older parameters cannot stand beside the other fields given; undefined where they can. */

@@ -315,7 +315,7 @@ export class CloudStandIn {
 
   protected doGetFederationToken(form: Form): string {
     matches(form.Name ?? '', federationPattern, 'name');
-    return this.credentials(form, 900, 129_600);
+    return `${this.credentials(form, 900, 129_600)}<FederatedUser><FederatedUserId>${accountId}:${form.Name}</FederatedUserId><Arn>arn:aws:sts::${accountId}:federated-user/${form.Name}</Arn></FederatedUser>`;
   }
 
   private credentials(form: Form, least: number, most: number): string {

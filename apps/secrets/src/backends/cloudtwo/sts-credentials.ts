@@ -16,8 +16,8 @@ export interface StsCredentials {
   readonly secretKey: string;
   readonly securityToken: string;
   readonly expiresAtMs: number;
-  /** Of the assumed role; absent for federated users. */
-  readonly arn?: string;
+  /** Of the assumed role or the federated user. */
+  readonly arn?: string | undefined;
 }
 
 /** What narrows the rights of short credentials. */
@@ -85,7 +85,8 @@ export async function federationToken(
     DurationSeconds: what.seconds,
     ...narrowed(what.filter),
   });
-  return credentialsOf((await attempt('Error generating STS keys', () => sts.send(command))).Credentials);
+  const answer = await attempt('Error generating STS keys', () => sts.send(command));
+  return { ...credentialsOf(answer.Credentials), arn: answer.FederatedUser?.Arn };
 }
 
 interface Given {

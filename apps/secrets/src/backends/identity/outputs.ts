@@ -60,7 +60,7 @@ export const groupOutput = z.object({
   creation_time: z.string(),
   id: z.string(),
   last_update_time: z.string(),
-  member_entity_ids: texts,
+  member_entity_ids: texts.nullable(),
   member_group_ids: texts.nullable(),
   metadata: pairs,
   modify_index: z.int(),

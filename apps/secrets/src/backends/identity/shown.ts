@@ -97,7 +97,8 @@ export function shownGroup(mounts: MountLookup, namespaceId: string, group: Grou
     creation_time: time(group.createdAtMs),
     id: group.id,
     last_update_time: time(group.updatedAtMs),
-    member_entity_ids: group.memberEntityIds,
+    // Whom an external group has is known to the login method alone.
+    member_entity_ids: group.type === 'external' ? listOrNull(group.memberEntityIds) : group.memberEntityIds,
     member_group_ids: listOrNull(group.memberGroupIds),
     metadata: orNull(group.metadata),
     modify_index: group.version,

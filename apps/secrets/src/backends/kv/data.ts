@@ -189,8 +189,9 @@ function merge(target: unknown, patch: unknown): unknown {
 function casOf(options: Record<string, unknown> | undefined): number | undefined {
   const cas = options?.cas;
   if (cas === undefined || cas === null) return undefined;
-  const number = typeof cas === 'string' && /^\d+$/.test(cas) ? Number(cas) : cas;
-  if (typeof number === 'number' && Number.isSafeInteger(number) && number >= 0) return number;
+  const number = typeof cas === 'string' && /^-?\d+$/.test(cas) ? Number(cas) : cas;
+  // A negative one is a number that no version has.
+  if (typeof number === 'number' && Number.isSafeInteger(number)) return number;
   throw new Refusal('invalid', 'error parsing check-and-set parameter: it must be a version number');
 }
 

@@ -76,7 +76,9 @@ describe('kv version 2', () => {
     const kv = await fresh('cas');
     const write = (cas?: number) => secrets.root.write(`${kv}/data/s`, { data: { a: 1 }, options: { cas } });
     await write(0).expect(200);
-    await write(0).expect(400, { errors: ['check-and-set parameter did not match the current version'] });
+    for (const cas of [0, -1]) {
+      await write(cas).expect(400, { errors: ['check-and-set parameter did not match the current version'] });
+    }
     await secrets.root.write(`${kv}/config`, { cas_required: true }).expect(204);
     await write().expect(400, { errors: ['check-and-set parameter required for this call'] });
     const answers = await Promise.all(Array.from({ length: 6 }, () => write(1)));

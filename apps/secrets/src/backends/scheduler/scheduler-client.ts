@@ -256,9 +256,10 @@ function reasonOf(error: unknown): string {
   return name === 'TimeoutError' || name === 'AbortError' ? 'no answer in time' : (code ?? message);
 }
 
-/** True where the scheduler says that what should be deleted does not exist. */
+/** True where the scheduler says that what should be deleted does not exist; before 0.12 it said so with 500. */
 function isGone(error: SchedulerRefused): boolean {
-  return error.status === 404 || (error.status === 400 && error.text.includes('Cannot delete nonexistent tokens'));
+  const refused = error.status === 400 || error.status === 500;
+  return error.status === 404 || (refused && error.text.includes('Cannot delete nonexistent tokens'));
 }
 
 const shortened = ({ message }: SchedulerRefused): string =>

@@ -191,10 +191,13 @@ describe('scheduler engine', () => {
       upstream.fail = () => undefined;
     });
 
-    it('treat a token that is already gone as revoked', async () => {
+    it.each([400, 500])('treat a token that is already gone, said with %i, as revoked', async (status) => {
       const { body } = await secrets.root.read('scheduler/creds/ops').expect(200);
+      const text = `Cannot delete nonexistent tokens: ${body.data.accessor_id}`;
+      upstream.fail = (method) => (method === 'DELETE' ? { status, text } : undefined);
       upstream.tokens.delete(body.data.accessor_id);
       await secrets.root.write('sys/leases/revoke', { lease_id: body.lease_id, sync: true }).expect(204);
+      upstream.fail = () => undefined;
       await secrets.root.write('sys/leases/lookup', { lease_id: body.lease_id }).expect(400);
     });
 

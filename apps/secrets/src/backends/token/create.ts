@@ -146,9 +146,10 @@ function typeOf(input: Wish, role: TokenRole | undefined): 'service' | 'batch' {
 }
 
 function refuseForBatch(input: Wish): void {
-  const given = (value: unknown) => value !== undefined && value !== '' && value !== 0 && value !== '0';
+  // Clients send what they know of as zero: `0s` as well as 0.
   for (const field of ['num_uses', 'period', 'explicit_max_ttl'] as const) {
-    if (given(input[field])) throw refuse(`batch tokens cannot have "${field}" set`);
+    if (!/^(0(ns|us|µs|ms|s|m|h|d)?)*$/.test(String(input[field] ?? '')))
+      throw refuse(`batch tokens cannot have "${field}" set`);
   }
 }
 

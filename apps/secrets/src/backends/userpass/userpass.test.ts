@@ -90,6 +90,12 @@ describe('userpass', () => {
     [{ token_ttl: '2h', token_max_ttl: '1h' }, "'token_ttl' cannot be greater than 'token_max_ttl'"],
     [{ token_num_uses: -1 }, "'token_num_uses' cannot be negative"],
     [{ token_type: 'zz' }, `invalid 'token_type' value "zz"`],
+    [{ token_bound_cidrs: '10' }, 'error parsing address "10": Unable to convert 10 to an IP address or block'],
+    [
+      { token_bound_cidrs: '127.1' },
+      'error parsing address "127.1": Unable to convert 127.1 to an IP address or block',
+    ],
+    [{ token_bound_cidrs: 0 }, 'error parsing address "0": Unable to convert 0 to an IP address or block'],
     [{ token_bound_cidrs: 'zzz' }, 'error parsing address "zzz": Unable to convert zzz to an IP address or block'],
     [{ password: 'x'.repeat(1025) }, 'password is longer than 1024 characters'],
   ])('refuses bad input, case %#', async (fields, message) => {
