@@ -7,7 +7,6 @@ const swc = {
 const esmOnly = [
   '@seriousme',
   'jose',
-  'lossless-json',
   'openpgp',
   'openapi-fetch',
   'shamir-secret-sharing',

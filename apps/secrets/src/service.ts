@@ -102,7 +102,6 @@ export async function createService(config: Config, parts: ServiceParts): Promis
     rules: { familyHeaders: config.familyHeaders, trustedProxies: config.trustedProxies },
     origins,
     log: parts.log,
-    timeoutSeconds: config.requestTimeoutSeconds,
     largeBodies,
   });
   return {
@@ -154,6 +153,7 @@ function kernelOf(
     audit,
     chained: config.audit.table,
     inputs: new InputParsers(),
+    timeoutSeconds: config.requestTimeoutSeconds,
     help: (mount, declared) => documents.pathDocument(mount, declared),
     whileSealed: new PathTree(paths.filter((declared) => declared.whileSealed)),
     log,

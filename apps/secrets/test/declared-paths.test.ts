@@ -1,56 +1,14 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { LiveMount } from '../src/kernel/mounts/mount';
-import type { Verb } from '../src/sdk/call';
-import type { AnyOperation, Path } from '../src/sdk/path';
 import { type Client, startSecrets } from './start-secrets';
+import { authOf, everyVisit, mountEveryKind, type Visit } from './visits';
 
-interface Visit {
-  readonly name: string;
-  readonly at: string;
-  readonly verb: Verb;
-  readonly declared: Path;
-  readonly operation: AnyOperation;
-}
-
-const uuid = '7b3f4044-0000-4000-8000-000000000000';
-
-/** A concrete path of a pattern, made of names that fit it. */
-function concrete(mount: LiveMount, declared: Path): string {
-  const below = declared.pattern.replace(/:(\w+)\*?/g, (_all, name: string) => {
-    const rule = declared.params[name];
-    if (rule === 'uuid') return uuid;
-    if (!(rule instanceof RegExp)) return 'visited';
-    const words = rule.source.match(/[\w-]+/g) ?? [];
-    const fit = ['visited', '1', uuid, ...words].find((text) => rule.test(text));
-    if (!fit) throw new Error(`no example fits ${rule} of ${declared.pattern}`);
-    return fit;
-  });
-  return mount.path + below;
-}
-
-// Every declared path and verb of every kind of mount, found the way the router finds them: a new backend is visited
-// before its author writes a test.
 describe('every declared path', () => {
   const secrets = startSecrets();
   let visits: Visit[] = [];
 
   beforeAll(async () => {
-    await secrets.root.write('sys/mounts/one', { type: 'kv' }).expect(204);
-    await secrets.root.write('sys/mounts/two', { type: 'kv', options: { version: '2' } }).expect(204);
-    await secrets.root.write('sys/auth/userpass', { type: 'userpass' }).expect(204);
-    await secrets.root.write('sys/auth/approle', { type: 'approle' }).expect(204);
-    await secrets.root.write('sys/auth/jwt', { type: 'jwt' }).expect(204);
-    visits = [...secrets.service.kernel.mounts.all()].flatMap((mount) =>
-      mount.backend.paths.flatMap((declared) =>
-        (Object.entries(declared.operations) as [Verb, AnyOperation][]).map(([verb, operation]) => ({
-          name: `${verb} ${mount.path}${declared.pattern}`,
-          at: concrete(mount, declared),
-          verb,
-          declared,
-          operation,
-        })),
-      ),
-    );
+    await mountEveryKind(secrets);
+    visits = everyVisit(secrets);
   });
 
   const ask = ({ verb, at }: Visit, client: Client, body?: object) => {
@@ -58,7 +16,6 @@ describe('every declared path', () => {
     if (verb === 'patch') return client.patch(at, body ?? {});
     return client[verb](at);
   };
-  const authOf = ({ declared, operation }: Visit) => operation.auth ?? declared.auth;
   const failing = async (which: (visit: Visit) => boolean, test: (visit: Visit) => Promise<string | undefined>) => {
     const failures: string[] = [];
     for (const visit of visits.filter(which)) {

@@ -22,6 +22,7 @@ const ANSWERS: Record<RefusalKind, readonly [status: number, title: string]> = {
   transition: [409, 'transition not allowed'],
   precondition: [412, 'precondition failed'],
   'too-large': [413, 'payload too large'],
+  late: [408, 'request timeout'],
   'media-type': [415, 'unsupported media type'],
   invalid: [422, 'unprocessable entity'],
   limited: [429, 'Too many requests'],

@@ -10,6 +10,7 @@ export type RefusalKind =
   | 'transition'
   | 'precondition'
   | 'too-large'
+  | 'late'
   | 'media-type'
   | 'invalid'
   | 'limited'

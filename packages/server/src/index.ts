@@ -8,7 +8,7 @@ export type { Readiness } from './health';
 export type { Listen } from './listen';
 export { createLogger } from './logger';
 export { observe, type RequestMetrics } from './metrics';
-export { BodyAborted, BodyTooLarge, readBody } from './read-body';
+export { BodyAborted, BodyLate, BodyTooLarge, discardBody, readBody } from './read-body';
 export { requestId } from './request-id';
 export { labelRoute } from './route';
 export { type ServeOptions, type Serving, serve } from './serve';

@@ -6,7 +6,7 @@ import request from 'supertest';
 import { createApp } from './app';
 import { createServer } from './create-server';
 import { listenOn } from './listen';
-import { BodyAborted, type BodyOptions, BodyTooLarge, readBody } from './read-body';
+import { BodyAborted, BodyLate, type BodyOptions, BodyTooLarge, readBody } from './read-body';
 
 function echo(seen: (outcome: unknown) => void = () => undefined, large?: BodyOptions['large']) {
   const app = createApp();
@@ -108,6 +108,53 @@ describe('readBody', () => {
         'no room',
       );
       expect(await unannounced(echo(undefined, large), [sent])).toEqual({ status: 400, text: 'no room' });
+    });
+  });
+
+  describe('waits for no body that comes too slowly', () => {
+    /** Sends heads and what follows them, and never the rest; answers what came back until the connection was closed. */
+    async function dribble(head: string, pieces: string, limits: Partial<BodyOptions>): Promise<string> {
+      const app = createApp();
+      app.use(async (req, res) => {
+        await readBody(req, { limit: 1_000_000, ...limits }).catch((error) =>
+          res.status(error instanceof BodyLate ? 408 : 500).send(String(error)),
+        );
+      });
+      const server = createServer(app);
+      const port = await listenOn(server, { host: '127.0.0.1', port: 0 });
+      try {
+        return await new Promise((resolve) => {
+          const socket = net.connect(port, '127.0.0.1');
+          let answer = '';
+          socket.on('data', (data) => (answer += data));
+          socket.on('close', () => resolve(answer));
+          socket.write(`POST / HTTP/1.1\r\nHost: x\r\n${head}\r\n\r\n${pieces}`);
+        });
+      } finally {
+        server.close();
+        server.closeAllConnections();
+      }
+    }
+    const pace = { graceMs: 20, bytesPerSecond: 1000 };
+    const closed = /^HTTP\/1\.1 408 [^]*connection: close/i;
+
+    it('announced', async () => {
+      expect(await dribble('Content-Length: 100000', 'x', { pace })).toMatch(closed);
+    });
+
+    it('unannounced', async () => {
+      expect(await dribble('Transfer-Encoding: chunked', '1\r\nx\r\n', { pace })).toMatch(closed);
+    });
+
+    it('and not while the body is left on the wire to wait for its turn', async () => {
+      let turns = 0;
+      const turn = async () => {
+        turns++;
+        await new Promise((resolve) => setTimeout(resolve, 10 * pace.graceMs));
+      };
+      const late = dribble('Content-Length: 100000', 'x', { pace, large: { above: 10, turn } });
+      expect(await late).toMatch(closed);
+      expect(turns).toBe(1);
     });
   });
 

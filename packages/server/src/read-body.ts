@@ -16,13 +16,31 @@ export class BodyAborted extends Error {
   }
 }
 
+/** The body came too slowly to be waited for. */
+export class BodyLate extends Error {
+  override readonly name = 'BodyLate';
+  constructor() {
+    super('the request body comes too slowly');
+  }
+}
+
+/** How fast a body has to come: after `graceMs`, on average so much since it was begun to be read. */
+export interface Pace {
+  readonly graceMs: number;
+  readonly bytesPerSecond: number;
+}
+
 /** How a body is read. */
 export interface BodyOptions {
   /** The most bytes it may have. */
   readonly limit: number;
   /** A body of more than so many bytes, announced or come, is left on the wire until `turn` resolves. */
   readonly large?: { readonly above: number; turn(): Promise<unknown> };
+  /** 15 s of grace, and 128 KiB a second from then on. */
+  readonly pace?: Pace;
 }
+
+const usualPace: Pace = { graceMs: 15_000, bytesPerSecond: 128 * 1024 };
 
 const nothing = Buffer.alloc(0);
 /** Above this, pieces and the whole beside them would be felt. */
@@ -33,34 +51,34 @@ const discardedBytes = 64 * 1024 * 1024;
 /**
  * Reads a whole request body of at most `limit` bytes.
  *
- * An announced length above the limit is refused before a byte is read. Throws `BodyTooLarge`, `BodyAborted`, or what
- * `turn` throws; except after a client that left, the rest of the body is thrown away as it arrives, so that the answer
+ * An announced length above the limit is refused before a byte is read. Throws `BodyTooLarge`, `BodyLate`, `BodyAborted`,
+ * or what `turn` throws; except after a client that left, the rest of the body is thrown away as it arrives, so that the answer
  * can still be delivered.
  */
-export function readBody(req: IncomingMessage, { limit, large }: BodyOptions): Promise<Buffer> {
+export function readBody(req: IncomingMessage, { limit, large, pace = usualPace }: BodyOptions): Promise<Buffer> {
   const announced = req.headers['content-length'];
   if (announced === '0' || (announced === undefined && req.headers['transfer-encoding'] === undefined)) {
     return Promise.resolve(nothing);
   }
   if (announced !== undefined && Number(announced) > limit) {
-    discard(req);
+    discardBody(req);
     return Promise.reject(new BodyTooLarge(limit));
   }
   const length = announced === undefined ? undefined : Number(announced);
   if (large === undefined || (length !== undefined && length <= large.above)) {
-    return new Body(length).read(req, limit);
+    return new Body(length, pace).read(req, limit);
   }
   if (length !== undefined) {
-    return waited(req, large.turn).then(() => new Body(length).read(req, limit));
+    return waited(req, large.turn).then(() => new Body(length, pace).read(req, limit));
   }
-  return new Body(undefined).read(req, limit, large);
+  return new Body(undefined, pace).read(req, limit, large);
 }
 
 async function waited(req: IncomingMessage, turn: () => Promise<unknown>): Promise<void> {
   try {
     await turn();
   } catch (error) {
-    discard(req);
+    discardBody(req);
     throw error;
   }
   if (req.destroyed) throw new BodyAborted();
@@ -71,8 +89,13 @@ class Body {
   private readonly whole: Buffer | undefined;
   private pieces: Buffer[] = [];
   private length = 0;
+  private begunMs = 0;
+  private timer: NodeJS.Timeout | undefined;
 
-  constructor(announced: number | undefined) {
+  constructor(
+    announced: number | undefined,
+    private readonly pace: Pace,
+  ) {
     this.whole = announced !== undefined && announced > inPlaceBytes ? Buffer.allocUnsafe(announced) : undefined;
   }
 
@@ -83,28 +106,51 @@ class Body {
       const stop = (error: unknown) => {
         over = true;
         this.pieces = [];
+        clearTimeout(this.timer);
         reject(error);
       };
+      const late = () => {
+        discardBody(req, 0);
+        stop(new BodyLate());
+      };
+      // Most bodies come with their heads, and need no clock.
+      if (!req.complete) this.watch(late);
       req.on('data', (piece: Buffer) => {
         if (over) return;
         this.add(piece);
         if (this.length > limit) {
-          discard(req);
+          discardBody(req);
           stop(new BodyTooLarge(limit));
         } else if (turn !== undefined && this.length > turn.above) {
           req.pause();
-          waited(req, turn.turn).then(() => req.resume(), stop);
+          clearTimeout(this.timer);
+          waited(req, turn.turn).then(() => {
+            this.watch(late);
+            req.resume();
+          }, stop);
           turn = undefined;
         }
       });
       req.on('end', () => {
+        clearTimeout(this.timer);
         if (!over) resolve(this.take());
       });
-      req.on('error', (cause) => reject(new BodyAborted({ cause })));
+      req.on('error', (cause) => stop(new BodyAborted({ cause })));
       req.on('close', () => {
-        if (!req.complete) reject(new BodyAborted());
+        if (!req.complete) stop(new BodyAborted());
       });
     });
+  }
+
+  /** Calls `late` once the body is behind its pace. What had come before a wait for its turn counts as come since. */
+  private watch(late: () => void): void {
+    this.begunMs = Date.now();
+    const look = () => {
+      const behindMs = Date.now() - this.begunMs - this.pace.graceMs - (this.length * 1000) / this.pace.bytesPerSecond;
+      if (behindMs >= 0) late();
+      else this.timer = setTimeout(look, Math.max(-behindMs, 50));
+    };
+    this.timer = setTimeout(look, this.pace.graceMs);
   }
 
   private add(piece: Buffer): void {
@@ -118,12 +164,14 @@ class Body {
   }
 }
 
-// A client that is still sending reads no answer, and one whose connection is closed while it sends may lose it: what it
-// announced is taken off the wire, and the connection goes on. Of what is too much for that, or has no known end, the
-// connection is not used again.
-function discard(req: IncomingMessage): void {
+/**
+ * Throws away what is left of a body that nobody will read. A client that is still sending reads no answer, and one whose
+ * connection is closed while it sends may lose it: what was announced, up to `bytes`, is taken off the wire, and the
+ * connection goes on. Of what is too much for that, or has no known end, the connection is not used again.
+ */
+export function discardBody(req: IncomingMessage, bytes = discardedBytes): void {
   const { res } = req as IncomingMessage & { res?: { shouldKeepAlive: boolean } };
   const announced = Number(req.headers['content-length']);
-  if (res !== undefined && !(announced <= discardedBytes)) res.shouldKeepAlive = false;
+  if (res !== undefined && !(announced <= bytes)) res.shouldKeepAlive = false;
   req.resume();
 }

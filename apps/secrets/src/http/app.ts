@@ -1,13 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { errorBody } from '@keystead/envelope';
-import { isRefusal, Refusal } from '@keystead/refusal';
-import { BodyAborted, BodyTooLarge, createApp, type Gate, GateFull, type Logger, labelRoute } from '@keystead/server';
+import { isRefusal } from '@keystead/refusal';
+import { BodyAborted, createApp, discardBody, type Gate, type Logger, labelRoute } from '@keystead/server';
 import type { Express } from 'express';
 import { AuditFailed } from '../kernel/audit/audit';
 import type { Outcome } from '../pipeline/outcome';
 import type { Request } from '../pipeline/request';
 import { crossOrigin, type OriginRules } from './cross-origin';
-import { hasBody, type RequestRules, readFields, readRequest } from './request';
+import { readFields } from './read-fields';
+import { type RequestRules, readRequest } from './request';
 import { send, sendOutcome, sendRefusal } from './response';
 import { Detour, readTarget } from './url';
 
@@ -17,8 +18,6 @@ export interface AppParts {
   readonly rules: RequestRules;
   readonly origins: OriginRules;
   readonly log: Logger;
-  /** Requests that take longer are answered with 504; what they began goes on. */
-  readonly timeoutSeconds: number;
   /** Where requests with large bodies wait for each other. */
   readonly largeBodies: Gate;
 }
@@ -53,13 +52,13 @@ async function answer(parts: AppParts, req: IncomingMessage, res: ServerResponse
     leave = await parts.largeBodies.enter();
   };
   try {
-    const body = hasBody(req.method!) ? await readFields(req, turn) : undefined;
-    request = readRequest(req, target, body, parts.rules);
-    const outcome = await within(parts.timeoutSeconds, parts.handle(request));
+    request = readRequest(req, target, parts.rules, (bounds) => readFields(req, bounds, turn));
+    const outcome = await parts.handle(request);
     if (!res.destroyed) sendOutcome(res, outcome, extra);
   } finally {
     if (request?.route !== undefined) labelRoute(req, request.route);
     leave?.();
+    if (!req.complete) discardBody(req);
   }
 }
 
@@ -72,25 +71,8 @@ function extraHeaders(parts: AppParts, req: IncomingMessage): string[] | undefin
   return family === undefined ? undefined : ['X-Vault-Namespace', String(family)];
 }
 
-/** One timer wheel would be cheaper still; one timer a request costs less than a microsecond. */
-function within<T>(seconds: number, work: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Refusal('timeout', 'request timed out')), seconds * 1000);
-    work.then(
-      (value) => {
-        clearTimeout(timer);
-        resolve(value);
-      },
-      (error) => {
-        clearTimeout(timer);
-        reject(error);
-      },
-    );
-  });
-}
-
 function fail(parts: AppParts, req: IncomingMessage, res: ServerResponse, error: unknown): void {
-  if (res.headersSent || res.destroyed || error instanceof BodyAborted) {
+  if (res.headersSent || res.destroyed || isAborted(error)) {
     res.destroy();
     return;
   }
@@ -98,10 +80,6 @@ function fail(parts: AppParts, req: IncomingMessage, res: ServerResponse, error:
   if (isRefusal(error)) {
     if (error.cause !== undefined) parts.log.warn({ err: error.cause, reason: error.message }, 'refused');
     sendRefusal(res, error, extra);
-  } else if (error instanceof BodyTooLarge) {
-    send(res, 413, errorBody(['http: request body too large']), extra);
-  } else if (error instanceof GateFull) {
-    send(res, 503, errorBody([error.message]), extra);
   } else if (error instanceof AuditFailed) {
     // The one fault whose place is told: whoever sees it has to get the device going again.
     send(res, 500, errorBody([error.message]), extra);
@@ -109,4 +87,9 @@ function fail(parts: AppParts, req: IncomingMessage, res: ServerResponse, error:
     parts.log.error({ err: error, method: req.method }, 'fault');
     send(res, 500, errorBody(['internal error']), extra);
   }
+}
+
+// Nobody is left to read an answer.
+function isAborted(error: unknown): boolean {
+  return isRefusal(error) && error.cause instanceof BodyAborted;
 }

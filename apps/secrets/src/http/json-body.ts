@@ -1,9 +1,6 @@
 import { Refusal } from '@keystead/refusal';
 import { ExactNumber, mayBeInexact, parseExact } from '../sdk/json-text';
 
-/** Deeper bodies are refused: nothing real nests like that, and every later step may recurse. */
-export const maxNesting = 500;
-
 /** Fields of a body, and whether some number in them is held by its digits. */
 export interface BodyFields {
   readonly fields: Readonly<Record<string, unknown>>;
@@ -11,11 +8,10 @@ export interface BodyFields {
 }
 
 /**
- * Reads a JSON object. Duplicate keys: the last wins. Numbers keep their digits: the fast native parser is used where
- * it cannot lose any. Throws `malformed` with a text that quotes no more than one character of the body.
+ * Reads a JSON object that `scanJson` has looked over. Duplicate keys: the last wins. Numbers keep their digits. Throws
+ * `malformed` with a text that quotes no more than one character of the body.
  */
 export function parseJsonBody(text: string): BodyFields {
-  if (text.length > 2 * maxNesting) refuseDeep(text);
   const exact = mayBeInexact(text);
   const value = exact ? parseExactly(text) : parseNatively(text);
   if (value === null) return { fields: {}, exact: false };
@@ -68,21 +64,4 @@ function undecodable(text: string, error: unknown): Refusal {
 
 function printable(character: string): string {
   return character < ' ' ? JSON.stringify(character).slice(1, -1) : character;
-}
-
-function refuseDeep(text: string): void {
-  let depth = 0;
-  let quoted = false;
-  for (let i = 0; i < text.length; i++) {
-    const c = text.charCodeAt(i);
-    if (quoted) {
-      if (c === 92) i++;
-      else if (c === 34) quoted = false;
-    } else if (c === 34) quoted = true;
-    else if (c === 123 || c === 91) {
-      if (++depth > maxNesting) {
-        throw new Refusal('malformed', `failed to decode JSON input: exceeded ${maxNesting} levels of nesting`);
-      }
-    } else if (c === 125 || c === 93) depth--;
-  }
 }

@@ -1,16 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import { readBearer } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
-import { clientAddress, readBody, requestId, type TrustedProxies } from '@keystead/server';
-import type { Request } from '../pipeline/request';
+import { clientAddress, requestId, type TrustedProxies } from '@keystead/server';
+import type { BodyBounds } from '../pipeline/bounds';
+import type { Request, Sent } from '../pipeline/request';
 import type { Verb } from '../sdk/call';
-import { type BodyFields, parseJsonBody } from './json-body';
+import { pairFields } from './form-body';
 import type { Target } from './url';
-
-/** Bodies above it are refused with 413. */
-export const maxBodyBytes = 32 * 1024 * 1024;
-/** Bodies above it are read a few at a time: read, they take many times their length. */
-const largeBodyBytes = 2 * 1024 * 1024;
 
 /** What reading a request depends on. */
 export interface RequestRules {
@@ -19,25 +15,21 @@ export interface RequestRules {
   readonly trustedProxies: TrustedProxies;
 }
 
-const noFields: BodyFields = { fields: {}, exact: false };
+const nothing: Sent = { fields: {}, exact: false, bytes: 0, text: '' };
 const noMfa: readonly string[] = [];
 const trueTexts = new Set(['1', 't', 'T', 'true', 'TRUE', 'True']);
 const falseTexts = new Set(['', '0', 'f', 'F', 'false', 'FALSE', 'False']);
 
-/** Whether reading this request needs its body first. */
-export function hasBody(method: string): boolean {
-  return method === 'POST' || method === 'PUT' || method === 'PATCH';
-}
-
 /**
- * Turns an HTTP request into a kernel request. `body` is what `readFields` gave for verbs with a body.
+ * Turns an HTTP request into a kernel request. `readBody` reads the fields of verbs with a body, once it is known how
+ * much of it the sender may have read.
  * Throws `malformed` for a list parameter that is no boolean, `unsupported-operation` for verbs nobody knows.
  */
 export function readRequest(
   req: IncomingMessage,
   target: Target,
-  body: BodyFields | undefined,
   rules: RequestRules,
+  readBody: (bounds: BodyBounds) => Promise<Sent>,
 ): Request {
   const { query } = target;
   const verb = verbOf(req.method!, target);
@@ -51,7 +43,7 @@ export function readRequest(
     return own ?? family;
   };
   const path = verb === 'list' && !target.path.endsWith('/') ? `${target.path}/` : target.path;
-  const read = body ?? (query === undefined ? noFields : { fields: queryFields(query, verb), exact: false });
+  const inBody = verb === 'write' || verb === 'patch';
   const mfa = header('mfa');
   return {
     id: requestId(req),
@@ -61,37 +53,13 @@ export function readRequest(
     token: header('token') || readBearer(headers.authorization),
     wrapTtl: header('wrap-ttl') || undefined,
     mfa: mfa === undefined ? noMfa : mfa.split(',').map((item) => item.trim()),
-    fields: read.fields,
-    exact: read.exact,
+    sent: inBody || query === undefined ? nothing : inQuery(query, verb, target.search!),
+    readBody: inBody ? readBody : undefined,
+    ifNoneMatch: headers['if-none-match'],
     address: clientAddress(req, rules.trustedProxies),
     help: query !== undefined && trueTexts.has(query.get('help') ?? ''),
     route: undefined,
   };
-}
-
-/**
- * Reads the fields of a body: JSON, or a form; a large one once `turn` resolves. Throws `BodyTooLarge`, `malformed`,
- * `media-type`, and what `turn` throws.
- */
-export async function readFields(req: IncomingMessage, turn: () => Promise<unknown>): Promise<BodyFields> {
-  const type = req.headers['content-type'] ?? '';
-  if (req.method === 'PATCH') requireMergePatch(type);
-  const bytes = await readBody(req, { limit: maxBodyBytes, large: { above: largeBodyBytes, turn } });
-  if (bytes.length === 0) return noFields;
-  const text = bytes.toString('utf8');
-  // curl calls every body a form unless told otherwise: what begins like JSON is JSON, as clients have always relied on.
-  if (type.startsWith('application/x-www-form-urlencoded') && !/^\s*[{[]/.test(text)) {
-    return { fields: fromQuery(new URLSearchParams(text)), exact: false };
-  }
-  return parseJsonBody(text);
-}
-
-function requireMergePatch(type: string): void {
-  const media = type.split(';')[0]!.trim().toLowerCase();
-  if (media === '') throw new Refusal('malformed', 'mime: no media type');
-  if (media !== 'application/merge-patch+json') {
-    throw new Refusal('media-type', `PATCH requires Content-Type of application/merge-patch+json, provided ${media}`);
-  }
 }
 
 function verbOf(method: string, { path, query }: Target): Verb {
@@ -131,23 +99,13 @@ function readOrList(query: URLSearchParams): Verb {
   throw new Refusal('malformed', '');
 }
 
-function queryFields(query: URLSearchParams, verb: Verb): Record<string, unknown> {
-  const fields = fromQuery(query);
+function inQuery(query: URLSearchParams, verb: Verb, text: string): Sent {
+  const fields = pairFields(query);
   if (verb === 'list') {
     delete fields.list;
     // The longest page that the policies and the listing allow.
     if (fields.limit === 'max') fields.limit = '0';
   }
   delete fields.help;
-  return fields;
-}
-
-function fromQuery(query: URLSearchParams): Record<string, unknown> {
-  const fields: Record<string, unknown> = {};
-  for (const [key, value] of query) {
-    const before = Object.hasOwn(fields, key) ? fields[key] : undefined;
-    const now = before === undefined ? value : Array.isArray(before) ? [...before, value] : [before, value];
-    Object.defineProperty(fields, key, { value: now, enumerable: true, configurable: true, writable: true });
-  }
-  return fields;
+  return { fields, exact: false, bytes: text.length, text };
 }

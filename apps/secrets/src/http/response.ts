@@ -1,30 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { envelope, errorBody, injected } from '@keystead/envelope';
-import type { Refusal, RefusalKind } from '@keystead/refusal';
+import type { Refusal } from '@keystead/refusal';
 import type { Outcome } from '../pipeline/outcome';
-
-/** The one table from kinds of refusal to statuses. */
-export const statusOf: Readonly<Record<RefusalKind, number>> = {
-  malformed: 400,
-  unauthenticated: 403,
-  denied: 403,
-  missing: 404,
-  'unsupported-path': 404,
-  'unsupported-operation': 405,
-  conflict: 400,
-  transition: 400,
-  precondition: 412,
-  'too-large': 413,
-  'media-type': 415,
-  invalid: 400,
-  limited: 429,
-  sealed: 503,
-  'not-initialised': 503,
-  upstream: 502,
-  unavailable: 503,
-  timeout: 504,
-  'cap-exceeded': 500,
-};
+import { statusOf } from '../pipeline/status';
 
 const fixedHeaders = [
   'Cache-Control',
@@ -56,11 +34,6 @@ function withExtra(extra: readonly string[]): string[] {
 
 /** Writes the outcome of a request. */
 export function sendOutcome(res: ServerResponse, outcome: Outcome, extra: readonly string[] | undefined): void {
-  const tag = outcome.headers?.ETag;
-  if (tag !== undefined && res.req.headers['if-none-match'] === tag) {
-    send(res, 304, '', headersOf(outcome, extra));
-    return;
-  }
   const own = outcome.headers || outcome.contentType ? headersOf(outcome, extra) : extra;
   send(res, outcome.status, bodyOf(outcome), own);
 }

@@ -8,6 +8,8 @@ export interface Target {
   /** Decoded, without the leading slash. */
   readonly path: string;
   readonly query: URLSearchParams | undefined;
+  /** The query as it was sent; absent where there is none. */
+  readonly search?: string;
 }
 
 /** The path was not in its simplest form; clients are sent there. */
@@ -28,10 +30,9 @@ export function readTarget(url: string): Target | Detour {
   if (needsCleaning(path)) {
     return new Detour(`/v1/${clean(path).map(encodeURIComponent).join('/')}${mark < 0 ? '' : url.slice(mark)}`);
   }
-  return {
-    path,
-    query: mark < 0 || mark === url.length - 1 ? undefined : new URLSearchParams(url.slice(mark + 1)),
-  };
+  if (mark < 0 || mark === url.length - 1) return { path, query: undefined };
+  const search = url.slice(mark + 1);
+  return { path, query: new URLSearchParams(search), search };
 }
 
 function decode(path: string): string {

@@ -109,6 +109,7 @@ export const refusals = {
   403: { name: 'Forbidden', response: refusal('The token is missing, unknown, or may not do this.') },
   404: { name: 'NotFound', response: refusal('There is no such thing, or nothing to list.') },
   405: { name: 'Unsupported', response: refusal('The path is there, but not for this operation.') },
+  408: { name: 'TooSlow', response: refusal('The body came too slowly.') },
   413: { name: 'TooLarge', response: refusal('The body is too large.') },
   415: { name: 'WrongMediaType', response: refusal('The body is of a type that is not taken.') },
   429: { name: 'Limited', response: refusal('Asked too often, or a quota is used up.') },

@@ -126,7 +126,7 @@ function refusalsOf(mount: LiveMount, { operations }: Path, verb: Verb): Refusal
   const always: RefusalStatus[] = [400, 403, 404, 429, 503];
   // One GET stands for both, and `list` in the query may ask for the one that is not there.
   if ((verb === 'read' || verb === 'list') && !(operations.read && operations.list)) always.push(405);
-  if (verb === 'write' || verb === 'patch') always.push(413);
+  if (verb === 'write' || verb === 'patch') always.push(408, 413);
   if (verb === 'patch') always.push(415);
   // System paths end what other mounts have handed out.
   if (mount.backend.outside || mount.type === 'system') always.push(502, 504);

@@ -19,23 +19,27 @@ export interface Bearer {
 }
 
 /**
- * Finds out who calls, and counts one use of the token before anything else happens.
+ * Finds out whose token was sent; nothing is counted or changed yet.
  *
  * Undefined where the path asks for no token, or for none was sent where none is needed. Throws `denied` for every other
- * reason alike: no token, an unknown or expired one, one of another namespace, from a forbidden address, of a disabled
- * entity.
+ * reason alike: no token, an unknown or expired one, one of another namespace, from a forbidden address.
  */
-export async function authenticate(kernel: Kernel, request: Request, place: Place): Promise<Bearer | undefined> {
+export async function identify(kernel: Kernel, request: Request, place: Place): Promise<TokenRecord | undefined> {
   if (place.auth === 'none' || place.auth === 'wrapping') return undefined;
   if (request.token === undefined) {
     if (place.auth === 'optional') return undefined;
     throw denied();
   }
-  let record = await kernel.tokens.find(request.token);
+  const record = await kernel.tokens.find(request.token);
   if (record === undefined) throw denied();
   if (record.boundCidrs.length > 0 && !withinCidrs(request.address, record.boundCidrs)) throw denied();
   if (!reaches(kernel, record, place)) throw denied();
-  if (record.usesLeft !== undefined) record = await kernel.tokens.spend(record);
+  return record;
+}
+
+/** Counts one use of a token, and finds what it may do. Throws `denied`, also for the token of a disabled entity. */
+export async function authenticate(kernel: Kernel, found: TokenRecord): Promise<Bearer> {
+  const record = found.usesLeft === undefined ? found : await kernel.tokens.spend(found);
   if (record.entityId === undefined) {
     const query = { namespaceId: record.namespaceId, policies: record.policies };
     const access = kernel.access.peek(query) ?? (await kernel.access.of(query));

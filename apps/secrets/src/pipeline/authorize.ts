@@ -41,7 +41,7 @@ export async function authorize(
     access.decide({
       path: place.namespace.path + place.path,
       operation,
-      parameters: request.fields,
+      parameters: request.sent.fields,
       wrapTtlSeconds: wrapTtlSeconds > 0 ? wrapTtlSeconds : undefined,
     });
   let capability = capabilityOf(request);

@@ -29,7 +29,7 @@ export class Running implements Call {
   readonly storage: CallStorage;
   readonly namespace: NamespaceView;
   // Own properties, so that handlers may take them out of the call.
-  readonly fieldsText = (): string => (this.request.exact ? jsonText(this.fields) : JSON.stringify(this.fields));
+  readonly fieldsText = (): string => (this.request.sent.exact ? jsonText(this.fields) : JSON.stringify(this.fields));
   readonly warn = (message: string): void => {
     this.said ??= [];
     this.said.push(message);
@@ -53,7 +53,7 @@ export class Running implements Call {
     this.verb = request.verb;
     this.path = place.below;
     this.params = place.params;
-    this.fields = request.fields;
+    this.fields = request.sent.fields;
     this.requestId = request.id;
     this.mfa = request.mfa;
     this.sentToken = mount.backend.kind === 'system' ? request.token : undefined;

@@ -129,6 +129,8 @@ export interface Kernel {
   /** Changes also go to the hash-chained audit table, in their own transaction. */
   readonly chained: boolean;
   readonly inputs: InputParsers;
+  /** Requests that take longer are answered with a refusal; what they began goes on. */
+  readonly timeoutSeconds: number;
   /** The document of one declared path. */
   readonly help: (mount: LiveMount, declared: Path) => Readonly<Record<string, unknown>>;
   /** System paths that answer while the service is sealed, without mounts or namespaces. */

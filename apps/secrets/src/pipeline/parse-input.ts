@@ -67,6 +67,11 @@ export class InputParsers {
     return warnings;
   }
 
+  /** The names of the fields that an operation reads; undefined where all fields are its data. */
+  declared(operation: AnyOperation): ReadonlySet<string> | undefined {
+    return operation.freeform ? undefined : this.of(operation).known;
+  }
+
   private of(operation: AnyOperation): Compiled {
     let compiled = this.compiled.get(operation);
     if (!compiled) {

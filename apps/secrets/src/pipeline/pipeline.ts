@@ -4,8 +4,9 @@ import { newWriteSet, unsettled } from '../kernel/storage/write-set';
 import type { Call } from '../sdk/call';
 import { parseDuration } from '../sdk/duration';
 import { listedText, type Reply } from '../sdk/reply';
-import { authenticate, type Bearer } from './authenticate';
+import { authenticate, type Bearer, identify } from './authenticate';
 import { authorize, requireOperation } from './authorize';
+import { boundsOf, requireWithin } from './bounds';
 import { Running } from './call';
 import type { Joining } from './call-storage';
 import type { Kernel } from './kernel';
@@ -14,31 +15,39 @@ import type { Outcome } from './outcome';
 import { findPlace, type Place } from './place';
 import type { Request } from './request';
 import { settle } from './settle';
+import { statusOf } from './status';
 import { Trail } from './trail';
 import { handleWhileSealed } from './while-sealed';
 
 /**
- * The life of a request: find the place, learn who calls, ask the policies, write the audit line, run the handler,
- * commit, write the audit line of the answer. Refusals and faults are thrown; both leave their audit lines too.
+ * The life of a request: find the place, learn who calls, read what they may send, ask the policies, write the audit
+ * line, run the handler, commit, write the audit line of the answer. Refusals and faults are thrown; both leave their
+ * audit lines too, with the status they are answered with.
  */
 export async function handle(kernel: Kernel, request: Request): Promise<Outcome> {
   if (kernel.barrier.sealed) return handleWhileSealed(kernel, request);
-  const trail = new Trail(kernel.audit, request);
+  const trail = new Trail(kernel.audit, kernel.inputs, request, kernel.chained);
   try {
-    const outcome = await live(kernel, request, trail);
+    const outcome = unlessKnown(await within(kernel.timeoutSeconds, live(kernel, request, trail)), request);
     const written = trail.responseLine(outcome);
     if (written) await written;
     return outcome;
   } catch (error) {
     const known = inCallersWords(error, trail);
-    await trail.failed(known, known instanceof Refusal ? 400 : 500);
+    await trail.failed(known, known instanceof Refusal ? statusOf[known.kind] : 500);
     throw known;
+  }
+}
+
+async function live(kernel: Kernel, request: Request, trail: Trail): Promise<Outcome> {
+  try {
+    return await carryOut(kernel, request, trail);
   } finally {
     spent(kernel, trail.bearer);
   }
 }
 
-async function live(kernel: Kernel, request: Request, trail: Trail): Promise<Outcome> {
+async function carryOut(kernel: Kernel, request: Request, trail: Trail): Promise<Outcome> {
   // Nothing to wait for is the rule, and even waiting for nothing costs a turn of the loop.
   const reading = kernel.namespaces.refresh();
   if (reading) await reading;
@@ -49,14 +58,19 @@ async function live(kernel: Kernel, request: Request, trail: Trail): Promise<Out
   request.route = routeOf(place);
   const wrapTtlSeconds = request.wrapTtl === undefined ? 0 : parseWrapTtl(request.wrapTtl);
   trail.wrapTtlSeconds = wrapTtlSeconds;
-  const bearer = await authenticate(kernel, request, place);
-  trail.bearer = bearer;
+  const found = await identify(kernel, request, place);
+  trail.token = found;
   kernel.quotas.check({
     namespaceId: place.namespace.uuid,
     mountUuid: place.mount?.uuid,
     path: place.path,
     address: request.address,
   });
+  const bounds = boundsOf(place, found !== undefined);
+  if (request.readBody) request.sent = await request.readBody(bounds);
+  else requireWithin(request.sent, bounds);
+  const bearer = found && (await authenticate(kernel, found));
+  trail.bearer = bearer;
   const set = newWriteSet();
   const running = place.mount && new Running(kernel, request, place, bearer, wrapTtlSeconds, set);
   const grant =
@@ -70,6 +84,8 @@ async function live(kernel: Kernel, request: Request, trail: Trail): Promise<Out
   if (factors && factors.length > 0) await proveFactors(kernel, request, bearer!, factors);
   const written = trail.requestLine();
   if (written) await written;
+  // Whoever was told that it took too long must be able to rely on nothing beginning afterwards.
+  if (trail.answered) throw timedOut();
   const call = running!;
   if (grant) call.allow(grant);
   if (kernel.chained || grant?.guard) call.storage.joining = joiningOf(kernel, call, trail);
@@ -84,7 +100,7 @@ async function live(kernel: Kernel, request: Request, trail: Trail): Promise<Out
 }
 
 /** Runs the handler; one that lays fields over what is stored decides by what is stored when its turn comes. */
-async function run(kernel: Kernel, call: Running, { fields, exact }: Request): Promise<Reply> {
+async function run(kernel: Kernel, call: Running, { sent: { fields, exact } }: Request): Promise<Reply> {
   const operation = call.place.operation!;
   const { stored } = call.place.declared!;
   if (operation.update === 'merge' && stored && !operation.once) {
@@ -117,6 +133,32 @@ function joiningOf(kernel: Kernel, call: Running, trail: Trail): Joining {
       trail.chained = true;
     },
   };
+}
+
+/** Requests that take longer are answered; what they began goes on. One timer costs less than a microsecond. */
+function within<T>(seconds: number, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(timedOut()), seconds * 1000);
+    work.then(
+      (value) => {
+        clearTimeout(timer);
+        resolve(value);
+      },
+      (error) => {
+        clearTimeout(timer);
+        reject(error);
+      },
+    );
+  });
+}
+
+const timedOut = (): Refusal => new Refusal('timeout', 'request timed out');
+
+/** Nothing but a status for whoever has this version of the answer already. */
+function unlessKnown(outcome: Outcome, { ifNoneMatch }: Request): Outcome {
+  if (ifNoneMatch === undefined || outcome.headers?.ETag !== ifNoneMatch) return outcome;
+  const { headers, contentType } = outcome;
+  return { status: 304, headers, contentType };
 }
 
 /** The second factors that the rule which grants a request asks of the request itself. */

@@ -1,4 +1,16 @@
 import type { Verb } from '../sdk/call';
+import type { BodyBounds } from './bounds';
+
+/** What came with a request: the fields of its body, or of its query. */
+export interface Sent {
+  readonly fields: Readonly<Record<string, unknown>>;
+  /** Some numbers in `fields` are held by their digits. */
+  readonly exact: boolean;
+  /** Length of what `fields` were read from. */
+  readonly bytes: number;
+  /** What `fields` were read from. */
+  readonly text: string | Uint8Array;
+}
 
 /** A request as the kernel knows it: no HTTP left in it. */
 export interface Request {
@@ -13,10 +25,12 @@ export interface Request {
   readonly wrapTtl: string | undefined;
   /** Second factors sent along with a login, one per entry: `method[:passcode]`. */
   readonly mfa: readonly string[];
-  /** Body fields of writes, query fields of everything else. */
-  readonly fields: Readonly<Record<string, unknown>>;
-  /** Some numbers in `fields` are held by their digits. */
-  readonly exact: boolean;
+  /** Body fields of writes, query fields of everything else; nothing while a body has not been read. */
+  sent: Sent;
+  /** Reads the body, if it is within the bounds; absent for verbs without one. Throws refusals. */
+  readonly readBody: ((bounds: BodyBounds) => Promise<Sent>) | undefined;
+  /** The version of the answer that the caller has. */
+  readonly ifNoneMatch: string | undefined;
   readonly address: string;
   /** `?help=1`: the path's own description instead of its answer. */
   readonly help: boolean;

@@ -1,9 +1,11 @@
 import { envelope } from '@keystead/envelope';
 import { isRefusal } from '@keystead/refusal';
 import type { Audit, AuditCaller, AuditedRequest } from '../kernel/audit/audit';
+import type { TokenRecord } from '../kernel/tokens/types';
 import type { Bearer } from './authenticate';
 import { type Grant, PolicyDenied } from './authorize';
 import type { Outcome } from './outcome';
+import type { InputParsers } from './parse-input';
 import type { Place } from './place';
 import type { Request } from './request';
 
@@ -15,26 +17,34 @@ export class Trail {
   wrapTtlSeconds = 0;
   /** The request stands in the chained table already, committed with something it decided. */
   chained = false;
+  /** Whose token it is, before anything was asked about its rights. */
+  token: TokenRecord | undefined;
+  /** Its answer is decided, and its last line is written or being written. */
+  answered = false;
   private entry: AuditedRequest | undefined;
 
   constructor(
     private readonly audit: Audit,
+    private readonly inputs: InputParsers,
     private readonly request: Request,
+    /** Changes also go to the chained table. */
+    private readonly keepsChain: boolean,
   ) {}
 
   /** Writes the request line; nothing may have been changed before it is written. */
   requestLine(): Promise<void> | undefined {
-    if (!this.audit.active) return undefined;
+    if (!this.audit.active && !this.keepsChain) return undefined;
     this.entry = this.build();
-    return this.audit.request(this.entry);
+    return this.audit.active ? this.audit.request(this.entry) : this.audit.prepare(this.entry);
   }
 
-  /** The request as the chained table keeps it. */
+  /** The request as the chained table keeps it; once its request line is written. */
   chainLine(): string {
-    return this.audit.line(this.entry ?? this.build());
+    return this.audit.line(this.entry!);
   }
 
   responseLine(outcome: Outcome): Promise<void> | undefined {
+    this.answered = true;
     if (!this.audit.active) return undefined;
     const e = outcome.envelope;
     return this.audit.response(this.entry ?? this.build(), {
@@ -50,6 +60,7 @@ export class Trail {
 
   /** Writes what a refused or failed request leaves: its request line, if it has none yet, and its response line. */
   async failed(error: unknown, status: number): Promise<void> {
+    this.answered = true;
     if (!this.audit.active) return;
     const message = isRefusal(error) ? error.message : 'internal error';
     const rule = error instanceof PolicyDenied ? explain(error) : undefined;
@@ -60,7 +71,8 @@ export class Trail {
   }
 
   private build(): AuditedRequest {
-    const { request, place, bearer } = this;
+    const { request, place } = this;
+    const { sent } = request;
     const mount = place?.mount;
     return {
       id: request.id,
@@ -68,20 +80,29 @@ export class Trail {
       path: place?.path ?? request.path,
       namespace: place ? { id: place.namespace.id, path: place.namespace.path } : { id: '', path: request.namespace },
       mount: mount && { path: mount.path, type: mount.type, accessor: mount.accessor },
-      fields: request.fields,
+      fields: sent.fields,
+      declared: place?.operation ? this.inputs.declared(place.operation) : nothingDeclared,
+      sent,
       address: request.address,
       wrapTtlSeconds: this.wrapTtlSeconds,
-      caller: callerOf(bearer, request),
+      caller: callerOf(this.bearer, this.token, request),
       clear: clearFields(place),
     };
   }
 }
 
+const nothingDeclared: ReadonlySet<string> = new Set();
+
 // One object per token record and token text, so that the hashed text is made once per token.
 const callers = new WeakMap<object, AuditCaller>();
 
-function callerOf(bearer: Bearer | undefined, request: Request): AuditCaller | undefined {
-  if (!bearer) {
+function callerOf(
+  bearer: Bearer | undefined,
+  token: TokenRecord | undefined,
+  request: Request,
+): AuditCaller | undefined {
+  const record = bearer?.record ?? token;
+  if (!record) {
     if (request.token === undefined) return undefined;
     return {
       token: request.token,
@@ -93,14 +114,14 @@ function callerOf(bearer: Bearer | undefined, request: Request): AuditCaller | u
       tokenType: '',
     };
   }
-  const { record } = bearer;
+  const policies = bearer?.policies ?? record.policies;
   const known = callers.get(record);
-  if (known && known.policies === bearer.policies) return known;
+  if (known && known.policies === policies) return known;
   const caller: AuditCaller = {
     token: request.token,
     accessor: record.accessor,
     displayName: record.displayName,
-    policies: bearer.policies,
+    policies,
     tokenPolicies: record.policies,
     entityId: record.entityId ?? '',
     tokenType: record.type,

@@ -2,6 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import { ROOT_NAMESPACE_ID } from '../kernel/storage/types';
 import type { Call, Caller, MountView } from '../sdk/call';
 import type { Storage } from '../sdk/storage';
+import { requireWithin, sealedBounds } from './bounds';
 import type { Kernel } from './kernel';
 import type { Outcome } from './outcome';
 import type { Request } from './request';
@@ -35,13 +36,15 @@ export async function handleWhileSealed(kernel: Kernel, request: Request): Promi
   }
   const operation = matched.path.operations[request.verb];
   if (!operation) throw new Refusal('unsupported-operation', '');
+  if (request.readBody) request.sent = await request.readBody(sealedBounds);
+  else requireWithin(request.sent, sealedBounds);
   const call: Call = {
     verb: request.verb,
     path: request.path.slice('sys/'.length),
     params: matched.params,
-    input: kernel.inputs.parse(operation, request.fields, request.exact, undefined),
-    fields: request.fields,
-    fieldsText: () => JSON.stringify(request.fields),
+    input: kernel.inputs.parse(operation, request.sent.fields, request.sent.exact, undefined),
+    fields: request.sent.fields,
+    fieldsText: () => JSON.stringify(request.sent.fields),
     stored: undefined,
     get storage(): Storage {
       throw new Refusal('sealed', 'Service is sealed');

@@ -78,7 +78,7 @@ export interface Call<P = Readonly<Record<string, string>>, I = Readonly<Record<
   readonly path: string;
   readonly params: P;
   readonly input: I;
-  /** Body and query fields as sent; numbers beyond a double's precision are lossless objects on freeform operations. */
+  /** Body and query fields as sent; numbers beyond a double's precision are held by their digits on freeform operations. */
   readonly fields: Readonly<Record<string, unknown>>;
   /** The fields as JSON text, every number with its digits: what freeform operations store. */
   fieldsText(): string;

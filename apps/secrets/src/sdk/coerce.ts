@@ -175,8 +175,13 @@ function unparsable(wanted: string, reader: string, text: string, reason: string
   return new Failure(`cannot parse '' as ${wanted}: strconv.${reader}: parsing ${quoted}: ${reason}`);
 }
 
+/** So many are told; of a long list the rest is counted. */
+const toldFailures = 10;
+
 function severally(failures: readonly string[]): Failure {
-  return new Failure(`${failures.length} error(s) decoding:\n\n${failures.map((text) => `* ${text}`).join('\n')}`);
+  const told = failures.slice(0, toldFailures).map((text) => `* ${text}`);
+  if (failures.length > toldFailures) told.push(`* and ${failures.length - toldFailures} more`);
+  return new Failure(`${failures.length} error(s) decoding:\n\n${told.join('\n')}`);
 }
 
 function scalarKind(value: unknown): string {

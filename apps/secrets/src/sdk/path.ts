@@ -48,6 +48,8 @@ export interface Operation<P = Readonly<Record<string, string>>, I extends z.Zod
   readonly resets?: readonly (keyof z.output<I> & string)[];
   /** All body fields are data: none is unrecognised, numbers keep their digits. */
   readonly freeform?: boolean;
+  /** Takes bodies larger than the few MiB that every operation takes of a known caller; `freeform` implies it. */
+  readonly largeBody?: boolean;
   /**
    * Name of the structure that this body is decoded into as a whole: nothing is coerced, and a field of the wrong type
    * reads as JSON that cannot be decoded, under this name.

@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import { type ErrorObject, errorObjects, statusOf } from '@keystead/jsonapi';
 import { isConnectionLoss } from '@keystead/postgres';
 import { Refusal } from '@keystead/refusal';
-import { BodyAborted, BodyTooLarge, GateFull } from '@keystead/server';
+import { BodyAborted, BodyLate, BodyTooLarge, GateFull } from '@keystead/server';
 import type { Raw } from '../kernel/endpoint';
 import type { RateVerdict } from '../kernel/rate-limit';
 import type { Answer } from '../kernel/run-endpoint';
@@ -92,6 +92,9 @@ export function asRefusal(error: unknown): Refusal | undefined {
   }
   if (error instanceof GateFull) {
     return new Refusal('unavailable', error.message);
+  }
+  if (error instanceof BodyLate) {
+    return new Refusal('late', error.message);
   }
   if (error instanceof BodyAborted) {
     return new Refusal('malformed', error.message);

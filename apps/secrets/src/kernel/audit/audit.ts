@@ -1,7 +1,8 @@
-import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
+import { createSecretKey, type KeyObject } from 'node:crypto';
 import type { Barrier } from '../storage/types';
 import type { AuditDevice } from './device';
-import { type ClearFields, hashedText } from './hash-leaves';
+import { type ClearFields, longTexts, shownFields } from './hash-leaves';
+import { keyedHash, keyedHashInTurns } from './keyed-hash';
 import { Remembered } from './remembered';
 
 /** The caller's part of an audit line. */
@@ -24,6 +25,10 @@ export interface AuditedRequest {
   readonly namespace: { readonly id: string; readonly path: string };
   readonly mount?: { readonly path: string; readonly type: string; readonly accessor: string };
   readonly fields: Readonly<Record<string, unknown>>;
+  /** The fields that the operation declares; undefined where all of them are its data. */
+  readonly declared?: ReadonlySet<string>;
+  /** What the fields were read from, and its length in bytes. Let go once the line's text is made. */
+  sent: { readonly bytes: number; readonly text: string | Uint8Array };
   readonly address: string;
   readonly wrapTtlSeconds: number;
   readonly caller?: AuditCaller;
@@ -53,6 +58,17 @@ export interface AuditedError {
 export class AuditFailed extends Error {
   override readonly name = 'AuditFailed';
 }
+
+/** Room for the fields of a request in each of its lines: as much as was sent, within these. */
+const leastRoom = 2 * 1024;
+const mostRoom = 64 * 1024;
+/** Room for an answer's. */
+const answerRoom = 16 * 1024;
+/** Above it a body is hashed over several turns of the event loop, and an answer as a whole. */
+const muchBytes = 256 * 1024;
+const longText = 64 * 1024;
+
+const nothingSent: AuditedRequest['sent'] = { bytes: 0, text: '' };
 
 /**
  * Writes one line before a handler runs and one before its answer goes out, to every device. A line counts as written
@@ -94,8 +110,8 @@ export class Audit {
 
   /** The keyed hash of a text as it stands in the lines; for finding a known value in a log. */
   readonly hash = (text: string): string => {
-    this.key ??= createSecretKey(this.barrier.derive('audit'));
-    return `hmac-sha256:${createHmac('sha256', this.key).update(text).digest('hex')}`;
+    this.key ??= this.derivedKey();
+    return keyedHash(this.key, text);
   };
 
   // For answers, which repeat. What is sent and what was just made hardly does, and would only fill the memory.
@@ -117,15 +133,18 @@ export class Audit {
   /** Undefined when there is nothing to wait for. */
   request(request: AuditedRequest, error?: AuditedError): Promise<void> | undefined {
     if (this.devices.size === 0) return undefined;
-    return this.write(`{${this.head('request', request, error)}}\n`);
+    const write = () => this.write(`{${this.head('request', request, error)}}\n`);
+    return this.prepare(request)?.then(write) ?? write();
   }
 
   response(request: AuditedRequest, response: AuditedResponse, error?: AuditedError): Promise<void> | undefined {
     if (this.devices.size === 0) return undefined;
-    return this.write(`{${this.head('response', request, error)},"response":${this.answer(request, response)}}\n`);
+    const write = () =>
+      this.write(`{${this.head('response', request, error)},"response":${this.answer(request, response)}}\n`);
+    return this.prepare(request)?.then(write) ?? write();
   }
 
-  /** A request as one line, for keepers beside the devices. */
+  /** A request that is prepared as one line, for keepers beside the devices. */
   line(request: AuditedRequest): string {
     return `{${this.head('request', request, undefined)}}`;
   }
@@ -140,23 +159,47 @@ export class Audit {
 
   private head(type: 'request' | 'response', r: AuditedRequest, error: AuditedError | undefined): string {
     const problem = error
-      ? `,"error":${JSON.stringify(error.message)}${error.rule === undefined ? '' : `,"rule":${JSON.stringify(error.rule)}`}`
+      ? `,"error":${JSON.stringify(cut(error.message))}${error.rule === undefined ? '' : `,"rule":${JSON.stringify(error.rule)}`}`
       : '';
-    r.text ??= this.requestText(r);
     return `"time":"${this.time()}","type":"${type}"${r.text}${problem}`;
   }
 
-  private requestText(r: AuditedRequest): string {
-    const { hash } = this;
+  /** Makes a request's part of its lines, once: at once, or over several turns of the event loop where there is much. */
+  prepare(r: AuditedRequest): Promise<void> | undefined {
+    if (r.text !== undefined) return undefined;
+    if (r.sent.bytes > muchBytes) return this.prepareMuch(r);
+    const shown = shownFields(r.fields, this.hash, this.rulesFor(r));
+    r.text = this.requestText(r, shown.text, shown.whole ? undefined : this.hashOf(r.sent.text));
+    return undefined;
+  }
+
+  private async prepareMuch(r: AuditedRequest): Promise<void> {
+    this.key ??= this.derivedKey();
+    const { key } = this;
+    const hashes = new Map<string, string>();
+    for (const text of longTexts(r.fields, longText)) hashes.set(text, await keyedHashInTurns(key, text));
+    const known = (text: string): string => (text.length > longText && hashes.get(text)) || this.hash(text);
+    const shown = shownFields(r.fields, known, this.rulesFor(r));
+    r.text ??= this.requestText(r, shown.text, shown.whole ? undefined : await keyedHashInTurns(key, r.sent.text));
+  }
+
+  // Two lines have it, and the chained table a third time; what was sent was at least as long.
+  private rulesFor({ clear, declared, sent }: AuditedRequest) {
+    return { clear, declared, room: Math.min(Math.max(sent.bytes, leastRoom), mostRoom) };
+  }
+
+  private requestText(r: AuditedRequest, fields: string, whole: string | undefined): string {
     const mount = r.mount
       ? `,"mount_point":${JSON.stringify(r.mount.path)},"mount_type":"${r.mount.type}","mount_accessor":"${r.mount.accessor}"`
       : '';
-    const data = hasFields(r.fields) ? `,"data":${hashedText(r.fields, hash, r.clear)}` : '';
+    const data = fields === '' ? '' : `,"data":{${fields}}`;
+    const body = whole === undefined ? '' : `,"body":{"bytes":${r.sent.bytes},"hash":"${whole}"}`;
+    r.sent = nothingSent;
     const wrap = r.wrapTtlSeconds > 0 ? `,"wrap_ttl":${r.wrapTtlSeconds}` : '';
     const caller = r.caller ? `,"auth":${this.callerText(r.caller)}` : '';
     return `${caller},"request":{"id":${JSON.stringify(r.id)},"operation":"${r.operation}"${mount},"namespace":{"id":"${
       r.namespace.id
-    }","path":${JSON.stringify(r.namespace.path)}},"path":${JSON.stringify(r.path)}${data},"remote_address":"${
+    }","path":${JSON.stringify(r.namespace.path)}},"path":${JSON.stringify(r.path)}${data}${body},"remote_address":"${
       r.address
     }"${wrap}}`;
   }
@@ -192,22 +235,42 @@ export class Audit {
   private answer(request: AuditedRequest, a: AuditedResponse): string {
     const { hash } = this;
     let text = `{"status":${a.status}`;
-    if (a.dataText !== undefined) text += `,"data":${this.hashedAnswer(a.dataText, request.clear)}`;
-    else if (a.data !== undefined && a.data !== null)
-      text += `,"data":${hashedText(a.data, this.rememberedHash, request.clear)}`;
-    if (a.auth) text += `,"auth":${hashedText(a.auth, hash, clearAuth)}`;
+    if (a.dataText !== undefined) text += this.hashedAnswer(a.dataText, request.clear);
+    else if (a.data !== undefined && a.data !== null) text += this.shownAnswer(a.data, request.clear);
+    if (a.auth) text += `,"auth":{${shownFields(a.auth, hash, { clear: clearAuth, room: answerRoom }).text}}`;
     if (a.leaseId) text += `,"secret":{"lease_id":${JSON.stringify(a.leaseId)}}`;
     if (a.wrapToken) text += `,"wrap_info":{"token":"${hash(a.wrapToken)}"}`;
-    if (a.warnings && a.warnings.length > 0) text += `,"warnings":${JSON.stringify(a.warnings)}`;
+    if (a.warnings && a.warnings.length > 0) text += `,"warnings":${JSON.stringify(a.warnings.map(cut))}`;
     return `${text}}`;
   }
 
   private hashedAnswer(dataText: string, clear: ClearFields): string {
     const known = clear === undefined ? this.answers.get(dataText) : undefined;
     if (known !== undefined) return known;
-    const hashed = hashedText(JSON.parse(dataText), this.rememberedHash, clear);
+    const hashed =
+      dataText.length > muchBytes
+        ? this.wholeAnswer(dataText)
+        : this.shownAnswer(JSON.parse(dataText), clear, dataText);
     if (clear === undefined) this.answers.set(dataText, hashed);
     return hashed;
+  }
+
+  private shownAnswer(data: object, clear: ClearFields, dataText?: string): string {
+    const shown = shownFields(data, this.rememberedHash, { clear, room: answerRoom });
+    return `,"data":{${shown.text}}${shown.whole ? '' : this.wholeAnswer(dataText ?? JSON.stringify(data))}`;
+  }
+
+  private wholeAnswer(text: string): string {
+    return `,"body":{"bytes":${Buffer.byteLength(text)},"hash":"${this.hashOf(text)}"}`;
+  }
+
+  private hashOf(text: string | Uint8Array): string {
+    this.key ??= this.derivedKey();
+    return keyedHash(this.key, text);
+  }
+
+  private derivedKey(): KeyObject {
+    return createSecretKey(this.barrier.derive('audit'));
   }
 
   private write(line: string): Promise<void> {
@@ -241,7 +304,7 @@ export class Audit {
 
 const clearAuth = ['policies', 'token_policies', 'identity_policies', 'display_name', 'entity_id', 'token_type'];
 
-function hasFields(fields: object): boolean {
-  for (const _ in fields) return true;
-  return false;
+/** A text that may repeat what was sent: names of fields, values that are no numbers. */
+function cut(text: string): string {
+  return text.length > 1000 ? `${text.slice(0, 1000)}…` : text;
 }

@@ -1,0 +1,77 @@
+import type { IncomingMessage } from 'node:http';
+import { Refusal } from '@keystead/refusal';
+import { BodyAborted, BodyLate, BodyTooLarge, GateFull, readBody } from '@keystead/server';
+import { type BodyBounds, tooManyBytes } from '../pipeline/bounds';
+import type { Sent } from '../pipeline/request';
+import { parseForm } from './form-body';
+import { type BodyFields, parseJsonBody } from './json-body';
+import { nextTurn, scanJson } from './json-scan';
+
+/** Bodies above it are read a few at a time: read, they take many times their length. */
+const largeBodyBytes = 2 * 1024 * 1024;
+/** So that the largest comes while a request may take. */
+const pace = { graceMs: 15_000, bytesPerSecond: 512 * 1024 };
+/** Up to here a body cannot hold more than any bound allows, and is not looked over first. */
+const surelyHarmlessBytes = 900;
+/** From here on every step over a body is a turn of the event loop of its own. */
+const inStepsBytes = 512 * 1024;
+
+const noFields: Sent = { fields: {}, exact: false, bytes: 0, text: '' };
+
+/**
+ * Reads the fields of a body: JSON, or a form; a large one once `turn` resolves. Throws `too-large` naming the bound,
+ * `malformed`, `media-type`, `timeout` for a sender that is too slow, `unavailable`.
+ */
+export async function readFields(
+  req: IncomingMessage,
+  bounds: BodyBounds,
+  turn: () => Promise<unknown>,
+): Promise<Sent> {
+  const type = req.headers['content-type'] ?? '';
+  if (req.method === 'PATCH') requireMergePatch(type);
+  const bytes = await received(req, bounds, turn);
+  if (bytes.length === 0) return noFields;
+  const { fields, exact } = isForm(type, bytes)
+    ? { fields: parseForm(bytes.toString('utf8'), bounds.values), exact: false }
+    : await readJson(bytes, bounds);
+  return { fields, exact, bytes: bytes.length, text: bytes };
+}
+
+async function readJson(bytes: Buffer, { values }: BodyBounds): Promise<BodyFields> {
+  if (bytes.length > surelyHarmlessBytes) await scanJson(bytes, values);
+  if (bytes.length <= inStepsBytes) return parseJsonBody(bytes.toString('utf8'));
+  await nextTurn();
+  const text = bytes.toString('utf8');
+  await nextTurn();
+  return parseJsonBody(text);
+}
+
+async function received(req: IncomingMessage, { bytes }: BodyBounds, turn: () => Promise<unknown>): Promise<Buffer> {
+  try {
+    return await readBody(req, { limit: bytes, pace, large: { above: largeBodyBytes, turn } });
+  } catch (error) {
+    if (error instanceof BodyTooLarge) throw tooManyBytes(error.limit);
+    if (error instanceof GateFull) throw new Refusal('unavailable', error.message);
+    if (error instanceof BodyLate) throw new Refusal('timeout', error.message);
+    if (error instanceof BodyAborted) throw new Refusal('malformed', error.message, [], { cause: error });
+    throw error;
+  }
+}
+
+// curl calls every body a form unless told otherwise: what begins like JSON is JSON, as clients have always relied on.
+function isForm(type: string, bytes: Buffer): boolean {
+  if (!type.startsWith('application/x-www-form-urlencoded')) return false;
+  for (const c of bytes) {
+    if (c === 32 || (c >= 9 && c <= 13)) continue;
+    return c !== 123 && c !== 91;
+  }
+  return true;
+}
+
+function requireMergePatch(type: string): void {
+  const media = type.split(';')[0]!.trim().toLowerCase();
+  if (media === '') throw new Refusal('malformed', 'mime: no media type');
+  if (media !== 'application/merge-patch+json') {
+    throw new Refusal('media-type', `PATCH requires Content-Type of application/merge-patch+json, provided ${media}`);
+  }
+}
