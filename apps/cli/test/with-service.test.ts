@@ -195,9 +195,20 @@ describe('the command line and the audit table', () => {
     expect(whole.printed).toMatch(/^whole +true$/m);
     expect((await run(['audit', 'verify', '--heads', heads], [], asRoot())).code).toBe(0);
     await onDatabase(secrets.database.url, 'DELETE FROM audit_record');
-    expect((await run(['audit', 'verify'], [], asRoot())).code).toBe(0);
+    const emptied = await run(['audit', 'verify'], [], asRoot());
+    expect([emptied.code, emptied.said]).toEqual([2, expect.stringContaining('nothing is recorded')]);
     const cut = await run(['audit', 'verify', '--heads', heads], [], asRoot());
     expect([cut.code, cut.said]).toEqual([2, expect.stringMatching(/\S/)]);
+  });
+});
+
+describe('the command line without the audit table', () => {
+  const secrets = startSecrets();
+  const run = against(secrets);
+
+  it('says that nothing is recorded, with exit code 2', async () => {
+    const { code, said } = await run(['audit', 'verify'], [], { SERVICE_TOKEN: secrets.rootToken });
+    expect([code, said]).toEqual([2, expect.stringContaining('SECRETS_AUDIT_TABLE is off')]);
   });
 });
 

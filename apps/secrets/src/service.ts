@@ -115,6 +115,7 @@ export async function createService(config: Config, parts: ServiceParts): Promis
         ...(initialised ? [] : ['not initialised']),
         ...(initialised && sealed ? ['sealed'] : []),
         ...(silentMs > SILENCE_MS ? ['no word from the database'] : []),
+        ...((await audit.accepts()) ? [] : ['no audit device takes lines']),
       ];
       return { ready: reasons.length === 0, reasons };
     },

@@ -28,7 +28,9 @@ export const addAuditCommands: AddCommands = (program, context) => {
 
   audit
     .command('verify')
-    .description('Check every link of the audit table. Exit code 2 when something was changed or is missing.')
+    .description(
+      'Check every link of the audit table. Exit code 2 when something was changed or is missing, or nothing is recorded.',
+    )
     .option('--heads <file>', 'compare with the ends kept here, and keep the new ones: a cut end shows only this way')
     .action(async (options: { heads?: string }, command: Command) => {
       const { client, output } = context(command);

@@ -90,7 +90,7 @@ async function carryOut(kernel: Kernel, request: Request, trail: Trail): Promise
   if (grant) call.allow(grant);
   if (kernel.chained || grant?.guard) call.storage.joining = joiningOf(kernel, call, trail);
   try {
-    const outcome = await settle(kernel, call, shapeListing(await run(kernel, call, request), call), set, trail);
+    const outcome = await settle(kernel, call, shapeListing(await run(kernel, call, request, trail), call), set, trail);
     if (set.opened.length > set.settled.length) void kernel.leases.letGo(unsettled(set));
     return outcome;
   } catch (error) {
@@ -100,7 +100,7 @@ async function carryOut(kernel: Kernel, request: Request, trail: Trail): Promise
 }
 
 /** Runs the handler; one that lays fields over what is stored decides by what is stored when its turn comes. */
-async function run(kernel: Kernel, call: Running, { sent: { fields, exact } }: Request): Promise<Reply> {
+async function run(kernel: Kernel, call: Running, { sent: { fields, exact } }: Request, trail: Trail): Promise<Reply> {
   const operation = call.place.operation!;
   const { stored } = call.place.declared!;
   if (operation.update === 'merge' && stored && !operation.once) {
@@ -114,6 +114,7 @@ async function run(kernel: Kernel, call: Running, { sent: { fields, exact } }: R
   }
   if (operation.update && call.stored === undefined) call.stored = await stored?.(call);
   call.input = kernel.inputs.parse(operation, fields, exact, call.stored);
+  if (operation.dropsKeys && kernel.chained) await recordFirst(kernel, trail);
   return operation.run(call);
 }
 
@@ -133,6 +134,14 @@ function joiningOf(kernel: Kernel, call: Running, trail: Trail): Joining {
       trail.chained = true;
     },
   };
+}
+
+/** The table's digest needs the keys that will be gone. */
+async function recordFirst(kernel: Kernel, trail: Trail): Promise<void> {
+  const set = newWriteSet();
+  set.audit.push(trail.chainLine());
+  await kernel.committer.commit(set);
+  trail.chained = true;
 }
 
 /** Requests that take longer are answered; what they began goes on. One timer costs less than a microsecond. */

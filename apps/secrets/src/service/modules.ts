@@ -51,7 +51,7 @@ export async function buildModules(
   const seal = new Seal(storage, { type: config.seal.type, sealKeys: () => readSealKeys(config.seal.key), log });
   const audit = new Audit(barrier, log);
   await addDevices(audit, config);
-  const chain = new AuditChain({ database, barrier, clock: storage.clock });
+  const chain = new AuditChain({ database, barrier, clock: storage.clock, recording: config.audit.table });
   if (config.audit.table) {
     committer.chainAudit(chain.append);
     storage.background.every('audit-heads', 300_000, async () => {

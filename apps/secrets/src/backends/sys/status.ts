@@ -161,6 +161,7 @@ export function statusPaths(seal: SealPort, node: NodeFacts) {
       write: {
         summary: 'Seal the service.',
         operationId: 'seal',
+        dropsKeys: true,
         async run() {
           await seal.seal();
           return empty;

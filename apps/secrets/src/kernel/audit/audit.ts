@@ -68,6 +68,9 @@ const answerRoom = 16 * 1024;
 const muchBytes = 256 * 1024;
 const longText = 64 * 1024;
 
+/** How often at most a device that takes nothing is tried for nobody's sake. */
+const triedEveryMs = 250;
+
 const nothingSent: AuditedRequest['sent'] = { bytes: 0, text: '' };
 
 /**
@@ -77,6 +80,10 @@ const nothingSent: AuditedRequest['sent'] = { bytes: 0, text: '' };
 export class Audit {
   /** Lines that a device did not take, since the start. */
   failures = 0;
+  /** Lines that no device took, since one took the last. */
+  private refused = 0;
+  private refusedSinceMs = 0;
+  private triedMs = 0;
   private readonly devices = new Map<string, AuditDevice>();
   private key: KeyObject | undefined;
   private readonly callerTexts = new WeakMap<AuditCaller, string>();
@@ -94,6 +101,20 @@ export class Audit {
   /** False when nothing is written at all: then nothing needs to be prepared either. */
   get active(): boolean {
     return this.devices.size > 0;
+  }
+
+  /**
+   * Whether lines are taken: what a balancer asks. After lines that no device took it tries with one that says so, now
+   * and then, because nobody may be sending requests any more.
+   */
+  async accepts(): Promise<boolean> {
+    if (this.refused === 0) return true;
+    const now = Date.now();
+    if (now - this.triedMs < triedEveryMs) return false;
+    this.triedMs = now;
+    const line = { time: new Date(now).toISOString(), type: 'gap', since: new Date(this.refusedSinceMs).toISOString() };
+    await this.write(`${JSON.stringify({ ...line, refused: this.refused })}\n`).catch(() => {});
+    return this.refused === 0;
   }
 
   add(device: AuditDevice): void {
@@ -276,7 +297,7 @@ export class Audit {
   private write(line: string): Promise<void> {
     if (this.devices.size === 1) {
       for (const device of this.devices.values()) {
-        return device.write(line).catch((error) => {
+        return device.write(line).then(this.taken, (error) => {
           throw this.refuse([error]);
         });
       }
@@ -288,10 +309,17 @@ export class Audit {
     const results = await Promise.allSettled([...this.devices.values()].map((device) => device.write(line)));
     const failures = results.filter((result) => result.status === 'rejected').map(({ reason }) => reason as Error);
     if (failures.length === results.length) throw this.refuse(failures);
+    this.taken();
     this.tell(failures);
   }
 
+  private readonly taken = (): void => {
+    this.refused = 0;
+  };
+
   private refuse(failures: readonly Error[]): AuditFailed {
+    if (this.refused === 0) this.refusedSinceMs = Date.now();
+    this.refused += 1;
     this.tell(failures);
     return new AuditFailed(failures.map(({ message }) => message).join('; '), { cause: failures[0] });
   }

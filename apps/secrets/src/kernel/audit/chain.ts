@@ -14,7 +14,7 @@ export interface ChainHead {
 export interface ChainReport {
   readonly rows: number;
   readonly heads: readonly ChainHead[];
-  /** One sentence per broken link; empty when everything holds. */
+  /** One sentence per broken link, and where nothing is recorded; empty when everything holds. */
   readonly problems: readonly string[];
 }
 
@@ -31,10 +31,13 @@ interface Parts {
   readonly database: Database;
   readonly barrier: Barrier;
   readonly clock: Clock;
+  /** This node keeps its changes in the table. */
+  readonly recording: boolean;
 }
 
 const beginning = Buffer.alloc(32);
-const pageSize = 1000;
+/** A row has the lines of a whole batch. */
+const pageSize = 100;
 
 /**
  * Audit lines of changes in a table, one row per batch, written in the transaction that makes the changes. Every row
@@ -110,6 +113,9 @@ export class AuditChain {
       const [chain, sequence] = missing.split('/');
       problems.push(`row ${sequence} of chain ${chain} was kept and is gone`);
     }
+    // What is not there cannot be broken: that must not look like a table that is whole.
+    if (!this.parts.recording) problems.push('this node records nothing: SECRETS_AUDIT_TABLE is off');
+    else if (rows === 0) problems.push('nothing is recorded');
     return { rows, heads: [...heads.values()], problems };
   }
 

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { FileDevice } from './file-device';
 import { Remembered } from './remembered';
 
@@ -65,6 +65,98 @@ describe('an audit file', () => {
     }
     await device.close();
     fs.closeSync(reader);
+  });
+});
+
+describe('an audit file on a disk that is full now and then', () => {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'audit-'));
+  afterEach(() => jest.restoreAllMocks());
+  afterAll(() => fs.rmSync(folder, { recursive: true }));
+
+  /** Takes so many bytes more, then nothing, until it is restored. */
+  function fullAfter(bytes: number): void {
+    const { writeSync } = fs;
+    let left = bytes;
+    jest.spyOn(fs, 'writeSync').mockImplementation(((fd: number, buffer: Buffer, offset: number) => {
+      if (left === 0) throw Object.assign(new Error('full'), { code: 'ENOSPC' });
+      const written = writeSync(fd, buffer, offset, Math.min(left, buffer.length - offset));
+      left -= written;
+      return written;
+    }) as typeof fs.writeSync);
+  }
+
+  it.each([0, 1, 5, 11, 12, 13, 20])('keeps every line readable that it took, %i bytes later', async (bytes) => {
+    const file = path.join(folder, `full-${bytes}.log`);
+    const device = await FileDevice.open('file/', file);
+    const taken: string[] = [];
+    const write = async (line: string) => {
+      await device.write(`${line}\n`).then(
+        () => taken.push(line),
+        () => undefined,
+      );
+    };
+    await write('{"line":"a"}');
+    fullAfter(bytes);
+    await Promise.all([write('{"line":"b"}'), write('{"line":"c"}')]);
+    await write('{"line":"d"}');
+    jest.restoreAllMocks();
+    fullAfter(3);
+    await write('{"line":"e"}');
+    jest.restoreAllMocks();
+    await Promise.all([write('{"line":"f"}'), write('{"line":"g"}')]);
+    await device.close();
+    const lines = fs.readFileSync(file, 'utf8').split('\n');
+    expect(taken).toEqual(expect.arrayContaining(['{"line":"a"}', '{"line":"f"}', '{"line":"g"}']));
+    expect(lines).toEqual(expect.arrayContaining(taken));
+  });
+
+  it('begins on a line of its own after a process that was killed while it wrote', async () => {
+    const file = path.join(folder, 'killed.log');
+    fs.writeFileSync(file, '{"line":"a"}\n{"li');
+    const device = await FileDevice.open('file/', file);
+    await device.write('{"line":"b"}\n');
+    expect(fs.readFileSync(file, 'utf8')).toBe('{"line":"a"}\n{"li\n{"line":"b"}\n');
+    await device.close();
+  });
+});
+
+describe('a slow sink', () => {
+  it('refuses long lines first, so that nobody fails for the lines of somebody else', async () => {
+    const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'audit-'));
+    const file = path.join(folder, 'pipe');
+    execFileSync('mkfifo', [file]);
+    const reader = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
+    const device = await FileDevice.open('file/', file, '', { waitingBytes: 400_000 });
+    const long = `${'x'.repeat(60_000)}\n`;
+    const outcomes = await Promise.all(
+      Array.from({ length: 40 }, () =>
+        Promise.race([
+          device.write(long).catch(() => 'refused'),
+          new Promise((resolve) => setTimeout(() => resolve('waits'), 50)),
+        ]),
+      ),
+    );
+    expect(outcomes).toContain('refused');
+    const small = device.write('small\n');
+    const read = new Promise<void>((resolve) => {
+      const bucket = Buffer.alloc(65_536);
+      const timer = setInterval(() => {
+        try {
+          while (fs.readSync(reader, bucket) > 0);
+        } catch {
+          // Nothing there at the moment.
+        }
+      }, 2);
+      void small.finally(() => {
+        clearInterval(timer);
+        resolve();
+      });
+    });
+    await expect(small).resolves.toBeUndefined();
+    await read;
+    await device.close();
+    fs.closeSync(reader);
+    fs.rmSync(folder, { recursive: true });
   });
 });
 

@@ -60,6 +60,7 @@ export class FileDevice implements AuditDevice {
     const stats = await handle.stat();
     this.handle = handle;
     this.writer.direct = stats.isFile();
+    this.writer.torn = stats.isFile() && !(await endsLine(this.file, stats.size));
     this.inode = stats.ino;
     this.lookedMs = Date.now();
     await before?.close().catch(() => {});
@@ -76,5 +77,19 @@ export class FileDevice implements AuditDevice {
     const there = await stat(this.file).catch(() => undefined);
     if (there?.ino !== this.inode || !this.handle) await this.reopen();
     this.lookedMs = now;
+  }
+}
+
+/** Whether a file ends with a whole line; a process that was killed, or a disk that was full, may have left a part of one. */
+async function endsLine(file: string, size: number): Promise<boolean> {
+  if (size === 0) return true;
+  // What was made for others to read only, or not at all, is no file of this process.
+  const handle = await open(file, 'r').catch(() => undefined);
+  if (!handle) return true;
+  try {
+    const { buffer } = await handle.read(Buffer.alloc(1), 0, 1, size - 1);
+    return buffer[0] === 10;
+  } finally {
+    await handle.close();
   }
 }

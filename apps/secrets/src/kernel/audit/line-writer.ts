@@ -11,16 +11,23 @@ interface Waiting {
 export interface WriterLimits {
   /** A write that takes longer counts as failed; 5 s. */
   readonly patienceMs?: number;
-  /** Bytes that may wait; above it lines are refused at once; 32 MiB. */
+  /** Characters that may wait; above it lines are refused at once, long ones above the half of it; 32 MiB. */
   readonly waitingBytes?: number;
   /** Also wait until the lines are on the disk. */
   readonly sync?: boolean;
 }
 
+const lineEnd = 10;
+/** Longer lines leave the last room of a slow sink to the others. */
+const longLine = 8 * 1024;
+
 /**
  * Appends lines to an open file descriptor. Lines that arrive while a write is under way go out together with the next
  * one. A sink that is stuck is waited for a bounded time and a bounded amount only; what waits is then refused, and new
  * lines are refused at once until the stuck write has come back.
+ *
+ * A write that failed may have left the beginning of a line: the next one starts on a line of its own, so that what was
+ * taken can be read.
  */
 export class LineWriter {
   private queue: Waiting[] = [];
@@ -28,6 +35,8 @@ export class LineWriter {
   private writing = false;
   private stuck = false;
   private planned = false;
+  /** What was written last does not end a line. */
+  torn = false;
   /**
    * The sink is a regular file: a write only fills the page cache, and one system call for all lines of a turn of the
    * event loop costs a fraction of the way through the thread pool.
@@ -42,7 +51,8 @@ export class LineWriter {
 
   append(line: string): Promise<void> {
     if (this.stuck) return Promise.reject(new DeviceFailed(this.path, 'the sink does not take anything'));
-    if (this.queuedBytes > (this.limits.waitingBytes ?? 32 * 1024 * 1024)) {
+    const room = this.limits.waitingBytes ?? 32 * 1024 * 1024;
+    if (this.queuedBytes > (line.length > longLine ? room / 2 : room)) {
       return Promise.reject(new DeviceFailed(this.path, 'the sink is too slow'));
     }
     return new Promise((done, failed) => {
@@ -68,7 +78,7 @@ export class LineWriter {
     this.queue = [];
     this.queuedBytes = 0;
     this.writing = true;
-    const bytes = Buffer.from(batch.length === 1 ? batch[0]!.line : batch.map(({ line }) => line).join(''));
+    const bytes = this.bytesOf(batch);
     const timer = setTimeout(() => this.giveUp(batch), this.limits.patienceMs ?? 5000);
     this.writeAll(bytes, 0, Date.now(), (error) => {
       clearTimeout(timer);
@@ -93,8 +103,11 @@ export class LineWriter {
     this.queuedBytes = 0;
     let failure: Error | undefined;
     try {
-      let bytes = Buffer.from(batch.length === 1 ? batch[0]!.line : batch.map(({ line }) => line).join(''));
-      while (bytes.length > 0) bytes = bytes.subarray(writeSync(this.descriptor(), bytes));
+      const bytes = this.bytesOf(batch);
+      for (let at = 0; at < bytes.length; ) {
+        at += writeSync(this.descriptor(), bytes, at);
+        this.torn = bytes[at - 1] !== lineEnd;
+      }
     } catch (error) {
       failure = new DeviceFailed(this.path, reason(error as Error), { cause: error });
     }
@@ -102,6 +115,11 @@ export class LineWriter {
       if (failure) waiting.failed(failure);
       else waiting.done();
     }
+  }
+
+  private bytesOf(batch: readonly Waiting[]): Buffer {
+    const text = batch.length === 1 ? batch[0]!.line : batch.map(({ line }) => line).join('');
+    return Buffer.from(this.torn ? `\n${text}` : text);
   }
 
   private giveUp(batch: Waiting[]): void {
@@ -119,7 +137,10 @@ export class LineWriter {
         if (error.code === 'EAGAIN' && Date.now() - startedMs < (this.limits.patienceMs ?? 5000)) {
           setTimeout(() => this.writeAll(bytes, from, startedMs, done), 5);
         } else done(error);
-      } else if (from + written < bytes.length) this.writeAll(bytes, from + written, startedMs, done);
+        return;
+      }
+      if (written > 0) this.torn = bytes[from + written - 1] !== lineEnd;
+      if (from + written < bytes.length) this.writeAll(bytes, from + written, startedMs, done);
       else if (this.limits.sync) fsync(this.descriptor(), done);
       else done(null);
     });
