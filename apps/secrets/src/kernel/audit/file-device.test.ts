@@ -70,7 +70,9 @@ describe('an audit file', () => {
 
 describe('an audit file on a disk that is full now and then', () => {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'audit-'));
-  afterEach(() => jest.restoreAllMocks());
+  afterEach(() => {
+    jest.restoreAllMocks();
+  });
   afterAll(() => fs.rmSync(folder, { recursive: true }));
 
   /** Takes so many bytes more, then nothing, until it is restored. */
