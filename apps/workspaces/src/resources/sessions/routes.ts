@@ -1,9 +1,9 @@
 import { invalid } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { actorOf } from '../../kernel/audit';
-import type { Database } from '../../kernel/database';
-import { endpoints, type Resource } from '../../kernel/endpoint';
+import { endpoints, type Lookup, type Resource } from '../../kernel/endpoint';
 import * as tokens from '../tokens/service';
+import { prove } from '../users/attempts';
 import { linkUrl } from '../users/links';
 import { checkPassword } from '../users/password';
 import { userSerializer } from '../users/serializer';
@@ -52,10 +52,12 @@ const end = sessions.remove('/session', {
 });
 
 /** Changes of the second factor ask for the password again: a stolen token must not be enough. */
-async function requirePassword(db: Database, userId: string, password: string): Promise<void> {
-  const user = await db.prisma.user.findUnique({ where: { id: userId }, select: { passwordHash: true } });
-  if (!(await checkPassword(password, user?.passwordHash ?? null))) throw invalid('password', 'is invalid');
+async function requirePassword({ db, env, principal }: Asked, password: string): Promise<void> {
+  const user = await db.prisma.user.findUnique({ where: { id: principal.id }, select: { passwordHash: true } });
+  const isRight = () => checkPassword(password, user?.passwordHash ?? null);
+  if (!(await prove(db, env.keyring, principal.id, env.now(), isRight))) throw invalid('password', 'is invalid');
 }
+type Asked = Pick<Lookup<string>, 'db' | 'env' | 'principal'>;
 
 const showFactor = factors.get('/account/two-factor', {
   summary: "Show the state of the caller's second factor.",
@@ -69,7 +71,7 @@ const beginFactor = factors.post('/account/two-factor', {
   idempotent: false,
   body: BeginTwoFactor,
   run: async ({ db, env, principal, body }) => {
-    await requirePassword(db, principal.id, body.password);
+    await requirePassword({ db, env, principal }, body.password);
     return twoFactor.enrol(db, env.keyring, principal.id, principal.name);
   },
 });
@@ -87,7 +89,7 @@ const endFactor = factors.remove('/account/two-factor', {
   tokens: ['user'],
   body: EndTwoFactor,
   run: async ({ db, principal, body, ...call }) => {
-    await requirePassword(db, principal.id, body.password);
+    await requirePassword({ db, principal, ...call }, body.password);
     await twoFactor.disable(db, actorOf({ principal, ...call }), principal.id);
   },
 });

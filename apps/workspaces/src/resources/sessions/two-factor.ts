@@ -6,6 +6,7 @@ import qrcode from 'qrcode';
 import speakeasy from 'speakeasy';
 import { type Actor, recordChange } from '../../kernel/audit';
 import type { Database } from '../../kernel/database';
+import { prove } from '../users/attempts';
 
 const STEP_SECONDS = 30;
 const RECOVERY_CODES = 10;
@@ -63,7 +64,7 @@ export async function enrol(db: Database, keyring: Keyring, userId: string, acco
   return { ...(await findState(db, userId)), enrolment: { userId, secret, url, qrCode, recoveryCodes } };
 }
 
-/** Turns the second factor on with a first code. Throws `invalid` for a wrong one. */
+/** Turns the second factor on with a first code. Throws `invalid` for a wrong one, `limited` after too many. */
 export async function verify(
   db: Database,
   keyring: Keyring,
@@ -72,9 +73,11 @@ export async function verify(
   code: string,
   now: number,
 ): Promise<TwoFactorState> {
+  const isRight = () => spendTotp(db, keyring, userId, code, now);
+  if (!(await prove(db, keyring, userId, now, isRight))) throw invalid('code', 'is invalid');
   return db.transaction(async (tx) => {
-    if (!(await spendTotp(tx, keyring, userId, code, now))) throw invalid('code', 'is invalid');
-    await tx.prisma.twoFactor.update({ where: { userId }, data: { verifiedAt: new Date(now) } });
+    const { count } = await tx.prisma.twoFactor.updateMany({ where: { userId }, data: { verifiedAt: new Date(now) } });
+    if (count === 0) throw new Refusal('missing', '');
     await recordChange(tx, actor, {
       organizationId: null,
       action: 'account.enable-two-factor',

@@ -28,7 +28,7 @@ const password = patch('/account/password', {
   requires: 'can-change-username',
   body: ChangePassword,
   load: ({ db, principal }) => users.findCaller(db, principal),
-  run: ({ db, target, body, ...call }) => users.changePassword(db, actorOf(call), target.id, body),
+  run: ({ db, env, target, body, ...call }) => users.changePassword(db, env, actorOf(call), target.id, body),
 });
 
 const show = get('/users/:user_id', {

@@ -1,8 +1,10 @@
 import { invalid } from '@keystead/jsonapi';
 import { type Actor, accountIdOf, recordChange } from '../../kernel/audit';
 import type { Database } from '../../kernel/database';
+import type { Environment } from '../../kernel/environment';
 import { newId } from '../../kernel/ids';
 import type { Principal } from '../../kernel/principal';
+import { prove } from './attempts';
 import { checkPassword, hashPassword, shortestPassword } from './password';
 
 /** A person, or the service account that stands for the token of a team or an organization. */
@@ -122,16 +124,18 @@ export async function update(
 
 /**
  * Changes a password after checking the current one; every session but the caller's own ends.
- * Throws `invalid` naming the attribute that is wrong.
+ * Throws `invalid` naming the attribute that is wrong, `limited` after too many wrong ones.
  */
 export async function changePassword(
   db: Database,
+  { keyring, now }: Pick<Environment, 'keyring' | 'now'>,
   actor: Actor,
   id: string,
   input: { currentPassword: string; password: string; passwordConfirmation: string },
 ): Promise<Account> {
   const { passwordHash } = await db.prisma.user.findUniqueOrThrow({ where: { id } });
-  if (!(await checkPassword(input.currentPassword, passwordHash))) throw invalid('currentPassword', 'is invalid');
+  const isRight = () => checkPassword(input.currentPassword, passwordHash);
+  if (!(await prove(db, keyring, id, now(), isRight))) throw invalid('currentPassword', 'is invalid');
   requireGoodPassword(input);
   await setPassword(db, actor, id, input.password, actor.tokenId);
   return (await find(db, id))!;
