@@ -130,7 +130,21 @@ export async function createService(config: Config, parts: ServiceParts): Promis
 
 /** What the life of a request is lent. */
 function kernelOf(
-  { storage, turns, namespaces, mounts, access, tokens, identity, mfa, leases, wrapping, quotas, audit }: Modules,
+  {
+    storage,
+    turns,
+    namespaces,
+    mounts,
+    access,
+    tokens,
+    identity,
+    mfa,
+    leases,
+    wrapping,
+    quotas,
+    attempts,
+    audit,
+  }: Modules,
   config: Config,
   log: Logger,
   paths: readonly Path[],
@@ -151,6 +165,7 @@ function kernelOf(
     leases,
     wrapping,
     quotas,
+    attempts,
     audit,
     chained: config.audit.table,
     inputs: new InputParsers(),

@@ -260,6 +260,43 @@ describe('logins with second factors', () => {
     await secrets.root.delete('identity/mfa/login-enforcement/also').expect(204);
   });
 
+  it('use nothing up with an answer that is not enough as a whole, and count only what was wrong in it', async () => {
+    const user = await enrolled({ max_validation_attempts: 2 });
+    const second = await method(secrets, { qr_size: 0, max_validation_attempts: 2 });
+    const made = await secrets.root
+      .write(`${methods}/admin-generate`, { method_id: second, entity_id: user.entity })
+      .expect(200);
+    const app = authenticator(made.body.data.url);
+    const rule = { mfa_method_ids: [second], identity_entity_ids: [user.entity] };
+    await secrets.root.write('identity/mfa/login-enforcement/zz-also', rule).expect(204);
+    const request = await user.begin();
+    const answer = (payload: object) =>
+      secrets.nobody.write('sys/mfa/validate', { mfa_request_id: request, mfa_payload: payload });
+    const [one, two] = [user.app.code(clock.now()), app.code(clock.now())];
+    const wrong = [one, two].includes('000000') ? '000001' : '000000';
+    // One factor is missing: however often, neither the code nor the attempts are touched.
+    for (let i = 0; i < 5; i += 1) await answer({ [user.id]: [one] }).expect(403, /failed to sanitize/);
+    for (let i = 0; i < 5; i += 1) await answer({ [user.id]: [wrong] }).expect(403, /failed to sanitize/);
+    // One is right and the other wrong, sent along or after: only the wrong one is counted, and nothing is used up.
+    await answer({ [user.id]: [one], [second]: [wrong] }).expect(403, /failed to satisfy enforcement zz-also/);
+    await user.login({ 'X-Service-MFA': `${user.id}:${one}, ${second}:${wrong}` }).expect(403);
+    await answer({ [user.id]: [one], [second]: [two] }).expect(403, /exceeded the allowed attempts 2/);
+    clock.advance(30_000);
+    const late = { [user.id]: [user.app.code(clock.now(), -1)], [second]: [app.code(clock.now(), -1)] };
+    await answer(late).expect(200);
+    await secrets.root.delete('identity/mfa/login-enforcement/zz-also').expect(204);
+  });
+
+  it('use up no code for a login that somebody else has finished meanwhile', async () => {
+    const user = await enrolled();
+    const request = await user.begin();
+    const answers = await Promise.all([-1, 0, 1].map((at) => user.validate(request, [user.app.code(clock.now(), at)])));
+    const won = answers.findIndex(({ status }) => status === 200);
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+    // Every code after the one that won is as good as new.
+    if (won < 2) await user.validate(await user.begin(), [user.app.code(clock.now(), 1)]).expect(200);
+  });
+
   it('need one code for a method that two enforcements name', async () => {
     const user = await enrolled();
     await secrets.root

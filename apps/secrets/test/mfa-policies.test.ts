@@ -59,6 +59,21 @@ describe('requests whose policy names second factors', () => {
     await read(`a:${one.code(0)}, b:${one.code(1)}`).expect(404);
   });
 
+  it('use no code up while another one is wrong, and count only the wrong one', async () => {
+    const fields = { max_validation_attempts: 2 };
+    const both = [
+      await newMethod(secrets, { method_name: 'right', ...fields }),
+      await newMethod(secrets, { method_name: 'wrong', ...fields }),
+    ];
+    const one = await person(guarded('right', 'wrong'), both);
+    const read = (first: string, second: string) =>
+      one.sending(`right:${first}, wrong:${second}`).read('cubbyhole/guarded');
+    const wrong = one.code(1) === '000000' ? '111111' : '000000';
+    for (let i = 0; i < 4; i++) await refused(read(one.code(0), wrong));
+    clock.advance(30_000);
+    await read(one.code(0, -1), one.code(1, -1)).expect(404);
+  });
+
   it('add up over policies that say something about the same path', async () => {
     const id = await newMethod(secrets, { method_name: 'sum' });
     const open = 'path "cubbyhole/guarded" { capabilities = ["read"] }';

@@ -1,4 +1,5 @@
 import type { Envelope } from '@keystead/envelope';
+import type { Guessed, GuessRule } from '../kernel/attempts/attempts';
 import type { WriteSet } from '../kernel/storage/types';
 import type { Call, Caller, MountView, NamespaceView, ReusableSecret, Verb } from '../sdk/call';
 import { jsonText } from '../sdk/json-text';
@@ -12,6 +13,13 @@ import type { Place } from './place';
 import type { Request } from './request';
 import { findReusable } from './reuse';
 
+/** Wrong passwords in a row, and how long they lock a name. */
+const passwordGuesses: GuessRule = {
+  allowed: 5,
+  lockSeconds: 15 * 60,
+  longestLockSeconds: 15 * 60,
+  forgetSeconds: 15 * 60,
+};
 const noFields: Readonly<Record<string, unknown>> = {};
 
 /** A request on its way through its handler: what the handler sees, and what the steps after it need. */
@@ -95,8 +103,29 @@ export class Running implements Call {
     return findReusable(this.kernel, this, key);
   }
 
+  async guess<T>(subject: string, judge: () => Promise<T | undefined>): Promise<T | undefined> {
+    if (this.place.operation?.judges !== 'password') throw new Error('an operation that judges passwords must say so');
+    const { attempts } = this.kernel;
+    const attempt = await attempts.take(this.passwordOf(subject), passwordGuesses);
+    if (!attempt.allowed) return undefined;
+    const right = await judge().catch(async (error) => {
+      await attempts.giveBack(attempt);
+      throw error;
+    });
+    if (right !== undefined) await attempts.succeed(attempt);
+    return right;
+  }
+
+  forgetGuesses(subject: string): Promise<void> {
+    return this.kernel.attempts.forget(this.passwordOf(subject));
+  }
+
   get birthplace(): Birthplace {
     return { namespace: this.place.namespace, mount: this.place.mount!, path: this.place.path };
+  }
+
+  private passwordOf(subject: string): Guessed {
+    return { kind: 'password', subject: `${this.mount.uuid}/${subject}` };
   }
 
   /** Warnings of the answer; the ones about unread fields only where there is a body anyway. */

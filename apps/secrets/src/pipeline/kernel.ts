@@ -1,4 +1,5 @@
 import type { Logger } from '@keystead/server';
+import type { Attempts } from '../kernel/attempts/attempts';
 import type { Audit } from '../kernel/audit/audit';
 import type { LeaseRecord } from '../kernel/leases/types';
 import type { LiveMount } from '../kernel/mounts/mount';
@@ -125,6 +126,7 @@ export interface Kernel {
   readonly leases: LeasePort;
   readonly wrapping: WrappingPort;
   readonly quotas: QuotaPort;
+  readonly attempts: Attempts;
   readonly audit: Audit;
   /** Changes also go to the hash-chained audit table, in their own transaction. */
   readonly chained: boolean;

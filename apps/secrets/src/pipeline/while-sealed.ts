@@ -58,6 +58,8 @@ export async function handleWhileSealed(kernel: Kernel, request: Request): Promi
     wrapTtlSeconds: 0,
     warn: () => {},
     findReusable: async () => undefined,
+    guess: async () => undefined,
+    forgetGuesses: async () => {},
   };
   const reply = await operation.run(call);
   if (reply.kind === 'empty') return { status: 204 };

@@ -104,6 +104,14 @@ export interface Call<P = Readonly<Record<string, string>>, I = Readonly<Record<
    * it sooner. Callers are told apart by entity, else by token; nobody is given what somebody else was.
    */
   findReusable(key: string): Promise<ReusableSecret | undefined>;
+  /**
+   * Judges one guess at a password of this mount: counted before `judge` looks at it, which answers undefined for a wrong
+   * one. Undefined as well, and nothing judged, while there have been too many for the subject. Only for operations that
+   * declare `judges: 'password'`.
+   */
+  guess<T>(subject: string, judge: () => Promise<T | undefined>): Promise<T | undefined>;
+  /** Ends the lock that guesses at a password of this mount began, because who administers it says so. */
+  forgetGuesses(subject: string): Promise<void>;
 }
 
 /** A secret that was given out before, with what is left of its lease. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Call, Verb } from './call';
+import type { Judged } from './guesses';
 import type { Reply } from './reply';
 
 /** Who may knock: a token, a token if there is one, nobody in particular, or a wrapping token. */
@@ -57,6 +58,8 @@ export interface Operation<P = Readonly<Record<string, string>>, I extends z.Zod
   readonly decodedInto?: string;
   /** Overrides the path's. */
   readonly auth?: Auth;
+  /** Said by every operation that callers without a token can send something to. */
+  readonly judges?: Judged;
   readonly sudo?: boolean;
   readonly dress?: Dress;
   /** Success status where it is neither 200 with a body nor 204 without. */

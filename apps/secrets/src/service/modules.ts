@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { readSealKeys } from '@keystead/keyring';
 import type { Config } from '../config';
+import { Attempts } from '../kernel/attempts/attempts';
 import { Audit } from '../kernel/audit/audit';
 import { AuditChain } from '../kernel/audit/chain';
 import { FileDevice } from '../kernel/audit/file-device';
@@ -84,6 +85,7 @@ export async function buildModules(
     clock: storage.clock,
     isWithin: (outer, inner) => namespaces.within(outer, inner),
   });
+  const attempts = new Attempts(storage);
   const mfa = new Mfa(
     {
       database,
@@ -91,6 +93,7 @@ export async function buildModules(
       barrier,
       notices: changes,
       clock: storage.clock,
+      attempts,
       lineage: (uuid) => lineageOf(namespaces, uuid),
     },
     authMounts(mounts, namespaces),
@@ -138,6 +141,7 @@ export async function buildModules(
     mfa,
     tokens,
     quotas,
+    attempts,
     leases,
     wrapping,
     turns,

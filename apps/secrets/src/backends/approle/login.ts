@@ -21,6 +21,8 @@ export const loginPath = path('login', {
   write: {
     summary: 'Log in with a role id and a secret id.',
     input: LoginInput,
+    // Ids that we make are random; who chooses their own answers for its length.
+    judges: 'unguessable',
     async run({ input, storage, caller, mount, nowMs }) {
       if (!input.role_id) throw new Refusal('invalid', 'missing role_id');
       const role = await findByRoleId(storage, input.role_id);

@@ -40,6 +40,7 @@ export const loginPath = ({ defaults, directory, resources }: CloudOneParts) =>
     write: {
       summary: 'Verify the token, check the role’s constraints, and answer a token of this service.',
       input: LoginInput,
+      judges: 'unguessable',
       async run({ input, storage, caller, nowMs, mount }) {
         const jwt = need('jwt', input.jwt);
         const roleName = need('role', input.role).toLowerCase();

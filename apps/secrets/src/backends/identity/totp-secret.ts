@@ -98,6 +98,7 @@ export function totpSecretPaths(mfa: MfaPort, surroundings: MfaSurroundings): Pa
       write: {
         summary: 'Make a secret that counts once a code of it validates the login. Works once per login.',
         input: EnrolInput,
+        judges: 'unguessable',
         output: Result,
         async run({ input, namespace }) {
           if (!input.mfa_request_id) throw new Refusal('invalid', 'missing request ID');

@@ -25,6 +25,7 @@ export const loginPath = (keys: IssuerKeys) =>
     write: {
       summary: 'Verify the token, check the role’s constraints, and answer a token of this service.',
       input: LoginInput,
+      judges: 'unguessable',
       async run({ input, storage, caller, nowMs, mount }) {
         const verifier = await config.find(storage);
         if (!verifier) throw new Refusal('invalid', 'could not load configuration');

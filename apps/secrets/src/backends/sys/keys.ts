@@ -116,6 +116,7 @@ export function keyPaths(rotation: RotationPort, root: RootPort): Path[] {
         summary: 'Begin; the one-time password in the answer is shown once.',
         operationId: 'root-token-generation-initialize',
         decodedInto: 'GenerateRootInitRequest',
+        judges: 'nothing',
         input: z.object({
           otp: string().optional().describe('A one-time password of the length the status names.'),
           pgp_key: string().optional().describe('An OpenPGP key that encrypts the token instead, base64.'),
@@ -142,6 +143,7 @@ export function keyPaths(rotation: RotationPort, root: RootPort): Path[] {
         summary: 'Give one share; the last one brings the token, disguised.',
         operationId: 'root-token-generation-update',
         decodedInto: 'GenerateRootUpdateRequest',
+        judges: 'unguessable',
         input: z.object({
           key: string().optional().describe('One share, hex or base64.'),
           nonce: string().optional().describe('The nonce of the attempt.'),

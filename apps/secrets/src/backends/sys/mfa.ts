@@ -26,6 +26,7 @@ export function mfaValidatePath(logins: MfaValidationPort): Path {
     auth: 'none',
     write: {
       summary: 'Finish a login with second factors.',
+      judges: 'one-time code',
       input: ValidateInput,
       async run({ input, namespace }) {
         if (!input.mfa_request_id) throw new Refusal('invalid', 'missing request ID');

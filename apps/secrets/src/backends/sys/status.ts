@@ -75,6 +75,7 @@ export function statusPaths(seal: SealPort, node: NodeFacts) {
     summary: 'Initialise the service.',
     operationId: 'initialize',
     input: initInput,
+    judges: 'nothing',
     decodedInto: 'InitRequest',
     output: initOutput,
     async run({ input }) {
@@ -101,6 +102,7 @@ export function statusPaths(seal: SealPort, node: NodeFacts) {
   const unseal = operation({
     summary: 'Give one share of the key.',
     operationId: 'unseal',
+    judges: 'unguessable',
     input: z.object({
       key: string().optional().describe('One share, hex or base64.'),
       reset: bool().optional().describe('Forget the shares given so far.'),

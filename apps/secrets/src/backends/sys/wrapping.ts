@@ -56,6 +56,7 @@ export function wrappingPaths(wrapping: WrappingPort) {
         summary: 'Look up a wrapping token.',
         operationId: 'read-wrapping-properties',
         input: tokenInput,
+        judges: 'unguessable',
         output: lookupOutput,
         run: ({ input, namespace, sentToken }) => lookup(namespace.uuid, input.token ?? sentToken),
       },
@@ -67,6 +68,7 @@ export function wrappingPaths(wrapping: WrappingPort) {
         summary: 'Unwrap an answer.',
         operationId: 'unwrap',
         input: tokenInput,
+        judges: 'unguessable',
         async run({ input, namespace, sentToken }) {
           const token = requireToken(input.token ?? sentToken);
           return { kind: 'unwrapped', envelope: await wrapping.unwrap(namespace.uuid, token) };

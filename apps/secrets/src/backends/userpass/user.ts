@@ -72,14 +72,15 @@ export function userPaths(passwords: Passwords): Path[] {
           if (!password && !before) throw new Refusal('invalid', 'missing password');
           const passwordHash = password ? await passwords.hash(checkPassword(password)) : before!.passwordHash;
           users.put(call.storage, nameOf(call), { ...settleTokenParams(fields, call.fields), passwordHash });
+          if (password) await call.forgetGuesses(nameOf(call));
           return empty;
         },
       },
       delete: {
         summary: 'Delete a user. Deleting an absent one succeeds.',
-        run(call) {
+        async run(call) {
           users.delete(call.storage, nameOf(call));
-          call.storage.delete(`lockout/${nameOf(call)}`);
+          await call.forgetGuesses(nameOf(call));
           return empty;
         },
       },
@@ -88,13 +89,14 @@ export function userPaths(passwords: Passwords): Path[] {
       summary: 'The password of a user.',
       params,
       write: {
-        summary: 'Change the password of a user.',
+        summary: 'Change the password of a user; a lock after wrong ones ends.',
         input: z.object({ password: secretString().optional().describe('The new password.') }),
         async run(call) {
           const { password } = call.input;
           await users.require(call.storage, nameOf(call), 'username does not exist');
           if (!password) throw new Refusal('invalid', 'missing password');
           const passwordHash = await passwords.hash(checkPassword(password));
+          await call.forgetGuesses(nameOf(call));
           return changeUser(call, () => ({ passwordHash }));
         },
       },

@@ -1,6 +1,7 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { manualClock } from '@keystead/testing';
 import { startSecrets } from '../../../test/start-secrets';
+import { Passwords } from './password';
 
 describe('userpass', () => {
   const clock = manualClock(Date.UTC(2027, 0, 1));
@@ -126,6 +127,38 @@ describe('userpass', () => {
     await login('fay', 'right').expect(400, { errors: ['invalid username or password'] });
     clock.advance(15 * 60_000);
     await login('fay', 'right').expect(200);
+  }, 120_000);
+
+  it('judges no more than five of many guesses at once, and no later one ends the lock', async () => {
+    await mounted();
+    await user('kim');
+    const judged = jest.spyOn(Passwords.prototype, 'matches');
+    const batch = (count: number) => Promise.all(Array.from({ length: count }, (_, i) => login('kim', `wrong${i}`)));
+    expect((await batch(40)).map(({ status }) => status)).toEqual(Array.from({ length: 40 }, () => 400));
+    expect(judged).toHaveBeenCalledTimes(5);
+    for (const count of [6, 10, 10]) await batch(count);
+    await login('kim', 'right').expect(400, { errors: ['invalid username or password'] });
+    expect(judged).toHaveBeenCalledTimes(5);
+    clock.advance(15 * 60_000);
+    await login('kim', 'right').expect(200);
+    judged.mockRestore();
+  }, 120_000);
+
+  it('counts guesses for names that nobody has as for others', async () => {
+    await mounted();
+    const judged = jest.spyOn(Passwords.prototype, 'matches');
+    for (let i = 0; i < 8; i += 1) await login('nobody', 'wrong').expect(400);
+    expect(judged).toHaveBeenCalledTimes(5);
+    judged.mockRestore();
+  }, 120_000);
+
+  it('ends a lock with a new password', async () => {
+    await mounted();
+    await user('lea');
+    for (let i = 0; i < 5; i += 1) await login('lea', 'wrong').expect(400);
+    await login('lea', 'right').expect(400);
+    await secrets.root.write('auth/userpass/users/lea/password', { password: 'new' }).expect(204);
+    await login('lea', 'new').expect(200);
   }, 120_000);
 
   it('renews tokens while the user has the policies they were made with', async () => {

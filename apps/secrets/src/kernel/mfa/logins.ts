@@ -3,9 +3,9 @@ import { isRefusal, Refusal } from '@keystead/refusal';
 import { isId } from '../identity/checks';
 import type { Tx } from '../storage/types';
 import type { EnforceableLogin, Enforcements } from './enforcements';
+import type { Factors, RightFactor, WrongFactor } from './factors';
 import type { Methods } from './methods';
-import { isCode, matchCounter } from './one-time-code';
-import { type MfaSecrets, schemeOf, type Verdict } from './secrets';
+import type { MfaSecrets } from './secrets';
 import type { Enforcement, Method, MfaNeeds, NewSecret, PendingLogin } from './types';
 
 /** How long a login waits for its second factors. */
@@ -43,6 +43,7 @@ export class MfaLogins {
     private readonly methods: Methods,
     private readonly enforcements: Enforcements,
     private readonly secrets: MfaSecrets,
+    private readonly factors: Factors,
   ) {}
 
   /**
@@ -69,10 +70,12 @@ export class MfaLogins {
     const enforcements = await this.stillThere(pending);
     const methods = await this.methods.findMany(enforcements.flatMap(({ methodIds }) => methodIds));
     if (passcodes.size === 0) throw unsanitary(methods, enforcements);
-    await satisfyAll(enforcements, methods, passcodes, (method, passcode) => this.judge(method, passcode, pending));
-    // Of two validations of one login at the same moment, one finishes it.
-    const { rowCount } = await this.needs.database.query('DELETE FROM mfa_pending WHERE hash = $1', [hash]);
-    if (rowCount !== 1) throw new Refusal('malformed', 'invalid request ID');
+    const judge: Judge = (method, passcode) => this.judge(method, passcode, pending);
+    await this.satisfyAll(enforcements, methods, passcodes, judge, async (tx) => {
+      // Of two validations of one login at the same moment, one finishes it.
+      const { rowCount } = await tx.query('DELETE FROM mfa_pending WHERE hash = $1', [hash]);
+      if (rowCount !== 1) throw new Refusal('malformed', 'invalid request ID');
+    });
     return pending;
   }
 
@@ -137,8 +140,8 @@ export class MfaLogins {
     const methods = await this.methods.findMany(enforcements.flatMap(({ methodIds }) => methodIds));
     const passcodes = passcodesOf(sentAlong);
     try {
-      await satisfyAll(enforcements, methods, passcodes, (method, passcode) =>
-        this.secrets.validate(method, entityId, passcode),
+      await this.satisfyAll(enforcements, methods, passcodes, (method, passcode) =>
+        this.factors.judge(method, entityId, passcode),
       );
     } catch (error) {
       if (isRefusal(error) && error.kind === 'denied') throw new Refusal('denied', 'permission denied');
@@ -146,16 +149,49 @@ export class MfaLogins {
     }
   }
 
-  private async judge(method: Method, passcode: string, { entityId, enrolment }: PendingLogin): Promise<Verdict> {
-    if (enrolment?.methodId !== method.id) return this.secrets.validate(method, entityId, passcode);
-    // A secret of this very login, which no code has confirmed yet.
-    const { secret, recoveryCodes } = enrolment;
-    const counter = isCode(passcode, secret.digits)
-      ? matchCounter(schemeOf(secret), passcode, this.needs.clock.now(), secret.skew)
-      : undefined;
-    if (counter === undefined) return { ok: false, reason: 'MFA credentials not supplied or incorrect' };
-    const stored = await this.secrets.store(method.id, entityId, secret, recoveryCodes, counter);
-    return stored ? { ok: true } : { ok: false, reason: 'the entity has got another secret meanwhile' };
+  private async judge(method: Method, passcode: string, { entityId, enrolment }: PendingLogin) {
+    return enrolment?.methodId === method.id
+      ? this.factors.judgeEnrolment(method, entityId, passcode, enrolment)
+      : this.factors.judge(method, entityId, passcode);
+  }
+
+  /**
+   * Uses up the passcodes where of every enforcement one method is proven, and does in the same transaction what `also`
+   * does. Throws `denied` otherwise: nothing is used up then, and nothing is even judged where a factor is missing.
+   */
+  private async satisfyAll(
+    enforcements: readonly Enforcement[],
+    methods: ReadonlyMap<string, Method>,
+    passcodes: Passcodes,
+    judge: Judge,
+    also?: (tx: Tx) => Promise<void>,
+  ): Promise<void> {
+    const missing = enforcements.find(({ methodIds }) =>
+      methodIds.every((id) => !methods.has(id) || passcodeFor(methods.get(id)!, passcodes) === undefined),
+    );
+    if (missing) throw unsanitary(methods, [missing]);
+    // A method that several enforcements name is judged once, because its code counts once.
+    const judged = new Map<string, RightFactor | WrongFactor>();
+    const right = () => [...judged.values()].filter((factor) => factor.ok);
+    for (const { name, methodIds } of enforcements) {
+      const tried: string[] = [];
+      const complaints: string[] = [];
+      for (const id of methodIds) {
+        const method = methods.get(id);
+        const passcode = method && passcodeFor(method, passcodes);
+        if (!method || passcode === undefined) continue;
+        const factor = judged.get(id) ?? (await judge(method, passcode));
+        judged.set(id, factor);
+        tried.push(id);
+        if (factor.ok) break;
+        complaints.push(factor.reason);
+      }
+      if (complaints.length < tried.length) continue;
+      await this.factors.letGo(right());
+      throw unsatisfied(name, complaints, tried);
+    }
+    const used = await this.factors.settle(right(), also);
+    if (used !== undefined) throw unsatisfied(enforcements[0]!.name, [used], [...judged.keys()]);
   }
 
   /** The enforcements of a waiting login that still exist; with all of them gone it must begin again. */
@@ -191,40 +227,7 @@ export class MfaLogins {
   }
 }
 
-type Judge = (method: Method, passcode: string) => Promise<Verdict>;
-
-/** Throws `denied` unless of every enforcement one method is proven. */
-async function satisfyAll(
-  enforcements: readonly Enforcement[],
-  methods: ReadonlyMap<string, Method>,
-  passcodes: Passcodes,
-  judge: Judge,
-): Promise<void> {
-  // A method that several enforcements name is judged once, because its code counts once.
-  const verdicts = new Map<string, Verdict>();
-  for (const { name, methodIds } of enforcements) {
-    const complaints: string[] = [];
-    const judged: string[] = [];
-    for (const id of methodIds) {
-      const method = methods.get(id);
-      const passcode = method && passcodeFor(method, passcodes);
-      if (!method || passcode === undefined) continue;
-      const verdict = verdicts.get(id) ?? (await judge(method, passcode));
-      verdicts.set(id, verdict);
-      judged.push(id);
-      if (verdict.ok) break;
-      complaints.push(verdict.reason);
-    }
-    if (judged.length === 0) throw unsanitary(methods, [{ methodIds }]);
-    if (complaints.length < judged.length) continue;
-    complaints.push(`login MFA validation failed for methodID: [${judged.join(' ')}]`);
-    const lines = complaints.map((text) => `\t* ${text}\n`).join('');
-    throw new Refusal(
-      'denied',
-      `failed to satisfy enforcement ${name}. error: ${complaints.length} errors occurred:\n${lines}\n`,
-    );
-  }
-}
+type Judge = (method: Method, passcode: string) => Promise<RightFactor | WrongFactor>;
 
 const cellOf = (hash: Buffer) => ({ table: 'mfa_pending', row: hash.toString('hex'), column: 'sealed' });
 
@@ -247,6 +250,15 @@ export function passcodesOf(sentAlong: readonly string[]): Passcodes {
 /** The passcode sent for a method, under its id or its name. */
 export function passcodeFor({ id, name }: Method, passcodes: Passcodes): string | undefined {
   return passcodes.get(id) ?? (name === '' ? undefined : passcodes.get(name));
+}
+
+function unsatisfied(enforcement: string, complaints: readonly string[], methodIds: readonly string[]): Refusal {
+  const all = [...complaints, `login MFA validation failed for methodID: [${methodIds.join(' ')}]`];
+  const lines = all.map((text) => `\t* ${text}\n`).join('');
+  return new Refusal(
+    'denied',
+    `failed to satisfy enforcement ${enforcement}. error: ${all.length} errors occurred:\n${lines}\n`,
+  );
 }
 
 function unsanitary(

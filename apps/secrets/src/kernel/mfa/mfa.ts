@@ -1,4 +1,5 @@
 import { type AuthMounts, Enforcements } from './enforcements';
+import { Factors } from './factors';
 import { MfaLogins } from './logins';
 import { Methods } from './methods';
 import { MfaSecrets } from './secrets';
@@ -17,7 +18,8 @@ export class Mfa {
     this.methods = new Methods(needs);
     this.secrets = new MfaSecrets(needs);
     this.enforcements = new Enforcements(needs, mounts);
-    this.logins = new MfaLogins(needs, this.methods, this.enforcements, this.secrets);
-    this.stepUp = new StepUp(this.methods, this.secrets);
+    const factors = new Factors(needs, this.secrets);
+    this.logins = new MfaLogins(needs, this.methods, this.enforcements, this.secrets, factors);
+    this.stepUp = new StepUp(this.methods, factors);
   }
 }

@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
+import type { Factors, RightFactor } from './factors';
 import { type Passcodes, passcodeFor, passcodesOf } from './logins';
 import type { Methods } from './methods';
-import type { MfaSecrets } from './secrets';
 import type { Method } from './types';
 
 /** A method that a policy asks for: by id or name, as its own namespace sees it. */
@@ -14,12 +14,12 @@ export interface WantedMethod {
 export class StepUp {
   constructor(
     private readonly methods: Methods,
-    private readonly secrets: MfaSecrets,
+    private readonly factors: Factors,
   ) {}
 
   /**
    * Makes sure that every method is proven by a passcode sent along, for the entity of the caller. Throws `denied`,
-   * whatever is missing or wrong. No code is used up while another one has not even been sent.
+   * whatever is missing or wrong. No code is used up where another one is missing or wrong.
    */
   async prove(entityId: string, wanted: readonly WantedMethod[], sentAlong: readonly string[]): Promise<void> {
     const passcodes = passcodesOf(sentAlong);
@@ -29,9 +29,16 @@ export class StepUp {
       if (!proof || entityId === '') throw refused();
       proofs.set(proof.method.id, proof);
     }
+    const right: RightFactor[] = [];
     for (const { method, passcode } of proofs.values()) {
-      if (!(await this.secrets.validate(method, entityId, passcode)).ok) throw refused();
+      const factor = await this.factors.judge(method, entityId, passcode);
+      if (!factor.ok) {
+        await this.factors.letGo(right);
+        throw refused();
+      }
+      right.push(factor);
     }
+    if ((await this.factors.settle(right)) !== undefined) throw refused();
   }
 
   /** Those of some methods that do not exist in the eyes of a namespace. */

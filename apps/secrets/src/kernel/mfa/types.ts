@@ -1,3 +1,4 @@
+import type { Attempts } from '../attempts/attempts';
 import type { Barrier, ChangeNotices, Clock, Committer, Tx } from '../storage/types';
 import type { Algorithm } from './one-time-code';
 
@@ -83,6 +84,7 @@ export interface MfaNeeds {
   readonly barrier: Pick<Barrier, 'sealJson' | 'openJson' | 'mac'>;
   readonly notices: ChangeNotices;
   readonly clock: Clock;
+  readonly attempts: Attempts;
   /** A namespace and those above it, up to root. */
   lineage(namespaceId: string): readonly string[];
 }

@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { manualClock } from '@keystead/testing';
+import { freshStorage, type TestStorage, until } from '../../../test/fresh-storage';
+import { Attempts, type GuessRule, type TakenAttempt } from './attempts';
+
+const clock = manualClock(Date.UTC(2027, 0, 1));
+const rule: GuessRule = { allowed: 5, lockSeconds: 60, longestLockSeconds: 200, forgetSeconds: 900 };
+let test: TestStorage;
+let attempts: Attempts;
+let elsewhere: Attempts;
+let subjects = 0;
+
+beforeAll(async () => {
+  test = await freshStorage({ clock });
+  attempts = new Attempts(test.storage);
+  elsewhere = new Attempts(await test.another({ clock }));
+});
+afterAll(() => test.close());
+
+const somebody = () => ({ kind: 'password', subject: `s${++subjects}` }) as const;
+const taken = async (...given: Parameters<Attempts['take']>): Promise<TakenAttempt> => {
+  const attempt = await attempts.take(...given);
+  if (!attempt.allowed) throw new Error('locked');
+  return attempt;
+};
+const fail = async (who: ReturnType<typeof somebody>, times: number) => {
+  for (let i = 0; i < times; i += 1) await taken(who, rule);
+};
+
+describe('guesses', () => {
+  it('of many at once, at two nodes, no more are judged than are allowed', async () => {
+    const who = somebody();
+    const all = await Promise.all(
+      Array.from({ length: 40 }, (_, i) => (i % 2 === 0 ? attempts : elsewhere).take(who, rule)),
+    );
+    expect(all.filter(({ allowed }) => allowed)).toHaveLength(5);
+    expect(all.filter((one) => one.allowed && one.locksUntilMs > 0)).toHaveLength(1);
+    for (const one of all) if (!one.allowed) expect(one.lockedUntilMs).toBe(clock.now() + 60_000);
+    // One more batch neither lifts the lock nor moves it.
+    clock.advance(59_999);
+    expect(await attempts.take(who, rule)).toEqual({ allowed: false, lockedUntilMs: clock.now() + 1 });
+    clock.advance(1);
+    expect((await attempts.take(who, rule)).allowed).toBe(true);
+  });
+
+  it('are locked twice as long every time, up to the longest, and counted anew after each', async () => {
+    const who = somebody();
+    for (const seconds of [60, 120, 200, 200]) {
+      await fail(who, 5);
+      expect(await attempts.take(who, rule)).toEqual({ allowed: false, lockedUntilMs: clock.now() + seconds * 1000 });
+      clock.advance(seconds * 1000);
+    }
+  });
+
+  it('are forgotten when one is right', async () => {
+    const who = somebody();
+    for (let round = 0; round < 3; round += 1) {
+      await fail(who, 4);
+      const last = await taken(who, rule);
+      expect(last.locksUntilMs).toBeGreaterThan(clock.now());
+      await attempts.succeed(last);
+    }
+  });
+
+  it('keep a lock that another one began, whatever becomes of those before it', async () => {
+    const who = somebody();
+    const early = await taken(who, rule);
+    await fail(who, 4);
+    await attempts.succeed(early);
+    await attempts.giveBack(early);
+    expect((await attempts.take(who, rule)).allowed).toBe(false);
+  });
+
+  it('that were neither right nor wrong were not made, nor was the lock that they began', async () => {
+    const who = somebody();
+    for (let i = 0; i < 20; i += 1) await attempts.giveBack(await taken(who, rule));
+    await fail(who, 4);
+    await attempts.giveBack(await taken(who, rule));
+    await fail(who, 1);
+    expect(await attempts.take(who, rule)).toEqual({ allowed: false, lockedUntilMs: clock.now() + 60_000 });
+  });
+
+  it('are forgotten after some time without any, and their rows go', async () => {
+    const who = somebody();
+    await fail(who, 4);
+    clock.advance(899_999);
+    await fail(who, 1);
+    expect((await attempts.take(who, rule)).allowed).toBe(false);
+    clock.advance(60_000 + 900_000);
+    await fail(who, 4);
+    clock.advance(900_000);
+    test.storage.background.wake('attempts');
+    await until(async () => (await test.byHand('SELECT count(*)::int AS count FROM attempt'))[0]!.count === 0);
+  });
+
+  it('can be one only, and an administrator ends every lock', async () => {
+    const who = somebody();
+    const strict = { ...rule, allowed: 1 };
+    expect((await taken(who, strict)).locksUntilMs).toBe(clock.now() + 60_000);
+    expect((await attempts.take(who, strict)).allowed).toBe(false);
+    await attempts.forget(who);
+    expect((await attempts.take(who, strict)).allowed).toBe(true);
+  });
+
+  it('at different secrets have nothing to do with each other', async () => {
+    const who = somebody();
+    await fail(who, 5);
+    expect((await attempts.take({ ...who, kind: 'one-time code' }, rule)).allowed).toBe(true);
+  });
+});

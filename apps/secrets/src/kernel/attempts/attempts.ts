@@ -1,0 +1,125 @@
+import type { Statement } from '../storage/database';
+import type { StorageKernel } from '../storage/storage';
+
+/** How often a secret may be guessed at. */
+export interface GuessRule {
+  /** Wrong guesses in a row that begin a lock. */
+  readonly allowed: number;
+  readonly lockSeconds: number;
+  /** Each lock is twice as long as the one before, up to this. */
+  readonly longestLockSeconds: number;
+  /** After so long without a guess nothing is held against anybody. */
+  readonly forgetSeconds: number;
+}
+
+/** Whose secret is guessed at: the kind keeps names of different places apart. */
+export interface Guessed {
+  readonly kind: 'password' | 'one-time code';
+  readonly subject: string;
+}
+
+/** A guess that may be judged, because it has been counted. */
+export interface TakenAttempt {
+  readonly allowed: true;
+  readonly key: Buffer;
+  /** The end of the lock that this attempt began; 0 for none. */
+  readonly locksUntilMs: number;
+}
+
+/** A guess that may not be looked at. */
+export interface RefusedAttempt {
+  readonly allowed: false;
+  readonly lockedUntilMs: number;
+}
+
+/**
+ * The limit on guesses, one for the whole service: each is counted in the database before it is judged, so that of many at
+ * once, on however many nodes, no more are judged than are allowed. A lock ends when its time is over, and no guess ends it
+ * sooner: not one more failure, and not a success that was on its way when somebody else's failure began it.
+ */
+export class Attempts {
+  constructor(private readonly storage: StorageKernel) {
+    storage.background.every('attempts', 60_000, () => this.tidy());
+  }
+
+  /** Counts a guess. The one that fills the measure begins the lock, and is the last to be judged. */
+  async take(guessed: Guessed, rule: GuessRule): Promise<TakenAttempt | RefusedAttempt> {
+    const { database, clock } = this.storage;
+    const key = this.keyOf(guessed);
+    const nowMs = clock.now();
+    const { rows } = await database.query<{ locked_until_ms: string }>(TAKE, [
+      key,
+      nowMs,
+      rule.allowed,
+      rule.lockSeconds * 1000,
+      rule.longestLockSeconds * 1000,
+      rule.forgetSeconds * 1000,
+      rule.allowed > 1 ? 0 : nowMs + rule.lockSeconds * 1000,
+    ]);
+    if (rows[0]) return { allowed: true, key, locksUntilMs: Number(rows[0].locked_until_ms) };
+    const locked = await database.query<{ locked_until_ms: string }>(FIND, [key]);
+    return { allowed: false, lockedUntilMs: Number(locked.rows[0]?.locked_until_ms ?? nowMs) };
+  }
+
+  /** The secret was right: what went before is forgotten, but for a lock that somebody else's guess began. */
+  async succeed({ key, locksUntilMs }: TakenAttempt): Promise<void> {
+    await this.storage.database.query(SUCCEED, [key, this.storage.clock.now(), locksUntilMs]);
+  }
+
+  /** The guess was neither right nor wrong, as one factor of an answer that failed by another: it was not made. */
+  async giveBack({ key, locksUntilMs }: TakenAttempt): Promise<void> {
+    await this.storage.database.query(GIVE_BACK, [key, locksUntilMs]);
+  }
+
+  /** An administrator ends a lock, and all is forgotten. */
+  async forget(guessed: Guessed): Promise<void> {
+    await this.storage.database.query(FORGET, [this.keyOf(guessed)]);
+  }
+
+  private keyOf({ kind, subject }: Guessed): Buffer {
+    return this.storage.barrier.mac('attempt', `${kind}/${subject}`);
+  }
+
+  private async tidy(): Promise<boolean> {
+    const { rowCount } = await this.storage.database.query(TIDY, [this.storage.clock.now(), TIDIED_AT_ONCE]);
+    return rowCount === TIDIED_AT_ONCE;
+  }
+}
+
+const TIDIED_AT_ONCE = 1000;
+
+/**
+ * $2 now, $3 how many are allowed, $4 lock, $5 longest lock, $6 how long it is remembered; $7 the end of the lock that a
+ * first guess begins. No row while it is locked.
+ */
+const TAKE: Statement = {
+  name: 'attempt-take',
+  text: `INSERT INTO attempt AS a (key, failures, lockouts, locked_until_ms, forget_at_ms)
+    VALUES ($1, 1, sign($7::bigint), $7, greatest($2::bigint, $7) + $6::bigint)
+  ON CONFLICT (key) DO UPDATE SET (failures, lockouts, locked_until_ms, forget_at_ms) = (
+    SELECT n.failures, n.lockouts + sign(n.lock_ms), CASE WHEN n.lock_ms > 0 THEN $2 + n.lock_ms ELSE 0 END,
+           $2 + n.lock_ms + $6
+      FROM (SELECT g.failures, g.lockouts, CASE WHEN g.failures < $3::int THEN 0
+                     ELSE least($4::bigint * (1::bigint << least(g.lockouts, 20)), $5::bigint) END AS lock_ms
+              FROM (SELECT CASE WHEN a.forget_at_ms <= $2 OR a.locked_until_ms > 0 THEN 1 ELSE a.failures + 1 END AS failures,
+                           CASE WHEN a.forget_at_ms <= $2 THEN 0 ELSE a.lockouts END AS lockouts) g) n)
+    WHERE a.locked_until_ms <= $2
+  RETURNING a.locked_until_ms`,
+};
+const FIND: Statement = { name: 'attempt-find', text: 'SELECT locked_until_ms FROM attempt WHERE key = $1' };
+const SUCCEED: Statement = {
+  name: 'attempt-succeed',
+  text: 'DELETE FROM attempt WHERE key = $1 AND (locked_until_ms <= $2 OR locked_until_ms = $3)',
+};
+const GIVE_BACK: Statement = {
+  name: 'attempt-give-back',
+  text: `UPDATE attempt SET failures = greatest(failures - 1, 0),
+      lockouts = lockouts - CASE WHEN $2::bigint > 0 AND locked_until_ms = $2 THEN 1 ELSE 0 END,
+      locked_until_ms = CASE WHEN locked_until_ms = $2 THEN 0 ELSE locked_until_ms END WHERE key = $1`,
+};
+const FORGET: Statement = { name: 'attempt-forget', text: 'DELETE FROM attempt WHERE key = $1' };
+const TIDY: Statement = {
+  name: 'attempt-tidy',
+  text: `DELETE FROM attempt WHERE key IN (
+    SELECT key FROM attempt WHERE forget_at_ms <= $1 AND locked_until_ms <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED)`,
+};

@@ -1,0 +1,169 @@
+import type { TakenAttempt } from '../attempts/attempts';
+import type { Notice, Tx } from '../storage/types';
+import { isCode, matchCounter } from './one-time-code';
+import { isRecoveryCode, recoveryCodeHash } from './recovery-codes';
+import { codesOf, type MfaSecrets, schemeOf } from './secrets';
+import type { Method, MfaNeeds, SealedSecret } from './types';
+
+/** Longest lock after too many attempts. */
+const maxLockSeconds = 3_600;
+/** Wrong codes are held against somebody for so long after the last. */
+const forgetSeconds = 24 * 3_600;
+
+/** Why a factor does not count, in the words that clients know. */
+export interface WrongFactor {
+  readonly ok: false;
+  readonly reason: string;
+}
+
+/** A factor that is right. It is not used up before `settle`, which all factors of an answer go through together. */
+export interface RightFactor {
+  readonly ok: true;
+  /** Uses it up; answers a reason where somebody else has done so meanwhile. */
+  spend(tx: Tx): Promise<string | undefined>;
+  readonly attempt?: TakenAttempt;
+  readonly notices?: readonly Notice[];
+}
+
+const incorrect: WrongFactor = { ok: false, reason: 'MFA credentials not supplied or incorrect' };
+
+/**
+ * Passcodes, judged one by one and used up together: each is counted before it is looked at, and of an answer that is not
+ * enough as a whole nothing is used up and nothing held against the factors that were right.
+ */
+export class Factors {
+  constructor(
+    private readonly needs: MfaNeeds,
+    private readonly secrets: MfaSecrets,
+  ) {}
+
+  /** Judges a passcode: a code of the authenticator, or a recovery code where the method has them. */
+  async judge(method: Method, entityId: string, passcode: string): Promise<RightFactor | WrongFactor> {
+    // The form is judged before anything is looked up, and by the method: what cannot be a code costs no attempt.
+    const recovery = method.recoveryCodes > 0 && isRecoveryCode(passcode);
+    if (!recovery && !isCode(passcode, 6) && !isCode(passcode, 8)) return incorrect;
+    const found = await this.secrets.find(method.id, entityId);
+    if (!found)
+      return {
+        ok: false,
+        reason: `MFA secret for method name ${JSON.stringify(method.name)} not present in entity ${JSON.stringify(entityId)}`,
+      };
+    const { secret, lastCounter } = found;
+    if (!recovery && !isCode(passcode, secret.digits)) return incorrect;
+    const attempt = await this.needs.attempts.take(codesOf(method.id, entityId), {
+      allowed: method.maxValidationAttempts,
+      lockSeconds: secret.periodSeconds,
+      longestLockSeconds: maxLockSeconds,
+      forgetSeconds,
+    });
+    if (!attempt.allowed) return this.locked(method, attempt.lockedUntilMs);
+    if (recovery) return this.recoveryCode(method, entityId, passcode, attempt);
+    const counter = matchCounter(schemeOf(secret), passcode, this.needs.clock.now(), secret.skew);
+    if (counter === undefined) return incorrect;
+    const use = [method.id, entityId, counter];
+    if (counter <= lastCounter) {
+      // It was right once, so it was no guess.
+      await this.needs.attempts.giveBack(attempt);
+      return incorrect;
+    }
+    return {
+      ok: true,
+      attempt,
+      spend: async (tx) => ((await tx.query(USE_CODE, use)).rowCount === 1 ? undefined : incorrect.reason),
+    };
+  }
+
+  /** Judges a code of a secret that a login has just made, and that counts once such a code has confirmed it. */
+  judgeEnrolment(
+    method: Method,
+    entityId: string,
+    passcode: string,
+    { secret, recoveryCodes }: { readonly secret: SealedSecret; readonly recoveryCodes: readonly string[] },
+  ): RightFactor | WrongFactor {
+    const counter = isCode(passcode, secret.digits)
+      ? matchCounter(schemeOf(secret), passcode, this.needs.clock.now(), secret.skew)
+      : undefined;
+    if (counter === undefined) return incorrect;
+    return {
+      ok: true,
+      notices: [{ topic: 'entity', key: entityId }],
+      spend: async (tx) =>
+        (await this.secrets.insert(tx, method.id, entityId, secret, recoveryCodes, counter))
+          ? undefined
+          : 'the entity has got another secret meanwhile',
+    };
+  }
+
+  /**
+   * Uses up all of some right factors, or none. Answers the reason why not, where one has been used up meanwhile. What `also`
+   * does and throws happens in the same transaction.
+   */
+  async settle(factors: readonly RightFactor[], also?: (tx: Tx) => Promise<void>): Promise<string | undefined> {
+    try {
+      await this.needs.committer.transaction(
+        async (tx) => {
+          for (const factor of factors) {
+            const reason = await factor.spend(tx);
+            if (reason !== undefined) throw new UsedUp(reason);
+          }
+          await also?.(tx);
+        },
+        factors.flatMap(({ notices }) => notices ?? []),
+      );
+    } catch (error) {
+      await this.letGo(factors);
+      if (error instanceof UsedUp) return error.reason;
+      throw error;
+    }
+    for (const { attempt } of factors) if (attempt) await this.needs.attempts.succeed(attempt);
+    return undefined;
+  }
+
+  /** Right factors of an answer that was not enough. */
+  async letGo(factors: readonly RightFactor[]): Promise<void> {
+    for (const { attempt } of factors) if (attempt) await this.needs.attempts.giveBack(attempt);
+  }
+
+  private async recoveryCode(
+    method: Method,
+    entityId: string,
+    code: string,
+    attempt: TakenAttempt,
+  ): Promise<RightFactor | WrongFactor> {
+    const key = [method.id, entityId, recoveryCodeHash(this.needs.barrier, method.id, code)];
+    const known = await this.needs.database.query(
+      'SELECT 1 FROM mfa_recovery_code WHERE method_id = $1 AND entity_id = $2 AND hash = $3',
+      key,
+    );
+    if (known.rowCount !== 1) return incorrect;
+    return {
+      ok: true,
+      attempt,
+      spend: async (tx) => ((await tx.query(USE_RECOVERY_CODE, key)).rowCount === 1 ? undefined : incorrect.reason),
+    };
+  }
+
+  private locked({ maxValidationAttempts: most }: Method, untilMs: number): WrongFactor {
+    const seconds = Math.max(1, Math.ceil((untilMs - this.needs.clock.now()) / 1_000));
+    return {
+      ok: false,
+      reason: `maximum TOTP validation attempts ${most + 1} exceeded the allowed attempts ${most}. Please try again in ${seconds} seconds`,
+    };
+  }
+}
+
+class UsedUp extends Error {
+  constructor(readonly reason: string) {
+    super(reason);
+  }
+}
+
+/** A code counts once, and none of a period before it. */
+const USE_CODE = {
+  name: 'mfa-use-code',
+  text: 'UPDATE mfa_secret SET last_counter = $3 WHERE method_id = $1 AND entity_id = $2 AND last_counter < $3',
+};
+const USE_RECOVERY_CODE = {
+  name: 'mfa-use-recovery-code',
+  text: 'DELETE FROM mfa_recovery_code WHERE method_id = $1 AND entity_id = $2 AND hash = $3',
+};

@@ -1,0 +1,201 @@
+import type { Server } from 'node:http';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { createLogger, createServer } from '@keystead/server';
+import { manualClock } from '@keystead/testing';
+import request from 'supertest';
+import { Attempts } from '../src/kernel/attempts/attempts';
+import type { AnyOperation } from '../src/sdk/path';
+import { createService, type Service } from '../src/service';
+import { authenticator, methods, newMethod } from './authenticator';
+import { until } from './fresh-storage';
+import { startSecrets, testConfig } from './start-secrets';
+
+/** How many of so many guesses at once may be judged. */
+const guesses = 40;
+const allowed = 5;
+
+type Node = 'one' | 'other';
+
+/** A secret that can be guessed, and ways to guess. */
+interface Target {
+  /** The status of a wrong guess; the same whether it was judged or not. */
+  wrong(node: Node): Promise<number>;
+  right(node: Node): Promise<number>;
+  readonly refused: number;
+  /** How long the lock after the last guess that is judged lasts. */
+  readonly lockSeconds: number;
+}
+
+describe('every secret that can be guessed', () => {
+  const clock = manualClock(Date.UTC(2027, 5, 1));
+  const secrets = startSecrets({ clock });
+  let second: Service;
+  let other: Server;
+  let made = 0;
+  const operations = new Map<string, AnyOperation>();
+
+  beforeAll(async () => {
+    for (const type of ['userpass', 'approle', 'jwt']) {
+      await secrets.root.write(`sys/auth/${type}`, { type }).expect(204);
+    }
+    second = await createService(testConfig(secrets.database.url), {
+      log: createLogger({ name: 'secrets', level: 'silent' }),
+      clock,
+    });
+    other = createServer(second.app);
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    for (const mount of secrets.service.kernel.mounts.all()) {
+      for (const declared of mount.backend.paths) {
+        for (const [verb, operation] of Object.entries(declared.operations)) {
+          const auth = operation.auth ?? declared.auth;
+          const sent = (verb === 'write' || verb === 'patch') && Object.keys(operation.input?.shape ?? {}).length > 0;
+          if (operation.judges || (sent && (auth === 'none' || auth === 'wrapping'))) {
+            operations.set(`${mount.type}/${declared.pattern}`, operation);
+          }
+        }
+      }
+    }
+  });
+  afterAll(async () => {
+    other.closeAllConnections();
+    await new Promise((resolve) => other.close(resolve));
+    await second.close();
+  });
+
+  const send = (node: Node, verb: 'get' | 'post', path: string, body?: object, headers: Record<string, string> = {}) =>
+    request(node === 'one' ? secrets.server : other)
+      [verb](`/v1/${path}`)
+      .set(headers)
+      .send(body);
+
+  /** A machine of its own entity with a one-time code, which a login or a request must bring. */
+  const machine = async (policy: string) => {
+    const name = `g${++made}`;
+    await secrets.root.write(`sys/policies/acl/${name}`, { policy });
+    const role = { role_id: name, bind_secret_id: false, token_bound_cidrs: '127.0.0.0/8', token_policies: name };
+    await secrets.root.write(`auth/approle/role/${name}`, role).expect(204);
+    const { auth } = (await secrets.nobody.write('auth/approle/login', { role_id: name }).expect(200)).body;
+    const method_id = await newMethod(secrets, { qr_size: 0, period: 30, max_validation_attempts: allowed });
+    const about = { method_id, entity_id: auth.entity_id };
+    const { url } = (await secrets.root.write(`${methods}/admin-generate`, about).expect(200)).body.data;
+    const app = authenticator(url);
+    const enforce = async () => {
+      const rule = { mfa_method_ids: [method_id], identity_entity_ids: [auth.entity_id] };
+      await secrets.root.write(`identity/mfa/login-enforcement/${name}`, rule).expect(204);
+      // The other node hears of it within a second.
+      await until(async () => (await begin('other')) !== undefined);
+    };
+    const begin = async (node: Node): Promise<string | undefined> =>
+      (await send(node, 'post', 'auth/approle/login', { role_id: name })).body.auth.mfa_requirement?.mfa_request_id;
+    const right = () => app.code(clock.now());
+    const wrong = () => (right() === '000000' ? '111111' : '000000');
+    return { name, method_id, token: auth.client_token as string, enforce, begin, right, wrong };
+  };
+
+  const targets: Record<string, () => Promise<Target>> = {
+    'userpass/login/:username': async () => {
+      const path = `auth/userpass/login/u${++made}`;
+      await secrets.root.write(path.replace('login', 'users'), { password: 'right' }).expect(204);
+      const guess = async (node: Node, password: string) => (await send(node, 'post', path, { password })).status;
+      return {
+        wrong: (node) => guess(node, 'wrong'),
+        right: (node) => guess(node, 'right'),
+        refused: 400,
+        lockSeconds: 15 * 60,
+      };
+    },
+    'system/mfa/validate': async () => {
+      const { enforce, begin, method_id, right, wrong } = await machine(
+        'path "cubbyhole/a" { capabilities = ["read"] }',
+      );
+      await enforce();
+      const guess = async (node: Node, code: string) => {
+        const mfa_request_id = await begin(node);
+        return (await send(node, 'post', 'sys/mfa/validate', { mfa_request_id, mfa_payload: { [method_id]: [code] } }))
+          .status;
+      };
+      return {
+        wrong: (node) => guess(node, wrong()),
+        right: (node) => guess(node, right()),
+        refused: 403,
+        lockSeconds: 30,
+      };
+    },
+    'any login, with the code sent along': async () => {
+      const { enforce, name, method_id, right, wrong } = await machine(
+        'path "cubbyhole/a" { capabilities = ["read"] }',
+      );
+      await enforce();
+      const guess = async (node: Node, code: string) =>
+        (await send(node, 'post', 'auth/approle/login', { role_id: name }, { 'X-Service-MFA': `${method_id}:${code}` }))
+          .status;
+      return {
+        wrong: (node) => guess(node, wrong()),
+        right: (node) => guess(node, right()),
+        refused: 403,
+        lockSeconds: 30,
+      };
+    },
+    'any request whose policy names a method': async () => {
+      const method = `m${made + 1}`;
+      const { method_id, token, right, wrong } = await machine(
+        `path "auth/token/lookup-accessor" { capabilities = ["update"] mfa_methods = ["${method}"] }`,
+      );
+      await secrets.root.write(`${methods}/${method_id}`, { method_name: method, issuer: 'Acme' }).expect(204);
+      const { accessor } = (await secrets.root.read('auth/token/lookup-self')).body.data;
+      const guess = async (node: Node, code: string) => {
+        const headers = { 'X-Service-Token': token, 'X-Service-MFA': `${method_id}:${code}` };
+        return (await send(node, 'post', 'auth/token/lookup-accessor', { accessor }, headers)).status;
+      };
+      return {
+        wrong: (node) => guess(node, wrong()),
+        right: (node) => guess(node, right()),
+        refused: 403,
+        lockSeconds: 30,
+      };
+    },
+  };
+
+  it('is declared where callers without a token send something', () => {
+    expect(operations.size).toBeGreaterThan(10);
+    expect([...operations].filter(([, { judges }]) => judges === undefined).map(([name]) => name)).toEqual([]);
+  });
+
+  it('is visited here', () => {
+    const guessable = [...operations].filter(([, { judges }]) => judges === 'password' || judges === 'one-time code');
+    expect(guessable.map(([name]) => name).filter((name) => !targets[name])).toEqual([]);
+    expect(guessable.length).toBeGreaterThan(1);
+  });
+
+  describe.each(Object.keys(targets))('%s', (name) => {
+    it.each([
+      ['one node', (): Node => 'one'],
+      ['two nodes', (i: number): Node => (i % 2 === 0 ? 'one' : 'other')],
+    ])(
+      'is judged no more often than allowed, and stays locked, at %s',
+      async (_where, nodeOf) => {
+        const target = await targets[name]!();
+        const take = jest.spyOn(Attempts.prototype, 'take');
+        const judged = async () =>
+          (await Promise.all(take.mock.results.map(({ value }) => value as ReturnType<Attempts['take']>))).filter(
+            (a) => a.allowed,
+          );
+        for (const count of [guesses, 6, 10, 10]) {
+          const answers = await Promise.all(Array.from({ length: count }, (_, i) => target.wrong(nodeOf(i))));
+          expect(answers).toEqual(answers.map(() => target.refused));
+        }
+        expect(take.mock.calls.length).toBe(guesses + 26);
+        expect(await judged()).toHaveLength(allowed);
+        // Neither the right one nor time that is too short ends it.
+        for (const node of ['one', 'other'] as const) expect(await target.right(node)).toBe(target.refused);
+        clock.advance((target.lockSeconds - 1) * 1000);
+        expect(await target.right('one')).toBe(target.refused);
+        expect(await judged()).toHaveLength(allowed);
+        clock.advance(1000);
+        expect(await target.right('one')).toBe(200);
+        take.mockRestore();
+      },
+      180_000,
+    );
+  });
+});
