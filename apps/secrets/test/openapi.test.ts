@@ -111,6 +111,41 @@ describe('the OpenAPI document', () => {
     expect((await document()).paths).not.toHaveProperty('/team/kv/{path}');
   });
 
+  it('lists what needs sudo only to who has it, and in a namespace nothing that is of the root alone (SA.5)', async () => {
+    const everything = '["create", "read", "update", "delete", "list", "patch"]';
+    const broad = (await document(await secrets.withPolicy(`path "*" { capabilities = ${everything} }`))).paths;
+    for (const key of ['/sys/audit', '/sys/host-info', '/auth/token/accessors', '/sys/rekey-recovery-key/init']) {
+      expect(broad).not.toHaveProperty([key]);
+    }
+    expect(broad).toHaveProperty(['/sys/mounts', 'get']);
+    const rule = (more: string) => `path "sys/host-info" { capabilities = ["read"${more}] }`;
+    const plain = await document(await secrets.withPolicy(rule('')));
+    expect(plain.paths).not.toHaveProperty(['/sys/host-info']);
+    const sudo = await document(await secrets.withPolicy(rule(', "sudo"')));
+    expect(sudo.paths).toHaveProperty(['/sys/host-info', 'get']);
+    await secrets.root.write('sys/namespaces/apart', {}).expect(200);
+    const child = await document(secrets.as(secrets.rootToken, { 'X-Service-Namespace': 'apart' }));
+    expect(Object.keys(child.paths).filter((key) => key.startsWith('/sys/rekey'))).toEqual([]);
+    expect(child.paths).toHaveProperty(['/sys/mounts', 'get']);
+  });
+
+  it('marks as creating what a token with create alone can make (SA.5)', async () => {
+    const maker = await secrets.withPolicy(
+      'path "identity/*" { capabilities = ["create"] }\npath "sys/policies/acl/*" { capabilities = ["create"] }\npath "auth/token/roles/*" { capabilities = ["create"] }',
+    );
+    const { paths } = await document();
+    const marked = (key: string) => paths[key]['x-service-create-supported'] === true;
+    for (const [key, path, body] of [
+      ['/identity/entity', 'identity/entity', { name: 'made' }],
+      ['/identity/group', 'identity/group', { name: 'made' }],
+      ['/sys/policies/acl/{name}', 'sys/policies/acl/made', { policy: '' }],
+      ['/auth/token/roles/{name}', 'auth/token/roles/made', {}],
+    ] as const) {
+      const { status } = await maker.write(path, body);
+      expect([key, marked(key)]).toEqual([key, status < 300]);
+    }
+  });
+
   it('names what a listing takes where one GET reads and lists', async () => {
     const { paths } = await document();
     const names = (key: string) => paths[key].get.parameters.map(({ name }: Json) => name);

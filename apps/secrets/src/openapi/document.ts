@@ -73,7 +73,8 @@ export class OpenApiDocuments {
   private build(asked: Asked): JsonSchema {
     const { access } = asked;
     const shows = (entry: OperationEntry) =>
-      entry.free || (access !== undefined && entry.capabilities.some((one) => access.grantsSome(entry.template, one)));
+      entry.free ||
+      (access !== undefined && entry.capabilities.some((one) => access.grantsSome(entry.template, one, entry.sudo)));
     return this.assemble(this.entries(asked), shows, asked.genericMountPaths);
   }
 
@@ -83,7 +84,11 @@ export class OpenApiDocuments {
       entries = this.source
         .mounts(namespaceId)
         .filter(({ tainted }) => !tainted)
-        .flatMap((mount) => mount.backend.paths.map((declared) => pathEntry(mount, declared, namespacePath)));
+        .flatMap((mount) =>
+          mount.backend.paths
+            .filter((declared) => namespacePath === '' || !declared.rootNamespaceOnly)
+            .map((declared) => pathEntry(mount, declared, namespacePath)),
+        );
       this.entriesOf.set(namespaceId, entries);
     }
     return entries;

@@ -9,6 +9,7 @@ import { enveloped, type JsonSchema, jsonSchema, type RefusalStatus } from './js
 export interface OperationEntry {
   readonly verb: Verb;
   readonly free: boolean;
+  readonly sudo: boolean;
   readonly capabilities: readonly Capability[];
   readonly template: PathTemplate;
   /** Without its id, which is given when the whole document is known. */
@@ -94,6 +95,7 @@ function operationEntry(
   return {
     verb,
     free: isFree(declared, operation),
+    sudo: operation.sudo ?? declared.sudo,
     capabilities: capabilitiesOf(verb, declared),
     template: templateOf(namespacePath + mount.path + declared.pattern, verb),
     id,
@@ -159,7 +161,7 @@ function isFree(declared: Path, operation: AnyOperation): boolean {
 
 function capabilitiesOf(verb: Verb, declared: Path): Capability[] {
   if (verb !== 'write') return [verb];
-  return declared.exists || declared.stored ? ['create', 'update'] : ['update'];
+  return declared.creates ? ['create', 'update'] : ['update'];
 }
 
 function templateOf(pattern: string, verb: Verb): PathTemplate {

@@ -94,8 +94,6 @@ interface PathSpec<P extends string, S> {
   readonly params?: { readonly [K in ParamNames<P>]?: ParamRule };
   /** Descriptions of parameters for the document. */
   readonly paramDocs?: { readonly [K in ParamNames<P>]?: string };
-  /** A POST creates as well as updates, said in the document; implied by `exists` and `stored`. */
-  readonly creates?: boolean;
   /** Decides between the capabilities create and update. `stored` implies it. */
   readonly exists?: (call: Call<Params<P>>) => Promise<boolean> | boolean;
   /** The record as it stands: decides create or update, and is what `update: 'merge'` merges into. */
@@ -165,7 +163,7 @@ export function path<
     dress: spec.dress ?? 'standard',
     params: (spec.params ?? {}) as Record<string, ParamRule>,
     paramDocs: (spec.paramDocs ?? {}) as Record<string, string>,
-    creates: spec.creates ?? (spec.exists !== undefined || spec.stored !== undefined),
+    creates: spec.exists !== undefined || spec.stored !== undefined,
     exists: spec.exists as Path['exists'],
     stored: spec.stored as Path['stored'],
     operations,

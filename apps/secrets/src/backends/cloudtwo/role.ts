@@ -74,7 +74,6 @@ export const rolePath = path('roles/:name', {
   summary: 'What credentials are handed out under a name.',
   spec: 'Cloud-provider engine',
   params: { name: 'name-at' },
-  creates: true,
   stored: ({ params, storage }) => roles.find(storage, params.name),
   read: {
     summary: 'Read a role.',

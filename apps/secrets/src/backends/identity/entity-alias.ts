@@ -33,7 +33,6 @@ export function entityAliasPaths({ entityAliases }: IdentityPort, mounts: MountL
   return [
     path('entity-alias', {
       summary: 'Makes and changes entity aliases.',
-      creates: true,
       write: {
         summary: 'Create an alias, or change the one with the id or with the same mount and name.',
         input: AliasInput,

@@ -63,7 +63,6 @@ export function entityPaths(identity: IdentityPort, mounts: MountLookup): Path[]
   return [
     path('entity', {
       summary: 'Makes and changes entities.',
-      creates: true,
       write: {
         summary: 'Create an entity, or change the one with the id or name.',
         output: entityResult,
@@ -100,7 +99,6 @@ export function entityPaths(identity: IdentityPort, mounts: MountLookup): Path[]
     path('entity/name/:name', {
       summary: 'An entity, by name.',
       params: { name: 'segment' },
-      creates: true,
       read: {
         summary: 'Read an entity.',
         output: entityOutput,

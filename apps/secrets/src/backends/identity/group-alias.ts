@@ -37,7 +37,6 @@ export function groupAliasPaths({ groupAliases }: IdentityPort, mounts: MountLoo
     path('group-alias', {
       summary: 'Makes and changes group aliases.',
       spec: 'Group alias',
-      creates: true,
       write: {
         summary: 'Create a group alias, or change the one with the id.',
         input: AliasInput,

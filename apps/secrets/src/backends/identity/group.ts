@@ -56,7 +56,6 @@ export function groupPaths({ groups }: IdentityPort, mounts: MountLookup): Path[
   return [
     path('group', {
       summary: 'Makes and changes groups.',
-      creates: true,
       write: {
         summary: 'Create a group, or change the one with the id or name.',
         output: groupResult,
@@ -93,7 +92,6 @@ export function groupPaths({ groups }: IdentityPort, mounts: MountLookup): Path[
     path('group/name/:name', {
       summary: 'A group, by name.',
       params: { name: 'segment' },
-      creates: true,
       read: {
         summary: 'Read a group.',
         output: groupOutput,

@@ -46,7 +46,6 @@ export function loginEnforcementPaths({ enforcements }: MfaPort, surroundings: M
     }),
     path('mfa/login-enforcement/:name', {
       summary: 'Which logins need which second factors.',
-      creates: true,
       read: {
         summary: 'Read a login enforcement.',
         output: enforcementOutput,

@@ -59,7 +59,6 @@ export function totpMethodPaths({ methods }: MfaPort, surroundings: MfaSurroundi
     path('mfa/method/totp', {
       summary: 'TOTP methods.',
       spec: 'TOTP MFA',
-      creates: true,
       list: { summary: 'List the methods of this namespace and those above it.', output: listOutput, run: listAll },
       write: {
         summary: 'Create a method, or change the one with the id or name.',

@@ -83,7 +83,6 @@ export function policyPaths(policies: PoliciesPort, methods: NamedMethodsPort): 
     path('policies/acl/:name*', {
       summary: 'A policy: what its holders may do on which paths.',
       params: { name: /^.+$/s },
-      creates: true,
       list: {
         summary: 'List the policies whose name begins so.',
         output: namesOutput,
@@ -110,7 +109,6 @@ export function policyPaths(policies: PoliciesPort, methods: NamedMethodsPort): 
       summary: 'A policy, in an older form.',
       params: { name: /^.+$/s },
       dress: 'injected',
-      creates: true,
       read: {
         summary: 'Read a policy.',
         output: z.object({ ...policyFields, rules: z.string() }),

@@ -60,11 +60,12 @@ export class RuleAccess implements AccessList {
     return this.grantsSome({ segments: prefix.split('/').slice(0, -1), open: true }, undefined);
   }
 
-  grantsSome(template: PathTemplate, operation: Operation | undefined): boolean {
+  grantsSome(template: PathTemplate, operation: Operation | undefined, sudo = false): boolean {
     const bit = operation === undefined ? ~(capabilityBits.deny | capabilityBits.sudo) : capabilityBits[operation];
     const listing = operation === undefined || isListing(operation);
     const longest = this.layers.reduce((most, { longestPattern }) => Math.max(most, longestPattern), 0);
-    const grants = (rule: Rule) => (rule.bits & capabilityBits.deny) === 0 && (rule.bits & bit) !== 0;
+    const grants = ({ bits }: Rule) =>
+      (bits & capabilityBits.deny) === 0 && (bits & bit) !== 0 && (!sudo || (bits & capabilityBits.sudo) !== 0);
     const witness = (path: string) => {
       const found = this.ruleFor(path, listing && path.endsWith('/'));
       return found !== undefined && grants(found);

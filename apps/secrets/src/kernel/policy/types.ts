@@ -168,8 +168,8 @@ export interface AccessList {
   explain(question: Question): Explanation;
   /** Whether any capability is granted somewhere at or below a prefix such as `secret/`. */
   grantsBelow(prefix: string): boolean;
-  /** Whether some concrete path of a template exists for which the winning rule grants the operation. */
-  grantsSome(template: PathTemplate, operation: Operation): boolean;
+  /** Whether some concrete path of a template exists for which the winning rule grants the operation, and sudo if asked. */
+  grantsSome(template: PathTemplate, operation: Operation, sudo?: boolean): boolean;
 }
 
 /** A path with holes: literal text, one free segment, or any free rest (`open`, only at the end). */
