@@ -63,14 +63,27 @@ const reasons: Record<string, readonly [number, string]> = {
 };
 
 function refuse(socket: Socket, code: string | undefined, refusal: ConnectionRefusal): void {
-  // An answer that is already on its way must not get a second one written into it.
-  const answering = (socket as Socket & { _httpMessage?: { headersSent: boolean } })._httpMessage;
-  if (code === 'ECONNRESET' || code === 'EPIPE' || !socket.writable || answering?.headersSent === true) {
+  if (code === 'ECONNRESET' || code === 'EPIPE' || !socket.writable || isAnswered(socket)) {
     socket.destroy();
     return;
   }
   const [status, message] = reasons[code ?? ''] ?? [400, 'malformed request'];
   end(socket, status, message, refusal);
+}
+
+interface ServerSocket extends Socket {
+  readonly _httpMessage?: { readonly headersSent: boolean } | null;
+  readonly parser?: { readonly incoming?: (http.IncomingMessage & { readonly res?: http.ServerResponse }) | null };
+}
+
+/**
+ * Whether the request that cannot be read on has its answer, sent or on its way: a second one would be written into it,
+ * or be taken for the answer to the next request. One that is answered before its body has come ends like that.
+ */
+function isAnswered({ _httpMessage, parser }: ServerSocket): boolean {
+  if (_httpMessage?.headersSent === true) return true;
+  const incoming = parser?.incoming;
+  return incoming?.complete === false && incoming.res?.headersSent === true;
 }
 
 function end(socket: Socket, status: number, message: string, refusal: ConnectionRefusal): void {

@@ -165,6 +165,24 @@ describe('a serving application', () => {
     expect((await fetch(`${url}/hello`)).status).toBe(200);
   });
 
+  it('answers a request once, also one that is answered before its body is found to be broken', async () => {
+    const app = createApp();
+    app.use((_req, res) => void res.status(403).end());
+    const { port } = await start({ app });
+    const head = 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n';
+    const answer = await new Promise<string>((resolve, reject) => {
+      let said = '';
+      const socket = net.connect(port, '127.0.0.1', () => socket.write(head));
+      socket.on('data', (chunk) => {
+        said += chunk;
+        if (socket.writable) socket.write('no length of a chunk\r\n');
+      });
+      socket.on('close', () => resolve(said));
+      socket.on('error', reject);
+    });
+    expect(answer.match(/^HTTP\/1\.1 \d+/gm)).toEqual(['HTTP/1.1 403']);
+  });
+
   it('ends a request that does not arrive in time', async () => {
     const { port } = await start({ limits: { requestSeconds: 0.1 } });
     const answer = await raw(port, 'POST /hello HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf');
