@@ -17,10 +17,22 @@ function requireMediaType(header: string | undefined): void {
   }
 }
 
-/** Refuses what the database cannot hold (null characters) and what only an attacker nests. */
-function requireSound(value: unknown, depth = 0): void {
-  if (typeof value === 'string' && value.includes('\0')) {
+const half = /\p{Surrogate}/u;
+
+function requireText(text: string): void {
+  if (text.includes('\0')) {
     throw new Refusal('malformed', 'the document holds a null character');
+  }
+  if (half.test(text)) {
+    throw new Refusal('malformed', 'the document holds half of a character');
+  }
+}
+
+/** Refuses what the database cannot hold (null characters, halves of characters) and what only an attacker nests. */
+function requireSound(value: unknown, depth = 0): void {
+  if (typeof value === 'string') {
+    requireText(value);
+    return;
   }
   if (typeof value !== 'object' || value === null || value instanceof LargeText) {
     return;
@@ -28,7 +40,8 @@ function requireSound(value: unknown, depth = 0): void {
   if (depth >= DEEPEST) {
     throw new Refusal('malformed', `the document is nested deeper than ${DEEPEST} levels`);
   }
-  for (const inner of Object.values(value)) {
+  for (const [key, inner] of Object.entries(value)) {
+    requireText(key);
     requireSound(inner, depth + 1);
   }
 }
