@@ -55,6 +55,15 @@ describe('the body of a request', () => {
     ]);
   });
 
+  it('is left alone where none is taken, whatever it is, and the connection goes on', async () => {
+    const { id } = await workspaces.workspace('acme', `w${++counter}`);
+    const path = `workspaces/${id}`;
+    await admin.post(`${path}/actions/lock`, {}).expect(200);
+    await admin.post(`${path}/actions/unlock`).set('Content-Type', 'text/plain').send('{"no": JSON').expect(200);
+    await admin.get(path).set('Content-Type', 'application/vnd.api+json').send('{').expect(200);
+    expect(await unannounced(`${path}/actions/unlock`, { name: 'x'.repeat(3 * mib) })).toBe(409);
+  });
+
   it('is refused above 2 MiB everywhere else', async () => {
     const { id } = await workspaces.workspace('acme', `w${++counter}`);
     const name = 'x'.repeat(2 * mib);

@@ -85,7 +85,8 @@ export function buildApp(parts: AppParts): express.Express {
         principal,
         settings,
         early,
-        body: match.endpoint.streams ? undefined : await readJson(req, match.endpoint.largeBody, turn),
+        // A body that an endpoint does not take stays where it is: Node throws it away with the answer.
+        body: match.endpoint.body === undefined ? undefined : await readJson(req, match.endpoint.largeBody, turn),
         stream: match.endpoint.streams ? req : undefined,
       };
       const answer = await runEndpoint(parts.kernel, match.endpoint, request);

@@ -72,12 +72,15 @@ export interface Raw {
   readonly body?: string | Buffer | NodeJS.ReadableStream;
 }
 
-/** An answer of an endpoint as its description shows it. */
+/** An answer of an endpoint as its description shows it; without a type it has no body. */
 export interface Described {
   readonly description: string;
-  readonly type: string;
-  readonly schema: Readonly<Record<string, unknown>>;
+  readonly type?: string;
+  readonly schema?: Readonly<Record<string, unknown>>;
 }
+
+/** Answers by status that are no JSON:API documents. */
+export type Answers = Readonly<Record<number, Described>>;
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
 export type Shows = 'one' | 'many' | 'nothing' | 'raw';
@@ -136,7 +139,9 @@ export interface Endpoint {
   readonly largeBody?: LargeBody;
   readonly idempotent: boolean;
   readonly refuses: readonly number[];
-  readonly answers: Readonly<Record<number, Described>>;
+  readonly answers: Answers;
+  readonly takes?: string;
+  readonly uncounted: boolean;
   readonly requires?: string;
   readonly serializer?: Serializer<never, View>;
   readonly organizationsOf: (item: never) => readonly string[];
@@ -184,8 +189,12 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   idempotent?: boolean;
   /** Statuses of refusals besides those that every endpoint of its kind has. */
   refuses?: readonly number[];
-  /** Answers by status that are no JSON:API documents, for the description. */
-  answers?: Readonly<Record<number, Described>>;
+  /** Answers by status that are no JSON:API documents, for the description; `raw` must name all that are no refusals. */
+  answers?: Answers;
+  /** The media type of a body that is streamed, for the description. */
+  takes?: string;
+  /** `run` puts a pagination without totals into `meta` itself. */
+  uncounted?: boolean;
   /** The rule the caller must satisfy on the target. */
   requires?: RuleName | Rule<Target>;
   /** Whether the caller may know that the target exists; the rule of `endpoints()` unless told. */
@@ -270,6 +279,8 @@ function declare(
     idempotent: given.idempotent ?? (method === 'POST' && shows === 'one' && (given.status ?? status) === 201),
     refuses: given.refuses ?? [],
     answers: given.answers ?? {},
+    takes: given.takes,
+    uncounted: given.uncounted ?? false,
     requires: typeof requires === 'string' ? requires : undefined,
     serializer: given.serializer ?? serializer,
     organizationsOf: given.organizationsOf ?? shared.organizationsOf ?? ownOrganization,
@@ -288,7 +299,7 @@ function declare(
  * The vocabulary in which a resource declares its endpoints: its policy, its serializer, and the words.
  *
  * `get`, `post` (201), `patch` and `put` answer with one resource, `list` with many, `remove` and `command` (204) with
- * nothing, `action` is a POST that answers with the resource (200), `raw` answers as it likes.
+ * nothing, `action` is a POST that answers with the resource (200), `raw` answers as its `answers` say.
  */
 export function endpoints<Item, Target, RuleName extends string>(
   policy: Policy<Target, RuleName>,
@@ -306,7 +317,8 @@ export function endpoints<Item, Target, RuleName extends string>(
         D extends 'many' ? Listed<Shown> : D extends 'one' ? Shown | null : D extends 'raw' ? Raw : void,
         RuleName,
         Shown
-      >,
+      > &
+        (D extends 'raw' ? { answers: Answers } : unknown),
     ): Endpoint =>
       declare(
         policy as Policy<never>,

@@ -13,6 +13,8 @@ const count = { type: 'integer', nullable: true };
 
 /** Shapes that every answer is made of. */
 const schemas: Json = {
+  // `nullable` counts only beside a type, and a reference has none beside it.
+  Nothing: { type: 'object', nullable: true, enum: [null] },
   Reference: {
     type: 'object',
     required: ['id', 'type'],
@@ -22,8 +24,7 @@ const schemas: Json = {
     type: 'object',
     properties: {
       data: {
-        nullable: true,
-        oneOf: [ref('Reference'), { type: 'array', items: ref('Reference') }],
+        anyOf: [ref('Reference'), { type: 'array', items: ref('Reference') }, ref('Nothing')],
       },
       links: { type: 'object', additionalProperties: { type: 'string' } },
       meta: { type: 'object', additionalProperties: true },
@@ -50,6 +51,16 @@ const schemas: Json = {
       'next-page': count,
       'total-pages': { type: 'integer' },
       'total-count': { type: 'integer' },
+    },
+  },
+  UncountedPagination: {
+    type: 'object',
+    required: ['current-page', 'page-size', 'prev-page', 'next-page'],
+    properties: {
+      'current-page': { type: 'integer' },
+      'page-size': { type: 'integer' },
+      'prev-page': count,
+      'next-page': count,
     },
   },
   PageLinks: {
@@ -161,24 +172,22 @@ function documentSchema(endpoint: Endpoint): Json {
       ? ref('Resource')
       : { allOf: [ref('Resource'), { type: 'object', properties: { type: { type: 'string', enum: [type] } } }] };
   const many = endpoint.shows === 'many';
+  const pagination = ref(endpoint.uncounted ? 'UncountedPagination' : 'Pagination');
   return {
     type: 'object',
     required: ['data'],
     properties: {
-      data: many ? { type: 'array', items: resource } : { ...nullable(resource) },
+      data: many ? { type: 'array', items: resource } : { anyOf: [resource, ref('Nothing')] },
       included: { type: 'array', items: ref('Resource') },
       ...(many && endpoint.paging !== 'none' ? { links: ref('PageLinks') } : {}),
-      meta: { type: 'object', properties: many ? { pagination: ref('Pagination') } : {}, additionalProperties: true },
+      meta: { type: 'object', properties: many ? { pagination } : {}, additionalProperties: true },
     },
   };
 }
 
-const nullable = (schema: Json): Json =>
-  '$ref' in schema ? { allOf: [schema], nullable: true } : { ...schema, nullable: true };
-
 function successOf(endpoint: Endpoint): Json {
   if (endpoint.shows === 'raw') {
-    return { default: { description: 'See the summary.' } };
+    return {};
   }
   const status = String(endpoint.status);
   return endpoint.shows === 'nothing'
@@ -186,8 +195,15 @@ function successOf(endpoint: Endpoint): Json {
     : { [status]: { description: 'Done.', content: content(documentSchema(endpoint)) } };
 }
 
+/** The body in the document: its shape, or the media type of one that is streamed. */
+function bodyOf({ body, takes }: Endpoint): Json {
+  if (body !== undefined) return { requestBody: { required: !body.optional, content: content(body.jsonSchema()) } };
+  const schema = { type: 'string', format: 'binary' };
+  return takes === undefined ? {} : { requestBody: { content: { [takes]: { schema } } } };
+}
+
 function operation(resource: Resource, endpoint: Endpoint): Json {
-  const { method, path, summary, body, auth } = endpoint;
+  const { method, path, summary, auth } = endpoint;
   const words = path
     .replace(/[:{}]/g, '')
     .split(/[/.\-_]/)
@@ -198,14 +214,14 @@ function operation(resource: Resource, endpoint: Endpoint): Json {
   ]);
   const others = Object.entries(endpoint.answers).map(([status, { description, type, schema }]) => [
     status,
-    { description, content: { [type]: { schema } } },
+    type === undefined ? { description } : { description, content: { [type]: { schema } } },
   ]);
   return {
     operationId: [method.toLowerCase(), ...words].join('_'),
     tags: [resource.name],
     summary,
     parameters: parametersOf(endpoint),
-    ...(body === undefined ? {} : { requestBody: { required: !body.optional, content: content(body.jsonSchema()) } }),
+    ...bodyOf(endpoint),
     ...(auth === 'none' ? { security: [] } : {}),
     responses: { ...successOf(endpoint), ...Object.fromEntries(refused), ...Object.fromEntries(others) },
   };

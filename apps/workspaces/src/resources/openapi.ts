@@ -8,6 +8,7 @@ const { raw } = endpoints({} as Policy<undefined>, undefined);
 export function openapiResource(described: readonly Resource[]): Resource {
   const show = raw('GET')('/openapi.json', {
     summary: 'Describe this interface as an OpenAPI document.',
+    answers: { 200: { description: 'The document.', type: 'application/json', schema: { type: 'object' } } },
     auth: 'none',
     run: async ({ env }) => {
       const options = { edition: env.edition, publicUrl: env.publicUrl, prefix: '/api/v2' };

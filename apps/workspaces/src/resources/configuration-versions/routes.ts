@@ -82,6 +82,7 @@ const show = ofConfiguration.get(byId, {
 
 const download = ofConfiguration.raw('GET')(`${byId}/download`, {
   summary: 'Follow to the archive of a configuration.',
+  answers: { 302: { description: 'There it is.' } },
   load,
   run: async ({ env, target }) => {
     const { id, status } = target as ConfigurationVersion;
@@ -92,6 +93,7 @@ const download = ofConfiguration.raw('GET')(`${byId}/download`, {
 
 const ingress = ofConfiguration.raw('GET')(`${byId}/ingress-attributes`, {
   summary: 'Show the commit behind a configuration; those that were uploaded have none.',
+  answers: {},
   load,
   run: async () => {
     throw new Refusal('missing', '');
@@ -100,6 +102,13 @@ const ingress = ofConfiguration.raw('GET')(`${byId}/ingress-attributes`, {
 
 const content = ofConfiguration.raw('GET')(`${byId}/content`, {
   summary: 'Download the archive of a configuration, by a link that holds its own secret.',
+  answers: {
+    200: {
+      description: 'The archive.',
+      type: 'application/octet-stream',
+      schema: { type: 'string', format: 'binary' },
+    },
+  },
   link: 'alone',
   load,
   run: async ({ db, env, target }) => {
@@ -112,6 +121,9 @@ const content = ofConfiguration.raw('GET')(`${byId}/content`, {
 
 const upload = ofConfiguration.raw('PUT')(`${byId}/content`, {
   summary: 'Upload the archive of a configuration, a gzip tar; the link is good for one upload.',
+  answers: { 200: { description: 'Taken.' } },
+  takes: 'application/octet-stream',
+  refuses: [413, 422],
   link: 'alone',
   streams: true,
   load,

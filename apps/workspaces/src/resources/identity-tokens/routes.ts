@@ -13,6 +13,7 @@ const json = (body: object) => ({
 
 const discovery = raw('GET')('/.well-known/openid-configuration', {
   summary: 'Say who signs the identity tokens of runs, and where the keys are.',
+  answers: { 200: { description: 'Where everything is.', type: 'application/json', schema: { type: 'object' } } },
   auth: 'none',
   outside: true,
   run: async ({ env }) =>
@@ -29,6 +30,7 @@ const discovery = raw('GET')('/.well-known/openid-configuration', {
 
 const jwks = raw('GET')('/.well-known/jwks', {
   summary: 'The public keys of the identity tokens of runs.',
+  answers: { 200: { description: 'The keys, as a JWK set.', type: 'application/json', schema: { type: 'object' } } },
   auth: 'none',
   outside: true,
   run: async ({ db, env }) => json(await publicKeys(db, env.keyring, env.now())),

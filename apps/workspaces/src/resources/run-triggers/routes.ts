@@ -48,6 +48,7 @@ const isDirection = (word: string | undefined): word is (typeof directions)[numb
   directions.some((one) => one === word);
 
 const list = ofWorkspace.list(inWorkspace, {
+  refuses: [422],
   summary: 'List what starts runs of a workspace, or what its applies start.',
   query: { 'filter[run-trigger][type]': 'inbound or outbound; needed.' },
   include,

@@ -1,7 +1,7 @@
 import { badParameter, type Query } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { readBlob } from '../../kernel/blobs';
-import { type Call, type Endpoint, endpoints, type Lookup, type Raw } from '../../kernel/endpoint';
+import { type Answers, type Call, type Endpoint, endpoints, type Lookup, type Raw } from '../../kernel/endpoint';
 import type { Policy, Rule } from '../../kernel/policy';
 import { signedUrl } from '../../kernel/signed-urls';
 import { read } from './logs';
@@ -32,6 +32,7 @@ const DEFAULT_WINDOW = 65_536;
 /** The logs of plans or applies, read in windows: by a token, or by a link whose secret is in its path. */
 export function logsOf(path: PhasePath): Endpoint[] {
   const common = {
+    answers: { 200: { description: 'The part.', type: 'text/plain', schema: { type: 'string' } } },
     query: { limit: `Bytes at most; ${DEFAULT_WINDOW} unless told.`, offset: 'Where to begin.' },
     run: async ({ db, env, target, query }: Call<string, undefined, Phase>): Promise<Raw> => {
       const offset = wholeNumber(query, 'offset', 0);
@@ -72,8 +73,10 @@ export interface ResultForm {
 /** The endpoints of a result: a redirect from the plan or apply and from its run, and the bytes behind a link. */
 export function resultOf({ path, name, summary, mayRead, blobOf, absent }: ResultForm): Endpoint[] {
   const at = (id: string) => contentPath(path, id, name);
+  const followed: Answers = { 307: { description: 'There it is.' } };
   const redirect = {
     summary,
+    answers: absent === 204 ? { ...followed, 204: { description: 'There is none yet.' } } : followed,
     requires: mayRead,
     run: async ({ env, target }: { env: Parameters<typeof signedUrl>[0]; target: Phase }): Promise<Raw> => {
       if (blobOf(target) !== null)
@@ -88,6 +91,7 @@ export function resultOf({ path, name, summary, mayRead, blobOf, absent }: Resul
     raw('GET')(ofRun, { ...redirect, load: loadPhaseOfRun(path) }),
     raw('GET')(`/${path}/:id/content/${name}`, {
       summary: `${summary} By a link that holds its own secret.`,
+      answers: { 200: { description: 'The result.', type: 'application/json', schema: { type: 'object' } } },
       link: 'or-token',
       requires: mayRead,
       load: loadPhase(path),

@@ -114,6 +114,7 @@ const listInWorkspace = ofWorkspace.list('/workspaces/:workspace_id/runs', {
 
 const listInOrganization = ofOrganization.list('/organizations/:organization_name/runs', {
   summary: 'List the runs of an organization that the caller sees, newest first, without counting them.',
+  uncounted: true,
   query: organizationParameters,
   include,
   load: loadOrganization,

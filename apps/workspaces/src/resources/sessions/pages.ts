@@ -28,6 +28,7 @@ const tokenPage = page(
 /** Where clients without a login of their own send people for a token. */
 export const tokenPageEndpoint = raw('GET')('/app/settings/tokens', {
   summary: 'A page to sign in on and create an API token.',
+  answers: { 200: { description: 'The page.', type: 'text/html', schema: { type: 'string' } } },
   outside: true,
   auth: 'none',
   run: async () => tokenPage,
@@ -65,6 +66,7 @@ api('GET', path).then(({ data: { attributes: link } }) => {
 /** Where a person opens an invitation or a password reset. */
 export const linkPageEndpoint = raw('GET')('/app/one-time-links/:secret', {
   summary: 'A page to accept an invitation or set a new password on.',
+  answers: { 200: { description: 'The page.', type: 'text/html', schema: { type: 'string' } } },
   outside: true,
   auth: 'none',
   run: async () => linkPage,

@@ -47,6 +47,7 @@ const run = async (credentials) => {
 
 const authorize = raw('GET')('/app/oauth2/auth', {
   summary: "The page on which the user of the tool's login command signs in.",
+  answers: { 200: { description: 'The page.', type: 'text/html', schema: { type: 'string' } } },
   outside: true,
   auth: 'none',
   query: {
@@ -108,6 +109,7 @@ const exchange = raw('POST')('/oauth2/token', {
   outside: true,
   auth: 'none',
   streams: true,
+  takes: 'application/x-www-form-urlencoded',
   refuses: [413],
   answers: {
     200: {

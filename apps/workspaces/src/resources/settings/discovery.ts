@@ -5,6 +5,7 @@ const { raw } = endpoints({} as Policy<undefined>, undefined);
 
 const ping = raw('GET')('/ping', {
   summary: 'Answer that the service is there; its headers say which version it speaks.',
+  answers: { 204: { description: 'It is there.' } },
   auth: 'none',
   run: async () => ({ status: 204, headers: {} }),
 });
@@ -22,6 +23,7 @@ const login = {
 
 const discovery = raw('GET')('/.well-known/terraform.json', {
   summary: 'Say where the parts of the service are.',
+  answers: { 200: { description: 'Where everything is.', type: 'application/json', schema: { type: 'object' } } },
   auth: 'none',
   outside: true,
   run: async () => ({

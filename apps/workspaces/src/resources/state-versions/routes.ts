@@ -176,6 +176,7 @@ const contentOf = (form: Form) => {
   const at = `${byId}/content/${form}` as const;
   const download = ofState.raw('GET')(at, {
     summary: `Download a state as ${form === 'raw' ? 'it was written' : 'the tool’s JSON'}, byte for byte.`,
+    answers: { 200: { description: 'The state.', type: 'application/json', schema: { type: 'object' } } },
     link: 'or-token',
     requires: 'can-read-state-versions',
     load,
@@ -188,6 +189,9 @@ const contentOf = (form: Form) => {
   });
   const upload = ofState.raw('PUT')(at, {
     summary: 'Upload the content of an announced state version; the link is good for one upload.',
+    answers: { 200: { description: 'Taken.' } },
+    takes: 'application/json',
+    refuses: [413, 422],
     link: 'alone',
     streams: true,
     load,
