@@ -22,13 +22,19 @@ type Node =
 export type Template = (fields: Fields, world: TemplateWorld) => string;
 
 const maxRandom = 1000;
+/** Longest template, and longest text that any step of one may make: names have 64 characters at most. */
+const maxLength = 4096;
+/** Deepest parentheses and conditionals; there are no loops, so that a template takes no more steps than it has words. */
+const maxDepth = 32;
 
 /**
  * Parses the subset of Go templates that user-name templates are written in: fields (`.Type`), strings, numbers,
  * parentheses, pipelines, `if`/`else if`/`else`/`end`, trim markers, comments and the functions of `functions`.
- * Unknown fields and functions are refused here, not when a name is needed. Throws TemplateError.
+ * Unknown fields and functions are refused here, not when a name is needed; a text that grows too long, when it does.
+ * Throws TemplateError.
  */
 export function parseTemplate(text: string, fieldNames: readonly string[]): Template {
+  if (text.length > maxLength) throw new TemplateError(`the template is longer than ${maxLength} characters`);
   const parser = new Parser(tokenize(text), fieldNames);
   const nodes = parser.block([]);
   return (fields, world) => render(nodes, fields, world);
@@ -38,13 +44,19 @@ function render(nodes: readonly Node[], fields: Fields, world: TemplateWorld): s
   let out = '';
   for (const node of nodes) {
     if ('text' in node) out += node.text;
-    else if ('value' in node) out += String(node.value(fields, world));
+    else if ('value' in node) out = bounded('the name', out + String(node.value(fields, world)));
     else {
       const branch = node.branches.find(({ when }) => truthy(when(fields, world)));
       out += render(branch ? branch.body : node.otherwise, fields, world);
     }
   }
   return out;
+}
+
+/** A text that a step made, unless it is too long to go on with. */
+function bounded(step: string, text: string): string {
+  if (text.length > maxLength) throw new TemplateError(`${step} becomes longer than ${maxLength} characters`);
+  return text;
 }
 
 type Piece = { text: string } | { action: string };
@@ -90,6 +102,7 @@ function closing(text: string, from: number): number {
 
 class Parser {
   private at = 0;
+  private depth = 0;
   constructor(
     private readonly pieces: readonly Piece[],
     private readonly fieldNames: readonly string[],
@@ -109,10 +122,20 @@ class Parser {
       if (ends.includes(word)) return nodes;
       if (word === 'end' || word === 'else') throw new TemplateError(`unexpected {{${word}}}`);
       this.at++;
-      nodes.push(word === 'if' ? this.conditional(piece.action) : { value: this.expression(piece.action) });
+      nodes.push(
+        word === 'if' ? this.deeper(() => this.conditional(piece.action)) : { value: this.expression(piece.action) },
+      );
     }
     if (ends.length > 0) throw new TemplateError('unexpected EOF: an {{if}} has no {{end}}');
     return nodes;
+  }
+
+  /** Parses something that may hold more of its kind. */
+  private deeper<T>(parse: () => T): T {
+    if (++this.depth > maxDepth) throw new TemplateError(`nesting deeper than ${maxDepth} levels`);
+    const parsed = parse();
+    this.depth--;
+    return parsed;
   }
 
   private conditional(action: string): Node {
@@ -170,17 +193,19 @@ class Parser {
     if (args.length < call.least || args.length > call.most) {
       throw new TemplateError(`wrong number of args for ${word}: want ${call.least} got ${args.length}`);
     }
-    return (fields, world) =>
-      call.run(
+    return (fields, world) => {
+      const value = call.run(
         args.map((arg) => arg(fields, world)),
         world,
       );
+      return typeof value === 'string' ? bounded(word, value) : value;
+    };
   }
 
   private operand(cursor: Cursor): Expression {
     const word = cursor.words[cursor.at++]!;
     if (word === '(') {
-      const inner = this.pipeline(cursor);
+      const inner = this.deeper(() => this.pipeline(cursor));
       if (cursor.words[cursor.at++] !== ')') throw new TemplateError('unclosed left paren');
       return inner;
     }
@@ -282,7 +307,14 @@ const functions: Readonly<Record<string, TemplateFunction>> = Object.assign(Obje
   }),
   uppercase: fn(1, ([text]) => String(text).toUpperCase()),
   lowercase: fn(1, ([text]) => String(text).toLowerCase()),
-  replace: fn(3, ([find, replacement, text]) => String(text).split(String(find)).join(String(replacement))),
+  replace: fn(3, ([find, replacement, text]) => {
+    const pieces = String(text).split(String(find));
+    // Before it is put together: each of thousands of pieces could be followed by thousands of characters.
+    if ((pieces.length - 1) * String(replacement).length > maxLength) {
+      throw new TemplateError(`replace becomes longer than ${maxLength} characters`);
+    }
+    return pieces.join(String(replacement));
+  }),
   sha256: fn(1, ([text]) => createHash('sha256').update(String(text)).digest('hex')),
   base64: fn(1, ([text]) => Buffer.from(String(text)).toString('base64')),
   unix_time: fn(0, (_args, world) => String(Math.floor(world.nowMs / 1000))),

@@ -1,6 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
+import { propertySettings } from '@keystead/testing';
+import fc from 'fast-check';
 import { parseTemplate } from './go-template';
 import { checkTemplate, defaultTemplate, userName } from './user-name';
+
+fc.configureGlobal(propertySettings);
 
 const world = { nowMs: 1_795_256_681_123 };
 const who = { displayName: 'token-x2', role: 'deploy' };
@@ -38,6 +42,54 @@ describe('user names of the cloud provider', () => {
   it('tells the longest names a template gives', () => {
     expect(checkTemplate(defaultTemplate, world)).toEqual({ IAM: 64, STS: 32 });
     expect(checkTemplate('{{ .DisplayName }}-{{ .PolicyName }}', world)).toEqual({ IAM: 257, STS: 1 });
+  });
+
+  it('takes no more than thousands of characters anywhere, whatever is piped into what', () => {
+    const text = fc.constantFrom('""', '"a"', '"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"', '.DisplayName', '(random 1000)');
+    const step = fc.oneof(
+      fc.tuple(text, text).map(([from, to]) => `replace ${from} ${to}`),
+      fc.tuple(text, text).map(([one, other]) => `printf "%s%q%s" ${one} ${other}`),
+      fc.constantFrom('base64', 'uppercase', 'sha256', 'lowercase', 'printf "%s%s%s%s" .Type .Type .Type'),
+    );
+    const long = { displayName: 'd'.repeat(100_000), role: 'r' };
+    fc.assert(
+      fc.property(text, fc.array(step, { minLength: 1, maxLength: 30 }), (first, steps) => {
+        const template = `{{ ${[first, ...steps].join(' | ')} }}`;
+        let longest = 0;
+        try {
+          longest = parseTemplate(template, ['Type', 'DisplayName'])(
+            { Type: 'IAM', DisplayName: 'd'.repeat(1024) },
+            world,
+          ).length;
+        } catch (error) {
+          expect((error as Error).name).toBe('TemplateError');
+        }
+        expect(longest).toBeLessThanOrEqual(4096);
+        try {
+          userName(template, 'IAM', long, world);
+        } catch (error) {
+          expect(error).toMatchObject({ kind: 'cap-exceeded' });
+        }
+      }),
+    );
+  });
+
+  it.each([
+    // Grew to gigabytes, and took the process with it.
+    [
+      'replacements of replacements',
+      `{{ .DisplayName | replace "" "aaaaaaaa"${' | replace "a" "aaaaaaaaaaaaaaaaaaaa"'.repeat(6)} }}`,
+      'replace becomes longer',
+    ],
+    ['much in one', `{{ printf "%s%s%s%s%s"${' (random 1000)'.repeat(5)} }}`, 'printf becomes longer'],
+    ['much in a row', '{{ random 1000 }}'.repeat(5), 'the name becomes longer than 4096 characters'],
+    ['parentheses', `{{ ${'('.repeat(1000)}.Type${')'.repeat(1000)} }}`, 'nesting deeper than 32 levels'],
+    ['conditionals', `${'{{ if true }}'.repeat(100)}x${'{{ end }}'.repeat(100)}`, 'nesting deeper than 32 levels'],
+    ['text', 'x'.repeat(5000), 'the template is longer than 4096 characters'],
+  ])('refuses a template with too many %s', (_what, template, reason) => {
+    expect(() => checkTemplate(template, world)).toThrow(
+      expect.objectContaining({ kind: 'invalid', message: expect.stringContaining(reason) }),
+    );
   });
 
   it.each([
