@@ -312,6 +312,19 @@ describe('tokens', () => {
     await secrets.root.read('auth/token/accessors').expect(405);
   });
 
+  it('lists accessors in pages as in one piece', async () => {
+    await Promise.all(Array.from({ length: 5 }, () => make()));
+    const whole = (await secrets.root.list('auth/token/accessors').expect(200)).body.data.keys as string[];
+    const paged: string[] = [];
+    for (let page = whole; page.length > 0; ) {
+      const after = paged.length === 0 ? '' : `&after=${paged.at(-1)}`;
+      const answer = await secrets.root.list(`auth/token/accessors?limit=2${after}`);
+      page = answer.status === 404 ? [] : answer.body.data.keys;
+      paged.push(...page);
+    }
+    expect(paged).toEqual(whole);
+  });
+
   it('tidy removes in the background what a token left that is gone, and nothing of those that live', async () => {
     const [left, living] = [await make(), await make()];
     for (const { client_token } of [left, living]) {

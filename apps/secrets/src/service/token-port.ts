@@ -18,7 +18,7 @@ export function tokenPort(
     findOwn: (token) => kernel().tokens.find(token),
     find: (namespaceId, token) => kernel().tokens.findWithin(namespaceId, token),
     findByAccessor: (namespaceId, accessor) => kernel().tokens.findByAccessor(namespaceId, accessor),
-    listAccessors: (namespaceId) => kernel().tokens.listAccessors(namespaceId),
+    listAccessors: (namespaceId, page) => kernel().tokens.listAccessors(namespaceId, page),
     async renew(token, increment) {
       const renewed = await leases.renewal.renew(record(token), increment);
       const { entityId, mountId } = renewed.record;

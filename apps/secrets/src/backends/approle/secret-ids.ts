@@ -78,11 +78,9 @@ export async function findByAccessor(
 
 /** The accessors of all live secret ids of a role. */
 export async function listAccessors(storage: Storage, role: Role, nowMs: number): Promise<string[]> {
-  const found = await allOf(storage, role.uuid);
-  return found
-    .filter(({ value }) => isLive(value, nowMs))
-    .map(({ value }) => value.accessor)
-    .sort();
+  const found: string[] = [];
+  for await (const { value } of allOf(storage, role.uuid)) if (isLive(value, nowMs)) found.push(value.accessor);
+  return found.sort();
 }
 
 /** Removes a secret id and its accessor. */
@@ -99,7 +97,7 @@ export function removeAllSecretIds(storage: Storage, role: Role): void {
 
 /** Removes the expired secret ids of a role. */
 export async function tidySecretIds(storage: Storage, role: Role, nowMs: number): Promise<void> {
-  for (const found of await allOf(storage, role.uuid))
+  for await (const found of allOf(storage, role.uuid))
     if (!isLive(found.value, nowMs)) removeSecretId(storage, role, found);
 }
 
@@ -134,11 +132,18 @@ async function findByKey(storage: Storage, key: string, nowMs: number): Promise<
   return value && isLive(value, nowMs) ? { key, value } : undefined;
 }
 
-async function allOf(storage: Storage, roleUuid: string): Promise<FoundSecretId[]> {
-  const names = await storage.list(`secret-id/${roleUuid}/`);
-  const texts = await storage.getMany(names.map((name) => `secret-id/${roleUuid}/${name}`));
-  return [...texts].map(([path, text]) => ({
-    key: path.slice('secret-id/'.length),
-    value: JSON.parse(text) as SecretId,
-  }));
+/** Records that are read at once. */
+const pageSize = 500;
+
+async function* allOf(storage: Storage, roleUuid: string): AsyncGenerator<FoundSecretId> {
+  const folder = `secret-id/${roleUuid}/`;
+  for (let after: string | undefined; ; ) {
+    const names = await storage.list(folder, { after, limit: pageSize });
+    const texts = await storage.getMany(names.map((name) => folder + name));
+    for (const [path, text] of texts) {
+      yield { key: path.slice('secret-id/'.length), value: JSON.parse(text) as SecretId };
+    }
+    if (names.length < pageSize) return;
+    after = names.at(-1);
+  }
 }

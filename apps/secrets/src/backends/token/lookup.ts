@@ -1,6 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { string } from '../../sdk/fields';
+import { PageInput, pageOf } from '../../sdk/paging';
 import { operation, path } from '../../sdk/path';
 import { data, keys, listed } from '../../sdk/reply';
 import { findNamed, type TokenDetails, type TokenPort } from './port';
@@ -58,8 +59,10 @@ export function lookupPaths(tokens: TokenPort) {
       list: {
         summary: 'List the accessors of all tokens.',
         operationId: 'token-list-accessors',
+        description: 'A page follows the order in which the whole list comes.',
+        input: PageInput,
         output: z.object({ keys: z.array(z.string()) }),
-        run: async ({ namespace }) => keys(await tokens.listAccessors(namespace.uuid)),
+        run: async ({ namespace, input }) => keys(await tokens.listAccessors(namespace.uuid, pageOf(input))),
       },
     }),
   ];

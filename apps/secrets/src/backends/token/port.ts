@@ -34,7 +34,7 @@ export interface TokenPort {
   find(namespaceId: string, token: string): Promise<TokenDetails | undefined>;
   /** The same by accessor. */
   findByAccessor(namespaceId: string, accessor: string): Promise<TokenDetails | undefined>;
-  listAccessors(namespaceId: string): Promise<readonly string[]>;
+  listAccessors(namespaceId: string, page: { after?: string; limit?: number }): Promise<readonly string[]>;
   /** Prolongs a token. Throws `invalid` when it cannot be. */
   renew(token: TokenDetails, incrementSeconds: number): Promise<{ ttlSeconds: number; warnings: readonly string[] }>;
   /** Ends a token, its descendants, and everything they own. */

@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { Refusal } from '@keystead/refusal';
+import { mapInTurns } from '../storage/in-turns';
 import type { Notice, Tx } from '../storage/types';
 import { checkMetadata, checkName, checkPolicies, isId, isTaken } from './checks';
 import { cellOf, type EntityAliasRow, type EntityRow, type SealedPrincipal, toEntity, toEntityAlias } from './rows';
@@ -150,10 +151,10 @@ export class Entities {
       },
       [entityIds],
     );
-    for (const row of rows) {
-      const list = byEntity.get(row.entity_id);
-      if (list) list.push(toEntityAlias(this.needs.barrier, row));
-      else byEntity.set(row.entity_id, [toEntityAlias(this.needs.barrier, row)]);
+    for (const alias of await mapInTurns(rows, (row) => toEntityAlias(this.needs.barrier, row))) {
+      const list = byEntity.get(alias.entityId);
+      if (list) list.push(alias);
+      else byEntity.set(alias.entityId, [alias]);
     }
     return byEntity;
   }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Refusal } from '@keystead/refusal';
+import { mapInTurns } from '../storage/in-turns';
 import type { Tx } from '../storage/types';
 import { checkMetadata, checkName, isId, isTaken } from './checks';
 import { type Entities, entityNotice } from './entities';
@@ -98,7 +99,7 @@ export class EntityAliases {
       `SELECT * FROM entity_alias WHERE namespace_id = $1 AND id::text COLLATE "C" > $2 ORDER BY id::text COLLATE "C" LIMIT $3`,
       [namespaceId, after, limit ?? null],
     );
-    return rows.map((row) => toEntityAlias(this.needs.barrier, row));
+    return mapInTurns(rows, (row) => toEntityAlias(this.needs.barrier, row));
   }
 
   /** Removes an alias; the entity stays. */

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Refusal } from '@keystead/refusal';
+import { mapInTurns } from '../storage/in-turns';
 import type { Tx } from '../storage/types';
 import { checkName, isId, isTaken } from './checks';
 import type { AliasMount } from './entity-aliases';
@@ -126,7 +127,7 @@ export class GroupAliases {
       `SELECT * FROM group_alias WHERE namespace_id = $1 AND id::text COLLATE "C" > $2 ORDER BY id::text COLLATE "C" LIMIT $3`,
       [namespaceId, after, limit ?? null],
     );
-    return rows.map((row) => toGroupAlias(this.needs.barrier, row));
+    return mapInTurns(rows, (row) => toGroupAlias(this.needs.barrier, row));
   }
 
   /** Removes an alias and the memberships it brought; the group stays, and an absent alias is no error. */

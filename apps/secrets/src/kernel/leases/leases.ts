@@ -3,7 +3,9 @@ import { Refusal } from '@keystead/refusal';
 import type { SecretReply } from '../../sdk/reply';
 import type { LiveMount } from '../mounts/mount';
 import type { Namespace } from '../namespaces/namespaces';
+import type { Statement } from '../storage/database';
 import { prefixEnd } from '../storage/entry-rows';
+import { mapInTurns } from '../storage/in-turns';
 import type { JobFacts } from '../storage/jobs';
 import type { StorageKernel } from '../storage/storage';
 import type { Page, WriteSet } from '../storage/types';
@@ -36,6 +38,8 @@ export interface Renewed {
   /** What the backend says about the renewal; usually nothing. */
   readonly data?: Readonly<Record<string, unknown>>;
 }
+
+const LIST_PAGE = 1000;
 
 /** What became of a bulk revocation when the caller stopped waiting. */
 export interface BulkOutcome {
@@ -327,7 +331,7 @@ export class Leases {
   /** Leases that could not be revoked, of several namespaces. */
   async irrevocable(namespaceIds: readonly string[], limit: number): Promise<LeaseRecord[]> {
     const { rows } = await this.storage.database.query<StoredLease>(sql.IRREVOCABLE, [namespaceIds, limit]);
-    return Promise.all(rows.map((row) => this.open(row)));
+    return mapInTurns(rows, (row) => this.open(row));
   }
 
   /** How many leases could not be revoked, by mount. */
@@ -370,15 +374,33 @@ export class Leases {
     const leaseAfter = after === undefined || this.tokenOf(after) ? Buffer.alloc(0) : leaseHash(barrier, after);
     const tokenAfter = (after !== undefined && this.tokenOf(after)) || Buffer.alloc(0);
     const limit = page.limit ?? 1_000_000;
-    const [leases, tokens] = await Promise.all([
-      database.query<StoredLease>(sql.AT_PATH, [namespaceId, prefix, leaseAfter, limit]),
-      database.query<{ hash: Buffer }>(sql.TOKENS_AT_PATH, [namespaceId, prefix, tokenAfter, limit]),
-    ]);
-    const opened = await Promise.all(leases.rows.map((row) => this.open(row)));
-    return [
-      ...opened.map(({ id }) => id.slice(prefix.length)),
-      ...tokens.rows.map(({ hash }) => `h${hash.toString('hex')}`),
-    ];
+    const leases = await this.inPages(sql.AT_PATH, [namespaceId, prefix], leaseAfter, limit, async (row: StoredLease) =>
+      (await this.open(row)).id.slice(prefix.length),
+    );
+    const tokens = await this.inPages(sql.TOKENS_AT_PATH, [namespaceId, prefix], tokenAfter, limit, ({ hash }) =>
+      Promise.resolve(`h${hash.toString('hex')}`),
+    );
+    return [...leases, ...tokens];
+  }
+
+  /** Rows in the order of their hashes, a page at a time, so that no listing holds all of them in memory. */
+  private async inPages<R extends { hash: Buffer }>(
+    statement: Statement,
+    values: readonly unknown[],
+    after: Buffer,
+    limit: number,
+    nameOf: (row: R) => Promise<string>,
+  ): Promise<string[]> {
+    const names: string[] = [];
+    let behind = after;
+    while (names.length < limit) {
+      const asked = Math.min(limit - names.length, LIST_PAGE);
+      const { rows } = await this.storage.database.query<R>(statement, [...values, behind, asked]);
+      for (const name of await mapInTurns(rows, nameOf)) names.push(name);
+      if (rows.length < asked) break;
+      behind = rows.at(-1)!.hash;
+    }
+    return names;
   }
 
   /** A lease that could not be ended is again what it was. */

@@ -1,6 +1,7 @@
 import type { CoherentCache } from './cache';
 import type { Database, ObserveStorage } from './database';
 import { cacheKey, type EntryRow, openEntry, prefixEnd } from './entry-rows';
+import { mapInTurns } from './in-turns';
 import { listNames } from './list-names';
 import * as sql from './statements';
 import type { Barrier, Clock, Entry, EntryKey, EntryReader, EntryStore, Page, Tx } from './types';
@@ -102,7 +103,7 @@ export class DatabaseEntries implements EntryStore {
     const { database, clock } = this.options;
     const values = [keys.map((key) => key.mountId), keys.map((key) => key.path), clock.now()];
     const { rows } = await database.query<EntryRow>(sql.READ_ENTRIES, values);
-    const entries = await Promise.all(rows.map((row) => this.open(row)));
+    const entries = await mapInTurns(rows, (row) => this.open(row));
     return new Map(entries.map((entry) => [cacheKey(entry), entry]));
   }
 

@@ -3,6 +3,7 @@ import { Refusal } from '@keystead/refusal';
 import { LRUCache } from 'lru-cache';
 import { CoherentCache } from '../storage/cache';
 import type { Statement } from '../storage/database';
+import { mapInTurns } from '../storage/in-turns';
 import type { StorageKernel } from '../storage/storage';
 import type { WriteSet } from '../storage/types';
 import { isBatchToken, readBatchToken, writeBatchToken } from './batch-token';
@@ -162,12 +163,11 @@ export class StoredTokens implements Tokens {
     while (accessors.length < wanted) {
       const limit = Math.min(PAGE, wanted - accessors.length);
       const { rows } = await database.query<StoredToken>(LIST_ACCESSORS, [namespaceId, after, limit, clock.now()]);
-      for (const row of rows) accessors.push((await this.open(row)).accessor);
+      for (const { accessor } of await mapInTurns(rows, (row) => this.open(row))) accessors.push(accessor);
       if (rows.length < limit) break;
       after = barrier.mac('accessor', accessors.at(-1)!);
     }
-    // Pages follow the keyed hashes, which is all an index can hold; a whole list can be sorted.
-    return page.limit === undefined ? accessors.sort() : accessors;
+    return accessors;
   }
 
   /** The keyed hash a token is found by. */

@@ -103,6 +103,6 @@ export interface Tokens {
   spend(record: TokenRecord): Promise<TokenRecord>;
   /** Adds a new token to the write set. It can be found after the set's commit. */
   mint(spec: TokenSpec, set: WriteSet): MintedToken;
-  /** All accessors of a namespace, in pages. */
+  /** The accessors of a namespace, whole or in pages, in the order of their keyed hashes: all that an index can hold. */
   listAccessors(namespaceId: string, page?: { after?: string; limit?: number }): Promise<string[]>;
 }

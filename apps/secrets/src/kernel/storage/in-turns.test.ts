@@ -1,0 +1,30 @@
+import { describe, expect, it } from '@jest/globals';
+import { mapInTurns } from './in-turns';
+
+describe('mapping many rows', () => {
+  it('keeps their order, and lets everybody else have a turn after every hundred', async () => {
+    const rows = Array.from({ length: 1001 }, (_, n) => n);
+    let turns = 0;
+    let counting = true;
+    const count = () => {
+      turns++;
+      if (counting) setImmediate(count);
+    };
+    setImmediate(count);
+    const most: number[] = [];
+    let mapped = 0;
+    const doubled = await mapInTurns(rows, (n) => {
+      mapped++;
+      most[turns] = (most[turns] ?? 0) + 1;
+      return n % 2 === 0 ? 2 * n : Promise.resolve(2 * n);
+    });
+    counting = false;
+    expect(doubled).toEqual(rows.map((n) => 2 * n));
+    expect(mapped).toBe(1001);
+    expect(Math.max(...most.filter(Boolean))).toBeLessThanOrEqual(100);
+  });
+
+  it('is undisturbed by none', async () => {
+    expect(await mapInTurns([], () => 1)).toEqual([]);
+  });
+});
