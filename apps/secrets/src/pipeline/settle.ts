@@ -27,7 +27,7 @@ export async function settle(
   const plain = await outcomeOf(kernel, running, reply, set);
   const outcome =
     running.wrapTtlSeconds > 0 && plain.envelope && plain.status < 300 && reply.kind !== 'rewrapped'
-      ? wrap(kernel, running, plain.envelope, set)
+      ? wrap(kernel, running, plain.envelope, accessorIn(reply, plain.envelope), set)
       : plain;
   const changes = running.verb !== 'read' && running.verb !== 'list';
   if (kernel.chained && !trail.chained && (changes || !isEmpty(set))) set.audit.push(trail.chainLine());
@@ -139,7 +139,18 @@ function enveloped(running: Running, body: Envelope, forced?: number): Outcome {
   return { status, envelope: body, injected: dress === 'injected' };
 }
 
-function wrap(kernel: Kernel, running: Running, body: Envelope, set: WriteSet): Outcome {
+/** What a holder of the wrapping token's answer can later be held to. */
+function accessorIn(reply: Reply, { auth }: Envelope): string | undefined {
+  return auth?.accessor ?? (reply.kind === 'data' ? reply.accessor : undefined);
+}
+
+function wrap(
+  kernel: Kernel,
+  running: Running,
+  body: Envelope,
+  wrappedAccessor: string | undefined,
+  set: WriteSet,
+): Outcome {
   const { place, wrapTtlSeconds } = running;
   const wrapped = kernel.wrapping.wrap(
     {
@@ -147,7 +158,7 @@ function wrap(kernel: Kernel, running: Running, body: Envelope, set: WriteSet): 
       namespace: place.namespace,
       path: place.path,
       ttlSeconds: wrapTtlSeconds,
-      wrappedAccessor: body.auth?.accessor,
+      wrappedAccessor,
     },
     set,
   );
@@ -159,7 +170,7 @@ function wrap(kernel: Kernel, running: Running, body: Envelope, set: WriteSet): 
         ...wrapped,
         ttlSeconds: wrapTtlSeconds,
         creationPath: place.path,
-        wrappedAccessor: body.auth?.accessor,
+        wrappedAccessor,
       }),
     },
   };

@@ -20,6 +20,8 @@ export interface DataReply {
   readonly text?: string;
   /** The thing is there but not to be had: 404, with what can be said of it. */
   readonly gone?: boolean;
+  /** The handle of what `data` holds; told beside the token that unwraps it. */
+  readonly accessor?: string;
   /** For answers that speak of a lease they did not make (renewal). */
   readonly lease?: { readonly id: string; readonly renewable: boolean; readonly durationSeconds: number };
 }

@@ -51,6 +51,14 @@ describe('approle', () => {
     await secrets.root.read(path).expect(404);
   });
 
+  it('tells the accessor of a wrapped secret id, by which it can be traced and destroyed', async () => {
+    const { path } = await role();
+    const wrapping = secrets.as(secrets.rootToken, { 'X-Service-Wrap-TTL': '60' });
+    const { wrap_info } = (await wrapping.write(`${path}/secret-id`, {}).expect(200)).body;
+    const { body } = await secrets.nobody.write('sys/wrapping/unwrap', { token: wrap_info.token }).expect(200);
+    expect(wrap_info.wrapped_accessor).toBe(body.data.secret_id_accessor);
+  });
+
   it('logs a machine in with role id and secret id', async () => {
     const { name, roleId, secretId, login, path } = await role({ token_policies: 'dev', token_ttl: '20m' });
     const made = await secretId({ metadata: '{"host":"web1"}' });

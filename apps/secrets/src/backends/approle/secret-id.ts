@@ -166,12 +166,13 @@ async function make(call: RoleCall<Wanted>, secretId: string) {
     expiresAtMs: ttlSeconds > 0 ? nowMs + ttlSeconds * 1_000 : 0,
   });
   if (accessor === undefined) throw new Refusal('conflict', 'SecretID is already registered');
-  return data({
+  const answer = data({
     secret_id: secretId,
     secret_id_accessor: accessor,
     secret_id_num_uses: usesLeft,
     secret_id_ttl: ttlSeconds,
   });
+  return { ...answer, accessor };
 }
 
 /** A secret id may be good for less than the role says, never for more; 0 is without limit. */

@@ -21,6 +21,7 @@ const Config = z.object({
   ),
   default_role: string().describe('Role of logins that name none.'),
   jwt_supported_algs: commaList().describe('Signature algorithms to accept; empty accepts all that have a public key.'),
+  namespace_in_state: bool().describe('Kept for clients that set it; a login with a signed token has no state.'),
 });
 /** How tokens are verified, as stored. */
 export type Config = z.output<typeof Config>;
@@ -36,6 +37,7 @@ const none: Config = {
   bound_issuer: '',
   default_role: '',
   jwt_supported_algs: [],
+  namespace_in_state: true,
 };
 
 const Output = z.object({
@@ -45,6 +47,7 @@ const Output = z.object({
   jwks_url: z.string(),
   jwt_supported_algs: z.array(z.string()),
   jwt_validation_pubkeys: z.array(z.string()),
+  namespace_in_state: z.boolean(),
   oidc_discovery_ca_pem: z.string(),
   oidc_discovery_url: z.string(),
 });
@@ -74,9 +77,13 @@ export const configPath = (keys: IssuerKeys) =>
       input: Config.extend({
         skip_jwks_validation: bool().describe('Store the configuration even while its keys cannot be fetched.'),
       }),
-      async run({ input, storage, warn }) {
+      async run({ input, fields, stored, storage, warn }) {
         const { skip_jwks_validation: unchecked, ...given } = input;
         const wanted = { ...given, default_role: given.default_role.toLowerCase() };
+        // Alone among the fields it stays as it is, as existing clients expect.
+        if (fields.namespace_in_state == null) {
+          wanted.namespace_in_state = (stored as Config | undefined)?.namespace_in_state ?? true;
+        }
         checkConfig(wanted);
         for (const field of ['oidc_discovery_url', 'jwks_url'] as const) {
           if (isClear(wanted[field]))

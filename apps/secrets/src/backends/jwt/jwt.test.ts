@@ -116,9 +116,13 @@ describe('login with signed tokens', () => {
         jwks_url: '',
         jwt_supported_algs: ['ES256', 'EdDSA'],
         jwt_validation_pubkeys: [],
+        namespace_in_state: true,
         oidc_discovery_ca_pem: '',
         oidc_discovery_url: issuer.address,
       });
+      await configure({ oidc_discovery_url: issuer.address, namespace_in_state: false }).expect(204);
+      await configure({ oidc_discovery_url: issuer.address }).expect(204);
+      expect((await secrets.root.read('auth/jwt/config').expect(200)).body.data.namespace_in_state).toBe(false);
     });
 
     it('warns of keys fetched in the clear from elsewhere', async () => {
