@@ -81,6 +81,11 @@ describe('source files', () => {
     expect(offending(apps, (source) => source.readsEnvironment && !readers.includes(inApp(source)))).toEqual([]);
   });
 
+  it('make a canonical path in one place', () => {
+    const makers = product.filter(({ text }) => /\bas (unknown as )?CanonicalPath\b|<CanonicalPath>/.test(text));
+    expect(makers.map(({ file }) => file)).toEqual(['apps/secrets/src/pipeline/sent-path.ts']);
+  });
+
   it('keep no state beside constants', () => {
     expect(product.flatMap(({ file, moduleState }) => moduleState.map((name) => `${file}: ${name}`))).toEqual([]);
   });

@@ -117,7 +117,9 @@ describe('policies', () => {
       'path "cubbyhole/*" {\n capabilities = ["create", "update"]\n allowed_parameters = { "color" = ["red", "gr*"] }\n required_parameters = ["color"] }',
     );
     await token.write('cubbyhole/p', { color: 'green' }).expect(204);
+    await token.write('cubbyhole/p', { color: 'red', Color: 'red' }).expect(204);
     await token.write('cubbyhole/p', { Color: 'red' }).expect(403);
+    await token.write('cubbyhole/p', { color: 'red', Color: 'blue' }).expect(403);
     await token.write('cubbyhole/p', { color: 'blue' }).expect(403, { errors: [wrapped('permission denied')] });
     await token.write('cubbyhole/p', { color: 'red', other: 1 }).expect(403);
     await token.write('cubbyhole/p', { size: 1 }).expect(403);

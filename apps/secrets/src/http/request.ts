@@ -42,13 +42,12 @@ export function readRequest(
     }
     return own ?? family;
   };
-  const path = verb === 'list' && !target.path.endsWith('/') ? `${target.path}/` : target.path;
   const inBody = verb === 'write' || verb === 'patch';
   const mfa = header('mfa');
   return {
     id: requestId(req),
     verb,
-    path,
+    path: target.path,
     namespace: header('namespace') ?? '',
     token: header('token') || readBearer(headers.authorization),
     wrapTtl: header('wrap-ttl') || undefined,
@@ -68,7 +67,7 @@ function verbOf(method: string, { path, query }: Target): Verb {
       return query === undefined ? 'read' : readOrList(query);
     case 'HEAD':
       // Load balancers ask so; nothing else has an answer without a body.
-      if (path === 'sys/health') return 'read';
+      if (path.is('sys/health')) return 'read';
       throw new Refusal('unsupported-operation', '');
     case 'LIST':
       return 'list';

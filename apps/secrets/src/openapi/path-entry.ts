@@ -1,3 +1,4 @@
+import { below } from '../kernel/mounts/fold';
 import type { LiveMount } from '../kernel/mounts/mount';
 import type { Operation as Capability } from '../kernel/policy/capability';
 import type { PathTemplate } from '../kernel/policy/types';
@@ -92,12 +93,14 @@ function operationEntry(
   const writes = verb === 'write' || verb === 'patch';
   const properties = (input?.properties ?? {}) as Record<string, JsonSchema>;
   const fields = Object.keys(properties).length > 0;
+  const above = namespacePath + mount.path;
+  const folding = mount.tree.foldingOf(declared);
   return {
     verb,
     free: isFree(declared, operation),
     sudo: operation.sudo ?? declared.sudo,
     capabilities: capabilitiesOf(verb, declared),
-    template: templateOf(namespacePath + mount.path + declared.pattern, verb),
+    template: { ...templateOf(above + declared.pattern, verb), folding: folding && below(folding, above) },
     id,
     body: {
       summary: operation.summary,

@@ -3,7 +3,7 @@ import type { Operation as Capability } from '../kernel/policy/capability';
 import type { Decision } from '../kernel/policy/types';
 import { listed } from '../sdk/reply';
 import type { Bearer } from './authenticate';
-import type { Place } from './place';
+import { askedOf, type Place } from './place';
 import type { Request } from './request';
 
 /** What was decided about a request. */
@@ -37,9 +37,10 @@ export async function authorize(
 ): Promise<Grant> {
   const { access } = bearer;
   if (access.root) return { capability: capabilityOf(request), sudo: true, guard: undefined, decision: undefined };
+  const asked = askedOf(place);
   const ask = (operation: Capability): Decision =>
     access.decide({
-      path: place.namespace.path + place.path,
+      ...asked,
       operation,
       parameters: request.sent.fields,
       wrapTtlSeconds: wrapTtlSeconds > 0 ? wrapTtlSeconds : undefined,

@@ -2,6 +2,7 @@ import type { Envelope } from '@keystead/envelope';
 import type { Guessed, GuessRule } from '../kernel/attempts/attempts';
 import type { WriteSet } from '../kernel/storage/types';
 import type { Call, Caller, MountView, NamespaceView, ReusableSecret, Verb } from '../sdk/call';
+import type { CanonicalPath, Spelling } from '../sdk/canonical-path';
 import { jsonText } from '../sdk/json-text';
 import type { Storage } from '../sdk/storage';
 import type { Bearer } from './authenticate';
@@ -25,8 +26,9 @@ const noFields: Readonly<Record<string, unknown>> = {};
 /** A request on its way through its handler: what the handler sees, and what the steps after it need. */
 export class Running implements Call {
   readonly verb: Verb;
-  readonly path: string;
+  readonly path: CanonicalPath;
   readonly params: Readonly<Record<string, string>>;
+  readonly written: Spelling | undefined;
   readonly fields: Readonly<Record<string, unknown>>;
   caller: Caller;
   readonly mount: MountView;
@@ -48,7 +50,7 @@ export class Running implements Call {
   private said: string[] | undefined;
 
   constructor(
-    private readonly kernel: Kernel,
+    readonly kernel: Kernel,
     private readonly request: Request,
     readonly place: Place,
     readonly bearer: Bearer | undefined,
@@ -61,6 +63,7 @@ export class Running implements Call {
     this.verb = request.verb;
     this.path = place.below;
     this.params = place.params;
+    this.written = place.written;
     this.fields = request.sent.fields;
     this.requestId = request.id;
     this.mfa = request.mfa;

@@ -7,6 +7,7 @@ import type { Mounts } from '../kernel/mounts/mounts';
 import type { PathTree } from '../kernel/mounts/path-tree';
 import type { Namespace, Namespaces } from '../kernel/namespaces/namespaces';
 import type { Access, Identified } from '../kernel/policy/access';
+import type { QuotaQuestion } from '../kernel/quotas/quotas';
 import type { Barrier, Clock, Committer, EntryStore, WriteSet } from '../kernel/storage/types';
 import type { TokenRecord, Tokens } from '../kernel/tokens/types';
 import type { Path } from '../sdk/path';
@@ -107,7 +108,7 @@ export interface MfaPort {
 /** Limits on how often and how much; consulted once the caller is known. */
 export interface QuotaPort {
   /** Throws `limited`. */
-  check(place: { namespaceId: string; mountUuid: string | undefined; path: string; address: string }): void;
+  check(question: QuotaQuestion): void;
 }
 
 /** Everything the life of a request needs, built by `service.ts`. */

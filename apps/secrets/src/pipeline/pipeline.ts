@@ -12,7 +12,7 @@ import type { Joining } from './call-storage';
 import type { Kernel } from './kernel';
 import { shapeListing } from './listing';
 import type { Outcome } from './outcome';
-import { findPlace, type Place } from './place';
+import { checkPlace, type Place } from './place';
 import type { Request } from './request';
 import { settle } from './settle';
 import { statusOf } from './status';
@@ -53,8 +53,9 @@ async function carryOut(kernel: Kernel, request: Request, trail: Trail): Promise
   if (reading) await reading;
   const mounting = kernel.mounts.refresh();
   if (mounting) await mounting;
-  const place = findPlace(kernel.namespaces, kernel.mounts, request);
+  const place = request.path.locate(kernel.namespaces, kernel.mounts, request.verb, request.namespace);
   trail.place = place;
+  checkPlace(place, request.verb);
   request.route = routeOf(place);
   const wrapTtlSeconds = request.wrapTtl === undefined ? 0 : parseWrapTtl(request.wrapTtl);
   trail.wrapTtlSeconds = wrapTtlSeconds;
@@ -64,6 +65,7 @@ async function carryOut(kernel: Kernel, request: Request, trail: Trail): Promise
     namespaceId: place.namespace.uuid,
     mountUuid: place.mount?.uuid,
     path: place.path,
+    folding: place.folding,
     address: request.address,
   });
   const bounds = boundsOf(place, found !== undefined);

@@ -1,58 +1,49 @@
 import { Refusal } from '@keystead/refusal';
+import { below } from '../kernel/mounts/fold';
 import type { LiveMount } from '../kernel/mounts/mount';
-import type { Mounts } from '../kernel/mounts/mounts';
-import type { Namespace, Namespaces } from '../kernel/namespaces/namespaces';
+import type { Namespace } from '../kernel/namespaces/namespaces';
+import type { Question } from '../kernel/policy/types';
+import type { Verb } from '../sdk/call';
+import type { CanonicalPath, Folding, Spelling } from '../sdk/canonical-path';
 import type { AnyOperation, Auth, Path } from '../sdk/path';
-import type { Request } from './request';
 
 /** Where a request leads: everything that can be known without asking who sent it. */
 export interface Place {
   readonly namespace: Namespace;
   /** Inside the namespace. */
-  readonly path: string;
+  readonly path: CanonicalPath;
+  /** The namespace included: what policies are asked about. */
+  readonly full: CanonicalPath;
+  /** What of the path below the mount is read in lower case, so that patterns are read likewise. */
+  readonly folding: Folding | undefined;
   readonly mount: LiveMount | undefined;
   /** Below the mount. */
-  readonly below: string;
+  readonly below: CanonicalPath;
   /** Undefined where the mount has no such path. */
   readonly declared: Path | undefined;
   readonly params: Readonly<Record<string, string>>;
+  readonly written: Spelling | undefined;
   /** Undefined where the path does not answer this verb. */
   readonly operation: AnyOperation | undefined;
   readonly auth: Auth;
 }
 
-const noParams: Readonly<Record<string, string>> = {};
-
-/** Finds mount, path and operation. What is not found is refused later, when it is known who may learn that. */
-export function findPlace(namespaces: Namespaces, mounts: Mounts, request: Request): Place {
-  const { namespace, path } = namespaces.resolve(request.namespace, request.path);
-  if (request.verb === 'write' && path.endsWith('/')) {
-    throw new Refusal('malformed', "cannot write to a path ending in '/'");
-  }
-  const resolved = mounts.resolve(namespace.uuid, path);
-  if (!resolved || resolved.mount.tainted) {
-    return place(namespace, path, undefined, '', undefined, noParams, undefined, 'token');
-  }
-  const { mount, path: below } = resolved;
-  const matched = mount.tree.match(below, request.verb);
-  if (!matched) return place(namespace, path, mount, below, undefined, noParams, undefined, 'token');
-  const { path: declared, params } = matched;
-  if (declared.rootNamespaceOnly && namespace.parentUuid !== undefined) {
-    throw new Refusal('invalid', 'operation unavailable in namespaces');
-  }
-  const operation = declared.operations[request.verb];
-  return place(namespace, path, mount, below, declared, params, operation, operation?.auth ?? declared.auth);
+/** A place as policies are asked about it. */
+export function askedOf(place: Place): Pick<Question, 'path' | 'folding' | 'freeform'> {
+  const { full, folding, namespace, mount, operation } = place;
+  return {
+    path: full,
+    folding: folding && below(folding, namespace.path + mount!.path),
+    freeform: operation?.freeform,
+  };
 }
 
-function place(
-  namespace: Namespace,
-  path: string,
-  mount: LiveMount | undefined,
-  below: string,
-  declared: Path | undefined,
-  params: Readonly<Record<string, string>>,
-  operation: AnyOperation | undefined,
-  auth: Auth,
-): Place {
-  return { namespace, path, mount, below, declared, params, operation, auth };
+/** Refuses what no caller may ask here, whoever it is. Throws `malformed`, `invalid`. */
+export function checkPlace({ path, declared, namespace }: Place, verb: Verb): void {
+  if (verb === 'write' && path.endsWith('/')) {
+    throw new Refusal('malformed', "cannot write to a path ending in '/'");
+  }
+  if (declared?.rootNamespaceOnly && namespace.parentUuid !== undefined) {
+    throw new Refusal('invalid', 'operation unavailable in namespaces');
+  }
 }

@@ -1,5 +1,6 @@
 import type { Verb } from '../sdk/call';
 import type { BodyBounds } from './bounds';
+import type { SentPath } from './sent-path';
 
 /** What came with a request: the fields of its body, or of its query. */
 export interface Sent {
@@ -16,8 +17,8 @@ export interface Sent {
 export interface Request {
   readonly id: string;
   readonly verb: Verb;
-  /** Decoded, without a leading slash; lists end in `/`. May begin with a namespace's path. */
-  readonly path: string;
+  /** May begin with a namespace's path. */
+  readonly path: SentPath;
   /** Namespace named by header; empty for root. */
   readonly namespace: string;
   readonly token: string | undefined;

@@ -77,7 +77,7 @@ export class Trail {
     return {
       id: request.id,
       operation: this.grant?.capability ?? (request.verb === 'write' ? 'update' : request.verb),
-      path: place?.path ?? request.path,
+      path: place?.path ?? request.path.unplaced,
       namespace: place ? { id: place.namespace.id, path: place.namespace.path } : { id: '', path: request.namespace },
       mount: mount && { path: mount.path, type: mount.type, accessor: mount.accessor },
       fields: sent.fields,

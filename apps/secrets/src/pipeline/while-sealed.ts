@@ -26,9 +26,7 @@ const systemView: MountView = {
  * storage to read and nothing to audit with; everything else is refused.
  */
 export async function handleWhileSealed(kernel: Kernel, request: Request): Promise<Outcome> {
-  const matched = request.path.startsWith('sys/')
-    ? kernel.whileSealed.match(request.path.slice('sys/'.length), request.verb)
-    : undefined;
+  const matched = request.path.locateSystem(kernel.whileSealed, request.verb);
   if (!matched) throw new Refusal('sealed', 'Service is sealed');
   request.route = `system/${matched.path.pattern}`;
   if (request.namespace !== '' && request.namespace.replace(/\/+$/, '') !== 'root') {
@@ -40,8 +38,9 @@ export async function handleWhileSealed(kernel: Kernel, request: Request): Promi
   else requireWithin(request.sent, sealedBounds);
   const call: Call = {
     verb: request.verb,
-    path: request.path.slice('sys/'.length),
+    path: matched.text,
     params: matched.params,
+    written: undefined,
     input: kernel.inputs.parse(operation, request.sent.fields, request.sent.exact, undefined),
     fields: request.sent.fields,
     fieldsText: () => JSON.stringify(request.sent.fields),

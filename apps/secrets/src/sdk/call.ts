@@ -1,3 +1,4 @@
+import type { CanonicalPath, Spelling } from './canonical-path';
 import type { Storage } from './storage';
 
 /** The five things a request can ask of a path. */
@@ -75,8 +76,10 @@ export interface NamespaceView {
 export interface Call<P = Readonly<Record<string, string>>, I = Readonly<Record<string, unknown>>> {
   readonly verb: Verb;
   /** Below the mount, without a leading slash; ends in `/` (or is empty) for lists. */
-  readonly path: string;
+  readonly path: CanonicalPath;
   readonly params: P;
+  /** The folded parameter as the caller wrote it, for names that are shown as they were first written. */
+  readonly written: Spelling | undefined;
   readonly input: I;
   /** Body and query fields as sent; numbers beyond a double's precision are held by their digits on freeform operations. */
   readonly fields: Readonly<Record<string, unknown>>;

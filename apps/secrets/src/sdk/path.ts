@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Call, Verb } from './call';
+import type { Fold } from './canonical-path';
 import type { Judged } from './guesses';
 import type { Reply } from './reply';
 
@@ -92,6 +93,8 @@ interface PathSpec<P extends string, S> {
   readonly dress?: Dress;
   /** Patterns of single parameters; without one, a `:name` takes a generic name and a rest takes anything. */
   readonly params?: { readonly [K in ParamNames<P>]?: ParamRule };
+  /** Parameters whose names are compared without regard to case: read in lower case before anything is decided. */
+  readonly folds?: { readonly [K in ParamNames<P>]?: Fold };
   /** Descriptions of parameters for the document. */
   readonly paramDocs?: { readonly [K in ParamNames<P>]?: string };
   /** Decides between the capabilities create and update. `stored` implies it. */
@@ -102,9 +105,10 @@ interface PathSpec<P extends string, S> {
 
 /**
  * What a parameter may be. `name`: letters, digits, `_`, inner `-` and `.`. `name-at`: the same and `@`.
- * `segment`: any non-empty segment. `uuid`: a UUID. `any`: for rests, everything, also nothing.
+ * `segment`: any non-empty segment. `uuid`: a UUID, read in lower case. `any`: for rests, everything, also nothing, and
+ * a slash at its end is part of it. `folder`: for rests, anything but nothing; a slash at its end says nothing.
  */
-export type ParamRule = 'name' | 'name-at' | 'segment' | 'uuid' | 'any' | RegExp;
+export type ParamRule = 'name' | 'name-at' | 'segment' | 'uuid' | 'any' | 'folder' | RegExp;
 
 /** A declared endpoint: everything the kernel derives routing, checks, audit and documents from. */
 export interface Path {
@@ -118,6 +122,7 @@ export interface Path {
   readonly whileSealed: boolean;
   readonly dress: Dress;
   readonly params: Readonly<Record<string, ParamRule>>;
+  readonly folds: Readonly<Record<string, Fold>>;
   readonly paramDocs: Readonly<Record<string, string>>;
   readonly creates: boolean;
   readonly exists?: (call: Call) => Promise<boolean> | boolean;
@@ -162,6 +167,7 @@ export function path<
     whileSealed: spec.whileSealed ?? false,
     dress: spec.dress ?? 'standard',
     params: (spec.params ?? {}) as Record<string, ParamRule>,
+    folds: (spec.folds ?? {}) as Record<string, Fold>,
     paramDocs: (spec.paramDocs ?? {}) as Record<string, string>,
     creates: spec.exists !== undefined || spec.stored !== undefined,
     exists: spec.exists as Path['exists'],

@@ -2,16 +2,23 @@ import type { AuthorityPort, Holder } from '../backends/sys/authority';
 import type { Identity } from '../kernel/identity/identity';
 import type { IdentityView } from '../kernel/identity/types';
 import type { Mfa } from '../kernel/mfa/mfa';
+import type { Quotas } from '../kernel/quotas/quotas';
 import type { TokenRecord } from '../kernel/tokens/types';
 import type { Kernel } from '../pipeline/kernel';
+import { askedOf, type Place } from '../pipeline/place';
+import { SentPath } from '../pipeline/sent-path';
 import type { Verb } from '../sdk/call';
 
 /** Looks at tokens from outside, for capabilities and explanations. */
 export function authorityPort(
   kernel: () => Kernel,
   { identity, mfa }: { identity: Identity; mfa: Mfa },
-  quotaInTheWay: AuthorityPort['quotaInTheWay'],
+  quotas: Quotas,
 ): AuthorityPort {
+  const placeOf = (namespaceId: string, path: string, verb: Verb): Place => {
+    const { namespaces, mounts } = kernel();
+    return SentPath.ofField(path, 'path').locate(namespaces, mounts, verb, namespaces.find(namespaceId)?.path ?? '');
+  };
   const loginEnforcements = async ({ mountId, namespaceId }: TokenRecord, view: IdentityView | undefined) => {
     const mount = mountId === undefined ? undefined : kernel().mounts.find(mountId);
     if (!mount || !view) return [];
@@ -36,8 +43,12 @@ export function authorityPort(
       namespacePath: kernel().namespaces.find(record.namespaceId)?.path ?? '',
       entityInForce: record.entityId === undefined || (view !== undefined && !view.disabled),
       loginEnforcements: () => loginEnforcements(record, view),
-      capabilities: (path) => access.capabilities(path),
-      explain: (question) => access.explain(question),
+      capabilities(namespaceId, text) {
+        const { path, folding } = askedOf(placeOf(namespaceId, text, text.endsWith('/') ? 'list' : 'read'));
+        return access.capabilities(path, folding);
+      },
+      explain: ({ namespaceId, path, ...question }) =>
+        access.explain({ ...question, ...askedOf(placeOf(namespaceId, path, verbOf(question.operation))) }),
     };
   };
   return {
@@ -45,12 +56,19 @@ export function authorityPort(
     byAccessor: async (namespaceId, accessor) => holder(await kernel().tokens.findByAccessor(namespaceId, accessor)),
     byHash: async (hash) => holder(await kernel().tokens.findByHash(Buffer.from(hash, 'hex'))),
     needsSudo(namespaceId, path, operation) {
-      const verb = verbOf(operation);
-      const resolved = kernel().mounts.resolve(namespaceId, path);
-      const declared = resolved?.mount.tree.match(resolved.path, verb)?.path;
-      return declared?.operations[verb]?.sudo ?? declared?.sudo ?? false;
+      const place = placeOf(namespaceId, path, verbOf(operation));
+      return place.operation?.sudo ?? place.declared?.sudo ?? false;
     },
-    quotaInTheWay,
+    quotaInTheWay(namespaceId, path, operation, address) {
+      const { namespace, mount, path: at, folding } = placeOf(namespaceId, path, verbOf(operation));
+      const question = { namespaceId: namespace.uuid, mountUuid: mount?.uuid, path: at, folding, address };
+      const quota = quotas.refusing(question);
+      if (!quota) return undefined;
+      // Names of namespaces above are their own affair.
+      return quota.ownerId === namespaceId
+        ? `the rate limit ${JSON.stringify(quota.name)} is used up`
+        : 'a rate limit of a namespace above is used up';
+    },
   };
 }
 

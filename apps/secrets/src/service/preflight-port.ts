@@ -3,6 +3,7 @@ import type { Identity } from '../kernel/identity/identity';
 import { capabilityNames } from '../kernel/policy/capability';
 import type { PolicyStore } from '../kernel/policy/store';
 import type { Kernel } from '../pipeline/kernel';
+import { SentPath } from '../pipeline/sent-path';
 
 /** What user interfaces may learn about mounts and rules. */
 export function preflightPort(kernel: () => Kernel, identity: Identity, policies: PolicyStore): PreflightPort {
@@ -16,11 +17,13 @@ export function preflightPort(kernel: () => Kernel, identity: Identity, policies
   return {
     list: (namespaceId, kind) => kernel().mounts.list(namespaceId, kind),
     resolve: (namespaceId, path) => kernel().mounts.resolve(namespaceId, path)?.mount,
-    async reaches(hash, path) {
+    async reaches(hash, mount) {
       const found = await holder(hash);
       if (!found) return false;
-      const { access } = found;
-      return access.root || access.grantsBelow(path) || access.capabilities(path)[0] !== 'deny';
+      const { namespaces, mounts } = kernel();
+      const header = namespaces.find(mount.namespaceId)?.path ?? '';
+      const { full } = SentPath.ofField(mount.path, 'path').locate(namespaces, mounts, 'list', header);
+      return found.access.grantsBelow(full) || found.access.capabilities(full)[0] !== 'deny';
     },
     async rules(hash) {
       const found = await holder(hash);

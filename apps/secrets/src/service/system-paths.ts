@@ -66,15 +66,7 @@ export function systemPaths(modules: Modules, config: Config, parts: SystemParts
     },
   );
   const mountAdmin = mountPort({ mounts, leases, identity, jobs: storage.jobs, ttls: config.ttls });
-  const authority = authorityPort(kernel, { identity, mfa }, (namespaceId, at, address) => {
-    const mountUuid = mounts.resolve(namespaceId, at)?.mount.uuid;
-    const quota = quotas.refusing({ namespaceId, mountUuid, path: at, address });
-    if (!quota) return undefined;
-    // Names of namespaces above are their own affair.
-    return quota.ownerId === namespaceId
-      ? `the rate limit ${JSON.stringify(quota.name)} is used up`
-      : 'a rate limit of a namespace above is used up';
-  });
+  const authority = authorityPort(kernel, { identity, mfa }, quotas);
   return [
     ...statusPart,
     ...mountPaths(mountAdmin, 'secret'),

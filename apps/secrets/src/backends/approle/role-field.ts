@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { type Path, path } from '../../sdk/path';
 import { data, empty, missing } from '../../sdk/reply';
 import { settleTokenParams, tokenAliases, tokenParams } from '../../sdk/token-params';
-import { putRole, type Role, requireRole, roleDefaults, roleOf, roleShape } from './role';
+import { putRole, type Role, requireRole, roleDefaults, roleFolds, roleOf, roleShape } from './role';
 
 const shapes: Readonly<Record<string, z.ZodType>> = { ...roleShape, ...tokenParams.shape, ...tokenAliases.shape };
 
@@ -38,6 +38,7 @@ function fieldPath(endpoint: string, field: keyof typeof roleDefaults): Path {
   const schema = shapes[field]!.optional();
   const input = z.object(older === undefined ? { [field]: schema } : { [field]: schema, [older]: schema });
   return path(`role/:role_name/${endpoint}` as 'role/:role_name/policies', {
+    folds: roleFolds,
     summary: `The field ${field} of a role.`,
     read: {
       summary: `Read ${field} of a role.`,
@@ -75,6 +76,7 @@ function fieldPath(endpoint: string, field: keyof typeof roleDefaults): Path {
 
 function localPath(): Path {
   return path('role/:role_name/local-secret-ids', {
+    folds: roleFolds,
     summary: 'Whether the secret ids of a role belong to this installation only.',
     read: {
       summary: 'Read local_secret_ids of a role.',

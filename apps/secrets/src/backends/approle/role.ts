@@ -71,9 +71,12 @@ export async function findByRoleId(storage: Storage, roleId: string): Promise<Ro
   return role?.roleId === roleId ? role : undefined;
 }
 
-/** The role of a call's URL; its name is case-insensitive. */
+/** In a path, the case of a role's name says nothing. */
+export const roleFolds = { role_name: 'case' } as const;
+
+/** The role of a call's URL. */
 export const roleOf = (call: { params: { role_name: string }; storage: Storage }) =>
-  roles.find(call.storage, call.params.role_name.toLowerCase());
+  roles.find(call.storage, call.params.role_name);
 
 /** The same; a refusal when there is none. */
 export async function requireRole(call: { params: { role_name: string }; storage: Storage }): Promise<Role> {
@@ -114,6 +117,7 @@ export function rolePaths(): Path[] {
       },
     }),
     path('role/:role_name', {
+      folds: roleFolds,
       summary: 'What the machines of a role prove, and what their tokens will be.',
       stored: roleOf,
       read: {
@@ -144,6 +148,7 @@ export function rolePaths(): Path[] {
       },
     }),
     path('role/:role_name/role-id', {
+      folds: roleFolds,
       summary: 'What logins call a role.',
       read: {
         summary: 'Read the role id.',
@@ -177,7 +182,7 @@ async function writeRole(call: Call<{ role_name: string }, z.output<typeof RoleI
     throw new Refusal('invalid', 'local_secret_ids can only be modified during role creation');
   }
   const settled = settleTokenParams(merged, call.fields);
-  const name = call.params.role_name.toLowerCase();
+  const name = call.params.role_name;
   const identity = before ?? { uuid: randomUUID(), name, roleId: '', hashKey: randomBytes(32).toString('base64') };
   const useOlder = olderCidrs !== undefined && call.fields.secret_id_bound_cidrs == null;
   let role: Role = {

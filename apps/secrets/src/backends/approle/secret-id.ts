@@ -8,7 +8,7 @@ import { anything, commaList, duration, int, secretString, string } from '../../
 import { operation, type Path, path } from '../../sdk/path';
 import { data, empty, keys, missing } from '../../sdk/reply';
 import { checkCidrs } from '../../sdk/token-params';
-import { type Role, requireRole, roleOf, roles } from './role';
+import { type Role, requireRole, roleFolds, roleOf, roles } from './role';
 import {
   addSecretId,
   type FoundSecretId,
@@ -73,6 +73,7 @@ export function secretIdPaths(): Path[] {
   });
   return [
     path('role/:role_name/secret-id', {
+      folds: roleFolds,
       summary: 'The secret ids of a role.',
       write: {
         summary: 'Make a secret id.',
@@ -90,6 +91,7 @@ export function secretIdPaths(): Path[] {
       },
     }),
     path('role/:role_name/custom-secret-id', {
+      folds: roleFolds,
       summary: 'Secret ids chosen by the client.',
       write: {
         summary: 'Store a secret id.',
@@ -99,6 +101,7 @@ export function secretIdPaths(): Path[] {
       },
     }),
     path('role/:role_name/secret-id/lookup', {
+      folds: roleFolds,
       summary: 'Looks up secret ids.',
       write: {
         summary: 'Read the properties of a secret id; 204 for an unknown one.',
@@ -111,8 +114,14 @@ export function secretIdPaths(): Path[] {
         },
       },
     }),
-    path('role/:role_name/secret-id/destroy', { summary: 'Destroys secret ids.', write: destroy, delete: destroy }),
+    path('role/:role_name/secret-id/destroy', {
+      folds: roleFolds,
+      summary: 'Destroys secret ids.',
+      write: destroy,
+      delete: destroy,
+    }),
     path('role/:role_name/secret-id-accessor/lookup', {
+      folds: roleFolds,
       summary: 'Looks up secret ids by accessor.',
       write: {
         summary: 'Read the properties of the secret id of an accessor.',
@@ -124,6 +133,7 @@ export function secretIdPaths(): Path[] {
       },
     }),
     path('role/:role_name/secret-id-accessor/destroy', {
+      folds: roleFolds,
       summary: 'Destroys secret ids by accessor.',
       write: destroyByAccessor,
       delete: destroyByAccessor,

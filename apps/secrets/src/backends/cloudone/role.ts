@@ -52,13 +52,14 @@ export const roleListPath = path('role', {
 
 /** One role. Spec: Cloud-identity auth role. */
 export const rolePath = path('role/:name', {
+  folds: { name: 'case' },
   summary: 'Who may log in under a name, and what their tokens are.',
   spec: 'Cloud-identity auth role',
-  stored: ({ params, storage }) => findRole(storage, params.name),
+  stored: ({ params, storage }) => roles.find(storage, params.name),
   read: {
     summary: 'Read a role.',
     async run({ params, storage }) {
-      const role = await findRole(storage, params.name);
+      const role = await roles.find(storage, params.name);
       if (!role) return missing;
       const shown = Object.fromEntries(bounds.map((bound) => [bound, role[bound].length > 0 ? role[bound] : null]));
       if (role.max_jwt_exp !== undefined) Object.assign(shown, { max_jwt_exp: role.max_jwt_exp });
@@ -89,14 +90,14 @@ export const rolePath = path('role/:name', {
           "max_ttl is greater than the system or backend mount's maximum TTL value; issued tokens' max TTL value will be truncated",
         );
       }
-      roles.put(storage, params.name.toLowerCase(), role);
+      roles.put(storage, params.name, role);
       return empty;
     },
   },
   delete: {
     summary: 'Delete a role. Deleting an absent role succeeds; its tokens can no longer be renewed.',
     run({ params, storage }) {
-      roles.delete(storage, params.name.toLowerCase());
+      roles.delete(storage, params.name);
       return empty;
     },
   },

@@ -70,6 +70,7 @@ export function entityAliasPaths({ entityAliases }: IdentityPort, mounts: MountL
     path('entity-alias/id/:id', {
       summary: 'An entity alias.',
       params: { id: 'segment' },
+      folds: { id: 'ascii-case' },
       read: {
         summary: 'Read an entity alias.',
         output: aliasOutput,

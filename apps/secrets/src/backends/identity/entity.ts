@@ -29,8 +29,12 @@ const MergeInput = z.object({
 /** Entities: people and machines, whatever they log in with. */
 export function entityPaths(identity: IdentityPort, mounts: MountLookup): Path[] {
   const { entities } = identity;
-  const write = async (call: Call<unknown, EntityInput>, ref: { id?: string; name?: string }) => {
-    const { name, metadata, policies, disabled } = call.input;
+  const write = async (
+    call: Call<unknown, EntityInput>,
+    ref: { id?: string; name?: string },
+    name = call.input.name,
+  ) => {
+    const { metadata, policies, disabled } = call.input;
     const { entity, created } = await entities.write(call.namespace.uuid, ref, { name, metadata, policies, disabled });
     return created ? data({ aliases: null, id: entity.id, name: entity.name }) : empty;
   };
@@ -74,6 +78,7 @@ export function entityPaths(identity: IdentityPort, mounts: MountLookup): Path[]
     path('entity/id/:id', {
       summary: 'An entity, by id.',
       params: { id: 'segment' },
+      folds: { id: 'ascii-case' },
       read: {
         summary: 'Read an entity.',
         output: entityOutput,
@@ -99,6 +104,7 @@ export function entityPaths(identity: IdentityPort, mounts: MountLookup): Path[]
     path('entity/name/:name', {
       summary: 'An entity, by name.',
       params: { name: 'segment' },
+      folds: { name: 'ascii-case' },
       read: {
         summary: 'Read an entity.',
         output: entityOutput,
@@ -111,7 +117,7 @@ export function entityPaths(identity: IdentityPort, mounts: MountLookup): Path[]
         summary: 'Create or change an entity.',
         output: entityResult,
         input: EntityInput.omit({ id: true, name: true }),
-        run: (call) => write(call as Call<unknown, EntityInput>, { name: call.params.name }),
+        run: (call) => write(call as Call<unknown, EntityInput>, { name: call.params.name }, call.written?.shown),
       },
       delete: {
         summary: 'Delete an entity with its aliases. Deleting an absent one succeeds.',

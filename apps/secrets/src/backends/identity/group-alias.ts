@@ -76,6 +76,7 @@ export function groupAliasPaths({ groupAliases }: IdentityPort, mounts: MountLoo
       summary: 'A group alias.',
       spec: 'Group alias',
       params: { id: 'segment' },
+      folds: { id: 'ascii-case' },
       read: {
         summary: 'Read a group alias.',
         output: aliasOutput,

@@ -22,15 +22,12 @@ type GroupInput = z.output<typeof GroupInput>;
 
 /** Groups: internal, external, nested. */
 export function groupPaths({ groups }: IdentityPort, mounts: MountLookup): Path[] {
-  const write = async ({ input, namespace }: Call<unknown, GroupInput>, ref: { id?: string; name?: string }) => {
-    const {
-      name,
-      type,
-      metadata,
-      policies,
-      member_entity_ids: memberEntityIds,
-      member_group_ids: memberGroupIds,
-    } = input;
+  const write = async (
+    { input, namespace }: Call<unknown, GroupInput>,
+    ref: { id?: string; name?: string },
+    name = input.name,
+  ) => {
+    const { type, metadata, policies, member_entity_ids: memberEntityIds, member_group_ids: memberGroupIds } = input;
     const fields = { name, type: type || undefined, metadata, policies, memberEntityIds, memberGroupIds };
     const { group, created } = await groups.write(namespace.uuid, ref, fields);
     return created ? data({ id: group.id, name: group.name }) : empty;
@@ -67,6 +64,7 @@ export function groupPaths({ groups }: IdentityPort, mounts: MountLookup): Path[
     path('group/id/:id', {
       summary: 'A group, by id.',
       params: { id: 'segment' },
+      folds: { id: 'ascii-case' },
       read: {
         summary: 'Read a group.',
         output: groupOutput,
@@ -92,6 +90,7 @@ export function groupPaths({ groups }: IdentityPort, mounts: MountLookup): Path[
     path('group/name/:name', {
       summary: 'A group, by name.',
       params: { name: 'segment' },
+      folds: { name: 'ascii-case' },
       read: {
         summary: 'Read a group.',
         output: groupOutput,
@@ -104,7 +103,7 @@ export function groupPaths({ groups }: IdentityPort, mounts: MountLookup): Path[
         summary: 'Create or change a group.',
         output: groupResult,
         input: GroupInput.omit({ id: true, name: true }),
-        run: (call) => write(call as Call<unknown, GroupInput>, { name: call.params.name }),
+        run: (call) => write(call as Call<unknown, GroupInput>, { name: call.params.name }, call.written?.shown),
       },
       delete: {
         summary: 'Delete a group and its alias. Deleting an absent one succeeds.',

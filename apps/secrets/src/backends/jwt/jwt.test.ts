@@ -232,6 +232,16 @@ describe('login with signed tokens', () => {
       }).expect(204);
     });
 
+    it('makes nobody of a name that cannot be shown or is a novel', async () => {
+      for (const [sub, why] of [
+        ['a\0b', 'alias name cannot contain control characters'],
+        ['a'.repeat(513), 'alias name is longer than 512 characters'],
+      ] as const) {
+        expect(await refused({ role: 'ci', jwt: issuer.sign({ sub, project: 'crane' }) })).toBe(why);
+      }
+      await login({ role: 'ci', jwt: issuer.sign({ sub: 'a'.repeat(512), project: 'crane' }) }).expect(200);
+    });
+
     it('answers a token with the role’s parameters and the mapped metadata', async () => {
       const jwt = issuer.sign({ project: 'crane', run: { id: 'r-9' }, build: 7 });
       const { body } = await login({ role: 'CI', jwt }).expect(200);

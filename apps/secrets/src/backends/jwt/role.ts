@@ -91,13 +91,14 @@ export const roleListPath = path('role', {
 
 /** One role. */
 export const rolePath = path('role/:name', {
+  folds: { name: 'case' },
   summary: 'Which tokens may log in under a name, and what their own tokens are.',
-  stored: ({ params, storage }) => findRole(storage, params.name),
+  stored: ({ params, storage }) => roles.find(storage, params.name),
   read: {
     summary: 'Read a role.',
     output: Output,
     async run({ params, storage }) {
-      const role = await findRole(storage, params.name);
+      const role = await roles.find(storage, params.name);
       return role ? data(shown(role)) : missing;
     },
   },
@@ -116,14 +117,14 @@ export const rolePath = path('role/:name', {
       if (role.token_max_ttl > mount.maxLeaseTtlSeconds) {
         warn('token_max_ttl is greater than the maximum lifetime of the mount, which caps it');
       }
-      roles.put(storage, params.name.toLowerCase(), role);
+      roles.put(storage, params.name, role);
       return empty;
     },
   },
   delete: {
     summary: 'Delete a role. Deleting an absent role succeeds; its tokens can no longer be renewed.',
     run({ params, storage }) {
-      roles.delete(storage, params.name.toLowerCase());
+      roles.delete(storage, params.name);
       return empty;
     },
   },

@@ -41,6 +41,7 @@ export function auditPaths(audit: AuditPort) {
     }),
     path('audit/:path*', {
       summary: 'An audit device; devices are set up by configuration.',
+      params: { path: 'folder' },
       sudo: true,
       rootNamespaceOnly: true,
       write: {
@@ -66,6 +67,7 @@ export function auditPaths(audit: AuditPort) {
     }),
     path('audit-hash/:path*', {
       summary: 'The keyed hash of a text, as audit lines show it.',
+      params: { path: 'folder' },
       rootNamespaceOnly: true,
       write: {
         summary: 'Hash a text as a device does.',
@@ -73,7 +75,7 @@ export function auditPaths(audit: AuditPort) {
         input: z.object({ input: string().optional().describe('The text.') }),
         output: z.object({ hash: z.string() }),
         run({ params, input }) {
-          const at = `${params.path.replace(/\/+$/, '')}/`;
+          const at = `${params.path}/`;
           if (!input.input) throw new Refusal('invalid', 'the "input" parameter is empty');
           if (!audit.find(at)) throw new Refusal('invalid', `unknown audit backend "${at}"`);
           return data({ hash: audit.hash(input.input) });

@@ -40,8 +40,11 @@ export interface Holder {
   readonly entityInForce: boolean;
   /** Names of the login enforcements that a new login of its entity at its mount must meet. */
   loginEnforcements(): Promise<readonly string[]>;
-  capabilities(path: string): string[];
+  /** On a path as somebody would send it; read as the request would be. Throws `malformed`. */
+  capabilities(namespaceId: string, path: string): string[];
+  /** The same for one request. */
   explain(question: {
+    readonly namespaceId: string;
     readonly path: string;
     readonly operation: (typeof operationNames)[number];
     readonly parameters?: Readonly<Record<string, unknown>>;
@@ -58,5 +61,10 @@ export interface AuthorityPort {
   /** Whether the path needs sudo besides its capability. */
   needsSudo(namespaceId: string, path: string, operation: (typeof operationNames)[number]): boolean;
   /** The quota that would refuse the request at this moment. */
-  quotaInTheWay(namespaceId: string, path: string, address: string): string | undefined;
+  quotaInTheWay(
+    namespaceId: string,
+    path: string,
+    operation: (typeof operationNames)[number],
+    address: string,
+  ): string | undefined;
 }

@@ -76,12 +76,11 @@ function requirePaths({ paths = [], path: older = [] }: z.output<typeof Paths>):
   return asked;
 }
 
-function answer(holder: Holder | undefined, { path: namespacePath }: NamespaceView, asked: readonly string[]) {
+function answer(holder: Holder | undefined, { uuid }: NamespaceView, asked: readonly string[]) {
   if (!holder) throw listed('invalid', 'invalid token');
   const found = new Map<string, readonly string[]>();
   for (const text of asked) {
-    const below = text.replace(/^\/+/, '');
-    found.set(text, holder.entityInForce ? holder.capabilities(namespacePath + below) : ['deny']);
+    found.set(text, holder.entityInForce ? holder.capabilities(uuid, text) : ['deny']);
   }
   if (asked.length === 1) found.set('capabilities', found.get(asked[0]!)!);
   return data(Object.fromEntries(found));

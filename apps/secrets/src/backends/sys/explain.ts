@@ -62,9 +62,9 @@ export function explainPath(authority: AuthorityPort): Path {
           throw new Refusal('invalid', 'path cannot have more than 1000 segments');
         if (input.address !== undefined) checkCidrs([input.address]);
         const holder = await holderOf(authority, call);
-        const full = namespace.path + input.path.replace(/^\/+/, '');
         const explained = holder.explain({
-          path: input.operation === 'list' && !full.endsWith('/') ? `${full}/` : full,
+          namespaceId: namespace.uuid,
+          path: input.path,
           operation: input.operation,
           parameters: input.parameters,
           wrapTtlSeconds: input.wrap_ttl,
@@ -114,7 +114,7 @@ function obstaclesOf(
   { input, namespace, caller }: Call<unknown, ExplainInput>,
 ): Obstacle[] {
   const address = input.address ?? caller.address;
-  const quota = authority.quotaInTheWay(namespace.uuid, input.path, address);
+  const quota = authority.quotaInTheWay(namespace.uuid, input.path, input.operation, address);
   const found: (Obstacle | false)[] = [
     !holder.entityInForce && { kind: 'entity', message: 'the entity of the token is disabled or gone' },
     !namespace.path.startsWith(holder.namespacePath) && {

@@ -1,6 +1,6 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
-import type { Call, NamespaceView } from '../../sdk/call';
+import type { Call } from '../../sdk/call';
 import { path } from '../../sdk/path';
 import { data, keys } from '../../sdk/reply';
 import { type MountRecord, showMount, shownPath } from './mounts';
@@ -10,8 +10,8 @@ export interface PreflightPort {
   list(namespaceId: string, kind: 'secret' | 'auth'): readonly MountRecord[];
   /** The mount a path leads to. */
   resolve(namespaceId: string, path: string): MountRecord | undefined;
-  /** Whether the token has any capability at or below a path. */
-  reaches(tokenHash: string, path: string): Promise<boolean>;
+  /** Whether the token has any capability at or below the mount. */
+  reaches(tokenHash: string, mount: MountRecord): Promise<boolean>;
   /** The rules of a token, as interfaces show them. */
   rules(tokenHash: string): Promise<{
     root: boolean;
@@ -24,9 +24,8 @@ export interface PreflightPort {
 const mountsOutput = z.object({ auth: z.looseObject({}), secret: z.looseObject({}) });
 
 export function internalUiPaths(preflight: PreflightPort) {
-  const visible = async (mount: MountRecord, namespace: NamespaceView, hash: string | undefined): Promise<boolean> =>
-    mount.config.listingVisibility === 'unauth' ||
-    (hash !== undefined && (await preflight.reaches(hash, namespace.path + mount.path)));
+  const visible = async (mount: MountRecord, hash: string | undefined): Promise<boolean> =>
+    mount.config.listingVisibility === 'unauth' || (hash !== undefined && (await preflight.reaches(hash, mount)));
 
   const brief = (mount: MountRecord) => {
     const { config, ...shown } = showMount(mount);
@@ -46,7 +45,7 @@ export function internalUiPaths(preflight: PreflightPort) {
           const shown: Record<'auth' | 'secret', Record<string, unknown>> = { auth: {}, secret: {} };
           for (const kind of ['auth', 'secret'] as const) {
             for (const mount of preflight.list(namespace.uuid, kind)) {
-              if (!(await visible(mount, namespace, caller.token?.hash))) continue;
+              if (!(await visible(mount, caller.token?.hash))) continue;
               shown[kind][shownPath(mount)] = caller.token
                 ? brief(mount)
                 : { type: mount.type, description: mount.description, options: mount.options };
@@ -59,6 +58,7 @@ export function internalUiPaths(preflight: PreflightPort) {
     path('internal/ui/mounts/:path*', {
       summary: 'The mount a path leads to.',
       auth: 'optional',
+      params: { path: 'folder' },
       read: {
         summary: 'Read the mount a path leads to.',
         operationId: 'internal-ui-read-mount-information',
@@ -68,15 +68,10 @@ export function internalUiPaths(preflight: PreflightPort) {
           const hash = caller.token?.hash;
           if (hash === undefined) throw new Refusal('denied', 'permission denied');
           const mount = preflight.resolve(namespace.uuid, params.path);
-          const reached =
-            mount &&
-            ((await preflight.reaches(hash, namespace.path + mount.path)) ||
-              (await preflight.reaches(hash, namespace.path + params.path)));
-          if (!mount || !reached) {
-            const asked = params.path.endsWith('/') ? params.path : `${params.path}/`;
+          if (!mount || !(await preflight.reaches(hash, mount))) {
             throw new Refusal(
               'denied',
-              `preflight capability check returned 403, please ensure client's policies grant access to path "${asked}"`,
+              `preflight capability check returned 403, please ensure client's policies grant access to path "${params.path}/"`,
             );
           }
           return data({ ...brief(mount), path: mount.path });

@@ -142,6 +142,7 @@ export function mountPaths(mounts: MountPort, kind: 'secret' | 'auth') {
       summary: words.oneSummary,
       dress: 'injected',
       sudo: kind === 'auth',
+      params: { path: 'folder' },
       paramDocs: { path: 'Where it is mounted.' },
       read: {
         summary: words.readSummary,
@@ -168,6 +169,7 @@ export function mountPaths(mounts: MountPort, kind: 'secret' | 'auth') {
       summary: words.tune,
       dress: 'injected',
       sudo: kind === 'auth',
+      params: { path: 'folder' },
       paramDocs: { path: 'Where it is mounted.' },
       read: {
         summary: words.readTune,

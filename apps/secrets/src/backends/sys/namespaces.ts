@@ -59,6 +59,7 @@ export function namespacePaths(namespaces: NamespacePort) {
     }),
     path('namespaces/:path*', {
       summary: 'A namespace: mounts, policies, identities and tokens of its own.',
+      params: { path: 'folder' },
       paramDocs: { path: 'Its path, relative to the namespace of the request.' },
       read: {
         summary: 'Read a namespace.',

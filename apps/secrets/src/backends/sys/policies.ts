@@ -83,10 +83,11 @@ export function policyPaths(policies: PoliciesPort, methods: NamedMethodsPort): 
     path('policies/acl/:name*', {
       summary: 'A policy: what its holders may do on which paths.',
       params: { name: /^.+$/s },
+      folds: { name: 'case' },
       list: {
         summary: 'List the policies whose name begins so.',
         output: namesOutput,
-        run: async (call) => keys(await list(call, call.params.name.toLowerCase())),
+        run: async (call) => keys(await list(call, call.params.name)),
       },
       read: {
         summary: 'Read a policy.',
@@ -108,6 +109,7 @@ export function policyPaths(policies: PoliciesPort, methods: NamedMethodsPort): 
     path('policy/:name*', {
       summary: 'A policy, in an older form.',
       params: { name: /^.+$/s },
+      folds: { name: 'case' },
       dress: 'injected',
       read: {
         summary: 'Read a policy.',
@@ -170,6 +172,10 @@ function checkName(name: string): string {
   if (name.length > 512) throw new Refusal('invalid', 'policy name is longer than 512 characters', [issue('name')]);
   if (/[\u0000-\u001F\u007F,]/.test(name)) {
     throw new Refusal('invalid', 'policy name cannot contain commas or control characters', [issue('name')]);
+  }
+  // Wherever a policy is named, blanks around its name say nothing: such a policy could be given to nobody.
+  if (name.trim() !== name) {
+    throw new Refusal('invalid', 'policy name cannot begin or end with a blank', [issue('name')]);
   }
   return name;
 }

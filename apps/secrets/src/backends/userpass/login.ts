@@ -7,21 +7,21 @@ import { path } from '../../sdk/path';
 import { type Login, login } from '../../sdk/reply';
 import { loginParams, withinCidrs } from '../../sdk/token-params';
 import type { Passwords } from './password';
-import { usernameRule, users } from './user';
+import { usernameParam, users } from './user';
 
 /** Login with name and password. */
 export function loginPath(passwords: Passwords) {
   return path('login/:username', {
     summary: 'Logs a user in.',
     auth: 'none',
-    params: { username: usernameRule },
+    ...usernameParam,
     write: {
       summary: 'Log in with a password.',
       input: z.object({ password: secretString().optional().describe('The password.') }),
       judges: 'password',
       async run(call) {
         const { params, input, storage, caller, mount } = call;
-        const username = params.username.toLowerCase();
+        const { username } = params;
         const { password } = input;
         if (!password) throw new Refusal('invalid', 'missing password');
         // Names that nobody has are counted and judged like others, so that neither the answer nor its time tells who exists.

@@ -27,17 +27,15 @@ export type User = z.output<typeof TokenFields> & { readonly passwordHash: Passw
 /** Users by lower-case name. */
 export const users = collection('user/', z.custom<User>());
 
-/** What a user may be called. */
-export const usernameRule = /^\w(?:[\w.@+-]*\w)?$/;
+/** The name of a user in a path: what it may be, and that case says nothing. */
+export const usernameParam = { params: { username: /^\w(?:[\w.@+-]*\w)?$/ }, folds: { username: 'case' } } as const;
 
 /** Users: `users`, `users/:username`, its password and its policies. */
 export function userPaths(passwords: Passwords): Path[] {
-  const nameOf = ({ params }: { params: { username: string } }) => params.username.toLowerCase();
-  const params = { username: usernameRule } as const;
   const changeUser = (call: Call<{ username: string }>, change: (user: User) => Partial<User>) =>
     call.storage.transaction(`users/${call.params.username}`, async (tx) => {
-      const user = await users.require(tx, nameOf(call), 'username does not exist');
-      users.put(tx, nameOf(call), { ...user, ...change(user) });
+      const user = await users.require(tx, call.params.username, 'username does not exist');
+      users.put(tx, call.params.username, { ...user, ...change(user) });
       return empty;
     });
   return [
@@ -51,13 +49,13 @@ export function userPaths(passwords: Passwords): Path[] {
     }),
     path('users/:username', {
       summary: 'A user, and what the tokens of their logins will be.',
-      params,
-      stored: (call) => users.find(call.storage, nameOf(call)),
+      ...usernameParam,
+      stored: (call) => users.find(call.storage, call.params.username),
       read: {
         summary: 'Read a user; the password is never shown.',
         output: tokenParamsOutput,
         async run(call) {
-          const user = await users.find(call.storage, nameOf(call));
+          const user = await users.find(call.storage, call.params.username);
           return user ? data(showTokenParams(user)) : missing;
         },
       },
@@ -71,39 +69,39 @@ export function userPaths(passwords: Passwords): Path[] {
           const before = call.stored as User | undefined;
           if (!password && !before) throw new Refusal('invalid', 'missing password');
           const passwordHash = password ? await passwords.hash(checkPassword(password)) : before!.passwordHash;
-          users.put(call.storage, nameOf(call), { ...settleTokenParams(fields, call.fields), passwordHash });
-          if (password) await call.forgetGuesses(nameOf(call));
+          users.put(call.storage, call.params.username, { ...settleTokenParams(fields, call.fields), passwordHash });
+          if (password) await call.forgetGuesses(call.params.username);
           return empty;
         },
       },
       delete: {
         summary: 'Delete a user. Deleting an absent one succeeds.',
         async run(call) {
-          users.delete(call.storage, nameOf(call));
-          await call.forgetGuesses(nameOf(call));
+          users.delete(call.storage, call.params.username);
+          await call.forgetGuesses(call.params.username);
           return empty;
         },
       },
     }),
     path('users/:username/password', {
       summary: 'The password of a user.',
-      params,
+      ...usernameParam,
       write: {
         summary: 'Change the password of a user; a lock after wrong ones ends.',
         input: z.object({ password: secretString().optional().describe('The new password.') }),
         async run(call) {
           const { password } = call.input;
-          await users.require(call.storage, nameOf(call), 'username does not exist');
+          await users.require(call.storage, call.params.username, 'username does not exist');
           if (!password) throw new Refusal('invalid', 'missing password');
           const passwordHash = await passwords.hash(checkPassword(password));
-          await call.forgetGuesses(nameOf(call));
+          await call.forgetGuesses(call.params.username);
           return changeUser(call, () => ({ passwordHash }));
         },
       },
     }),
     path('users/:username/policies', {
       summary: 'The policies of a user.',
-      params,
+      ...usernameParam,
       write: {
         summary: 'Change the policies of a user.',
         input: z.object({

@@ -58,7 +58,7 @@ describe('userpass', () => {
     const self = await secrets.as(body.auth.client_token).read('auth/token/lookup-self').expect(200);
     expect(self.body.data).toMatchObject({
       display_name: 'userpass-ann',
-      path: 'auth/userpass/login/ANN',
+      path: 'auth/userpass/login/ann',
       meta: { username: 'ann' },
     });
     const again = await login('ann', 'right').expect(200);

@@ -21,6 +21,7 @@ export interface AuditCaller {
 export interface AuditedRequest {
   readonly id: string;
   readonly operation: string;
+  /** As sent only where the request was refused before its path was read. */
   readonly path: string;
   readonly namespace: { readonly id: string; readonly path: string };
   readonly mount?: { readonly path: string; readonly type: string; readonly accessor: string };

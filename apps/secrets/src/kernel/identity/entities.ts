@@ -44,7 +44,7 @@ export class Entities {
       if (existing) return { entity: await this.update(tx, existing, kept), created: false };
       if (ref.id !== undefined) throw new Refusal('malformed', 'entity not found from id');
       return {
-        entity: await this.insert(tx, namespaceId, { ...fields, name: ref.name || fields.name }),
+        entity: await this.insert(tx, namespaceId, { ...fields, name: fields.name || ref.name }),
         created: true,
       };
     };

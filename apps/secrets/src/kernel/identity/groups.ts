@@ -46,7 +46,7 @@ export class Groups {
       if (!before && ref.id !== undefined) throw new Refusal('malformed', 'invalid group ID');
       const group = before
         ? await this.update(tx, before, ref.id === undefined ? { ...fields, name: undefined } : fields)
-        : await this.insert(tx, namespaceId, { ...fields, name: ref.name || fields.name });
+        : await this.insert(tx, namespaceId, { ...fields, name: fields.name || ref.name });
       await this.writeMembers(tx, group, fields);
       return { group, created: !before };
     };

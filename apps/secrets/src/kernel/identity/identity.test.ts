@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { freshStorage, type TestStorage, until, whileHearing } from '../../../test/fresh-storage';
 import { upToDateInTime } from '../../../test/staleness';
+import type { CanonicalPath } from '../../sdk/canonical-path';
 import { Access } from '../policy/access';
 import { PolicyStore } from '../policy/store';
 import type { StorageKernel } from '../storage/storage';
@@ -273,7 +274,7 @@ describe('access of callers', () => {
       const query = { namespaceId: ns, policies: mine, identity };
       const list = await kernel.access.of(query);
       expect(kernel.access.peek(query) ?? list).toBe(list);
-      return list.capabilities('sec/acc');
+      return list.capabilities('sec/acc' as CanonicalPath);
     };
     expect(await may(here)).toEqual(['deny']);
     expect(await may(there)).toEqual(['deny']);
@@ -303,7 +304,7 @@ describe('access of callers', () => {
       expect(here.access.peek(query)).toBe(list);
       await here.policies.put(ns, 'warm', { text: 'path "w" { capabilities = ["update"] }' });
       expect(here.access.peek(query)).toBeUndefined();
-      expect((await here.access.of(query)).capabilities('w')).toEqual(['update']);
+      expect((await here.access.of(query)).capabilities('w' as CanonicalPath)).toEqual(['update']);
     });
   });
 });

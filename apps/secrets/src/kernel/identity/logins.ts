@@ -1,6 +1,6 @@
 import { Refusal } from '@keystead/refusal';
 import type { Tx } from '../storage/types';
-import { isTaken } from './checks';
+import { checkName, isTaken } from './checks';
 import { type Entities, entityNotice } from './entities';
 import { type AliasMount, type EntityAliases, equalMetadata } from './entity-aliases';
 import { type GroupMoves, LoginReads } from './login-reads';
@@ -109,6 +109,7 @@ export class Logins {
 
   private async create(login: LoginIdentity): Promise<EntityAlias> {
     const { namespaceId, mount, aliasName, metadata } = login;
+    checkName('alias', aliasName);
     const run = async (tx: Tx) => {
       const entity = await this.entities.insert(tx, namespaceId, {});
       return this.aliases.insert(tx, {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { path } from '../../sdk/path';
+import { empty } from '../../sdk/reply';
 import { PathTree } from './path-tree';
 
 const declared = (pattern: string, params = {}) => path(pattern, { summary: pattern, params } as never);
@@ -55,5 +56,53 @@ describe('PathTree', () => {
     ['a/b', 'read', 'a/b'],
   ] as const)('hands %j (%s) to a rest as %j', (given, verb, value) => {
     expect(rest.match(given, verb)?.params).toEqual({ path: value });
+  });
+
+  const listed = path('users', { summary: 'users', list: { summary: 'list', run: () => empty } });
+  const exact = new PathTree([
+    listed,
+    path('users/:name', { summary: 'user', folds: { name: 'case' } }),
+    path('entity/:name', { summary: 'entity', params: { name: 'segment' }, folds: { name: 'ascii-case' } }),
+    path('method/:id', { summary: 'method', params: { id: 'uuid' } }),
+    path('policy/:name*', { summary: 'policy', folds: { name: 'case' } }),
+    path('mounts', { summary: 'mounts' }),
+    path('mounts/:at*', { summary: 'mount', params: { at: 'folder' } }),
+    path('mounts/:at*/tune', { summary: 'tune', params: { at: 'folder' } }),
+  ]);
+
+  it.each([
+    ['users', 'read', 'users'],
+    ['users/', 'read', 'users'],
+    ['users/', 'list', 'users/'],
+    ['users/bob', 'read', 'users/bob'],
+    ['users/BOB', 'delete', 'users/bob'],
+    ['users/bob/', 'read', undefined],
+    ['users/bob/', 'delete', undefined],
+    ['users/bob/', 'patch', undefined],
+    ['users/Bob/', 'list', 'users/bob/'],
+    ['entity/\u00c9COLE', 'read', 'entity/\u00c9cole'],
+    ['entity/\u212aurt', 'read', 'entity/\u212aurt'],
+    ['method/7B3F4044-0000-4000-8000-00000000000A', 'read', 'method/7b3f4044-0000-4000-8000-00000000000a'],
+    ['policy/A/B', 'read', 'policy/a/b'],
+    ['policy/A/B/', 'read', 'policy/a/b/'],
+    ['policy/\u212aurt', 'read', 'policy/kurt'],
+    ['mounts', 'read', 'mounts'],
+    ['mounts/', 'read', undefined],
+    ['mounts/A/b', 'read', 'mounts/A/b'],
+    ['mounts/A/b/', 'delete', 'mounts/A/b'],
+    ['mounts/A/tune', 'read', 'mounts/A/tune'],
+    ['mounts/A/tune/', 'read', undefined],
+  ] as const)('reads %j (%s) as %j', (given, verb, text) => {
+    expect(exact.match(given, verb)?.text).toBe(text);
+  });
+
+  it('hands out parameters as the text has them, and shows how they were written', () => {
+    expect(exact.match('users/BOB', 'read')).toMatchObject({ params: { name: 'bob' }, written: { shown: 'BOB' } });
+    expect(exact.match('mounts/A/b/', 'read')).toMatchObject({ params: { at: 'A/b' }, folding: undefined });
+  });
+
+  it('does not take what it could not tell the policies', () => {
+    const two = path('a/:x/:y', { summary: 'two', folds: { x: 'case', y: 'case' } });
+    expect(() => new PathTree([two])).toThrow('can fold one parameter only');
   });
 });

@@ -1,10 +1,18 @@
 import type { Verb } from '../../sdk/call';
+import type { Folding, Spelling } from '../../sdk/canonical-path';
 import type { ParamRule, Path } from '../../sdk/path';
+import { foldName, foldSegments } from './fold';
 
-/** A declared path, ready to be matched. */
+/** A declared path that a text belongs to. */
 export interface Matched {
   readonly path: Path;
   readonly params: Readonly<Record<string, string>>;
+  /** The one spelling of the text: the pattern with the parameters filled in, and the slash of a folder. */
+  readonly text: string;
+  /** Set where some of it is read in lower case. */
+  readonly folding: Folding | undefined;
+  /** The folded parameter as it was sent. */
+  readonly written: Spelling | undefined;
 }
 
 interface Rest {
@@ -22,6 +30,16 @@ class Node {
   path: Path | undefined;
 }
 
+/** A text on its way down the tree. */
+interface Search {
+  readonly verb: Verb;
+  /** It ends in a slash, and asks for no list. */
+  readonly slashed: boolean;
+  readonly captured: [string, string][];
+  /** The slash at its end is part of the last parameter. */
+  keepsSlash: boolean;
+}
+
 const noParams: Readonly<Record<string, string>> = {};
 
 /**
@@ -31,27 +49,47 @@ const noParams: Readonly<Record<string, string>> = {};
 export class PathTree {
   private readonly root = new Node();
   private readonly literal = new Map<string, Path>();
+  /** Relative to the mount. */
+  private readonly foldings = new Map<Path, Folding & { readonly name: string }>();
 
   constructor(paths: readonly Path[]) {
     for (const path of paths) this.add(path);
   }
 
-  /** The declaration a path below the mount belongs to, whatever its verbs. A list's path ends in `/` or is empty. */
+  /**
+   * The declaration a path below the mount belongs to, whatever its verbs. A list's path ends in `/` or is empty; with
+   * another verb, a slash at the end leads somewhere only where it names a folder: in a rest, and where there is a list.
+   */
   match(path: string, verb: Verb): Matched | undefined {
-    const bare = path.endsWith('/') ? path.slice(0, -1) : path;
+    const ends = path.endsWith('/');
+    const bare = ends ? path.slice(0, -1) : path;
+    const slashed = ends && verb !== 'list';
     const literal = this.literal.get(bare);
-    if (literal) return { path: literal, params: noParams };
-    const captured: [string, string][] = [];
-    const found = this.descend(this.root, bare, path, verb, captured);
+    if (literal && !(slashed && literal.operations.list === undefined)) {
+      return { path: literal, params: noParams, text: slashed ? bare : path, folding: undefined, written: undefined };
+    }
+    const search: Search = { verb, slashed, captured: [], keepsSlash: false };
+    const found = this.descend(this.root, bare, search);
     if (!found) return undefined;
     const params: Record<string, string> = {};
-    for (const [name, value] of captured) params[name] = value;
-    return { path: found, params };
+    for (const [name, value] of search.captured) params[name] = value;
+    const text = slashed && !search.keepsSlash ? bare : path;
+    const folding = this.foldings.get(found);
+    if (!folding) return { path: found, params, text, folding, written: undefined };
+    const shown = params[folding.name]!;
+    params[folding.name] = foldName(shown, folding.fold);
+    return { path: found, params, text: foldSegments(text, folding), folding, written: { shown } };
+  }
+
+  /** What of a declared path is read in lower case. */
+  foldingOf(path: Path): Folding | undefined {
+    return this.foldings.get(path);
   }
 
   private add(path: Path): void {
     if (!path.pattern.includes(':')) this.literal.set(path.pattern, path);
     const segments = path.pattern === '' ? [] : path.pattern.split('/');
+    this.fold(path, segments);
     let node = this.root;
     for (const [i, segment] of segments.entries()) {
       if (!segment.startsWith(':')) {
@@ -78,30 +116,48 @@ export class PathTree {
     node.path = path;
   }
 
-  private descend(node: Node, rest: string, full: string, verb: Verb, captured: [string, string][]): Path | undefined {
-    if (rest === '' && node.path) return node.path;
+  private fold(path: Path, segments: readonly string[]): void {
+    for (const [from, segment] of segments.entries()) {
+      if (!segment.startsWith(':')) continue;
+      const rest = segment.endsWith('*');
+      const name = segment.slice(1, rest ? -1 : undefined);
+      const fold = path.folds[name] ?? (path.params[name] === 'uuid' ? 'ascii-case' : undefined);
+      if (fold === undefined) continue;
+      // One range is enough for every path there is, and keeps the question to the policies simple.
+      if (this.foldings.has(path) || (rest && from + 1 < segments.length)) {
+        throw new Error(`${path.pattern} can fold one parameter only, and a rest only at its end`);
+      }
+      this.foldings.set(path, { name, fold, from, to: rest ? Number.POSITIVE_INFINITY : from + 1 });
+    }
+  }
+
+  private descend(node: Node, rest: string, search: Search): Path | undefined {
+    if (rest === '' && node.path && !(search.slashed && node.path.operations.list === undefined)) return node.path;
     if (rest !== '') {
       const slash = rest.indexOf('/');
       const segment = slash < 0 ? rest : rest.slice(0, slash);
       const after = slash < 0 ? '' : rest.slice(slash + 1);
       const next = node.literals.get(segment);
-      const found = next && this.descend(next, after, full, verb, captured);
+      const found = next && this.descend(next, after, search);
       if (found) return found;
       for (const { name, rule, next: below } of node.params) {
         if (!holds(rule, segment)) continue;
-        captured.push([name, segment]);
-        const path = this.descend(below, after, full, verb, captured);
+        search.captured.push([name, segment]);
+        const path = this.descend(below, after, search);
         if (path) return path;
-        captured.pop();
+        search.captured.pop();
       }
     }
-    return this.takeRest(node, rest, full, verb, captured);
+    return this.takeRest(node, rest, search);
   }
 
-  private takeRest(node: Node, rest: string, full: string, verb: Verb, captured: [string, string][]): Path | undefined {
+  private takeRest(node: Node, rest: string, search: Search): Path | undefined {
+    const { verb, slashed, captured } = search;
     for (const { name, rule, suffix, path } of node.rests) {
       if (suffix !== '') {
         if (!rest.endsWith(suffix) || rest.length === suffix.length) continue;
+        // Without its slash the text would lead here, so with it no looser pattern may have it.
+        if (slashed) return undefined;
         const value = rest.slice(0, -suffix.length);
         if (!holds(rule, value)) continue;
         captured.push([name, value]);
@@ -109,8 +165,8 @@ export class PathTree {
       }
       if (!holds(rule, rest)) continue;
       // Only here does a trailing slash mean something: it is part of what was asked for, and lists name folders by it.
-      const slash = rest !== '' && full.endsWith('/') ? '/' : '';
-      captured.push([name, verb === 'list' && rest !== '' ? `${rest}/` : rest + slash]);
+      search.keepsSlash = slashed && rest !== '' && rule !== 'folder';
+      captured.push([name, search.keepsSlash || (verb === 'list' && rest !== '') ? `${rest}/` : rest]);
       return path;
     }
     return undefined;
@@ -125,6 +181,7 @@ function holds(rule: ParamRule, value: string): boolean {
   switch (rule) {
     case 'any':
       return true;
+    case 'folder':
     case 'segment':
       return value !== '';
     case 'name':

@@ -1,8 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
+import type { CanonicalPath, Folding } from '../../sdk/canonical-path';
 import type { Capability, Operation } from './capability';
 import { compile } from './compile';
 import { parsePolicy } from './parse-policy';
 import type { AccessList, Subject } from './types';
+
+const at = (path: string) => path as CanonicalPath;
 
 /** An access list from policy texts; a policy's name is its place in the list. */
 function access(texts: string | readonly string[], subject?: Subject, nowMs = 0): AccessList {
@@ -23,7 +26,7 @@ function rules(...lines: string[]): string {
 }
 
 function may(list: AccessList, operation: Operation, path: string, parameters?: Record<string, unknown>): boolean {
-  return list.decide({ path, operation, ...(parameters && { parameters }) }).allowed;
+  return list.decide({ path: at(path), operation, ...(parameters && { parameters }) }).allowed;
 }
 
 describe('access list', () => {
@@ -69,7 +72,10 @@ describe('access list', () => {
     ['lexicographically greater', ['+/+/ab/+', '+/+/+/cd'], 'x/y/ab/cd', '+/+/ab/+'],
   ])('prefers %s', (_, patterns, path, winner) => {
     for (const order of [patterns, [...patterns].reverse()]) {
-      const decision = access(rules(...order.map((pattern) => `${pattern} read`))).decide({ path, operation: 'read' });
+      const decision = access(rules(...order.map((pattern) => `${pattern} read`))).decide({
+        path: at(path),
+        operation: 'read',
+      });
       expect(decision.rule?.pattern).toBe(winner);
     }
   });
@@ -85,7 +91,7 @@ describe('access list', () => {
 
   it('denies what no rule covers, and does not add up different patterns', () => {
     const list = access(rules('sec/* read,update', 'sec/a* read'));
-    expect(list.decide({ path: 'other', operation: 'read' })).toEqual({
+    expect(list.decide({ path: at('other'), operation: 'read' })).toEqual({
       allowed: false,
       sudo: false,
       root: false,
@@ -103,9 +109,9 @@ describe('access list', () => {
   });
 
   it('merges blocks of one pattern: grants add up, deny beats them all, in any order', () => {
-    expect(access([rules('a read'), rules('a update,sudo')]).capabilities('a')).toEqual(['read', 'sudo', 'update']);
-    expect(access([rules('a read'), rules('a deny'), rules('a list')]).capabilities('a')).toEqual(['deny']);
-    expect(access([rules('a deny,read')]).capabilities('a')).toEqual(['deny']);
+    expect(access([rules('a read'), rules('a update,sudo')]).capabilities(at('a'))).toEqual(['read', 'sudo', 'update']);
+    expect(access([rules('a read'), rules('a deny'), rules('a list')]).capabilities(at('a'))).toEqual(['deny']);
+    expect(access([rules('a deny,read')]).capabilities(at('a'))).toEqual(['deny']);
   });
 
   it.each<[string, Capability[]]>([
@@ -114,18 +120,18 @@ describe('access list', () => {
     ['write', ['create', 'delete', 'list', 'read', 'update']],
     ['sudo', ['create', 'delete', 'list', 'read', 'sudo', 'update']],
   ])('reads the short policy %s', (name, expected) => {
-    expect(access(`path "a" { policy = "${name}" }`).capabilities('a')).toEqual(expected);
+    expect(access(`path "a" { policy = "${name}" }`).capabilities(at('a'))).toEqual(expected);
   });
 
   it('answers capabilities: sorted, deny for nothing, root for root', () => {
     const list = access(rules('sec/* update,create,read', 'sec/no deny'));
-    expect(list.capabilities('sec/x')).toEqual(['create', 'read', 'update']);
-    expect(list.capabilities('/sec/x')).toEqual(['create', 'read', 'update']);
-    expect(list.capabilities('sec/no')).toEqual(['deny']);
-    expect(list.capabilities('else')).toEqual(['deny']);
+    expect(list.capabilities(at('sec/x'))).toEqual(['create', 'read', 'update']);
+    expect(list.capabilities(at('/sec/x'))).toEqual(['create', 'read', 'update']);
+    expect(list.capabilities(at('sec/no'))).toEqual(['deny']);
+    expect(list.capabilities(at('else'))).toEqual(['deny']);
     const root = compile([{ name: 'root', namespacePath: '', policy: { rules: [], templated: false } }], undefined, 0);
-    expect(root.capabilities('x')).toEqual(['root']);
-    expect(root.decide({ path: 'x', operation: 'delete' })).toEqual({ allowed: true, sudo: true, root: true });
+    expect(root.capabilities(at('x'))).toEqual(['root']);
+    expect(root.decide({ path: at('x'), operation: 'delete' })).toEqual({ allowed: true, sudo: true, root: true });
   });
 
   it('does not take a policy called root in a child namespace for the root policy', () => {
@@ -150,7 +156,7 @@ describe('access list', () => {
 
   it('names the winning rule with policy, pattern and line, and the losers with the reason', () => {
     const list = access([rules('sec/* read'), `\n\n${rules('sec/+ read')}`, rules('sec/a deny')]);
-    const explanation = list.explain({ path: 'sec/a', operation: 'read' });
+    const explanation = list.explain({ path: at('sec/a'), operation: 'read' });
     expect(explanation).toMatchObject({
       allowed: false,
       objection: 'denied',
@@ -160,7 +166,7 @@ describe('access list', () => {
         { pattern: 'sec/*', lostBecause: 'an exact pattern wins over wildcards' },
       ],
     });
-    expect(list.explain({ path: 'sec/b', operation: 'read' }).losers).toMatchObject([
+    expect(list.explain({ path: at('sec/b'), operation: 'read' }).losers).toMatchObject([
       { pattern: 'sec/*', lostBecause: 'it ends in *' },
     ]);
   });
@@ -172,6 +178,7 @@ describe('parameters in rules', () => {
     ['required_parameters = ["a"]', {}, false],
     ['required_parameters = ["a"]', { A: 1 }, false],
     ['required_parameters = ["A"]', { a: 1 }, true],
+    ['required_parameters = ["a"]', { a: null }, false],
     ['required_parameters = ["A", "b"]', { a: 1 }, false],
     ['denied_parameters = { "*" = [] }', { x: 1 }, false],
     ['denied_parameters = { "*" = [] }', {}, true],
@@ -230,14 +237,14 @@ describe('parameters in rules', () => {
     ['max_wrapping_ttl = "120"', 120, true],
     ['min_wrapping_ttl = "1m"\n max_wrapping_ttl = "2m"', 90, true],
   ])('%s with a wrapping time of %s: %s', (body, wrapTtlSeconds, expected) => {
-    const decision = block(body).decide({ path: 'a', operation: 'update', wrapTtlSeconds });
+    const decision = block(body).decide({ path: at('a'), operation: 'update', wrapTtlSeconds });
     expect(decision.allowed).toBe(expected);
     if (!expected) expect(decision.objection).toBe('wrapping');
   });
 
   it('limits the pages of lists', () => {
     const list = access('path "a" { capabilities = ["list"] pagination_limit = 10 }');
-    expect(list.decide({ path: 'a/', operation: 'list' })).toMatchObject({ allowed: true, paginationLimit: 10 });
+    expect(list.decide({ path: at('a/'), operation: 'list' })).toMatchObject({ allowed: true, paginationLimit: 10 });
     expect(may(list, 'list', 'a/', { limit: '10' })).toBe(true);
     expect(may(list, 'list', 'a/', { limit: 11 })).toBe(false);
     expect(may(list, 'list', 'a/', { limit: -1 })).toBe(false);
@@ -287,7 +294,7 @@ describe('identity templates', () => {
     'something.else',
   ])('drops a block whose template %s cannot be filled safely', (name) => {
     const list = access(`path "sec/{{${name}}}" { policy = "write" }\npath "sec/kept" { policy = "read" }`, subject);
-    expect(list.explain({ path: 'sec/kept', operation: 'read' }).losers).toEqual([]);
+    expect(list.explain({ path: at('sec/kept'), operation: 'read' }).losers).toEqual([]);
     expect(list.grantsSome({ segments: ['sec', { free: true }] }, 'update')).toBe(false);
   });
 
@@ -334,5 +341,54 @@ describe('rights on path templates', () => {
       true,
       false,
     ]);
+  });
+});
+
+describe('rules for paths of which a segment is read in lower case', () => {
+  const folding: Folding = { fold: 'case', from: 2, to: 3 };
+  const may = (list: AccessList, operation: Operation, path: string) =>
+    list.decide({ path: at(path), folding, operation }).allowed;
+
+  it('are read in lower case there, and only there', () => {
+    const list = access(rules('auth/UP/Bob read', 'auth/UP/An* read', 'auth/Up/eve read', 'auth/+/x/Y read'));
+    expect(may(list, 'read', 'auth/UP/bob')).toBe(true);
+    expect(may(list, 'read', 'auth/UP/anna')).toBe(true);
+    expect(may(list, 'read', 'auth/up/bob')).toBe(false);
+    expect(may(list, 'read', 'auth/UP/eve')).toBe(false);
+    expect(may(list, 'read', 'auth/UP/x/Y')).toBe(true);
+    expect(may(list, 'read', 'auth/UP/x/y')).toBe(false);
+  });
+
+  it('are one rule where they then mean the same, and deny beats all', () => {
+    const list = access([rules('a/b/BOB read', 'a/b/bob update'), rules('a/b/Eve deny', 'a/b/* read')]);
+    expect(list.capabilities(at('a/b/bob'), folding)).toEqual(['read', 'update']);
+    expect(list.capabilities(at('a/b/eve'), folding)).toEqual(['deny']);
+    expect(list.capabilities(at('a/b/eve'))).toEqual(['read']);
+    const { rule, losers } = list.explain({ path: at('a/b/eve'), folding, operation: 'read' });
+    expect(rule?.places.map(({ pattern }) => pattern)).toEqual(['a/b/Eve']);
+    expect(losers.map(({ pattern }) => pattern)).toEqual(['a/b/*']);
+  });
+
+  it('keep their demands: parameters, wrapping and second factors add up', () => {
+    const list = access(
+      'path "a/b/X" { capabilities = ["update"] required_parameters = ["p"] mfa_methods = ["one"] max_wrapping_ttl = "9s" }\n' +
+        'path "a/b/x" { capabilities = ["update"] required_parameters = ["q"] mfa_methods = ["two"] max_wrapping_ttl = "5s" }',
+    );
+    const ask = (parameters: Record<string, unknown>, wrapTtlSeconds: number) =>
+      list.decide({ path: at('a/b/x'), folding, operation: 'update', parameters, wrapTtlSeconds });
+    expect(ask({ p: 1, q: 1 }, 5)).toMatchObject({ allowed: true });
+    expect(ask({ p: 1, q: 1 }, 5).rule?.mfaMethods.map(({ method }) => method)).toEqual(['one', 'two']);
+    expect(ask({ p: 1 }, 5).allowed).toBe(false);
+    expect(ask({ q: 1 }, 5).allowed).toBe(false);
+    expect(ask({ p: 1, q: 1 }, 6).allowed).toBe(false);
+  });
+
+  it('are found in templates too, whatever the case of the value', () => {
+    const subject = { entity: { id: 'e', name: 'Anna', metadata: {}, aliases: [] }, groups: [] };
+    const list = access([rules('a/b/{{identity.entity.name}} read'), rules('a/b/anna deny', 'a/c read')], subject);
+    expect(may(list, 'read', 'a/b/anna')).toBe(false);
+    expect(may(access(rules('a/b/{{identity.entity.name}} read'), subject), 'read', 'a/b/anna')).toBe(true);
+    expect(list.grantsSome({ segments: ['a', 'b', { free: true }], folding }, 'read')).toBe(false);
+    expect(list.grantsSome({ segments: ['a', 'b', { free: true }] }, 'read')).toBe(true);
   });
 });

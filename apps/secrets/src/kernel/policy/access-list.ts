@@ -1,7 +1,8 @@
+import type { Folding } from '../../sdk/canonical-path';
 import { capabilityBits, capabilityNames, type Operation } from './capability';
 import { judgeParameters } from './parameters';
 import type { Rule } from './rule';
-import { findAllRules, findRule, type RuleLayer } from './rule-layer';
+import { findAllRules, findRule, foldLayers, keyOf, type RuleLayer } from './rule-layer';
 import { comparePatterns, hasWildcard } from './rule-tree';
 import { isTemplateWitnessed } from './template-witness';
 import type { AccessList, Decision, Explanation, LosingRule, Objection, PathTemplate, Question } from './types';
@@ -27,6 +28,7 @@ export const rootAccess: AccessList = {
  */
 export class RuleAccess implements AccessList {
   readonly root = false;
+  private readonly folded = new Map<string, readonly RuleLayer[]>();
 
   constructor(
     private readonly layers: readonly RuleLayer[],
@@ -36,21 +38,22 @@ export class RuleAccess implements AccessList {
 
   decide(question: Question): Decision {
     const path = withoutLeadingSlashes(question.path);
-    const rule = this.ruleFor(path, isListing(question.operation));
+    const rule = findRule(this.layersFor(question.folding), path, isListing(question.operation));
     if (!rule) return noRule;
     const objection = judge(rule, question);
     return objection === undefined ? granted(rule, question.operation) : refused(rule, objection);
   }
 
-  capabilities(path: string): string[] {
-    const bits = this.ruleFor(withoutLeadingSlashes(path), path.endsWith('/'))?.bits ?? 0;
+  capabilities(path: string, folding?: Folding): string[] {
+    const layers = this.layersFor(folding);
+    const bits = findRule(layers, withoutLeadingSlashes(path), path.endsWith('/'))?.bits ?? 0;
     return bits === 0 || (bits & capabilityBits.deny) !== 0 ? ['deny'] : capabilityNames(bits);
   }
 
   explain(question: Question): Explanation {
     const path = withoutLeadingSlashes(question.path);
     const decision = this.decide(question);
-    const losers = findAllRules(this.layers, path, isListing(question.operation)).filter(
+    const losers = findAllRules(this.layersFor(question.folding), path, isListing(question.operation)).filter(
       (rule) => rule !== decision.rule,
     );
     return { ...decision, losers: losers.map((rule) => describeLoser(rule, decision.rule as Rule)) };
@@ -63,20 +66,29 @@ export class RuleAccess implements AccessList {
   grantsSome(template: PathTemplate, operation: Operation | undefined, sudo = false): boolean {
     const bit = operation === undefined ? ~(capabilityBits.deny | capabilityBits.sudo) : capabilityBits[operation];
     const listing = operation === undefined || isListing(operation);
-    const longest = this.layers.reduce((most, { longestPattern }) => Math.max(most, longestPattern), 0);
+    const layers = this.layersFor(template.folding);
+    const longest = layers.reduce((most, { longestPattern }) => Math.max(most, longestPattern), 0);
     const grants = ({ bits }: Rule) =>
       (bits & capabilityBits.deny) === 0 && (bits & bit) !== 0 && (!sudo || (bits & capabilityBits.sudo) !== 0);
     const witness = (path: string) => {
-      const found = this.ruleFor(path, listing && path.endsWith('/'));
+      const found = findRule(layers, path, listing && path.endsWith('/'));
       return found !== undefined && grants(found);
     };
-    return this.layers.some(({ rules }) =>
+    return layers.some(({ rules }) =>
       rules.some((rule) => grants(rule) && isTemplateWitnessed(template, rule.pattern, listing, longest, witness)),
     );
   }
 
-  private ruleFor(path: string, listing: boolean): Rule | undefined {
-    return findRule(this.layers, path, listing);
+  private layersFor(folding: Folding | undefined): readonly RuleLayer[] {
+    if (!folding) return this.layers;
+    const key = keyOf(folding);
+    let layers = this.folded.get(key);
+    if (!layers) {
+      layers = foldLayers(this.layers, folding);
+      if (this.folded.size >= 32) this.folded.clear();
+      this.folded.set(key, layers);
+    }
+    return layers;
   }
 }
 
@@ -113,7 +125,8 @@ function refused(rule: Rule, objection: Objection): Decision {
 }
 
 /** What the rule that applies holds against the request; undefined when nothing. */
-function judge(rule: Rule, { operation, parameters, wrapTtlSeconds }: Question): Objection | undefined {
+function judge(rule: Rule, question: Question): Objection | undefined {
+  const { operation, parameters, wrapTtlSeconds } = question;
   if ((rule.bits & capabilityBits[operation]) === 0) {
     return (rule.bits & capabilityBits.deny) !== 0 ? 'denied' : 'capability';
   }
@@ -125,7 +138,7 @@ function judge(rule: Rule, { operation, parameters, wrapTtlSeconds }: Question):
   }
   if (isListing(operation)) return rule.paginationLimit > 0 ? judgePage(rule, parameters) : undefined;
   if (operation === 'delete') return undefined;
-  return judgeParameters(rule, parameters ?? {});
+  return judgeParameters(rule, question);
 }
 
 /** No limit and `0` stand for the longest page; a `limit` that is required must be given. */

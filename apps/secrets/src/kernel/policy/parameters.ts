@@ -1,14 +1,15 @@
 import type { Rule } from './rule';
-import type { Objection, ParameterLists, PolicyValue } from './types';
+import type { Objection, ParameterLists, PolicyValue, Question } from './types';
 
 /**
  * What a rule's parameter lists hold against the parameters of a request that reads or writes; undefined when nothing.
  */
-export function judgeParameters(rule: Rule, parameters: Readonly<Record<string, unknown>>): Objection | undefined {
+export function judgeParameters(rule: Rule, { parameters = {}, freeform }: Question): Objection | undefined {
   const names = Object.keys(parameters);
   if (rule.requiredParameters.length > 0) {
-    // Spelt as the handlers read it: they know no `TTL`.
-    if (!rule.requiredParameters.every((name) => Object.hasOwn(parameters, name))) return 'required-parameter';
+    // As the handlers read it: they know no `TTL`, and null as a value only where all fields are data.
+    const given = (name: string) => Object.hasOwn(parameters, name) && (freeform || parameters[name] !== null);
+    if (!rule.requiredParameters.every(given)) return 'required-parameter';
   }
   if (names.length === 0) return undefined;
   if (rule.deniedParameters && isDenied(rule.deniedParameters, parameters)) return 'denied-parameter';

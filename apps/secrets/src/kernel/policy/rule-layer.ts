@@ -1,4 +1,6 @@
-import type { Rule } from './rule';
+import type { Folding } from '../../sdk/canonical-path';
+import { foldSegments } from '../mounts/fold';
+import { Rule } from './rule';
 import { comparePatterns, hasWildcard, RuleTree } from './rule-tree';
 
 /** Rules of different patterns, ready to be searched. */
@@ -8,6 +10,7 @@ export class RuleLayer {
   private readonly exact = new Map<string, Rule>();
   private readonly patterns = new Set<string>();
   private readonly wild: RuleTree;
+  private readonly folded = new Map<string, RuleLayer>();
 
   constructor(readonly rules: readonly Rule[]) {
     const wild: Rule[] = [];
@@ -27,6 +30,24 @@ export class RuleLayer {
     return this.patterns.has(pattern);
   }
 
+  /**
+   * The same rules for paths of which some segments are read in lower case: patterns are read likewise, and those that
+   * then mean the same are one. The same layer where nothing changes.
+   */
+  foldedBy(folding: Folding): RuleLayer {
+    const key = keyOf(folding);
+    let layer = this.folded.get(key);
+    if (!layer) {
+      layer = this.rules.every(({ pattern }) => foldSegments(pattern, folding) === pattern)
+        ? this
+        : new RuleLayer(foldRules(this.rules, folding));
+      // As many as there are depths of mounts; a caller cannot choose them.
+      if (this.folded.size >= 32) this.folded.clear();
+      this.folded.set(key, layer);
+    }
+    return layer;
+  }
+
   findExact(path: string): Rule | undefined {
     return this.exact.get(path);
   }
@@ -39,6 +60,42 @@ export class RuleLayer {
   findAllWild(path: string): Rule[] {
     return this.wild.findAll(path);
   }
+}
+
+/** Layers as `foldedBy` reads them; one layer where a pattern would then stand in two. */
+export function foldLayers(layers: readonly RuleLayer[], folding: Folding): readonly RuleLayer[] {
+  const folded = layers.map((layer) => layer.foldedBy(folding));
+  if (folded.every((layer, i) => layer === layers[i])) return layers;
+  const twice = folded.some((layer, i) =>
+    layer.rules.some(({ pattern }) => folded.some((other, j) => j > i && other.has(pattern))),
+  );
+  if (!twice) return folded;
+  return [
+    new RuleLayer(
+      foldRules(
+        layers.flatMap(({ rules }) => rules),
+        folding,
+      ),
+    ),
+  ];
+}
+
+function foldRules(rules: readonly Rule[], folding: Folding): Rule[] {
+  const byPattern = new Map<string, Rule>();
+  for (const rule of rules) {
+    const pattern = foldSegments(rule.pattern, folding);
+    let merged = byPattern.get(pattern);
+    if (!merged) {
+      merged = new Rule(pattern);
+      byPattern.set(pattern, merged);
+    }
+    merged.absorb(rule);
+  }
+  return [...byPattern.values()];
+}
+
+export function keyOf({ fold, from, to }: Folding): string {
+  return `${fold} ${from} ${to}`;
 }
 
 /**

@@ -39,9 +39,7 @@ export class Rule implements RuleReference {
     this.places.push(place);
     if ((this.bits & capabilityBits.deny) !== 0) return;
     if ((rule.capabilities & capabilityBits.deny) !== 0) {
-      this.bits = capabilityBits.deny;
-      this.allowedParameters = this.deniedParameters = undefined;
-      this.requiredParameters = [];
+      this.deny();
       return;
     }
     this.bits |= rule.capabilities;
@@ -53,6 +51,31 @@ export class Rule implements RuleReference {
     this.deniedParameters = mergeLists(this.deniedParameters, rule.deniedParameters);
     for (const method of rule.mfaMethods) this.demand({ namespacePath: place.namespacePath, method });
     this.requiredParameters = [...new Set([...this.requiredParameters, ...rule.requiredParameters])];
+  }
+
+  /** Adds a rule whose pattern means the same, as `merge` adds a block. */
+  absorb(other: Rule): void {
+    this.places.push(...other.places);
+    if ((this.bits & capabilityBits.deny) !== 0) return;
+    if ((other.bits & capabilityBits.deny) !== 0) {
+      this.deny();
+      return;
+    }
+    this.bits |= other.bits;
+    this.minWrappingSeconds = lowerBound(this.minWrappingSeconds, other.minWrappingSeconds);
+    this.maxWrappingSeconds = lowerBound(this.maxWrappingSeconds, other.maxWrappingSeconds);
+    this.paginationLimit = lowerBound(this.paginationLimit, other.paginationLimit);
+    this.listFilter ??= other.listFilter;
+    this.allowedParameters = mergeLists(this.allowedParameters, other.allowedParameters);
+    this.deniedParameters = mergeLists(this.deniedParameters, other.deniedParameters);
+    for (const method of other.mfaMethods) this.demand(method);
+    this.requiredParameters = [...new Set([...this.requiredParameters, ...other.requiredParameters])];
+  }
+
+  private deny(): void {
+    this.bits = capabilityBits.deny;
+    this.allowedParameters = this.deniedParameters = undefined;
+    this.requiredParameters = [];
   }
 
   private demand({ namespacePath, method }: DemandedMethod): void {

@@ -1,3 +1,4 @@
+import type { CanonicalPath, Folding } from '../../sdk/canonical-path';
 import type { Operation } from './capability';
 
 /** A value in a parameter list; numbers keep the digits they were written with. */
@@ -84,10 +85,14 @@ export interface Subject {
 /** What a request wants to do. */
 export interface Question {
   /** Namespace path included, no leading slash; a list keeps its trailing slash. */
-  readonly path: string;
+  readonly path: CanonicalPath;
+  /** What of the path is read in lower case: patterns are read likewise. */
+  readonly folding?: Folding;
   readonly operation: Operation;
   /** Body or query fields under the names the client sent. */
   readonly parameters?: Readonly<Record<string, unknown>>;
+  /** All of them are data, null as well; elsewhere null is not given. */
+  readonly freeform?: boolean;
   /** Undefined when the request does not ask for a wrapped response. */
   readonly wrapTtlSeconds?: number;
 }
@@ -164,7 +169,7 @@ export interface AccessList {
   readonly validUntilMs?: number;
   decide(question: Question): Decision;
   /** Sorted names; `['deny']` when nothing is granted, `['root']` for root. */
-  capabilities(path: string): string[];
+  capabilities(path: CanonicalPath, folding?: Folding): string[];
   explain(question: Question): Explanation;
   /** Whether any capability is granted somewhere at or below a prefix such as `secret/`. */
   grantsBelow(prefix: string): boolean;
@@ -176,4 +181,6 @@ export interface AccessList {
 export interface PathTemplate {
   readonly segments: readonly (string | { readonly free: true })[];
   readonly open?: boolean;
+  /** See `Question.folding`. */
+  readonly folding?: Folding;
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DatabaseProxy } from '@keystead/testing';
 import { freshStorage, type TestStorage, until } from '../../../test/fresh-storage';
+import type { CanonicalPath } from '../../sdk/canonical-path';
 import { type LeaseRow, ROOT_NAMESPACE_ID } from '../storage/types';
 import { newWriteSet } from '../storage/write-set';
 import { Buckets } from './buckets';
@@ -91,7 +92,7 @@ describe('a rate limit', () => {
   it('refuses requests where it applies, and nowhere else', async () => {
     await rate('narrow', { mountId, path: 'creds/*', rate: 1 });
     const ask = (path: string, namespaceId = ROOT_NAMESPACE_ID) =>
-      quotas.check({ namespaceId, mountUuid: mountId, path, address: '10.0.0.1' });
+      quotas.check({ namespaceId, mountUuid: mountId, path: path as CanonicalPath, address: '10.0.0.1' });
     ask('engine/creds/a');
     expect(() => ask('engine/creds/b')).toThrow('request path "engine/creds/b": rate limit quota exceeded');
     ask('engine/role/a');
@@ -103,7 +104,7 @@ describe('a rate limit', () => {
   it('counts for namespaces below when it is inheritable, and spares what repairs need', async () => {
     await rate('wide', { rate: 1, inheritable: true });
     const ask = (path: string, namespaceId = child) =>
-      quotas.check({ namespaceId, mountUuid: undefined, path, address: '10.0.0.2' });
+      quotas.check({ namespaceId, mountUuid: undefined, path: path as CanonicalPath, address: '10.0.0.2' });
     ask('a');
     expect(() => ask('b')).toThrow('rate limit quota exceeded');
     ask('sys/health');

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Refusal } from '@keystead/refusal';
+import type { CanonicalPath, Folding } from '../../sdk/canonical-path';
+import { foldSegments } from '../mounts/fold';
 import type { StorageKernel } from '../storage/storage';
 import type { Tx } from '../storage/types';
 import { Buckets } from './buckets';
@@ -33,11 +35,23 @@ export type NewQuota =
   | Omit<Extract<Quota, { kind: 'rate-limit' }>, 'id'>
   | Omit<Extract<Quota, { kind: 'lease-count' }>, 'id'>;
 
+/** A request that may be counted. */
+export interface QuotaQuestion {
+  readonly namespaceId: string;
+  readonly mountUuid: string | undefined;
+  /** Inside the namespace. */
+  readonly path: CanonicalPath;
+  /** What of the path below the mount is read in lower case. */
+  readonly folding?: Folding;
+  readonly address: string;
+}
+
 /** A request, or a lease about to be made. */
 interface Subject {
   readonly namespaceId: string;
   readonly mountId: string | undefined;
   readonly path: string;
+  readonly folding?: Folding;
   readonly role?: string;
 }
 
@@ -92,9 +106,9 @@ export class Quotas {
   }
 
   /** Counts a request towards every rate limit that fits. Throws `limited`. */
-  check(request: { namespaceId: string; mountUuid: string | undefined; path: string; address: string }): void {
+  check(request: QuotaQuestion): void {
     if (this.rates.length === 0 || isExempt(request.path)) return;
-    const subject = { namespaceId: request.namespaceId, mountId: request.mountUuid, path: request.path };
+    const subject = { ...request, mountId: request.mountUuid };
     const now = this.storage.clock.now();
     for (const { quota, buckets } of this.rates) {
       if (this.fits(quota, subject) && !buckets.take(request.address, now)) {
@@ -104,9 +118,9 @@ export class Quotas {
   }
 
   /** The rate limit that would refuse a request now; undefined when none would. Counts nothing. */
-  refusing(request: { namespaceId: string; mountUuid?: string; path: string; address: string }): Quota | undefined {
+  refusing(request: QuotaQuestion): Quota | undefined {
     if (isExempt(request.path)) return undefined;
-    const subject = { namespaceId: request.namespaceId, mountId: request.mountUuid, path: request.path };
+    const subject = { ...request, mountId: request.mountUuid };
     const now = this.storage.clock.now();
     return this.rates.find(({ quota, buckets }) => this.fits(quota, subject) && !buckets.admits(request.address, now))
       ?.quota;
@@ -171,14 +185,15 @@ export class Quotas {
     return kind === 'rate-limit' ? this.rates.map(({ quota }) => quota) : this.counts;
   }
 
-  private fits(quota: QuotaPlace, { namespaceId, mountId, path, role }: Subject): boolean {
+  private fits(quota: QuotaPlace, { namespaceId, mountId, path, folding, role }: Subject): boolean {
     if (quota.namespaceId !== namespaceId) {
       if (!quota.inheritable || !this.hosts.lineage(namespaceId).includes(quota.namespaceId)) return false;
       if (quota.mountId !== undefined) return false;
     }
     if (quota.mountId !== undefined) {
       if (quota.mountId !== mountId) return false;
-      if (quota.path !== '' && !matches(quota.path, path.slice((this.hosts.mountPath(quota.mountId) ?? '').length))) {
+      const pattern = folding ? foldSegments(quota.path, folding) : quota.path;
+      if (pattern !== '' && !matches(pattern, path.slice((this.hosts.mountPath(quota.mountId) ?? '').length))) {
         return false;
       }
     } else if (quota.path !== '' && !matches(quota.path, path)) return false;

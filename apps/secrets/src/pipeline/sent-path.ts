@@ -1,0 +1,151 @@
+import { isRefusal, Refusal } from '@keystead/refusal';
+import type { Mounts } from '../kernel/mounts/mounts';
+import type { Matched, PathTree } from '../kernel/mounts/path-tree';
+import type { Namespaces } from '../kernel/namespaces/namespaces';
+import type { Verb } from '../sdk/call';
+import type { CanonicalPath } from '../sdk/canonical-path';
+import type { Place } from './place';
+
+/** Longer paths are refused before anything looks at them. */
+export const maxPathLength = 4096;
+
+const noParams: Readonly<Record<string, string>> = {};
+const slash = 47;
+const dot = 46;
+
+/**
+ * A path as it was sent: below `/v1/`, decoded, free of dot segments and doubled slashes. Its text is read here and
+ * nowhere else; everybody after this sees the place it leads to, with the path in its one spelling.
+ */
+export class SentPath {
+  readonly #text: string;
+
+  private constructor(text: string) {
+    this.#text = text;
+  }
+
+  /**
+   * Takes a decoded path; `detour` says that it is not in its simplest form, and what that is. Throws `malformed` for
+   * characters that nobody can see, as other servers of this kind do, and for what is too long.
+   */
+  static read(text: string): SentPath | { readonly detour: readonly string[] } {
+    if (text.length > maxPathLength) throw tooLong();
+    return isSimple(text) ? new SentPath(text) : { detour: clean(text) };
+  }
+
+  /** As `read`, for a path in a field: a slash before it says nothing, and detours are followed. Throws `invalid`. */
+  static ofField(text: string, field: string): SentPath {
+    try {
+      const read = SentPath.read(text.replace(/^\/+/, ''));
+      return read instanceof SentPath ? read : new SentPath(read.detour.join('/'));
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      const message = error.message === '' ? 'a path holds a character that cannot be seen' : error.message;
+      throw new Refusal('invalid', message, [{ path: [field], message }]);
+    }
+  }
+
+  /** For what is decided before there are namespaces and mounts to ask. */
+  is(text: string): boolean {
+    return this.#text === text;
+  }
+
+  /** What the audit line says of a request that was refused before it had a place. */
+  get unplaced(): string {
+    return this.#text;
+  }
+
+  /** The mount, path and operation it leads to; what is not found is refused later, when it is known who may learn that. */
+  locate(namespaces: Namespaces, mounts: Mounts, verb: Verb, header: string): Place {
+    const { namespace, path: rest } = namespaces.resolve(header, this.textFor(verb));
+    const resolved = mounts.resolve(namespace.uuid, rest);
+    const mount = resolved?.mount.tainted ? undefined : resolved?.mount;
+    const matched = mount?.tree.match(resolved!.path, verb);
+    if (!mount || !matched) {
+      return {
+        namespace,
+        path: rest as CanonicalPath,
+        full: (namespace.path + rest) as CanonicalPath,
+        folding: undefined,
+        mount,
+        below: (mount ? resolved!.path : '') as CanonicalPath,
+        declared: undefined,
+        params: noParams,
+        written: undefined,
+        operation: undefined,
+        auth: 'token',
+      };
+    }
+    const { path: declared, text, folding } = matched;
+    // Nearly always nothing was to be changed, and no string is made.
+    const same = text === resolved!.path && rest.length === mount.path.length + text.length;
+    const path = same ? rest : mount.path + text;
+    const operation = declared.operations[verb];
+    return {
+      namespace,
+      path: path as CanonicalPath,
+      full: (namespace.path + path) as CanonicalPath,
+      folding,
+      mount,
+      below: text as CanonicalPath,
+      declared,
+      params: matched.params,
+      written: matched.written,
+      operation,
+      auth: operation?.auth ?? declared.auth,
+    };
+  }
+
+  /** The declaration of a system path that answers without mounts and namespaces. */
+  locateSystem(tree: PathTree, verb: Verb): (Matched & { readonly text: CanonicalPath }) | undefined {
+    const text = this.textFor(verb);
+    if (!text.startsWith('sys/')) return undefined;
+    return tree.match(text.slice('sys/'.length), verb) as (Matched & { readonly text: CanonicalPath }) | undefined;
+  }
+
+  private textFor(verb: Verb): string {
+    return verb === 'list' && !this.#text.endsWith('/') ? `${this.#text}/` : this.#text;
+  }
+}
+
+function tooLong(): Refusal {
+  return new Refusal('malformed', `path is longer than ${maxPathLength} characters`);
+}
+
+/** One look at every character: nearly every path is simple and plain ASCII. */
+function isSimple(text: string): boolean {
+  let simple = true;
+  let plain = true;
+  // The slash before the first segment was cut off.
+  let before = slash;
+  let segmentAt = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === slash) {
+      if (before === slash || (before === dot && isDots(text, segmentAt, i))) simple = false;
+      segmentAt = i + 1;
+    } else if (code < 32 || code === 127) throw new Refusal('malformed', '');
+    else if (code > 127) plain = false;
+    before = code;
+  }
+  if (!plain && unseen.test(text)) throw new Refusal('malformed', '');
+  return simple && !(before === dot && isDots(text, segmentAt, text.length));
+}
+
+/** Anything but letters, marks, digits, punctuation, symbols and the plain blank. */
+const unseen = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u;
+
+function isDots(text: string, from: number, to: number): boolean {
+  const length = to - from;
+  return length === 1 || (length === 2 && text.charCodeAt(from) === dot);
+}
+
+function clean(path: string): string[] {
+  const segments: string[] = [];
+  for (const segment of path.split('/')) {
+    if (segment === '..') segments.pop();
+    else if (segment !== '' && segment !== '.') segments.push(segment);
+  }
+  if (path.endsWith('/')) segments.push('');
+  return segments;
+}

@@ -1,0 +1,181 @@
+import { describe, expect, it } from '@jest/globals';
+import { startSecrets } from './start-secrets';
+
+const wrapped = (message: string) => `1 error occurred:\n\t* ${message}\n\n`;
+const all = '["create", "read", "update", "delete", "list", "patch", "sudo"]';
+
+describe('the one spelling of a path', () => {
+  const secrets = startSecrets();
+  const deny = (path: string) =>
+    secrets.withPolicy(`path "*" { capabilities = ${all} }\npath "${path}" { capabilities = ["deny"] }`);
+
+  it('has no slash at its end, except for folders', async () => {
+    await secrets.root.write('auth/token/roles/ops', {}).expect(204);
+    await secrets.root.read('auth/token/roles/ops/').expect(404, { errors: [wrapped('unsupported path')] });
+    await secrets.root.delete('auth/token/roles/ops%2f').expect(404);
+    await secrets.root.read('auth/token/lookup-self/').expect(404);
+    await secrets.root.read('sys/mounts/').expect(404);
+    await secrets.root.read('auth/token/roles/ops').expect(200);
+    // Where there is a list, its path has a slash; the other verbs may have it as well.
+    await secrets.root.list('auth/token/roles/').expect(200);
+    await secrets.root.read('auth/token/roles/').expect(405);
+    await secrets.root.read('sys/policy/').expect(200);
+    // The name of a folder is the same with and without.
+    await secrets.root.read('sys/mounts/cubbyhole/').expect(200);
+    const token = await deny('sys/mounts/cubbyhole');
+    await token.read('sys/mounts/cubbyhole').expect(403);
+    await token.read('sys/mounts/cubbyhole/').expect(403);
+    // The tuning of a mount is no mount called tune.
+    await secrets.root.read('sys/mounts/cubbyhole/tune/').expect(404);
+  });
+
+  it('is kept from being begun by a slash too many: a removal, an issue, a move', async () => {
+    await secrets.root.write('sys/namespaces/t2', {}).expect(200);
+    const token = await deny('sys/namespaces/t2');
+    for (const path of ['sys/namespaces/t2', 'sys/namespaces/t2/', 'sys/namespaces/t2%2f', 'sys/namespaces/t2%2F/']) {
+      expect((await token.delete(path)).status).toBe(path.endsWith('%2F/') ? 307 : 403);
+    }
+    expect((await secrets.root.read('sys/namespaces/t2').expect(200)).body.data.tainted).toBe(false);
+  });
+
+  it('has names in lower case where they are stored so, and rules are read likewise', async () => {
+    await secrets.root.write('sys/auth/userpass', { type: 'userpass' }).expect(204);
+    for (const user of ['admin1', 'Bob']) {
+      await secrets.root.write(`auth/userpass/users/${user}`, { password: 'long-enough' }).expect(204);
+    }
+    const token = await deny('auth/userpass/users/admin1');
+    for (const user of ['admin1', 'ADMIN1', 'Admin1', '%41dmin1']) {
+      await token.read(`auth/userpass/users/${user}`).expect(403);
+      await token.delete(`auth/userpass/users/${user}`).expect(403);
+      await token.write(`auth/userpass/users/${user}/password`, { password: 'long-enough-2' }).expect(204);
+    }
+    await token.read('auth/userpass/users/BOB').expect(200);
+    // A rule in capitals means the same name.
+    const capitals = await deny('auth/userpass/users/ADMIN1');
+    await capitals.read('auth/userpass/users/admin1').expect(403);
+    const own = await secrets.withPolicy('path "auth/userpass/users/Bob" { capabilities = ["read"] }');
+    await own.read('auth/userpass/users/Bob').expect(200);
+    await own.read('auth/userpass/users/bob').expect(200);
+    await own.read('auth/userpass/users/admin1').expect(403);
+    // The mount is another one.
+    await secrets.root.write('sys/auth/UserPass', { type: 'userpass' }).expect(204);
+    await secrets.root.write('auth/UserPass/users/admin1', { password: 'long-enough' }).expect(204);
+    await token.read('auth/UserPass/users/ADMIN1').expect(200);
+    await own.read('auth/UserPass/users/Bob').expect(403);
+  });
+
+  it('lets an entity keep the case it was named with, and find itself', async () => {
+    await secrets.root.write('identity/entity/name/Anna-\u00c9', {}).expect(200);
+    await secrets.root.write('identity/entity/name/ANNA-\u00c9', { metadata: { a: 'b' } }).expect(204);
+    const { body } = await secrets.root.read('identity/entity/name/anna-\u00c9').expect(200);
+    expect(body.data).toMatchObject({ name: 'Anna-\u00c9', metadata: { a: 'b' } });
+    const { id } = body.data;
+    const token = await secrets.withPolicy('path "identity/entity/name/Anna-\u00c9" { capabilities = ["read"] }');
+    await token.read('identity/entity/name/anna-\u00c9').expect(200);
+    await token.read('identity/entity/name/Anna-\u00c9').expect(200);
+    await token.read('identity/entity/name/anna-\u00e9').expect(403);
+    const denied = await deny(`identity/entity/id/${id}`);
+    await denied.read(`identity/entity/id/${id.toUpperCase()}`).expect(403);
+    await secrets.root.read(`identity/entity/id/${id.toUpperCase()}`).expect(200);
+    // Listings are filtered by the same reading.
+    const lister = await secrets.withPolicy(
+      'path "identity/entity/name" { capabilities = ["list"] list_scan_response_keys_filter_path = "{{ .path }}{{ .key }}" }\n' +
+        'path "identity/entity/name/anna-*" { capabilities = ["read"] }',
+    );
+    expect((await lister.list('identity/entity/name').expect(200)).body.data.keys).toEqual(['Anna-\u00c9']);
+  });
+
+  it('is what capabilities, explanations and documents speak of', async () => {
+    const token = await deny('auth/userpass/users/admin1');
+    const asked = [
+      'users/admin1',
+      'users/ADMIN1',
+      'users//admin1',
+      'users/./ADMIN1',
+      'x/../users/admin1',
+      'users/admin1/',
+    ];
+    const paths = asked.map((path) => `auth/userpass/${path}`);
+    const { body } = await token.write('sys/capabilities-self', { paths }).expect(200);
+    for (const path of paths) expect([path, body.data[path]]).toEqual([path, ['deny']]);
+    const explain = async (path: string) =>
+      (await token.write('sys/policies/explain', { path, operation: 'read' }).expect(200)).body.data;
+    // Nothing is declared at the last: what policies say of it leads nowhere.
+    for (const path of paths.slice(0, -1)) expect(await explain(path)).toMatchObject({ granted_by_policy: false });
+    expect(await explain('auth/userpass/users/Bob')).toMatchObject({ granted_by_policy: true });
+    await token.write('sys/capabilities-self', { paths: ['a\u200bb'] }).expect(400);
+
+    const both = await secrets.withPolicy(
+      'path "auth/userpass/users/BOB" { capabilities = ["read"] }\npath "auth/userpass/users/bob" { capabilities = ["deny"] }\n' +
+        'path "sys/internal/specs/openapi" { capabilities = ["read"] }',
+    );
+    const document = (await both.read('sys/internal/specs/openapi').expect(200)).body;
+    expect(Object.keys(document.paths)).not.toContain('/auth/userpass/users/{username}');
+  });
+
+  it('is what quotas count, whatever case they were written in', async () => {
+    const limit = { rate: 1, interval: '1h', path: 'auth/userpass/login/BOB' };
+    await secrets.root.write('sys/quotas/rate-limit/bob', limit).expect(204);
+    const login = (user: string) => secrets.nobody.write(`auth/userpass/login/${user}`, { password: 'wrong' });
+    await login('bob').expect(400);
+    await login('Bob').expect(429);
+    await login('admin1').expect(400);
+    await secrets.root.delete('sys/quotas/rate-limit/bob').expect(204);
+  });
+
+  it.each([
+    ['a zero-width space', 'cubbyhole/a%E2%80%8Bb'],
+    ['a no-break blank', 'cubbyhole/a%C2%A0b'],
+    ['a right-to-left mark', 'cubbyhole/%E2%80%8Fb'],
+    ['a byte order mark', 'cubbyhole/%EF%BB%BFb'],
+    ['a control character', 'cubbyhole/a%C2%85b'],
+    ['NUL', 'cubbyhole/a%00b'],
+  ])('never holds %s', async (_what, path) => {
+    await secrets.root.write(path, { a: 1 }).expect(400);
+    await secrets.root.read(path).expect(400);
+  });
+
+  it('may hold what can be seen, each spelling being a name of its own', async () => {
+    for (const path of ['caf%C3%A9', 'cafe%CC%81', 'a%20b', '%F0%9F%94%91', '%E9%8D%B5', 'a;b', 'a.']) {
+      await secrets.root.write(`cubbyhole/${path}`, { path }).expect(204);
+    }
+    const { body } = await secrets.root.list('cubbyhole').expect(200);
+    expect(body.data.keys).toEqual(['a b', 'a.', 'a;b', 'cafe\u0301', 'caf\u00e9', '\u9375', '\u{1f511}']);
+  });
+});
+
+describe('what a path tells of mounts', () => {
+  const secrets = startSecrets();
+
+  it('is nothing, to those who may do nothing there', async () => {
+    await secrets.root.write('sys/mounts/hidden', { type: 'kv' }).expect(204);
+    await secrets.root.write('sys/mounts/deep/hidden', { type: 'kv' }).expect(204);
+    const made = await secrets.root.write('auth/token/create', { policies: ['default'] }).expect(200);
+    const token = secrets.as(made.body.auth.client_token);
+    const listed = (await token.read('sys/internal/ui/mounts').expect(200)).body.data.secret;
+    expect(Object.keys(listed)).not.toContain('hidden/');
+    for (const path of ['hidden', 'hidden/', 'hidden/a', 'deep/hidden', 'deep/hidden/', 'deep', 'nosuch']) {
+      const { body } = await token.read(`sys/internal/ui/mounts/${path}`).expect(403);
+      expect(body).toEqual({ errors: [expect.stringContaining('preflight capability check returned 403')] });
+    }
+    await token.read('sys/internal/ui/mounts/cubbyhole').expect(200);
+    const allowed = await secrets.withPolicy('path "deep/hidden/a/b" { capabilities = ["read"] }');
+    await allowed.read('sys/internal/ui/mounts/deep/hidden').expect(200);
+    await allowed.read('sys/internal/ui/mounts/deep/hidden/a/b').expect(200);
+    await allowed.read('sys/internal/ui/mounts/hidden').expect(403);
+  });
+});
+
+describe('names', () => {
+  const secrets = startSecrets();
+
+  it('of policies have no blanks around them', async () => {
+    for (const name of ['%20root%20', 'a%20', '%20a']) {
+      const { body } = await secrets.root
+        .write(`sys/policies/acl/${name}`, { policy: 'path "a" { policy = "read" }' })
+        .expect(400);
+      expect(body.errors[0]).toBe('policy name cannot begin or end with a blank');
+    }
+    await secrets.root.write('sys/policies/acl/a%20b', { policy: 'path "a" { policy = "read" }' }).expect(204);
+  });
+});

@@ -1,0 +1,151 @@
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { RawClient } from './raw-client';
+import { spellings } from './spellings';
+import { type Client, startSecrets } from './start-secrets';
+
+const all = '"create", "read", "update", "delete", "list", "patch", "sudo"';
+const everything = `path "*" { capabilities = [${all}] }`;
+const name = 'ki-is1';
+
+// The real handlers, and things that exist: what stands under one name is neither shown nor ended under another.
+describe('a thing under a denied path', () => {
+  const secrets = startSecrets();
+  /** Paths that can be read, by the pattern they are declared with. */
+  const things = new Map<string, string>();
+  let holder: Client;
+  let raw: RawClient;
+
+  const policy = (text: string) => secrets.root.write('sys/policies/acl/holder', { policy: text });
+  const put = async (pattern: string, path: string, body: object, by = secrets.root) => {
+    const answer = await by.write(path, body);
+    if (answer.status >= 300) throw new Error(`${path}: ${answer.status} ${answer.text}`);
+    things.set(pattern, path);
+    return answer.body.data;
+  };
+
+  beforeAll(async () => {
+    await policy(everything).expect(204);
+    const made = await secrets.root.write('auth/token/create', { policies: ['holder'], no_default_policy: true });
+    holder = secrets.as(made.body.auth.client_token);
+    raw = new RawClient((secrets.server.address() as AddressInfo).port);
+
+    for (const type of ['userpass', 'approle', 'jwt']) await put('', `sys/auth/${type}`, { type });
+    await put('sys/mounts/:path*', `sys/mounts/${name}`, { type: 'kv' });
+    things.set('sys/mounts/:path*/tune', `sys/mounts/${name}/tune`);
+    await put('sys/auth/:path*', `sys/auth/${name}`, { type: 'userpass' });
+    things.set('sys/auth/:path*/tune', `sys/auth/${name}/tune`);
+    await put('', 'sys/mounts/two', { type: 'kv', options: { version: '2' } });
+    await put('sys/namespaces/:path*', `sys/namespaces/${name}-space`, {});
+    await put('kv/:path*', `${name}/${name}`, { mine: 'kv one' });
+    await put('kv/data/:path*', `two/data/${name}`, { data: { mine: 'kv two' } });
+    things.set('kv/metadata/:path*', `two/metadata/${name}`).set('kv/subkeys/:path*', `two/subkeys/${name}`);
+    await put('cubbyhole/:path*', `cubbyhole/${name}`, { mine: 'cubbyhole' }, holder);
+
+    await put('userpass/users/:username', `auth/userpass/users/${name}`, { password: 'p4ssw0rd-long' });
+    await put('approle/role/:role_name', `auth/approle/role/${name}`, { local_secret_ids: true, policies: 'mine' });
+    const fields = 'role-id policies bind-secret-id secret-id-num-uses secret-id-ttl secret-id-bound-cidrs';
+    const tokenFields =
+      'bound-cidr-list token-bound-cidrs period token-num-uses token-ttl token-max-ttl local-secret-ids';
+    for (const field of `${fields} ${tokenFields}`.split(' ')) {
+      things.set(`approle/role/:role_name/${field}`, `auth/approle/role/${name}/${field}`);
+    }
+    const role = { role_type: 'jwt', user_claim: 'sub', bound_subject: 'mine', token_max_ttl: '77m' };
+    await put('jwt/role/:name', `auth/jwt/role/${name}`, role);
+    await put('cloudone/role/:name', `auth/cloudone/role/${name}`, { bound_service_principal_ids: 'mine' });
+    await put('cloudtwo/roles/:name', `cloudtwo/roles/${name}`, {
+      credential_type: 'iam_user',
+      policy_arns: 'arn:aws:iam::aws:policy/mine',
+    });
+    await put('scheduler/role/:name', `scheduler/role/${name}`, { policies: 'mine' });
+    await put('token/roles/:name', `auth/token/roles/${name}`, { allowed_policies: 'mine' });
+    await put('system/policies/acl/:name*', `sys/policies/acl/${name}`, { policy: 'path "mine" { policy = "read" }' });
+    things.set('system/policy/:name*', `sys/policy/${name}`);
+    await put('system/quotas/rate-limit/:name', `sys/quotas/rate-limit/${name}`, { rate: 77_777 });
+    await put('system/quotas/lease-count/:name', `sys/quotas/lease-count/${name}`, { max_leases: 77_777 });
+
+    const entity = await put('identity/entity/name/:name', `identity/entity/name/${name}`, {});
+    things.set('identity/entity/id/:id', `identity/entity/id/${entity.id}`);
+    const { body } = await secrets.root.read('sys/auth').expect(200);
+    const alias = await put('', 'identity/entity-alias', {
+      name,
+      canonical_id: entity.id,
+      mount_accessor: body.data['userpass/'].accessor,
+    });
+    things.set('identity/entity-alias/id/:id', `identity/entity-alias/id/${alias.id}`);
+    const group = await put('identity/group/name/:name', `identity/group/name/${name}`, { type: 'external' });
+    things.set('identity/group/id/:id', `identity/group/id/${group.id}`);
+    const groupAlias = await put('', 'identity/group-alias', {
+      name,
+      canonical_id: group.id,
+      mount_accessor: body.data['userpass/'].accessor,
+    });
+    things.set('identity/group-alias/id/:id', `identity/group-alias/id/${groupAlias.id}`);
+    const method = await put('', 'identity/mfa/method/totp', { issuer: 'mine' });
+    things.set('identity/mfa/method/:method_id', `identity/mfa/method/${method.method_id}`);
+    things.set('identity/mfa/method/totp/:method_id', `identity/mfa/method/totp/${method.method_id}`);
+    await put('identity/mfa/login-enforcement/:name', `identity/mfa/login-enforcement/${name}`, {
+      mfa_method_ids: [method.method_id],
+      auth_method_types: ['jwt'],
+    });
+    things.delete('');
+
+    const paths = [...things.values()];
+    await policy([everything, ...paths.map((path) => `path "${path}" { capabilities = ["deny"] }`)].join('\n'));
+    for (const path of paths) await holder.read(path).expect(403);
+  });
+  afterAll(() => raw.close());
+
+  const send = (verb: string, path: string) => raw.send(verb, `/v1/${path}`, { 'X-Service-Token': holder.token! });
+
+  it('has an example here wherever a path with a name in it can be read', () => {
+    // Nothing stands there under a name: what is issued, counted or told is made at that moment.
+    const without = [
+      'cloudtwo/creds/:name',
+      'cloudtwo/sts/:name',
+      'identity/mfa/method/:type/:method_id',
+      'scheduler/creds/:name',
+      'system/internal/counters/:what',
+      'system/internal/ui/mounts/:path*',
+      'system/leases/jobs/:id',
+      'system/remount/status/:id',
+    ];
+    const declared = [...secrets.service.kernel.mounts.all()].flatMap(({ type, backend }) =>
+      backend.paths
+        .filter(({ pattern, operations }) => pattern.includes(':') && operations.read)
+        .map(({ pattern }) => `${type}/${pattern}`),
+    );
+    const known = new Set([...things.keys()].map((pattern) => pattern.replace(/^sys\//, 'system/')));
+    expect([...new Set(declared)].filter((pattern) => !known.has(pattern)).sort()).toEqual(without);
+  });
+
+  it('is shown under no other spelling, and ended under none', async () => {
+    const before = new Map<string, unknown>();
+    const reader = (path: string) => (path.startsWith('cubbyhole/') ? holder : secrets.root);
+    const failures: string[] = [];
+    for (const path of things.values()) {
+      if (!path.startsWith('cubbyhole/')) before.set(path, (await secrets.root.read(path).expect(200)).body.data);
+    }
+    before.set(`cubbyhole/${name}`, { mine: 'cubbyhole' });
+    for (const path of things.values()) {
+      const shown = JSON.stringify(before.get(path));
+      for (const spelling of spellings) {
+        const written = spelling.write(path);
+        if (written === path) continue;
+        const answer = await send('GET', written);
+        if (answer.status === 200 && JSON.stringify(JSON.parse(answer.text).data) === shown) {
+          failures.push(`${path} is shown as ${written} (${spelling.name})`);
+        }
+        const ended = await send('DELETE', written);
+        if (answer.status >= 500 || ended.status >= 500) failures.push(`${written}: ${answer.status}, ${ended.status}`);
+      }
+    }
+    await policy(everything);
+    for (const path of things.values()) {
+      const { status, body } = await reader(path).read(path);
+      if (status !== 200) failures.push(`${path} is gone`);
+      else if (JSON.stringify(body.data) !== JSON.stringify(before.get(path))) failures.push(`${path} has changed`);
+    }
+    expect(failures).toEqual([]);
+  });
+});
