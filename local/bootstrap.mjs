@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { writeCommand } from './command.mjs';
 import { Stop, step } from './progress.mjs';
 
 export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
@@ -42,6 +43,7 @@ export async function build() {
   await made('built', buildInputs(), outputs, () =>
     step('building', () => turbo(['build', '--filter=@keystead/local', '--filter=@keystead/cli'])),
   );
+  writeCommand(root);
 }
 
 /** Runs turbo tasks with the pinned pnpm first on PATH, which turbo calls by itself. */

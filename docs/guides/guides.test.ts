@@ -1,8 +1,12 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { stepsOf } from './document';
+import { found } from './found';
 import { type Installation, startInstallation } from './installation';
+import { pasteDocument, type Request } from './paste';
 import { type PracticeSystems, startPracticeSystems } from './practice-systems';
 import { runDocument } from './run-document';
 
@@ -23,25 +27,82 @@ describe('every command of the guides', () => {
     await outside.stop();
   });
 
-  const run = (page: string) =>
-    runDocument(join(__dirname, page), {
-      cwd: installation.folder,
-      env: { PATH: installation.path, ...outside.shell },
-    });
+  const inShell = () => ({ cwd: installation.folder, env: { PATH: installation.path } });
+  const withOutside = () => ({ cwd: installation.folder, env: { PATH: installation.path, ...outside.shell } });
+  /** Waits until everything is again as it was: what is removed in the background goes within seconds. */
+  const asFound = async (before: Record<string, unknown>) => {
+    const giveUpAtMs = Date.now() + 60_000;
+    for (;;) {
+      const now = await found(installation.folder);
+      if (isDeepStrictEqual(now, before) || Date.now() > giveUpAtMs) return expect(now).toEqual(before);
+      await sleep(100);
+    }
+  };
 
   for (const guide of guides) {
     const needs = needsOf(join(__dirname, guide));
     // A guide that needs a tool which is not here shows as skipped, never as passed.
     const runs = needs.length === 0 || needs.some(isInstalled) ? it : it.skip;
+    const path = join(__dirname, guide);
     runs(
-      `of ${guide} works as printed`,
+      `of ${guide} works as printed, also after a time when nothing did, and leaves everything as it was`,
       async () => {
-        await expect(run(guide)).resolves.toBe(stepsOf(join(__dirname, guide)).length);
+        const before = await found(installation.folder);
+        const { watched } = installation;
+        // Pasted by somebody who has not prepared what the page asks for, and whose first command fails.
+        watched.failNext();
+        const said = await pasteDocument(path, inShell());
+        expect({ said, failed: watched.hasFailed() }).toMatchObject({ failed: true });
+        await asFound(before);
+        expect(watched.requests().filter(touchesOthers)).toEqual([]);
+        await expect(runDocument(path, withOutside())).resolves.toBe(stepsOf(path).length);
+        await asFound(before);
+        expect(watched.requests().filter(touchesOthers)).toEqual([]);
       },
       240_000,
     );
   }
+
+  it('of no guide takes root where a token is missing', () => {
+    const pages = [...guides.map((guide) => join(__dirname, guide)), join(__dirname, '../try-it.md')];
+    for (const page of pages) {
+      const text = readFileSync(page, 'utf8');
+      // A default for a token, or a function that sends one without insisting that there is one.
+      expect(text).not.toMatch(/\$\{\w*(TOKEN|ROOT|ADMIN)\w*:?[-=]/);
+      for (const [definition] of text.matchAll(/^\w+\(\) \{ curl .*$/gm)) {
+        if (/Token: |Bearer /.test(definition)) expect(definition).toMatch(/(Token: |Bearer )\$\{\w+:\?\}/);
+      }
+    }
+  });
 });
+
+/** What a guide may write to: what it made itself, by its name or its id, and what belongs to its own token. */
+const own: readonly RegExp[] = [
+  /\/guide-[a-z]/,
+  /\/v1\/auth\/token\/(create|(lookup|renew|revoke)-(self|accessor))$/,
+  /\/v1\/sys\/(capabilities-self|policies\/explain|audit-hash\/file|audit-chain\/verify|mfa\/validate)$/,
+  /\/v1\/sys\/wrapping\/(lookup|unwrap)$/,
+  /\/v1\/sys\/leases\/(lookup|renew|revoke|replay)$/,
+  /\/v1\/sys\/(seal|unseal|rotate|generate-root\/(attempt|update))$/,
+  /\/v1\/identity\/(entity|group|group-alias)\/id\/[0-9a-f-]{36}$/,
+  /\/v1\/identity\/mfa\/method\/totp(\/[0-9a-f-]{36}|\/admin-\w+|\/self-enroll)?$/,
+  /\/v1\/identity\/group-alias$/,
+  /\/api\/v2\/[a-z/-]+\/[a-z]+-[A-Za-z0-9]{16}(\/|$)/,
+  /\/api\/v2\/(state-versions|configuration-versions)\/.*\/upload\//,
+  /\/api\/v2\/(runs|team-workspaces)$/,
+  // An id that was never given: nothing has it.
+  /\/api\/v2\/[a-z/-]+\/(\/|$)/,
+];
+
+/** Whether a request writes to something that may have been there before the guide. */
+function touchesOthers({ method, url, headers, data }: Request): boolean {
+  if (method === 'GET' || method === 'LIST' || url === '') return false;
+  const { pathname } = new URL(url);
+  if (own.some((pattern) => pattern.test(pathname))) return false;
+  if (headers.some((header) => /Namespace: guide-/.test(header))) return false;
+  // What is made is named in the body; what is its own in a drawer is private to the token.
+  return !/"name": "guide-/.test(data) && !/@-/.test(data) && !/\/v1\/cubbyhole\/(careful|anything)/.test(pathname);
+}
 
 /** Tools of which one must be installed, from a comment at the top of the page: `<!-- needs: tofu or terraform -->`. */
 function needsOf(path: string): string[] {

@@ -1,25 +1,27 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { firewallRules } from '../../apps/workspaces/src/worker/network';
 import { freePort, freshDatabase } from '../../packages/testing/src/index';
+import { type Watched, watch } from './paste';
 
 type Name = 'secrets' | 'workspaces';
 
 /** Both services as processes of their own on fresh databases, with `data/first-run.json` below `folder`. */
 export interface Installation {
   folder: string;
-  /** Where commands are looked for: with `keystead` in front. */
+  /** Where commands are looked for: with those that are watched in front. */
   path: string;
+  watched: Watched;
   stop(): Promise<void>;
 }
 
 const root = resolve(__dirname, '../..');
 const START_SECONDS = 300;
 const inSource = ['--conditions=source', `--require=${require.resolve('tsx/cjs')}`];
-const keystead = `#!/bin/sh\nexec '${process.execPath}' ${inSource.join(' ')} '${root}/apps/cli/src/main.ts' "$@"\n`;
+const keystead = `'${process.execPath}' ${inSource.join(' ')} '${root}/apps/cli/src/main.ts'`;
 
 /** Starts an installation as the guides expect it: initialised, with root token and site administrator. */
 export async function startInstallation(secretsSettings: Record<string, string> = {}): Promise<Installation> {
@@ -28,7 +30,9 @@ export async function startInstallation(secretsSettings: Record<string, string> 
   mkdirSync(data);
   const commands = join(folder, 'commands');
   mkdirSync(commands);
-  writeFileSync(join(commands, 'keystead'), keystead, { mode: 0o755 });
+  const watched = watch(commands, { curl: programOf('curl'), keystead });
+  // Where `npm start` puts it.
+  symlinkSync(join(commands, 'keystead'), join(folder, 'keystead'));
   const databases = { secrets: await freshDatabase('secrets'), workspaces: await freshDatabase('workspaces') };
   const ports = { secrets: await freePort(), workspaces: await freePort() };
   const addresses = {
@@ -96,8 +100,16 @@ export async function startInstallation(secretsSettings: Record<string, string> 
   return {
     folder,
     path: `${commands}:${process.env.PATH}`,
+    watched,
     stop,
   };
+}
+
+function programOf(name: string): string {
+  const folders = (process.env.PATH ?? '').split(delimiter);
+  const at = folders.map((folder) => join(folder, name)).find(existsSync);
+  if (!at) throw new Error(`${name} is not on the PATH`);
+  return at;
 }
 
 function hasTool(): boolean {

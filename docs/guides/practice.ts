@@ -1,6 +1,6 @@
 import { startPracticeSystems } from './practice-systems';
 
-// `pnpm practice`: the outside systems of the guides, until Ctrl-C, and what to set for them.
+// `npm run practice`: the outside systems of the guides, until Ctrl-C, and what to set for them.
 const lines = (variables: Record<string, string>) =>
   Object.entries(variables).map(([name, value]) => `  export ${name}='${value}'`);
 

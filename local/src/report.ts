@@ -30,6 +30,7 @@ export function readyText(ready: Ready): string {
     `  workspace service   ${workspaces.address}/api/v2`,
     `  database            ${database}`,
     `  data and logs       ${config.dataDir}`,
+    '  command line        ./keystead',
     ...workerText(worker),
     ...(newKeys.length > 0 ? keysText(config, newKeys) : []),
     ...(firstRun ? firstRunText(config, firstRun) : []),
@@ -97,8 +98,10 @@ function tryText(config: LocalConfig): string[] {
   const token = (name: string) => `$(node -p "require('${firstRunFile(config.dataDir)}').${name}")`;
   const curl = (secure: boolean) => (secure ? 'curl --insecure' : 'curl');
   return [
-    `  ${curl(Boolean(secrets.certificate))} -H "X-Service-Token: ${token('secrets.root_token')}" -d '{"color":"green"}' ${secrets.address}/v1/cubbyhole/hello`,
-    `  ${curl(Boolean(secrets.certificate))} -H "X-Service-Token: ${token('secrets.root_token')}" ${secrets.address}/v1/cubbyhole/hello`,
+    `  export SERVICE_ADDR=${secrets.address} SERVICE_TOKEN=${token('secrets.root_token')}`,
+    ...(secrets.certificate ? [`  export SERVICE_CACERT=${secrets.certificate}`] : []),
+    '  ./keystead write cubbyhole/hello color=green',
+    '  ./keystead read cubbyhole/hello',
     `  ${curl(Boolean(workspaces.certificate))} -H "Authorization: Bearer ${token('workspaces.token')}" ${workspaces.address}/api/v2/account/details`,
   ];
 }

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
@@ -29,7 +29,14 @@ describe('the version of Node', () => {
 
 describe('the programs before any package is installed', () => {
   it('import nothing but Node and each other', () => {
-    for (const name of ['start.mjs', 'test.mjs', 'bootstrap.mjs', 'progress.mjs', 'system-postgres.mjs']) {
+    for (const name of [
+      'start.mjs',
+      'test.mjs',
+      'bootstrap.mjs',
+      'command.mjs',
+      'progress.mjs',
+      'system-postgres.mjs',
+    ]) {
       const text = readFileSync(path.resolve(__dirname, '..', name), 'utf8');
       const imported = [...text.matchAll(/^import .* from '(.*)';$/gm)].map((match) => match[1]!);
       expect(imported.filter((from) => !from.startsWith('node:') && !from.startsWith('./'))).toEqual([]);
@@ -50,6 +57,23 @@ describe('the programs before any package is installed', () => {
     const fault = run("new Error('broken')");
     expect(fault.status).toBe(1);
     expect(fault.stderr).toMatch(/^Error: broken\n {4}at /);
+  });
+});
+
+describe('the command in the folder of the project', () => {
+  it('runs what was built there, from anywhere, by a link as well, and is ignored by git', () => {
+    const project = path.join(box, "a project's folder");
+    const dist = path.join(project, 'apps/cli/dist');
+    mkdirSync(dist, { recursive: true });
+    writeFileSync(path.join(dist, 'main.js'), 'console.log(process.argv.slice(2).join("|"))');
+    evaluate('command.mjs', `m.writeCommand(${JSON.stringify(project)})`);
+    const link = path.join(box, 'linked');
+    symlinkSync(path.join(project, 'keystead'), link);
+    for (const command of [path.join(project, 'keystead'), link]) {
+      expect(execFileSync(command, ['read', 'a b'], { cwd: '/', encoding: 'utf8' })).toBe('read|a b\n');
+    }
+    const root = path.resolve(__dirname, '../..');
+    expect(spawnSync('git', ['check-ignore', '--quiet', 'keystead'], { cwd: root }).status).toBe(0);
   });
 });
 

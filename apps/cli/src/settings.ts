@@ -35,13 +35,17 @@ export function readSettings(options: GlobalOptions, env: NodeJS.ProcessEnv): Se
     namespace: options.namespace ?? (env.SERVICE_NAMESPACE || undefined),
     caFile: options.caCert ?? (env.SERVICE_CACERT || undefined),
     tokenFile: options.tokenFile ?? (env.SERVICE_TOKEN_FILE || join(env.HOME || homedir(), '.keystead', 'token')),
-    token: env.SERVICE_TOKEN || undefined,
+    token: env.SERVICE_TOKEN,
     format,
   };
 }
 
 /** The token to call with: the environment's, else the one that `login` kept. */
 export function findToken({ token, tokenFile }: Settings): string | undefined {
+  // A variable that was to hold a token and does not must not make the caller somebody else.
+  if (token?.trim() === '') {
+    throw new Problem('SERVICE_TOKEN is set, and empty: unset it to use the token that login kept');
+  }
   if (token) return token.trim();
   if (!existsSync(tokenFile)) return undefined;
   const { mode } = statSync(tokenFile);

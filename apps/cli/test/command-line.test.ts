@@ -68,6 +68,28 @@ describe('the program', () => {
     expect([code, said]).toEqual([1, expect.stringContaining('/absent.pem cannot be read')]);
   });
 
+  it('takes no other token where SERVICE_TOKEN is set and empty', async () => {
+    let requests = 0;
+    const server = createServer((_request, response) => {
+      requests += 1;
+      response.end('{}');
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const tokenFile = join(home, 'token');
+    writeFileSync(tokenFile, 's.kept', { mode: 0o600 });
+    const env = {
+      SERVICE_ADDR: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      SERVICE_TOKEN_FILE: tokenFile,
+    };
+    for (const empty of ['', ' ']) {
+      const { code, said } = await keystead(['token', 'revoke', '--self'], { ...env, SERVICE_TOKEN: empty });
+      expect([code, said, requests]).toEqual([1, expect.stringContaining('SERVICE_TOKEN is set, and empty'), 0]);
+    }
+    expect((await keystead(['token', 'revoke', '--self'], env)).code).toBe(0);
+    expect(requests).toBe(1);
+    server.close();
+  });
+
   it.each([
     [403, 'permission denied', 'no token was sent: keystead login', {}],
     [403, 'permission denied', 'keystead token capabilities', { SERVICE_TOKEN: 's.other' }],

@@ -1,0 +1,85 @@
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+
+interface FirstRun {
+  readonly secrets: { readonly address: string; readonly root_token: string };
+  readonly workspaces: { readonly address: string; readonly token: string };
+}
+
+/** Lists of the secrets service whose keys a guide must leave as they were. */
+const lists = [
+  'sys/policies/acl',
+  'sys/namespaces',
+  'sys/quotas/rate-limit',
+  'sys/quotas/lease-count',
+  'sys/leases/lookup',
+  'auth/token/accessors',
+  'auth/token/roles',
+  'identity/entity/id',
+  'identity/group/id',
+  'identity/group-alias/id',
+  'identity/mfa/method',
+  'identity/mfa/login-enforcement',
+  'cubbyhole',
+];
+/** What is read as a whole; of a mount, what it is. */
+const reads = ['sys/seal-status', 'sys/generate-root/attempt', 'sys/rekey-recovery-key/init'];
+const mounts = ['sys/mounts', 'sys/auth'];
+/** Where a guide that took the mounts of an installation for its own would show. */
+const standard = ['cloudtwo/config/root', 'scheduler/config/access', 'auth/cloudone/config'];
+
+/**
+ * All of an installation that a guide could change for good: the root token and the administrator's, the lists of both
+ * services, and the files of the folder. Compared before and after.
+ */
+export async function found(folder: string): Promise<Record<string, unknown>> {
+  const firstRun: FirstRun = JSON.parse(readFileSync(join(folder, 'data/first-run.json'), 'utf8'));
+  const secrets = async (path: string) => {
+    const answer = await fetch(`${firstRun.secrets.address}/v1/${path}`, {
+      headers: { 'X-Service-Token': firstRun.secrets.root_token },
+    });
+    return { status: answer.status, data: answer.ok ? ((await answer.json()) as Record<string, unknown>) : undefined };
+  };
+  const workspaces = async (path: string) => {
+    const answer = await fetch(`${firstRun.workspaces.address}/api/v2/${path}`, {
+      headers: { Authorization: `Bearer ${firstRun.workspaces.token}` },
+    });
+    const { data } = (await answer.json()) as { data?: { id: string } | { id: string }[] };
+    return [answer.status, Array.isArray(data) ? data.map(({ id }) => id).sort() : data?.id];
+  };
+  const dataOf = async (path: string) => {
+    const { status, data } = await secrets(path);
+    return [status, data?.data ?? data];
+  };
+  const all: [string, unknown][] = await Promise.all([
+    ...lists.map(async (path): Promise<[string, unknown]> => {
+      const { status, data } = await secrets(`${path}?list=true`);
+      return [path, (data?.data as { keys?: string[] } | undefined)?.keys?.sort() ?? status];
+    }),
+    ...reads.map(async (path): Promise<[string, unknown]> => [path, await dataOf(path)]),
+    ...mounts.map(async (path): Promise<[string, unknown]> => {
+      const { status, data } = await secrets(path);
+      return [path, [status, Object.keys(data?.data ?? {}).sort()]];
+    }),
+    ...standard.map(async (path): Promise<[string, unknown]> => [path, await dataOf(path)]),
+    (async (): Promise<[string, unknown]> => {
+      const { data } = await secrets('auth/token/lookup-self');
+      return ['root token', (data?.data as { policies?: string[] } | undefined)?.policies];
+    })(),
+    (async (): Promise<[string, unknown]> => ['administrator', await workspaces('account/details')])(),
+    ...['organizations', 'admin/users'].map(
+      async (path): Promise<[string, unknown]> => [path, await workspaces(`${path}?page[size]=100`)],
+    ),
+  ]);
+  return { ...Object.fromEntries(all), files: filesBelow(folder, '') };
+}
+
+/** Names of all files; a guide may leave none behind, not even an empty folder. */
+function filesBelow(folder: string, at: string): string[] {
+  return readdirSync(join(folder, at)).flatMap((name) => {
+    const path = at === '' ? name : `${at}/${name}`;
+    // Of the worker's and of the test's own commands come and go.
+    if (['scratch', 'commands'].includes(path) || !existsSync(join(folder, path))) return [];
+    return statSync(join(folder, path)).isDirectory() ? [`${path}/`, ...filesBelow(folder, path)] : [path];
+  });
+}

@@ -1,0 +1,90 @@
+import { spawn } from 'node:child_process';
+import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { stepsOf } from './document';
+
+/** A request that a guide made: what `curl` was told. */
+export interface Request {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: readonly string[];
+  readonly data: string;
+}
+
+/** Commands in front of the real ones that fail once when told to, and remember what was asked of them. */
+export interface Watched {
+  /** For `PATH`, in front. */
+  readonly folder: string;
+  /** Makes the next of the commands fail, as if the service had refused. */
+  failNext(): void;
+  /** Whether it did. */
+  hasFailed(): boolean;
+  /** What was sent since the last look. */
+  requests(): Request[];
+}
+
+const [field, record] = ['\x1f', '\x1e'];
+
+/** Puts itself in front of commands, whose real programs are given by name. */
+export function watch(folder: string, commands: Readonly<Record<string, string>>): Watched {
+  const fail = join(folder, '.fail-next');
+  const log = join(folder, '.requests');
+  for (const [name, program] of Object.entries(commands)) {
+    const script = `#!/bin/sh
+if rm '${fail}' 2>/dev/null; then echo '${name}: failed, as told' >&2; exit 22; fi
+${name === 'curl' ? `{ printf '%s\\037' "$@"; printf '\\036'; } >> '${log}'` : ''}
+exec ${program} "$@"
+`;
+    writeFileSync(join(folder, name), script);
+    chmodSync(join(folder, name), 0o755);
+  }
+  return {
+    folder,
+    failNext: () => writeFileSync(fail, ''),
+    hasFailed: () => !existsSync(fail),
+    requests() {
+      const text = existsSync(log) ? readFileSync(log, 'utf8') : '';
+      rmSync(log, { force: true });
+      return text
+        .split(record)
+        .filter((line) => line !== '')
+        .map((line) => requestOf(line.split(field).slice(0, -1)));
+    },
+  };
+}
+
+function requestOf(args: readonly string[]): Request {
+  const valuesOf = (option: string) => args.flatMap((arg, index) => (args[index - 1] === option ? [arg] : []));
+  const data = [...valuesOf('--data'), ...valuesOf('--upload-file')].join('\n');
+  return {
+    method: valuesOf('--request')[0] ?? (data === '' ? 'GET' : 'POST'),
+    url: args.find((arg) => /^https?:/.test(arg)) ?? '',
+    headers: valuesOf('--header'),
+    data,
+  };
+}
+
+/**
+ * Pastes the commands of a page into an interactive shell, as a reader does: what fails does not keep the rest from being
+ * run. Resolves when the shell has come to its end, however that was.
+ */
+export function pasteDocument(path: string, options: { cwd: string; env: NodeJS.ProcessEnv }): Promise<string> {
+  const text = stepsOf(path)
+    .map(({ command }) => command)
+    .join('\n');
+  const child = spawn('bash', ['--noprofile', '--norc', '-i'], {
+    cwd: options.cwd,
+    env: { ...process.env, ...options.env, HISTFILE: '', PS1: '', PS2: '' },
+    detached: true,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  let printed = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (piece: string) => {
+      printed += piece;
+    });
+  }
+  child.stdin.on('error', () => {});
+  child.stdin.end(`${text}\nexit\n`);
+  return new Promise((resolve) => child.once('close', () => resolve(printed)));
+}

@@ -1,0 +1,13 @@
+// The command line, to be called by its name from the project's folder: `./keystead`.
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+
+/** Writes `keystead` into a project's folder. It can be linked into a folder of PATH; what moves writes it anew. */
+export function writeCommand(root) {
+  const program = path.join(root, 'apps', 'cli', 'dist', 'main.js');
+  const text = `#!/bin/sh\n# Made by npm start.\nexec node '${program.replaceAll("'", "'\\''")}' "$@"\n`;
+  const file = path.join(root, 'keystead');
+  if (existsSync(file) && readFileSync(file, 'utf8') === text) return;
+  writeFileSync(file, text);
+  chmodSync(file, 0o755);
+}
