@@ -412,7 +412,6 @@ describe('login with signed tokens', () => {
       ['a payload that is a list', () => signRaw({ alg: 'RS256', kid: issuer.key.kid }, [1], issuer.key), 'malformed'],
       ['characters of another alphabet', () => `${sign()}=`, 'malformed jwt'],
       ['white space around it', () => ` ${sign()}`, 'malformed jwt'],
-      ['more than 64 KiB', () => sign({ filler: 'x'.repeat(70_000) }), 'malformed jwt'],
       ['another payload under the signature', () => [parts()[0], encode(sound), parts()[2]].join('.'), signature],
       ['alg none', () => `${encode({ alg: 'none' })}.${parts()[1]}.`, 'unexpected signature algorithm'],
       ['alg None with a signature', () => sign({}, { alg: 'None' }), 'unexpected signature algorithm'],
@@ -465,6 +464,10 @@ describe('login with signed tokens', () => {
       ['groups that are no texts', () => sign({ groups: [1] }), '"groups" claim could not be converted'],
       ['a mapped claim that is an object', () => sign({ mapped: {} }), 'error converting claim "mapped" to string'],
     ];
+
+    it('of more than 64 KiB are not read', async () => {
+      await login({ role: 'strict', jwt: sign({ filler: 'x'.repeat(70_000) }) }).expect(413);
+    });
 
     it.each(table)('with %s are refused, and nothing of them is repeated', async (_what, make, reason) => {
       const jwt = make();
