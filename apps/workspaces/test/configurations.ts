@@ -50,8 +50,9 @@ export async function configured(
   workspaces: Workspaces,
   workspaceId: string,
   attributes: object = {},
+  client: Client = workspaces.admin,
 ): Promise<string> {
-  const { id, attributes: shown } = await announced(workspaces.admin, workspaceId, attributes);
+  const { id, attributes: shown } = await announced(client, workspaceId, attributes);
   await putUrl(workspaces, shown['upload-url'], await archiveOf()).expect(200);
   return id;
 }

@@ -125,7 +125,7 @@ describe('the protocol', () => {
     expect(body.errors[0]).toMatchObject({ status: '400', title: 'bad request', source: { parameter } });
   });
 
-  it('ignores parameters it does not know, and keeps them in links', async () => {
+  it('ignores parameters that mean nothing anywhere, and keeps them in links', async () => {
     const { body } = await admin
       .get('organizations/pointers/workspaces?TagBindings=%7B%7D&page%5Bsize%5D=1')
       .expect(200);

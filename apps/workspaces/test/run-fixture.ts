@@ -9,6 +9,15 @@ export const stateOf = (serial: number): Buffer =>
     JSON.stringify({ version: 4, terraform_version: '1.11.4', serial, lineage: 'l-1', outputs: {}, resources: [] }),
   );
 
+/** The same with an output that holds a text. */
+export const stateWithOutput = (serial: number, value: string): Buffer =>
+  Buffer.from(
+    JSON.stringify({
+      ...JSON.parse(stateOf(serial).toString()),
+      outputs: { value: { value, type: 'string' } },
+    }),
+  );
+
 /** A service with an organization `acme`; every test has a fresh workspace in it, and a worker that has not begun. */
 export function startRuns() {
   const workspaces = startWorkspaces();

@@ -168,7 +168,10 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   siteAdmin?: boolean;
   status?: number;
   paging?: 'always' | 'optional' | 'none';
-  /** Query parameters besides page, sort and include, with what they mean. */
+  /**
+   * Query parameters besides page, sort and include, with what they mean; `[i]` stands for any number. What is not declared
+   * is refused: it would narrow or change what is meant, and not be heeded.
+   */
   query?: Readonly<Record<string, string>>;
   sort?: readonly string[];
   include?: readonly string[];

@@ -16,6 +16,7 @@ import type { Environment, SiteSettings } from './environment';
 import type { Fragments } from './fragments';
 import { claimKey, type IdempotentCreate } from './idempotency';
 import { includedFor } from './include';
+import { requireDeclared } from './parameters';
 import type { Principal } from './principal';
 import { isSigned, type LinkVerb } from './signed-urls';
 
@@ -172,6 +173,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   refuseUnlessFor(endpoint, env, principal);
   const query = Query.parse(request.search);
   requireStorable(request.params, query);
+  requireDeclared(endpoint, query);
   const linked = cameByLink(endpoint, env, request, query);
   const lookup = { db, env, principal, params: request.params, query };
   const accessTo = (ids: readonly string[]): Promise<Access> =>

@@ -20,12 +20,11 @@ const ofTeams = endpoints(teamPolicy, tokenSerializer, { visible: seesTeam });
 const ofOrganizations = endpoints(organizationPolicy, tokenSerializer);
 
 const list = ofPeople.list('/users/:user_id/authentication-tokens', {
-  summary: "List the caller's own API tokens; of anybody else's the list is empty.",
+  summary: "List the caller's own API tokens.",
   paging: 'optional',
-  run: async ({ db, params, principal, page }) =>
-    principal.kind === 'user' && principal.id === params.user_id
-      ? tokens.listOfUser(db, principal.id, page)
-      : { items: [], total: 0 },
+  load: async ({ principal, params }) =>
+    principal.kind === 'user' && principal.id === params.user_id ? principal : undefined,
+  run: ({ db, target, page }) => tokens.listOfUser(db, target.id, page),
 });
 
 const create = ofPeople.post('/users/:user_id/authentication-tokens', {

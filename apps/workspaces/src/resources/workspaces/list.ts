@@ -14,6 +14,7 @@ export const listParameters = {
   'search[wildcard-name]': 'Name with * at its start, its end, or both.',
   'search[tags]': 'Comma-separated tags or keys of tag bindings; all must be there.',
   'search[exclude-tags]': 'Comma-separated tags; none may be there.',
+  'search[exclude_tags]': 'The same, as older clients spell it.',
   'filter[project][id]': 'Id of a project.',
   'filter[current-run][status]': 'Comma-separated statuses of the current run.',
   'filter[tagged][i][key]': 'Key of a tag binding; i counts from 0.',

@@ -1,0 +1,28 @@
+import { badParameter, type Query } from '@keystead/jsonapi';
+import type { Endpoint } from './endpoint';
+
+/** Whoever pages through everything sends these, also where there is but one page. */
+const always: ReadonlySet<string> = new Set(['page[number]', 'page[size]', 'sort', 'include']);
+
+const anyNumber = (name: string): RegExp =>
+  new RegExp(`^${name.replace(/[[\]]/g, '\\$&').replace('\\[i\\]', '\\[\\d+\\]')}$`);
+
+/** The families that JSON:API keeps for itself; what has any other letter is for whoever sends it, and harmless. */
+const meansSomething = /^[a-z]+(\[|$)/;
+
+/**
+ * Refuses query parameters that an endpoint does not declare: they ask for something other than what would be done, such as
+ * less, or another thing of the same kind. Names with other than small letters are passed over, as clients send some that mean
+ * nothing (`TagBindings={k v}`); so are those of pages for browsers, whose addresses are added to on their way.
+ * Throws `malformed`, which names the parameter.
+ */
+export function requireDeclared(endpoint: Endpoint, query: Query): void {
+  if (query.entries.size === 0 || endpoint.outside) return;
+  for (const name of query.entries.keys()) {
+    if (always.has(name) || !meansSomething.test(name) || Object.hasOwn(endpoint.query, name)) continue;
+    const counted = Object.keys(endpoint.query).filter((declared) => declared.includes('[i]'));
+    if (!counted.some((declared) => anyNumber(declared).test(name))) {
+      throw badParameter(name, `${name} is no parameter of this request`);
+    }
+  }
+}

@@ -1,0 +1,188 @@
+import { createHash, generateKeyPairSync } from 'node:crypto';
+import { configured, startRun } from './configurations';
+import type { fakeWorker } from './fake-worker';
+import { stateWithOutput } from './run-fixture';
+import { type Client, ref, resource, type Workspaces } from './start-workspaces';
+
+/** An organization with one of everything. Nothing in it has a name that stands anywhere else. */
+export interface Tenant {
+  readonly name: string;
+  readonly owner: Client & { id: string; username: string };
+  /** Of the organization, of a team with every right, and of an agent pool. */
+  readonly tokens: Readonly<Record<'organization' | 'team' | 'agent', Client>>;
+  /** What stands in paths, by the name of the parameter and what comes before it: `workspaces/:workspace_id`. */
+  readonly params: Readonly<Record<string, string>>;
+  /** An id of every type. */
+  readonly ids: Readonly<Record<string, string>>;
+}
+
+const everyRight = [
+  'manage-workspaces',
+  'manage-projects',
+  'manage-vcs-settings',
+  'manage-agent-pools',
+  'manage-membership',
+  'manage-teams',
+  'manage-organization-access',
+  'access-secret-teams',
+];
+
+/** Makes a tenant through the interface, as its owner. */
+export async function tenant(
+  workspaces: Workspaces,
+  worker: ReturnType<typeof fakeWorker>,
+  name: string,
+): Promise<Tenant> {
+  const owner = await workspaces.person(`${name}-owner`);
+  const organization = await workspaces.organization(name, {}, owner);
+  const under = `organizations/${name}`;
+  const make = async (path: string, body: object) => (await owner.post(path, body).expect(201)).body.data;
+  const makeIn = (path: string, type: string, attributes: object, relationships?: object) =>
+    make(`${under}/${path}`, resource(type, attributes, relationships));
+
+  const access = Object.fromEntries(everyRight.map((right) => [right, true]));
+  const team = await makeIn('teams', 'teams', { name: `${name}-team`, 'organization-access': access });
+  const teamToken = await make(`teams/${team.id}/authentication-token`, resource('authentication-tokens'));
+  const organizationToken = await make(`${under}/authentication-token`, resource('authentication-tokens'));
+  const member = await workspaces.person(`${name}-member`);
+  const { body: invited } = await owner
+    .post(
+      `${under}/organization-memberships`,
+      resource(
+        'organization-memberships',
+        { email: `${name}-member@example.com` },
+        { teams: { data: [ref('teams', team.id).data] } },
+      ),
+    )
+    .expect(201);
+  await member.post(new URL(invited.meta['invite-url']).pathname.replace('/app/', '/api/v2/')).expect(200);
+
+  const project = await makeIn('projects', 'projects', { name: `${name}-project` });
+  const value = String(generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }));
+  const sshKey = await makeIn('ssh-keys', 'ssh-keys', { name: `${name}-key`, value });
+  const oauthClient = await makeIn('oauth-clients', 'oauth-clients', {
+    name: `${name}-code`,
+    'service-provider': 'github',
+    'http-url': `https://${name}.test`,
+    'api-url': `https://api.${name}.test`,
+    'oauth-token-string': `${name}-oauth`,
+  });
+  const pool = await makeIn('agent-pools', 'agent-pools', { name: `${name}-pool` });
+  const agentToken = await make(
+    `agent-pools/${pool.id}/authentication-tokens`,
+    resource('authentication-tokens', { description: `${name}-agent` }),
+  );
+
+  const inProject = { project: ref('projects', project.id) };
+  const workspace = await makeIn('workspaces', 'workspaces', { name: `${name}-web` }, inProject);
+  const source = await makeIn('workspaces', 'workspaces', { name: `${name}-source` }, inProject);
+  const at = `workspaces/${workspace.id}`;
+  await owner
+    .post(`${at}/relationships/tags`, { data: [{ type: 'tags', attributes: { name: `${name}-tag` } }] })
+    .expect(204);
+  const tag = (await owner.get(`${under}/tags`).expect(200)).body.data[0];
+  const binding = { type: 'tag-bindings', attributes: { key: `${name}-key`, value: `${name}-value` } };
+  await owner.patch(`${at}/tag-bindings`, { data: [binding] }).expect(200);
+  const grant = { team: ref('teams', team.id), workspace: ref('workspaces', workspace.id) };
+  const teamWorkspace = await make('team-workspaces', resource('team-workspaces', { access: 'admin' }, grant));
+  const grantOfProject = { team: ref('teams', team.id), project: ref('projects', project.id) };
+  const teamProject = await make('team-projects', resource('team-projects', { access: 'admin' }, grantOfProject));
+
+  const given = { key: `${name}-variable`, value: `${name}-value`, category: 'env' };
+  const variable = await make(`${at}/vars`, resource('vars', given));
+  const set = await makeIn('varsets', 'varsets', { name: `${name}-set` });
+  const setVariable = await make(`varsets/${set.id}/relationships/vars`, resource('vars', given));
+
+  await configured(workspaces, workspace.id, {}, owner);
+  await worker.claim();
+  const run = (await startRun(owner, workspace.id, { message: `${name}-message` }).expect(201)).body.data;
+  const plan = { jsonPlan: Buffer.from(`{"of":"${name}"}`), redactedJsonPlan: Buffer.from(`{"of":"${name}"}`) };
+  const { planId } = await worker.plan(plan);
+  await owner.post(`runs/${run.id}/actions/apply`, {}).expect(202);
+  const { applyId } = await worker.apply({ outcome: 'errored', erroredState: stateWithOutput(9, name) });
+  const comment = await make(`runs/${run.id}/comments`, resource('comments', { body: `${name}-comment` }));
+  const event = (await owner.get(`runs/${run.id}/run-events`).expect(200)).body.data[0];
+  const trigger = await make(
+    `workspaces/${source.id}/run-triggers`,
+    resource('run-triggers', {}, { sourceable: ref('workspaces', workspace.id) }),
+  );
+  const configuration = (await owner.get(`${at}/configuration-versions`).expect(200)).body.data[0];
+
+  await owner.post(`${at}/actions/lock`, { reason: `${name}-reason` }).expect(200);
+  const state = (serial: number, lineage?: string) => {
+    const bytes = stateWithOutput(serial, name);
+    const md5 = createHash('md5').update(bytes).digest('hex');
+    return resource('state-versions', {
+      serial,
+      md5,
+      state: bytes.toString('base64'),
+      ...(lineage ? { lineage } : {}),
+    });
+  };
+  const version = await make(`${at}/state-versions`, state(5));
+  await owner.post(`${at}/state-versions`, state(3, 'another')).expect(409);
+  const kept = (await owner.get(`${at}/quarantined-states`).expect(200)).body.data[0];
+  const output = (await owner.get(`state-versions/${version.id}/outputs`).expect(200)).body.data[0];
+  await owner.post(`${at}/actions/unlock`, {}).expect(200);
+
+  const oauthToken = oauthClient.relationships['oauth-tokens'].data[0].id;
+  return {
+    name,
+    owner,
+    tokens: {
+      organization: workspaces.as(organizationToken.attributes.token),
+      team: workspaces.as(teamToken.attributes.token),
+      agent: workspaces.as(agentToken.attributes.token),
+    },
+    params: {
+      ':organization_name': name,
+      ':name': workspace.attributes.name,
+      ':workspace_id': workspace.id,
+      ':team_id': team.id,
+      ':membership_id': invited.data.id,
+      ':user_id': member.id,
+      ':token_id': organizationToken.id,
+      ':project_id': project.id,
+      ':ssh_key_id': sshKey.id,
+      ':oauth_client_id': oauthClient.id,
+      ':oauth_token_id': oauthToken,
+      ':pool_id': pool.id,
+      ':tag_id': tag.id,
+      ':team_workspace_id': teamWorkspace.id,
+      ':team_project_id': teamProject.id,
+      ':varset_id': set.id,
+      ':variable_id': variable.id,
+      'varsets/:variable_id': setVariable.id,
+      ':state_version_id': version.id,
+      ':output_id': output.id,
+      ':quarantined_id': kept.id,
+      ':run_id': run.id,
+      ':run_trigger_id': trigger.id,
+      ':run_event_id': event.id,
+      ':comment_id': comment.id,
+      ':configuration_version_id': configuration.id,
+      'plans/:id': planId,
+      'applies/:id': applyId,
+      'entitlement-sets/:id': organization.id,
+      'subscriptions/:id': organization.id,
+    },
+    ids: {
+      organizations: name,
+      users: member.id,
+      teams: team.id,
+      'organization-memberships': invited.data.id,
+      projects: project.id,
+      workspaces: source.id,
+      'ssh-keys': sshKey.id,
+      'oauth-clients': oauthClient.id,
+      'oauth-tokens': oauthToken,
+      'agent-pools': pool.id,
+      tags: tag.id,
+      vars: variable.id,
+      varsets: set.id,
+      runs: run.id,
+      'state-versions': version.id,
+      'configuration-versions': configuration.id,
+    },
+  };
+}

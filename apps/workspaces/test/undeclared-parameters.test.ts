@@ -1,0 +1,79 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import type { Endpoint } from '../src/kernel/endpoint';
+import { resources } from '../src/resources/registry';
+import { allRows } from './database-rows';
+import { organizationToken } from './members';
+import { startWorkspaces } from './start-workspaces';
+
+/** What clients of this interface send somewhere, and names that are nobody's. */
+const names = [
+  'token',
+  'q',
+  'name',
+  'since',
+  'force',
+  'filter[names]',
+  'filter[email]',
+  'filter[status]',
+  'filter[from]',
+  'filter[to]',
+  'filter[organization][name]',
+  'filter[workspace][id]',
+  'filter[project][id]',
+  'filter[allowed_projects][name]',
+  'filter[tagged][0][key]',
+  'filter[tagged][x][key]',
+  'search[name]',
+  'search[exclude-tags]',
+  'fields[workspaces]',
+  'constructor',
+];
+
+describe('query parameters that an operation does not declare', () => {
+  const workspaces = startWorkspaces();
+  const operations = resources
+    .flatMap(({ endpoints }) => endpoints)
+    .filter(({ outside, edition }) => !outside && edition !== 'hosted');
+  const declares = ({ query }: Endpoint, name: string) =>
+    Object.hasOwn(query, name) || Object.hasOwn(query, name.replace('[0]', '[i]'));
+  beforeAll(() => workspaces.organization('acme'));
+
+  it('are refused by name, by every operation, and nothing is done', async () => {
+    const token = await organizationToken(workspaces, 'acme');
+    const before = await allRows(workspaces.databaseUrl);
+    const wrong: string[] = [];
+    for (const [index, endpoint] of operations.entries()) {
+      const { method, path } = endpoint;
+      const there = path.replace(':organization_name', 'acme').replace(/:\w+/g, 'x');
+      const word = method.toLowerCase() as 'get' | 'post' | 'patch' | 'put' | 'delete';
+      const undeclared = names.filter((name) => !declares(endpoint, name));
+      expect(undeclared.length).toBeGreaterThan(names.length / 2);
+      // Each operation is asked with some of them, each of them is asked of many.
+      for (const name of undeclared.filter((_, i) => (i + index) % 4 === 0)) {
+        const answer = await workspaces.admin[word](`${there}?${encodeURIComponent(name)}=audit-trails`);
+        const named = answer.body.errors?.[0]?.source?.parameter;
+        // A link that does not open is not there, whatever else is asked for.
+        if (answer.status !== 400 || named !== name) wrong.push(`${method} ${path}?${name}: ${answer.status}`);
+      }
+    }
+    expect(wrong).toEqual([]);
+    expect(await allRows(workspaces.databaseUrl)).toEqual(before);
+    await token.get('organizations/acme').expect(200);
+  });
+
+  it('are passed over where they mean nothing anywhere', async () => {
+    for (const name of ['TagBindings', '_', 'utm_source', '__proto__']) {
+      await workspaces.admin.get(`organizations/acme/workspaces?${name}=%7B%7D`).expect(200);
+    }
+  });
+
+  it('take nothing from the token of the organization when another kind of token is meant', async () => {
+    const token = await organizationToken(workspaces, 'acme');
+    for (const word of ['get', 'post', 'delete'] as const) {
+      const path = 'organizations/acme/authentication-token?token=audit-trails';
+      const { body } = await workspaces.admin[word](path).expect(400);
+      expect(body.errors[0].detail).toBe('token is no parameter of this request');
+    }
+    await token.get('organizations/acme').expect(200);
+  });
+});
