@@ -43,6 +43,7 @@ describe('a run with a role of the secrets service', () => {
     keyring: workspaces.service.env.keyring,
     workerId,
     log,
+    now: Date.now,
     service: { address: address(), mount: 'jwt', audience, issuer },
   });
 

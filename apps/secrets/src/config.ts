@@ -86,6 +86,13 @@ const Variables = z.object({
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
     .default('info')
     .describe('What is logged.'),
+  SECRETS_CLOCK_TOLERANCE: z.coerce
+    .number()
+    .min(0.1)
+    .default(2)
+    .describe(
+      'Seconds the clock here may be off that of the database; beyond, nothing is ended here and /readyz says no.',
+    ),
   SECRETS_MIGRATE: onOff(true).describe('Apply outstanding database migrations at start.'),
   SECRETS_DRAIN_SECONDS: z.coerce
     .number()
@@ -166,6 +173,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     databaseConnections: given.SECRETS_DATABASE_CONNECTIONS,
     databasePoll: given.SECRETS_DATABASE_POLL,
     migrate: given.SECRETS_MIGRATE,
+    clockToleranceSeconds: given.SECRETS_CLOCK_TOLERANCE,
     seal: {
       type: given.SECRETS_SEAL,
       key: {

@@ -116,6 +116,7 @@ export async function createService(config: Config, parts: ServiceParts): Promis
         ...(initialised && sealed ? ['sealed'] : []),
         ...(silentMs > SILENCE_MS ? ['no word from the database'] : []),
         ...((await audit.accepts()) ? [] : ['no audit device takes lines']),
+        ...(storage.clockTrouble === undefined ? [] : [storage.clockTrouble]),
       ];
       return { ready: reasons.length === 0, reasons };
     },
@@ -170,6 +171,7 @@ function kernelOf(
     chained: config.audit.table,
     inputs: new InputParsers(),
     timeoutSeconds: config.requestTimeoutSeconds,
+    silence: storage.silence,
     help: (mount, declared) => documents.pathDocument(mount, declared),
     whileSealed: new PathTree(paths.filter((declared) => declared.whileSealed)),
     log,

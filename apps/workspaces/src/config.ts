@@ -120,6 +120,13 @@ const Variables = z.object({
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
     .default('info')
     .describe('What is logged.'),
+  WORKSPACES_CLOCK_TOLERANCE: z.coerce
+    .number()
+    .min(0.1)
+    .default(2)
+    .describe(
+      'Seconds the clock here may be off that of the database; beyond, nothing is ended here and /readyz says no.',
+    ),
   WORKSPACES_MIGRATE: onOff(true).describe('Apply outstanding database migrations at start.'),
   WORKSPACES_DRAIN_SECONDS: z.coerce
     .number()
@@ -279,6 +286,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     firstRunFile: given.WORKSPACES_FIRST_RUN_FILE,
     logLevel: given.WORKSPACES_LOG_LEVEL,
     migrate: given.WORKSPACES_MIGRATE,
+    clockToleranceSeconds: given.WORKSPACES_CLOCK_TOLERANCE,
     drainSeconds: given.WORKSPACES_DRAIN_SECONDS,
   };
 }

@@ -18,6 +18,8 @@ import { releaseExpired } from './resources/workspaces/lock';
 interface Job {
   readonly name: string;
   readonly everySeconds: number;
+  /** It ends what is over by the clock, and is left out while nobody can tell what time it is. */
+  readonly byTime?: boolean;
   run(): Promise<unknown>;
 }
 
@@ -70,16 +72,18 @@ function jobsOf(db: Database, keyring: Keyring, now: () => number, metrics: JobM
     {
       name: 'apply retention policies',
       everySeconds: 600,
+      byTime: true,
       run: async () => metrics.swept(await sweep(db, now())),
     },
-    { name: 'remove unfinished uploads', everySeconds: 600, run: () => sweepBlobs(db, now()) },
+    { name: 'remove unfinished uploads', everySeconds: 600, byTime: true, run: () => sweepBlobs(db, now()) },
     { name: 'delete objects of removed blobs', everySeconds: 30, run: () => removeObjects(db) },
     { name: 'end locks without a heartbeat', everySeconds: 5, run: () => releaseExpired(db) },
     { name: 'read unread states', everySeconds: 10, run: () => readUnread(db, keyring) },
-    { name: 'empty the quarantine', everySeconds: 3600, run: () => sweepQuarantine(db, now()) },
+    { name: 'empty the quarantine', everySeconds: 3600, byTime: true, run: () => sweepQuarantine(db, now()) },
     {
       name: 'forget idempotency keys',
       everySeconds: 3600,
+      byTime: true,
       run: () => db.prisma.idempotencyKey.deleteMany({ where: { createdAt: { lt: new Date(now() - DAY_MS) } } }),
     },
   ];
@@ -88,9 +92,16 @@ function jobsOf(db: Database, keyring: Keyring, now: () => number, metrics: JobM
 /** Starts the background jobs of a service process. A job that fails is logged and tried again at its next time. */
 export function startHousekeeping(
   db: Database,
-  options: { log: Logger; outage: Outage; keyring: Keyring; now: () => number; registry?: Registry },
+  options: {
+    log: Logger;
+    outage: Outage;
+    keyring: Keyring;
+    now: () => number;
+    clockTrouble: () => string | undefined;
+    registry?: Registry;
+  },
 ): Housekeeping {
-  const { log, outage, keyring, now, registry } = options;
+  const { log, outage, keyring, now, clockTrouble, registry } = options;
   const metrics = new JobMetrics(registry);
   let closed = false;
   const running = jobsOf(db, keyring, now, metrics).map((job) => {
@@ -100,10 +111,12 @@ export function startHousekeeping(
     let current: Promise<void> = Promise.resolve();
     const once = async (): Promise<void> => {
       try {
-        await job.run();
-        metrics.runs.inc(label);
-        metrics.endedAt.set(label, now() / 1000);
-        outage.answered();
+        if (!job.byTime || clockTrouble() === undefined) {
+          await job.run();
+          metrics.runs.inc(label);
+          metrics.endedAt.set(label, now() / 1000);
+          outage.answered();
+        }
       } catch (error) {
         metrics.failures.inc(label);
         if (isConnectionLoss(error)) outage.lost(error);

@@ -61,7 +61,8 @@ async function run(config: Config): Promise<void> {
     throw error;
   });
   const { keyring, now } = service.env;
-  const housekeeping = startHousekeeping(service.db, { log, outage: service.outage, keyring, now, registry });
+  const { outage, clockTrouble } = service;
+  const housekeeping = startHousekeeping(service.db, { log, outage, keyring, now, clockTrouble, registry });
   log.info({ url: serving.url, edition: config.edition }, 'listening');
   stopOnSignal(serving, housekeeping, service);
 }

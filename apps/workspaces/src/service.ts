@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { applyMigrations, createPool, ensureDatabase } from '@keystead/postgres';
+import { applyMigrations, createPool, DatabaseClock, DatabaseWatch, ensureDatabase, Silence } from '@keystead/postgres';
 import { createLogger, Gate, type Logger } from '@keystead/server';
 import type { Express } from 'express';
 import type { Pool } from 'pg';
@@ -27,6 +27,9 @@ const TWO_WEEKS_IN_MINUTES = 20_160;
 /** Connections for the reads that every request begins with, and for shared writes: one for each of both on its way. */
 const QUICK_CONNECTIONS = 4;
 
+/** A database that has answered nothing for so long is not waited for. */
+const SILENT_MS = 3000;
+
 /** Two states of any size at once; others wait, their bytes still with the client. */
 const largeUploads = { atOnce: 2, waiting: 64, waitMs: 60_000 } as const;
 
@@ -38,22 +41,30 @@ export interface Service {
   readonly pool: Pool;
   /** Told by everything that finds storage away. */
   readonly outage: Outage;
+  /** Why this node must end nothing by the time; undefined when it may. */
+  readonly clockTrouble: () => string | undefined;
   /** Makes the first site administrator, once; undefined when somebody is there. */
   firstRun(options?: { username?: string; email?: string; password?: string }): Promise<FirstRun | undefined>;
   ready(): Promise<{ ready: boolean; reasons: string[] }>;
   close(): Promise<void>;
 }
 
-/** What a caller may replace: the clock and the log. */
+/** What a caller may replace: clocks and the log. */
 export interface Parts {
+  /** Tells the time instead of the database. */
   readonly now?: () => number;
+  /** The clock of this machine, in epoch milliseconds. */
+  readonly machineClock?: () => number;
   readonly log?: Logger;
 }
 
 /** Builds the service from its configuration: the only place where long-lived objects are made. */
 export async function createService(config: Config, parts: Parts = {}): Promise<Service> {
   const log = parts.log ?? createLogger({ name: 'workspaces', level: config.logLevel });
-  const now = parts.now ?? Date.now;
+  const toleranceMs = config.clockToleranceSeconds * 1000;
+  const clock = new DatabaseClock({ toleranceMs, machine: parts.machineClock, log });
+  const now = parts.now ?? clock.now;
+  const clockTrouble = () => (parts.now ? undefined : clock.trouble);
   if (config.migrate) {
     await ensureDatabase(config.databaseUrl);
     await applyMigrations({ url: config.databaseUrl, dir: migrationsDir, log: (line) => log.info(line) });
@@ -72,6 +83,8 @@ export async function createService(config: Config, parts: Parts = {}): Promise<
     applicationName: 'keystead-workspaces quick',
     onIdleError: (error) => log.warn({ err: error }, 'database connection lost'),
   });
+  const silence = new Silence(SILENT_MS);
+  for (const one of [pool, quickPool]) one.on('release', (error) => !error && silence.heard());
   const objects = config.objects && (await openS3(config.objects));
   const plain = openDatabase(pool, quickPool);
   const db = objects ? withObjects(plain, objects) : plain;
@@ -101,23 +114,38 @@ export async function createService(config: Config, parts: Parts = {}): Promise<
     trustedProxies: config.trustedProxies,
     log,
     outage,
+    silence,
   });
+  const watch = new DatabaseWatch({
+    url: config.databaseUrl,
+    applicationName: 'keystead-workspaces watch',
+    clock,
+    silence,
+  });
+  await watch.start();
   return {
     app,
     db,
     env,
     pool,
     outage,
+    clockTrouble,
     firstRun: (options) => firstRun(db, keyring, options),
     async ready() {
-      try {
-        await pool.query('SELECT 1');
-        return { ready: true, reasons: [] };
-      } catch {
-        return { ready: false, reasons: ['the database does not answer'] };
-      }
+      const answers = await pool.query('SELECT 1').then(
+        () => true,
+        () => false,
+      );
+      const trouble = clockTrouble();
+      const reasons = [
+        ...(answers && !silence.lasts ? [] : ['the database does not answer']),
+        ...(trouble === undefined ? [] : [trouble]),
+      ];
+      return { ready: reasons.length === 0, reasons };
     },
     async close() {
+      await watch.stop();
+      silence.stop();
       await db.close();
       objects?.close();
       await Promise.all([pool.end(), quickPool.end()]);

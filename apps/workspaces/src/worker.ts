@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
-import { createPool } from '@keystead/postgres';
+import { createPool, DatabaseClock, DatabaseWatch } from '@keystead/postgres';
 import type { Logger } from '@keystead/server';
 import { openDatabase } from './kernel/database';
 import { withObjects } from './kernel/objects';
@@ -44,13 +44,21 @@ export async function startWorker(config: WorkerConfig, means: Means, log: Logge
   const objects = config.service.objects && (await openS3(config.service.objects));
   const plain = openDatabase(pool, quickPool);
   const db = objects ? withObjects(plain, objects) : plain;
+  const clock = new DatabaseClock({ toleranceMs: config.service.clockToleranceSeconds * 1000, log });
+  const watch = new DatabaseWatch({
+    url: config.service.databaseUrl,
+    applicationName: 'keystead-worker watch',
+    clock,
+  });
   const disconnect = async () => {
+    await watch.stop();
     await plain.close();
     await Promise.all([pool.end(), quickPool.end()]);
   };
   try {
     const keyring = await openKeyring(db, config.service.sealKey, (line) => log.warn(line));
-    const credentials = { db, keyring, workerId: id, log, service: config.service.secretsService };
+    await watch.start();
+    const credentials = { db, keyring, workerId: id, log, now: clock.now, service: config.service.secretsService };
     const parts = {
       board: jobBoard,
       db,

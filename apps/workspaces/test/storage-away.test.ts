@@ -86,6 +86,31 @@ describe('a service whose database is away', () => {
     await again();
   });
 
+  it('keeps nobody waiting while it is frozen: those who were there are answered 503 soon, those who come at once', async () => {
+    lines.length = 0;
+    proxy.hold('all');
+    const state = () => workspaces.admin.get('organizations/acme').then(({ status }) => status);
+    const early = Promise.all([
+      ...Array.from({ length: 30 }, state),
+      workspaces.admin
+        .post('organizations/acme/workspaces', resource('workspaces', { name: 'cold' }))
+        .then(({ status }) => status),
+    ]);
+    expect(await soon(early)).toEqual(Array.from({ length: 31 }, () => 503));
+    for (let n = 0; n < 5; n++) expect(await soon(state())).toBe(503);
+    const { headers } = await workspaces.admin.get('organizations/acme').expect(503);
+    expect(headers['retry-after']).toBe('1');
+    // What the test before began may not be over yet.
+    expect(lines.filter(({ msg }) => msg === 'storage is unavailable').length).toBeLessThanOrEqual(1);
+    proxy.hold(undefined);
+    await again();
+    await workspaces.admin.get('organizations/acme').expect(200);
+  });
+
+  /** Much sooner than statements are given up, and much later than the service needs to notice. */
+  const soon = <T>(answer: Promise<T>) =>
+    Promise.race([answer, new Promise<string>((resolve) => setTimeout(resolve, 20_000, 'still waiting').unref())]);
+
   async function again(): Promise<void> {
     for (;;) {
       const { status } = await workspaces.admin.get('organizations/acme');

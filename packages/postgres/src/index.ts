@@ -9,8 +9,11 @@ export {
   serverVersion,
   withClient,
 } from './database';
+export { DATABASE_TIME, DatabaseClock, type DatabaseClockOptions } from './database-clock';
 export { type EmbeddedOptions, type EmbeddedServer, findEmbedded, startEmbedded } from './embedded';
 export { gather } from './gather';
 export { type LargeValue, readLargeValue } from './large-value';
 export { applyMigrations, MigrationFailed, type MigrationOptions, pendingMigrations } from './migrations';
 export { createPool, type PoolOptions } from './pool';
+export { Silence } from './silence';
+export { DatabaseWatch, type WatchOptions } from './watch';

@@ -49,9 +49,9 @@ export class LineWriter implements DestinationStream {
 
   /** Writes what is waiting, and for at most a second waits for a pipe that is full; for the end of the process. */
   flushSync(): void {
-    const until = Date.now() + 1000;
+    const until = performance.now() + 1000;
     do this.flush();
-    while (this.#left.length > 0 && Date.now() < until);
+    while (this.#left.length > 0 && performance.now() < until);
     clearTimeout(this.#timer);
   }
 }

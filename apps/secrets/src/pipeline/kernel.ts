@@ -1,3 +1,4 @@
+import type { Silence } from '@keystead/postgres';
 import type { Logger } from '@keystead/server';
 import type { Attempts } from '../kernel/attempts/attempts';
 import type { Audit } from '../kernel/audit/audit';
@@ -134,6 +135,8 @@ export interface Kernel {
   readonly inputs: InputParsers;
   /** Requests that take longer are answered with a refusal; what they began goes on. */
   readonly timeoutSeconds: number;
+  /** While the database answers nothing nobody waits for it, whether they came before or come now. */
+  readonly silence: Pick<Silence, 'lasts' | 'whenItLasts'>;
   /** The document of one declared path. */
   readonly help: (mount: LiveMount, declared: Path) => Readonly<Record<string, unknown>>;
   /** System paths that answer while the service is sealed, without mounts or namespaces. */

@@ -25,10 +25,10 @@ import { handleWhileSealed } from './while-sealed';
  * audit lines too, with the status they are answered with.
  */
 export async function handle(kernel: Kernel, request: Request): Promise<Outcome> {
-  if (kernel.barrier.sealed) return handleWhileSealed(kernel, request);
+  if (kernel.barrier.sealed) return within(kernel, () => handleWhileSealed(kernel, request));
   const trail = new Trail(kernel.audit, kernel.inputs, request, kernel.chained);
   try {
-    const outcome = unlessKnown(await within(kernel.timeoutSeconds, live(kernel, request, trail)), request);
+    const outcome = unlessKnown(await within(kernel, () => live(kernel, request, trail)), request);
     const written = trail.responseLine(outcome);
     if (written) await written;
     return outcome;
@@ -147,21 +147,29 @@ async function recordFirst(kernel: Kernel, trail: Trail): Promise<void> {
 }
 
 /** Requests that take longer are answered; what they began goes on. One timer costs less than a microsecond. */
-function within<T>(seconds: number, work: Promise<T>): Promise<T> {
+function within<T>({ silence, timeoutSeconds }: Kernel, work: () => Promise<T>): Promise<T> {
+  if (silence.lasts) return Promise.reject(unavailable());
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(timedOut()), seconds * 1000);
-    work.then(
+    const timer = setTimeout(() => reject(timedOut()), timeoutSeconds * 1000);
+    const ended = silence.whenItLasts(() => reject(unavailable()));
+    const over = () => {
+      clearTimeout(timer);
+      ended();
+    };
+    work().then(
       (value) => {
-        clearTimeout(timer);
+        over();
         resolve(value);
       },
       (error) => {
-        clearTimeout(timer);
+        over();
         reject(error);
       },
     );
   });
 }
+
+const unavailable = (): Refusal => new Refusal('unavailable', 'storage is unavailable');
 
 const timedOut = (): Refusal => new Refusal('timeout', 'request timed out');
 

@@ -35,7 +35,7 @@ export type Modules = Awaited<ReturnType<typeof buildModules>>;
 /** Builds the kernel's modules; nothing is started and nothing is read yet. */
 export async function buildModules(
   config: Config,
-  { log, clock, fault, observe }: ServiceParts & { readonly observe: ObserveStorage },
+  { log, clock, machineClock, fault, observe }: ServiceParts & { readonly observe: ObserveStorage },
   catalog: Catalog,
 ) {
   const storage = new StorageKernel({
@@ -44,6 +44,8 @@ export async function buildModules(
     address: `${config.listen.host}:${config.listen.port}`,
     poll: config.databasePoll,
     clock,
+    machineClock,
+    clockToleranceMs: config.clockToleranceSeconds * 1000,
     fault,
     observe,
     log,

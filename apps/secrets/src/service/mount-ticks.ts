@@ -7,7 +7,7 @@ const EVERY_MS = 5000;
 /** Lets the backends of all mounts look at the clock now and then; a mount whose last look goes on is left out. */
 export function runTicks({ storage, mounts, errand }: Modules, log: Logger): void {
   const busy = new Set<string>();
-  storage.background.every('mount-ticks', EVERY_MS, async () => {
+  const look = async () => {
     await mounts.refresh();
     for (const mount of mounts.all()) {
       if (!mount.backend.tick || mount.tainted || busy.has(mount.uuid)) continue;
@@ -16,7 +16,8 @@ export function runTicks({ storage, mounts, errand }: Modules, log: Logger): voi
       void tick(mount).finally(() => busy.delete(mount.uuid));
     }
     return undefined;
-  });
+  };
+  storage.background.every('mount-ticks', EVERY_MS, look, { byTime: true });
 
   async function tick(mount: LiveMount): Promise<void> {
     try {

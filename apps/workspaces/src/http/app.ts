@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { readBearer } from '@keystead/auth';
-import { isConnectionLoss } from '@keystead/postgres';
+import { isConnectionLoss, type Silence } from '@keystead/postgres';
 import { Refusal } from '@keystead/refusal';
 import { clientAddress, createApp, type Logger, labelRoute, requestId, type TrustedProxies } from '@keystead/server';
 import type express from 'express';
@@ -24,6 +24,8 @@ export interface AppParts {
   readonly trustedProxies: TrustedProxies;
   readonly log: Logger;
   readonly outage: Outage;
+  /** While the database answers nothing nobody waits for it, whether they came before or come now. */
+  readonly silence: Pick<Silence, 'lasts' | 'whenItLasts'>;
 }
 
 const UNLIMITED: RateVerdict = { allowed: true, limit: 0, remaining: 0, resetSeconds: 0 };
@@ -43,6 +45,12 @@ export function buildApp(parts: AppParts): express.Express {
   const limitFor = (caller: string, { apiRateLimitingEnabled, apiRateLimit }: SiteSettings): RateVerdict =>
     apiRateLimitingEnabled ? rates.take(caller, apiRateLimit) : UNLIMITED;
 
+  const silent = (): Refusal => {
+    const refusal = new Refusal('unavailable', 'storage is unavailable');
+    parts.outage.lost(refusal);
+    return refusal;
+  };
+
   const handle = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
     const id = requestId(req);
     let rate = UNLIMITED;
@@ -52,6 +60,7 @@ export function buildApp(parts: AppParts): express.Express {
       leave = await env.largeUploads.enter();
     };
     try {
+      if (parts.silence.lasts) throw silent();
       const url = req.url ?? '/';
       const cut = url.indexOf('?');
       const path = cut < 0 ? url : url.slice(0, cut);
@@ -91,8 +100,10 @@ export function buildApp(parts: AppParts): express.Express {
       };
       const answer = await runEndpoint(parts.kernel, match.endpoint, request);
       if (principal !== undefined) parts.outage.answered();
+      if (res.headersSent) return;
       await sendAnswer(res, answer, commonHeaders(fixed, id, rate));
     } catch (error) {
+      if (res.writableEnded) return;
       const refusal = asRefusal(error);
       if (isConnectionLoss(error)) {
         parts.outage.lost(error);
@@ -110,7 +121,15 @@ export function buildApp(parts: AppParts): express.Express {
     }
   };
 
-  app.use((req, res) => void handle(req, res));
+  // What a request that waited too long has begun goes on; only nobody waits for it any more.
+  const giveUp = (req: IncomingMessage, res: ServerResponse): void => {
+    if (!res.headersSent) sendRefusal(res, silent(), commonHeaders(fixed, requestId(req), UNLIMITED));
+  };
+
+  app.use((req, res) => {
+    const over = parts.silence.whenItLasts(() => giveUp(req, res));
+    void handle(req, res).finally(over);
+  });
   return app;
 }
 

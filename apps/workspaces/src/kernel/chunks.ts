@@ -54,7 +54,7 @@ async function asked<T>(doing: Promise<T>): Promise<T> {
 /** Where the chunks of a new blob go: to the object store if there is one, else to the database. */
 export function chunksFor(db: Database, id: string, provisional: boolean): Chunks {
   const objects = objectsOf(db);
-  let aliveAt = Date.now();
+  let aliveAt = performance.now();
   let begun: Promise<unknown> | undefined;
   const started = () => {
     begun ??= db.rows({ ...begin, values: [id, objects ? 'objects' : 'database', provisional] });
@@ -69,8 +69,8 @@ export function chunksFor(db: Database, id: string, provisional: boolean): Chunk
     mayWait: !objects,
     async put(position, sealed) {
       await store(position, sealed);
-      if (Date.now() - aliveAt > aliveEveryMs) {
-        aliveAt = Date.now();
+      if (performance.now() - aliveAt > aliveEveryMs) {
+        aliveAt = performance.now();
         await db.rows({ ...alive, values: [id] });
       }
     },

@@ -61,7 +61,7 @@ async function carry(parts: WorkerParts, job: RunJob, stopping: Stopping, log: L
     return undefined;
   });
   if (!(await board.started(db, keyring, job, workerId))) return;
-  const startedAtMs = Date.now();
+  const startedAtMs = performance.now();
   log.info({ workspace: job.workspaceName, attempt: job.attempt }, 'started');
   const beating = keepHold(parts, job, stopping, log);
   const limit = setTimeout(() => stopSoon(stopping, 'timeout', parts.graceSeconds), job.timeoutSeconds * 1000);
@@ -71,7 +71,7 @@ async function carry(parts: WorkerParts, job: RunJob, stopping: Stopping, log: L
     // A plan that was not finished is done again by somebody else, once this worker's hold on it is over.
     if (job.kind === 'plan' && (stopping.reason === 'lost' || stopping.reason === 'shutdown')) return;
     const kept = await finish(parts, job, result, log);
-    log.info({ outcome: result.outcome, kept, ms: Date.now() - startedAtMs }, 'finished');
+    log.info({ outcome: result.outcome, kept, ms: Math.round(performance.now() - startedAtMs) }, 'finished');
   } finally {
     clearTimeout(limit);
     await beating.stop();
@@ -138,11 +138,11 @@ function withCredentials(inputs: JobInputs, { environment }: Credentials): JobIn
  */
 function keepHold(parts: WorkerParts, job: RunJob, stopping: Stopping, log: Logger): { stop(): Promise<void> } {
   const { board, db, workerId, leaseSeconds } = parts;
-  let heldUntilMs = Date.now() + leaseSeconds * 1000;
+  let heldUntilMs = performance.now() + leaseSeconds * 1000;
   let over = false;
   let beating: Promise<void> = Promise.resolve();
   const beat = async () => {
-    const askedAtMs = Date.now();
+    const askedAtMs = performance.now();
     try {
       const { mine, cancel } = await board.heartbeat(db, job, { workerId, leaseSeconds });
       if (mine) heldUntilMs = askedAtMs + leaseSeconds * 1000;
@@ -155,7 +155,7 @@ function keepHold(parts: WorkerParts, job: RunJob, stopping: Stopping, log: Logg
   };
   const fence = () => {
     if (over || stopping.killed) return;
-    const leftMs = heldUntilMs - Date.now();
+    const leftMs = heldUntilMs - performance.now();
     if (leftMs < 0) stopping.kill('lost');
     else if (leftMs < (leaseSeconds * 1000) / 4) stopping.interrupt('lost');
   };
@@ -179,13 +179,13 @@ function keepHold(parts: WorkerParts, job: RunJob, stopping: Stopping, log: Logg
 /** Hands a result in, for as long as it takes: a state is never thrown away because the database is away. */
 async function finish(parts: WorkerParts, job: RunJob, result: Result, log: Logger): Promise<boolean> {
   const { board, db, keyring, workerId } = parts;
-  const giveUpAtMs = Date.now() + longestSaveMs;
+  const giveUpAtMs = performance.now() + longestSaveMs;
   const hand = () =>
     job.kind === 'plan'
       ? board.finishPlan(db, keyring, job, workerId, result as PlanResult)
       : board.finishApply(db, keyring, job, workerId, result as ApplyResult);
   try {
-    return await insist(hand, { log, until: () => Date.now() > giveUpAtMs });
+    return await insist(hand, { log, until: () => performance.now() > giveUpAtMs });
   } catch (error) {
     const { state } = result as ApplyResult;
     if (state) log.error({ file: await keepAside(parts, job, state) }, 'the state of an apply is in this file alone');

@@ -33,6 +33,8 @@ export interface CredentialParts {
   readonly keyring: Keyring;
   readonly workerId: string;
   readonly log: Logger;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
   /** Undefined: runs that ask for credentials fail. */
   readonly service: SecretsService | undefined;
 }
@@ -121,11 +123,11 @@ export async function credentialsFor(parts: CredentialParts, job: RunJob): Promi
 }
 
 async function logIn(parts: CredentialParts, service: SecretsService, job: RunJob, login: SecretsLogin) {
-  const { db, keyring } = parts;
+  const { db, keyring, now } = parts;
   const { issuer, audience, mount } = service;
   const path = `auth/${mount}/login`;
   for (let attempt = 1; ; attempt++) {
-    const jwt = await identityToken(db, keyring, { issuer, audience, job, login, nowMs: Date.now() });
+    const jwt = await identityToken(db, keyring, { issuer, audience, job, login, nowMs: now() });
     const body = { role: login.role, jwt };
     const answer = await post(service, path, { namespace: login.namespace, body }).catch((error: Error) => error);
     if (!(answer instanceof Error) && answer.ok) {

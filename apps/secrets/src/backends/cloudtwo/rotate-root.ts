@@ -165,13 +165,13 @@ async function store(tx: Storage, seen: Root, change: Partial<Root>): Promise<vo
 /** True once the provider accepts the key; new keys need some seconds to be known everywhere. */
 async function works(cloud: CloudTwo, config: Root, key: KeyPair, forMs: number): Promise<boolean> {
   const { sts } = cloud.of(connection({ ...config, ...key }));
-  const until = Date.now() + forMs;
+  const until = performance.now() + forMs;
   for (;;) {
     try {
       await sts.send(new GetCallerIdentityCommand({}));
       return true;
     } catch (error) {
-      if (Date.now() >= until) return false;
+      if (performance.now() >= until) return false;
       // A provider that refuses for another reason than an unknown key still knows the key.
       if (codeOf(error) === 'AccessDenied') return true;
       await new Promise((resolve) => setTimeout(resolve, tryEveryMs));

@@ -15,7 +15,7 @@ export class FileDevice implements AuditDevice {
   readonly options: Readonly<Record<string, string>>;
   private handle: FileHandle | undefined;
   private inode = 0;
-  private lookedMs = 0;
+  private lookedMs = Number.NEGATIVE_INFINITY;
   private looking: Promise<void> | undefined;
   private readonly writer: LineWriter;
 
@@ -37,7 +37,7 @@ export class FileDevice implements AuditDevice {
   }
 
   write(line: string): Promise<void> {
-    const now = Date.now();
+    const now = performance.now();
     if (now - this.lookedMs < lookEveryMs && this.handle) return this.writer.append(line);
     this.looking ??= this.look(now).finally(() => {
       this.looking = undefined;
@@ -62,7 +62,7 @@ export class FileDevice implements AuditDevice {
     this.writer.direct = stats.isFile();
     this.writer.torn = stats.isFile() && !(await endsLine(this.file, stats.size));
     this.inode = stats.ino;
-    this.lookedMs = Date.now();
+    this.lookedMs = performance.now();
     await before?.close().catch(() => {});
   }
 

@@ -80,7 +80,7 @@ export class LineWriter {
     this.writing = true;
     const bytes = this.bytesOf(batch);
     const timer = setTimeout(() => this.giveUp(batch), this.limits.patienceMs ?? 5000);
-    this.writeAll(bytes, 0, Date.now(), (error) => {
+    this.writeAll(bytes, 0, performance.now(), (error) => {
       clearTimeout(timer);
       this.writing = false;
       this.stuck = false;
@@ -134,7 +134,7 @@ export class LineWriter {
     write(this.descriptor(), bytes, from, bytes.length - from, null, (error, written) => {
       if (error) {
         // A pipe that is full and must not block: try again until patience ends.
-        if (error.code === 'EAGAIN' && Date.now() - startedMs < (this.limits.patienceMs ?? 5000)) {
+        if (error.code === 'EAGAIN' && performance.now() - startedMs < (this.limits.patienceMs ?? 5000)) {
           setTimeout(() => this.writeAll(bytes, from, startedMs, done), 5);
         } else done(error);
         return;

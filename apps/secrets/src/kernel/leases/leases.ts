@@ -92,9 +92,9 @@ export class Leases {
     this.renewal = new TokenRenewal(storage, hosts);
     this.privateTidy = new PrivateTidy(storage, hosts);
     this.intents = new IntentSweep(storage, hosts);
-    background.every(SWEEP, 1000, () => this.sweep.run());
-    background.every('tokens', 1000, () => this.tokens.sweep());
-    background.every(INTENTS, 2000, () => this.intents.run());
+    background.every(SWEEP, 1000, () => this.sweep.run(), { byTime: true });
+    background.every('tokens', 1000, () => this.tokens.sweep(), { byTime: true });
+    background.every(INTENTS, 2000, () => this.intents.run(), { byTime: true });
     background.every(RESTS, 2000, async () => {
       if ((await this.rests.run()) > 0) background.wake(SWEEP);
       return undefined;

@@ -86,6 +86,7 @@ export class LeaseSweep {
 
   private async fill(mountId: string, lane: Lane): Promise<void> {
     if (lane.claiming || lane.drained || this.stopped || this.storage.barrier.sealed) return;
+    if (this.storage.clockTrouble !== undefined) return;
     if (lane.queue.length >= WIDEST || this.restsUntil(mountId)) return this.drain(mountId, lane);
     lane.claiming = true;
     try {

@@ -7,6 +7,7 @@ export interface BackgroundLog {
 interface Task {
   readonly name: string;
   readonly everyMs: number;
+  readonly byTime: boolean;
   run(): Promise<boolean | undefined>;
   timer: NodeJS.Timeout | undefined;
   running: Promise<void> | undefined;
@@ -23,12 +24,22 @@ export class Background {
 
   constructor(
     private readonly resting: () => boolean,
+    /** True while what is decided by the time must not be done. */
+    private readonly untimely: () => boolean,
     private readonly log?: BackgroundLog,
   ) {}
 
-  /** `run` returns true to be run again at once, because more is waiting. */
-  every(name: string, everyMs: number, run: () => Promise<boolean | undefined>): void {
-    const task: Task = { name, everyMs, run, timer: undefined, running: undefined, again: false };
+  /**
+   * `run` returns true to be run again at once, because more is waiting. `byTime`: it ends or begins what is due, and is
+   * left out while nobody can tell what time it is.
+   */
+  every(
+    name: string,
+    everyMs: number,
+    run: () => Promise<boolean | undefined>,
+    { byTime = false }: { byTime?: boolean } = {},
+  ): void {
+    const task: Task = { name, everyMs, byTime, run, timer: undefined, running: undefined, again: false };
     this.tasks.set(name, task);
     if (this.active) this.schedule(task, everyMs);
   }
@@ -68,7 +79,7 @@ export class Background {
   }
 
   private async once(task: Task): Promise<void> {
-    if (this.resting()) return;
+    if (this.resting() || (task.byTime && this.untimely())) return;
     try {
       if (await task.run()) task.again = true;
     } catch (error) {

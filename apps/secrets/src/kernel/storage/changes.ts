@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { DATABASE_TIME, type DatabaseClock, type Silence } from '@keystead/postgres';
 import type pg from 'pg';
 import type { Database } from './database';
 import {
@@ -32,6 +33,10 @@ export interface ChangesOptions {
   /** Never listen: behind transaction poolers. */
   readonly poll?: boolean;
   readonly beatMs?: number;
+  /** Compared with the time of the database at every heartbeat. */
+  readonly time?: DatabaseClock;
+  /** Told of every heartbeat that the database answers. */
+  readonly silence?: Silence;
   readonly log?: { warn(fields: object, message: string): void };
 }
 
@@ -42,6 +47,7 @@ interface BeatRow {
   seal_there: boolean;
   sealed: boolean | null;
   seal_generation: number | null;
+  at: number;
 }
 
 /** A node not heard for so long counts as gone. */
@@ -71,6 +77,7 @@ const BEAT = {
       FROM node WHERE id <> $1 AND seen_at > clock_timestamp() - make_interval(secs => $5)
   )
   SELECT others.*, seal.id IS NOT NULL AS seal_there, seal.sealed, seal.generation AS seal_generation,
+         ${DATABASE_TIME} AS at,
          CASE WHEN $3 THEN NULL ELSE pg_notify('${CHANNEL}', $6) END
     FROM others CROSS JOIN beat LEFT JOIN seal ON true`,
 };
@@ -216,7 +223,9 @@ export class NodeChanges implements ChangeNotices {
     this.begunMs = performance.now();
     try {
       const client = this.own ?? (await this.connect());
+      const { time, silence } = this.options;
       const askedMs = performance.now();
+      const answered = time?.compare();
       // On a connection of its own: a pool that is busy must not keep a node from being heard.
       const { rows } = await client.query<BeatRow & pg.QueryResultRow>({
         ...BEAT,
@@ -230,6 +239,8 @@ export class NodeChanges implements ChangeNotices {
         ],
       });
       const row = rows[0]!;
+      answered?.(row.at);
+      silence?.heard();
       this.failing = false;
       this.others = row.others;
       this.othersPoll = row.polling > 0;

@@ -1,4 +1,4 @@
-import { createPool } from '@keystead/postgres';
+import { createPool, DatabaseClock, Silence } from '@keystead/postgres';
 import pg from 'pg';
 import { Background } from './background';
 import { KeyringBarrier } from './barrier';
@@ -22,11 +22,19 @@ export interface StorageOptions {
   readonly poll?: boolean;
   readonly cacheEntries?: number;
   readonly cacheBytes?: number;
+  /** Tells the time instead of the database. */
   readonly clock?: Clock;
+  /** The clock of this machine, in epoch milliseconds. */
+  readonly machineClock?: () => number;
+  /** How far that clock may be off before this node ends nothing any more; 2 s. */
+  readonly clockToleranceMs?: number;
   readonly fault?: Fault;
   readonly observe?: ObserveStorage;
-  readonly log?: { warn(fields: object, message: string): void };
+  readonly log?: { warn(fields: object, message: string): void; info(fields: object, message: string): void };
 }
+
+/** A database that has answered nothing for so long is not waited for. */
+const SILENT_MS = 3000;
 
 /** Bytes an entry costs besides its value. */
 const ENTRY_OVERHEAD = 200;
@@ -44,23 +52,33 @@ export class StorageKernel {
   readonly deletedRows: DeletedRows;
   readonly jobs: Jobs;
   readonly background: Background;
+  /** The time of the database, as all nodes have it. */
   readonly clock: Clock;
+  readonly silence: Silence;
   readonly fault: Fault;
   readonly log: StorageOptions['log'];
+  private readonly time: DatabaseClock | undefined;
   /** Set by `kernel/seal`: reads the wrapped keyring again, and says whether it had changed. */
   reloadKeys: () => Promise<boolean> = async () => false;
 
   constructor(options: StorageOptions) {
     const { url, log, observe } = options;
-    this.clock = options.clock ?? { now: Date.now };
+    const time = options.clock
+      ? undefined
+      : new DatabaseClock({ toleranceMs: options.clockToleranceMs ?? 2000, machine: options.machineClock, log });
+    this.time = time;
+    this.clock = options.clock ?? time!;
+    this.silence = new Silence(SILENT_MS);
     this.fault = options.fault ?? (() => {});
     this.log = log;
     const clock = this.clock;
     const fault = this.fault;
     const barrier = this.barrier;
-    const database = new Database(
-      createPool({ url, max: options.maxConnections ?? 10, applicationName: 'keystead secrets' }),
-    );
+    const pool = createPool({ url, max: options.maxConnections ?? 10, applicationName: 'keystead secrets' });
+    pool.on('release', (error) => {
+      if (!error) this.silence.heard();
+    });
+    const database = new Database(pool);
     this.database = database;
     database.newerKeys = {
       under: (rows) => rows.some(({ sealed }) => Buffer.isBuffer(sealed) && barrier.isNewer(sealed)),
@@ -78,6 +96,8 @@ export class StorageKernel {
         }),
       address: options.address ?? '',
       poll: options.poll,
+      time,
+      silence: this.silence,
       log,
     });
     const cache = new CoherentCache<Entry>({
@@ -105,13 +125,22 @@ export class StorageKernel {
     const { changes } = this;
     this.committer = new GroupCommitter({ database, barrier, changes, cache, deletedRows, clock, fault, observe });
     this.jobs = new Jobs({ database, barrier, clock, fault, log });
-    this.background = new Background(() => barrier.sealed, log);
+    this.background = new Background(
+      () => barrier.sealed,
+      () => this.clockTrouble !== undefined,
+      log,
+    );
     this.background.every('jobs', 1000, () => this.jobs.runDue());
     this.background.every('deleted rows', LOOK_MS, async () => {
       await deletedRows.look();
       return undefined;
     });
-    this.background.every('tidy', 60_000, () => this.tidy());
+    this.background.every('tidy', 60_000, () => this.tidy(), { byTime: true });
+  }
+
+  /** Why this node must end nothing by the time; undefined when it may. */
+  get clockTrouble(): string | undefined {
+    return this.time?.trouble;
   }
 
   async start(): Promise<void> {
@@ -123,6 +152,7 @@ export class StorageKernel {
   async stop(): Promise<void> {
     await this.background.stop();
     await this.changes.stop();
+    this.silence.stop();
     await this.database.pool.end();
     this.barrier.drop();
   }

@@ -1,0 +1,108 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { DatabaseClock } from './database-clock';
+
+const HOUR = 3_600_000;
+
+describe('the clock of the database', () => {
+  let databaseMs: number;
+  let steadyMs: number;
+  let machineOffMs: number;
+  let said: string[];
+  let clock: DatabaseClock;
+  beforeEach(() => {
+    databaseMs = Date.UTC(2026, 0, 1);
+    steadyMs = 5000;
+    machineOffMs = 0;
+    said = [];
+    clock = make();
+  });
+
+  const make = () =>
+    new DatabaseClock({
+      toleranceMs: 2000,
+      machine: () => databaseMs + machineOffMs,
+      steady: () => steadyMs,
+      log: { warn: (_, text) => void said.push(text), info: (_, text) => void said.push(text) },
+    });
+  const pass = (ms: number) => {
+    databaseMs += ms;
+    steadyMs += ms;
+  };
+  /** Asks the database, which answers after a third of the time that it takes. */
+  const compare = (tookMs = 3) => {
+    const answered = clock.compare();
+    pass(tookMs / 3);
+    const at = databaseMs;
+    pass((tookMs * 2) / 3);
+    answered(at);
+  };
+
+  it.each([0, 2 * HOUR, -3 * HOUR, 40 * 24 * HOUR])('is kept while the clock of the machine is %i ms off', (offMs) => {
+    machineOffMs = offMs;
+    clock = make();
+    compare();
+    expect(Math.abs(clock.now() - databaseMs)).toBeLessThanOrEqual(3);
+    pass(10_000);
+    expect(Math.abs(clock.now() - databaseMs)).toBeLessThanOrEqual(3);
+  });
+
+  it('goes on as if nothing were when the clock of the machine jumps, and says so until it is right again', () => {
+    compare();
+    expect(clock.trouble).toBeUndefined();
+    for (const jumpMs of [2 * HOUR, -3 * HOUR]) {
+      machineOffMs = jumpMs;
+      pass(100);
+      // Before anybody has compared anything.
+      expect(Math.abs(clock.now() - databaseMs)).toBeLessThanOrEqual(3);
+      compare();
+      compare();
+      expect(Math.abs(clock.now() - databaseMs)).toBeLessThanOrEqual(3);
+      expect(clock.trouble).toContain(jumpMs > 0 ? '7200.0 s ahead of the database' : '10800.0 s behind the database');
+      machineOffMs = 0;
+      compare();
+      expect(clock.trouble).toBeUndefined();
+    }
+    expect(said).toEqual([
+      expect.stringContaining('nothing is ended here: the clock of this machine is 7200.0 s ahead'),
+      'the clock of this machine agrees with the database again',
+      expect.stringContaining('10800.0 s behind the database (2 s are allowed)'),
+      'the clock of this machine agrees with the database again',
+    ]);
+  });
+
+  it('follows the database when that jumps, and says that they disagree', () => {
+    compare();
+    databaseMs += HOUR;
+    machineOffMs = -HOUR;
+    compare();
+    expect(Math.abs(clock.now() - databaseMs)).toBeLessThanOrEqual(3);
+    expect(clock.trouble).toContain('3600.0 s behind the database');
+  });
+
+  it('is not trusted before it was compared, and then up to the tolerance', () => {
+    expect(clock.trouble).toBe('the clock was not yet compared with the database');
+    machineOffMs = 1990;
+    compare();
+    expect(clock.trouble).toBeUndefined();
+    machineOffMs = -2010;
+    compare();
+    expect(clock.trouble).toBeDefined();
+  });
+
+  it('takes no slow answer for a wrong clock, and is not moved by one', () => {
+    compare();
+    const before = clock.now() - databaseMs;
+    for (const tookMs of [6000, 90, 30_000]) {
+      compare(tookMs);
+      expect(clock.trouble).toBeUndefined();
+      expect(clock.now() - databaseMs).toBe(before);
+    }
+  });
+
+  it('is whole milliseconds', () => {
+    pass(0.4);
+    compare();
+    pass(0.3);
+    expect(Number.isInteger(clock.now())).toBe(true);
+  });
+});

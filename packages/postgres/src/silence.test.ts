@@ -1,0 +1,48 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Silence } from './silence';
+
+describe('silence', () => {
+  let silence: Silence;
+  beforeEach(() => {
+    jest.useFakeTimers();
+    silence = new Silence(3000);
+  });
+  afterEach(() => {
+    silence.stop();
+    jest.useRealTimers();
+  });
+
+  it('lasts when nothing is heard for so long, and is over with the first word', () => {
+    const told = jest.fn();
+    silence.whenItLasts(told);
+    jest.advanceTimersByTime(2750);
+    expect(silence.lasts).toBe(false);
+    silence.heard();
+    jest.advanceTimersByTime(2750);
+    expect(silence.lasts).toBe(false);
+    expect(told).not.toHaveBeenCalled();
+    jest.advanceTimersByTime(250);
+    expect(silence.lasts).toBe(true);
+    expect(told).toHaveBeenCalledTimes(1);
+    jest.advanceTimersByTime(1000);
+    expect(told).toHaveBeenCalledTimes(1);
+    silence.heard();
+    expect(silence.lasts).toBe(false);
+  });
+
+  it('tells nobody who does not wait any more', () => {
+    const told = jest.fn();
+    silence.whenItLasts(told)();
+    jest.advanceTimersByTime(4000);
+    expect(told).not.toHaveBeenCalled();
+  });
+
+  it('does not count the time in which this process itself did nothing', () => {
+    let steadyMs = 0;
+    const own = new Silence(3000, () => steadyMs);
+    steadyMs += 60_000;
+    jest.advanceTimersByTime(250);
+    expect(own.lasts).toBe(false);
+    own.stop();
+  });
+});

@@ -1,0 +1,84 @@
+import pg from 'pg';
+import { DATABASE_TIME, type DatabaseClock } from './database-clock';
+import type { Silence } from './silence';
+
+/** What a watch looks after. */
+export interface WatchOptions {
+  readonly url: string;
+  readonly applicationName: string;
+  readonly clock: DatabaseClock;
+  readonly silence?: Silence;
+}
+
+const EVERY_MS = 500;
+/** An answer that takes longer does not come. */
+const PATIENCE_MS = 2000;
+
+/**
+ * Asks a database for its time twice a second, on a connection of its own: a pool that is busy must not make a node think
+ * that its database is away.
+ */
+export class DatabaseWatch {
+  private client: pg.Client | undefined;
+  private timer: NodeJS.Timeout | undefined;
+  private stopped = false;
+  private running: Promise<void> = Promise.resolve();
+
+  constructor(private readonly options: WatchOptions) {}
+
+  /** The first answer has come, or failed to come, when it resolves. */
+  async start(): Promise<void> {
+    await this.look();
+    this.schedule();
+  }
+
+  async stop(): Promise<void> {
+    this.stopped = true;
+    clearTimeout(this.timer);
+    await this.running;
+    await this.client?.end().catch(() => {});
+  }
+
+  private schedule(): void {
+    if (this.stopped) return;
+    this.timer = setTimeout(() => {
+      this.running = this.look().finally(() => this.schedule());
+    }, EVERY_MS);
+    this.timer.unref();
+  }
+
+  private async look(): Promise<void> {
+    const { clock, silence } = this.options;
+    try {
+      const client = this.client ?? (await this.connect());
+      const answered = clock.compare();
+      const { rows } = await client.query<{ at: number }>(`SELECT ${DATABASE_TIME} AS at`);
+      answered(rows[0]!.at);
+      silence?.heard();
+    } catch {
+      // Whoever needs the database says that it is away.
+      this.drop();
+    }
+  }
+
+  private async connect(): Promise<pg.Client> {
+    const client = new pg.Client({
+      connectionString: this.options.url,
+      application_name: this.options.applicationName,
+      keepAlive: true,
+      connectionTimeoutMillis: PATIENCE_MS,
+      query_timeout: PATIENCE_MS,
+    });
+    client.on('error', () => this.drop());
+    client.on('end', () => this.drop());
+    await client.connect();
+    this.client = client;
+    return client;
+  }
+
+  private drop(): void {
+    const { client } = this;
+    this.client = undefined;
+    client?.end().catch(() => {});
+  }
+}
