@@ -87,6 +87,20 @@ describe('leases', () => {
     await secrets.root.list('sys/leases/lookup/scheduler/creds/ops').expect(404);
   });
 
+  it.each(['revoke-prefix', 'revoke-force'])(
+    'under a prefix of whole segments, and no others, end by %s',
+    async (word) => {
+      const { lease_id } = await creds();
+      // Half of a name is no prefix: `a` would otherwise be every login, this one as well.
+      for (const half of ['s', 'schedule', 'scheduler/creds/op', 'a', 'auth/tok']) {
+        await secrets.root.write(`sys/leases/${word}/${half}`).expect(204);
+      }
+      await lookup(lease_id).expect(200);
+      await secrets.root.write(`sys/leases/${word}/scheduler/creds/ops`).expect(204);
+      await lookup(lease_id).expect(400);
+    },
+  );
+
   it('under a prefix name the one that failed; forced, they are dropped', async () => {
     const { lease_id } = await creds();
     refuse();

@@ -276,20 +276,21 @@ export class Leases {
   }
 
   /**
-   * Ends every lease and token under a prefix. The work is a job, so it goes on after a crash, on any node; the caller
+   * Ends every lease and token under a prefix of whole segments: `db` means what lies below `db/`, never `db2/`. The work is a job, so it goes on after a crash, on any node; the caller
    * waits for it at most `waitMs`. `forced` drops leases even where the outside system refuses.
    */
   async revokePrefix(
     namespaceId: string,
-    prefix: string,
+    given: string,
     { forced = false, waitMs = 30_000 }: { forced?: boolean; waitMs?: number } = {},
   ): Promise<BulkOutcome> {
     const { jobs, background } = this.storage;
     // A whole id is a prefix too, but its tail is not in the database.
-    if (await this.find(namespaceId, prefix)) {
-      await this.revoke(namespaceId, prefix);
+    if (await this.find(namespaceId, given)) {
+      await this.revoke(namespaceId, given);
       return { jobId: '', left: 0, failed: 0 };
     }
+    const prefix = given === '' || given.endsWith('/') ? given : `${given}/`;
     this.sweep.endRests();
     await this.rests.endUnder(namespaceId, prefix, prefixEnd(prefix));
     const state: BulkState = { namespaceId, prefix, forced };
