@@ -78,8 +78,8 @@ describe.each(['self-hosted', 'hosted'] as const)('organizations as specified, %
     expect(data.attributes).toMatchObject({
       name: 'whole',
       email: 'whole@example.com',
-      'session-timeout': 20160,
-      'session-remember': 20160,
+      'session-timeout': null,
+      'session-remember': null,
       'collaborator-auth-policy': 'password',
       'cost-estimation-enabled': false,
       'send-passing-statuses-for-untriggered-speculative-plans': false,

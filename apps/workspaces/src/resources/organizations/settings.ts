@@ -4,9 +4,6 @@ import type { Edition } from '../../kernel/edition';
 import type { Organization } from './organization';
 import type { OrganizationChanges } from './schema';
 
-/** Minutes that a session lives when nothing else is said. */
-const TWO_WEEKS = 20_160;
-
 /** The settings of an organization that rules compare with each other. */
 type Settings = Pick<
   Organization,
@@ -28,8 +25,9 @@ type Settings = Pick<
 
 /** What a new organization has where its creator says nothing. */
 export const initialSettings: Omit<Settings, 'name' | 'email'> = {
-  sessionTimeout: TWO_WEEKS,
-  sessionRemember: TWO_WEEKS,
+  // In force all the same: no session lives longer than two weeks. Told as never set, or providers would plan to unset it.
+  sessionTimeout: null,
+  sessionRemember: null,
   collaboratorAuthPolicy: 'password',
   costEstimationEnabled: false,
   sendPassingStatuses: false,
