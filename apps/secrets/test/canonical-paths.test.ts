@@ -104,6 +104,18 @@ describe('the one spelling of a path', () => {
     for (const path of paths.slice(0, -1)) expect(await explain(path)).toMatchObject({ granted_by_policy: false });
     expect(await explain('auth/userpass/users/Bob')).toMatchObject({ granted_by_policy: true });
     await token.write('sys/capabilities-self', { paths: ['a\u200bb'] }).expect(400);
+    const shower = await secrets.withPolicy(
+      'path "auth/userpass/users/BOB" { capabilities = ["read"] }\npath "auth/userpass/users/bob" { capabilities = ["update"] }\n' +
+        'path "sys/internal/ui/resultant-acl" { capabilities = ["read"] }\npath "auth/userpass/users/Eve*" { capabilities = ["list"] }',
+    );
+    expect((await shower.read('sys/internal/ui/resultant-acl').expect(200)).body.data).toEqual({
+      root: false,
+      exact_paths: {
+        'auth/userpass/users/bob': { capabilities: ['read', 'update'] },
+        'sys/internal/ui/resultant-acl': { capabilities: ['read'] },
+      },
+      glob_paths: { 'auth/userpass/users/Eve': { capabilities: ['list'] } },
+    });
 
     const both = await secrets.withPolicy(
       'path "auth/userpass/users/BOB" { capabilities = ["read"] }\npath "auth/userpass/users/bob" { capabilities = ["deny"] }\n' +
@@ -141,6 +153,50 @@ describe('the one spelling of a path', () => {
     }
     const { body } = await secrets.root.list('cubbyhole').expect(200);
     expect(body.data.keys).toEqual(['a b', 'a.', 'a;b', 'cafe\u0301', 'caf\u00e9', '\u9375', '\u{1f511}']);
+  });
+});
+
+describe('a path that names less than it does', () => {
+  const secrets = startSecrets();
+
+  it('is no way to another one: auth methods are ended where that asks for sudo', async () => {
+    await secrets.root.write('sys/auth/userpass', { type: 'userpass' }).expect(204);
+    const token = await secrets.withPolicy(
+      'path "sys/mounts/*" { capabilities = ["read", "update", "delete"] }\npath "sys/auth/*" { capabilities = ["deny"] }',
+    );
+    for (const path of ['sys/mounts/auth/userpass', 'sys/mounts/auth/userpass/', 'sys/mounts/auth%2fuserpass']) {
+      await token.delete(path).expect(400, { errors: ['cannot unmount "auth/userpass/"'] });
+    }
+    await secrets.root.read('sys/auth/userpass').expect(200);
+  });
+
+  it('ends no more than what stands below it', async () => {
+    const create = async (path: string) =>
+      (await secrets.root.write(path, { policies: ['default'] }).expect(200)).body.auth.client_token;
+    await secrets.root.write('auth/token/roles/dev', {}).expect(204);
+    await secrets.root.write('auth/token/roles/dev2', {}).expect(204);
+    const [dev, dev2] = [await create('auth/token/create/dev'), await create('auth/token/create/dev2')];
+    for (const prefix of ['auth/token/create/de', 'auth/token/cre', 'auth/tok', 'a']) {
+      await secrets.root.write(`sys/leases/revoke-prefix/${prefix}`).expect(204);
+      await secrets.root.write(`sys/leases/revoke-force/${prefix}`).expect(204);
+    }
+    await secrets.as(dev).read('auth/token/lookup-self').expect(200);
+    await secrets.root.write('sys/leases/revoke-prefix/auth/token/create/dev').expect(204);
+    await secrets.as(dev).read('auth/token/lookup-self').expect(403);
+    await secrets.as(dev2).read('auth/token/lookup-self').expect(200);
+    // No prefix at all is not everything: the token that asks would be part of it.
+    await secrets.root.write('sys/leases/revoke-prefix').expect(404);
+    await secrets.root.write('sys/leases/revoke-force').expect(404);
+    await secrets.as(dev2).read('auth/token/lookup-self').expect(200);
+  });
+
+  it('is no name for a mount', async () => {
+    await secrets.root.write('sys/mounts/kv', { type: 'kv' }).expect(204);
+    for (const to of ['a//b', 'a/../b', './a', 'a/.', '..', 'a\0b', 'a\u200bb', 'a\u00a0b', `${'a/'.repeat(600)}a`]) {
+      const { body } = await secrets.root.write('sys/remount', { from: 'kv', to }).expect(400);
+      expect(body.errors[0]).toContain("'to' must be a path in its simplest form");
+    }
+    await secrets.root.read('sys/mounts/kv').expect(200);
   });
 });
 

@@ -4,14 +4,13 @@ import type { Matched, PathTree } from '../kernel/mounts/path-tree';
 import type { Namespaces } from '../kernel/namespaces/namespaces';
 import type { Verb } from '../sdk/call';
 import type { CanonicalPath } from '../sdk/canonical-path';
+import { pathProblem, simplify } from '../sdk/path-text';
 import type { Place } from './place';
 
 /** Longer paths are refused before anything looks at them. */
 export const maxPathLength = 4096;
 
 const noParams: Readonly<Record<string, string>> = {};
-const slash = 47;
-const dot = 46;
 
 /**
  * A path as it was sent: below `/v1/`, decoded, free of dot segments and doubled slashes. Its text is read here and
@@ -29,8 +28,12 @@ export class SentPath {
    * characters that nobody can see, as other servers of this kind do, and for what is too long.
    */
   static read(text: string): SentPath | { readonly detour: readonly string[] } {
-    if (text.length > maxPathLength) throw tooLong();
-    return isSimple(text) ? new SentPath(text) : { detour: clean(text) };
+    if (text.length > maxPathLength) {
+      throw new Refusal('malformed', `path is longer than ${maxPathLength} characters`);
+    }
+    const problem = pathProblem(text);
+    if (problem === 'unseen') throw new Refusal('malformed', '');
+    return problem === undefined ? new SentPath(text) : { detour: simplify(text) };
   }
 
   /** As `read`, for a path in a field: a slash before it says nothing, and detours are followed. Throws `invalid`. */
@@ -106,46 +109,4 @@ export class SentPath {
   private textFor(verb: Verb): string {
     return verb === 'list' && !this.#text.endsWith('/') ? `${this.#text}/` : this.#text;
   }
-}
-
-function tooLong(): Refusal {
-  return new Refusal('malformed', `path is longer than ${maxPathLength} characters`);
-}
-
-/** One look at every character: nearly every path is simple and plain ASCII. */
-function isSimple(text: string): boolean {
-  let simple = true;
-  let plain = true;
-  // The slash before the first segment was cut off.
-  let before = slash;
-  let segmentAt = 0;
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    if (code === slash) {
-      if (before === slash || (before === dot && isDots(text, segmentAt, i))) simple = false;
-      segmentAt = i + 1;
-    } else if (code < 32 || code === 127) throw new Refusal('malformed', '');
-    else if (code > 127) plain = false;
-    before = code;
-  }
-  if (!plain && unseen.test(text)) throw new Refusal('malformed', '');
-  return simple && !(before === dot && isDots(text, segmentAt, text.length));
-}
-
-/** Anything but letters, marks, digits, punctuation, symbols and the plain blank. */
-const unseen = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u;
-
-function isDots(text: string, from: number, to: number): boolean {
-  const length = to - from;
-  return length === 1 || (length === 2 && text.charCodeAt(from) === dot);
-}
-
-function clean(path: string): string[] {
-  const segments: string[] = [];
-  for (const segment of path.split('/')) {
-    if (segment === '..') segments.pop();
-    else if (segment !== '' && segment !== '.') segments.push(segment);
-  }
-  if (path.endsWith('/')) segments.push('');
-  return segments;
 }

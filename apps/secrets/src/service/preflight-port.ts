@@ -1,18 +1,24 @@
 import type { PreflightPort } from '../backends/sys/internal-ui';
 import type { Identity } from '../kernel/identity/identity';
-import { capabilityNames } from '../kernel/policy/capability';
-import type { PolicyStore } from '../kernel/policy/store';
 import type { Kernel } from '../pipeline/kernel';
+import { askedOf } from '../pipeline/place';
 import { SentPath } from '../pipeline/sent-path';
+import { pathProblem } from '../sdk/path-text';
 
 /** What user interfaces may learn about mounts and rules. */
-export function preflightPort(kernel: () => Kernel, identity: Identity, policies: PolicyStore): PreflightPort {
+export function preflightPort(kernel: () => Kernel, identity: Identity): PreflightPort {
   const holder = async (hash: string) => {
     const record = await kernel().tokens.findByHash(Buffer.from(hash, 'hex'));
     if (!record) return undefined;
     const view = record.entityId === undefined ? undefined : await identity.views.of(record.entityId);
     const query = { namespaceId: record.namespaceId, policies: record.policies, identity: view };
-    return { record, view, access: await kernel().access.of(query) };
+    return { access: await kernel().access.of(query) };
+  };
+  const askedUnder = (pattern: string) => {
+    const { namespaces, mounts } = kernel();
+    const sent = pathProblem(pattern) === undefined ? SentPath.read(pattern) : undefined;
+    if (!(sent instanceof SentPath)) return undefined;
+    return askedOf(sent.locate(namespaces, mounts, pattern.endsWith('/') ? 'list' : 'read', ''));
   };
   return {
     list: (namespaceId, kind) => kernel().mounts.list(namespaceId, kind),
@@ -26,24 +32,19 @@ export function preflightPort(kernel: () => Kernel, identity: Identity, policies
       return found.access.grantsBelow(full) || found.access.capabilities(full)[0] !== 'deny';
     },
     async rules(hash) {
-      const found = await holder(hash);
-      const exact: Record<string, string[]> = {};
-      const glob: Record<string, string[]> = {};
-      if (!found || found.access.root) return { root: found?.access.root ?? false, exact, glob };
-      const { record, view } = found;
-      const groups = [{ namespaceId: record.namespaceId, names: record.policies }, ...(view?.policies ?? [])];
-      for (const { namespaceId, names } of groups) {
-        const prefix = kernel().namespaces.find(namespaceId)?.path ?? '';
-        for (const name of names) {
-          for (const rule of (await policies.find(namespaceId, name))?.policy.rules ?? []) {
-            const open = rule.pattern.endsWith('*');
-            const pattern = prefix + (open ? rule.pattern.slice(0, -1) : rule.pattern);
-            const rules = open || rule.pattern.includes('+') ? glob : exact;
-            rules[pattern] = [...new Set([...(rules[pattern] ?? []), ...capabilityNames(rule.capabilities)])].sort();
-          }
+      const access = (await holder(hash))?.access;
+      const exact: Record<string, readonly string[]> = {};
+      const glob: Record<string, readonly string[]> = {};
+      for (const { pattern, capabilities } of access?.rules ?? []) {
+        const open = pattern.endsWith('*');
+        if (open || pattern.split('/').includes('+')) glob[open ? pattern.slice(0, -1) : pattern] = capabilities;
+        else {
+          // What the rules say of the path that requests under this pattern have.
+          const asked = askedUnder(pattern);
+          exact[asked?.path ?? pattern] = asked ? access!.capabilities(asked.path, asked.folding) : capabilities;
         }
       }
-      return { root: false, exact, glob };
+      return { root: access?.root ?? false, exact, glob };
     },
     childNamespaces(namespaceId) {
       const { namespaces } = kernel();

@@ -74,7 +74,7 @@ export function systemPaths(modules: Modules, config: Config, parts: SystemParts
     ...wrappingPaths(wrapping),
     ...remountPaths(mountAdmin),
     ...namespacePaths(namespacePort({ namespaces, mounts, leases, identity, storage })),
-    ...internalUiPaths(preflightPort(kernel, identity, policies)),
+    ...internalUiPaths(preflightPort(kernel, identity)),
     ...auditPaths(audit),
     ...auditChainPaths(chain),
     ...toolPaths,

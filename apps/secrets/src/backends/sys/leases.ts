@@ -220,12 +220,14 @@ export function leasePaths(leases: LeasePort) {
     path('leases/revoke-prefix/:prefix*', {
       summary: 'End every lease under a prefix.',
       sudo: true,
+      params: { prefix: 'folder' },
       paramDocs: { prefix: 'Where the leases were issued.' },
       write: revokePrefix(false),
     }),
     path('leases/revoke-force/:prefix*', {
       summary: 'Drop every lease under a prefix.',
       sudo: true,
+      params: { prefix: 'folder' },
       paramDocs: { prefix: 'Where the leases were issued.' },
       write: revokePrefix(true),
     }),

@@ -157,7 +157,10 @@ export function mountPaths(mounts: MountPort, kind: 'secret' | 'auth') {
         operationId: words.disableId,
         async run({ params, namespace }) {
           const target = full(params.path);
-          if (untouchable.has(target)) throw new Refusal('invalid', `cannot unmount "${target}"`);
+          // Auth methods have a path of their own for this, which asks for sudo.
+          if (untouchable.has(target) || (kind === 'secret' && target.startsWith('auth/'))) {
+            throw new Refusal('invalid', `cannot unmount "${target}"`);
+          }
           if (target === 'auth/token/') throw new Refusal('invalid', 'token credential backend cannot be disabled');
           const mount = mounts.at(namespace.uuid, target);
           if (mount) await mounts.unmount(mount);

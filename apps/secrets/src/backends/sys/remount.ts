@@ -2,6 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
+import { pathProblem } from '../../sdk/path-text';
 import { data, missing } from '../../sdk/reply';
 import type { MountRecord } from './mounts';
 
@@ -85,5 +86,9 @@ export function remountPaths(mounts: RemountPort) {
 function tidy(given: string | undefined, field: string): string {
   const bare = (given ?? '').replace(/^\/+|\/+$/g, '');
   if (bare === '') throw new Refusal('invalid', `'${field}' must be given`);
+  if (pathProblem(bare) !== undefined || bare.length > 1024) {
+    const message = `'${field}' must be a path in its simplest form, of characters that can be seen`;
+    throw new Refusal('invalid', message, [{ path: [field], message }]);
+  }
   return `${bare}/`;
 }

@@ -13,6 +13,7 @@ const noRule: Decision = { allowed: false, sudo: false, root: false, objection: 
 /** May do everything. */
 export const rootAccess: AccessList = {
   root: true,
+  rules: [],
   size: 0,
   decide: () => rootDecision,
   capabilities: () => ['root'],
@@ -35,6 +36,10 @@ export class RuleAccess implements AccessList {
     readonly validUntilMs?: number,
     readonly size: number = layers.reduce((sum, { rules }) => sum + rules.length, 0),
   ) {}
+
+  get rules(): readonly Rule[] {
+    return this.layers.flatMap(({ rules }) => rules);
+  }
 
   decide(question: Question): Decision {
     const path = withoutLeadingSlashes(question.path);

@@ -163,6 +163,8 @@ export interface Explanation extends Decision {
 /** Compiled policies: answers what may be done where, without looking anything up. */
 export interface AccessList {
   readonly root: boolean;
+  /** One for every pattern, templates filled in; none for root. */
+  readonly rules: readonly RuleReference[];
   /** Number of rules. */
   readonly size: number;
   /** From this moment on the list must be compiled again, because a rule has expired; absent when none does. */

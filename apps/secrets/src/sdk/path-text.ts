@@ -1,0 +1,44 @@
+const slash = 47;
+const dot = 46;
+
+/** Anything but letters, marks, digits, punctuation, symbols and the plain blank. */
+const unseen = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u;
+
+/**
+ * What keeps a text from being a path: characters that nobody can see, or a spelling that is not the simplest, with dot
+ * segments or doubled slashes. One look at every character: nearly every path is simple and plain ASCII.
+ */
+export function pathProblem(text: string): 'unseen' | 'detour' | undefined {
+  let simple = true;
+  let plain = true;
+  // The slash before the first segment was cut off.
+  let before = slash;
+  let segmentAt = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === slash) {
+      if (before === slash || (before === dot && isDots(text, segmentAt, i))) simple = false;
+      segmentAt = i + 1;
+    } else if (code < 32 || code === 127) return 'unseen';
+    else if (code > 127) plain = false;
+    before = code;
+  }
+  if (!plain && unseen.test(text)) return 'unseen';
+  return simple && !(before === dot && isDots(text, segmentAt, text.length)) ? undefined : 'detour';
+}
+
+/** The segments of a path without its dot segments and doubled slashes; the last is empty where it ends in a slash. */
+export function simplify(path: string): string[] {
+  const segments: string[] = [];
+  for (const segment of path.split('/')) {
+    if (segment === '..') segments.pop();
+    else if (segment !== '' && segment !== '.') segments.push(segment);
+  }
+  if (path.endsWith('/')) segments.push('');
+  return segments;
+}
+
+function isDots(text: string, from: number, to: number): boolean {
+  const length = to - from;
+  return length === 1 || (length === 2 && text.charCodeAt(from) === dot);
+}
