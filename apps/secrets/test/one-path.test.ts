@@ -194,7 +194,7 @@ describe('every declared path, however it is written', () => {
       const bare = visit.plain.endsWith('/') ? visit.plain.slice(0, -1) : visit.plain;
       for (const [s, spelling] of spellings.entries()) {
         const written = spelling.write(bare);
-        if (written === bare) continue;
+        if (written === bare || (spelling.oneOfMany && !thorough && (v + s) % 3 > 0)) continue;
         const forms = verbForms[visit.verb]!;
         const { method, query } = forms[(v + s) % forms.length]!;
         const kinds = kindsFor(visit.verb);
@@ -218,7 +218,7 @@ describe('every declared path, however it is written', () => {
       }
     }
     expect(failures).toEqual([]);
-    expect(asked).toBeGreaterThan(visits.length * 100);
+    expect(asked).toBeGreaterThan(visits.length * 65);
   });
 
   it('is one path in a namespace, however that is named', async () => {

@@ -1,6 +1,8 @@
 /** Another way to write the URL of a path. */
 export interface Spelling {
   readonly name: string;
+  /** One of many of its kind, of which a path need not see each. */
+  readonly oneOfMany?: boolean;
   /** From the plain path below `/v1/`; undefined where it would be the same. */
   write(path: string): string;
 }
@@ -57,6 +59,7 @@ const odd: Readonly<Record<string, string>> = {
 const around = (write: (path: string, character: string) => string, where: string): Spelling[] =>
   Object.entries(odd).map(([name, character]) => ({
     name: `${name} ${where}`,
+    oneOfMany: true,
     write: (path) => write(path, percent(character)),
   }));
 
