@@ -47,7 +47,7 @@ export interface Service {
 const SILENCE_MS = 3000;
 
 /** So many bodies of up to 32 MiB are in memory at once; others wait, their bytes still with the client. */
-const LARGE_BODIES = { atOnce: 2, waiting: 64, waitMs: 60_000 } as const;
+const LARGE_BODIES = { atOnce: 3, waiting: 64, waitMs: 60_000 } as const;
 
 /** Builds a service from its configuration and brings it to where it can answer. */
 export async function createService(config: Config, parts: ServiceParts): Promise<Service> {

@@ -354,9 +354,9 @@ describe('wire format', () => {
       await secrets.root.read('cubbyhole/big').expect(404);
     });
 
-    it('reads those of more than 2 MiB two at a time, and holds up no small one', async () => {
+    it('reads those of more than 2 MiB three at a time, and holds up no small one', async () => {
       const { largeBodies } = secrets.service;
-      const leaving = [await largeBodies.enter(), await largeBodies.enter()];
+      const leaving = [await largeBodies.enter(), await largeBodies.enter(), await largeBodies.enter()];
       const value = 'x'.repeat(3 * 1024 * 1024);
       const sent = secrets.root.write('cubbyhole/large', { value }).then(({ status }) => status);
       while (largeBodies.waiting < 1) await new Promise((resolve) => setTimeout(resolve, 5));

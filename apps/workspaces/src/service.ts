@@ -31,7 +31,7 @@ const QUICK_CONNECTIONS = 4;
 const SILENT_MS = 3000;
 
 /** Two states of any size at once; others wait, their bytes still with the client. */
-const largeUploads = { atOnce: 2, waiting: 64, waitMs: 60_000 } as const;
+const largeUploads = { atOnce: 3, waiting: 64, waitMs: 60_000 } as const;
 
 /** A service put together but not listening. */
 export interface Service {

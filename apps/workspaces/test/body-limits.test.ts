@@ -143,7 +143,7 @@ describe('the body of a request', () => {
     const { largeUploads } = workspaces.service.env;
     const ids = [await locked(), await locked(), await locked()];
     const large = stateOf(1, 3 * mib);
-    const leaving = [await largeUploads.enter(), await largeUploads.enter()];
+    const leaving = [await largeUploads.enter(), await largeUploads.enter(), await largeUploads.enter()];
     const sent = Promise.all([
       admin.post(`workspaces/${ids[0]}/state-versions`, inline(large, 1)).then(({ status }) => status),
       unannounced(`workspaces/${ids[1]}/state-versions`, inline(large, 1)),

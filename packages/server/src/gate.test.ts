@@ -48,4 +48,31 @@ describe('a gate', () => {
     await expect(gate.run(() => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
     await expect(gate.run(async () => 'fine')).resolves.toBe('fine');
   });
+
+  it('never gives all places to whoever comes under one key', async () => {
+    const gate = new Gate({ atOnce: 2, waiting: 10, waitMs: 60_000 }, 'things');
+    const came: string[] = [];
+    const enter = async (key: string) => {
+      const leave = await gate.enter(key);
+      came.push(key);
+      return leave;
+    };
+    const settled = () => new Promise(setImmediate);
+    const first = await enter('slow');
+    const second = enter('slow');
+    const third = enter('slow');
+    const other = await enter('quick');
+    other();
+    const another = await enter('third');
+    await settled();
+    expect(came).toEqual(['slow', 'quick', 'third']);
+    another();
+    await settled();
+    expect(came).toEqual(['slow', 'quick', 'third']);
+    first();
+    (await second)();
+    (await third)();
+    expect(came).toEqual(['slow', 'quick', 'third', 'slow', 'slow']);
+    expect(gate.waiting).toBe(0);
+  });
 });

@@ -6,13 +6,20 @@ export class GateFull extends Error {
   }
 }
 
+interface Waiting {
+  readonly key: string | undefined;
+  enter(): void;
+}
+
 /**
  * Lets a few through at once; others wait in line, and are turned away when the line is long or the wait is. For work
- * whose memory must not add up.
+ * whose memory must not add up. Who comes under a key (a caller, a workspace) never has all places, so that nobody who is
+ * slow holds up everybody.
  */
 export class Gate {
   private inside = 0;
-  private readonly line: (() => void)[] = [];
+  private readonly insideByKey = new Map<string, number>();
+  private readonly line: Waiting[] = [];
 
   constructor(
     private readonly limits: { readonly atOnce: number; readonly waiting: number; readonly waitMs: number },
@@ -25,8 +32,8 @@ export class Gate {
   }
 
   /** Runs `work` when there is room. Throws `GateFull` when there is none in time. */
-  async run<T>(work: () => Promise<T>): Promise<T> {
-    const leave = await this.enter();
+  async run<T>(work: () => Promise<T>, key?: string): Promise<T> {
+    const leave = await this.enter(key);
     try {
       return await work();
     } finally {
@@ -35,29 +42,47 @@ export class Gate {
   }
 
   /** Comes in when there is room; answers how to leave again, once. Throws `GateFull` when there is none in time. */
-  async enter(): Promise<() => void> {
-    if (this.inside < this.limits.atOnce) this.inside++;
-    else await this.turn();
+  async enter(key?: string): Promise<() => void> {
+    if (this.hasRoomFor(key)) this.count(key, 1);
+    else await this.turn(key);
     return () => {
-      const next = this.line.shift();
-      if (next) next();
-      else this.inside--;
+      this.count(key, -1);
+      const at = this.line.findIndex((waiting) => this.hasRoomFor(waiting.key));
+      if (at >= 0) this.line.splice(at, 1)[0]!.enter();
     };
   }
 
-  private turn(): Promise<void> {
+  private hasRoomFor(key: string | undefined): boolean {
+    const { atOnce } = this.limits;
+    if (this.inside >= atOnce) return false;
+    return key === undefined || (this.insideByKey.get(key) ?? 0) < Math.max(1, atOnce - 1);
+  }
+
+  private count(key: string | undefined, by: 1 | -1): void {
+    this.inside += by;
+    if (key === undefined) return;
+    const now = (this.insideByKey.get(key) ?? 0) + by;
+    if (now === 0) this.insideByKey.delete(key);
+    else this.insideByKey.set(key, now);
+  }
+
+  private turn(key: string | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
       const refuse = () => reject(new GateFull(this.what));
       if (this.line.length >= this.limits.waiting) return refuse();
-      const enter = () => {
-        clearTimeout(timer);
-        resolve();
+      const waiting: Waiting = {
+        key,
+        enter: () => {
+          clearTimeout(timer);
+          this.count(key, 1);
+          resolve();
+        },
       };
       const timer = setTimeout(() => {
-        this.line.splice(this.line.indexOf(enter), 1);
+        this.line.splice(this.line.indexOf(waiting), 1);
         refuse();
       }, this.limits.waitMs);
-      this.line.push(enter);
+      this.line.push(waiting);
     });
   }
 }

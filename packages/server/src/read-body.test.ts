@@ -6,7 +6,7 @@ import request from 'supertest';
 import { createApp } from './app';
 import { createServer } from './create-server';
 import { listenOn } from './listen';
-import { BodyAborted, BodyLate, type BodyOptions, BodyTooLarge, readBody } from './read-body';
+import { atPace, BodyAborted, BodyLate, type BodyOptions, BodyTooLarge, readBody } from './read-body';
 
 function echo(seen: (outcome: unknown) => void = () => undefined, large?: BodyOptions['large']) {
   const app = createApp();
@@ -112,14 +112,23 @@ describe('readBody', () => {
   });
 
   describe('waits for no body that comes too slowly', () => {
-    /** Sends heads and what follows them, and never the rest; answers what came back until the connection was closed. */
-    async function dribble(head: string, pieces: string, limits: Partial<BodyOptions>): Promise<string> {
+    function reading(limits: Partial<BodyOptions>) {
       const app = createApp();
       app.use(async (req, res) => {
         await readBody(req, { limit: 1_000_000, ...limits }).catch((error) =>
           res.status(error instanceof BodyLate ? 408 : 500).send(String(error)),
         );
       });
+      return app;
+    }
+
+    /** Sends heads and what follows them, and never the rest; answers what came back until the connection was closed. */
+    async function dribble(
+      head: string,
+      pieces: string,
+      limits: Partial<BodyOptions>,
+      app = reading(limits),
+    ): Promise<string> {
       const server = createServer(app);
       const port = await listenOn(server, { host: '127.0.0.1', port: 0 });
       try {
@@ -144,6 +153,22 @@ describe('readBody', () => {
 
     it('unannounced', async () => {
       expect(await dribble('Transfer-Encoding: chunked', '1\r\nx\r\n', { pace })).toMatch(closed);
+    });
+
+    it('or is read piece by piece', async () => {
+      const app = createApp();
+      app.use(async (req, res) => {
+        let length = 0;
+        try {
+          for await (const piece of atPace(req, pace)) length += piece.length;
+          res.send(String(length));
+        } catch (error) {
+          res.status(error instanceof BodyLate ? 408 : 500).send(String(error));
+        }
+      });
+      expect(await dribble('Content-Length: 100000', 'x', {}, app)).toMatch(closed);
+      const sent = 'x'.repeat(300_000);
+      expect((await request(createServer(app)).post('/').type('text').send(sent).expect(200)).text).toBe('300000');
     });
 
     it('and not while the body is left on the wire to wait for its turn', async () => {

@@ -74,6 +74,41 @@ export function readBody(req: IncomingMessage, { limit, large, pace = usualPace 
   return new Body(undefined, pace).read(req, limit, large);
 }
 
+/**
+ * The pieces of a body that is not kept in memory, as they come. Only the time its reader waits for the sender counts.
+ * Throws `BodyLate`.
+ */
+export async function* atPace(req: IncomingMessage, { graceMs, bytesPerSecond } = usualPace): AsyncGenerator<Buffer> {
+  const pieces = req.iterator({ destroyOnReturn: false });
+  let waitedMs = 0;
+  let length = 0;
+  for (;;) {
+    const asked = performance.now();
+    const piece = await within(pieces.next(), graceMs + (length * 1000) / bytesPerSecond - waitedMs);
+    if (piece === undefined) {
+      discardBody(req, 0);
+      throw new BodyLate();
+    }
+    if (piece.done) return;
+    waitedMs += performance.now() - asked;
+    length += piece.value.length;
+    yield piece.value;
+  }
+}
+
+/** What a promise gives; undefined where it takes longer. */
+async function within<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), Math.max(ms, 0));
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 async function waited(req: IncomingMessage, turn: () => Promise<unknown>): Promise<void> {
   try {
     await turn();

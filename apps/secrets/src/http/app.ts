@@ -49,7 +49,7 @@ async function answer(parts: AppParts, req: IncomingMessage, res: ServerResponse
   let request: Request | undefined;
   let leave: (() => void) | undefined;
   const turn = async (): Promise<void> => {
-    leave = await parts.largeBodies.enter();
+    leave = await parts.largeBodies.enter(request?.token);
   };
   try {
     request = readRequest(req, target, parts.rules, (bounds) => readFields(req, bounds, turn));

@@ -8,7 +8,7 @@ export interface BodyFields {
 }
 
 /**
- * Reads a JSON object that `scanJson` has looked over. Duplicate keys: the last wins. Numbers keep their digits. Throws
+ * Reads a JSON object that was looked over. Duplicate keys: the last wins. Numbers keep their digits. Throws
  * `malformed` with a text that quotes no more than one character of the body.
  */
 export function parseJsonBody(text: string): BodyFields {

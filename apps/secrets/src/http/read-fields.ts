@@ -1,16 +1,26 @@
 import type { IncomingMessage } from 'node:http';
 import { Refusal } from '@keystead/refusal';
-import { BodyAborted, BodyLate, BodyTooLarge, GateFull, readBody } from '@keystead/server';
-import { type BodyBounds, tooManyBytes } from '../pipeline/bounds';
+import {
+  BodyAborted,
+  BodyLate,
+  BodyTooLarge,
+  GateFull,
+  JsonTooMuch,
+  nextTurn,
+  readBody,
+  scanJson,
+} from '@keystead/server';
+import { type BodyBounds, tooManyBytes, tooManyValues } from '../pipeline/bounds';
 import type { Sent } from '../pipeline/request';
 import { parseForm } from './form-body';
 import { type BodyFields, parseJsonBody } from './json-body';
-import { nextTurn, scanJson } from './json-scan';
 
 /** Bodies above it are read a few at a time: read, they take many times their length. */
 const largeBodyBytes = 2 * 1024 * 1024;
 /** So that the largest comes while a request may take. */
 const pace = { graceMs: 15_000, bytesPerSecond: 512 * 1024 };
+/** Deeper bodies are refused: nothing real nests like that, and every later step may recurse. */
+const maxNesting = 500;
 /** Up to here a body cannot hold more than any bound allows, and is not looked over first. */
 const surelyHarmlessBytes = 900;
 /** From here on every step over a body is a turn of the event loop of its own. */
@@ -38,12 +48,22 @@ export async function readFields(
 }
 
 async function readJson(bytes: Buffer, { values }: BodyBounds): Promise<BodyFields> {
-  if (bytes.length > surelyHarmlessBytes) await scanJson(bytes, values);
+  if (bytes.length > surelyHarmlessBytes) await lookOver(bytes, values);
   if (bytes.length <= inStepsBytes) return parseJsonBody(bytes.toString('utf8'));
   await nextTurn();
   const text = bytes.toString('utf8');
   await nextTurn();
   return parseJsonBody(text);
+}
+
+async function lookOver(bytes: Buffer, values: number): Promise<void> {
+  try {
+    await scanJson(bytes, { values, levels: maxNesting });
+  } catch (error) {
+    if (!(error instanceof JsonTooMuch)) throw error;
+    if (error.bound === 'values') throw tooManyValues(values);
+    throw new Refusal('malformed', `failed to decode JSON input: exceeded ${maxNesting} levels of nesting`);
+  }
 }
 
 async function received(req: IncomingMessage, { bytes }: BodyBounds, turn: () => Promise<unknown>): Promise<Buffer> {

@@ -2,7 +2,16 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { readBearer } from '@keystead/auth';
 import { isConnectionLoss, type Silence } from '@keystead/postgres';
 import { Refusal } from '@keystead/refusal';
-import { clientAddress, createApp, type Logger, labelRoute, requestId, type TrustedProxies } from '@keystead/server';
+import {
+  atPace,
+  clientAddress,
+  createApp,
+  discardBody,
+  type Logger,
+  labelRoute,
+  requestId,
+  type TrustedProxies,
+} from '@keystead/server';
 import type express from 'express';
 import type { Endpoint } from '../kernel/endpoint';
 import type { Caller, SiteSettings } from '../kernel/environment';
@@ -56,9 +65,6 @@ export function buildApp(parts: AppParts): express.Express {
     let rate = UNLIMITED;
     let request: Request | undefined;
     let leave: (() => void) | undefined;
-    const turn = async (): Promise<void> => {
-      leave = await env.largeUploads.enter();
-    };
     try {
       if (parts.silence.lasts) throw silent();
       const url = req.url ?? '/';
@@ -76,13 +82,12 @@ export function buildApp(parts: AppParts): express.Express {
       const address = clientAddress(req, parts.trustedProxies);
       rate = limitFor(principal === undefined ? address : `${principal.kind} ${principal.id}`, settings);
       if (!rate.allowed) {
-        req.resume();
         return sendLimited(res, commonHeaders(fixed, id, rate));
       }
-      if (match === undefined) {
-        req.resume();
-        throw new Refusal('unsupported-path', '');
-      }
+      if (match === undefined) throw new Refusal('unsupported-path', '');
+      const turn = async (): Promise<void> => {
+        leave = await env.largeUploads.enter(principal?.id);
+      };
       request = {
         id,
         method: match.endpoint.method,
@@ -95,8 +100,11 @@ export function buildApp(parts: AppParts): express.Express {
         settings,
         early,
         // A body that an endpoint does not take stays where it is: Node throws it away with the answer.
-        body: match.endpoint.body === undefined ? undefined : await readJson(req, match.endpoint.largeBody, turn),
-        stream: match.endpoint.streams ? req : undefined,
+        body:
+          match.endpoint.body === undefined
+            ? undefined
+            : await readJson(req, match.endpoint, principal !== undefined, turn),
+        stream: match.endpoint.streams ? atPace(req) : undefined,
       };
       const answer = await runEndpoint(parts.kernel, match.endpoint, request);
       if (principal !== undefined) parts.outage.answered();
@@ -118,6 +126,7 @@ export function buildApp(parts: AppParts): express.Express {
       sendRefusal(res, refusal, commonHeaders(fixed, id, rate), options);
     } finally {
       leave?.();
+      if (!req.complete) discardBody(req);
     }
   };
 

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { LargeText, parseWithLargeTexts } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
-import { BodyTooLarge, readBody } from '@keystead/server';
-import { bodyBytes, type LargeBody } from '../kernel/endpoint';
+import { BodyTooLarge, JsonTooMuch, readBody, scanJson } from '@keystead/server';
+import { bodyBytes, bodyValues, type Endpoint, type LargeBody, unknownBody } from '../kernel/endpoint';
 
 const DEEPEST = 64;
 
@@ -28,8 +28,8 @@ function requireText(text: string): void {
   }
 }
 
-/** Refuses what the database cannot hold (null characters, halves of characters) and what only an attacker nests. */
-function requireSound(value: unknown, depth = 0): void {
+/** Refuses what the database cannot hold: null characters, halves of characters. */
+function requireSound(value: unknown): void {
   if (typeof value === 'string') {
     requireText(value);
     return;
@@ -37,30 +37,31 @@ function requireSound(value: unknown, depth = 0): void {
   if (typeof value !== 'object' || value === null || value instanceof LargeText) {
     return;
   }
-  if (depth >= DEEPEST) {
-    throw new Refusal('malformed', `the document is nested deeper than ${DEEPEST} levels`);
-  }
   for (const [key, inner] of Object.entries(value)) {
     requireText(key);
-    requireSound(inner, depth + 1);
+    requireSound(inner);
   }
 }
 
 /**
- * Reads and parses a JSON body; undefined when it is empty. A large one is left on the wire until `turn` resolves.
- * Throws `malformed`, `media-type`, `too-large`, `BodyTooLarge`, or what `turn` throws.
+ * Reads and parses the JSON body of an endpoint; undefined when it is empty. Of an unknown sender less is taken; a large
+ * one is left on the wire until `turn` resolves. Throws `malformed`, `media-type`, `too-large`, `BodyTooLarge`,
+ * `BodyLate`, or what `turn` throws.
  */
 export async function readJson(
   req: IncomingMessage,
-  largeBody: LargeBody | undefined,
+  { largeBody }: Pick<Endpoint, 'largeBody'>,
+  known: boolean,
   turn: () => Promise<unknown>,
 ): Promise<unknown> {
+  const most = known ? bodyBytes : unknownBody.bytes;
   const bytes =
-    largeBody === undefined ? await readBody(req, { limit: bodyBytes }) : await readLarge(req, largeBody, turn);
+    largeBody === undefined || !known ? await readBody(req, { limit: most }) : await readLarge(req, largeBody, turn);
   if (bytes.length === 0) {
     return undefined;
   }
   requireMediaType(req.headers['content-type']);
+  await lookOver(bytes, known ? bodyValues : unknownBody.values);
   try {
     const value: unknown = bytes.length > bodyBytes ? parseWithLargeTexts(bytes) : JSON.parse(utf8.decode(bytes));
     requireSound(value);
@@ -70,6 +71,20 @@ export async function readJson(
       throw error;
     }
     throw new Refusal('malformed', 'the body is not valid JSON', [], { cause: error });
+  }
+}
+
+async function lookOver(bytes: Buffer, values: number): Promise<void> {
+  try {
+    await scanJson(bytes, { values, levels: DEEPEST });
+  } catch (error) {
+    if (!(error instanceof JsonTooMuch)) {
+      throw error;
+    }
+    if (error.bound === 'values') {
+      throw new Refusal('too-large', `the request body holds more than ${values} values`);
+    }
+    throw new Refusal('malformed', `the document is nested deeper than ${DEEPEST} levels`);
   }
 }
 

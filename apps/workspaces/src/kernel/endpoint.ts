@@ -51,8 +51,8 @@ export interface Call<P extends string, Body, Target> extends Lookup<P> {
     readonly id: string;
     readonly address: string;
     readonly headers: NodeJS.Dict<string | string[]>;
-    /** The body on the wire, where the endpoint streams it. */
-    readonly stream?: NodeJS.ReadableStream;
+    /** The body as it comes, where the endpoint streams it; throws `late` when it comes too slowly. */
+    readonly stream?: AsyncIterable<Uint8Array>;
   };
   /** The caller's access to other organizations. */
   accessTo(organizationIds: readonly string[]): Promise<Access>;
@@ -101,6 +101,12 @@ export interface Cached<Stamp, Item> {
 
 /** The largest JSON body of an endpoint that says nothing else: a variable of 256 KiB, however it is escaped. */
 export const bodyBytes = 2 * 1024 * 1024;
+
+/** Most values of any kind, at any depth, in a body. */
+export const bodyValues = 50_000;
+
+/** The same of somebody who is not known yet: signing in needs no more. Decision 0066. */
+export const unknownBody = { bytes: 64 * 1024, values: 1000 } as const;
 
 /**
  * How large a body of an endpoint may be that takes large ones. They wait where large uploads do, and their long texts

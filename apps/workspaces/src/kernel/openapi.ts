@@ -1,6 +1,6 @@
 import { LARGEST_PAGE } from '@keystead/jsonapi';
 import type { Edition } from './edition';
-import { bodyBytes, type Endpoint, type Resource } from './endpoint';
+import { bodyBytes, type Endpoint, type Resource, unknownBody } from './endpoint';
 
 type Json = Record<string, unknown>;
 
@@ -98,6 +98,7 @@ const failures: Record<number, string> = {
   401: 'The token is missing, unknown, revoked or expired.',
   403: 'The caller may see this but not do that.',
   404: 'There is no such thing, or the caller may not see it or do this.',
+  408: 'The body came too slowly.',
   409: 'The state of the resource does not allow this.',
   412: 'The resource is no longer at the revision that If-Match names.',
   415: 'The body is of another media type.',
@@ -106,19 +107,21 @@ const failures: Record<number, string> = {
   503: 'The service, or what the answer needs, is not ready.',
 };
 
-function failureOf(status: number, { largeBody }: Endpoint): string {
+function failureOf(status: number, { auth, largeBody }: Endpoint): string {
   if (status !== 413) return failures[status]!;
+  if (auth === 'none') return `The body is larger than ${unknownBody.bytes / 1024} KiB.`;
   const most = `The body is larger than ${(largeBody?.bytes ?? bodyBytes) / 1024 / 1024} MiB`;
   return largeBody === undefined ? `${most}.` : `${most}: ${largeBody.instead}.`;
 }
 
-function failureStatuses({ auth, method, body, idempotent, refuses }: Endpoint): number[] {
+function failureStatuses({ auth, method, body, idempotent, refuses, streams }: Endpoint): number[] {
   const changes = method !== 'GET';
   return [
     400,
     ...(auth === 'none' ? [] : [401]),
     404,
     ...(changes ? [403, 409, 412] : []),
+    ...(body === undefined && !streams ? [] : [408]),
     ...(body === undefined ? [] : [413, 415]),
     ...(body === undefined && !idempotent ? [] : [422]),
     429,

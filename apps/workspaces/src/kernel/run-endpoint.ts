@@ -38,8 +38,8 @@ export interface Request {
   readonly settings: SiteSettings;
   /** The parsed JSON body; undefined when it was empty. */
   readonly body: unknown;
-  /** The body on the wire, for endpoints that stream it. */
-  readonly stream: NodeJS.ReadableStream | undefined;
+  /** The body as it comes, for endpoints that stream it. */
+  readonly stream: AsyncIterable<Uint8Array> | undefined;
   /** Filled while parsing: where each part of the body was sent, for error pointers. */
   pointers?: ReadonlyMap<string, string>;
 }

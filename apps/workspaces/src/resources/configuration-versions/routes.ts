@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream';
 import { document } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
@@ -128,7 +127,7 @@ const upload = ofConfiguration.raw('PUT')(`${byId}/content`, {
   streams: true,
   load,
   run: async ({ db, env, target, request }) => {
-    await uploadArchive(db, env, target as ConfigurationVersion, request.stream as Readable);
+    await uploadArchive(db, env, target as ConfigurationVersion, request.stream!);
     return { status: 200, headers: {}, body: '' };
   },
 });

@@ -36,7 +36,7 @@ export async function upload(
   db: Database,
   { keyring, configurationBytes: limit }: Pick<Environment, 'keyring' | 'configurationBytes'>,
   configuration: ConfigurationVersion,
-  source: Readable,
+  source: AsyncIterable<Uint8Array>,
 ): Promise<void> {
   if (configuration.status !== 'pending') throw uploadedAlready();
   const check = new ArchiveCheck({ bytes: growth * limit, entries: mostEntries });
@@ -47,7 +47,6 @@ export async function upload(
     check.close();
     const tooLarge = error instanceof BlobTooLarge;
     if (!tooLarge && !(error instanceof BadArchive)) throw error;
-    source.resume();
     const reason = tooLarge ? `the archive is larger than ${limit} bytes` : error.message;
     await refuse(db, configuration, reason);
     if (tooLarge) throw new Refusal('too-large', reason);

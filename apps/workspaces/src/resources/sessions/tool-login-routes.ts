@@ -93,13 +93,13 @@ const oauthError = (error: string): Raw => ({
   body: JSON.stringify({ error }),
 });
 
-async function readForm(stream: NodeJS.ReadableStream | undefined): Promise<URLSearchParams> {
-  const pieces: Buffer[] = [];
+async function readForm(stream: AsyncIterable<Uint8Array> | undefined): Promise<URLSearchParams> {
+  const pieces: Uint8Array[] = [];
   let size = 0;
   for await (const piece of stream ?? []) {
-    size += (piece as Buffer).length;
+    size += piece.length;
     if (size > formBytes) throw new Refusal('too-large', 'the form is too large');
-    pieces.push(piece as Buffer);
+    pieces.push(piece);
   }
   return new URLSearchParams(Buffer.concat(pieces).toString('utf8'));
 }

@@ -196,12 +196,12 @@ const contentOf = (form: Form) => {
     streams: true,
     load,
     run: async ({ db, env, target, request }) => {
-      const source = (request.stream ?? []) as AsyncIterable<Uint8Array>;
+      const source = request.stream!;
       const take = form === 'raw' ? states.uploadRaw : states.uploadJson;
       const announced = Number(request.headers['content-length'] ?? uploadLimitBytes);
       if (announced > uploadLimitBytes) tooLarge(new BlobTooLarge(`more than ${uploadLimitBytes} bytes`));
       const work = () => take(db, env, target, source, uploadLimitBytes).catch(tooLarge);
-      await (announced > inlineLimitBytes ? env.largeUploads.run<unknown>(work) : work());
+      await (announced > inlineLimitBytes ? env.largeUploads.run<unknown>(work, target.workspaceId) : work());
       return { status: 200, headers: {}, body: '' };
     },
   });

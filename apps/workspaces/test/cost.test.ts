@@ -1,0 +1,98 @@
+import type { AddressInfo } from 'node:net';
+import net from 'node:net';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import request from 'supertest';
+import type { Endpoint } from '../src/kernel/endpoint';
+import { resources } from '../src/resources/registry';
+import { startWorkspaces } from './start-workspaces';
+
+const KiB = 1024;
+const MiB = 1024 * KiB;
+
+const endpoints = resources.flatMap((one) => one.endpoints);
+const takers = endpoints.filter(({ body }) => body !== undefined);
+const pathOf = ({ path, outside }: Endpoint) => `${outside ? '' : '/api/v2'}${path.replace(/:\w+/g, 'visited')}`;
+const nameOf = ({ method, path }: Endpoint) => `${method} ${path}`;
+
+// What a request costs is bounded by what its sender paid, and that is looked at before it is read: Decision 0066.
+describe('what a request may cost', () => {
+  const workspaces = startWorkspaces();
+  const { admin } = workspaces;
+  let port = 0;
+  beforeAll(async () => {
+    await workspaces.organization('acme');
+    port = (workspaces.server.address() as AddressInfo).port;
+  });
+
+  /** The status that is answered to a head alone: the body it announces is never sent. */
+  function statusOfHead(endpoint: Endpoint, token: string | undefined, announced: number): Promise<number> {
+    return new Promise((resolve, reject) => {
+      const socket = net.connect(port, '127.0.0.1');
+      const sent = token === undefined ? '' : `Authorization: Bearer ${token}\r\n`;
+      socket.write(
+        `${endpoint.method} ${pathOf(endpoint)} HTTP/1.1\r\nHost: x\r\n${sent}Content-Type: application/vnd.api+json\r\n` +
+          `Content-Length: ${announced}\r\n\r\n`,
+      );
+      socket.once('data', (data) => {
+        socket.destroy();
+        resolve(Number(data.toString('latin1', 9, 12)));
+      });
+      socket.once('error', reject);
+      socket.once('close', () => reject(new Error(`no answer: ${nameOf(endpoint)}`)));
+    });
+  }
+
+  it('an unknown sender of a large body is answered before a byte of it is read, everywhere', async () => {
+    expect(takers.length).toBeGreaterThan(80);
+    const wrong: string[] = [];
+    for (const endpoint of takers) {
+      for (const token of [undefined, 'unknown.atlasv1.unknown']) {
+        const status = await statusOfHead(endpoint, token, 64 * KiB + 1);
+        const expected = endpoint.auth === 'token' || (endpoint.auth === 'optional' && token) ? 401 : 413;
+        if (status !== expected) wrong.push(`${nameOf(endpoint)} ${token ?? 'no token'}: ${status}`);
+      }
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  it('a known sender of more than an endpoint takes is answered before a byte of it is read', async () => {
+    const wrong: string[] = [];
+    for (const endpoint of takers.filter(({ auth }) => auth === 'token')) {
+      const status = await statusOfHead(endpoint, admin.token, (endpoint.largeBody?.bytes ?? 2 * MiB) + 1);
+      if (status !== 413) wrong.push(`${nameOf(endpoint)}: ${status}`);
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  const send = (endpoint: Endpoint, token: string | undefined, body: string) => {
+    const test = request(workspaces.server)[endpoint.method.toLowerCase() as 'post'](pathOf(endpoint));
+    if (token !== undefined) test.set('Authorization', `Bearer ${token}`);
+    return test.set('Content-Type', 'application/vnd.api+json').send(body);
+  };
+
+  it.each([
+    ['a list', (length: number) => `{"data":[${'1,'.repeat(length - 3)}1]}`],
+    ['keys', (length: number) => `{${Array.from({ length: length - 1 }, (_, n) => `"k${n}":1`).join(',')}}`],
+    ['empty objects', (length: number) => `{"data":[${'{},'.repeat(Math.ceil(length / 2))}{}]}`],
+  ])('bounds the values of %s', async (_what, body) => {
+    const wrong: string[] = [];
+    for (const endpoint of takers) {
+      const [token, most] = endpoint.auth === 'token' ? [admin.token, 50_000] : [undefined, 1000];
+      const { status, body: answer } = await send(endpoint, token, body(most + 1));
+      const right = answer.errors?.[0].detail === `the request body holds more than ${most} values`;
+      if (status !== 413 || !right) wrong.push(`${nameOf(endpoint)}: ${status} ${JSON.stringify(answer)}`);
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  it('refuses what is nested deeper than 64 levels before it is parsed', async () => {
+    const deep = `{"data":${'['.repeat(500_000)}`;
+    const answer = await request(workspaces.server)
+      .post('/api/v2/organizations')
+      .set('Authorization', `Bearer ${admin.token}`)
+      .set('Content-Type', 'application/vnd.api+json')
+      .send(deep)
+      .expect(400);
+    expect(answer.body.errors[0].detail).toBe('the document is nested deeper than 64 levels');
+  });
+});
