@@ -4,13 +4,13 @@ const tls = process.env[`${prefix}_TLS_CERT_FILE`] !== undefined;
 const { request } = tls ? require('node:https') : require('node:http');
 
 // A service that waits for people is not ready for requests, but restarting it would not help.
-const waitsForPeople = ['not initialised', 'sealed'];
+const waitsForPeople = /^(not initialised|sealed|the clock of this machine .*|shutting down)$/;
 
 function isWell(status, text) {
   if (status === 200) return true;
   try {
     const { reasons } = JSON.parse(text);
-    return reasons.length > 0 && reasons.every((reason) => waitsForPeople.includes(reason));
+    return reasons.length > 0 && reasons.every((reason) => waitsForPeople.test(reason));
   } catch {
     return false;
   }

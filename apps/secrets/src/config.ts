@@ -94,13 +94,19 @@ const Variables = z.object({
       'Seconds the clock here may be off that of the database; beyond, nothing is ended here and /readyz says no.',
     ),
   SECRETS_MIGRATE: onOff(true).describe('Apply outstanding database migrations at start.'),
+  SECRETS_DRAIN_DELAY_SECONDS: z.coerce
+    .number()
+    .min(0)
+    .max(600)
+    .default(0)
+    .describe('At shutdown: how long the service still accepts while /readyz says no, so that balancers notice first.'),
   SECRETS_DRAIN_SECONDS: z.coerce
     .number()
     .int()
     .min(0)
     .max(600)
     .default(10)
-    .describe('How long answers under way may take at shutdown.'),
+    .describe('At shutdown: how long answers under way may take then.'),
   SCHEDULER_ADDR: z.string().default('').describe('Scheduler address where config/access names none.'),
   SCHEDULER_TOKEN: z.string().default('').describe('Scheduler management token where config/access has none.'),
   CLOUDONE_TENANT_ID: z.string().default('').describe('Directory tenant where the config of cloudone names none.'),
@@ -200,6 +206,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     requestTimeoutSeconds: given.SECRETS_REQUEST_TIMEOUT,
     clusterName: given.SECRETS_CLUSTER_NAME,
     logLevel: given.SECRETS_LOG_LEVEL,
+    drainDelaySeconds: given.SECRETS_DRAIN_DELAY_SECONDS,
     drainSeconds: given.SECRETS_DRAIN_SECONDS,
     outside: {
       scheduler: { address: given.SCHEDULER_ADDR, token: given.SCHEDULER_TOKEN },

@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { setTimeout as sleep } from 'node:timers/promises';
 import { errorBody } from '@keystead/envelope';
 import { createLogger, Registry, type Serving, serve } from '@keystead/server';
 import { BadConfig, type Config, describeConfig, readConfig } from './config';
@@ -34,6 +35,7 @@ async function run(config: Config): Promise<void> {
     log,
     metrics: { listen: config.metrics, registry },
     ready: service.ready,
+    drainDelay: config.drainDelaySeconds > 0 ? () => sleep(config.drainDelaySeconds * 1000) : undefined,
     drainSeconds: config.drainSeconds,
     onServer: rescueList,
     refusal: (_status, message) => ({ type: 'application/json', body: errorBody([message]) }),

@@ -128,13 +128,19 @@ const Variables = z.object({
       'Seconds the clock here may be off that of the database; beyond, nothing is ended here and /readyz says no.',
     ),
   WORKSPACES_MIGRATE: onOff(true).describe('Apply outstanding database migrations at start.'),
+  WORKSPACES_DRAIN_DELAY_SECONDS: z.coerce
+    .number()
+    .min(0)
+    .max(600)
+    .default(0)
+    .describe('At shutdown: how long the service still accepts while /readyz says no, so that balancers notice first.'),
   WORKSPACES_DRAIN_SECONDS: z.coerce
     .number()
     .int()
     .min(0)
     .max(600)
     .default(10)
-    .describe('How long answers under way may take at shutdown.'),
+    .describe('At shutdown: how long answers under way may take then.'),
 });
 
 /** Variables that may instead name a file holding the value. */
@@ -287,6 +293,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     logLevel: given.WORKSPACES_LOG_LEVEL,
     migrate: given.WORKSPACES_MIGRATE,
     clockToleranceSeconds: given.WORKSPACES_CLOCK_TOLERANCE,
+    drainDelaySeconds: given.WORKSPACES_DRAIN_DELAY_SECONDS,
     drainSeconds: given.WORKSPACES_DRAIN_SECONDS,
   };
 }

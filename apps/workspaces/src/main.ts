@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createLogger, Registry, type Serving, serve } from '@keystead/server';
 import { BadConfig, type Config, describeConfig, readConfig } from './config';
 import { type Housekeeping, startHousekeeping } from './housekeeping';
@@ -55,6 +56,7 @@ async function run(config: Config): Promise<void> {
     log,
     metrics: { listen: config.metrics, registry },
     ready: service.ready,
+    drainDelay: config.drainDelaySeconds > 0 ? () => sleep(config.drainDelaySeconds * 1000) : undefined,
     drainSeconds: config.drainSeconds,
   }).catch(async (error) => {
     await service.close();

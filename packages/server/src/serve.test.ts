@@ -214,6 +214,52 @@ describe('a serving application', () => {
     agent.destroy();
   });
 
+  it('goes on for a while when it is to close: not ready, and every answer closes its connection', async () => {
+    let release: (() => void) | undefined;
+    let stopNow: () => void = () => undefined;
+    const serving = await start({
+      drainDelay: () => new Promise<void>((resolve) => (stopNow = resolve)),
+      onGo: (go) => {
+        release = go;
+      },
+    });
+    const { url, port } = serving;
+    const agent = new http.Agent({ keepAlive: true });
+    const get = (path: string, by: http.Agent | false = agent) =>
+      new Promise<{ status: number; connection: string | undefined; text: string }>((resolve, reject) => {
+        http
+          .get(`${url}${path}`, { agent: by }, (res) => {
+            let text = '';
+            res.setEncoding('utf8').on('data', (chunk) => (text += chunk));
+            res.on('end', () => resolve({ status: res.statusCode!, connection: res.headers.connection, text }));
+          })
+          .on('error', reject);
+      });
+    expect(await get('/hello')).toMatchObject({ status: 200, connection: 'keep-alive' });
+    const slow = get('/slow', new http.Agent({ keepAlive: true }));
+    await until(() => release !== undefined);
+    const silent = net.connect(port, '127.0.0.1');
+    await new Promise((resolve) => silent.once('connect', resolve));
+
+    const closed = serving.close();
+    // On the connection of before, on a new one, and on one that was made and not used yet.
+    expect(await get('/hello')).toMatchObject({ status: 200, connection: 'close' });
+    expect(await get('/hello')).toMatchObject({ status: 200, connection: 'close' });
+    const early = new Promise<string>((resolve) => silent.once('data', (chunk) => resolve(chunk.toString())));
+    silent.write('GET /hello HTTP/1.1\r\nHost: a\r\n\r\n');
+    expect(await early).toMatch(/^HTTP\/1\.1 200 .*\r\nconnection: close\r\n/is);
+    const ready = await get('/readyz');
+    expect(ready).toMatchObject({ status: 503, connection: 'close' });
+    expect(JSON.parse(ready.text)).toEqual({ ready: false, reasons: ['shutting down'] });
+    release?.();
+    expect(await slow).toMatchObject({ status: 200, connection: 'close', text: 'done' });
+
+    stopNow();
+    await closed;
+    await expect(get('/hello', false)).rejects.toThrow(/ECONNREFUSED/);
+    agent.destroy();
+  });
+
   it('closes by force what has not finished when the time for draining is over', async () => {
     let started = false;
     const serving = await start({

@@ -3,7 +3,7 @@ import type express from 'express';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import { type ConnectionRefusal, createServer, type Limits } from './create-server';
-import { drainable } from './drain';
+import { type DrainTimes, drainable } from './drain';
 import { answerHealth, type Readiness } from './health';
 import { type Listen, listenOn, urlOf } from './listen';
 import { observe, observeProcess, type RequestMetrics } from './metrics';
@@ -19,7 +19,12 @@ export interface ServeOptions {
   metrics?: { listen?: Listen; registry: Registry };
   ready(): Promise<Readiness>;
   limits?: Limits;
-  /** How long answers under way may still take once `close` is called; 10 s. */
+  /**
+   * Resolves when balancers must have noticed that `/readyz` says no: only then is nothing accepted any more. Meanwhile
+   * every answer closes its connection. At once unless given.
+   */
+  drainDelay?: () => Promise<unknown>;
+  /** How long answers under way may still take then; 10 s. */
   drainSeconds?: number;
   /** Called with the server before it listens, to change how it treats connections. */
   onServer?(server: http.Server): void;
@@ -34,7 +39,7 @@ export interface Serving {
   port: number;
   server: http.Server;
   metricsPort?: number;
-  /** Stops accepting, lets answers under way finish, and resolves when every connection is closed. */
+  /** Is not ready, stops accepting, lets answers under way finish, and resolves when every connection is closed. */
   close(): Promise<void>;
 }
 
@@ -65,7 +70,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const shown =
     metrics?.listen &&
     (await showMetrics(metrics.registry, metrics.listen).catch(async (error) => {
-      await drain(0);
+      await drain({ seconds: 0 });
       throw error;
     }));
   const seconds = options.drainSeconds ?? 10;
@@ -75,7 +80,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     server,
     metricsPort: shown?.port,
     close() {
-      closing ??= drain(seconds).then(() => (shown === undefined ? undefined : shown.drain(0)));
+      closing ??= drain({ delay: options.drainDelay, seconds }).then(() => shown?.drain({ seconds: 0 }));
       return closing;
     },
   };
@@ -107,7 +112,7 @@ function recorder({ log, logRequests = true, metrics }: ServeOptions): Recorder 
 async function showMetrics(
   registry: Registry,
   listen: Listen,
-): Promise<{ drain: (seconds: number) => Promise<void>; port: number }> {
+): Promise<{ drain: (times: DrainTimes) => Promise<void>; port: number }> {
   observeProcess(registry);
   const server = createMetricsServer(registry, listen.tls);
   const drain = drainable(server);
