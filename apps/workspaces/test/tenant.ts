@@ -8,6 +8,8 @@ import { type Client, ref, resource, type Workspaces } from './start-workspaces'
 export interface Tenant {
   readonly name: string;
   readonly owner: Client & { id: string; username: string };
+  /** A member without any right. */
+  readonly plain: Client & { id: string; username: string };
   /** Of the organization, of a team with every right, and of an agent pool. */
   readonly tokens: Readonly<Record<'organization' | 'team' | 'agent', Client>>;
   /** What stands in paths, by the name of the parameter and what comes before it: `workspaces/:workspace_id`. */
@@ -44,18 +46,16 @@ export async function tenant(
   const team = await makeIn('teams', 'teams', { name: `${name}-team`, 'organization-access': access });
   const teamToken = await make(`teams/${team.id}/authentication-token`, resource('authentication-tokens'));
   const organizationToken = await make(`${under}/authentication-token`, resource('authentication-tokens'));
-  const member = await workspaces.person(`${name}-member`);
-  const { body: invited } = await owner
-    .post(
-      `${under}/organization-memberships`,
-      resource(
-        'organization-memberships',
-        { email: `${name}-member@example.com` },
-        { teams: { data: [ref('teams', team.id).data] } },
-      ),
-    )
-    .expect(201);
-  await member.post(new URL(invited.meta['invite-url']).pathname.replace('/app/', '/api/v2/')).expect(200);
+  const join = async (username: string, teams: object[]) => {
+    const person = await workspaces.person(username);
+    const attributes = { email: `${username}@example.com` };
+    const body = resource('organization-memberships', attributes, { teams: { data: teams } });
+    const { body: invited } = await owner.post(`${under}/organization-memberships`, body).expect(201);
+    await person.post(new URL(invited.meta['invite-url']).pathname.replace('/app/', '/api/v2/')).expect(200);
+    return { ...person, membershipId: invited.data.id };
+  };
+  const member = await join(`${name}-member`, [ref('teams', team.id).data]);
+  const plain = await join(`${name}-plain`, []);
 
   const project = await makeIn('projects', 'projects', { name: `${name}-project` });
   const value = String(generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }));
@@ -129,6 +129,7 @@ export async function tenant(
   return {
     name,
     owner,
+    plain,
     tokens: {
       organization: workspaces.as(organizationToken.attributes.token),
       team: workspaces.as(teamToken.attributes.token),
@@ -139,7 +140,7 @@ export async function tenant(
       ':name': workspace.attributes.name,
       ':workspace_id': workspace.id,
       ':team_id': team.id,
-      ':membership_id': invited.data.id,
+      ':membership_id': member.membershipId,
       ':user_id': member.id,
       ':token_id': organizationToken.id,
       ':project_id': project.id,
@@ -170,7 +171,7 @@ export async function tenant(
       organizations: name,
       users: member.id,
       teams: team.id,
-      'organization-memberships': invited.data.id,
+      'organization-memberships': member.membershipId,
       projects: project.id,
       workspaces: source.id,
       'ssh-keys': sshKey.id,

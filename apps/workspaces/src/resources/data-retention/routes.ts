@@ -99,7 +99,8 @@ function policyAt<Target>(place: Place<Target>): Endpoint[] {
     }),
     previews.get(`${path}/preview`, {
       ...common,
-      summary: `Show what the policies in force would delete now of ${of}.`,
+      summary: `Show what the policies in force would delete now of ${of}. For whoever may change them.`,
+      requires: mayChange,
       run: async ({ db, env, target }: On<undefined>) => {
         const { workspaceId, organizationId } = holder(target);
         const found = await preview(db, { workspaceId, organizationId }, env.now());

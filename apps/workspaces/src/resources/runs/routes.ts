@@ -152,7 +152,7 @@ const capacitySerializer = serializer<Capacity, View>({
 });
 
 const capacity = endpoints(organizationPolicy, capacitySerializer, {
-  visible: organizationPolicy['can-traverse'],
+  visible: (access, { id }) => access.isMember(id) || access.principal.siteAdmin,
   organizationsOf: (item: { id: string; organizationId?: string }) => [item.organizationId ?? item.id],
 }).get('/organizations/:organization_name/capacity', {
   summary: 'Show how many runs of an organization wait, and how many are being carried out.',

@@ -69,6 +69,7 @@ export async function create(
     md5: input.md5,
     force: input.force === true,
   };
+  if (input.run) await requireRun(db, workspace, input.run);
   if (!input.state) {
     const announced = input.jsonStateOutputs ? undefined : await announceAtOnce(db, actor, workspace, claim, input);
     if (announced) return announced;
@@ -101,6 +102,11 @@ export async function create(
     insert(tx, env, actor, workspace, claim, input, outputList),
   );
   return (await find(db, id))!;
+}
+
+async function requireRun(db: Database, { id: workspaceId }: Workspace, id: string): Promise<void> {
+  const found = await db.prisma.run.findFirst({ where: { id, workspaceId }, select: { id: true } });
+  if (!found) throw invalid('run', 'is no run of this workspace');
 }
 
 const unlimited = Number.MAX_SAFE_INTEGER;

@@ -1,4 +1,4 @@
-import { invalidAll, MissingPermission, type SentReference } from '@keystead/jsonapi';
+import { invalid, invalidAll, MissingPermission, type SentReference } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import type { Access } from '../../kernel/access';
 import { actorOf } from '../../kernel/audit';
@@ -53,21 +53,26 @@ const create = inOrganization.post(inPath, {
   },
 });
 
-/** The project that will own the set, or null for the organization. Throws `missing` unless the caller may. */
+/**
+ * The project that will own the set, or null for the organization. Throws `missing` unless the caller may, and `invalid` for a
+ * project that is not there to be named.
+ */
 async function requireParent(
   db: Database,
   access: Access,
   organization: Organization,
   parent: string | undefined,
 ): Promise<string | null> {
-  const project = parent === undefined ? undefined : await projects.find(db, parent);
-  if (project?.organizationId === organization.id && projectPolicy['can-manage-varsets'](access, project)) {
-    return project.id;
-  }
-  if (project || !organizationPolicy['can-manage-varsets'](access, organization)) {
+  if (parent === undefined || parent === organization.name || parent === organization.id) {
+    if (organizationPolicy['can-manage-varsets'](access, organization)) return null;
     throw new MissingPermission('can-manage-varsets');
   }
-  return null;
+  const project = await projects.find(db, parent);
+  if (project?.organizationId !== organization.id || !access.seesProject(project)) {
+    throw invalid('parent', 'is no project of this organization');
+  }
+  if (!projectPolicy['can-manage-varsets'](access, project)) throw new MissingPermission('can-manage-varsets');
+  return project.id;
 }
 
 interface Body {
