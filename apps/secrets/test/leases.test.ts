@@ -190,7 +190,7 @@ describe('leases', () => {
     const before = await shown();
     const { lease_id } = await creds();
     expect(await shown()).toBe(before + 1);
-    await secrets.root.write('sys/leases/revoke', { lease_id }).expect(204);
+    await secrets.root.write('sys/leases/revoke', { lease_id, sync: true }).expect(204);
     expect(await shown()).toBe(before);
   });
 
