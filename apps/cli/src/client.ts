@@ -55,8 +55,12 @@ export class Client {
     return this.call('GET', path, options);
   }
 
-  list(path: string, options: CallOptions = {}): Promise<Answer> {
-    return this.call('GET', path, { ...options, query: { ...options.query, list: 'true' } });
+  /** The names below a path. */
+  async list(path: string, options: CallOptions = {}): Promise<Answer & { names: readonly string[] }> {
+    const answer = await this.call('GET', path, { ...options, query: { ...options.query, list: 'true' } });
+    const names = answer.body?.data?.keys ?? [];
+    if (!Array.isArray(names)) throw notOurs('the names are no list');
+    return { ...answer, names: names.map(String) };
   }
 
   post(path: string, body: unknown = {}, options: CallOptions = {}): Promise<Answer> {
@@ -118,11 +122,24 @@ async function readText(message: IncomingMessage): Promise<string> {
 
 function parseBody(text: string): Body | undefined {
   if (text === '') return undefined;
+  let body: unknown;
   try {
-    return JSON.parse(text) as Body;
+    body = JSON.parse(text);
   } catch {
-    throw new Problem('the answer is no JSON: is this address the secrets service?', exitCodes.unreachable);
+    throw notOurs('the answer is no JSON');
   }
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw notOurs('the answer is no JSON object');
+  return body as Body;
+}
+
+const notOurs = (what: string): Problem =>
+  new Problem(`${what}: is this address the secrets service?`, exitCodes.unreachable);
+
+/** A whole number of an answer. Throws `Problem` where there is none. */
+export function numberIn(body: Body, name: string): number {
+  const value = body[name];
+  if (!Number.isSafeInteger(value)) throw notOurs(`the answer does not say ${name}`);
+  return value as number;
 }
 
 function readAuthority(file: string): Buffer {
@@ -135,7 +152,9 @@ function readAuthority(file: string): Buffer {
 
 /** Why nobody answered, and what may help. */
 function unreachable(error: NodeJS.ErrnoException): string {
-  const reason = error.message || String(error.code);
+  // What the TLS library says of it is for its developers.
+  const noTls = /ERR_SSL|EPROTO/.test(`${error.code} ${error.message}`);
+  const reason = noTls ? 'it does not answer in TLS' : error.message || String(error.code);
   const advice = adviceByCode.find(([code]) => code.test(`${error.code} ${reason}`))?.[1];
   return advice ? `${reason} (${advice})` : reason;
 }
@@ -148,8 +167,12 @@ const adviceByCode: readonly (readonly [RegExp, string])[] = [
 ];
 
 function refusal(method: string, path: string, { status, body }: Answer, hasToken: boolean): Problem {
-  const said = (body?.errors ?? [])
-    .map((text) => text.replace(/^\d+ errors? occurred:\s*\* /, '').trim())
+  const said = (Array.isArray(body?.errors) ? body.errors : [])
+    .map((text) =>
+      String(text)
+        .replace(/^\d+ errors? occurred:\s*\* /, '')
+        .trim(),
+    )
     .filter(Boolean);
   const reason = said.join('; ') || (status === 404 ? 'there is nothing here' : 'no reason given');
   const advice = adviceOn(status, reason, hasToken);

@@ -1,5 +1,7 @@
 #!/usr/bin/env node
 import { asker } from './ask';
+import { asProblem } from './failure';
+import { exitCodes } from './problem';
 import { run } from './program';
 
 const err = (text: string) => {
@@ -7,7 +9,11 @@ const err = (text: string) => {
 };
 
 // The reader of a pipe may have seen enough: `keystead list … | head`.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 74));
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(0);
+  err(`standard output cannot be written: ${asProblem(error).message}\n`);
+  process.exit(exitCodes.file);
+});
 
 run(process.argv.slice(2), {
   env: process.env,
@@ -21,7 +27,8 @@ run(process.argv.slice(2), {
     process.exitCode = code;
   },
   (error: Error) => {
-    err(`${error.stack ?? error.message}\n`);
-    process.exitCode = 70;
+    const { message, exitCode } = asProblem(error);
+    err(`${message}\n`);
+    process.exitCode = exitCode;
   },
 );

@@ -6,13 +6,15 @@ import { addBackupCommands } from './commands/backup';
 import { addDataCommands } from './commands/data';
 import { addLoginCommands } from './commands/login';
 import { addMfaCommands } from './commands/mfa';
+import { addOperatorCommands } from './commands/operator';
 import { addPolicyCommands } from './commands/policy';
 import { addRekeyCommands } from './commands/rekey';
 import { addSystemCommands } from './commands/system';
 import { addTokenCommands } from './commands/token';
 import { addWorkspacesCommands } from './commands/workspaces';
 import { contextMaker, type Surroundings } from './context';
-import { exitCodes, Problem } from './problem';
+import { asProblem } from './failure';
+import { exitCodes, exitCodesText } from './problem';
 
 const more = `
 Environment:
@@ -23,7 +25,7 @@ Environment:
   SERVICE_CACERT      PEM file of the authority that signed the service's certificate
   SERVICE_FORMAT      table or json
 
-Exit codes: 0 done · 1 wrong use · 2 the service said no (status: it is sealed) · 3 the service cannot be reached
+${exitCodesText}
 
 Begin with:
   keystead status
@@ -31,9 +33,8 @@ Begin with:
   keystead write cubbyhole/first color=green
   keystead read cubbyhole/first`;
 
-/** Runs one command line, without the program's own name in it, and resolves with its exit code. */
-export async function run(args: readonly string[], surroundings: Surroundings): Promise<number> {
-  process.exitCode = 0;
+/** The whole tree of commands, which reads from and writes to its surroundings. */
+export function makeProgram(surroundings: Surroundings): Command {
   const program = new Command('keystead')
     .description('The command line of both services.')
     .version(version(), '--version', 'print the version of this command')
@@ -55,6 +56,7 @@ export async function run(args: readonly string[], surroundings: Surroundings): 
     addPolicyCommands,
     addMfaCommands,
     addRekeyCommands,
+    addOperatorCommands,
     addAuditCommands,
     addBackupCommands,
     addWorkspacesCommands,
@@ -62,14 +64,22 @@ export async function run(args: readonly string[], surroundings: Surroundings): 
     add(program, context, surroundings);
   }
   inherit(program);
+  return program;
+}
+
+/** Runs one command line, without the program's own name in it, and resolves with its exit code. */
+export async function run(args: readonly string[], surroundings: Surroundings): Promise<number> {
+  process.exitCode = 0;
+  const program = makeProgram(surroundings);
   try {
     await program.parseAsync(args, { from: 'user' });
     return Number(process.exitCode ?? 0);
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : exitCodes.usage;
-    if (!(error instanceof Problem)) throw error;
-    surroundings.err(`${error.message}\n`);
-    return error.exitCode;
+    const { message, exitCode } = asProblem(error);
+    surroundings.err(`${message}\n`);
+    if (surroundings.env.KEYSTEAD_TRACE) surroundings.err(`${(error as Error).stack ?? String(error)}\n`);
+    return exitCode;
   } finally {
     surroundings.ask.close();
   }

@@ -1,8 +1,10 @@
+import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { databaseName, onDatabase } from '@keystead/postgres';
 import { createLogger, createServer } from '@keystead/server';
 import { emptyDatabase, type TestDatabase } from '@keystead/testing';
 import pg from 'pg';
@@ -44,6 +46,19 @@ async function guards(url: string): Promise<unknown[]> {
   return rows;
 }
 
+async function tables(url: string): Promise<string[]> {
+  const client = new pg.Client({ connectionString: url });
+  try {
+    await client.connect();
+    const { rows } = await client.query(
+      "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace ORDER BY 1",
+    );
+    return rows.map(({ relname }) => relname as string);
+  } finally {
+    await client.end();
+  }
+}
+
 const SECRETS_KEY = { SECRETS_SEAL_KEY: 'ab'.repeat(32) };
 const WORKSPACES_KEY = { WORKSPACES_SEAL_KEY: '07'.repeat(32) };
 
@@ -83,23 +98,77 @@ describe('a backup of the secrets service', () => {
     expect([wrong.code, wrong.said]).toEqual([2, 'this seal key does not open the backup\n']);
   });
 
-  it.each([
-    ['cut off', (lines: string[]) => lines.slice(0, -1), 'ends early'],
-    ['missing rows', (lines: string[]) => lines.filter((_, index) => index !== 3), 'was changed'],
+  // What comes of a backup is put together again, with a digest that is right; what does not, is not.
+  const repack = (lines: string[]) => {
+    const rest = lines.slice(0, -1);
+    const digest = createHash('sha256')
+      .update(rest.map((line) => `${line}\n`).join(''))
+      .digest('hex');
+    const { footer } = JSON.parse(lines.at(-1)!);
+    return gzipSync(`${[...rest, JSON.stringify({ footer: { ...footer, digest } })].join('\n')}\n`);
+  };
+  const pack = (lines: string[]) => gzipSync(`${lines.join('\n')}\n`);
+  const flipped = (bytes: Buffer, at: number) => {
+    const copy = Buffer.from(bytes);
+    copy[at] = copy[at]! ^ 0x40;
+    return copy;
+  };
+  it.each<[string, (lines: string[], bytes: Buffer) => Buffer, string | RegExp]>([
+    ['cut off at a line', (lines) => pack(lines.slice(0, -1)), 'ends early'],
+    ['cut off', (_, bytes) => bytes.subarray(0, bytes.length >> 1), 'is damaged after line'],
+    ['without its last bytes', (_, bytes) => bytes.subarray(0, bytes.length - 4), 'is damaged after line'],
+    ['one bit is another', (_, bytes) => flipped(bytes, bytes.length >> 1), /damaged|was changed/],
+    ['its end is another', (_, bytes) => flipped(bytes, bytes.length - 3), 'damaged'],
+    ['missing rows', (lines) => pack(lines.filter((_, index) => index !== 3)), 'was changed'],
+    ['changed', (lines) => pack(lines.map((line, index) => (index === 2 ? `${line} ` : line))), 'was changed'],
+    ['something else', () => pack(['hello']), 'is no backup'],
+    ['a number', () => pack(['5']), 'is no backup'],
+    ['another document', () => pack(['{ "header": { "format": 1 } }']), 'is no backup that this version reads'],
+    ['no archive', () => Buffer.from('127.0.0.1 localhost\n'), 'is no backup, or its beginning is damaged'],
+    ['empty', () => Buffer.alloc(0), 'is empty'],
     [
-      'changed',
-      (lines: string[]) => lines.map((line) => line.replace('"many', '"many')).map((l, i) => (i === 2 ? `${l} ` : l)),
-      'was changed',
+      'of tables that it does not name',
+      (lines) => repack(lines.map((line) => line.replace('{"batch":{"table":"entry"', '{"batch":{"table":"other"'))),
+      'holds rows of other, which it does not name',
     ],
-    ['something else', () => ['hello'], 'is no backup'],
-  ])('is refused when %s', async (_, damage, message) => {
-    const damaged = join(folder, 'damaged.backup');
-    const lines = gunzipSync(readFileSync(file)).toString().trimEnd().split('\n');
-    writeFileSync(damaged, gzipSync(`${damage(lines).join('\n')}\n`));
-    const { code, said } = await keystead(['backup', 'verify', damaged], SECRETS_KEY);
-    expect([code, said]).toEqual([1, expect.stringContaining(message)]);
+  ])('is refused when %s, before the database is touched, in one sentence', async (_, damage, message) => {
+    const broken = join(folder, 'broken.backup');
+    const bytes = readFileSync(file);
+    writeFileSync(broken, damage(gunzipSync(bytes).toString().trimEnd().split('\n'), bytes));
     const url = await newDatabase();
-    expect((await keystead(['backup', 'restore', damaged, '--database-url', url], {})).code).toBe(1);
+    const absent = onDatabase(url, `${databaseName(url)}_absent`);
+    for (const args of [['verify'], ['restore', '--database-url', url], ['restore', '--database-url', absent]]) {
+      const { code, said, printed } = await keystead(['backup', args[0]!, broken, ...args.slice(1)], SECRETS_KEY);
+      expect([code, said, printed]).toEqual([4, expect.stringMatching(message), '']);
+      expect(said.trim().split('\n')).toHaveLength(1);
+    }
+    expect(await tables(url)).toEqual([]);
+    await expect(tables(absent)).rejects.toThrow('does not exist');
+  });
+
+  it('leaves nothing when it cannot be loaded, and the good file is restored after that', async () => {
+    const broken = join(folder, 'unloadable.backup');
+    const lines = gunzipSync(readFileSync(file)).toString().trimEnd().split('\n');
+    // A row without its columns passes every check of the file, and none of the database.
+    const unloadable = lines.map((line) => {
+      const { batch } = JSON.parse(line);
+      return batch?.table === 'policy'
+        ? JSON.stringify({ batch: { ...batch, rows: batch.rows.map(() => '()') } })
+        : line;
+    });
+    expect(unloadable).not.toEqual(lines);
+    writeFileSync(broken, repack(unloadable));
+    const url = await newDatabase();
+    const made = onDatabase(url, `${databaseName(url)}_made`);
+    for (const target of [url, made]) {
+      const { code, said } = await keystead(['backup', 'restore', broken, '--database-url', target], {});
+      expect([code, said]).toEqual([2, expect.stringMatching(/^the database refused this: .*\n$/)]);
+    }
+    expect(await tables(url)).toEqual([]);
+    await expect(tables(made)).rejects.toThrow('does not exist');
+    const { code, said } = await keystead(['backup', 'restore', file, '--database-url', url], {});
+    expect([code, said]).toEqual([0, expect.stringContaining('restored secrets')]);
+    expect(await tables(url)).toEqual(await tables(secrets.database.url));
   });
 
   it('is not restored over a service that holds data', async () => {

@@ -123,11 +123,12 @@ describe('the command line', () => {
     expect((await run(['list', 'cubbyhole/walk'], [], asRoot())).printed).toBe('a\n');
     expect((await run(['delete', 'cubbyhole/walk/a'], [], asRoot())).code).toBe(0);
     expect((await run(['list', 'cubbyhole/walk'], [], asRoot())).code).toBe(2);
-    // If it went, a name or value stored by somebody else could command the terminal of whoever looks.
-    await secrets.root.write('cubbyhole/odd/a%c2%9b2J', { note: '\u001b[2J\u0007x\ny' }).expect(204);
-    expect((await run(['list', 'cubbyhole/odd'], [], asRoot())).printed).toBe('a\\x9b2J\n');
-    const odd = await run(['read', 'cubbyhole/odd/a%c2%9b2J'], [], asRoot());
-    expect(odd.printed).not.toContain('\u001b');
+    // If it went, a value stored by somebody else could command the terminal of whoever looks. No name holds such signs.
+    await secrets.root.write('cubbyhole/odd/a%c2%9b2J', { note: 'x' }).expect(400);
+    await secrets.root.write('cubbyhole/odd/a', { note: '\u001b[2J\u0007x\ny\u009b2J' }).expect(204);
+    const odd = await run(['read', 'cubbyhole/odd/a'], [], asRoot());
+    expect(odd.printed).toContain('\\x1b[2J\\x07x');
+    expect(odd.printed).not.toMatch(/[\u001b\u0007\u009b]/);
   });
 
   it('makes, renews and ends tokens by accessor', async () => {

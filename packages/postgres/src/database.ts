@@ -11,23 +11,24 @@ export class DatabaseUnreachable extends Error {
 }
 
 /**
- * Creates the database a connection string names, unless it is there. Its role needs `CREATEDB` then.
- * Throws `DatabaseUnreachable`.
+ * Creates the database a connection string names, unless it is there, and tells whether it did. Its role needs `CREATEDB`
+ * then. Throws `DatabaseUnreachable`.
  */
-export async function ensureDatabase(url: string): Promise<void> {
+export async function ensureDatabase(url: string): Promise<boolean> {
   const database = databaseName(url);
   try {
     await withClient(url, async () => {});
-    return;
+    return false;
   } catch (error) {
     if (codeOf((error as Error).cause) !== UNKNOWN_DATABASE) throw error;
   }
-  await withClient(onDatabase(url, 'postgres'), async (client) => {
+  return withClient(onDatabase(url, 'postgres'), async (client) => {
     try {
       await client.query(`CREATE DATABASE ${pg.escapeIdentifier(database)} TEMPLATE template0 ENCODING 'UTF8'`);
+      return true;
     } catch (error) {
       // Somebody else was faster.
-      if (codeOf(error) === DUPLICATE_DATABASE || codeOf(error) === UNIQUE_VIOLATION) return;
+      if (codeOf(error) === DUPLICATE_DATABASE || codeOf(error) === UNIQUE_VIOLATION) return false;
       throw new DatabaseUnreachable(
         `cannot create database ${database} at ${placeOf(url)}: ${(error as Error).message}`,
         {

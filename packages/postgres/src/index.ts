@@ -13,7 +13,13 @@ export { DATABASE_TIME, DatabaseClock, type DatabaseClockOptions } from './datab
 export { type EmbeddedOptions, type EmbeddedServer, findEmbedded, startEmbedded } from './embedded';
 export { gather } from './gather';
 export { type LargeValue, readLargeValue } from './large-value';
-export { applyMigrations, MigrationFailed, type MigrationOptions, pendingMigrations } from './migrations';
+export {
+  applyMigrations,
+  applyMigrationsWithin,
+  MigrationFailed,
+  type MigrationOptions,
+  pendingMigrations,
+} from './migrations';
 export { createPool, type PoolOptions } from './pool';
 export { Silence } from './silence';
 export { DatabaseWatch, type WatchOptions } from './watch';

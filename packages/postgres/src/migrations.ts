@@ -63,6 +63,33 @@ export async function applyMigrations(options: MigrationOptions): Promise<{ appl
   });
 }
 
+/**
+ * Applies the migrations of a folder that are wanted and not there yet, within the transaction that a client is in: with it
+ * they are undone. Throws `MigrationFailed`, and for a script that runs in no transaction.
+ */
+export async function applyMigrationsWithin(
+  client: pg.ClientBase,
+  dir: string,
+  wanted: (name: string) => boolean = () => true,
+): Promise<void> {
+  await client.query('SELECT pg_advisory_xact_lock($1)', [LOCK]);
+  await client.query(TABLE);
+  const rows = await readApplied(client);
+  for (const migration of readMigrations(dir)) {
+    const { name, script } = migration;
+    if (!wanted(name) || isApplied(migration, rows)) continue;
+    if (!isAtomic(script)) throw new MigrationFailed(name, `migration ${name} cannot be applied together with others`);
+    const { begin, finish } = recordsOf(migration);
+    try {
+      await client.query(`${begin}\n${script}\n;\n${finish}`);
+    } catch (error) {
+      throw new MigrationFailed(name, `migration ${name} failed: ${oneLine((error as Error).message)}`, {
+        cause: error,
+      });
+    }
+  }
+}
+
 /** The migrations of a folder that a database lacks; it changes nothing. */
 export async function pendingMigrations({ url, dir }: MigrationOptions): Promise<string[]> {
   const names = readMigrations(dir).map((migration) => migration.name);
@@ -97,7 +124,7 @@ async function lock(client: pg.Client, url: string): Promise<void> {
   await client.query('RESET lock_timeout');
 }
 
-async function readApplied(client: pg.Client): Promise<AppliedRow[]> {
+async function readApplied(client: pg.ClientBase): Promise<AppliedRow[]> {
   const { rows } = await client.query<AppliedRow>(
     `SELECT migration_name, checksum, finished_at IS NOT NULL AS finished
        FROM _prisma_migrations WHERE rolled_back_at IS NULL ORDER BY started_at`,
@@ -125,12 +152,10 @@ function isApplied(migration: Migration, rows: AppliedRow[]): boolean {
  * The script and its row are one implicit transaction, so a process killed in the middle leaves nothing behind.
  * A script that cannot run in a transaction is recorded before and after instead, as Prisma does.
  */
-async function apply(client: pg.Client, { name, script, checksum }: Migration): Promise<void> {
-  const id = randomUUID();
-  const values = [id, checksum, name].map((value) => pg.escapeLiteral(value)).join(', ');
-  const begin = `INSERT INTO _prisma_migrations (id, checksum, migration_name) VALUES (${values});`;
-  const finish = `UPDATE _prisma_migrations SET finished_at = clock_timestamp(), applied_steps_count = 1 WHERE id = '${id}';`;
-  const atomic = !/\bCONCURRENTLY\b|\bVACUUM\b/i.test(script);
+async function apply(client: pg.Client, migration: Migration): Promise<void> {
+  const { name, script } = migration;
+  const { id, values, begin, finish } = recordsOf(migration);
+  const atomic = isAtomic(script);
   try {
     if (atomic) {
       await client.query(`${begin}\n${script}\n;\n${finish}`);
@@ -144,6 +169,20 @@ async function apply(client: pg.Client, { name, script, checksum }: Migration): 
     await recordFailure(client, { id, values, atomic, logs: (error as Error).message });
     throw new MigrationFailed(name, `migration ${name} failed: ${oneLine((error as Error).message)}`, { cause: error });
   }
+}
+
+const isAtomic = (script: string): boolean => !/\bCONCURRENTLY\b|\bVACUUM\b/i.test(script);
+
+/** What is written before and after a script. */
+function recordsOf({ name, checksum }: Migration) {
+  const id = randomUUID();
+  const values = [id, checksum, name].map((value) => pg.escapeLiteral(value)).join(', ');
+  return {
+    id,
+    values,
+    begin: `INSERT INTO _prisma_migrations (id, checksum, migration_name) VALUES (${values});`,
+    finish: `UPDATE _prisma_migrations SET finished_at = clock_timestamp(), applied_steps_count = 1 WHERE id = '${id}';`,
+  };
 }
 
 /** A failure that undid itself is marked rolled back, so that the next start tries again. */

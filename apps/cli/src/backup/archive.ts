@@ -4,7 +4,8 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
-import { Problem } from '../problem';
+import { asProblem } from '../failure';
+import { exitCodes, Problem } from '../problem';
 import type { Sequence, Table } from './tables';
 
 /** What a backup says of itself before its rows. */
@@ -65,10 +66,10 @@ export async function writeArchive(
 export async function readHeader(file: string): Promise<Header> {
   for await (const line of linesOf(file)) {
     const { header } = parse(file, line) as { header?: Header };
-    if (header?.format !== 1) throw new Problem(`${file} is no backup that this version reads`);
+    if (!isHeader(header)) throw damaged(`${file} is no backup that this version reads`);
     return header;
   }
-  throw new Problem(`${file} is empty`);
+  throw damaged(`${file} is empty`);
 }
 
 /**
@@ -78,31 +79,45 @@ export async function readHeader(file: string): Promise<Header> {
 export async function* readBatches(file: string): AsyncGenerator<Batch> {
   const counts: Record<string, number> = {};
   const digest = createHash('sha256');
+  let named: readonly Table[] = [];
+  let read = 0;
   let footer: Footer | undefined;
   for await (const text of linesOf(file)) {
-    const line = parse(file, text);
-    if (footer) throw new Problem(`${file} goes on after its end`);
+    read += 1;
+    const line = parse(file, text, read);
+    if (footer) throw damaged(`${file} goes on after its end`);
     if ('footer' in line) {
       footer = line.footer;
       continue;
     }
     digest.update(`${text}\n`);
+    if ('header' in line) named = line.header.tables;
     if (!('batch' in line)) continue;
-    counts[line.batch.table] = (counts[line.batch.table] ?? 0) + line.batch.rows.length;
+    const { table } = line.batch;
+    if (!named.some(({ name }) => name === table))
+      throw damaged(`${file} holds rows of ${table}, which it does not name`);
+    counts[table] = (counts[table] ?? 0) + line.batch.rows.length;
     yield line.batch;
   }
-  if (!footer) throw new Problem(`${file} ends early: it was cut off`);
-  if (footer.digest !== digest.digest('hex')) throw new Problem(`${file} was changed since it was made`);
+  if (!footer) throw damaged(`${file} ends early: it was cut off`);
+  if (footer.digest !== digest.digest('hex')) throw damaged(`${file} was changed since it was made`);
   for (const [table, count] of Object.entries(footer.counts)) {
-    if ((counts[table] ?? 0) !== count) throw new Problem(`${file} lacks rows of ${table}`);
+    if ((counts[table] ?? 0) !== count) throw damaged(`${file} lacks rows of ${table}`);
   }
+}
+
+const damaged = (message: string): Problem => new Problem(message, exitCodes.file);
+
+/** Reads a backup to its end. Throws `Problem` when it is not whole. */
+export async function checkArchive(file: string): Promise<void> {
+  for await (const _ of readBatches(file));
 }
 
 async function* linesOf(file: string): AsyncGenerator<string> {
   const source = createReadStream(file);
   const gunzip = createGunzip();
   const lines = createInterface({ input: gunzip, crlfDelay: Number.POSITIVE_INFINITY });
-  let failure: Error | undefined;
+  let failure: NodeJS.ErrnoException | undefined;
   const fail = (error: Error) => {
     failure ??= error;
     lines.close();
@@ -110,19 +125,47 @@ async function* linesOf(file: string): AsyncGenerator<string> {
   source.on('error', fail);
   gunzip.on('error', fail);
   source.pipe(gunzip);
+  let seen = 0;
   try {
-    for await (const line of lines) yield line;
+    for await (const line of lines) {
+      seen += 1;
+      yield line;
+    }
+  } catch (error) {
+    // What ends the input may also end the loop over its lines. A failure of whoever takes them is theirs.
+    if (error !== failure) throw error;
   } finally {
     source.destroy();
     gunzip.destroy();
   }
-  if (failure) throw new Problem(`${file} cannot be read: ${failure.message}`);
+  if (!failure) return;
+  if (failure.path !== undefined || !/^Z_/.test(failure.code ?? '')) {
+    failure.path ??= file;
+    throw asProblem(failure);
+  }
+  if (seen > 0) throw damaged(`${file} is damaged after line ${seen}: ${failure.message}`);
+  throw damaged(source.bytesRead === 0 ? `${file} is empty` : `${file} is no backup, or its beginning is damaged`);
 }
 
-function parse(file: string, text: string): Line {
+function parse(file: string, text: string, number = 1): Line {
+  let line: unknown;
   try {
-    return JSON.parse(text) as Line;
+    line = JSON.parse(text);
   } catch {
-    throw new Problem(`${file} is no backup`);
+    // Said below.
   }
+  if (typeof line !== 'object' || line === null) {
+    throw damaged(
+      number === 1 ? `${file} is no backup` : `${file} is damaged: line ${number} is none that was written`,
+    );
+  }
+  return line as Line;
+}
+
+function isHeader(header: Header | undefined): header is Header {
+  return (
+    header?.format === 1 &&
+    (header.service === 'secrets' || header.service === 'workspaces') &&
+    [header.migrations, header.tables, header.sequences].every(Array.isArray)
+  );
 }

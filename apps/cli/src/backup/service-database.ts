@@ -1,10 +1,16 @@
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { applyMigrations, DatabaseUnreachable, ensureDatabase, findEmbedded, withClient } from '@keystead/postgres';
+import {
+  applyMigrationsWithin,
+  databaseName,
+  ensureDatabase,
+  findEmbedded,
+  onDatabase,
+  withClient,
+} from '@keystead/postgres';
 import pg from 'pg';
 import { Problem } from '../problem';
-import { type Batch, type Header, readBatches, readHeader } from './archive';
+import { type Batch, checkArchive, type Header, readBatches, readHeader } from './archive';
 import { listSequences, listTables, NEUTRAL, readRows, setSequences, whileUnchecked, writeRows } from './tables';
 
 export type ServiceName = Header['service'];
@@ -21,7 +27,7 @@ export async function findDatabase(
   const file = env[`${name}_FILE`];
   const given =
     options.databaseUrl ?? (options.data ? undefined : (env[name] ?? (file && readFileSync(file, 'utf8').trim())));
-  if (given) return given;
+  if (given) return checked(given);
   const folder = resolve(options.data ?? env.KEYSTEAD_DATA ?? 'data', 'postgres');
   const server = existsSync(folder) ? await findEmbedded(folder) : undefined;
   if (!server) {
@@ -30,17 +36,18 @@ export async function findDatabase(
   return server.url(service);
 }
 
-/** Runs `use` with one connection; a server that cannot be reached is one clear line. */
+function checked(url: string): string {
+  if (/^postgres(ql)?:\/\/[^/]*\/[^/?]+(\?.*)?$/.test(url) && URL.canParse(url)) return url;
+  // It may hold a password, so it is not repeated.
+  throw new Problem('that is no address of a database: use postgresql://user:password@host:port/name');
+}
+
+/** Runs `use` with one connection, which writes values the same way everywhere. */
 export async function connected<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
-  try {
-    return await withClient(url, async (client) => {
-      await client.query(NEUTRAL);
-      return use(client);
-    });
-  } catch (error) {
-    if (error instanceof DatabaseUnreachable) throw new Problem(error.message, 3);
-    throw error;
-  }
+  return withClient(url, async (client) => {
+    await client.query(NEUTRAL);
+    return use(client);
+  });
 }
 
 /** Every row of every table as of one moment. */
@@ -50,30 +57,52 @@ export async function* snapshot(client: pg.ClientBase, header: Header): AsyncGen
   }
 }
 
-/** Puts a backup into a database that nobody uses, and brings it up to this version. */
+/**
+ * Puts a backup into a database that nobody uses, and brings it up to this version. The file is read to its end before the
+ * database is touched, and then everything is one transaction: what fails leaves nothing.
+ */
 export async function restore(file: string, url: string): Promise<Header> {
   const header = await readHeader(file);
-  await ensureDatabase(url);
-  await connected(url, refuseUsed);
-  await migrateTo(header, url);
-  await connected(url, async (client) => {
-    const here = await listTables(client);
-    if (JSON.stringify(here) !== JSON.stringify(header.tables)) {
-      throw new Problem('the tables of the backup are not those of this version: use the version it was made with');
-    }
-    await client.query('BEGIN');
-    await whileUnchecked(client, here, async () => {
-      const tables = new Map(here.map((table) => [table.name, table]));
-      for await (const { table, rows } of readBatches(file)) {
-        const target = tables.get(table);
-        if (target) await writeRows(client, target, rows);
-      }
-      await setSequences(client, header.sequences);
+  await checkArchive(file);
+  const migrations = migrationsOf(header.service);
+  refuseNewer(header, migrations);
+  const made = await ensureDatabase(url);
+  try {
+    await connected(url, async (client) => {
+      await client.query('BEGIN');
+      await refuseUsed(client);
+      await applyMigrationsWithin(client, migrations, (name) => header.migrations.includes(name));
+      await load(client, file, header);
+      await applyMigrationsWithin(client, migrations);
+      await client.query('COMMIT');
     });
-    await client.query('COMMIT');
-  });
-  await applyMigrations({ url, dir: migrationsOf(header.service) });
+  } catch (error) {
+    if (made) await dropDatabase(url);
+    throw error;
+  }
   return header;
+}
+
+/** Makes the tables hold what a backup says, which are as they were when it was made. */
+async function load(client: pg.ClientBase, file: string, header: Header): Promise<void> {
+  const here = await listTables(client);
+  if (JSON.stringify(here) !== JSON.stringify(header.tables)) {
+    throw new Problem('the tables of the backup are not those of this version: use the version it was made with');
+  }
+  const tables = new Map(here.map((table) => [table.name, table]));
+  await whileUnchecked(client, here, async () => {
+    for await (const { table, rows } of readBatches(file)) await writeRows(client, tables.get(table)!, rows);
+    await setSequences(client, header.sequences);
+  });
+}
+
+/** Takes a database away again that was made for what then failed. */
+async function dropDatabase(url: string): Promise<void> {
+  const name = pg.escapeIdentifier(databaseName(url));
+  // What failed first is what is told.
+  await withClient(onDatabase(url, 'postgres'), (client) => client.query(`DROP DATABASE IF EXISTS ${name}`)).catch(
+    () => {},
+  );
 }
 
 /** What a backup of this database would say of itself. */
@@ -94,19 +123,11 @@ async function refuseUsed(client: pg.ClientBase): Promise<void> {
   }
 }
 
-/** Makes the tables as they were when the backup was made; what came later is applied over the data. */
-async function migrateTo(header: Header, url: string): Promise<void> {
-  const all = migrationsOf(header.service);
-  const known = new Set(readdirSync(all));
+/** What came since the backup was made is applied over its data; what it knows and this version does not cannot be. */
+function refuseNewer(header: Header, migrations: string): void {
+  const known = new Set(readdirSync(migrations));
   const unknown = header.migrations.filter((name) => !known.has(name));
   if (unknown.length > 0) throw new Problem(`the backup is of a newer version: ${unknown.join(', ')} is unknown here`);
-  const then = mkdtempSync(join(tmpdir(), 'keystead-restore-'));
-  try {
-    for (const name of header.migrations) cpSync(join(all, name), join(then, name), { recursive: true });
-    await applyMigrations({ url, dir: then });
-  } finally {
-    rmSync(then, { recursive: true, force: true });
-  }
 }
 
 function migrationsOf(service: ServiceName): string {

@@ -24,9 +24,9 @@ export const addDataCommands: AddCommands = (program, context) => {
     .argument('<path>')
     .action(async (path: string, _, command: Command) => {
       const { client, output } = context(command);
-      const { body } = await client.list(path);
+      const { body, names } = await client.list(path);
       output.warnings(body?.warnings);
-      output.names(body, (body?.data?.keys ?? []) as string[]);
+      output.names(body, names);
     });
 
   program

@@ -12,8 +12,8 @@ export const addPolicyCommands: AddCommands = (program, context) => {
     .description('List policies.')
     .action(async (_, command: Command) => {
       const { client, output } = context(command);
-      const { body } = await client.list('sys/policies/acl');
-      output.names(body, (body?.data?.keys ?? []) as string[]);
+      const { body, names } = await client.list('sys/policies/acl');
+      output.names(body, names);
     });
 
   policy

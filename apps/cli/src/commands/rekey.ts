@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Body } from '../client';
+import { type Body, numberIn } from '../client';
 import type { AddCommands, Context } from '../context';
 import { readPgpKeys } from '../pgp-keys';
 import { Problem } from '../problem';
@@ -90,14 +90,16 @@ async function start({ client }: Context, options: StartOptions): Promise<Body> 
 }
 
 async function collect({ client, ask, output }: Context, begun: Body): Promise<Body> {
-  let given = Number(begun.progress);
+  let given = numberIn(begun, 'progress');
+  const required = numberIn(begun, 'required');
   for (;;) {
-    const key = await ask(`Current share ${given + 1} of ${String(begun.required)}`);
+    const key = await ask(`Current share ${given + 1} of ${required}`);
     const { body } = await client.post(`${RECOVERY}/update`, { key, nonce: begun.nonce });
     if (body?.complete) return body;
-    if (Number(body?.progress) < given) throw new Problem('the shares do not belong together; give them again', 2);
-    given = Number(body?.progress);
-    output.note(`${given} of ${String(begun.required)} shares`);
+    const counted = numberIn(body ?? {}, 'progress');
+    if (counted < given) throw new Problem('the shares do not belong together; give them again', 2);
+    given = counted;
+    output.note(`${given} of ${required} shares`);
   }
 }
 
@@ -110,7 +112,9 @@ function showShares({ output }: Context, result: Body): void {
 async function verify({ client, ask, output }: Context): Promise<void> {
   for (;;) {
     const { body: pending } = await client.get(`${RECOVERY}/verify`);
-    const key = await ask(`New share ${Number(pending?.progress) + 1} of ${String(pending?.t)}, to verify`);
+    const key = await ask(
+      `New share ${numberIn(pending ?? {}, 'progress') + 1} of ${numberIn(pending ?? {}, 't')}, to verify`,
+    );
     const { body } = await client.post(`${RECOVERY}/verify`, { key, nonce: pending?.nonce });
     if (body?.complete) return;
     output.note(`${String(body?.progress)} of ${String(body?.t)} new shares`);

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Body } from '../client';
+import { type Body, numberIn } from '../client';
 import type { AddCommands, Context } from '../context';
 import { readPgpKeys } from '../pgp-keys';
 import { Problem } from '../problem';
@@ -78,7 +78,7 @@ async function giveShares({ client, ask, output }: Context, once: boolean): Prom
   for (;;) {
     const { body: before } = await client.get('sys/seal-status', { anonymous: true });
     if (!before?.sealed) return before ?? {};
-    const share = await ask(`Key share ${Number(before.progress) + 1} of ${String(before.t)}`);
+    const share = await ask(`Key share ${numberIn(before, 'progress') + 1} of ${numberIn(before, 't')}`);
     const { body } = await client.post('sys/unseal', { key: share }, { anonymous: true });
     if (once || !body?.sealed) return body ?? {};
     output.note(`${String(body.progress)} of ${String(body.t)} shares`);

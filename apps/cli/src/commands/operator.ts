@@ -1,0 +1,158 @@
+import type { Command } from 'commander';
+import { type Body, numberIn } from '../client';
+import type { AddCommands, Context } from '../context';
+import { readPgpKeys } from '../pgp-keys';
+import { exitCodes, Problem } from '../problem';
+
+interface Options {
+  init?: boolean;
+  status?: boolean;
+  cancel?: boolean;
+  decode?: string;
+  nonce?: string;
+  pgpKey?: string;
+}
+
+const ATTEMPT = 'sys/generate-root/attempt';
+const anonymous = { anonymous: true } as const;
+const command = 'keystead operator generate-root';
+
+/** `operator …`: what those who hold the shares do together. Shares and one-time passwords are asked for, never arguments. */
+export const addOperatorCommands: AddCommands = (program, context) => {
+  const operator = program.command('operator').description('Act with the shares, when nobody has a root token.');
+
+  operator
+    .command('generate-root')
+    .description('Make a new root token with enough shares: begin, ask for them one by one, and show the token.')
+    .option('--init', 'only begin, and show the nonce and the one-time password')
+    .option('--nonce <nonce>', 'give shares for the attempt that somebody began; with --cancel, which one')
+    .option('--decode <text>', 'turn the encoded token into the token, with the one-time password of its attempt')
+    .option('--status', 'show how far an attempt is')
+    .option('--cancel', 'give an attempt up')
+    .option('--pgp-key <file>', 'encrypt the token to this public key, instead of by a one-time password')
+    .addHelpText(
+      'after',
+      `\nOne person who has all shares:            ${command}\n` +
+        `Several, each where they are: one begins:  ${command} --init\n` +
+        `  everybody gives their share:             ${command} --nonce NONCE\n` +
+        `  who began reads the token:               ${command} --decode ENCODED`,
+    )
+    .action(async (options: Options, self: Command) => {
+      const made = context(self);
+      const chosen = (['init', 'status', 'cancel', 'decode'] as const).filter((name) => options[name] !== undefined);
+      if (chosen.length > 1) throw new Problem(`give one of --${chosen.join(' and --')}`);
+      if (options.status) return showStatus(made, await statusOf(made));
+      if (options.cancel) return cancel(made, options.nonce);
+      if (options.decode !== undefined) return decode(made, options.decode);
+      if (options.init) return showBegun(made, await begin(made, options));
+      if (options.nonce) return giveShares(made, { nonce: options.nonce });
+      const begun = await begin(made, options);
+      made.output.note(`began attempt ${String(begun.nonce)}`);
+      return giveShares(made, { nonce: String(begun.nonce), otp: String(begun.otp ?? '') });
+    });
+};
+
+async function statusOf({ client }: Context): Promise<Body> {
+  return (await client.get(ATTEMPT, anonymous)).body ?? {};
+}
+
+async function begin(made: Context, { pgpKey }: Options): Promise<Body> {
+  const under = await statusOf(made);
+  if (under.started) {
+    throw new Problem(
+      `attempt ${String(under.nonce)} is under way, with ${progressOf(under)}: ` +
+        `${command} --nonce ${String(under.nonce)} goes on with it, --cancel gives it up`,
+      exitCodes.refused,
+    );
+  }
+  const pgp_key = pgpKey && readPgpKeys([pgpKey])[0];
+  return (await made.client.post(ATTEMPT, pgp_key ? { pgp_key } : {}, anonymous)).body ?? {};
+}
+
+function showBegun({ output }: Context, begun: Body): void {
+  output.show(begun, {
+    nonce: begun.nonce,
+    ...(begun.otp ? { 'one-time password': begun.otp } : { 'encrypted to': begun.pgp_fingerprint }),
+    shares: progressOf(begun),
+  });
+  if (begun.otp) output.note('Shown this once. Keep it to yourself: the token comes encoded with it.');
+}
+
+function showStatus({ output }: Context, status: Body): void {
+  output.show(status, {
+    started: status.started,
+    nonce: status.nonce || '-',
+    shares: progressOf(status),
+    ...(status.pgp_fingerprint ? { 'encrypted to': status.pgp_fingerprint } : {}),
+  });
+}
+
+const progressOf = (facts: Body): string => `${String(facts.progress ?? 0)} of ${String(facts.required ?? 0)} shares`;
+
+async function cancel(made: Context, nonce: string | undefined): Promise<void> {
+  // Which one is said where it is known: it may have become another meanwhile.
+  const known = nonce ?? ((await statusOf(made)).nonce as string | undefined);
+  await made.client.delete(ATTEMPT, { ...anonymous, ...(known ? { body: { nonce: known } } : {}) });
+  made.output.note('cancelled');
+}
+
+/** Asks for shares until there are enough, and shows what comes of them. */
+async function giveShares(made: Context, attempt: { nonce: string; otp?: string }): Promise<void> {
+  const { client, ask, output } = made;
+  const { nonce, otp } = attempt;
+  try {
+    let facts = await statusOf(made);
+    if (!facts.started || facts.nonce !== nonce) throw new Problem(`there is no attempt ${nonce}`, exitCodes.refused);
+    for (;;) {
+      const before = numberIn(facts, 'progress');
+      const key = await ask(`Share ${before + 1} of ${numberIn(facts, 'required')}`);
+      facts = (await client.post('sys/generate-root/update', { key, nonce }, anonymous)).body ?? {};
+      if (facts.complete) break;
+      if (numberIn(facts, 'progress') <= before) {
+        throw new Problem('the shares do not belong together: none of them counts any more', exitCodes.refused);
+      }
+      output.note(progressOf(facts));
+    }
+    showToken(made, facts, otp);
+  } catch (error) {
+    const left = await statusOf(made).catch((): Body => ({}));
+    if (left.started && left.nonce === nonce) {
+      const withOtp = otp ? `, then --decode with the one-time password ${otp}` : '';
+      output.note(`the attempt goes on: ${command} --nonce ${nonce}${withOtp}; --cancel gives it up`);
+    }
+    throw error;
+  }
+}
+
+function showToken({ output }: Context, facts: Body, otp: string | undefined): void {
+  const encoded = String(facts.encoded_token ?? facts.encoded_root_token ?? '');
+  if (!otp) {
+    output.show(facts, { 'encoded token': encoded });
+    if (facts.pgp_fingerprint)
+      output.note(`encrypted to ${String(facts.pgp_fingerprint)}: base64 --decode, then gpg --decrypt`);
+    else output.note(`who began reads it with ${command} --decode`);
+    return;
+  }
+  const token = decoded(encoded, otp);
+  output.show({ ...facts, token }, { 'root token': token });
+  output.note('Revoke it as soon as it is not needed: SERVICE_TOKEN=… keystead token revoke --self');
+}
+
+async function decode({ ask, output }: Context, encoded: string): Promise<void> {
+  const token = decoded(encoded, await ask('One-time password of the attempt'));
+  output.show({ token }, { 'root token': token });
+}
+
+/** The token is encoded by a one-time pad: both are as long. Throws `Problem` where they are not. */
+function decoded(encoded: string, otp: string): string {
+  const bytes = Buffer.from(encoded.trim(), 'base64');
+  const pad = Buffer.from(otp);
+  if (bytes.length === 0 || bytes.length !== pad.length) {
+    throw new Problem('the encoded token and the one-time password do not belong together: they differ in length');
+  }
+  const token = Buffer.from(bytes.map((byte, index) => byte ^ (pad[index] ?? 0))).toString();
+  if (!/^[\x21-\x7e]+$/.test(token)) {
+    throw new Problem('the encoded token and the one-time password do not belong together: no token comes of them');
+  }
+  return token;
+}

@@ -1,0 +1,81 @@
+import { DatabaseUnreachable, MigrationFailed } from '@keystead/postgres';
+import { exitCodes, Problem } from './problem';
+
+/** What a failed call of the system, of a library or of the database tells of itself. */
+interface Told extends Error {
+  readonly code?: unknown;
+  readonly path?: unknown;
+  /** Of the database only. */
+  readonly severity?: unknown;
+}
+
+const ofFiles: Readonly<Record<string, string>> = {
+  ENOENT: 'is not there',
+  EACCES: 'may not be used by this user',
+  EPERM: 'may not be used by this user',
+  EISDIR: 'is a folder',
+  ENOTDIR: 'leads through something that is no folder',
+  EEXIST: 'exists already',
+  ENOSPC: 'cannot be written: no space is left there',
+  EDQUOT: 'cannot be written: the quota is used up',
+  EFBIG: 'cannot be written: it would be larger than files may be',
+  EROFS: 'cannot be written: nothing can be written there',
+  EIO: 'cannot be read or written: the device fails',
+  ENAMETOOLONG: 'has too long a name',
+  ELOOP: 'is a link that leads to itself',
+  ENXIO: 'is nothing to read or write',
+  EMFILE: 'cannot be opened: too many files are open',
+  ENFILE: 'cannot be opened: too many files are open',
+  EBUSY: 'is in use',
+};
+
+/** What helps where nobody answers. */
+const ofConnections: readonly (readonly [RegExp, string])[] = [
+  [/ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH/, 'is it running there?'],
+  [/ETIMEDOUT|ECONNABORTED|no answer in time/, 'it did not answer in time'],
+  [/SELF_SIGNED|UNABLE_TO_|CERT_|ERR_TLS/, 'name the authority of its certificate'],
+  [/ERR_SSL|EPROTO/, 'does it speak plain http?'],
+  [/ECONNRESET|EPIPE|socket hang up|HPE_|terminated unexpectedly/, 'the connection broke'],
+];
+
+/** Classes of the database's own codes that mean that it is away or full, not that it says no. */
+const away = /^(08|53|57P|58)/;
+
+/**
+ * The one place where whatever went wrong becomes a sentence and an exit code. What is not foreseen here is a fault of this
+ * program, and says so.
+ */
+export function asProblem(thrown: unknown): Problem {
+  if (thrown instanceof Problem) return thrown;
+  const error = isTold(thrown) ? thrown : (new Error(String(thrown)) as Told);
+  if (error instanceof DatabaseUnreachable) return new Problem(error.message, exitCodes.unreachable);
+  if (error instanceof MigrationFailed) return new Problem(error.message, exitCodes.refused);
+  // `fetch` tells why only behind itself.
+  if (error.code === undefined && isTold(error.cause)) return asProblem(error.cause);
+  const code = String(error.code ?? '');
+  const message = oneLine(error.message);
+  if (typeof error.severity === 'string' && /^[0-9A-Z]{5}$/.test(code)) {
+    return away.test(code)
+      ? new Problem(`the database cannot serve this: ${message}`, exitCodes.unreachable)
+      : new Problem(`the database refused this: ${message}`, exitCodes.refused);
+  }
+  if (ofFiles[code]) {
+    const file = typeof error.path === 'string' ? error.path : 'the file';
+    return new Problem(`${file} ${ofFiles[code]}`, exitCodes.file);
+  }
+  if (code.startsWith('Z_')) {
+    return new Problem(`the file is damaged: ${message}`, exitCodes.file);
+  }
+  const advice = ofConnections.find(([pattern]) => pattern.test(`${code} ${message}`))?.[1];
+  if (advice) return new Problem(`no connection: ${message || code} (${advice})`, exitCodes.unreachable);
+  return new Problem(
+    `keystead failed: ${message || code || error.name}. This is a fault of the program; KEYSTEAD_TRACE=1 shows where`,
+    exitCodes.fault,
+  );
+}
+
+// Not by class: an error may come from another realm than this code.
+const isTold = (thrown: unknown): thrown is Told =>
+  typeof thrown === 'object' && thrown !== null && 'message' in thrown && typeof thrown.message === 'string';
+
+const oneLine = (text: string): string => text.replace(/\s*\n\s*/g, ' ').trim();

@@ -1,0 +1,227 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer as createHttp, type Server } from 'node:http';
+import { type AddressInfo, createServer as createTcp, type Server as TcpServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DatabaseUnreachable, MigrationFailed } from '@keystead/postgres';
+import type { Command } from 'commander';
+import type { Ask } from '../src/ask';
+import { asProblem } from '../src/failure';
+import { exitCodes, Problem } from '../src/problem';
+import { makeProgram } from '../src/program';
+import { keystead } from './run-keystead';
+
+const home = mkdtempSync(join(tmpdir(), 'keystead-failures-'));
+const present = join(home, 'present');
+writeFileSync(present, 'no archive, no policy, no key');
+mkdirSync(join(home, 'folder'));
+symlinkSync('loop', join(home, 'loop'));
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+const nothing = () => {};
+const ask: Ask = Object.assign(async () => '', { close: nothing });
+const program = makeProgram({ env: {}, out: nothing, err: nothing, ask });
+
+/** Every command that does something, with what it needs to be called. */
+function leaves(command: Command, path: string[]): { path: string[]; command: Command }[] {
+  const own = command.commands.flatMap((child) => leaves(child, [...path, child.name()]));
+  return command.commands.length === 0 ? [{ path, command }] : own;
+}
+const all = leaves(program, []);
+
+/** Arguments that a command can be called with, its files being this one. */
+function call({ path, command }: { path: string[]; command: Command }, file: string): string[] {
+  const given = command.registeredArguments.filter(({ required }) => required);
+  const argumentFor = (name: string) => (name === 'file' ? file : name === 'service' ? 'secrets' : 'name');
+  const needed = command.options.filter(({ mandatory }) => mandatory);
+  const more: Record<string, string[]> = {
+    'token revoke': ['--self'],
+    'operator generate-root': ['--init', '--pgp-key', file],
+    'rekey run': ['--pgp-key', file],
+    init: ['--pgp-key', file],
+    'backup verify': ['--seal-key-file', file],
+    'backup create': ['--seal-key-file', file],
+    'audit verify': ['--heads', file],
+    write: [`value=@${file}`],
+  };
+  return [
+    ...path,
+    ...given.map((argument) => argumentFor(argument.name())),
+    ...needed.flatMap(({ long }) => [long!, long === '--from' ? 'http://127.0.0.1:9' : 'name']),
+    ...(more[path.join(' ')] ?? []),
+  ];
+}
+
+const documented = [exitCodes.usage, exitCodes.refused, exitCodes.unreachable, exitCodes.file] as number[];
+const typed = Array.from({ length: 8 }, () => 'typed');
+
+/** What of a command's end is out of order; nothing where it ended with some sentences and a documented code. */
+async function disorder(args: string[], env: Record<string, string>): Promise<string[]> {
+  const { code, said } = await keystead(args, { HOME: home, ...env }, typed);
+  const fine = documented.includes(code) || code === 0;
+  const stack = /^ {4}at |node:internal|\bTypeError\b|undefined|NaN|\[object/m.test(said);
+  return !fine || stack || said.split('\n').length > 8 ? [`keystead ${args.join(' ')}: ${code}\n${said}`] : [];
+}
+
+// A copy from another server waits and tries again for minutes; its own tests break its connections.
+const calling = all.filter(({ path }) => path[0] !== 'workspaces' && path[0] !== 'backup');
+
+describe('whatever the service does', () => {
+  const servers: (Server | TcpServer)[] = [];
+  const addresses: Record<string, string> = { 'nobody answers': 'http://127.0.0.1:9' };
+  const listening = (server: Server | TcpServer): Promise<number> => {
+    servers.push(server);
+    return new Promise((done) => server.listen(0, '127.0.0.1', () => done((server.address() as AddressInfo).port)));
+  };
+  const answering = (answer: Parameters<typeof createHttp>[1]) => listening(createHttp(answer as never));
+  beforeAll(async () => {
+    const page = await answering((_, response) => void response.end('<html>a page</html>'));
+    const half = await answering((_, response) => {
+      response.writeHead(200, { 'Content-Length': '1000' });
+      response.write('{"data":', () => response.destroy());
+    });
+    const fault = await answering((_, response) => void response.writeHead(500).end('broken'));
+    const list = await answering((_, response) => void response.end('[]'));
+    const nullBody = await answering((_, response) => void response.end('null'));
+    const empty = await answering((_, response) => void response.writeHead(204).end());
+    const strange = await answering(
+      (_, response) => void response.end('{"data":{"keys":5,"heads":"x"},"errors":{"a":1}}'),
+    );
+    const broken = await listening(createTcp((socket) => socket.destroy()));
+    const noise = await listening(createTcp((socket) => socket.on('error', nothing).end('220 mail\r\n')));
+    Object.assign(addresses, {
+      'it speaks plain http': `https://127.0.0.1:${page}`,
+      'it answers a page': `http://127.0.0.1:${page}`,
+      'it breaks off': `http://127.0.0.1:${half}`,
+      'it fails': `http://127.0.0.1:${fault}`,
+      'it answers a list': `http://127.0.0.1:${list}`,
+      'it answers null': `http://127.0.0.1:${nullBody}`,
+      'it answers nothing': `http://127.0.0.1:${empty}`,
+      'it answers something strange': `http://127.0.0.1:${strange}`,
+      'it hangs up': `http://127.0.0.1:${broken}`,
+      'it speaks something else': `http://127.0.0.1:${noise}`,
+    });
+  });
+  afterAll(() => {
+    for (const server of servers) {
+      (server as Server).closeAllConnections?.();
+      server.close();
+    }
+  });
+
+  it.each([
+    ...[
+      'nobody answers',
+      'it speaks plain http',
+      'it answers a page',
+      'it breaks off',
+      'it fails',
+      'it answers a list',
+    ],
+    ...[
+      'it answers null',
+      'it answers nothing',
+      'it answers something strange',
+      'it hangs up',
+      'it speaks something else',
+    ],
+  ])('when %s, every command ends with a sentence and a documented code', async (what) => {
+    expect(addresses[what]).toBeDefined();
+    const found: string[] = [];
+    const { said } = await keystead(['status'], { HOME: home, SERVICE_ADDR: addresses[what]! });
+    expect(said).not.toMatch(/openssl|deps|routines/i);
+    for (const leaf of calling) {
+      found.push(...(await disorder(call(leaf, present), { SERVICE_ADDR: addresses[what]!, SERVICE_TOKEN: 's.x' })));
+    }
+    expect(found).toEqual([]);
+  });
+});
+
+describe('whatever a file is', () => {
+  it.each([
+    ['is not there', () => join(home, 'absent')],
+    ['is a folder', () => join(home, 'folder')],
+    ['leads through a file', () => join(present, 'below')],
+    ['is a link to itself', () => join(home, 'loop')],
+    ['is something else', () => present],
+    ['has too long a name', () => join(home, 'x'.repeat(300))],
+  ])('when it %s, every command ends with a sentence and a documented code', async (_, file) => {
+    const found: string[] = [];
+    const nowhere = { SERVICE_ADDR: 'http://127.0.0.1:9', SECRETS_DATABASE_URL: 'postgresql://127.0.0.1:9/none' };
+    for (const leaf of all.filter(({ path }) => path[0] !== 'workspaces')) {
+      const args = call(leaf, file());
+      found.push(
+        ...(await disorder(args, { ...nowhere, SERVICE_TOKEN: 's.x' })),
+        ...(await disorder(args, { ...nowhere, SERVICE_TOKEN_FILE: file() })),
+        ...(await disorder(args, { ...nowhere, SERVICE_CACERT: file(), SERVICE_ADDR: 'https://127.0.0.1:9' })),
+      );
+    }
+    const files = { IMPORT_TOKEN_FILE: file(), WORKSPACES_TOKEN_FILE: file() };
+    for (const leaf of all.filter(({ path }) => path[0] === 'workspaces')) {
+      if (file() !== present) found.push(...(await disorder(call(leaf, file()), { ...nowhere, ...files })));
+    }
+    expect(found).toEqual([]);
+  });
+});
+
+describe('whatever a database is', () => {
+  it.each([
+    ['is not there', 'postgresql://127.0.0.1:9/none'],
+    ['has no address', 'nonsense'],
+    ['is named by half', 'postgresql://127.0.0.1'],
+    ['has a name that is none', 'postgresql://:::/x/y'],
+    ['is a socket that is not there', 'postgresql:///secrets?host=/nowhere'],
+  ])('when it %s, a backup ends with a sentence and a documented code', async (_, url) => {
+    const file = join(home, 'never.backup');
+    for (const args of [
+      ['backup', 'create', 'secrets', file, '--database-url', url],
+      ['backup', 'restore', present, '--database-url', url],
+    ]) {
+      expect(await disorder(args, {})).toEqual([]);
+    }
+    expect(() => readFileSync(file)).toThrow('ENOENT');
+  });
+});
+
+describe('a failure of the system', () => {
+  const failed = (message: string, more: object) => Object.assign(new Error(message), more);
+  it.each<[string, unknown, number, string]>([
+    [
+      'a full disk',
+      failed('ENOSPC: no space left', { code: 'ENOSPC', path: '/a/b' }),
+      4,
+      '/a/b cannot be written: no space',
+    ],
+    ['a full disk, after the file was opened', failed('ENOSPC', { code: 'ENOSPC' }), 4, 'no space is left'],
+    ['no permission', failed('EACCES', { code: 'EACCES', path: '/a' }), 4, '/a may not be used'],
+    ['a damaged archive', failed('incorrect data check', { code: 'Z_DATA_ERROR' }), 4, 'damaged: incorrect data check'],
+    [
+      'a certificate',
+      failed('self-signed', { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' }),
+      3,
+      'authority of its certificate',
+    ],
+    ['fetch', failed('fetch failed', { cause: failed('x', { code: 'ECONNREFUSED' }) }), 3, 'is it running there?'],
+    ['the database is full', failed('full', { code: '53100', severity: 'ERROR' }), 3, 'cannot serve this: full'],
+    ['the database says no', failed('no', { code: '42501', severity: 'ERROR' }), 2, 'refused this: no'],
+    ['the database is away', new DatabaseUnreachable('cannot reach it'), 3, 'cannot reach it'],
+    ['a migration', new MigrationFailed('m', 'migration m failed'), 2, 'migration m failed'],
+    ['a fault', new TypeError("Cannot read properties of undefined (reading 'x')"), 70, 'a fault of the program'],
+    ['something thrown that is no error', 'what', 70, 'keystead failed: what'],
+  ])('%s is a sentence with a code', (_, thrown, code, sentence) => {
+    const problem = asProblem(thrown);
+    expect(problem).toBeInstanceOf(Problem);
+    expect([problem.exitCode, problem.message]).toEqual([code, expect.stringContaining(sentence)]);
+    expect(problem.message).not.toContain('\n');
+  });
+
+  it('has a code that the help and the guide tell', async () => {
+    const { printed } = await keystead(['--help'], {});
+    const guide = readFileSync(resolve(__dirname, '../../../docs/guides/command-line.md'), 'utf8');
+    for (const code of Object.values(exitCodes)) {
+      expect(printed).toMatch(new RegExp(`Exit codes[^]*\\b${code} `));
+      expect(guide).toMatch(new RegExp(`^\\| ${code} \\|`, 'm'));
+    }
+  });
+});
