@@ -19,6 +19,16 @@ describe('the one spelling of a path', () => {
     // Where there is a list, its path has a slash; the other verbs may have it as well.
     await secrets.root.list('auth/token/roles/').expect(200);
     await secrets.root.read('auth/token/roles/').expect(405);
+    const noWrite = { errors: ["cannot write to a path ending in '/'"] };
+    for (const path of [
+      'auth/token/roles/',
+      'auth/token/roles/ops/',
+      'sys/mounts/m/',
+      'sys/leases/renew/',
+      'cubbyhole/a/',
+    ]) {
+      await secrets.root.write(path, { type: 'kv' }).expect(400, noWrite);
+    }
     await secrets.root.read('sys/policy/').expect(200);
     // The name of a folder is the same with and without.
     await secrets.root.read('sys/mounts/cubbyhole/').expect(200);
@@ -188,6 +198,23 @@ describe('a path that names less than it does', () => {
     await secrets.root.write('sys/leases/revoke-prefix').expect(404);
     await secrets.root.write('sys/leases/revoke-force').expect(404);
     await secrets.as(dev2).read('auth/token/lookup-self').expect(200);
+  });
+
+  it('has ids as they are shown, and in lower case', async () => {
+    await secrets.root.write('sys/mounts/moved', { type: 'kv' }).expect(204);
+    const { body } = await secrets.root.write('sys/remount', { from: 'moved', to: 'moving' }).expect(200);
+    const id: string = body.data.migration_id;
+    const digits = id.replaceAll('-', '');
+    await secrets.root.read(`sys/remount/status/${id.toUpperCase()}`).expect(200);
+    for (const other of [
+      digits,
+      `{${id}}`,
+      digits.replace(/^(.{4})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-'),
+      'a-'.repeat(18),
+    ]) {
+      await secrets.root.read(`sys/remount/status/${other}`).expect(404);
+      await secrets.root.read(`sys/leases/jobs/${other}`).expect(404);
+    }
   });
 
   it('is no name for a mount', async () => {

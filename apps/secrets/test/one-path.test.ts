@@ -1,9 +1,13 @@
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Refusal } from '@keystead/refusal';
+import { propertySettings } from '@keystead/testing';
+import fc from 'fast-check';
 import type { LiveMount } from '../src/kernel/mounts/mount';
 import { RuleAccess } from '../src/kernel/policy/access-list';
 import type { Running } from '../src/pipeline/call';
+import type { Place } from '../src/pipeline/place';
+import { SentPath } from '../src/pipeline/sent-path';
 import type { Call, Verb } from '../src/sdk/call';
 import type { AnyOperation, Path } from '../src/sdk/path';
 import { empty } from '../src/sdk/reply';
@@ -42,6 +46,14 @@ function plainPath(mount: LiveMount, declared: Path): string {
     return [word, '1', uuid, ...words].find((text) => rule.test(text))!;
   });
   return mount.path + below;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 /** What a token may do everywhere, and the rule on the plain paths that it would have to get past. */
@@ -219,6 +231,42 @@ describe('every declared path, however it is written', () => {
     }
     expect(failures).toEqual([]);
     expect(asked).toBeGreaterThan(visits.length * 65);
+  });
+
+  it('is read as itself once it has been read, whatever its names', () => {
+    const { namespaces, mounts } = secrets.service.kernel;
+    const read = (text: string, verb: Verb) => {
+      const sent = SentPath.read(text);
+      return sent instanceof SentPath ? sent.locate(namespaces, mounts, verb, '') : undefined;
+    };
+    let settled = 0;
+    const check = (text: string, verb: Verb) => {
+      let place: Place | undefined;
+      try {
+        place = read(text, verb);
+      } catch {
+        return;
+      }
+      if (!place) return;
+      const again = read(place.full, verb);
+      const told = ({ full, below, declared, params }: Place) => ({ full, below, params, pattern: declared?.pattern });
+      expect([text, again && told(again)]).toEqual([text, told(place)]);
+      if (place.declared) settled++;
+    };
+    for (const { plain, verb } of visits) {
+      for (const spelling of spellings) check(decoded(spelling.write(plain)), verb);
+    }
+    const odd = fc.constantFrom(
+      ...'aZ0_-.@+%;*~ /kKsSiI\u0130\u212a\u017f\u03a3\u00df\u00e9\u0301\u{1d400}\u0000\u200b'.split(''),
+    );
+    const name = fc.array(odd, { minLength: 1, maxLength: 6 }).map((characters) => characters.join(''));
+    fc.assert(
+      fc.property(fc.constantFrom(...visits), name, fc.boolean(), ({ plain, verb }, written, end) => {
+        check(plain.replaceAll(word, written).replaceAll(uuid, written) + (end ? '/' : ''), verb);
+      }),
+      { ...propertySettings, numRuns: 4000 },
+    );
+    expect(settled).toBeGreaterThan(visits.length * 10);
   });
 
   it('is one path in a namespace, however that is named', async () => {

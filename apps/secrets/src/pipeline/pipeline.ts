@@ -55,7 +55,7 @@ async function carryOut(kernel: Kernel, request: Request, trail: Trail): Promise
   if (mounting) await mounting;
   const place = request.path.locate(kernel.namespaces, kernel.mounts, request.verb, request.namespace);
   trail.place = place;
-  checkPlace(place, request.verb);
+  checkPlace(place);
   request.route = routeOf(place);
   const wrapTtlSeconds = request.wrapTtl === undefined ? 0 : parseWrapTtl(request.wrapTtl);
   trail.wrapTtlSeconds = wrapTtlSeconds;

@@ -3,7 +3,6 @@ import { below } from '../kernel/mounts/fold';
 import type { LiveMount } from '../kernel/mounts/mount';
 import type { Namespace } from '../kernel/namespaces/namespaces';
 import type { Question } from '../kernel/policy/types';
-import type { Verb } from '../sdk/call';
 import type { CanonicalPath, Folding, Spelling } from '../sdk/canonical-path';
 import type { AnyOperation, Auth, Path } from '../sdk/path';
 
@@ -38,11 +37,8 @@ export function askedOf(place: Place): Pick<Question, 'path' | 'folding' | 'free
   };
 }
 
-/** Refuses what no caller may ask here, whoever it is. Throws `malformed`, `invalid`. */
-export function checkPlace({ path, declared, namespace }: Place, verb: Verb): void {
-  if (verb === 'write' && path.endsWith('/')) {
-    throw new Refusal('malformed', "cannot write to a path ending in '/'");
-  }
+/** Refuses what no caller may ask here, whoever it is. Throws `invalid`. */
+export function checkPlace({ declared, namespace }: Place): void {
   if (declared?.rootNamespaceOnly && namespace.parentUuid !== undefined) {
     throw new Refusal('invalid', 'operation unavailable in namespaces');
   }

@@ -58,9 +58,16 @@ export class SentPath {
     return this.#text;
   }
 
-  /** The mount, path and operation it leads to; what is not found is refused later, when it is known who may learn that. */
+  /**
+   * The mount, path and operation it leads to; what is not found is refused later, when it is known who may learn that.
+   * Throws `malformed` for a write with a slash at its end, `missing` for a namespace that is not there.
+   */
   locate(namespaces: Namespaces, mounts: Mounts, verb: Verb, header: string): Place {
-    const { namespace, path: rest } = namespaces.resolve(header, this.textFor(verb));
+    const text = this.textFor(verb);
+    if (verb === 'write' && text.endsWith('/')) {
+      throw new Refusal('malformed', "cannot write to a path ending in '/'");
+    }
+    const { namespace, path: rest } = namespaces.resolve(header, text);
     const resolved = mounts.resolve(namespace.uuid, rest);
     const mount = resolved?.mount.tainted ? undefined : resolved?.mount;
     const matched = mount?.tree.match(resolved!.path, verb);
@@ -79,10 +86,10 @@ export class SentPath {
         auth: 'token',
       };
     }
-    const { path: declared, text, folding } = matched;
+    const { path: declared, text: below, folding } = matched;
     // Nearly always nothing was to be changed, and no string is made.
-    const same = text === resolved!.path && rest.length === mount.path.length + text.length;
-    const path = same ? rest : mount.path + text;
+    const same = below === resolved!.path && rest.length === mount.path.length + below.length;
+    const path = same ? rest : mount.path + below;
     const operation = declared.operations[verb];
     return {
       namespace,
@@ -90,7 +97,7 @@ export class SentPath {
       full: (namespace.path + path) as CanonicalPath,
       folding,
       mount,
-      below: text as CanonicalPath,
+      below: below as CanonicalPath,
       declared,
       params: matched.params,
       written: matched.written,

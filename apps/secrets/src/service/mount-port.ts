@@ -53,7 +53,7 @@ export function mountPort(parts: Parts): MountPort & RemountPort {
       return id;
     },
     async find(namespaceId, id): Promise<MoveFacts | undefined> {
-      const found = /^[0-9a-f-]{36}$/.test(id) ? await jobs.find(id) : undefined;
+      const found = await jobs.find(id);
       // Those of earlier releases do not say whose they were.
       if (found?.kind !== move || !found.key.startsWith('[')) return undefined;
       const [owner, source, target] = JSON.parse(found.key) as [string, string, string];

@@ -65,6 +65,7 @@ export function remountPaths(mounts: RemountPort) {
     }),
     path('remount/status/:id', {
       summary: 'How a move is getting on.',
+      params: { id: 'uuid' },
       read: {
         summary: 'Read the status of a move.',
         operationId: 'remount-status',

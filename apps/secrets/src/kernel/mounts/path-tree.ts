@@ -132,7 +132,10 @@ export class PathTree {
   }
 
   private descend(node: Node, rest: string, search: Search): Path | undefined {
-    if (rest === '' && node.path && !(search.slashed && node.path.operations.list === undefined)) return node.path;
+    // Without its slash the text would lead here, so with it no looser pattern may have it.
+    if (rest === '' && node.path) {
+      return search.slashed && node.path.operations.list === undefined ? undefined : node.path;
+    }
     if (rest !== '') {
       const slash = rest.indexOf('/');
       const segment = slash < 0 ? rest : rest.slice(0, slash);
@@ -156,7 +159,7 @@ export class PathTree {
     for (const { name, rule, suffix, path } of node.rests) {
       if (suffix !== '') {
         if (!rest.endsWith(suffix) || rest.length === suffix.length) continue;
-        // Without its slash the text would lead here, so with it no looser pattern may have it.
+        // As in `descend`.
         if (slashed) return undefined;
         const value = rest.slice(0, -suffix.length);
         if (!holds(rule, value)) continue;
