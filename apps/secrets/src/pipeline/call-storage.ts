@@ -32,6 +32,8 @@ export class CallStorage implements Storage {
   /** Required of the first write: absent or present, as the caller's rights have it. */
   guard: 'absent' | 'present' | undefined;
   joining: Joining | undefined;
+  /** What the handler of a writing call has read: to write that takes a turn. */
+  private read: Set<string> | undefined;
 
   constructor(
     private readonly ground: StorageGround,
@@ -44,6 +46,7 @@ export class CallStorage implements Storage {
     const path = this.prefix + key;
     const pending = this.pending?.value(path);
     if (pending !== undefined) return pending ?? undefined;
+    this.read?.add(path);
     const entry = await this.ground.entries.read({ mountId: this.mountId, path });
     return entry && textOf(entry);
   }
@@ -57,6 +60,7 @@ export class CallStorage implements Storage {
       if (pending === undefined) asked.push({ mountId: this.mountId, path });
       else if (pending !== null) found.set(key, pending);
     }
+    if (this.read) for (const { path } of asked) this.read.add(path);
     const entries = asked.length === 0 ? [] : await this.ground.entries.readMany(asked);
     entries.forEach((entry, i) => {
       if (entry) found.set(asked[i]!.path.slice(this.prefix.length), textOf(entry));
@@ -72,6 +76,8 @@ export class CallStorage implements Storage {
 
   put(key: string, value: string): void {
     const path = this.prefix + key;
+    // Whoever was faster would be overwritten by what was made of an older value.
+    if (this.read?.has(path)) throw new Error(`${path} was read: it must be written in a transaction`);
     addPut(this.set, { mountId: this.mountId, path, value: Buffer.from(value), require: this.takeGuard() });
     this.pending ??= new Pending();
     this.pending.put(path, value);
@@ -130,6 +136,11 @@ export class CallStorage implements Storage {
 
   undoLater(kind: string, undo: Readonly<Record<string, unknown>>): void {
     this.set.intents.push({ id: randomUUID(), mountId: this.mountId, kind, undo, later: true });
+  }
+
+  /** From now on, what this call reads it must not write, except in a transaction. */
+  watch(): void {
+    this.read = new Set();
   }
 
   /** The same entries as a decision sees them. */

@@ -109,14 +109,17 @@ export class Running implements Call {
   async guess<T>(subject: string, judge: () => Promise<T | undefined>): Promise<T | undefined> {
     if (this.place.operation?.judges !== 'password') throw new Error('an operation that judges passwords must say so');
     const { attempts } = this.kernel;
-    const attempt = await attempts.take(this.passwordOf(subject), passwordGuesses);
-    if (!attempt.allowed) return undefined;
-    const right = await judge().catch(async (error) => {
-      await attempts.giveBack(attempt);
-      throw error;
+    const password = this.passwordOf(subject);
+    return attempts.inTurn(password, async () => {
+      const attempt = await attempts.take(password, passwordGuesses);
+      if (!attempt.allowed) return undefined;
+      const right = await judge().catch(async (error) => {
+        await attempts.giveBack(attempt);
+        throw error;
+      });
+      if (right !== undefined) await attempts.succeed(attempt);
+      return right;
     });
-    if (right !== undefined) await attempts.succeed(attempt);
-    return right;
   }
 
   forgetGuesses(subject: string): Promise<void> {

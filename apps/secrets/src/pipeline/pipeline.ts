@@ -115,6 +115,7 @@ async function run(kernel: Kernel, call: Running, { sent: { fields, exact } }: R
     });
   }
   if (operation.update && call.stored === undefined) call.stored = await stored?.(call);
+  if (call.verb !== 'read' && call.verb !== 'list') call.storage.watch();
   call.input = kernel.inputs.parse(operation, fields, exact, call.stored);
   if (operation.dropsKeys && kernel.chained) await recordFirst(kernel, trail);
   return operation.run(call);

@@ -33,10 +33,9 @@ export function mfaPaths(mfa: Mfa, { namespaces, identity }: { namespaces: Names
   const lent: MfaPathPort = {
     methods: {
       // The kernel checks every field itself.
-      create: (namespaceId, name, fields) => methods.create(namespaceId, name, fields as Partial<Method>),
+      write: (namespaceId, name, fields) => methods.write(namespaceId, name, fields as Partial<Method>),
       update: (namespaceId, id, name, fields) => methods.update(namespaceId, id, name, fields as Partial<Method>),
       find: (namespaceId, id) => methods.find(namespaceId, id),
-      findByName: (namespaceId, name) => methods.findByName(namespaceId, name),
       list: (namespaceId) => methods.list(namespaceId),
       delete: (namespaceId, id) => methods.delete(namespaceId, id),
     },

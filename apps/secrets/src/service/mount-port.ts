@@ -72,7 +72,7 @@ export async function unmount(
   try {
     await endMount({ leases, identity }, mount);
   } catch (error) {
-    await mounts.tune(mount, {});
+    await mounts.clean(mount);
     throw error;
   }
   await mounts.remove(mount);

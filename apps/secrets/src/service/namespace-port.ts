@@ -39,24 +39,25 @@ export function namespacePort(parts: Parts): NamespacePort {
     async put(uuid, path, customMetadata) {
       const there = visible(namespaces.at(parentOf(uuid), path), uuid);
       if (there && !customMetadata) return there;
-      if (there) await namespaces.annotate(there, customMetadata!);
-      else {
-        await namespaces.create(parentOf(uuid), path, customMetadata ?? {}, (tx, made) =>
-          mounts.createAll(tx, made, standingMounts()),
-        );
-      }
-      return namespaces.at(parentOf(uuid), path)!;
+      const annotated = there && (await namespaces.annotate(there, () => customMetadata!));
+      if (annotated) return annotated;
+      const made = await namespaces.create(parentOf(uuid), path, customMetadata ?? {}, (tx, made) =>
+        mounts.createAll(tx, made, standingMounts()),
+      );
+      // Somebody else may have made it: then this call changes what it says.
+      return (customMetadata && (await namespaces.annotate(made, () => customMetadata))) || made;
     },
     async patch(uuid, path, change) {
       const there = visible(namespaces.at(parentOf(uuid), path), uuid);
       if (!there) return undefined;
-      const merged: Record<string, unknown> = { ...there.customMetadata };
-      for (const [name, value] of Object.entries(change)) {
-        if (value === null) delete merged[name];
-        else merged[name] = value;
-      }
-      await namespaces.annotate(there, checkMetadata(merged));
-      return namespaces.at(parentOf(uuid), path);
+      return namespaces.annotate(there, (now) => {
+        const merged: Record<string, unknown> = { ...now };
+        for (const [name, value] of Object.entries(change)) {
+          if (value === null) delete merged[name];
+          else merged[name] = value;
+        }
+        return checkMetadata(merged);
+      });
     },
     async remove(uuid, path) {
       const there = visible(namespaces.at(parentOf(uuid), path), uuid);

@@ -1,9 +1,9 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { type Path, path } from '../../sdk/path';
-import { data, empty, missing } from '../../sdk/reply';
+import { data, missing } from '../../sdk/reply';
 import { settleTokenParams, tokenAliases, tokenParams } from '../../sdk/token-params';
-import { putRole, type Role, requireRole, roleDefaults, roleFolds, roleOf, roleShape } from './role';
+import { changeRole, putRole, type Role, roleDefaults, roleFolds, roleMissing, roleOf, roleShape } from './role';
 
 const shapes: Readonly<Record<string, z.ZodType>> = { ...roleShape, ...tokenParams.shape, ...tokenAliases.shape };
 
@@ -52,23 +52,24 @@ function fieldPath(endpoint: string, field: keyof typeof roleDefaults): Path {
     write: {
       summary: `Change ${field} of a role.`,
       input,
-      async run(call) {
-        const role = await requireRole(call);
-        const given = call.input as Record<string, unknown>;
-        const value = given[field] ?? (older === undefined ? undefined : given[older]);
-        if (value === undefined)
-          throw new Refusal('invalid', `missing ${field}`, [{ path: [field], message: 'required' }]);
-        const changed = { ...role, [field]: value } as Role;
-        putRole(call.storage, settleTokenParams(changed, { [field]: value }));
-        return empty;
+      run(call) {
+        return changeRole(call, async (storage, role) => {
+          if (!role) throw roleMissing(call);
+          const given = call.input as Record<string, unknown>;
+          const value = given[field] ?? (older === undefined ? undefined : given[older]);
+          if (value === undefined)
+            throw new Refusal('invalid', `missing ${field}`, [{ path: [field], message: 'required' }]);
+          const changed = { ...role, [field]: value } as Role;
+          putRole(storage, settleTokenParams(changed, { [field]: value }));
+        });
       },
     },
     delete: {
       summary: `Set ${field} of a role back to its default.`,
-      async run(call) {
-        const role = await roleOf(call);
-        if (role) putRole(call.storage, { ...role, [field]: roleDefaults[field] } as Role);
-        return empty;
+      run(call) {
+        return changeRole(call, async (storage, role) => {
+          if (role) putRole(storage, { ...role, [field]: roleDefaults[field] } as Role);
+        });
       },
     },
   });

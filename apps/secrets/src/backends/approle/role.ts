@@ -5,7 +5,7 @@ import type { Call } from '../../sdk/call';
 import { collection } from '../../sdk/collection';
 import { bool, commaList, duration, int, string } from '../../sdk/fields';
 import { type Path, path } from '../../sdk/path';
-import { data, empty, keys, missing } from '../../sdk/reply';
+import { data, empty, keys, missing, type Reply } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 import {
   checkCidrs,
@@ -81,8 +81,23 @@ export const roleOf = (call: { params: { role_name: string }; storage: Storage }
 /** The same; a refusal when there is none. */
 export async function requireRole(call: { params: { role_name: string }; storage: Storage }): Promise<Role> {
   const role = await roleOf(call);
-  if (!role) throw new Refusal('invalid', `role ${JSON.stringify(call.params.role_name)} does not exist`);
+  if (!role) throw roleMissing(call);
   return role;
+}
+
+/** The refusal of a call for a role that is not there. */
+export const roleMissing = (call: { params: { role_name: string } }) =>
+  new Refusal('invalid', `role ${JSON.stringify(call.params.role_name)} does not exist`);
+
+/** Changes the role of a call's URL, if there is one, when it is its turn. */
+export function changeRole(
+  call: { params: { role_name: string }; storage: Storage },
+  change: (storage: Storage, role: Role | undefined) => Promise<void>,
+): Promise<Reply> {
+  return call.storage.transaction(`role/${call.params.role_name}`, async (storage) => {
+    await change(storage, await roleOf({ params: call.params, storage }));
+    return empty;
+  });
 }
 
 /** Checks a role as a whole, and stores it. */
@@ -163,11 +178,10 @@ export function rolePaths(): Path[] {
         input: z.object({ role_id: string().optional().describe('The new role id.') }),
         run(call) {
           const { role_id: roleId } = call.input;
-          return call.storage.transaction(`role/${call.params.role_name}`, async (storage) => {
-            const role = await requireRole({ params: call.params, storage });
+          return changeRole(call, async (storage, role) => {
+            if (!role) throw roleMissing(call);
             if (!roleId) throw new Refusal('invalid', 'missing role_id');
             putRole(storage, await changeRoleId(storage, role, roleId));
-            return empty;
           });
         },
       },

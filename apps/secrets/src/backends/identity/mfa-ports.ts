@@ -51,10 +51,10 @@ export interface EnforcementFacts {
 /** Login MFA, as the kernel lends it; methods and secrets already judge what they are given. */
 export interface MfaPort {
   readonly methods: {
-    create(namespaceId: string, name: string, fields: MethodFields): Promise<MethodFacts>;
+    /** Creates a method, or changes the one of that name; answers its id. */
+    write(namespaceId: string, name: string, fields: MethodFields): Promise<string>;
     update(namespaceId: string, id: string, name: string | undefined, fields: MethodFields): Promise<boolean>;
     find(namespaceId: string, id: string): Promise<MethodFacts | undefined>;
-    findByName(namespaceId: string, name: string): Promise<MethodFacts | undefined>;
     list(namespaceId: string): Promise<readonly MethodFacts[]>;
     delete(namespaceId: string, id: string): Promise<void>;
   };

@@ -71,13 +71,8 @@ export function totpMethodPaths({ methods }: MfaPort, surroundings: MfaSurroundi
             const done = await methods.update(namespace.uuid, known, fields.method_name, fieldsOf(fields));
             return done ? empty : missing;
           }
-          const named = fields.method_name ? await methods.findByName(namespace.uuid, fields.method_name) : undefined;
-          if (named) {
-            await methods.update(namespace.uuid, named.id, undefined, fieldsOf(fields));
-            return data({ method_id: named.id });
-          }
-          const made = await methods.create(namespace.uuid, fields.method_name ?? '', fieldsOf(fields));
-          return data({ method_id: made.id });
+          const written = await methods.write(namespace.uuid, fields.method_name ?? '', fieldsOf(fields));
+          return data({ method_id: written });
         },
       },
     }),

@@ -38,10 +38,15 @@ export interface MountPort {
       sealWrap?: boolean;
     },
   ): Promise<unknown>;
+  /** Changes a mount as it is when its turn comes; false where it is gone. `change` may run more than once. */
   tune(
     mount: MountRecord,
-    change: { description?: string; config?: MountTuning; options?: Readonly<Record<string, string>> | null },
-  ): Promise<void>;
+    change: (now: Pick<MountRecord, 'description' | 'config' | 'options'>) => {
+      description?: string;
+      config?: MountTuning;
+      options?: Readonly<Record<string, string>> | null;
+    },
+  ): Promise<boolean>;
   /** Ends everything the mount gave out, then removes it and all it stores. */
   unmount(mount: MountRecord): Promise<void>;
   /** The lifetimes a mount without its own has. */
@@ -99,23 +104,27 @@ export function mountPaths(mounts: MountPort, kind: 'secret' | 'auth') {
     async run({ input, params, namespace }) {
       const target = full(params.path);
       const mount = mounts.at(namespace.uuid, target);
-      if (!mount) throw new Refusal('invalid', `tune of path "${params.path}/" failed: no mount entry found`);
+      const absent = () => new Refusal('invalid', `tune of path "${params.path}/" failed: no mount entry found`);
+      if (!mount) throw absent();
       const touchesTtl = input.default_lease_ttl !== undefined || input.max_lease_ttl !== undefined;
       if (touchesTtl && untouchable.has(target)) {
         const name = input.default_lease_ttl === undefined ? 'max_lease_ttl' : 'default_lease_ttl';
         throw new Refusal('invalid', `cannot tune parameter ${name} of ${target}`);
       }
-      const config = tuned(mount.config, input);
-      checkTuned(config, mounts.ttls);
       const version = input.options?.version;
       if (mount.type === 'kv' && version !== undefined && version !== (mount.options?.version ?? '1')) {
         throw new Refusal('invalid', 'the version of a kv mount cannot be changed; mount another one and copy');
       }
-      await mounts.tune(mount, {
-        description: input.description ?? mount.description,
-        config,
-        options: input.options ? { ...mount.options, ...input.options } : mount.options,
+      const there = await mounts.tune(mount, (now) => {
+        const config = tuned(now.config, input);
+        checkTuned(config, mounts.ttls);
+        return {
+          description: input.description ?? now.description,
+          config,
+          options: input.options ? { ...now.options, ...input.options } : now.options,
+        };
       });
+      if (!there) throw absent();
       return empty;
     },
   });

@@ -1,4 +1,5 @@
 import type { Statement } from '../storage/database';
+import { Line } from '../storage/line';
 import type { StorageKernel } from '../storage/storage';
 
 /** How often a secret may be guessed at. */
@@ -38,8 +39,18 @@ export interface RefusedAttempt {
  * sooner: not one more failure, and not a success that was on its way when somebody else's failure began it.
  */
 export class Attempts {
+  private readonly line = new Line();
+
   constructor(private readonly storage: StorageKernel) {
     storage.background.every('attempts', 60_000, () => this.tidy());
+  }
+
+  /**
+   * Guesses at one secret follow one another on this node: of many right ones at once, as when an application starts
+   * everywhere, none finds the measure filled by the others.
+   */
+  inTurn<T>({ kind, subject }: Guessed, guess: () => Promise<T>): Promise<T> {
+    return this.line.stand(`${kind}/${subject}`, guess);
   }
 
   /** Counts a guess. The one that fills the measure begins the lock, and is the last to be judged. */

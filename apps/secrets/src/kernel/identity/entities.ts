@@ -48,14 +48,16 @@ export class Entities {
         created: true,
       };
     };
-    const transaction = () => this.needs.committer.transaction(run, ({ entity }) => [entityNotice(entity.id)]);
+    const name = ref.name?.toLowerCase();
+    const turn = `entity/${ref.id ?? (name ? `${namespaceId}/${name}` : randomUUID())}`;
+    const inTurn = () => this.needs.committer.inTurn(turn, run, ({ entity }) => [entityNotice(entity.id)]);
     try {
-      return await transaction();
+      return await inTurn();
     } catch (error) {
       if (!isTaken(error, nameIndex)) throw error;
-      // A rename met a taken name; or a creation by name lost a race and is now an update.
+      // A rename met a taken name; or another entity was given this name meanwhile, and is the one to change.
       if (ref.id !== undefined) throw new Refusal('conflict', 'entity name is already in use');
-      return transaction();
+      return inTurn();
     }
   }
 

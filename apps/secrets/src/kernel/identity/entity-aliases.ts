@@ -52,9 +52,12 @@ export class EntityAliases {
       touched.push(result.alias.entityId);
       return result;
     };
+    const { mount, name } = write;
+    const turn =
+      id !== undefined || !mount || !name ? `entity-alias/${id}` : this.turnOf({ mountId: mount.uuid, name });
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await this.needs.committer.transaction(run, () => [...new Set(touched)].map(entityNotice));
+        return await this.needs.committer.inTurn(turn, run, () => [...new Set(touched)].map(entityNotice));
       } catch (error) {
         if (isTaken(error, perEntityAndMount)) {
           throw new Refusal('conflict', 'Alias already exists for requested entity and mount accessor');
@@ -63,9 +66,14 @@ export class EntityAliases {
         if (id !== undefined || attempt === 3) {
           throw new Refusal('conflict', 'combination of mount and alias name is already in use');
         }
-        // Somebody made the same alias meanwhile: look again, and change that one.
+        // Another alias was given this name meanwhile: look again, and change that one.
       }
     }
+  }
+
+  /** What those who make an alias take turns by. */
+  turnOf(alias: Pick<EntityAlias, 'mountId' | 'name'>): string {
+    return `entity-alias/${this.hash(alias).toString('hex')}`;
   }
 
   async find(namespaceId: string, id: string): Promise<EntityAlias | undefined> {
@@ -77,8 +85,12 @@ export class EntityAliases {
     return rows[0] && toEntityAlias(this.needs.barrier, rows[0]);
   }
 
-  async findByName(mountId: string, name: string): Promise<EntityAlias | undefined> {
-    const { rows } = await this.needs.database.query<EntityAliasRow>(
+  async findByName(
+    mountId: string,
+    name: string,
+    on: Pick<Tx, 'query'> = this.needs.database,
+  ): Promise<EntityAlias | undefined> {
+    const { rows } = await on.query<EntityAliasRow>(
       { name: 'entity-alias-name', text: 'SELECT * FROM entity_alias WHERE mount_id = $1 AND name_hash = $2' },
       [mountId, aliasNameHash(this.needs.barrier, 'entity', mountId, name)],
     );

@@ -50,13 +50,16 @@ export class Groups {
       await this.writeMembers(tx, group, fields);
       return { group, created: !before };
     };
-    const transaction = () => this.needs.committer.transaction(run, [groupNotice]);
+    const name = ref.name?.toLowerCase();
+    const turn = `group/${ref.id ?? (name ? `${namespaceId}/${name}` : randomUUID())}`;
+    const inTurn = () => this.needs.committer.inTurn(turn, run, [groupNotice]);
     try {
-      return await transaction();
+      return await inTurn();
     } catch (error) {
       if (!isTaken(error, nameIndex)) throw error;
+      // A rename met a taken name; or another group was given this name meanwhile, and is the one to change.
       if (ref.id !== undefined) throw new Refusal('conflict', 'group name is already in use');
-      return transaction();
+      return inTurn();
     }
   }
 

@@ -1,4 +1,3 @@
-import { Refusal } from '@keystead/refusal';
 import type { Tx } from '../storage/types';
 import { checkName, isTaken } from './checks';
 import { type Entities, entityNotice } from './entities';
@@ -111,6 +110,9 @@ export class Logins {
     const { namespaceId, mount, aliasName, metadata } = login;
     checkName('alias', aliasName);
     const run = async (tx: Tx) => {
+      // Two first logins at the same moment: the other one made it.
+      const made = await this.aliases.findByName(mount.uuid, aliasName, tx);
+      if (made) return made;
       const entity = await this.entities.insert(tx, namespaceId, {});
       return this.aliases.insert(tx, {
         namespaceId,
@@ -125,14 +127,16 @@ export class Logins {
         mergedFromIds: [],
       });
     };
+    const inTurn = () => {
+      const turn = this.aliases.turnOf({ mountId: mount.uuid, name: aliasName });
+      return this.needs.committer.inTurn(turn, run, ({ entityId }) => [entityNotice(entityId)]);
+    };
     try {
-      return await this.needs.committer.transaction(run, ({ entityId }) => [entityNotice(entityId)]);
+      return await inTurn();
     } catch (error) {
+      // Another alias was given this name meanwhile.
       if (!isTaken(error)) throw error;
-      // Two first logins at the same moment: the other one made it.
-      const made = await this.aliases.findByName(mount.uuid, aliasName);
-      if (!made) throw new Refusal('conflict', 'the alias was changed by another request', [], { cause: error });
-      return made;
+      return inTurn();
     }
   }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Refusal } from '@keystead/refusal';
-import { isId, isTaken } from '../identity/checks';
+import { isId } from '../identity/checks';
 import { CoherentCache } from '../storage/cache';
 import type { Tx } from '../storage/types';
 import { mfaNotice } from './methods';
@@ -77,13 +77,7 @@ export class Enforcements {
         values,
       );
     };
-    try {
-      await this.needs.committer.transaction(run, [mfaNotice]);
-    } catch (error) {
-      if (!isTaken(error)) throw error;
-      // Made by another request meanwhile: then this one changes it.
-      await this.needs.committer.transaction(run, [mfaNotice]);
-    }
+    await this.needs.committer.inTurn(`mfa-enforcement/${namespaceId}/${name}`, run, [mfaNotice]);
   }
 
   async find(namespaceId: string, name: string): Promise<Enforcement | undefined> {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Refusal } from '@keystead/refusal';
 import { isId, isTaken } from '../identity/checks';
-import type { Notice } from '../storage/types';
+import type { Notice, Tx } from '../storage/types';
 import { checkMethod, type UncheckedConfig } from './method-config';
 import type { Method, MethodConfig, MfaNeeds } from './types';
 
@@ -21,51 +21,29 @@ export const mfaNotice: Notice = { topic: 'mfa', key: '*' };
 export class Methods {
   constructor(private readonly needs: MfaNeeds) {}
 
-  /** Creates a method. Throws `conflict` for a taken name. */
-  async create(namespaceId: string, name: string, given: UncheckedConfig): Promise<Method> {
-    const config = checkMethod(given);
-    const id = randomUUID();
-    const nowMs = this.needs.clock.now();
-    await this.naming(() =>
-      this.needs.committer.transaction(
-        (tx) =>
-          tx.query(
-            `INSERT INTO mfa_method (id, namespace_id, type, name, created_at_ms, updated_at_ms, sealed)
-             VALUES ($1, $2, 'totp', $3, $4, $4, $5)`,
-            [id, namespaceId, name || null, nowMs, this.needs.barrier.sealJson(config, cellOf(id))],
-          ),
-        [mfaNotice],
-      ),
-    );
-    return { ...config, id, namespaceId, name, type: 'totp' };
+  /** Creates a method, or changes the one of that name; returns its id. Throws `conflict` for a name taken meanwhile. */
+  async write(namespaceId: string, name: string, given: UncheckedConfig): Promise<string> {
+    const made = randomUUID();
+    const turn = `mfa-method/${name === '' ? made : `${namespaceId}/${name.toLowerCase()}`}`;
+    const run = async (tx: Tx): Promise<string> => {
+      const known = name === '' ? undefined : await this.idOf(tx, namespaceId, name);
+      if (known !== undefined && (await this.change(tx, namespaceId, known, undefined, given))) return known;
+      const nowMs = this.needs.clock.now();
+      await tx.query(
+        `INSERT INTO mfa_method (id, namespace_id, type, name, created_at_ms, updated_at_ms, sealed)
+         VALUES ($1, $2, 'totp', $3, $4, $4, $5)`,
+        [made, namespaceId, name || null, nowMs, this.needs.barrier.sealJson(checkMethod(given), cellOf(made))],
+      );
+      return made;
+    };
+    return this.naming(() => this.needs.committer.inTurn(turn, run, [mfaNotice]));
   }
 
   /** Changes a method of this very namespace; fields left out keep their value. False when there is none. */
   async update(namespaceId: string, id: string, name: string | undefined, given: UncheckedConfig): Promise<boolean> {
     if (!isId(id)) return false;
-    return this.naming(() =>
-      this.needs.committer.transaction(
-        async (tx) => {
-          const { rows } = await tx.query<Row>(
-            'SELECT * FROM mfa_method WHERE id = $1 AND namespace_id = $2 FOR UPDATE',
-            [id, namespaceId],
-          );
-          if (!rows[0]) return false;
-          const config = checkMethod({
-            ...this.needs.barrier.openJson<MethodConfig>(rows[0].sealed, cellOf(id)),
-            ...given,
-          });
-          await tx.query('UPDATE mfa_method SET name = $2, updated_at_ms = $3, sealed = $4 WHERE id = $1', [
-            id,
-            name === undefined ? rows[0].name : name || null,
-            this.needs.clock.now(),
-            this.needs.barrier.sealJson(config, cellOf(id)),
-          ]);
-          return true;
-        },
-        [mfaNotice],
-      ),
-    );
+    const run = (tx: Tx) => this.change(tx, namespaceId, id, name, given);
+    return this.naming(() => this.needs.committer.inTurn(`mfa-method/${id}`, run, [mfaNotice]));
   }
 
   /** A method that a namespace sees. */
@@ -74,15 +52,6 @@ export class Methods {
     const { rows } = await this.needs.database.query<Row>(
       { name: 'mfa-method', text: 'SELECT * FROM mfa_method WHERE id = $1 AND namespace_id = ANY($2)' },
       [id, this.needs.lineage(namespaceId)],
-    );
-    return rows[0] && this.toMethod(rows[0]);
-  }
-
-  /** A method of this very namespace. */
-  async findByName(namespaceId: string, name: string): Promise<Method | undefined> {
-    const { rows } = await this.needs.database.query<Row>(
-      'SELECT * FROM mfa_method WHERE namespace_id = $1 AND lower(name) = lower($2)',
-      [namespaceId, name],
     );
     return rows[0] && this.toMethod(rows[0]);
   }
@@ -140,6 +109,36 @@ export class Methods {
       },
       [mfaNotice],
     );
+  }
+
+  private async idOf(tx: Tx, namespaceId: string, name: string): Promise<string | undefined> {
+    const { rows } = await tx.query<{ id: string }>(
+      'SELECT id FROM mfa_method WHERE namespace_id = $1 AND lower(name) = lower($2)',
+      [namespaceId, name],
+    );
+    return rows[0]?.id;
+  }
+
+  private async change(
+    tx: Tx,
+    namespaceId: string,
+    id: string,
+    name: string | undefined,
+    given: UncheckedConfig,
+  ): Promise<boolean> {
+    const { rows } = await tx.query<Row>('SELECT * FROM mfa_method WHERE id = $1 AND namespace_id = $2 FOR UPDATE', [
+      id,
+      namespaceId,
+    ]);
+    if (!rows[0]) return false;
+    const before = this.needs.barrier.openJson<MethodConfig>(rows[0].sealed, cellOf(id));
+    await tx.query('UPDATE mfa_method SET name = $2, updated_at_ms = $3, sealed = $4 WHERE id = $1', [
+      id,
+      name === undefined ? rows[0].name : name || null,
+      this.needs.clock.now(),
+      this.needs.barrier.sealJson(checkMethod({ ...before, ...given }), cellOf(id)),
+    ]);
+    return true;
   }
 
   private toMethod(row: Row): Method {

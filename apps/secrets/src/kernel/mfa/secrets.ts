@@ -26,6 +26,8 @@ export class MfaSecrets {
 
   /** Makes and stores a secret; undefined where the entity has one already. Throws `malformed` for an unknown entity. */
   async generate(method: Method, entityId: string): Promise<NewSecret | undefined> {
+    // The picture costs more than the look.
+    if (await this.exists(method.id, entityId)) return undefined;
     const { secret, shown } = await this.prepare(method, entityId);
     const stored = await this.needs.committer.transaction(
       (tx) => this.insert(tx, method.id, entityId, secret, shown.recoveryCodes, -1),

@@ -80,7 +80,7 @@ export interface PendingLogin {
 /** What MFA is built from. */
 export interface MfaNeeds {
   readonly database: Pick<Tx, 'query'>;
-  readonly committer: Pick<Committer, 'transaction'>;
+  readonly committer: Pick<Committer, 'transaction' | 'inTurn'>;
   readonly barrier: Pick<Barrier, 'sealJson' | 'openJson' | 'mac'>;
   readonly notices: ChangeNotices;
   readonly clock: Clock;

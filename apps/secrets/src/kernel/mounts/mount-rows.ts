@@ -34,7 +34,31 @@ const sealedPart = ({ description, config, options, sealWrap }: Mount): Sealed =
 /** Every mount there is. */
 export async function readMounts(database: Database, barrier: Barrier): Promise<Mount[]> {
   const { rows } = await database.query<Row>({ name: 'mounts', text: 'SELECT * FROM mount' });
-  return rows.map((row) => ({
+  return rows.map((row) => openMount(barrier, row));
+}
+
+/** A mount as it is now; nobody else changes it before the transaction ends. */
+export async function lockMount(tx: Tx, barrier: Barrier, uuid: string): Promise<Mount | undefined> {
+  const { rows } = await tx.query<Row>('SELECT * FROM mount WHERE id = $1 FOR UPDATE', [uuid]);
+  return rows[0] && openMount(barrier, rows[0]);
+}
+
+/** A mount that lies above, at or below a path, the nearest to it. */
+export async function findInTheWay(
+  tx: Tx,
+  namespaceId: string,
+  path: string,
+): Promise<{ uuid: string; path: string } | undefined> {
+  const { rows } = await tx.query<{ uuid: string; path: string }>(
+    `SELECT id AS uuid, path FROM mount WHERE namespace_id = $1 AND (starts_with($2, path) OR starts_with(path, $2))
+      ORDER BY abs(length(path) - length($2)), path LIMIT 1`,
+    [namespaceId, path],
+  );
+  return rows[0];
+}
+
+function openMount(barrier: Barrier, row: Row): Mount {
+  return {
     uuid: row.id,
     namespaceId: row.namespace_id,
     kind: row.kind as MountKind,
@@ -45,7 +69,7 @@ export async function readMounts(database: Database, barrier: Barrier): Promise<
     tainted: row.tainted,
     createdAtMs: Number(row.created_at_ms),
     ...barrier.openJson<Sealed>(row.sealed, cell(row.id)),
-  }));
+  };
 }
 
 /** Adds a mount; false when its path is taken. */

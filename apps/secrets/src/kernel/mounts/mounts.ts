@@ -6,7 +6,7 @@ import type { Database } from '../storage/database';
 import type { Barrier, ChangeNotices, Clock, Committer, Tx } from '../storage/types';
 import { WholeTable } from '../storage/whole-table';
 import type { LiveMount, Mount, MountConfig, MountKind, Resolved } from './mount';
-import { deleteMount, insertMount, readMounts, updateMount } from './mount-rows';
+import { deleteMount, findInTheWay, insertMount, lockMount, readMounts, updateMount } from './mount-rows';
 import { PathTree } from './path-tree';
 import { Router } from './router';
 
@@ -115,13 +115,10 @@ export class Mounts {
   /** Adds a mount. Throws `invalid` for an unknown type, or a path inside, around or at another mount. */
   async create(namespaceId: string, spec: NewMount): Promise<Mount> {
     const mount = this.prepare(namespaceId, spec);
-    const taken = this.router.conflict(namespaceId, mount.path);
-    if (taken) throw new Refusal('invalid', `path is already in use at ${taken.path}`);
-    await this.change(async (tx) => {
-      if (!(await insertMount(tx, this.parts.barrier, mount))) {
-        throw new Refusal('invalid', `path is already in use at ${mount.path}`);
-      }
-    }, mount.uuid);
+    await this.change(pathsOf(namespaceId), mount.uuid, async (tx) => {
+      await requireFree(tx, mount);
+      if (!(await insertMount(tx, this.parts.barrier, mount))) throw inUse(mount.path);
+    });
     return mount;
   }
 
@@ -130,30 +127,39 @@ export class Mounts {
     for (const spec of specs) await insertMount(tx, this.parts.barrier, this.prepare(namespaceId, spec));
   }
 
-  /** Changes what can be tuned. */
-  async tune(mount: LiveMount, change: Partial<Pick<Mount, 'description' | 'config' | 'options'>>): Promise<void> {
-    await this.update({ ...mount, ...change });
+  /** Changes what can be tuned, as it is when its turn comes. False where the mount is gone. */
+  tune(
+    { uuid }: LiveMount,
+    change: (now: Mount) => Partial<Pick<Mount, 'description' | 'config' | 'options'>>,
+  ): Promise<boolean> {
+    return this.update(`mount/${uuid}`, uuid, change);
   }
 
   /** From now on the mount answers nothing; its name is not free yet. */
-  async taint(mount: LiveMount): Promise<void> {
-    await this.update({ ...mount, tainted: true });
+  taint({ uuid }: LiveMount): Promise<boolean> {
+    return this.update(`mount/${uuid}`, uuid, () => ({ tainted: true }));
+  }
+
+  /** Takes a taint back. */
+  clean({ uuid }: LiveMount): Promise<boolean> {
+    return this.update(`mount/${uuid}`, uuid, () => ({ tainted: false }));
   }
 
   /** Gives the mount another path. Its entries keep their place, because they lie under its uuid. */
-  async move(mount: LiveMount, path: string): Promise<void> {
-    const taken = this.router.conflict(mount.namespaceId, path);
-    if (taken && taken.uuid !== mount.uuid) throw new Refusal('invalid', `path is already in use at ${taken.path}`);
-    await this.update({ ...mount, path, tainted: false });
+  move({ uuid, namespaceId }: LiveMount, path: string): Promise<boolean> {
+    return this.update(pathsOf(namespaceId), uuid, async (now, tx) => {
+      await requireFree(tx, { ...now, path });
+      return { path, tainted: false };
+    });
   }
 
   /** Removes the mount and every entry below it. Its leases must have ended. */
-  async remove(mount: LiveMount): Promise<void> {
-    await this.change(async (tx) => {
+  remove(mount: LiveMount): Promise<void> {
+    return this.change(`mount/${mount.uuid}`, mount.uuid, async (tx) => {
       await tx.query('DELETE FROM entry WHERE mount_id = $1', [mount.uuid]);
       await tx.query('DELETE FROM entry_witness WHERE mount_id = $1', [mount.uuid]);
       await deleteMount(tx, mount.uuid);
-    }, mount.uuid);
+    });
   }
 
   private prepare(namespaceId: string, spec: NewMount): Mount {
@@ -178,13 +184,24 @@ export class Mounts {
     };
   }
 
-  private update(mount: Mount): Promise<void> {
-    return this.change((tx) => updateMount(tx, this.parts.barrier, mount), mount.uuid);
+  /** Writes a change of what the row says now: what is in memory may be older. */
+  private update(
+    turn: string,
+    uuid: string,
+    change: (now: Mount, tx: Tx) => Partial<Mount> | Promise<Partial<Mount>>,
+  ): Promise<boolean> {
+    const { barrier } = this.parts;
+    return this.change(turn, uuid, async (tx) => {
+      const now = await lockMount(tx, barrier, uuid);
+      if (now) await updateMount(tx, barrier, { ...now, ...(await change(now, tx)) });
+      return now !== undefined;
+    });
   }
 
-  private async change(run: (tx: Tx) => Promise<void>, uuid: string): Promise<void> {
-    await this.parts.committer.transaction(run, [{ topic: 'mount', key: uuid }]);
+  private async change<T>(turn: string, uuid: string, run: (tx: Tx) => Promise<T>): Promise<T> {
+    const result = await this.parts.committer.inTurn(turn, run, [{ topic: 'mount', key: uuid }]);
     await this.table.reload();
+    return result;
   }
 
   private async read(): Promise<void> {
@@ -234,6 +251,16 @@ export class Mounts {
     };
   }
 }
+
+/** Whoever makes a mount, or moves one, must see what others have made: they take turns by namespace. */
+const pathsOf = (namespaceId: string): string => `mount-paths/${namespaceId}`;
+
+async function requireFree(tx: Tx, { uuid, namespaceId, path }: Mount): Promise<void> {
+  const taken = await findInTheWay(tx, namespaceId, path);
+  if (taken && taken.uuid !== uuid) throw inUse(taken.path);
+}
+
+const inUse = (path: string): Refusal => new Refusal('invalid', `path is already in use at ${path}`);
 
 function sameView(a: MountView, b: MountView): boolean {
   return JSON.stringify(a) === JSON.stringify(b);

@@ -154,14 +154,19 @@ export class Namespaces {
       locked: false,
     };
     const sealed = barrier.sealJson({ customMetadata }, cell(made.uuid));
-    await committer.transaction(
+    const there = await committer.inTurn(
+      `namespace/${full}`,
       async (tx) => {
-        const { rowCount } = await tx.query(
-          `INSERT INTO namespace (id, short_id, parent_id, path, created_at_ms, sealed) VALUES ($1, $2, $3, $4, $5, $6)
-           ON CONFLICT (path) DO NOTHING`,
+        const parent = await tx.query('SELECT FROM namespace WHERE id = $1 FOR KEY SHARE', [made.parentUuid]);
+        if (parent.rowCount === 0) throw new Refusal('invalid', 'parent namespace does not exist');
+        const { rows } = await tx.query<Row>(`SELECT ${columns} FROM namespace WHERE path = $1`, [full]);
+        if (rows[0]) return this.opened(rows[0]);
+        await tx.query(
+          'INSERT INTO namespace (id, short_id, parent_id, path, created_at_ms, sealed) VALUES ($1, $2, $3, $4, $5, $6)',
           [made.uuid, made.id, made.parentUuid, made.path, clock.now(), sealed],
         );
-        if (rowCount === 1) await furnish(tx, made.uuid);
+        await furnish(tx, made.uuid);
+        return made;
       },
       [
         { topic: 'namespace', key: made.uuid },
@@ -169,13 +174,29 @@ export class Namespaces {
       ],
     );
     await this.table.reload();
-    return this.byPath.get(full)!;
+    return there;
   }
 
-  /** Replaces the custom metadata. */
-  async annotate(namespace: Namespace, customMetadata: Record<string, string>): Promise<void> {
-    const sealed = this.parts.barrier.sealJson({ customMetadata }, cell(namespace.uuid));
-    await this.change(namespace.uuid, 'UPDATE namespace SET sealed = $2 WHERE id = $1', [sealed]);
+  /** Changes the custom metadata as it is when its turn comes; undefined where the namespace is gone. */
+  async annotate(
+    { uuid }: Namespace,
+    change: (now: Readonly<Record<string, string>>) => Record<string, string>,
+  ): Promise<Namespace | undefined> {
+    const changed = await this.parts.committer.inTurn(
+      `namespace/${uuid}`,
+      async (tx) => {
+        const { rows } = await tx.query<Row>(`SELECT ${columns} FROM namespace WHERE id = $1 FOR UPDATE`, [uuid]);
+        if (!rows[0]) return undefined;
+        const now = this.opened(rows[0]);
+        const customMetadata = change(now.customMetadata);
+        const sealed = this.parts.barrier.sealJson({ customMetadata }, cell(uuid));
+        await tx.query('UPDATE namespace SET sealed = $2 WHERE id = $1', [uuid, sealed]);
+        return { ...now, customMetadata };
+      },
+      [{ topic: 'namespace', key: uuid }],
+    );
+    await this.table.reload();
+    return changed;
   }
 
   /** From now on nobody gets in; what is inside can be removed. */
@@ -196,23 +217,27 @@ export class Namespaces {
     await this.table.reload();
   }
 
+  private opened(row: Row): Namespace {
+    const stored = row.sealed
+      ? this.parts.barrier.openJson<{ customMetadata: Record<string, string> }>(row.sealed, cell(row.id))
+      : { customMetadata: {} };
+    return {
+      uuid: row.id,
+      id: row.id === ROOT_NAMESPACE_ID ? 'root' : row.short_id,
+      path: row.path,
+      parentUuid: row.parent_id ?? undefined,
+      customMetadata: stored.customMetadata,
+      tainted: row.tainted,
+      locked: row.locked,
+    };
+  }
+
   private async read(): Promise<void> {
     const { rows } = await this.parts.database.query<Row>(`SELECT ${columns} FROM namespace`);
     const byPath = new Map<string, Namespace>();
     const byUuid = new Map<string, Namespace>();
     for (const row of rows) {
-      const stored = row.sealed
-        ? this.parts.barrier.openJson<{ customMetadata: Record<string, string> }>(row.sealed, cell(row.id))
-        : { customMetadata: {} };
-      const namespace: Namespace = {
-        uuid: row.id,
-        id: row.id === ROOT_NAMESPACE_ID ? 'root' : row.short_id,
-        path: row.path,
-        parentUuid: row.parent_id ?? undefined,
-        customMetadata: stored.customMetadata,
-        tainted: row.tainted,
-        locked: row.locked,
-      };
+      const namespace = this.opened(row);
       byPath.set(row.path, namespace);
       byUuid.set(row.id, namespace);
     }

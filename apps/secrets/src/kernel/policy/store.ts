@@ -49,7 +49,7 @@ export interface PolicyWrite extends Partial<PolicyOptions> {
 /** What the store stands on. */
 export interface PolicyStoreNeeds {
   readonly database: Pick<Tx, 'query'>;
-  readonly committer: Pick<Committer, 'transaction'>;
+  readonly committer: Pick<Committer, 'transaction' | 'inTurn'>;
   readonly barrier: Pick<Barrier, 'sealJson' | 'openJson'>;
   readonly notices: ChangeNotices;
   readonly clock: Clock;
@@ -177,7 +177,8 @@ export class PolicyStore {
       throw new Refusal('malformed', `cannot update "${name}" policy`);
     }
     parsePolicy(write.text);
-    await this.needs.committer.transaction(
+    await this.needs.committer.inTurn(
+      `policy/${namespaceId}/${name}`,
       async (tx) => {
         const existing = (await tx.query<Row>(`${findRow.text} FOR UPDATE`, [namespaceId, name])).rows[0];
         const before: PolicyOptions = existing

@@ -156,11 +156,10 @@ export class Quotas {
 
   /** Creates or replaces a quota; leases that exist already are counted. */
   async put(quota: NewQuota): Promise<void> {
-    await this.storage.committer.transaction(
+    const named = [quota.ownerId, quota.kind, quota.name];
+    await this.storage.committer.inTurn(
+      `quota/${named.join('/')}`,
       async (tx) => {
-        const named = [quota.ownerId, quota.kind, quota.name];
-        // Those who write one name take turns, and each is the last word until the next.
-        await tx.query(`SELECT pg_advisory_xact_lock(hashtextextended('quota/' || $1, 0))`, [named.join('/')]);
         // Leases are made and ended under a lock of their table first, then of the quotas they count towards: so here too.
         if (quota.kind === 'lease-count') await tx.query('LOCK TABLE lease IN SHARE ROW EXCLUSIVE MODE');
         await tx.query(`DELETE FROM quota WHERE ${NAMED}`, named);

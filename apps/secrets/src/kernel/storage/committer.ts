@@ -6,6 +6,7 @@ import type { DeletedRows } from './deleted-rows';
 import { cacheKey } from './entry-rows';
 import { inTurns } from './in-turns';
 import { claims, isLost, type Lane, laneOf } from './lanes';
+import { Line } from './line';
 import { insertIntents, insertTokens, type PutColumns, putColumns } from './rows';
 import { entryNotices, noticesOf } from './set-notices';
 import * as sql from './statements';
@@ -41,6 +42,7 @@ const MAX_SETS = 64;
  */
 export class GroupCommitter implements Committer {
   private readonly waiting: Waiting[] = [];
+  private readonly line = new Line();
   private inFlight = 0;
   private planned = false;
   private auditChain: AuditChain | undefined;
@@ -74,6 +76,18 @@ export class GroupCommitter implements Committer {
         return [await decide(tx)];
       }),
     );
+  }
+
+  inTurn<T>(
+    name: string,
+    run: (tx: Tx) => Promise<T>,
+    notices?: readonly Notice[] | ((result: T) => readonly Notice[]),
+  ): Promise<T> {
+    const inTurnOfAll = async (tx: Tx): Promise<T> => {
+      await tx.query(sql.TAKE_TURN, [name]);
+      return run(tx);
+    };
+    return this.line.stand(name, () => this.transaction(inTurnOfAll, notices));
   }
 
   async transaction<T>(

@@ -81,26 +81,34 @@ export const WRITE_ENTRIES: Statement = {
 /** $1 mounts, $2 paths, $3 what is required as above, $4 now. Answers those that were there and as required. */
 export const DELETE_ENTRIES: Statement = {
   name: 'entry-delete',
-  text: `WITH gone AS (
-    DELETE FROM entry USING unnest($1::uuid[], $2::text[], $3::int[]) AS i(mount_id, path, required)
+  text: `DELETE FROM entry USING unnest($1::uuid[], $2::text[], $3::int[]) AS i(mount_id, path, required)
      WHERE entry.mount_id = i.mount_id AND entry.path = i.path
        AND (i.required IS NULL OR (i.required = -1 OR entry.revision = i.required)
             AND (entry.expires_at_ms IS NULL OR entry.expires_at_ms > $4))
-    RETURNING entry.mount_id, entry.path
-  ), witness AS (
-    DELETE FROM entry_witness w USING gone WHERE w.mount_id = gone.mount_id AND w.path = gone.path
-  ) SELECT mount_id, path FROM gone`,
+    RETURNING entry.mount_id, entry.path, entry.revision`,
+};
+
+// Witnesses go by a statement of their own: the one that removes an entry may have waited for a write of it, whose witness
+// it does not see, and which would then bear witness against the next entry of that name.
+
+/** After the entries; $1 mounts, $2 paths. */
+export const DELETE_WITNESSES: Statement = {
+  name: 'entry-delete-witness',
+  text: `DELETE FROM entry_witness w USING unnest($1::uuid[], $2::text[]) AS i(mount_id, path)
+          WHERE w.mount_id = i.mount_id AND w.path = i.path`,
 };
 
 /** $2 prefix, $3 the first text after all that begin with it, or null for no bound. */
 export const DELETE_PREFIX: Statement = {
   name: 'entry-delete-prefix',
-  text: `WITH gone AS (
-    DELETE FROM entry WHERE mount_id = $1 AND path >= $2 AND ($3::text IS NULL OR path < $3)
-    RETURNING mount_id, path
-  ), witness AS (
-    DELETE FROM entry_witness w USING gone WHERE w.mount_id = gone.mount_id AND w.path = gone.path
-  ) SELECT count(*)::int AS count FROM gone`,
+  text: 'DELETE FROM entry WHERE mount_id = $1 AND path >= $2 AND ($3::text IS NULL OR path < $3)',
+};
+
+/** After the entries, of which others may have made new ones; $1 to $3 as above. */
+export const DELETE_WITNESSES_BELOW: Statement = {
+  name: 'entry-delete-prefix-witness',
+  text: `DELETE FROM entry_witness w WHERE mount_id = $1 AND path >= $2 AND ($3::text IS NULL OR path < $3)
+            AND NOT EXISTS (SELECT FROM entry e WHERE e.mount_id = w.mount_id AND e.path = w.path)`,
 };
 
 /** Follows the index to each of these; $1 mounts, $2 paths. The limit keeps it from becoming one scan of the table. */

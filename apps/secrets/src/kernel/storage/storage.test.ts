@@ -284,6 +284,28 @@ describe('two nodes', () => {
     await until(() => test.storage.changes.others === 0);
   });
 
+  it('can write and remove one entry at the same time, and always read what is left of it', async () => {
+    // A witness that outlived its entry would speak against the next one of that name.
+    const other = await test.another();
+    const nodes = [test.storage, other];
+    for (let round = 0; round < 60; round++) {
+      const path = `torn/${round % 3}`;
+      const writes = [put(path, 'a'), put(path, 'b'), gone(path), put(path, 'c'), gone(path), put(path, 'd')];
+      if (round % 5 === 4) {
+        writes[2] = newWriteSet();
+        writes[2].prefixes.push({ mountId, prefix: 'torn/' });
+      }
+      await Promise.all(writes.map((set, index) => nodes[index % 2]!.committer.commit(set)));
+      for (const node of nodes) {
+        node.changes.applyAll();
+        const text = (await node.entries.read({ mountId, path }))?.value.toString();
+        expect([undefined, 'a', 'b', 'c', 'd']).toContain(text);
+      }
+    }
+    await other.stop();
+    await until(() => test.storage.changes.others === 0);
+  });
+
   it('see changes without notifications, by looking for them', async () => {
     const other = await test.another({ poll: true });
     await until(() => test.storage.changes.others === 1 && other.changes.fresh);

@@ -171,6 +171,15 @@ export interface Committer {
    * a name at a time, and each gets its turn. `decide` runs again after a serialization failure.
    */
   decide(name: string, decide: (tx: Tx) => Promise<WriteSet>): Promise<void>;
+  /**
+   * The same as `transaction`, for what many may change at once, or make under one name: of all nodes, only one runs
+   * under a name at a time, in the order of asking, and on this node those who wait keep no connection busy.
+   */
+  inTurn<T>(
+    name: string,
+    run: (tx: Tx) => Promise<T>,
+    notices?: readonly Notice[] | ((result: T) => readonly Notice[]),
+  ): Promise<T>;
   /** Runs other rows in a transaction of its own; notices are sent with it. */
   transaction<T>(
     run: (tx: Tx) => Promise<T>,

@@ -54,7 +54,9 @@ export async function writeSets(
   if (authorities.length > 0) await lockTokens(tx, authorities);
   // Prefixes first: what a call writes after clearing a folder stays.
   for (const { mountId, prefix } of sets.flatMap((set) => set.prefixes)) {
-    await tx.query(sql.DELETE_PREFIX, [mountId, prefix, prefixEnd(prefix)]);
+    const below = [mountId, prefix, prefixEnd(prefix)];
+    await tx.query(sql.DELETE_PREFIX, below);
+    await tx.query(sql.DELETE_WITNESSES_BELOW, below);
   }
   const outcome = await writeEntries(ground, tx, operations);
   const tokens = sets.flatMap((set) => set.tokens);
@@ -110,7 +112,12 @@ async function writeEntries(
   if (deletes.size > 0) {
     const all = [...deletes.values()];
     const values = [all.map((one) => one.mountId), all.map((one) => one.path), all.map(requiredCode), clock.now()];
-    const { rows } = await tx.query<{ mount_id: string; path: string }>(sql.DELETE_ENTRIES, values);
+    const { rows } = await tx.query<WrittenRow>(sql.DELETE_ENTRIES, values);
+    // Only what was ever rewritten has one.
+    const seen = rows.filter(({ revision }) => revision > 1);
+    if (seen.length > 0) {
+      await tx.query(sql.DELETE_WITNESSES, [seen.map((row) => row.mount_id), seen.map((row) => row.path)]);
+    }
     const found = new Set(rows.map((row) => cacheKey({ mountId: row.mount_id, path: row.path })));
     const missing = [...deletes].filter(([key, one]) => one.require !== undefined && !found.has(key));
     if (missing.length > 0) throw new PreconditionFailed(new Set(missing.map(([key]) => key)));

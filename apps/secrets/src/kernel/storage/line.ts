@@ -1,0 +1,29 @@
+import { Refusal } from '@keystead/refusal';
+
+/** Longest wait in a line; whoever asked for it is about to leave. */
+const PATIENCE_MS = 60_000;
+
+/** Work under one name, one after the other, in the order in which it came; other names are not waited for. */
+export class Line {
+  private readonly last = new Map<string, Promise<void>>();
+
+  /** Throws `unavailable` when the turn did not come in time; then nothing was done. */
+  async stand<T>(name: string, work: () => Promise<T>): Promise<T> {
+    const before = this.last.get(name);
+    let leave = () => {};
+    const mine = new Promise<void>((resolve) => {
+      leave = resolve;
+    });
+    this.last.set(name, mine);
+    const untilMs = performance.now() + PATIENCE_MS;
+    try {
+      if (before) await before;
+      if (performance.now() > untilMs)
+        throw new Refusal('unavailable', 'too many requests change the same at once; try again');
+      return await work();
+    } finally {
+      if (this.last.get(name) === mine) this.last.delete(name);
+      leave();
+    }
+  }
+}

@@ -1,0 +1,512 @@
+/** What an example makes its objects with: the answer's body; throws when it is not a success. */
+export interface World {
+  root(method: string, path: string, body?: object): Promise<Body>;
+  /** A name that nobody else has. */
+  fresh(): string;
+  readonly schedulerAddress: string;
+  readonly schedulerToken: string;
+  readonly publicKey: string;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: bodies of every endpoint
+type Body = any;
+
+/** One operation called by many at once, always about the same object. */
+export interface Example {
+  /** Values of the path's parameters. */
+  readonly at?: Readonly<Record<string, string>>;
+  /** The body of the n-th call. */
+  readonly body?: (n: number) => object;
+  readonly token?: string;
+  /** Each call takes a good part of a second, as those that hash passwords do. */
+  readonly slow?: boolean;
+  /** The answer is asked for wrapped. */
+  readonly wrap?: boolean;
+  /**
+   * Statuses that are right beside success: of those who come second to what can be done once. Nothing else makes a
+   * refusal right, as the object lives throughout.
+   */
+  readonly also?: readonly number[];
+  /** Done between the calls of the others, for instance to make again what they remove. */
+  readonly between?: () => Promise<{ status: number }>;
+}
+
+/** Prepares an object and says how it is called; or why an operation is left out. */
+export type Making = ((world: World) => Promise<Example> | Example) | string;
+
+const outside = 'needs an outside system, and decides nothing by what is stored';
+const wholeInstallation = 'is about the whole installation, and tested by itself';
+const asNamed =
+  (body: (n: number) => object): Making =>
+  async (world) => ({ at: { name: world.fresh() }, body });
+const readsOnly =
+  (body: object = {}): Making =>
+  () => ({ body: () => body });
+const pick = async (made: Promise<Body>, field: string): Promise<string> => (await made).data[field];
+
+/** An object that exists, and is called by its id. */
+const byId =
+  (path: string, idField: string, first: (name: string) => object, body?: (n: number) => object): Making =>
+  async (world) => ({ at: { [idField]: await pick(world.root('POST', path, first(world.fresh())), 'id') }, body });
+
+const token = (world: World, fields: object = {}): Promise<{ client_token: string; accessor: string }> =>
+  world.root('POST', 'auth/token/create', { policies: ['default'], ttl: '1h', ...fields }).then(({ auth }) => auth);
+const lease = async (world: World): Promise<string> => (await world.root('GET', 'scheduler/creds/ops')).lease_id;
+const accessorOf = async (world: World, mount: string): Promise<string> =>
+  (await world.root('GET', 'sys/auth')).data[mount].accessor;
+const role = async (world: World): Promise<string> => {
+  const name = world.fresh();
+  await world.root('POST', `auth/approle/role/${name}`, { policies: 'default', secret_id_bound_cidrs: '127.0.0.1/32' });
+  return name;
+};
+const roleField =
+  (body: (n: number) => object): Making =>
+  async (world) => ({ at: { role_name: await role(world) }, body });
+const resetField: Making = async (world) => ({ at: { role_name: await role(world) } });
+const secretId = async (world: World, name: string): Promise<{ secret_id: string; secret_id_accessor: string }> =>
+  (await world.root('POST', `auth/approle/role/${name}/secret-id`)).data;
+const ofSecretId =
+  (field: 'secret_id' | 'secret_id_accessor', also: readonly number[] = []): Making =>
+  async (world) => {
+    const role_name = await role(world);
+    const made = await secretId(world, role_name);
+    return { at: { role_name }, body: () => ({ [field]: made[field] }), also };
+  };
+const oneLease =
+  (where: 'body' | 'path', also: readonly number[] = []): Making =>
+  async (world) => {
+    const lease_id = await lease(world);
+    return where === 'body' ? { body: () => ({ lease_id }), also } : { at: { lease_id }, also };
+  };
+const secret = async (world: World): Promise<string> => {
+  const path = world.fresh();
+  await world.root('POST', `two/data/${path}`, { data: { a: '1' } });
+  await world.root('POST', `two/data/${path}`, { data: { a: '2' } });
+  return path;
+};
+const versionsOf: Making = async (world) => ({ at: { path: await secret(world) }, body: () => ({ versions: [1] }) });
+const mount = async (world: World, kind: 'mounts' | 'auth'): Promise<string> => {
+  const path = world.fresh();
+  await world.root('POST', `sys/${kind}/${path}`, { type: kind === 'mounts' ? 'kv' : 'userpass' });
+  return path;
+};
+const madeAgain =
+  (path: (world: World) => Promise<Pick<Example, 'at' | 'also'> & { path: string; body: object }>): Making =>
+  async (world) => {
+    const { at, also, path: where, body } = await path(world);
+    const between = () =>
+      world.root('POST', where, body).then(
+        () => ({ status: 204 }),
+        (error: { status: number }) => error,
+      );
+    await between();
+    return { at, also, between };
+  };
+/** Removed by all and made again by some, under a name. */
+const removedByName = (path: string, body: object = {}, field = 'name', also: readonly number[] = []): Making =>
+  madeAgain(async (world) => {
+    const name = world.fresh();
+    return { at: { [field]: name }, path: `${path}/${name}`, body, also };
+  });
+const policy = 'path "cubbyhole/*" { capabilities = ["read"] }';
+const newMethod = (world: World) =>
+  pick(world.root('POST', 'identity/mfa/method/totp', { issuer: 'Acme', qr_size: 0 }), 'method_id');
+const entity = async (world: World): Promise<string> =>
+  pick(world.root('POST', 'identity/entity', { name: world.fresh() }), 'id');
+const methodAndEntity =
+  (also: readonly number[] = []): Making =>
+  async (world) => {
+    const fields = { method_id: await newMethod(world), entity_id: await entity(world) };
+    await world.root('POST', 'identity/mfa/method/totp/admin-generate', fields);
+    return { body: () => fields, also };
+  };
+const once = [400] as const;
+
+/** How each writing operation is called, by verb, type of its mount, and pattern. */
+export const examples: Readonly<Record<string, Making>> = {
+  'write cubbyhole/:path*': (world) => ({ at: { path: world.fresh() }, body: (n) => ({ n }) }),
+  'delete cubbyhole/:path*': removedByName('cubbyhole', { a: 1 }, 'path'),
+  'write kv/:path*': (world) => ({ at: { path: world.fresh() }, body: (n) => ({ n }) }),
+  'delete kv/:path*': removedByName('one', { a: 1 }, 'path'),
+  'write kv/config': readsOnly({ max_versions: 10 }),
+  'write kv/data/:path*': (world) => ({ at: { path: world.fresh() }, body: (n) => ({ data: { n } }) }),
+  'patch kv/data/:path*': async (world) => ({ at: { path: await secret(world) }, body: (n) => ({ data: { n } }) }),
+  'delete kv/data/:path*': removedByName('two/data', { data: { a: 1 } }, 'path'),
+  'write kv/delete/:path*': versionsOf,
+  'write kv/undelete/:path*': versionsOf,
+  'write kv/destroy/:path*': versionsOf,
+  'write kv/metadata/:path*': (world) => ({
+    at: { path: world.fresh() },
+    body: (n) => ({ custom_metadata: { n: `${n}` } }),
+  }),
+  'patch kv/metadata/:path*': async (world) => ({
+    at: { path: await secret(world) },
+    body: (n) => ({ custom_metadata: { [`k${n % 7}`]: `${n}` } }),
+  }),
+  'delete kv/metadata/:path*': removedByName('two/data', { data: { a: 1 } }, 'path'),
+
+  'write identity/entity': (world) => {
+    const name = world.fresh();
+    return { body: (n) => ({ name, metadata: { n: `${n}` } }) };
+  },
+  'write identity/entity/id/:id': byId(
+    'identity/entity',
+    'id',
+    (name) => ({ name }),
+    (n) => ({ metadata: { n: `${n}` } }),
+  ),
+  'delete identity/entity/id/:id': byId('identity/entity', 'id', (name) => ({ name })),
+  'write identity/entity/name/:name': asNamed((n) => ({ metadata: { n: `${n}` } })),
+  'delete identity/entity/name/:name': removedByName('identity/entity/name'),
+  'write identity/entity/batch-delete': async (world) => {
+    const ids = [await entity(world), await entity(world)];
+    return { body: (n) => ({ entity_ids: n % 2 ? ids : [...ids].reverse() }) };
+  },
+  'write identity/entity/merge': async (world) => {
+    const [from, to] = [await entity(world), await entity(world)];
+    return { body: () => ({ from_entity_ids: [from], to_entity_id: to }), also: once };
+  },
+  'write identity/entity-alias': async (world) => {
+    const fields = { name: world.fresh(), mount_accessor: await accessorOf(world, 'userpass/') };
+    const canonical_id = await entity(world);
+    return { body: (n) => ({ ...fields, canonical_id, custom_metadata: { n: `${n}` } }) };
+  },
+  'write identity/entity-alias/id/:id': async (world) => {
+    const fields = { name: world.fresh(), mount_accessor: await accessorOf(world, 'userpass/') };
+    const canonical_id = await entity(world);
+    const id = await pick(world.root('POST', 'identity/entity-alias', { ...fields, canonical_id }), 'id');
+    return { at: { id }, body: (n) => ({ ...fields, canonical_id, custom_metadata: { n: `${n}` } }) };
+  },
+  'delete identity/entity-alias/id/:id': async (world) => {
+    const fields = { name: world.fresh(), mount_accessor: await accessorOf(world, 'userpass/') };
+    return { at: { id: await pick(world.root('POST', 'identity/entity-alias', fields), 'id') } };
+  },
+  'write identity/group': async (world) => {
+    const name = world.fresh();
+    const member = await entity(world);
+    return { body: (n) => ({ name, metadata: { n: `${n}` }, member_entity_ids: n % 2 ? [member] : [] }) };
+  },
+  'write identity/group/id/:id': byId(
+    'identity/group',
+    'id',
+    (name) => ({ name }),
+    (n) => ({ metadata: { n: `${n}` } }),
+  ),
+  'delete identity/group/id/:id': byId('identity/group', 'id', (name) => ({ name })),
+  'write identity/group/name/:name': asNamed((n) => ({ metadata: { n: `${n}` } })),
+  'delete identity/group/name/:name': removedByName('identity/group/name'),
+  'write identity/group-alias': async (world) => {
+    const group = await pick(world.root('POST', 'identity/group', { name: world.fresh(), type: 'external' }), 'id');
+    const fields = { name: world.fresh(), mount_accessor: await accessorOf(world, 'userpass/'), canonical_id: group };
+    return { body: () => fields, also: once };
+  },
+  'write identity/group-alias/id/:id': async (world) => {
+    const group = await pick(world.root('POST', 'identity/group', { name: world.fresh(), type: 'external' }), 'id');
+    const fields = { name: world.fresh(), mount_accessor: await accessorOf(world, 'userpass/'), canonical_id: group };
+    return { at: { id: await pick(world.root('POST', 'identity/group-alias', fields), 'id') }, body: () => fields };
+  },
+  'delete identity/group-alias/id/:id': async (world) => {
+    const group = await pick(world.root('POST', 'identity/group', { name: world.fresh(), type: 'external' }), 'id');
+    const fields = { name: world.fresh(), mount_accessor: await accessorOf(world, 'userpass/'), canonical_id: group };
+    return { at: { id: await pick(world.root('POST', 'identity/group-alias', fields), 'id') } };
+  },
+  'write identity/lookup/entity': async (world) => {
+    const id = await entity(world);
+    return { body: () => ({ id }) };
+  },
+  'write identity/lookup/group': async (world) => {
+    const id = await pick(world.root('POST', 'identity/group', { name: world.fresh() }), 'id');
+    return { body: () => ({ id }) };
+  },
+  'write identity/mfa/method/totp': (world) => {
+    const method_name = world.fresh();
+    return { body: () => ({ method_name, issuer: 'Acme' }) };
+  },
+  'write identity/mfa/method/totp/:method_id': async (world) => ({
+    at: { method_id: await newMethod(world) },
+    body: (n) => ({ skew: n % 2 }),
+  }),
+  'delete identity/mfa/method/totp/:method_id': async (world) => ({
+    at: { method_id: await newMethod(world) },
+    also: [404],
+  }),
+  'write identity/mfa/method/totp/generate': async (world) => {
+    const user = world.fresh();
+    const userpass = await accessorOf(world, 'userpass/');
+    await world.root('POST', `auth/userpass/users/${user}`, { password: 'long enough', policies: 'everything' });
+    await world.root('POST', 'identity/entity-alias', { name: user, mount_accessor: userpass });
+    const { auth } = await world.root('POST', `auth/userpass/login/${user}`, { password: 'long enough' });
+    const method_id = await newMethod(world);
+    return { body: () => ({ method_id }), token: auth.client_token };
+  },
+  'write identity/mfa/method/totp/admin-generate': async (world) => {
+    const fields = { method_id: await newMethod(world), entity_id: await entity(world) };
+    return { body: () => fields };
+  },
+  'write identity/mfa/method/totp/admin-destroy': methodAndEntity(),
+  'write identity/mfa/method/totp/admin-unlock': methodAndEntity(),
+  'write identity/mfa/method/totp/self-enroll': 'goes on with a login that waits; see mfa-nodes.test.ts',
+  'write identity/mfa/login-enforcement/:name': async (world) => {
+    const fields = { mfa_method_ids: [await newMethod(world)], identity_entity_ids: [await entity(world)] };
+    return { at: { name: world.fresh() }, body: () => fields };
+  },
+  'delete identity/mfa/login-enforcement/:name': async (world) => {
+    const fields = { mfa_method_ids: [await newMethod(world)], identity_entity_ids: [await entity(world)] };
+    const name = world.fresh();
+    await world.root('POST', `identity/mfa/login-enforcement/${name}`, fields);
+    return { at: { name }, also: [404] };
+  },
+
+  'write system/init': wholeInstallation,
+  'write system/unseal': wholeInstallation,
+  'write system/seal': wholeInstallation,
+  'write system/step-down': readsOnly(),
+  'write system/mounts/:path*': (world) => ({ at: { path: world.fresh() }, body: () => ({ type: 'kv' }), also: once }),
+  'delete system/mounts/:path*': async (world) => ({ at: { path: await mount(world, 'mounts') } }),
+  'write system/mounts/:path*/tune': async (world) => ({
+    at: { path: await mount(world, 'mounts') },
+    body: (n) => ({ description: `${n}` }),
+  }),
+  'write system/auth/:path*': (world) => ({
+    at: { path: world.fresh() },
+    body: () => ({ type: 'userpass' }),
+    also: once,
+  }),
+  'delete system/auth/:path*': async (world) => ({ at: { path: await mount(world, 'auth') } }),
+  'write system/auth/:path*/tune': async (world) => ({
+    at: { path: await mount(world, 'auth') },
+    body: (n) => ({ description: `${n}` }),
+  }),
+  'write system/wrapping/wrap': () => ({ wrap: true, body: () => ({ a: 1 }) }),
+  'write system/wrapping/lookup': async (world) => wrapping(world),
+  'write system/wrapping/unwrap': async (world) => ({ ...(await wrapping(world)), also: once }),
+  'write system/wrapping/rewrap': async (world) => ({ ...(await wrapping(world)), also: once }),
+  'write system/remount': async (world) => {
+    const [from, to] = [await mount(world, 'mounts'), world.fresh()];
+    return { body: () => ({ from, to }), also: once };
+  },
+  'write system/namespaces/:path*': (world) => ({
+    at: { path: world.fresh() },
+    body: (n) => ({ custom_metadata: { n: `${n}` } }),
+  }),
+  'patch system/namespaces/:path*': async (world) => {
+    const path = world.fresh();
+    await world.root('POST', `sys/namespaces/${path}`);
+    return { at: { path }, body: (n) => ({ custom_metadata: { [`k${n % 7}`]: `${n}` } }) };
+  },
+  'delete system/namespaces/:path*': removedByName('sys/namespaces', {}, 'path'),
+  'write system/audit/:path*': 'is always refused: devices are a matter of configuration',
+  'delete system/audit/:path*': 'is always refused: devices are a matter of configuration',
+  'write system/audit-hash/:path*': 'needs an audit device, and decides nothing',
+  'write system/audit-chain/verify': 'reads the chained table; see audit-chain.test.ts',
+  'write system/tools/hash': readsOnly({ input: 'YQ==' }),
+  'write system/tools/hash/:algorithm': () => ({ at: { algorithm: 'sha2-256' }, body: () => ({ input: 'YQ==' }) }),
+  'write system/tools/random': readsOnly(),
+  'write system/tools/random/:source': () => ({ at: { source: 'all' } }),
+  'write system/tools/random/:source/:bytes': () => ({ at: { source: 'all', bytes: '8' } }),
+  'write system/internal/specs/openapi': 'is made for each mount once, and decides nothing',
+  'write system/config/cors': readsOnly({ allowed_origins: 'https://console.example.com' }),
+  'delete system/config/cors': readsOnly(),
+  ...Object.fromEntries(
+    ['rekey-recovery-key', 'rekey', 'rotate/recovery', 'rotate/root'].flatMap((ceremony) => [
+      [`write system/${ceremony}/init`, 'is a ceremony; see rekey-nodes.test.ts'],
+      [`delete system/${ceremony}/init`, readsOnly()],
+      [`write system/${ceremony}/update`, 'is a ceremony; see rekey-nodes.test.ts'],
+      [`write system/${ceremony}/verify`, 'is a ceremony; see rekey-nodes.test.ts'],
+      [`delete system/${ceremony}/verify`, 'is a ceremony; see rekey-nodes.test.ts'],
+      [`write system/${ceremony}/check`, 'reads shares only'],
+      [`delete system/${ceremony}/backup`, readsOnly()],
+    ]),
+  ),
+  'delete system/rekey/recovery-key-backup': readsOnly(),
+  'write system/rotate': readsOnly(),
+  'write system/rotate/keyring': readsOnly(),
+  'write system/generate-root/attempt': () => ({ also: once }),
+  'delete system/generate-root/attempt': readsOnly(),
+  'write system/generate-root/update': 'is a ceremony; see rekey-nodes.test.ts',
+  'write system/leases/lookup': oneLease('body'),
+  'write system/leases/renew': oneLease('body'),
+  'write system/leases/renew/:lease_id*': oneLease('path'),
+  'write system/renew': oneLease('body'),
+  'write system/renew/:lease_id*': oneLease('path'),
+  'write system/leases/revoke': oneLease('body'),
+  'write system/leases/revoke/:lease_id*': oneLease('path'),
+  'write system/revoke': oneLease('body'),
+  'write system/revoke/:lease_id*': oneLease('path'),
+  'write system/leases/revoke-prefix/:prefix*': async (world) => {
+    await lease(world);
+    return { at: { prefix: 'scheduler/creds/ops' }, body: () => ({ sync: true }) };
+  },
+  'write system/leases/revoke-force/:prefix*': async (world) => {
+    await lease(world);
+    return { at: { prefix: 'scheduler/creds/ops' }, body: () => ({ sync: true }) };
+  },
+  'write system/leases/replay': readsOnly(),
+  'write system/leases/tidy': readsOnly(),
+  'write system/quotas/rate-limit/:name': asNamed((n) => ({ rate: 1_000_000 + n, path: 'one/' })),
+  'delete system/quotas/rate-limit/:name': removedByName('sys/quotas/rate-limit', { rate: 1_000_000, path: 'two/' }),
+  'write system/quotas/lease-count/:name': asNamed((n) => ({ max_leases: 1_000_000 + n, path: 'one/' })),
+  'delete system/quotas/lease-count/:name': removedByName('sys/quotas/lease-count', {
+    max_leases: 1_000_000,
+    path: 'two/',
+  }),
+  'write system/policies/acl/:name*': asNamed((n) => ({ policy: `# ${n}\n${policy}` })),
+  'delete system/policies/acl/:name*': removedByName('sys/policies/acl', { policy }),
+  'write system/policy/:name*': asNamed((n) => ({ policy: `# ${n}\n${policy}` })),
+  'delete system/policy/:name*': removedByName('sys/policy', { policy }),
+  'write system/capabilities': async (world) => ofToken(world, (auth) => ({ paths: ['a'], token: auth.client_token })),
+  'write system/capabilities-accessor': async (world) =>
+    ofToken(world, (auth) => ({ paths: ['a'], accessor: auth.accessor })),
+  'write system/capabilities-self': readsOnly({ paths: ['a'] }),
+  'write system/policies/explain': readsOnly({ path: 'a', operation: 'read' }),
+  'write system/mfa/validate': 'goes on with a login that waits; see mfa-nodes.test.ts',
+
+  'write token/create': readsOnly({ ttl: '1m' }),
+  'write token/create-orphan': readsOnly({ ttl: '1m' }),
+  'write token/create/:role': async (world) => {
+    const name = world.fresh();
+    await world.root('POST', `auth/token/roles/${name}`);
+    return { at: { role: name }, body: () => ({ ttl: '1m' }) };
+  },
+  'write token/lookup': async (world) => ofToken(world, (auth) => ({ token: auth.client_token })),
+  'write token/lookup-self': readsOnly(),
+  'write token/lookup-accessor': async (world) => ofToken(world, ({ accessor }) => ({ accessor })),
+  'write token/renew': async (world) => ofToken(world, (auth) => ({ token: auth.client_token })),
+  'write token/renew-self': async (world) => ({ token: (await token(world)).client_token }),
+  'write token/renew-accessor': async (world) => ofToken(world, ({ accessor }) => ({ accessor })),
+  'write token/revoke': async (world) => ofToken(world, (auth) => ({ token: auth.client_token })),
+  'write token/revoke-self': async (world) => ({ token: (await token(world)).client_token, also: [403] }),
+  'write token/revoke-accessor': async (world) => ofToken(world, ({ accessor }) => ({ accessor })),
+  'write token/revoke-orphan': async (world) => ({
+    ...(await ofToken(world, (auth) => ({ token: auth.client_token }))),
+    also: once,
+  }),
+  'write token/tidy': readsOnly(),
+  'write token/roles/:name': asNamed((n) => ({ path_suffix: `suffix${n}` })),
+  'delete token/roles/:name': removedByName('auth/token/roles'),
+
+  'write cloudone/config': readsOnly({ tenant_id: 'contoso.example', resource: 'https://resource.example' }),
+  'delete cloudone/config': readsOnly(),
+  'write cloudone/role/:name': asNamed(() => ({ bound_group_ids: ['a'] })),
+  'delete cloudone/role/:name': removedByName('auth/cloudone/role', { bound_group_ids: ['a'] }),
+  'write cloudone/login': outside,
+  'write scheduler/config/access': (world) => ({
+    body: () => ({ address: world.schedulerAddress, token: world.schedulerToken }),
+  }),
+  'delete scheduler/config/access': 'would take the scheduler from the examples of leases',
+  'write scheduler/config/lease': readsOnly({ ttl: '1h', max_ttl: '2h' }),
+  'delete scheduler/config/lease': readsOnly(),
+  'write scheduler/role/:name': asNamed(() => ({ policies: 'read' })),
+  'delete scheduler/role/:name': removedByName('scheduler/role', { policies: 'read' }),
+  'write cloudtwo/config/root': readsOnly({ access_key: 'AKIAEXAMPLE', secret_key: 'example', region: 'eu-west-1' }),
+  'write cloudtwo/config/root/check': outside,
+  'write cloudtwo/config/root/rotation': async (world) => {
+    await world.root('POST', 'cloudtwo/config/root', { access_key: 'AKIAEXAMPLE', secret_key: 'example' });
+    return { body: (n) => ({ rotation_period: 3600 + n }) };
+  },
+  'write cloudtwo/config/rotate-root': outside,
+  'write cloudtwo/config/lease': readsOnly({ lease: '1h', lease_max: '2h' }),
+  'write cloudtwo/roles/:name': asNamed(() => ({
+    credential_type: 'iam_user',
+    policy_arns: 'arn:aws:iam::aws:policy/ReadOnlyAccess',
+  })),
+  'delete cloudtwo/roles/:name': removedByName(
+    'cloudtwo/roles',
+    { credential_type: 'iam_user', policy_arns: 'arn:aws:iam::aws:policy/ReadOnlyAccess' },
+    'name',
+    [404],
+  ),
+  'write cloudtwo/creds/:name': outside,
+  'write cloudtwo/sts/:name': outside,
+
+  'write userpass/users/:username': async (world) => ({
+    at: { username: await user(world) },
+    body: (n) => ({ token_ttl: 60 + n }),
+  }),
+  'delete userpass/users/:username': removedByName('auth/userpass/users', { password: 'long enough' }, 'username'),
+  'write userpass/users/:username/password': async (world) => ({
+    at: { username: await user(world) },
+    body: (n) => ({ password: `long enough ${n}` }),
+    slow: true,
+  }),
+  'write userpass/users/:username/policies': async (world) => ({
+    at: { username: await user(world) },
+    body: (n) => ({ token_policies: [`p${n}`] }),
+  }),
+  'write userpass/login/:username': async (world) => ({
+    at: { username: await user(world) },
+    body: () => ({ password: 'long enough' }),
+    slow: true,
+  }),
+  'write approle/role/:role_name': (world) => ({
+    at: { role_name: world.fresh() },
+    body: (n) => ({ token_policies: [`p${n}`] }),
+  }),
+  'delete approle/role/:role_name': removedByName('auth/approle/role', { policies: 'default' }, 'role_name'),
+  'write approle/role/:role_name/role-id': roleField((n) => ({ role_id: `r${n}${Math.random()}` })),
+  'write approle/role/:role_name/policies': roleField((n) => ({ token_policies: [`p${n}`] })),
+  'delete approle/role/:role_name/policies': resetField,
+  'write approle/role/:role_name/bind-secret-id': roleField((n) => ({ bind_secret_id: n % 2 === 0 })),
+  'delete approle/role/:role_name/bind-secret-id': resetField,
+  'write approle/role/:role_name/secret-id-num-uses': roleField((n) => ({ secret_id_num_uses: n })),
+  'delete approle/role/:role_name/secret-id-num-uses': resetField,
+  'write approle/role/:role_name/secret-id-ttl': roleField((n) => ({ secret_id_ttl: 60 + n })),
+  'delete approle/role/:role_name/secret-id-ttl': resetField,
+  'write approle/role/:role_name/secret-id-bound-cidrs': roleField(() => ({ secret_id_bound_cidrs: '127.0.0.0/8' })),
+  'delete approle/role/:role_name/secret-id-bound-cidrs': resetField,
+  'write approle/role/:role_name/bound-cidr-list': roleField(() => ({ bound_cidr_list: '127.0.0.0/8' })),
+  'delete approle/role/:role_name/bound-cidr-list': resetField,
+  'write approle/role/:role_name/token-bound-cidrs': roleField(() => ({ token_bound_cidrs: '127.0.0.0/8' })),
+  'delete approle/role/:role_name/token-bound-cidrs': resetField,
+  'write approle/role/:role_name/period': roleField((n) => ({ token_period: 60 + n })),
+  'delete approle/role/:role_name/period': resetField,
+  'write approle/role/:role_name/token-num-uses': roleField((n) => ({ token_num_uses: n })),
+  'delete approle/role/:role_name/token-num-uses': resetField,
+  'write approle/role/:role_name/token-ttl': roleField((n) => ({ token_ttl: 60 + n })),
+  'delete approle/role/:role_name/token-ttl': resetField,
+  'write approle/role/:role_name/token-max-ttl': roleField((n) => ({ token_max_ttl: 6000 + n })),
+  'delete approle/role/:role_name/token-max-ttl': resetField,
+  'write approle/role/:role_name/secret-id': roleField(() => ({})),
+  'write approle/role/:role_name/custom-secret-id': async (world) => {
+    const secret_id = world.fresh();
+    return { at: { role_name: await role(world) }, body: () => ({ secret_id }), also: once };
+  },
+  'write approle/role/:role_name/secret-id/lookup': ofSecretId('secret_id'),
+  'write approle/role/:role_name/secret-id/destroy': ofSecretId('secret_id'),
+  'delete approle/role/:role_name/secret-id/destroy': 'is the same as its write',
+  'write approle/role/:role_name/secret-id-accessor/lookup': ofSecretId('secret_id_accessor'),
+  'write approle/role/:role_name/secret-id-accessor/destroy': ofSecretId('secret_id_accessor', [404]),
+  'delete approle/role/:role_name/secret-id-accessor/destroy': 'is the same as its write',
+  'write approle/tidy/secret-id': readsOnly(),
+  'write approle/login': async (world) => {
+    const name = await role(world);
+    await world.root('POST', `auth/approle/role/${name}/secret-id-num-uses`, { secret_id_num_uses: 1_000_000 });
+    const { role_id } = (await world.root('GET', `auth/approle/role/${name}/role-id`)).data;
+    const { secret_id } = await secretId(world, name);
+    return { body: () => ({ role_id, secret_id }) };
+  },
+  'write jwt/config': (world) => ({ body: () => ({ jwt_validation_pubkeys: world.publicKey }) }),
+  'delete jwt/config': readsOnly(),
+  'write jwt/role/:name': asNamed(() => ({ role_type: 'jwt', user_claim: 'sub', bound_subject: 'a' })),
+  'delete jwt/role/:name': removedByName('auth/jwt/role', { role_type: 'jwt', user_claim: 'sub', bound_subject: 'a' }),
+  'write jwt/login': outside,
+};
+
+async function user(world: World): Promise<string> {
+  const name = world.fresh();
+  await world.root('POST', `auth/userpass/users/${name}`, { password: 'long enough' });
+  return name;
+}
+
+async function wrapping(world: World): Promise<Example> {
+  const { wrap_info } = await world.root('WRAP', 'sys/wrapping/wrap', { a: 1 });
+  return { body: () => ({ token: wrap_info.token }) };
+}
+
+async function ofToken(
+  world: World,
+  body: (auth: { client_token: string; accessor: string }) => object,
+): Promise<Example> {
+  const fields = body(await token(world));
+  return { body: () => fields };
+}
