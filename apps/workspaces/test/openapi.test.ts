@@ -28,6 +28,15 @@ describe.each(['self-hosted', 'hosted'] as const)('the API description of the %s
     expect(untyped).toEqual([]);
   });
 
+  it('bounds every whole number that may be sent by what the database holds', async () => {
+    const parts = partsOf(await read()).flatMap((part) => Object.entries((part as Part).properties ?? {}));
+    const numbers = parts.filter(([, { type, minimum }]) => type === 'integer' && minimum !== undefined);
+    expect(numbers.length).toBeGreaterThan(3);
+    const unbounded = numbers.filter(([, { maximum }]) => maximum === undefined || maximum > 2_147_483_647);
+    // The serial of a state is the tool's, and has 64 bits.
+    expect([...new Set(unbounded.map(([name]) => name))]).toEqual(['serial']);
+  });
+
   it('names the status of every answer, so that a tool can tell what was not meant to happen', async () => {
     const { paths } = await read();
     const operations = Object.values(paths).flatMap((methods) => Object.values(methods));
@@ -60,7 +69,7 @@ describe.each(['self-hosted', 'hosted'] as const)('the API description of the %s
     });
     expect(types('/api/v2/session', refused.status)).toEqual([refused.type]);
     const exchanged = await request(workspaces.server).post('/oauth2/token').type('form').send({ grant_type: 'x' });
-    expect(types('/oauth2/token', exchanged.status)).toEqual([exchanged.type]);
+    expect(types('/oauth2/token', exchanged.status)).toContain(exchanged.type);
   });
 
   it('lets a generated client talk to the service, and no other', async () => {
@@ -85,6 +94,10 @@ export async function session(make: typeof createClient, baseUrl: string, token:
     expect((await generatedSession(document, program('nom'))).faults).toHaveLength(1);
   });
 });
+
+interface Part {
+  properties?: Record<string, { type?: string; minimum?: number; maximum?: number }>;
+}
 
 /** Every object of a document. */
 function partsOf(value: unknown): object[] {

@@ -211,14 +211,17 @@ function operation(resource: Resource, endpoint: Endpoint): Json {
     .replace(/[:{}]/g, '')
     .split(/[/.\-_]/)
     .filter(Boolean);
-  const refused = failureStatuses(endpoint).map((status) => [
-    String(status),
-    { description: failureOf(status, endpoint), content: content(ref('Errors')) },
-  ]);
-  const others = Object.entries(endpoint.answers).map(([status, { description, type, schema }]) => [
-    status,
-    type === undefined ? { description } : { description, content: { [type]: { schema } } },
-  ]);
+  const refused = Object.fromEntries(
+    failureStatuses(endpoint).map((status) => [
+      status,
+      { description: failureOf(status, endpoint), content: content(ref('Errors')) },
+    ]),
+  );
+  const others = Object.entries(endpoint.answers).map(([status, { description, type, schema }]) => {
+    // What every endpoint refuses comes in the usual form, whatever form its own refusals have.
+    const usual = refused[status]?.content;
+    return [status, type === undefined ? { description } : { description, content: { ...usual, [type]: { schema } } }];
+  });
   return {
     operationId: [method.toLowerCase(), ...words].join('_'),
     tags: [resource.name],
@@ -226,7 +229,7 @@ function operation(resource: Resource, endpoint: Endpoint): Json {
     parameters: parametersOf(endpoint),
     ...bodyOf(endpoint),
     ...(auth === 'none' ? { security: [] } : {}),
-    responses: { ...successOf(endpoint), ...Object.fromEntries(refused), ...Object.fromEntries(others) },
+    responses: { ...successOf(endpoint), ...refused, ...Object.fromEntries(others) },
   };
 }
 

@@ -58,7 +58,7 @@ const UpdateOrganization = document('organizations', {
     'build-worker-plan-timeout': timeout,
     'build-worker-apply-timeout': timeout,
     'worker-sudo-enabled': z.boolean().optional(),
-    'workspace-limit': z.int().min(0).nullable().optional(),
+    'workspace-limit': z.int().min(0).max(1_000_000).nullable().optional(),
   },
   aliases: {
     'build-worker-plan-timeout': 'terraform-build-worker-plan-timeout',
