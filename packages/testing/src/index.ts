@@ -4,6 +4,9 @@ export { type Clock, manualClock } from './clock';
 export { type Away, DatabaseProxy, type Held } from './database-proxy';
 export { freePort } from './free-port';
 export { emptyDatabase, freshDatabase, type TestDatabase, type TestServer, testServer } from './fresh-database';
+export { type FuzzPlan, type FuzzReport, type FuzzTarget, fuzz } from './fuzz/fuzz';
+export { fuzzPlan, isFlat } from './fuzz/plan';
+export { type ServiceProgram, startServiceProgram } from './fuzz/service-program';
 export { type GeneratedSession, generatedSession } from './generated-client';
 export { isLinearizable, type Model, type Recorded } from './linearizable';
 export {

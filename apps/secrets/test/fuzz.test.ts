@@ -1,0 +1,236 @@
+import { mkdirSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import {
+  type FuzzTarget,
+  freePort,
+  freshDatabase,
+  fuzz,
+  fuzzPlan,
+  isFlat,
+  type ServiceProgram,
+  startServiceProgram,
+  type TestDatabase,
+} from '@keystead/testing';
+import { CloudStandIn } from '../src/backends/cloudtwo/stand-in';
+import { SchedulerStandIn } from '../src/backends/scheduler/stand-in';
+
+// A few thousand requests always, a million with --long.
+
+const shares = { recovery_shares: 5, recovery_threshold: 3 };
+const verbs = '["create", "read", "update", "delete", "list", "patch", "sudo"]';
+const refused = '[1000000, "1000000", -1, "x", "", "1e9"]';
+
+/** Everything, except what ends the caller itself, seals the service, or refuses everybody for having asked too often. */
+const callerPolicy = `
+path "*" { capabilities = ${verbs} }
+path "auth/token/revoke-self" { capabilities = ["deny"] }
+path "sys/seal" { capabilities = ["deny"] }
+path "sys/step-down" { capabilities = ["deny"] }
+path "sys/policy/caller" { capabilities = ["deny"] }
+path "sys/policies/acl/caller" { capabilities = ["deny"] }
+path "sys/leases/revoke-prefix/auth*" { capabilities = ["deny"] }
+path "sys/leases/revoke-force/auth*" { capabilities = ["deny"] }
+path "sys/quotas/rate-limit/*" {
+  capabilities = ${verbs}
+  allowed_parameters = { "rate" = ${refused}, "*" = [] }
+}
+path "sys/quotas/lease-count/*" {
+  capabilities = ${verbs}
+  allowed_parameters = { "max_leases" = ${refused}, "*" = [] }
+}
+`;
+const mounts: readonly (readonly [string, object])[] = [
+  ['sys/mounts/kv1', { type: 'kv' }],
+  ['sys/mounts/kv2', { type: 'kv', options: { version: '2' } }],
+  ['sys/mounts/scheduler', { type: 'scheduler' }],
+  ['sys/mounts/cloudtwo', { type: 'cloudtwo' }],
+  ['sys/auth/userpass', { type: 'userpass' }],
+  ['sys/auth/approle', { type: 'approle' }],
+  ['sys/auth/jwt', { type: 'jwt' }],
+  ['sys/auth/cloudone', { type: 'cloudone' }],
+];
+
+describe('made-up requests to the secrets service', () => {
+  const scheduler = new SchedulerStandIn();
+  const cloud = new CloudStandIn();
+  let database: TestDatabase;
+  let service: ServiceProgram;
+  let metricsPort: number;
+
+  beforeAll(async () => {
+    database = await freshDatabase('secrets');
+    await Promise.all([scheduler.start(), cloud.start()]);
+    metricsPort = await freePort();
+    service = await startServiceProgram(path.resolve(__dirname, '../src/main.ts'), {
+      SECRETS_PORT: String(await freePort()),
+      SECRETS_METRICS_PORT: String(metricsPort),
+      SECRETS_DATABASE_URL: database.url,
+      SECRETS_SEAL_KEY: 'ab'.repeat(32),
+      SECRETS_MIGRATE: 'off',
+      SECRETS_AUDIT_TABLE: 'on',
+      SECRETS_DRAIN_SECONDS: '1',
+    });
+  }, 120_000);
+  afterAll(async () => {
+    await service?.stop();
+    await Promise.all([scheduler.stop(), cloud.stop()]);
+    await database?.drop();
+  });
+
+  it('are answered as documented, and change neither its health nor its size', async () => {
+    const v1 = `${service.url}/v1`;
+    let root = '';
+    const ask = async (method: string, at: string, body?: object) => {
+      const headers = { 'X-Service-Token': root };
+      const answer = await fetch(`${v1}/${at}`, { method, headers, body: body && JSON.stringify(body) });
+      const text = await answer.text();
+      return { status: answer.status, body: text === '' ? undefined : JSON.parse(text) };
+    };
+    const must = async (method: string, at: string, body?: object) => {
+      const answer = await ask(method, at, body);
+      if (answer.status >= 300) throw new Error(`${method} ${at}: ${answer.status} ${JSON.stringify(answer.body)}`);
+      return answer.body;
+    };
+    root = (await must('POST', 'sys/init', shares)).root_token;
+    const restore = async () => {
+      for (const [at, body] of mounts) await ask('POST', at, body);
+      for (const kind of ['rate-limit', 'lease-count']) {
+        const { body } = await ask('GET', `sys/quotas/${kind}?list=true`);
+        for (const name of body?.data?.keys ?? []) {
+          await ask('DELETE', `sys/quotas/${kind}/${encodeURIComponent(name)}`);
+        }
+      }
+      const { body } = await ask('GET', 'sys/audit');
+      for (const at of Object.keys(body?.data ?? {})) {
+        if (at.startsWith('fuzz')) await ask('DELETE', `sys/audit/${at}`);
+      }
+    };
+    await restore();
+    await must('POST', 'sys/policies/acl/caller', { policy: callerPolicy });
+    // Tokens are told by accessor to whoever may list them, and this caller may.
+    const never = [root, (await must('GET', 'auth/token/lookup-self')).data.accessor];
+    const make = async (): Promise<string> => {
+      // With a period, so that renewing it for a second does not end it after one.
+      const { auth } = await must('POST', 'auth/token/create', {
+        policies: ['caller'],
+        no_parent: true,
+        period: '24h',
+      });
+      never.push(auth.client_token, auth.accessor);
+      return auth.client_token;
+    };
+    const tokens = [await make(), await make(), await make(), await make()];
+    const token = async () => tokens.pop() ?? make();
+    // What callers make lives shortly, so that the service does not grow for that reason.
+    await must('POST', 'sys/auth/token/tune', { default_lease_ttl: '20s' });
+    const logs = path.join(service.folder, 'audit');
+    mkdirSync(logs);
+
+    const target: FuzzTarget = {
+      service,
+      metricsUrl: `http://127.0.0.1:${metricsPort}/metrics`,
+      document: await must('GET', 'sys/internal/specs/openapi'),
+      token,
+      restore,
+      place: {
+        never,
+        paths: {
+          found: '/sys/health',
+          missing: '/kv1/nothing/here',
+          writes: '/kv1/raw',
+          self: '/auth/token/lookup-self',
+        },
+        dialect: {
+          prefix: '/v1',
+          token: { header: 'X-Service-Token', before: '' },
+          hints: hints(scheduler, cloud, logs),
+          fixed: {},
+          parameters: {
+            '/sys/audit/{path} path': ['fuzz-a', 'fuzz-b'],
+            '/sys/mounts/{path} path': mountNames,
+            '/sys/auth/{path} path': mountNames,
+            '/sys/namespaces/{path} path': ['ns-a', 'ns-b', 'ns-a/inner', 'ns_c'],
+          },
+          weights,
+          headers: {
+            'X-Service-Namespace': ['ns-a', 'ns-b', 'ns-a/inner', '/', '..', ''],
+            'X-Service-Wrap-TTL': ['60', '1s', '5m', '-1', 'x'],
+            'X-Service-MFA': ['a:1', 'a', ':', 'a:b:c'],
+            'X-Vault-Token': ['x'],
+            'X-Forwarded-For': ['127.0.0.2', 'x'],
+            Origin: ['http://example.com', 'null'],
+          },
+        },
+      },
+    };
+    const report = await fuzz(target, fuzzPlan('secrets'));
+    process.stderr.write(`secrets, ${report.text}\n`);
+    expect(report.findings).toEqual([]);
+    expect((await fetch(`${v1}/sys/health`)).status).toBe(200);
+    await must('GET', 'auth/token/lookup-self');
+    expect(isFlat(report)).toBe(true);
+  }, 3_600_000);
+});
+
+const mountNames = ['fz-a', 'fz-b', 'fz/c', 'fz-a/d', 'kv1', 'sys', 'token'];
+
+/** Rare because they take long by their nature (key derivation), or because what they make is kept for ever. */
+const weights: Readonly<Record<string, number>> = {
+  'POST /auth/userpass/login/{username}': 0.1,
+  'POST /auth/userpass/users/{username}': 0.2,
+  'POST /auth/userpass/users/{username}/password': 0.1,
+  'DELETE /sys/mounts/{path}': 0.1,
+  'DELETE /sys/auth/{path}': 0.1,
+  'POST /sys/remount': 0.1,
+  'POST /sys/rotate': 0.05,
+  'POST /sys/rotate/keyring': 0.05,
+};
+
+function hints(scheduler: SchedulerStandIn, cloud: CloudStandIn, logs: string) {
+  const policies = [
+    'path "a/*" { capabilities = ["read", "list"] }',
+    'path "+/b" { capabilities = ["deny"] }',
+    'path "kv2/data/*" { capabilities = ["create", "update"] required_parameters = ["a"] denied_parameters = { "b" = [] } }',
+    '{"path":{"x":{"capabilities":["read"]}}}',
+  ];
+  return {
+    type: ['kv', 'kv-v2', 'userpass', 'approle', 'jwt', 'scheduler', 'cloudtwo', 'totp', 'file', 'token', 'internal'],
+    policy: policies,
+    rules: policies,
+    rate: [1_000_000],
+    max_leases: [1_000_000],
+    options: [{ version: '2' }, { file_path: path.join(logs, 'a.log') }, {}],
+    file_path: [path.join(logs, 'b.log')],
+    policies: ['default', 'a', 'b', ['a', 'b']],
+    token_policies: ['default', 'a'],
+    ttl: ['5s', '20s', 10],
+    period: ['10s', 5],
+    explicit_max_ttl: ['30s'],
+    token_ttl: ['5s'],
+    token_max_ttl: ['30s'],
+    wrap_ttl: ['30s'],
+    password: ['correct horse', 'battery staple'],
+    address: [scheduler.address, 'http://127.0.0.1:1'],
+    token: [scheduler.management],
+    access_key: [cloud.rootKey.id],
+    secret_key: [cloud.rootKey.secret],
+    iam_endpoint: [cloud.address, 'http://127.0.0.1:1'],
+    sts_endpoint: [cloud.address],
+    policy_arns: ['arn:aws:iam::aws:policy/ReadOnlyAccess'],
+    role_arns: ['arn:aws:iam::123456789012:role/x'],
+    policy_document: ['{"Version":"2012-10-17","Statement":[]}'],
+    jwks_url: ['http://127.0.0.1:1/keys'],
+    oidc_discovery_url: ['http://127.0.0.1:1'],
+    bytes: [16, '32'],
+    format: ['base64', 'hex'],
+    input: ['aGVsbG8='],
+    algorithm: ['sha2-256', 'sha2-512', 'sha3-256'],
+    bound_cidrs: ['127.0.0.0/8'],
+    metadata: [{ a: 'b' }],
+    path: ['kv1/a', 'kv2/data/a', 'fz-a', 'sys/mounts'],
+    data: [{ a: 'b' }, { a: { b: [1, null] } }],
+    versions: [[1], [1, 2], '3'],
+    cas: [0, 1],
+  };
+}

@@ -1,0 +1,304 @@
+import { judge, judgeRaw } from './judge';
+import { minimiseBytes, minimiseRequest, shown, shownRequest } from './minimise';
+import type { Operations } from './operations';
+import type { Pools } from './pools';
+import { Random } from './random';
+import { type RawCase, rawCase } from './raw-requests';
+import { type Dialect, encode, type Framing, type FuzzRequest, Requests } from './requests';
+import { type Answer, type NoAnswer, Wire } from './wire';
+
+/** Where the callers of one program send to, and with what. */
+export interface Place {
+  readonly port: number;
+  readonly dialect: Dialect;
+  /** Paths for raw cases, without the prefix. */
+  readonly paths: { readonly found: string; readonly missing: string; readonly writes: string; readonly self: string };
+  /** Ids that answers tell and that must not be sent: what would end the caller. */
+  readonly never: readonly string[];
+}
+
+/** Something that a service did wrong. */
+export interface Finding {
+  /** The operation or the kind of case, and what was wrong: findings with the same text are the same. */
+  readonly what: string;
+  /** The smallest request that shows it, as bytes, and what came back; or how it was found when it cannot be shown again. */
+  readonly shown: string;
+}
+
+/** How an operation fared. */
+export interface Measured {
+  readonly sent: number;
+  /** Answered 2xx. */
+  readonly good: number;
+  readonly ms: number;
+  /** How often it was refused how, while it was never answered 2xx. */
+  readonly refusals: Record<string, number>;
+}
+
+/** What all callers of a program count together. */
+export class Tally {
+  sent = 0;
+  raw = 0;
+  readonly statuses: Record<string, number> = {};
+  readonly operations: Record<string, Measured> = {};
+  readonly findings = new Map<string, Finding & { times: number }>();
+
+  count(status: number | NoAnswer): void {
+    this.sent++;
+    this.statuses[status] = (this.statuses[status] ?? 0) + 1;
+  }
+
+  measure(operation: string, good: boolean, ms: number): Measured {
+    const before = this.operations[operation] ?? { sent: 0, good: 0, ms: 0, refusals: {} };
+    const now = { ...before, sent: before.sent + 1, good: before.good + Number(good), ms: before.ms + ms };
+    this.operations[operation] = now;
+    return now;
+  }
+}
+
+const shareOfRaw = 0.15;
+const patienceMs = 60_000;
+const largestHarvest = 200_000;
+const selfEvery = 400;
+const refusedInARow = 6;
+const kindsKept = 40;
+/** When the service is told that nothing more will come: at once where something may be missing. */
+const hurryMs = 100;
+const wholeMs = 20_000;
+
+/** One caller with a connection, a stream of random choices and a memory of its own. */
+export class Caller {
+  private readonly random: Random;
+  private readonly requests: Requests;
+  private readonly host: string;
+  private readonly lately: string[] = [];
+  private wire: Wire | undefined;
+  private sent = 0;
+  /** How many requests in a row were refused for who sent them. */
+  private refused = 0;
+
+  constructor(
+    private readonly place: Place,
+    private readonly operations: Operations,
+    private readonly tally: Tally,
+    private readonly pools: Pools,
+    private readonly seed: string,
+    private readonly token: { value: string; renew(): Promise<void> },
+  ) {
+    this.random = new Random(seed);
+    this.requests = new Requests(operations, place.dialect, this.random, pools);
+    this.host = `127.0.0.1:${place.port}`;
+  }
+
+  async run(goesOn: () => boolean): Promise<void> {
+    try {
+      await this.loop(goesOn);
+    } catch (error) {
+      // Connections are refused or reset: nobody is there any more.
+      if (!('code' in (error as object))) throw error;
+      const what = `the service cannot be reached: ${(error as NodeJS.ErrnoException).code}`;
+      if (this.isNew(what)) this.keep(what, this.lately.join('; '));
+    }
+    this.wire?.destroy();
+  }
+
+  private async loop(goesOn: () => boolean): Promise<void> {
+    while (goesOn()) {
+      if (this.sent++ % selfEvery === selfEvery - 1 || this.refused >= refusedInARow) await this.checkSelf();
+      if (this.random.chance(shareOfRaw)) await this.raw();
+      else await this.ordinary();
+    }
+  }
+
+  private async ordinary(): Promise<void> {
+    const request = this.requests.make(this.token.value);
+    const roll = this.random.next();
+    const framing: Framing = request.body === undefined || roll < 0.9 ? 'length' : roll < 0.95 ? 'chunked' : 'split';
+    const began = performance.now();
+    const answer = await this.exchange(request, framing);
+    const status = typeof answer === 'string' ? answer : answer.status;
+    this.tally.count(status);
+    this.refused = status === 401 || status === 403 ? this.refused + 1 : 0;
+    const { operation } = request;
+    const good = typeof status === 'number' && status < 300;
+    const measured = this.tally.measure(operation.name, good, performance.now() - began);
+    if (measured.good === 0 && typeof answer !== 'string') noteRefusal(measured.refusals, answer);
+    if (good) this.learn(request, answer as Answer);
+    const wrong = judge(this.operations, request, answer);
+    if (wrong !== undefined) await this.foundRequest(request, wrong, answer);
+    this.lately.push(`${request.method} ${request.path} ${status}`);
+    if (this.lately.length > 6) this.lately.shift();
+  }
+
+  private learn({ operation: { template }, path }: FuzzRequest, { body, headers }: Answer): void {
+    const parameter = template.lastIndexOf('/{');
+    if (parameter > 0 && !template.includes('/', parameter + 1)) {
+      const before = template.slice(0, parameter);
+      const depth = before.split('/').length;
+      const value = path.slice(this.place.dialect.prefix.length).split('/').slice(depth).join('/');
+      this.pools.add(`keys of ${before}`, decoded(value));
+    }
+    if (body.length === 0 || body.length > largestHarvest || !/json/.test(headers.get('content-type') ?? '')) return;
+    try {
+      this.pools.harvest(JSON.parse(body.toString()), `keys of ${template}`);
+    } catch {
+      // The judge says so.
+    }
+  }
+
+  /** Sends one request on the kept connection, on a new one when the service has closed that meanwhile. */
+  private async exchange(request: FuzzRequest, framing: Framing): Promise<Answer | NoAnswer> {
+    for (;;) {
+      const fresh = this.wire === undefined || this.wire.closed;
+      if (fresh) this.wire = await Wire.open(this.place.port);
+      const wire = this.wire!;
+      const answer = await this.send(wire, request, framing);
+      if (answer === 'closed' && !fresh) continue;
+      const closes = typeof answer === 'string' || answer.headers.get('connection') === 'close';
+      if (closes || wire.surplus.length > 0) wire.destroy();
+      if (typeof answer !== 'string' && wire.surplus.length > 0) return 'malformed';
+      return answer;
+    }
+  }
+
+  private async send(wire: Wire, request: FuzzRequest, framing: Framing): Promise<Answer | NoAnswer> {
+    const bytes = encode(request, this.host, framing);
+    const answer = wire.receive({ head: request.method === 'HEAD', patienceMs });
+    if (framing !== 'split') wire.write(bytes);
+    else {
+      const step = 1 + this.random.below(Math.max(1, bytes.length / 3));
+      for (let at = 0; at < bytes.length && !wire.closed; at += step) {
+        wire.write(bytes.subarray(at, at + step));
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    }
+    return answer;
+  }
+
+  private async raw(): Promise<void> {
+    const { dialect, paths } = this.place;
+    const made = rawCase(this.random, {
+      host: this.host,
+      found: dialect.prefix + paths.found,
+      missing: dialect.prefix + paths.missing,
+      writes: dialect.prefix + paths.writes,
+      secret: `${dialect.token.header}: ${dialect.token.before}${this.token.value}`,
+      request: () => this.requests.make(this.token.value),
+    });
+    const { answers, ended } = await this.sendRaw(made);
+    this.tally.raw++;
+    this.tally.count(answers[0]?.status ?? ended);
+    for (const { status } of answers.slice(1)) this.tally.statuses[status] = (this.tally.statuses[status] ?? 0) + 1;
+    const wrong = judgeRaw(this.operations, made, answers, ended);
+    if (wrong !== undefined) await this.foundRaw(made, wrong, answers);
+  }
+
+  private async sendRaw(
+    { pieces, atMost, exactly }: RawCase,
+    endsAfterMs = exactly ? wholeMs : hurryMs,
+  ): Promise<{ answers: Answer[]; ended: NoAnswer }> {
+    const wire = await Wire.open(this.place.port);
+    const answers: Answer[] = [];
+    const head = /^HEAD /.test(
+      pieces
+        .map((piece) => piece.toString('latin1'))
+        .join('')
+        .slice(0, 5),
+    );
+    let next = wire.receive({ head, patienceMs });
+    for (const piece of pieces) {
+      wire.write(piece);
+      if (pieces.length > 1) await new Promise((resolve) => setImmediate(resolve));
+    }
+    // What is complete ends by itself; what is not ends when nothing more comes.
+    const hurry = setTimeout(() => wire.halfClose(), endsAfterMs);
+    let ended: NoAnswer;
+    for (;;) {
+      const answer = await next;
+      if (typeof answer === 'string') {
+        ended = answer;
+        break;
+      }
+      answers.push(answer);
+      if (answers.length >= atMost + 3) {
+        ended = 'closed';
+        break;
+      }
+      next = wire.receive({ head, patienceMs });
+    }
+    clearTimeout(hurry);
+    wire.destroy();
+    return { answers, ended };
+  }
+
+  private async checkSelf(): Promise<void> {
+    const { dialect, paths } = this.place;
+    const headers = { [dialect.token.header]: dialect.token.before + this.token.value };
+    const operation = this.operations.all[0]!;
+    const path = dialect.prefix + paths.self;
+    const request: FuzzRequest = { operation, method: 'GET', path, query: [], headers, astray: true };
+    const answer = await this.exchange(request, 'length');
+    this.refused = 0;
+    if (typeof answer === 'string' || answer.status !== 200) await this.token.renew();
+  }
+
+  private async foundRequest(request: FuzzRequest, wrong: string, answer: Answer | NoAnswer): Promise<void> {
+    const what = `${request.operation.name}: ${wrong}`;
+    if (!this.isNew(what)) return;
+    let last = answer;
+    const shows = async (candidate: FuzzRequest) => {
+      const again = await this.exchange(candidate, 'length');
+      const same = judge(this.operations, candidate, again) === wrong;
+      if (same) last = again;
+      return same;
+    };
+    const repeats = await shows(request);
+    const smallest = repeats ? await minimiseRequest(request, shows) : request;
+    const said = typeof last === 'string' ? last : `${last.status} ${last.body.toString().slice(0, 400)}`;
+    const history = repeats ? '' : `\n  once, not again alone; before it: ${this.lately.join('; ')}`;
+    this.keep(what, `${shownRequest(smallest, this.host)}\n  answered: ${said}${history}`);
+  }
+
+  private async foundRaw(made: RawCase, wrong: string, answers: readonly Answer[]): Promise<void> {
+    const what = `${made.name}: ${wrong}`;
+    if (!this.isNew(what)) return;
+    const shows = async (bytes: Buffer) => {
+      const again = await this.sendRaw({ ...made, pieces: [bytes] }, hurryMs);
+      return judgeRaw(this.operations, made, again.answers, again.ended) === wrong;
+    };
+    const bytes = Buffer.concat(made.pieces.map((piece) => Buffer.from(piece as string)));
+    const repeats = await shows(bytes);
+    const smallest = repeats && !made.exactly ? await minimiseBytes(bytes, shows) : bytes;
+    const said = answers.map(({ status, body }) => `${status} ${body.toString().slice(0, 200)}`).join(' | ');
+    this.keep(what, `${shown(smallest)}\n  answered: ${said}${repeats ? '' : '\n  once, not again in one piece'}`);
+  }
+
+  private isNew(what: string): boolean {
+    const known = this.tally.findings.get(what);
+    if (known) known.times++;
+    else if (this.tally.findings.size < kindsKept) {
+      // Before it is looked into, so that nobody else does the same meanwhile.
+      this.tally.findings.set(what, { what, shown: '', times: 1 });
+      return true;
+    }
+    return false;
+  }
+
+  private keep(what: string, text: string): void {
+    const { times } = this.tally.findings.get(what)!;
+    this.tally.findings.set(what, { what, shown: `${text}\n  seed ${this.seed}, request ${this.sent}`, times });
+  }
+}
+
+function noteRefusal(refusals: Record<string, number>, { status, body }: Answer): void {
+  const text = `${status} ${body.toString('utf8', 0, 160)}`;
+  if (text in refusals || Object.keys(refusals).length < 20) refusals[text] = (refusals[text] ?? 0) + 1;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

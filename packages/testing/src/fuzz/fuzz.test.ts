@@ -1,0 +1,144 @@
+import { once } from 'node:events';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { type FuzzReport, type FuzzTarget, fuzz } from './fuzz';
+import type { Document } from './operations';
+
+type Answer = (method: string, path: string, body: string) => { status: number; body?: unknown };
+
+const answered = (schema: object) => ({ description: '', content: { 'application/json': { schema } } });
+const refusal = answered({ type: 'object', required: ['errors'] });
+const refusals = { 400: refusal, 404: refusal };
+const thing = { type: 'object', required: ['id'], properties: { id: { type: 'string' }, size: { type: 'integer' } } };
+const document = {
+  paths: {
+    '/things': {
+      post: {
+        requestBody: { content: { 'application/json': { schema: { ...thing, required: [] } } } },
+        responses: { 200: answered(thing), ...refusals },
+      },
+    },
+    '/things/{id}': {
+      parameters: [{ name: 'id', in: 'path', schema: { type: 'string' } }],
+      get: { responses: { 200: answered(thing), ...refusals } },
+    },
+  },
+} as unknown as Document;
+
+/** A service that keeps things by id and is right about everything. */
+function soundService(): Answer {
+  const ids = new Set<string>();
+  return (method, path, body) => {
+    if (path === '/found') return { status: 200, body: {} };
+    if (method === 'GET') {
+      const id = decodeURIComponent(path.slice('/things/'.length));
+      return ids.has(id) ? { status: 200, body: { id } } : { status: 404, body: { errors: [] } };
+    }
+    if (method !== 'POST' || path !== '/things') return { status: 404, body: { errors: [] } };
+    try {
+      const { id } = JSON.parse(body);
+      if (typeof id !== 'string') throw new Error();
+      ids.add(id);
+      return { status: 200, body: { id } };
+    } catch {
+      return { status: 400, body: { errors: [] } };
+    }
+  };
+}
+
+describe('made-up requests', () => {
+  let server: http.Server | undefined;
+  afterEach(() => {
+    server?.closeAllConnections();
+    server?.close();
+  });
+
+  const found = async (answer: Answer): Promise<FuzzReport> => {
+    server = http.createServer((req, res) => {
+      let body = '';
+      req.on('data', (piece) => {
+        body += piece;
+      });
+      req.on('end', () => {
+        const said = answer(req.method!, req.url!.replace(/\?.*/, ''), body);
+        const text = said.body === undefined ? '' : JSON.stringify(said.body);
+        res.writeHead(said.status, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(text) });
+        res.end(text);
+      });
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const service = {
+      url,
+      pid: 0,
+      folder: '',
+      complaints: [],
+      warnings: 0,
+      running: true,
+      stop: async () => undefined,
+    };
+    const target: FuzzTarget = {
+      service,
+      metricsUrl: `${url}/metrics`,
+      document,
+      token: async () => 'token',
+      restore: async () => undefined,
+      place: {
+        never: [],
+        paths: { found: '/found', missing: '/missing', writes: '/things', self: '/found' },
+        dialect: {
+          prefix: '',
+          token: { header: 'X-Token', before: '' },
+          hints: {},
+          fixed: {},
+          parameters: {},
+          weights: {},
+          headers: {},
+        },
+      },
+    };
+    return fuzz(target, { seed: 'itself', requests: 600, programs: 1, callersEach: 4 });
+  };
+
+  it('find nothing in a service that does as it says, and use what it told them', async () => {
+    const report = await found(soundService());
+    expect(report.findings).toEqual([]);
+    expect(report.sent).toBeGreaterThanOrEqual(600);
+    expect(report.neverGood).toEqual([]);
+  });
+
+  it('find a fault, and show the smallest request that makes it', async () => {
+    const sound = soundService();
+    const { findings } = await found((method, path, body) =>
+      method === 'POST' && /"size":/.test(body) ? { status: 500, body: { errors: [] } } : sound(method, path, body),
+    );
+    const [fault] = findings.filter((finding) => finding.startsWith('POST /things: answered 500'));
+    expect(fault).toMatch(/\{\\"size\\":[^,{]*\}"/);
+    expect(fault).not.toContain('X-Token');
+  });
+
+  it('find statuses and bodies that are not documented', async () => {
+    const sound = soundService();
+    const { findings } = await found((method, path, body) => {
+      const said = sound(method, path, body);
+      if (method === 'GET' && said.status === 404 && path.startsWith('/things')) return { status: 410, body: {} };
+      return method === 'POST' && said.status === 200 ? { status: 200, body: { size: 'large' } } : said;
+    });
+    expect(findings.map((finding) => finding.replace(/ \(\d+ times\)[\s\S]*/, ''))).toEqual(
+      expect.arrayContaining([
+        'GET /things/{id}: answered 410, which is not documented',
+        expect.stringMatching(/^POST \/things: answered 200 with body: /),
+      ]),
+    );
+  });
+
+  it('find answers that nobody asked for', async () => {
+    const sound = soundService();
+    const { findings } = await found((method, path, body) =>
+      path === '/found' && method === 'GET' && body === '' ? { status: 204 } : sound(method, path, body),
+    );
+    expect(findings.some((finding) => finding.startsWith('a pipeline: answered something else'))).toBe(true);
+  });
+});

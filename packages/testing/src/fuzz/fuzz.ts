@@ -1,0 +1,211 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import path from 'node:path';
+import type { Measured, Place } from './caller';
+import type { Document } from './operations';
+import type { FuzzNews, FuzzOrder, FuzzResult } from './program';
+import type { ServiceProgram } from './service-program';
+
+/** What is fuzzed, and as whom. */
+export interface FuzzTarget {
+  readonly service: ServiceProgram;
+  readonly metricsUrl: string;
+  readonly document: Document;
+  readonly place: Omit<Place, 'port'>;
+  /** A token for the callers; asked for again when one has ended itself. */
+  token(): Promise<string>;
+  /** Puts back what callers took away that others need; called again and again. */
+  restore(): Promise<void>;
+}
+
+/** How much. The same seed makes up the same requests, as far as the answers are the same. */
+export interface FuzzPlan {
+  readonly seed: string;
+  readonly requests: number;
+  readonly programs: number;
+  readonly callersEach: number;
+  /** Tell of operations that were never answered 2xx why not. */
+  readonly details?: boolean;
+}
+
+/** How the service was at one moment. */
+interface Moment {
+  readonly sent: number;
+  readonly residentMb: number;
+  readonly heapMb: number;
+}
+
+/** What came of it. */
+export interface FuzzReport {
+  readonly sent: number;
+  readonly findings: readonly string[];
+  readonly statuses: Readonly<Record<string, number>>;
+  /** Operations that were never answered 2xx, and what they were answered most. */
+  readonly neverGood: readonly string[];
+  /** Resident memory in the middle half of the second half, and in the end: flat when they are alike. */
+  readonly residentMb: { readonly start: number; readonly middle: number; readonly end: number };
+  readonly text: string;
+}
+
+const sampleEveryMs = 500;
+const restoreEveryMs = 1500;
+
+/** Sends made-up requests to a service and tells what it did wrong. */
+export async function fuzz(target: FuzzTarget, plan: FuzzPlan): Promise<FuzzReport> {
+  const began = performance.now();
+  const port = Number(new URL(target.service.url).port);
+  const sent = new Array<number>(plan.programs).fill(0);
+  const moments: Moment[] = [];
+  const lags: number[] = [];
+  let tokens = 0;
+  const token = () => {
+    tokens++;
+    return target.token();
+  };
+  const sample = repeat(sampleEveryMs, async () => {
+    const metrics = await metricsOf(target.metricsUrl);
+    lags.push(metrics.lagMs);
+    moments.push({ sent: sum(sent), ...metrics });
+  });
+  const restore = repeat(restoreEveryMs, () => target.restore());
+  const results = await Promise.all(
+    sent.map(async (_none, i) => {
+      const order: FuzzOrder = {
+        place: { ...target.place, port },
+        document: target.document,
+        token: await token(),
+        seed: `${plan.seed}.${i}`,
+        requests: Math.ceil(plan.requests / plan.programs),
+        callers: plan.callersEach,
+      };
+      return runProgram(order, token, (count) => {
+        sent[i] = count;
+      });
+    }),
+  ).finally(() => Promise.all([sample.stop(), restore.stop()]));
+  const seconds = (performance.now() - began) / 1000;
+  return reportOf(target, plan, { results, moments, lags, tokens, seconds });
+}
+
+interface Seen {
+  readonly results: readonly FuzzResult[];
+  readonly moments: readonly Moment[];
+  readonly lags: readonly number[];
+  readonly tokens: number;
+  readonly seconds: number;
+}
+
+function reportOf(target: FuzzTarget, plan: FuzzPlan, seen: Seen): FuzzReport {
+  const { results, moments, lags, seconds } = seen;
+  const statuses: Record<string, number> = {};
+  const operations = new Map<string, Measured>();
+  const found = new Map<string, { shown: string; times: number }>();
+  for (const result of results) {
+    for (const [status, count] of Object.entries(result.statuses)) statuses[status] = (statuses[status] ?? 0) + count;
+    for (const [name, { sent, good, ms, refusals }] of Object.entries(result.operations)) {
+      const before = operations.get(name) ?? { sent: 0, good: 0, ms: 0 };
+      operations.set(name, { sent: before.sent + sent, good: before.good + good, ms: before.ms + ms, refusals });
+    }
+    for (const { what, shown, times } of result.findings) {
+      const before = found.get(what);
+      found.set(what, { shown: before?.shown ?? shown, times: times + (before?.times ?? 0) });
+    }
+  }
+  const { service } = target;
+  const findings = [...found].map(([what, { shown, times }]) => `${what} (${times} times)\n  ${shown}`);
+  if (!service.running) findings.push(`the service ended: ${service.complaints.slice(-5).join('\n')}`);
+  for (const line of service.complaints.slice(0, 20)) findings.push(`the service complained: ${line.slice(0, 1500)}`);
+  const total = sum(results.map(({ sent }) => sent));
+  const at = (share: number) => {
+    const from = moments.findIndex(({ sent }) => sent >= total * share);
+    return median(moments.slice(Math.max(0, from), from + Math.max(3, moments.length >> 4)).map((m) => m.residentMb));
+  };
+  const residentMb = { start: moments[0]?.residentMb ?? 0, middle: at(0.5), end: at(0.93) };
+  const neverGood = [...operations]
+    .filter(([, { good }]) => good === 0)
+    .map(([name, { refusals }]) => `${name}: ${commonest(refusals)}`);
+  const slow = [...operations]
+    .map(([name, { sent, ms }]) => ({ name, ms: ms / sent, share: ms }))
+    .sort((a, b) => b.share - a.share)
+    .slice(0, 5)
+    .map(({ name, ms }) => `${name} ${ms.toFixed(1)} ms`);
+  const text = [
+    `seed ${plan.seed}: ${total} requests, ${sum(results.map(({ raw }) => raw))} of them raw, in ${seconds.toFixed(1)} s, ` +
+      `${Math.round(total / seconds)}/s over ${plan.programs} × ${plan.callersEach} connections`,
+    `statuses: ${Object.entries(statuses)
+      .map(([status, count]) => `${status} × ${count}`)
+      .join(', ')}`,
+    `${operations.size} operations, ${neverGood.length} of them never answered 2xx; most time: ${slow.join(', ')}`,
+    `resident memory ${residentMb.start} → ${residentMb.middle} → ${residentMb.end} MB, heap at the end ${moments.at(-1)?.heapMb} MB`,
+    `longest loop delay ${Math.round(Math.max(0, ...lags))} ms, median of the longest of every moment ${Math.round(median(lags))} ms`,
+    `${service.warnings} warnings, ${seen.tokens - plan.programs} times a caller ended its own token`,
+    ...(plan.details ? neverGood : []),
+  ].join('\n');
+  return { sent: total, findings, statuses, neverGood, residentMb, text };
+}
+
+function runProgram(
+  order: FuzzOrder,
+  token: () => Promise<string>,
+  progress: (sent: number) => void,
+): Promise<FuzzResult> {
+  const child: ChildProcess = fork(path.join(__dirname, 'program.ts'), [], {
+    execArgv: ['--conditions=source', '--import', require.resolve('tsx')],
+    env: { ...process.env, NODE_OPTIONS: '' },
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+  });
+  let said = '';
+  child.stderr!.on('data', (piece) => {
+    said = (said + piece).slice(-4000);
+  });
+  return new Promise<FuzzResult>((resolve, reject) => {
+    child.on('message', (news: FuzzNews) => {
+      if ('done' in news) resolve(news.done);
+      else if ('sent' in news) progress(news.sent);
+      else token().then((fresh) => child.send({ token: fresh }), reject);
+    });
+    child.once('exit', () => reject(new Error(`the program that sends requests ended: ${said}`)));
+    child.send(order);
+  }).finally(() => child.kill());
+}
+
+/** Does something again and again, one after the other, until it is stopped. */
+function repeat(everyMs: number, work: () => Promise<void>): { stop(): Promise<void> } {
+  let stopped = false;
+  let wake = () => {};
+  const done = (async () => {
+    while (!stopped) {
+      // Whoever asks a busy service may be refused; the next time counts.
+      await work().catch(() => undefined);
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+        setTimeout(resolve, everyMs);
+      });
+    }
+  })();
+  return {
+    stop() {
+      stopped = true;
+      wake();
+      return done;
+    },
+  };
+}
+
+async function metricsOf(url: string): Promise<{ residentMb: number; heapMb: number; lagMs: number }> {
+  const text = await (await fetch(url)).text();
+  const value = (name: string) => Number(new RegExp(`^${name} (.*)$`, 'm').exec(text)?.[1] ?? Number.NaN);
+  return {
+    residentMb: Math.round(value('process_resident_memory_bytes') / 1_048_576),
+    heapMb: Math.round(value('nodejs_heap_size_used_bytes') / 1_048_576),
+    lagMs: value('nodejs_eventloop_lag_max_seconds') * 1000,
+  };
+}
+
+const commonest = (counts: Readonly<Record<string, number>>) =>
+  Object.entries(counts)
+    .sort(([, a], [, b]) => b - a)
+    .slice(0, 4)
+    .map(([what, count]) => `${count} × ${what}`)
+    .join(' | ');
+const sum = (numbers: readonly number[]) => numbers.reduce((total, one) => total + one, 0);
+const median = (numbers: readonly number[]) => [...numbers].sort((a, b) => a - b)[numbers.length >> 1] ?? 0;

@@ -1,0 +1,53 @@
+import type { Operations } from './operations';
+import type { FuzzRequest } from './requests';
+import type { Answer, NoAnswer } from './wire';
+
+/** Statuses of HTTP itself, which no operation lists: they come before anybody knows which one is meant. */
+const ofHttp: ReadonlySet<number> = new Set([400, 405, 408, 411, 413, 414, 415, 417, 426, 431]);
+const unanswered: Readonly<Record<NoAnswer, string>> = {
+  closed: 'the connection was closed without an answer',
+  silent: 'no answer came',
+  malformed: 'what came is no HTTP answer',
+};
+
+/** What is wrong with what a request was answered; undefined when nothing is. The same fault has the same text. */
+export function judge(operations: Operations, request: FuzzRequest, answer: Answer | NoAnswer): string | undefined {
+  if (typeof answer === 'string') return unanswered[answer];
+  const { operation, astray } = request;
+  const { status } = answer;
+  const documented = operation.statuses.has(status);
+  if (status >= 500) {
+    // Operations that ask another system say so by listing 502; the system may well be away.
+    return status === 502 && documented ? undefined : `answered ${status}`;
+  }
+  if (documented) {
+    if (astray) return undefined;
+    const type = answer.headers.get('content-type') ?? '';
+    const misfit = operations.misfit(operation, status, type, answer.body.toString());
+    return misfit && `answered ${status} with ${misfit}`;
+  }
+  if (astray && (ofHttp.has(status) || operations.statuses.has(status) || (status > 300 && status < 309)))
+    return undefined;
+  return `answered ${status}, which is not documented`;
+}
+
+/** The same for bytes that are not one right request: how many answers there were, and which. */
+export function judgeRaw(
+  operations: Operations,
+  expected: { readonly atMost: number; readonly exactly?: readonly number[] },
+  answers: readonly Answer[],
+  ended: NoAnswer,
+): string | undefined {
+  if (ended !== 'closed') return unanswered[ended];
+  const statuses = answers.map(({ status }) => status);
+  const fault = statuses.find((status) => status >= 500 && status !== 502);
+  if (fault !== undefined) return `answered ${fault}`;
+  if (expected.exactly && String(statuses) !== String(expected.exactly)) {
+    return 'answered something else than each of its requests alone';
+  }
+  if (answers.length > expected.atMost) return `answered ${answers.length} times, at most ${expected.atMost} were due`;
+  const odd = statuses.find(
+    (status) => !ofHttp.has(status) && !operations.statuses.has(status) && (status < 300 || status > 308),
+  );
+  return odd === undefined ? undefined : `answered ${odd}, which no operation documents`;
+}

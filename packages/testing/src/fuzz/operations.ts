@@ -1,0 +1,154 @@
+import Ajv, { type ValidateFunction } from 'ajv';
+
+/** A schema of an OpenAPI 3.0 document, as far as requests are made from it. */
+export interface Schema {
+  readonly $ref?: string;
+  readonly type?: string;
+  readonly nullable?: boolean;
+  readonly enum?: readonly unknown[];
+  readonly anyOf?: readonly Schema[];
+  readonly oneOf?: readonly Schema[];
+  readonly allOf?: readonly Schema[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: boolean | Schema;
+  readonly items?: Schema;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly pattern?: string;
+  readonly format?: string;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly minimum?: number;
+  readonly maximum?: number;
+}
+
+export interface Parameter {
+  readonly name: string;
+  readonly in: 'path' | 'query' | 'header';
+  readonly required?: boolean;
+  readonly schema: Schema;
+}
+
+interface Media {
+  readonly schema?: Schema;
+}
+interface Response {
+  readonly $ref?: string;
+  readonly content?: Readonly<Record<string, Media>>;
+}
+interface Described {
+  readonly operationId?: string;
+  readonly parameters?: readonly Parameter[];
+  readonly requestBody?: { readonly content: Readonly<Record<string, Media>> };
+  readonly responses: Readonly<Record<string, Response>>;
+}
+/** What of an OpenAPI document is read. */
+export interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  readonly components?: { readonly schemas?: Readonly<Record<string, Schema>> };
+}
+
+/** One operation of the document. */
+export interface Operation {
+  readonly name: string;
+  readonly method: string;
+  /** As in the document: `/sys/mounts/{path}`. */
+  readonly template: string;
+  readonly parameters: readonly Parameter[];
+  readonly body?: { readonly media: string; readonly schema: Schema };
+  /** Statuses that are documented. */
+  readonly statuses: ReadonlySet<number>;
+}
+
+const methods = ['get', 'post', 'put', 'patch', 'delete'];
+
+/** The operations of an OpenAPI document, and the answers it announces. */
+export class Operations {
+  readonly all: readonly Operation[];
+  /** Every status that any operation documents. */
+  readonly statuses: ReadonlySet<number>;
+  private readonly ajv = new Ajv({ strict: false, validateFormats: false, logger: false });
+  private readonly tests = new Map<string, ValidateFunction>();
+
+  constructor(private readonly document: Document) {
+    this.ajv.addSchema({ $id: 'document', ...document });
+    this.all = Object.entries(document.paths).flatMap(([template, item]) =>
+      methods.filter((method) => method in item).map((method) => this.read(template, item, method)),
+    );
+    this.statuses = new Set(this.all.flatMap(({ statuses }) => [...statuses]));
+  }
+
+  /** A schema without its reference. */
+  schema(schema: Schema): Schema {
+    if (schema.$ref === undefined) return schema;
+    return this.document.components?.schemas?.[schema.$ref.split('/').at(-1)!] ?? {};
+  }
+
+  /** Why a body is not what the operation announces for a status; undefined when it is. */
+  misfit(operation: Operation, status: number, type: string, text: string): string | undefined {
+    const announced = this.announced(operation, status);
+    if (announced === undefined) return undefined;
+    const { response, pointer } = announced;
+    if (response.content === undefined) return undefined;
+    const media = type.split(';')[0]!.trim().toLowerCase();
+    if (!(media in response.content)) {
+      return text === '' ? undefined : `content type ${media}, not ${Object.keys(response.content).join(' or ')}`;
+    }
+    const { schema } = response.content[media]!;
+    if (schema === undefined || !/json$/.test(media)) return undefined;
+    let value: unknown;
+    try {
+      value = JSON.parse(text);
+    } catch {
+      return 'a body that is no JSON';
+    }
+    const test = this.test(schema, `${pointer}/content/${escaped(media)}/schema`);
+    if (test(value)) return undefined;
+    const error = test.errors?.find(({ keyword }) => keyword !== 'anyOf') ?? test.errors?.[0];
+    return `body: ${error?.instancePath || '/'} ${error?.message ?? ''}`;
+  }
+
+  private test(schema: Schema, pointer: string): ValidateFunction {
+    const key = JSON.stringify(schema);
+    let test = this.tests.get(key);
+    if (test === undefined) {
+      test = this.ajv.compile({ $ref: `document#${pointer}` });
+      this.tests.set(key, test);
+    }
+    return test;
+  }
+
+  private announced(operation: Operation, status: number): { response: Response; pointer: string } | undefined {
+    const { responses } = (this.document.paths[operation.template] as Record<string, Described>)[operation.method]!;
+    const response = responses[status];
+    if (response === undefined) return undefined;
+    if (response.$ref === undefined) {
+      const at = ['paths', operation.template, operation.method, 'responses', String(status)];
+      return { response, pointer: `/${at.map(escaped).join('/')}` };
+    }
+    const pointer = response.$ref.slice(1);
+    const found = pointer
+      .slice(1)
+      .split('/')
+      .reduce<unknown>((at, key) => (at as Record<string, unknown>)[key], this.document);
+    return { response: found as Response, pointer };
+  }
+
+  private read(template: string, item: Readonly<Record<string, unknown>>, method: string): Operation {
+    const described = item[method] as Described;
+    const shared = (item.parameters ?? []) as readonly Parameter[];
+    const [body] = Object.entries(described.requestBody?.content ?? {});
+    const statuses = Object.keys(described.responses);
+    return {
+      name: `${method.toUpperCase()} ${template}`,
+      method,
+      template,
+      parameters: [...shared, ...(described.parameters ?? [])],
+      body: body && { media: body[0], schema: body[1].schema ?? {} },
+      statuses: new Set(statuses.map(Number)),
+    };
+  }
+}
+
+const escaped = (key: string) => encodeURIComponent(key.replaceAll('~', '~0').replaceAll('/', '~1'));

@@ -1,0 +1,24 @@
+import type { FuzzPlan, FuzzReport } from './fuzz';
+
+const long = process.env.KEYSTEAD_LONG === '1';
+const { KEYSTEAD_FUZZ_SEED: seed, KEYSTEAD_FUZZ_REQUESTS: requests, KEYSTEAD_FUZZ_DETAILS: details } = process.env;
+
+/**
+ * How much is sent to a service: a few thousand requests, always the same ones; with --long a million, others each time.
+ * `KEYSTEAD_FUZZ_SEED` and `KEYSTEAD_FUZZ_REQUESTS` say otherwise, for example to see once more what a run has found;
+ * with `KEYSTEAD_FUZZ_DETAILS` a run tells what kept operations from ever succeeding.
+ */
+export function fuzzPlan(service: string): FuzzPlan {
+  return {
+    seed: seed ?? (long ? `${service}-${Date.now()}` : `${service}-20261122`),
+    requests: Number(requests ?? (long ? 1_000_000 : 3000)),
+    programs: long ? 2 : 1,
+    callersEach: long ? 12 : 8,
+    details: details !== undefined,
+  };
+}
+
+/** Whether the service had stopped growing half way. A short run says nothing of that. */
+export function isFlat({ sent, residentMb }: FuzzReport): boolean {
+  return sent < 200_000 || residentMb.end <= residentMb.middle * 1.15 + 30;
+}
