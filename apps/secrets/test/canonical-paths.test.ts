@@ -20,13 +20,7 @@ describe('the one spelling of a path', () => {
     await secrets.root.list('auth/token/roles/').expect(200);
     await secrets.root.read('auth/token/roles/').expect(405);
     const noWrite = { errors: ["cannot write to a path ending in '/'"] };
-    for (const path of [
-      'auth/token/roles/',
-      'auth/token/roles/ops/',
-      'sys/mounts/m/',
-      'sys/leases/renew/',
-      'cubbyhole/a/',
-    ]) {
+    for (const path of ['auth/token/roles/ops/', 'sys/mounts/m/', 'sys/leases/renew/', 'cubbyhole/a/']) {
       await secrets.root.write(path, { type: 'kv' }).expect(400, noWrite);
     }
     await secrets.root.read('sys/policy/').expect(200);
