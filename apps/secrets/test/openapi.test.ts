@@ -25,6 +25,44 @@ describe('the OpenAPI document', () => {
     expect(checked).toMatchObject({ valid: true });
   });
 
+  it('says where it is served, how a token is sent, and who needs none', async () => {
+    const { servers, security, components, paths } = await document();
+    expect(servers).toEqual([expect.objectContaining({ url: '/v1' })]);
+    expect(security.flatMap(Object.keys).sort()).toEqual(Object.keys(components.securitySchemes).sort());
+    const { name } = components.securitySchemes.token;
+    await secrets.nobody.read('sys/mounts').set(name, secrets.rootToken).expect(200);
+    await secrets.nobody.read('sys/mounts').set('Authorization', `Bearer ${secrets.rootToken}`).expect(200);
+    const free = Object.keys((await document(secrets.nobody)).paths);
+    expect(free.length).toBeGreaterThan(10);
+    for (const [key, item] of Object.entries<Json>(paths)) {
+      for (const method of ['get', 'post', 'patch', 'delete']) {
+        const operation = item[method];
+        if (operation?.security) expect([key, operation.security, free.includes(key)]).toEqual([key, [], true]);
+      }
+    }
+    for (const key of free) {
+      const open = ['get', 'post', 'patch', 'delete'].some((method) => paths[key][method]?.security?.length === 0);
+      expect([key, open]).toEqual([key, true]);
+    }
+  });
+
+  // What Python's openapi-spec-validator asks for besides what the other two ask for.
+  it('has defaults and examples that are what their schemas ask for', async () => {
+    for (const query of ['', '?generic_mount_paths=true']) {
+      const body = await document(secrets.root, query);
+      const ajv = new Ajv({ strict: false, logger: false });
+      ajv.addSchema({ $id: 'doc', components: body.components });
+      const wrong = parts(body).flatMap((part: Json) =>
+        ['default', 'example'].flatMap((name) => {
+          if (!(name in part) || typeof part.type !== 'string') return [];
+          const schema = JSON.parse(JSON.stringify(part).replaceAll('#/components', 'doc#/components'));
+          return ajv.validate(schema, part[name]) ? [] : [part];
+        }),
+      );
+      expect(wrong).toEqual([]);
+    }
+  });
+
   it('has a summary, a tag, a unique id and a response schema for every operation (SV.3)', async () => {
     const { paths, components } = await document();
     const ids: string[] = [];

@@ -29,6 +29,11 @@ interface Asked {
 }
 
 const methods = { read: 'get', list: 'get', write: 'post', patch: 'patch', delete: 'delete' } as const;
+/** Either way of sending a token will do. */
+const securitySchemes: Record<string, JsonSchema> = {
+  token: { type: 'apiKey', in: 'header', name: 'X-Service-Token' },
+  bearer: { type: 'http', scheme: 'bearer' },
+};
 const emptyBody = { description: 'empty body' };
 
 /**
@@ -118,12 +123,14 @@ export class OpenApiDocuments {
       openapi: '3.0.2',
       info: {
         title: 'Keystead secrets service',
-        description: 'HTTP API of the secrets and identity service. Every path is prefixed with /v1.',
+        description: 'HTTP API of the secrets and identity service.',
         version: this.source.version,
         license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
       },
+      servers: [{ url: '/v1', description: 'Where every path begins, at the address of this service.' }],
+      security: Object.keys(securitySchemes).map((name) => ({ [name]: [] })),
       paths: sorted(paths),
-      components: { responses: refusalResponses(), schemas: sorted(schemas) },
+      components: { responses: refusalResponses(), schemas: sorted(schemas), securitySchemes },
     };
   }
 }
@@ -149,7 +156,7 @@ function pathItem(
     const reads = operation === read || operation === list;
     const listing = list ? [listParameter(read === undefined)] : [];
     const own = reads ? [...listing, ...unlike(list, operation), ...operation.parameters] : operation.parameters;
-    const body: JsonSchema = { ...operation.body, operationId: id };
+    const body: JsonSchema = { ...operation.body, operationId: id, ...(operation.free ? { security: [] } : {}) };
     if (own.length > 0) body.parameters = own;
     if (operation.request) {
       const media = operation.verb === 'patch' ? 'application/merge-patch+json' : 'application/json';

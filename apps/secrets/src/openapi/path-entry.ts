@@ -147,13 +147,18 @@ function bodySchema(input: JsonSchema | undefined, operation: AnyOperation): Jso
   return schema;
 }
 
+/** What is given as text, such as a lifetime, has a number once it is read. */
+function asSent({ type }: JsonSchema, value: unknown): unknown {
+  return type === 'string' && typeof value === 'number' ? String(value) : value;
+}
+
 function withDefaults(schema: JsonSchema, defaults: object | undefined): JsonSchema {
   const properties = schema.properties as Record<string, JsonSchema> | undefined;
   if (!defaults || !properties) return schema;
   const given = defaults as Record<string, unknown>;
   const filled = Object.entries(properties).map(([name, property]) => [
     name,
-    given[name] === undefined ? property : { ...property, default: given[name] },
+    given[name] === undefined ? property : { ...property, default: asSent(property, given[name]) },
   ]);
   return { ...schema, properties: Object.fromEntries(filled) };
 }

@@ -38,4 +38,19 @@ describe('a Python client generated from the OpenAPI document', () => {
       python.remove();
     }
   }, 1_200_000);
+
+  it('is preceded by no complaint of the validator of that language', async () => {
+    const python = await pythonWith(['openapi-spec-validator==0.9.0']);
+    try {
+      for (const query of ['', '?generic_mount_paths=true']) {
+        const { body: document } = await secrets.root.read(`sys/internal/specs/openapi${query}`).expect(200);
+        const described = path.join(python.folder, 'openapi.json');
+        writeFileSync(described, JSON.stringify(document));
+        const { stdout } = await python.run('openapi-spec-validator', [described]);
+        expect(stdout.trim()).toBe(`${described}: OK`);
+      }
+    } finally {
+      python.remove();
+    }
+  }, 600_000);
 });
