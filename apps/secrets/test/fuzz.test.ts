@@ -153,6 +153,7 @@ describe('made-up requests to the secrets service', () => {
             '/sys/namespaces/{path} path': ['ns-a', 'ns-b', 'ns-a/inner', 'ns_c'],
           },
           weights,
+          faults: {},
           headers: {
             'X-Service-Namespace': ['ns-a', 'ns-b', 'ns-a/inner', '/', '..', ''],
             'X-Service-Wrap-TTL': ['60', '1s', '5m', '-1', 'x'],

@@ -95,6 +95,11 @@ describe('made-up requests to the workspace service', () => {
           },
           parameters: {},
           weights,
+          // While a state is still on its way, which ends by itself.
+          faults: {
+            'POST /api/v2/workspaces/{workspace_id}/actions/unlock': [503],
+            'POST /api/v2/organizations/{organization_name}/workspaces/{name}/actions/unlock': [503],
+          },
           headers: {
             'If-None-Match': ['*', '"x"', 'W/"x"'],
             'Idempotency-Key': ['a', 'b', 'x'.repeat(300)],

@@ -95,6 +95,7 @@ describe('made-up requests', () => {
           fixed: {},
           parameters: {},
           weights: {},
+          faults: {},
           headers: {},
         },
       },

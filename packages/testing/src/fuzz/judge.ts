@@ -18,7 +18,9 @@ export function judge(operations: Operations, request: FuzzRequest, answer: Answ
   const documented = operation.statuses.has(status);
   if (status >= 500) {
     // Operations that ask another system say so by listing 502; the system may well be away.
-    return status === 502 && documented ? undefined : `answered ${status}`;
+    if (status === 502 && documented) return undefined;
+    const meant = astray ? operations.meant.has(status) : operations.faults[operation.name]?.includes(status);
+    return meant ? undefined : `answered ${status}`;
   }
   if (documented) {
     if (astray) return undefined;
@@ -40,7 +42,7 @@ export function judgeRaw(
 ): string | undefined {
   if (ended !== 'closed') return unanswered[ended];
   const statuses = answers.map(({ status }) => status);
-  const fault = statuses.find((status) => status >= 500 && status !== 502);
+  const fault = statuses.find((status) => status >= 500 && status !== 502 && !operations.meant.has(status));
   if (fault !== undefined) return `answered ${fault}`;
   if (expected.exactly && String(statuses) !== String(expected.exactly)) {
     return 'answered something else than each of its requests alone';

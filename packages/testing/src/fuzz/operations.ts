@@ -68,10 +68,17 @@ export class Operations {
   readonly all: readonly Operation[];
   /** Every status that any operation documents. */
   readonly statuses: ReadonlySet<number>;
+  /** Statuses from 500 that some operation answers on purpose. */
+  readonly meant: ReadonlySet<number>;
   private readonly ajv = new Ajv({ strict: false, validateFormats: false, logger: false });
   private readonly tests = new Map<string, ValidateFunction>();
 
-  constructor(private readonly document: Document) {
+  /** `faults` are statuses from 500 that an operation answers on purpose, by its name. */
+  constructor(
+    private readonly document: Document,
+    readonly faults: Readonly<Record<string, readonly number[]>> = {},
+  ) {
+    this.meant = new Set(Object.values(faults).flat());
     this.ajv.addSchema({ $id: 'document', ...document });
     this.all = Object.entries(document.paths).flatMap(([template, item]) =>
       methods.filter((method) => method in item).map((method) => this.read(template, item, method)),

@@ -29,7 +29,7 @@ export interface FuzzResult {
 const tell = (news: FuzzNews) => process.send?.(news);
 
 async function run({ place, document, token, seed, requests, callers }: FuzzOrder): Promise<void> {
-  const operations = new Operations(document);
+  const operations = new Operations(document, place.dialect.faults);
   const tally = new Tally();
   const pools = new Pools(new Set(place.never));
   let renewing: Promise<void> | undefined;

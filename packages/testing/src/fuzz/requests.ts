@@ -32,6 +32,8 @@ export interface Dialect {
   readonly parameters: Readonly<Record<string, readonly string[]>>;
   /** How often an operation is chosen, by name, where 1 is usual. */
   readonly weights: Readonly<Record<string, number>>;
+  /** Statuses from 500 that an operation answers on purpose, by its name. */
+  readonly faults: Readonly<Record<string, readonly number[]>>;
   /** Headers that change what a request means: sent now and then, each with one of its values, or one from a pool. */
   readonly headers: Readonly<Record<string, readonly string[]>>;
 }
