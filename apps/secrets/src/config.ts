@@ -94,6 +94,9 @@ const Variables = z.object({
       'Seconds the clock here may be off that of the database; beyond, nothing is ended here and /readyz says no.',
     ),
   SECRETS_MIGRATE: onOff(true).describe('Apply outstanding database migrations at start.'),
+  SECRETS_ALLOW_NEWER_SCHEMA: onOff(false).describe(
+    'Start on a database that a newer version has migrated: while an upgrade is under way.',
+  ),
   SECRETS_DRAIN_DELAY_SECONDS: z.coerce
     .number()
     .min(0)
@@ -179,6 +182,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     databaseConnections: given.SECRETS_DATABASE_CONNECTIONS,
     databasePoll: given.SECRETS_DATABASE_POLL,
     migrate: given.SECRETS_MIGRATE,
+    allowNewerSchema: given.SECRETS_ALLOW_NEWER_SCHEMA,
     clockToleranceSeconds: given.SECRETS_CLOCK_TOLERANCE,
     seal: {
       type: given.SECRETS_SEAL,

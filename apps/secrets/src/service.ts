@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { applyMigrations, ensureDatabase } from '@keystead/postgres';
+import { applyMigrations, ensureDatabase, requireMigrated } from '@keystead/postgres';
 import { Gate, type Logger, Registry } from '@keystead/server';
 import type { Express } from 'express';
 import { DirectoryClient } from './backends/cloudone/directory-client';
@@ -51,10 +51,7 @@ const LARGE_BODIES = { atOnce: 3, waiting: 64, waitMs: 60_000 } as const;
 
 /** Builds a service from its configuration and brings it to where it can answer. */
 export async function createService(config: Config, parts: ServiceParts): Promise<Service> {
-  if (config.migrate) {
-    await ensureDatabase(config.databaseUrl);
-    await applyMigrations({ url: config.databaseUrl, dir: migrations() });
-  }
+  await prepareSchema(config, parts.log);
   const makers = new Map<string, ReturnType<(typeof kinds)[number]['make']>>();
   const catalog: Catalog = {
     find(type, kind, options) {
@@ -127,6 +124,14 @@ export async function createService(config: Config, parts: ServiceParts): Promis
       await audit.close();
     },
   };
+}
+
+/** Brings the tables to this version, or makes sure that they are. Throws where they are those of a newer one. */
+async function prepareSchema({ databaseUrl: url, migrate, allowNewerSchema: allowNewer }: Config, log: Logger) {
+  const options = { url, dir: migrations(), allowNewer };
+  if (migrate) await ensureDatabase(url);
+  const unknown = migrate ? (await applyMigrations(options)).unknown : await requireMigrated(options);
+  if (unknown.length > 0) log.warn({ migrations: unknown }, 'the database was migrated by a newer version');
 }
 
 /** What the life of a request is lent. */

@@ -128,6 +128,9 @@ const Variables = z.object({
       'Seconds the clock here may be off that of the database; beyond, nothing is ended here and /readyz says no.',
     ),
   WORKSPACES_MIGRATE: onOff(true).describe('Apply outstanding database migrations at start.'),
+  WORKSPACES_ALLOW_NEWER_SCHEMA: onOff(false).describe(
+    'Start on a database that a newer version has migrated: while an upgrade is under way.',
+  ),
   WORKSPACES_DRAIN_DELAY_SECONDS: z.coerce
     .number()
     .min(0)
@@ -292,6 +295,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     firstRunFile: given.WORKSPACES_FIRST_RUN_FILE,
     logLevel: given.WORKSPACES_LOG_LEVEL,
     migrate: given.WORKSPACES_MIGRATE,
+    allowNewerSchema: given.WORKSPACES_ALLOW_NEWER_SCHEMA,
     clockToleranceSeconds: given.WORKSPACES_CLOCK_TOLERANCE,
     drainDelaySeconds: given.WORKSPACES_DRAIN_DELAY_SECONDS,
     drainSeconds: given.WORKSPACES_DRAIN_SECONDS,

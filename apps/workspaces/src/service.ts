@@ -1,5 +1,4 @@
-import path from 'node:path';
-import { applyMigrations, createPool, DatabaseClock, DatabaseWatch, ensureDatabase, Silence } from '@keystead/postgres';
+import { createPool, DatabaseClock, DatabaseWatch, Silence } from '@keystead/postgres';
 import { createLogger, Gate, type Logger } from '@keystead/server';
 import type { Express } from 'express';
 import type { Pool } from 'pg';
@@ -18,9 +17,7 @@ import { includablesOf, resources } from './resources/registry';
 import { settingsReader } from './resources/settings/service';
 import { createAuthenticator } from './resources/tokens/authenticate';
 import { type FirstRun, firstRun } from './resources/tokens/first-run';
-
-/** Where the service's migrations are, seen from the compiled and from the source file alike. */
-export const migrationsDir = path.join(__dirname, '..', '..', '..', 'prisma', 'workspaces', 'migrations');
+import { prepareSchema } from './schema';
 
 const TWO_WEEKS_IN_MINUTES = 20_160;
 
@@ -65,10 +62,7 @@ export async function createService(config: Config, parts: Parts = {}): Promise<
   const clock = new DatabaseClock({ toleranceMs, machine: parts.machineClock, log });
   const now = parts.now ?? clock.now;
   const clockTrouble = () => (parts.now ? undefined : clock.trouble);
-  if (config.migrate) {
-    await ensureDatabase(config.databaseUrl);
-    await applyMigrations({ url: config.databaseUrl, dir: migrationsDir, log: (line) => log.info(line) });
-  }
+  await prepareSchema(config, log);
   const pool = createPool({
     url: config.databaseUrl,
     max: config.databaseConnections,

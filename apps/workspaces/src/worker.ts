@@ -7,6 +7,7 @@ import { withObjects } from './kernel/objects';
 import { openS3 } from './kernel/s3-objects';
 import { openKeyring } from './keys';
 import { jobBoard, type RunJob } from './resources/runs/jobs';
+import { prepareSchema } from './schema';
 import { startClaiming } from './worker/claim-loop';
 import type { WorkerConfig } from './worker/config';
 import { credentialsFor, revokeLeftCredentials } from './worker/credentials';
@@ -39,6 +40,7 @@ export async function startWorker(config: WorkerConfig, means: Means, log: Logge
       applicationName: 'keystead-worker',
       onIdleError: (error) => log.warn({ err: error }, 'database connection lost'),
     });
+  await prepareSchema({ ...config.service, migrate: false }, log);
   const pool = connect(config.jobs * 2 + 2, false);
   const quickPool = connect(1, true);
   const objects = config.service.objects && (await openS3(config.service.objects));

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { applyMigrations, withClient } from '@keystead/postgres';
 import { emptyDatabase } from '@keystead/testing';
-import { migrationsDir } from '../src/service';
+import { migrationsDir } from '../src/schema';
 import { ref, resource, startWorkspaces } from './start-workspaces';
 
 const canary = 'canary-4f1d';

@@ -19,6 +19,8 @@ export {
   MigrationFailed,
   type MigrationOptions,
   pendingMigrations,
+  requireMigrated,
+  SchemaIsNewer,
 } from './migrations';
 export { createPool, type PoolOptions } from './pool';
 export { Silence } from './silence';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { emptyDatabase, type TestDatabase } from '../../testing/src/index';
-import { applyMigrations, pendingMigrations, withClient } from './index';
+import { applyMigrations, pendingMigrations, requireMigrated, withClient } from './index';
 
 describe('applying migrations', () => {
   const made: TestDatabase[] = [];
@@ -68,11 +68,30 @@ describe('applying migrations', () => {
     await expect(applyMigrations({ url, dir })).rejects.toThrow('1_first was edited after it was applied');
   });
 
-  it('names what a newer version has applied', async () => {
+  it('refuses what a newer version has migrated, by name, and changes nothing', async () => {
     write('1_first', 'CREATE TABLE a (id int);');
     write('2_newer', 'CREATE TABLE b (id int);');
     await applyMigrations({ url, dir });
     rmSync(path.join(dir, '2_newer'), { recursive: true });
-    expect(await applyMigrations({ url, dir })).toEqual({ applied: [], unknown: ['2_newer'] });
+    write('3_other', 'CREATE TABLE c (id int);');
+    const newer = /was migrated by a newer version: 2_newer is unknown to this one; start the newer version$/;
+    await expect(applyMigrations({ url, dir })).rejects.toThrow(newer);
+    await expect(requireMigrated({ url, dir })).rejects.toThrow(newer);
+    expect(await rows("SELECT to_regclass('c') IS NULL AS absent")).toEqual([{ absent: true }]);
+    const allowed = { url, dir, allowNewer: true };
+    expect(await applyMigrations(allowed)).toEqual({ applied: ['3_other'], unknown: ['2_newer'] });
+    expect(await requireMigrated(allowed)).toEqual(['2_newer']);
+  });
+
+  it('can be asked for by who must not do it', async () => {
+    write('1_first', 'CREATE TABLE a (id int);');
+    await expect(requireMigrated({ url, dir })).rejects.toThrow(/lacks migration 1_first: run migrate first$/);
+    expect(await rows("SELECT to_regclass('_prisma_migrations') IS NULL AS absent")).toEqual([{ absent: true }]);
+    await applyMigrations({ url, dir });
+    expect(await requireMigrated({ url, dir })).toEqual([]);
+    write('2_second', 'CREATE TABLE b (id int);');
+    await expect(requireMigrated({ url, dir })).rejects.toThrow(/lacks migration 2_second/);
+    write('1_first', 'CREATE TABLE edited (id int);');
+    await expect(requireMigrated({ url, dir })).rejects.toThrow('1_first was edited after it was applied');
   });
 });

@@ -20,10 +20,22 @@ export class MigrationFailed extends Error {
   }
 }
 
+/** Thrown when a database has migrations that this version does not know: it was made by a newer one. */
+export class SchemaIsNewer extends MigrationFailed {
+  constructor(database: string, unknown: readonly string[]) {
+    super(
+      unknown[0]!,
+      `database ${database} was migrated by a newer version: ${unknown.join(', ')} is unknown to this one; start the newer version`,
+    );
+  }
+}
+
 export interface MigrationOptions {
   url: string;
   /** The folder with one folder per migration. */
   dir: string;
+  /** Go on where a newer version has migrated the database. */
+  allowNewer?: boolean;
   log?: (line: string) => void;
 }
 
@@ -42,8 +54,8 @@ interface AppliedRow {
 /**
  * Applies the migrations a database lacks, in order, and keeps Prisma's own table about them, so that the official
  * commands and this runner agree. One process works at a time; others wait and then find nothing to do.
- * `unknown` are migrations the database has and this version does not know.
- * Throws `MigrationFailed` and `DatabaseUnreachable`.
+ * `unknown` are migrations the database has and this version does not know; without `allowNewer` they are refused before
+ * anything is changed. Throws `MigrationFailed`, `SchemaIsNewer` and `DatabaseUnreachable`.
  */
 export async function applyMigrations(options: MigrationOptions): Promise<{ applied: string[]; unknown: string[] }> {
   const migrations = readMigrations(options.dir);
@@ -51,6 +63,7 @@ export async function applyMigrations(options: MigrationOptions): Promise<{ appl
     await lock(client, options.url);
     await client.query(TABLE);
     const rows = await readApplied(client);
+    const unknown = unknownOf(rows, migrations, options);
     const applied: string[] = [];
     for (const migration of migrations) {
       if (isApplied(migration, rows)) continue;
@@ -58,8 +71,7 @@ export async function applyMigrations(options: MigrationOptions): Promise<{ appl
       await apply(client, migration);
       applied.push(migration.name);
     }
-    const known = new Set(migrations.map((migration) => migration.name));
-    return { applied, unknown: rows.map((row) => row.migration_name).filter((name) => !known.has(name)) };
+    return { applied, unknown };
   });
 }
 
@@ -90,12 +102,40 @@ export async function applyMigrationsWithin(
   }
 }
 
+/**
+ * Makes sure that a database has exactly the migrations of this version, for who must not change it; with `allowNewer`
+ * those of a newer one as well, which are returned. Throws `MigrationFailed`, `SchemaIsNewer` and `DatabaseUnreachable`.
+ */
+export async function requireMigrated(options: MigrationOptions): Promise<string[]> {
+  const migrations = readMigrations(options.dir);
+  return withClient(options.url, async (client) => {
+    const rows = (await isThere(client)) ? await readApplied(client) : [];
+    const unknown = unknownOf(rows, migrations, options);
+    const lacking = migrations.find((migration) => !isApplied(migration, rows));
+    if (!lacking) return unknown;
+    const { name } = lacking;
+    throw new MigrationFailed(name, `database ${databaseName(options.url)} lacks migration ${name}: run migrate first`);
+  });
+}
+
+/** Migrations of a newer version. */
+function unknownOf(rows: readonly AppliedRow[], migrations: readonly Migration[], options: MigrationOptions): string[] {
+  const known = new Set(migrations.map((migration) => migration.name));
+  const unknown = rows.map((row) => row.migration_name).filter((name) => !known.has(name));
+  if (unknown.length > 0 && !options.allowNewer) throw new SchemaIsNewer(databaseName(options.url), unknown);
+  return unknown;
+}
+
+async function isThere(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query("SELECT to_regclass('_prisma_migrations') IS NOT NULL AS there");
+  return rows[0].there;
+}
+
 /** The migrations of a folder that a database lacks; it changes nothing. */
 export async function pendingMigrations({ url, dir }: MigrationOptions): Promise<string[]> {
   const names = readMigrations(dir).map((migration) => migration.name);
   return withClient(url, async (client) => {
-    const { rows } = await client.query("SELECT to_regclass('_prisma_migrations') IS NOT NULL AS there");
-    if (!rows[0].there) return names;
+    if (!(await isThere(client))) return names;
     const done = new Set((await readApplied(client)).filter((row) => row.finished).map((row) => row.migration_name));
     return names.filter((name) => !done.has(name));
   });

@@ -1,0 +1,52 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { withClient } from '@keystead/postgres';
+import { createLogger } from '@keystead/server';
+import { readConfig } from '../src/config';
+import { createService } from '../src/service';
+import { startWorker } from '../src/worker';
+import { readWorkerConfig } from '../src/worker/config';
+import type { Means } from '../src/worker/means';
+import { startWorkspaces } from './start-workspaces';
+
+// What would be lost: an older version writes into tables whose meaning it does not know, without a word.
+
+describe('on a database that a newer version has migrated', () => {
+  const workspaces = startWorkspaces();
+  const log = createLogger({ name: 'older', level: 'silent' });
+  beforeAll(() =>
+    withClient(workspaces.databaseUrl, (client) =>
+      client.query(`INSERT INTO _prisma_migrations (id, checksum, migration_name, finished_at)
+                    VALUES (gen_random_uuid(), 'x', '29991231000000_unheard_of', now())`),
+    ),
+  );
+
+  const environment = (more: Record<string, string>) => ({
+    WORKSPACES_DATABASE_URL: workspaces.databaseUrl,
+    WORKSPACES_DATABASE_CONNECTIONS: '6',
+    WORKSPACES_SEAL_KEY: '07'.repeat(32),
+    WORKSPACES_PUBLIC_URL: 'https://workspaces.test',
+    ...more,
+  });
+  const start = (more: Record<string, string>) => createService(readConfig(environment(more)), { log });
+  const newer =
+    /was migrated by a newer version: 29991231000000_unheard_of is unknown to this one; start the newer version$/;
+
+  it.each(['on', 'off'])(
+    'an older one does not start, and names what it does not know (WORKSPACES_MIGRATE=%s)',
+    async (on) => {
+      await expect(start({ WORKSPACES_MIGRATE: on })).rejects.toThrow(newer);
+    },
+  );
+
+  it('an older worker does not start', async () => {
+    const config = readWorkerConfig(environment({}));
+    await expect(startWorker(config, {} as Means, log)).rejects.toThrow(newer);
+  });
+
+  it('an older one that runs goes on, and may be started where that is allowed', async () => {
+    await workspaces.organization('acme');
+    const service = await start({ WORKSPACES_ALLOW_NEWER_SCHEMA: 'on' });
+    expect(await service.ready()).toEqual({ ready: true, reasons: [] });
+    await service.close();
+  });
+});
