@@ -26,11 +26,15 @@ export interface NodeProcess {
   ask(method: string, path: string, token?: string, body?: object): Promise<Answer>;
 }
 
-/** Starts a node on a database; it answers when this resolves. */
-export async function startNode(databaseUrl: string, env: Record<string, string> = {}): Promise<NodeProcess> {
+/** Starts a node on a database; it answers when this resolves. `log` is a descriptor that its log is written to. */
+export async function startNode(
+  databaseUrl: string,
+  env: Record<string, string> = {},
+  { flags = [], log = 'ignore' }: { flags?: readonly string[]; log?: number | 'ignore' } = {},
+): Promise<NodeProcess> {
   const child = fork(join(__dirname, 'node-program.ts'), [], {
-    execArgv: ['--conditions=source', '--import', 'tsx'],
-    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    execArgv: ['--conditions=source', '--import', 'tsx', ...flags],
+    stdio: ['ignore', log, 'pipe', 'ipc'],
     env: {
       ...process.env,
       NODE_OPTIONS: '',

@@ -1,5 +1,8 @@
+import { hash } from 'node:crypto';
+
 /**
- * The last few thousand pairs of short texts, the least used ones forgotten first.
+ * What the last few thousand short texts were turned into, the least used ones forgotten first. The texts themselves are
+ * not kept: they are secrets, and would outlive whatever held them.
  *
  * Two generations: what is asked for moves to the young one; when that is full it becomes the old one, and what was old
  * is gone. Both lookups are plain maps, which is cheaper than keeping an order. Texts longer than `longest` are not kept.
@@ -13,16 +16,21 @@ export class Remembered {
     private readonly longest: number,
   ) {}
 
-  get(key: string): string | undefined {
+  get(text: string): string | undefined {
+    if (text.length > this.longest) return undefined;
+    const key = hash('sha256', text, 'base64');
     const known = this.young.get(key);
     if (known !== undefined) return known;
     const older = this.old.get(key);
-    if (older !== undefined) this.set(key, older);
+    if (older !== undefined) this.keep(key, older);
     return older;
   }
 
-  set(key: string, value: string): void {
-    if (key.length > this.longest) return;
+  set(text: string, value: string): void {
+    if (text.length <= this.longest) this.keep(hash('sha256', text, 'base64'), value);
+  }
+
+  private keep(key: string, value: string): void {
     if (this.young.size >= this.size) {
       this.old = this.young;
       this.young = new Map();

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { mintToken, randomBase62 } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
 import { LRUCache } from 'lru-cache';
@@ -45,7 +46,10 @@ const PAGE = 1000;
 /** Tokens on the token table. What was found is remembered; revocation on any node is heard within a second. */
 export class StoredTokens implements Tokens {
   private readonly cache: CoherentCache<TokenRecord>;
-  /** Keyed hashing costs more than remembering which text has which hash. */
+  /**
+   * Keyed hashing costs more than remembering which token has which hash. By a plain hash of it: the text of a token
+   * would outlive its revocation here.
+   */
   private readonly keys: LRUCache<string, string>;
 
   constructor(
@@ -67,13 +71,13 @@ export class StoredTokens implements Tokens {
 
   async find(token: string): Promise<TokenRecord | undefined> {
     if (isBatchToken(token)) return this.findBatch(token);
-    const known = this.keys.get(token);
+    const plain = hash('sha256', token, 'base64');
+    const known = this.keys.get(plain);
     const kept = known === undefined ? undefined : this.cache.peek(known);
     if (kept) return this.living(kept);
-    const hash = known === undefined ? this.hashOf(token) : Buffer.from(known, 'hex');
-    const record = await this.findByHash(hash);
+    const record = await this.findByHash(known === undefined ? this.hashOf(token) : Buffer.from(known, 'hex'));
     // Only tokens that exist: guesses must not push others out.
-    if (record) this.keys.set(token, record.key);
+    if (record) this.keys.set(plain, record.key);
     return record;
   }
 

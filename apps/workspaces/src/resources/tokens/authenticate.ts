@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { Keyring } from '@keystead/keyring';
 import { gather } from '@keystead/postgres';
 import { LRUCache } from 'lru-cache';
@@ -87,13 +88,15 @@ export function createAuthenticator(options: {
     await db.rows({ ...touchTokens, values: [ids, new Date(now())] });
     return new Map();
   });
+  // By a plain hash: the text of a token would outlive its revocation here.
   const hashOf = (token: string): string => {
-    let hash = hashes.get(token);
-    if (hash === undefined) {
-      hash = hashSecret(keyring, token).toString('hex');
-      hashes.set(token, hash);
+    const plain = hash('sha256', token, 'base64');
+    let keyed = hashes.get(plain);
+    if (keyed === undefined) {
+      keyed = hashSecret(keyring, token).toString('hex');
+      hashes.set(plain, keyed);
     }
-    return hash;
+    return keyed;
   };
   const recognise = ({ key, said }: TokenRow): Recognised => {
     const before = known.get(key);
