@@ -1,6 +1,6 @@
+import { type Algorithm, codeFor, counterAt } from '@keystead/auth';
 import jsqr from 'jsqr';
 import { PNG } from 'pngjs';
-import { type Algorithm, codeFor, counterAt } from '../src/kernel/mfa/one-time-code';
 import type { Secrets } from './start-secrets';
 
 /** Where TOTP methods live. */

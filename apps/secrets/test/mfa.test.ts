@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
-import type { Algorithm } from '../src/kernel/mfa/one-time-code';
+import type { Algorithm } from '@keystead/auth';
 import { authenticator, newMethod as method, methods, scan, unbase32 } from './authenticator';
 import { startSecrets } from './start-secrets';
 

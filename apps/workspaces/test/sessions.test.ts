@@ -1,6 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
+import { codeFor, counterAt, fromBase32 } from '@keystead/auth';
 import { withClient } from '@keystead/postgres';
-import speakeasy from 'speakeasy';
 import { member } from './members';
 import { PASSWORD, resource, startWorkspaces } from './start-workspaces';
 
@@ -15,7 +15,7 @@ describe('signing in', () => {
   const signIn = (username: string, password: string, code?: string) =>
     workspaces.anyone.post('session', resource('sessions', { username, password, ...(code ? { code } : {}) }));
   const codeAt = (secret: string, ms = nowMs) =>
-    speakeasy.totp({ secret, encoding: 'base32', time: Math.floor(ms / 1000) });
+    codeFor({ key: fromBase32(secret), algorithm: 'SHA1', digits: 6, periodSeconds: 30 }, counterAt(ms, 30));
 
   /** A person with a verified second factor: its secret and recovery codes. */
   async function twoFactor(person: Awaited<ReturnType<typeof workspaces.person>>) {

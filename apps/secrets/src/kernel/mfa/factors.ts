@@ -1,6 +1,6 @@
+import { isCode, matchCounter } from '@keystead/auth';
 import type { TakenAttempt } from '../attempts/attempts';
 import type { Notice, Tx } from '../storage/types';
-import { isCode, matchCounter } from './one-time-code';
 import { isRecoveryCode, recoveryCodeHash } from './recovery-codes';
 import { codesOf, type MfaSecrets, schemeOf } from './secrets';
 import type { Method, MfaNeeds, SealedSecret } from './types';

@@ -1,5 +1,5 @@
+import { algorithms } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
-import { algorithms } from './one-time-code';
 import type { MethodConfig } from './types';
 
 /** What a method has that says nothing else. Spec: TOTP MFA method. */

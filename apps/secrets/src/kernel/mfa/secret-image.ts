@@ -1,5 +1,5 @@
+import { base32 } from '@keystead/auth';
 import qrcode from 'qrcode';
-import { base32 } from './one-time-code';
 import type { Method, SealedSecret } from './types';
 
 /** The URI authenticator apps read. Spec: TOTP secret generation result. */

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import type { CodeScheme } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
 import type { Guessed } from '../attempts/attempts';
 import { isId } from '../identity/checks';
 import { mfaSecretCell } from '../identity/rows';
 import type { Notice, Tx } from '../storage/types';
-import type { CodeScheme } from './one-time-code';
 import { makeRecoveryCodes, recoveryCodeHash } from './recovery-codes';
 import { barcodeOf, otpauthUrl } from './secret-image';
 import type { Method, MfaNeeds, NewSecret, SealedSecret } from './types';

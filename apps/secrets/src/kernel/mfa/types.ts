@@ -1,6 +1,6 @@
+import type { Algorithm } from '@keystead/auth';
 import type { Attempts } from '../attempts/attempts';
 import type { Barrier, ChangeNotices, Clock, Committer, Tx } from '../storage/types';
-import type { Algorithm } from './one-time-code';
 
 /** What an operator sets of a TOTP method. */
 export interface MethodConfig {

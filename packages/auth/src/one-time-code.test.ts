@@ -1,5 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
-import { type Algorithm, base32, type CodeScheme, codeFor, counterAt, isCode, matchCounter } from './one-time-code';
+import {
+  type Algorithm,
+  base32,
+  type CodeScheme,
+  codeFor,
+  counterAt,
+  fromBase32,
+  isCode,
+  matchCounter,
+} from './one-time-code';
 
 // RFC 6238, appendix B: keys of 20, 32 and 64 bytes, eight digits, thirty seconds.
 const seed = '1234567890';
@@ -68,4 +77,14 @@ describe('one-time codes', () => {
   ])('keys are written in base32 as RFC 4648 has it: %j', (text, expected) =>
     expect(base32(Buffer.from(text))).toBe(expected),
   );
+
+  it('have keys that are written in base32 and read again, whatever their case and padding', () => {
+    for (let length = 0; length < 70; length++) {
+      const key = Buffer.from(Array.from({ length }, (_, i) => (i * 89 + length) % 256));
+      const text = base32(key);
+      expect(fromBase32(text)).toEqual(key);
+      expect(fromBase32(`${text.toLowerCase()}${'='.repeat(6)}`)).toEqual(key);
+    }
+    expect(base32(Buffer.from('foobar'))).toBe('MZXW6YTBOI');
+  });
 });

@@ -1,5 +1,4 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import speakeasy from 'speakeasy';
 
 /** The hash functions a code can be made with. */
 export const algorithms = ['SHA1', 'SHA256', 'SHA512'] as const;
@@ -19,13 +18,14 @@ export function counterAt(nowMs: number, periodSeconds: number): number {
   return Math.floor(nowMs / 1_000 / periodSeconds);
 }
 
-/** The code of a period (RFC 6238). */
+/** The code of a period (RFC 6238, on RFC 4226). */
 export function codeFor({ key, algorithm, digits }: CodeScheme, counter: number): string {
   const message = Buffer.alloc(8);
   message.writeBigUInt64BE(BigInt(counter));
-  // The digest is ours: the library would read the key through a text encoding.
   const digest = createHmac(algorithm.toLowerCase(), key).update(message).digest();
-  return speakeasy.hotp({ secret: '', counter, digits, digest } as speakeasy.HotpOptions);
+  // Its last half byte says where the four bytes begin that become digits.
+  const value = digest.readUInt32BE(digest[digest.length - 1]! & 15) & 0x7fffffff;
+  return String(value % 10 ** digits).padStart(digits, '0');
 }
 
 /** The newest period within the window that a code belongs to; undefined when it belongs to none. */
@@ -62,4 +62,22 @@ export function base32(bytes: Uint8Array): string {
     }
   }
   return bits > 0 ? text + alphabet[(value << (5 - bits)) & 31] : text;
+}
+
+/** The bytes of a base32 text; padding and whatever else is no letter of it are passed over. */
+export function fromBase32(text: string): Buffer {
+  const bytes: number[] = [];
+  let bits = 0;
+  let value = 0;
+  for (const letter of text.toUpperCase()) {
+    const digit = alphabet.indexOf(letter);
+    if (digit < 0) continue;
+    value = ((value << 5) | digit) & 0xfff;
+    bits += 5;
+    if (bits >= 8) {
+      bits -= 8;
+      bytes.push((value >>> bits) & 255);
+    }
+  }
+  return Buffer.from(bytes);
 }
