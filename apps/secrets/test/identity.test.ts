@@ -412,7 +412,7 @@ describe('group aliases over HTTP', () => {
     const group = await external();
     await secrets.root.write('sys/namespaces/below', {}).expect(200);
     const below = secrets.as(secrets.rootToken, { 'X-Service-Namespace': 'below' });
-    await below.write('identity/group-alias', { name: 'n', mount_accessor: accessor }).expect(403);
+    await below.write('identity/group-alias', { name: 'n', mount_accessor: accessor }).expect(400);
     await below
       .write('identity/group-alias', { name: 'n', canonical_id: group })
       .expect(400, { errors: ["invalid group ID given in 'canonical_id'"] });

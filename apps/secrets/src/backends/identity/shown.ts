@@ -14,10 +14,7 @@ export function mountFields(mounts: MountLookup, accessor: string): { mount_path
   return { mount_path: mount?.path ?? '', mount_type: mount?.type ?? '' };
 }
 
-/**
- * The mount of an accessor in a request; undefined when none is named. Throws `malformed` for an unknown one, `denied`
- * for one of another namespace.
- */
+/** The mount of an accessor in a request; undefined when none is named. Throws `malformed` for one that is not in the namespace. */
 export function mountOf(
   mounts: MountLookup,
   namespaceId: string,
@@ -25,10 +22,9 @@ export function mountOf(
 ): AliasMountFacts | undefined {
   if (!accessor) return undefined;
   const mount = mounts.byAccessor(accessor);
+  if (mount?.namespaceId === namespaceId) return mount;
   const issues = [{ path: ['mount_accessor'], message: 'unknown' }];
-  if (!mount) throw new Refusal('malformed', `invalid mount accessor ${JSON.stringify(accessor)}`, issues);
-  if (mount.namespaceId !== namespaceId) throw new Refusal('denied', 'permission denied');
-  return mount;
+  throw new Refusal('malformed', `invalid mount accessor ${JSON.stringify(accessor)}`, issues);
 }
 
 /** An entity alias as clients see it. */

@@ -94,7 +94,11 @@ export class Methods {
     await this.needs.committer.transaction(
       async (tx) => {
         // Enforcements lock the methods they name, so none can come to use it meanwhile.
-        await tx.query('SELECT 1 FROM mfa_method WHERE id = $1 AND namespace_id = $2 FOR UPDATE', [id, namespaceId]);
+        const own = await tx.query('SELECT 1 FROM mfa_method WHERE id = $1 AND namespace_id = $2 FOR UPDATE', [
+          id,
+          namespaceId,
+        ]);
+        if (own.rowCount === 0) return;
         const { rows } = await tx.query<{ id: string }>(
           'SELECT id FROM mfa_enforcement WHERE $1 = ANY(method_ids) LIMIT 1',
           [id],

@@ -1,0 +1,171 @@
+import type { LiveMount } from '../src/kernel/mounts/mount';
+import type { Verb } from '../src/sdk/call';
+import type { AnyOperation, ParamRule, Path } from '../src/sdk/path';
+import type { Furnished, Named } from './namespace-sweep';
+
+/** An operation as a namespace has it. */
+export interface Visit {
+  readonly name: string;
+  readonly mount: LiveMount;
+  readonly verb: Verb;
+  readonly declared: Path;
+  readonly operation: AnyOperation;
+}
+
+/** Where something can be named: a parameter of the path, or a field. */
+export interface Slot {
+  readonly slot: string;
+  fill(value: string): { path: string; fields: Record<string, unknown> };
+  takes(thing: Named): boolean;
+}
+
+// What removes things comes last, because some of it goes on in the background.
+const verbs = ['read', 'list', 'write', 'patch', 'delete'] as const;
+
+/** Every declared operation of some mounts, but for what belongs to the installation as a whole. */
+export const visitsOf = (mounts: readonly LiveMount[]): Visit[] =>
+  mounts.flatMap((mount) =>
+    mount.backend.paths
+      .filter(({ rootNamespaceOnly }) => !rootNamespaceOnly)
+      .flatMap((declared) =>
+        verbs.flatMap((verb) => {
+          const operation = declared.operations[verb];
+          return operation
+            ? [{ name: `${verb} ${mount.path}${declared.pattern}`, mount, verb, declared, operation }]
+            : [];
+        }),
+      ),
+  );
+
+/** The path of an operation, its parameters things of the caller's own but for one. */
+export function pathOf({ mount, declared }: Visit, caller: Furnished, param?: string, value = ''): string {
+  const filled = declared.pattern.replace(/:(\w+)\*?/g, (_all, found: string) =>
+    found === param ? value : own(declared.params[found], caller),
+  );
+  return mount.path + filled;
+}
+
+/** Everywhere something can be named: each parameter that it fits, each field of text or of a list or object of texts. */
+export function slotsOf(visit: Visit, caller: Furnished): Slot[] {
+  const { mount, declared, operation } = visit;
+  const shape = Object.entries(operation.input?.shape ?? {});
+  const others = usual(caller, visit);
+  const filled = Object.fromEntries(
+    shape.flatMap(([field]) => (others[field] === undefined ? [] : [[field, others[field]]])),
+  );
+  const engine = mount.backend.kind !== 'system';
+  const params = [...declared.pattern.matchAll(/:(\w+)(\*?)/g)].map(([, param = '', rest]): Slot => {
+    const rule = declared.params[param];
+    const kinds = engine ? inEngines : (kindsOf(param) ?? (rule === 'uuid' ? ids : samples));
+    return {
+      slot: `:${param}`,
+      fill: (value) => ({ path: pathOf(visit, caller, param, value), fields: filled }),
+      takes: ({ kind, form, value }) =>
+        (kinds.includes(kind) || kinds.includes(form)) && fits(rule, value, rest === '*'),
+    };
+  });
+  const path = pathOf(visit, caller);
+  const fields = shape.flatMap(([field, schema]): Slot[] => {
+    const wear = wornAs(schema);
+    if (!wear || unread.test(field)) return [];
+    const named = engine ? undefined : kindsOf(field);
+    const kinds = named ?? (engine ? inEngines : samples);
+    const slot = (name: string, besides: object): Slot => ({
+      slot: name,
+      fill: (value) => ({ path, fields: { ...besides, [field]: wear(value) } }),
+      takes: ({ kind, form }) => kinds.includes(kind) || kinds.includes(form),
+    });
+    const alone = Object.keys(filled).every((one) => one === field);
+    return alone || !named ? [slot(field, filled)] : [slot(field, filled), slot(`${field} alone`, {})];
+  });
+  return [...params, ...fields];
+}
+
+/** One thing of each form, for everything that does not say what it holds. */
+const samples: readonly string[] = [
+  'name',
+  'entity',
+  'accessor',
+  'auth mount accessor',
+  'token',
+  'lease',
+  'token lease',
+];
+const ids: readonly string[] = ['uuid'];
+/** Engines have nothing but their own storage. */
+const inEngines: readonly string[] = ['name', 'accessor'];
+/** Texts that name nothing, and pages of listings. */
+const unread =
+  /^(policy|rules|password|input|display_name|otp|pgp_keys?|issuer|description|algorithm|format|after|limit)$/;
+
+/** What a parameter or field holds, by its name: kinds or forms of things. */
+function kindsOf(name: string): readonly string[] | undefined {
+  if (/mount_accessor/.test(name)) return ['mount-accessor'];
+  if (/accessor/.test(name)) return ['accessor', 'mount-accessor'];
+  if (/lease_id|prefix/.test(name)) return ['lease'];
+  if (/token$/.test(name)) return ['token'];
+  if (/(^|_)ids?$/.test(name)) return [...ids, 'name'];
+  return /policies/.test(name) ? ['name'] : undefined;
+}
+
+/** What each operation is asked with besides: things of the caller's own namespace, so that one thing alone is foreign. */
+function usual(caller: Furnished, { declared }: Visit): Record<string, unknown> {
+  const name = caller.of('name');
+  return {
+    accessor: caller.of('accessor'),
+    alias_mount_accessor: caller.of('auth mount accessor'),
+    alias_name: name,
+    auth_method_types: ['userpass'],
+    canonical_id: declared.pattern.startsWith('group') ? caller.of('external group') : caller.of('entity'),
+    entity_id: caller.of('entity'),
+    from: `${name}-from`,
+    input: 'YQ==',
+    issuer: 'Acme',
+    lease_id: caller.of('lease'),
+    max_leases: 1e9,
+    method_id: caller.of('method'),
+    mfa_method_ids: [caller.of('method')],
+    mfa_method_id: caller.of('method'),
+    mfa_request_id: caller.of('waiting login'),
+    mount_accessor: caller.of('auth mount accessor'),
+    operation: 'read',
+    password: 'x',
+    paths: ['a'],
+    policy: 'path "a" { capabilities = ["read"] }',
+    rate: 1e9,
+    role: name,
+    role_id: caller.of('role id'),
+    secret_id: caller.of('secret id'),
+    to_entity_id: caller.of('entity'),
+    type: declared.pattern.startsWith('mounts') ? 'kv' : declared.pattern.startsWith('auth') ? 'userpass' : undefined,
+  };
+}
+
+/** How a field carries a text; undefined for one that carries none. */
+function wornAs(schema: unknown): ((value: string) => unknown) | undefined {
+  interface Field {
+    unwrap?(): Field;
+    meta?(): { json?: { type?: string; format?: string; enum?: unknown } } | undefined;
+  }
+  const field = schema as Field;
+  const json = field.meta?.()?.json ?? field.unwrap?.().meta?.()?.json;
+  const { type, format, enum: closed } = json ?? {};
+  if (type === 'string' && closed === undefined && format !== 'duration') return (value) => value;
+  if (type === 'array') return (value) => [value];
+  return type === 'object' ? (value) => ({ [value]: 'x' }) : undefined;
+}
+
+function fits(rule: ParamRule | undefined, value: string, rest: boolean): boolean {
+  if (rest) return !(rule instanceof RegExp) || rule.test(value);
+  if (value.includes('/')) return false;
+  if (rule === 'uuid') return /^[0-9a-f-]{36}$/.test(value);
+  if (rule instanceof RegExp) return rule.test(value);
+  return rule === 'segment' || /^[\w.@-]+$/.test(value);
+}
+
+function own(rule: ParamRule | undefined, caller: Furnished): string {
+  if (rule === 'uuid') return caller.of('method');
+  const name = caller.of('name');
+  if (!(rule instanceof RegExp)) return name;
+  return [name, '1', ...(rule.source.match(/[\w-]+/g) ?? [])].find((text) => rule.test(text)) ?? name;
+}

@@ -1,0 +1,207 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { manualClock } from '@keystead/testing';
+import pg from 'pg';
+import { SchedulerStandIn } from '../src/backends/scheduler/stand-in';
+import { type PasswordHash, Passwords } from '../src/backends/userpass/password';
+import { type Ask, absent, asker, type Furnished, furnish, type Said, type Sql } from './namespace-sweep';
+import { nobodys, owned, snapshot } from './namespace-sweep-rows';
+import { pathOf, slotsOf, type Visit, visitsOf } from './namespace-sweep-slots';
+import { startSecrets } from './start-secrets';
+
+// Two namespaces that know nothing of each other, and the one above both. Every declared operation of the service is called
+// in one of them with everything that the others have: what is named is refused as what does not exist, byte for byte but
+// for what differs from call to call, and nothing of theirs is shown or changed. A new endpoint is swept the day it exists.
+describe('every operation, asked for what belongs to another namespace', () => {
+  const secrets = startSecrets({ clock: manualClock(Date.UTC(2027, 0, 1)), env: { SECRETS_DEFAULT_MOUNTS: 'none' } });
+  const scheduler = new SchedulerStandIn();
+  let client: pg.Client;
+  let ask: Ask & { close(): void };
+  let root: Furnished;
+  let one: Furnished;
+  let two: Furnished;
+  const sql: Sql = async (text, values) => (await client.query(text, values as unknown[])).rows as never;
+
+  beforeAll(async () => {
+    // Thousands of logins and users: what a password costs is no part of this.
+    const cheap = (password: string) => ({ hash: password }) as PasswordHash;
+    jest.spyOn(Passwords.prototype, 'hash').mockImplementation(async (password) => cheap(password));
+    jest
+      .spyOn(Passwords.prototype, 'matches')
+      .mockImplementation(async (password, stored) => stored?.hash === password);
+    await scheduler.start();
+    client = new pg.Client(secrets.database.url);
+    client.on('error', () => {});
+    await client.connect();
+    ask = asker(secrets);
+    for (const path of ['one', 'two']) await secrets.root.write(`sys/namespaces/${path}`).expect(200);
+    const parts = { ask, sql, scheduler };
+    root = await furnish(parts, '', 'root');
+    one = await furnish(parts, 'one', 'one');
+    two = await furnish(parts, 'two', 'two');
+  }, 120_000);
+  afterAll(async () => {
+    jest.restoreAllMocks();
+    ask.close();
+    await client.end();
+    await scheduler.stop();
+  });
+
+  /** Reaching into another namespace that is meant: who may reach for what of whom, where, and why. */
+  const meant: readonly { caller: string; of: string; kinds: readonly string[]; at: RegExp; why: string }[] = [
+    {
+      caller: 'one',
+      of: 'root',
+      kinds: ['method', 'name'],
+      at: /mfa\/(method|login-enforcement)/,
+      why: 'methods of second factors are seen from the namespaces below',
+    },
+    {
+      caller: 'one',
+      of: 'root',
+      kinds: ['entity', 'group', 'external group'],
+      at: /identity\/group.*member_(entity|group)_ids/,
+      why: 'people of a namespace can be members of groups below it',
+    },
+    {
+      caller: 'one',
+      of: 'root',
+      kinds: ['wrapping token'],
+      at: /sys\/wrapping\//,
+      why: 'a wrapping token is used as every token is, in its own namespace and below',
+    },
+    {
+      caller: 'root',
+      of: 'one',
+      kinds: ['token', 'batch token', 'accessor', 'wrapping token', 'wrapping accessor'],
+      at: /auth\/token\/|sys\/(capabilities|policies\/explain|wrapping)/,
+      why: 'tokens are found from above',
+    },
+    {
+      caller: 'root',
+      of: 'one',
+      kinds: ['auth mount accessor'],
+      at: /login-enforcement.*auth_method_accessors/,
+      why: 'enforcements hold for the mounts of namespaces below',
+    },
+    {
+      caller: 'root',
+      of: 'one',
+      kinds: ['namespace'],
+      at: /(list|read) sys\/namespaces/,
+      why: 'a namespace is listed by the one above',
+    },
+  ];
+  const isMeant = (caller: Furnished, of: Furnished, kind: string, at: string) =>
+    meant.some(
+      (one) => one.caller === caller.label && one.of === of.label && one.kinds.includes(kind) && one.at.test(at),
+    );
+
+  it('has a rule for every table: whose rows it holds', async () => {
+    const tables = await sql<{ name: string }>(
+      `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public'`,
+    );
+    const ruled = new Set([...Object.keys(owned), ...nobodys]);
+    expect(tables.map(({ name }) => name).filter((name) => !ruled.has(name))).toEqual([]);
+  });
+
+  it.each([
+    ['a namespace', 'its parent and its sibling', () => [one, [root, two]] as const],
+    ['the namespace above', 'its child', () => [root, [one]] as const],
+  ])(
+    'from %s answers about %s as about nothing, and changes nothing there',
+    async (_caller, _of, parties) => {
+      const [caller, others] = parties();
+      const problems: string[] = [];
+      const visits = visitsOf(secrets.service.kernel.mounts.list(caller.uuid));
+      expect(visits.length).toBeGreaterThan(200);
+      let token = '';
+      const say = (visit: Visit, path: string, fields: Record<string, unknown> = {}) =>
+        ask(caller.path, visit.verb, path, fields, { token });
+      const authenticate = async () => {
+        const self = await ask(caller.path, 'read', 'auth/token/lookup-self', {}, { token });
+        if (self.status !== 200) token = await administrator(ask, caller);
+      };
+
+      // What shows things of itself comes first, before anything here is called what it is called there.
+      await authenticate();
+      for (const visit of visits.filter(({ verb }) => verb === 'read' || verb === 'list')) {
+        const { body } = await say(visit, pathOf(visit, caller));
+        for (const other of others) {
+          const shown = other.things.filter(
+            ({ kind, value }) => body.includes(value) && !isMeant(caller, other, kind, visit.name),
+          );
+          if (shown.length > 0)
+            problems.push(`${visit.name} shows ${shown.map(({ kind }) => kind)} of ${other.label}: ${body}`);
+        }
+      }
+
+      const before = await Promise.all(others.map((other) => snapshot(sql, other)));
+      for (const visit of visits) {
+        await authenticate();
+        for (const { slot, fill, takes } of slotsOf(visit, caller)) {
+          const about = async (value: string): Promise<Said> => {
+            const { path, fields } = fill(value);
+            const { status, body } = await say(visit, path, fields);
+            return { status, body: plain(body, value) };
+          };
+          const tried = others.flatMap((other) =>
+            other.things
+              .filter((thing) => takes(thing) && !isMeant(caller, other, thing.kind, `${visit.name} ${slot}`))
+              .map((thing) => ({ other, thing, said: undefined as Said | undefined })),
+          );
+          for (const one of tried) one.said = await about(one.thing.value);
+          // After them, so that whatever an answer left is called like something that is nowhere.
+          const nothing = new Map<string, Said>();
+          for (const text of new Set(tried.flatMap(({ thing }) => absent(thing)))) nothing.set(text, await about(text));
+          for (const { other, thing, said } of tried) {
+            const [a, b] = absent(thing).map((text) => nothing.get(text)!) as [Said, Said];
+            const problem = differs(said!, a, b);
+            if (problem) problems.push(`${visit.name} ${slot} = ${thing.kind} of ${other.label}: ${problem}`);
+          }
+        }
+        if (visit.verb === 'read' || visit.verb === 'list') continue;
+        for (const [i, other] of others.entries()) {
+          const after = await snapshot(sql, other);
+          const changed = Object.keys(after).filter((table) => after[table] !== before[i]![table]);
+          if (changed.length > 0) problems.push(`${visit.name} changed ${changed.join(', ')} of ${other.label}`);
+          before[i] = after;
+        }
+      }
+      expect(problems).toEqual([]);
+    },
+    900_000,
+  );
+});
+
+/** Someone who may do everything in a namespace and is root nowhere. */
+async function administrator(ask: Ask, { path }: Furnished): Promise<string> {
+  const policy = 'path "*" { capabilities = ["create", "read", "update", "delete", "list", "patch", "sudo"] }';
+  await ask(path, 'write', 'sys/policies/acl/boss', { policy });
+  const made = await ask(path, 'write', 'auth/token/create', {
+    policies: ['boss'],
+    no_default_policy: true,
+    ttl: '10h',
+  });
+  return JSON.parse(made.body).auth.client_token;
+}
+
+/** What an answer says, without what is different every time. */
+function plain(body: string, value: string): string {
+  const forms = [value, JSON.stringify(value).slice(1, -1), value.toLowerCase(), encodeURIComponent(value)];
+  return forms
+    .reduce((text, form) => text.replaceAll(form, '‹it›'), body)
+    .replace(/"request_id":"[^"]*"/, '')
+    .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '‹uuid›')
+    .replace(/\b[sb]\.[\w-]{20,}(\.\w{6})?/g, '‹token›')
+    .replace(/\b[0-9A-Za-z]{24}(\.\w{6})?\b/g, '‹id›')
+    .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '‹time›')
+    .replace(/_[0-9a-f]{8}\b/g, '‹hex›')
+    .replace(/\b\d{9,}\b/g, '‹number›');
+}
+
+/** Whether an answer differs from two about nothing; where these differ from each other, only its status can. */
+function differs(said: Said, a: Said, b: Said): string | undefined {
+  const steady = a.status === b.status && a.body === b.body;
+  const same = steady ? said.status === a.status && said.body === a.body : [a.status, b.status].includes(said.status);
+  return same ? undefined : `${said.status} ${said.body.slice(0, 300)} instead of ${a.status} ${a.body.slice(0, 300)}`;
+}
