@@ -211,6 +211,28 @@ describe('a path that names less than it does', () => {
     }
   });
 
+  it('leads to a mount or into a namespace, never to one after the other', async () => {
+    await secrets.root.write('sys/mounts/both/deep', { type: 'kv' }).expect(204);
+    await secrets.root
+      .write('sys/namespaces/both', {})
+      .expect(400, { errors: ['new namespace conflicts with existing mount: both/deep/'] });
+    await secrets.root.write('sys/namespaces/outer', {}).expect(200);
+    await secrets.root.write('sys/namespaces/outer/inner', {}).expect(200);
+    for (const path of ['outer', 'outer/deep', 'outer/inner']) {
+      await secrets.root
+        .write(`sys/mounts/${path}`, { type: 'kv' })
+        .expect(400, { errors: ['path is already in use by the namespace outer/'] });
+      await secrets.root.write('sys/remount', { from: 'both/deep', to: path }).expect(400);
+    }
+    await secrets.root.write('both/deep/a', { a: 1 }).expect(204);
+    const outer = secrets.as(secrets.rootToken, { 'X-Service-Namespace': 'outer' });
+    await outer.write('sys/mounts/kv', { type: 'kv' }).expect(204);
+    await secrets.root.write('sys/namespaces/outer/kv', {}).expect(400);
+    await outer.write('sys/namespaces/kv', {}).expect(400);
+    await secrets.root.write('sys/namespaces/kv-too', {}).expect(200);
+    await secrets.root.write('sys/mounts/root', { type: 'kv' }).expect(204);
+  });
+
   it('is no name for a mount', async () => {
     await secrets.root.write('sys/mounts/kv', { type: 'kv' }).expect(204);
     for (const to of ['a//b', 'a/../b', './a', 'a/.', '..', 'a\0b', 'a\u200bb', 'a\u00a0b', `${'a/'.repeat(600)}a`]) {

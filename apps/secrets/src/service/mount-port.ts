@@ -5,10 +5,12 @@ import type { Identity } from '../kernel/identity/identity';
 import type { Leases } from '../kernel/leases/leases';
 import type { LiveMount } from '../kernel/mounts/mount';
 import type { Mounts, SystemTtls } from '../kernel/mounts/mounts';
+import type { Namespaces } from '../kernel/namespaces/namespaces';
 import type { Jobs } from '../kernel/storage/jobs';
 
 interface Parts {
   readonly mounts: Mounts;
+  readonly namespaces: Namespaces;
   readonly leases: Leases;
   readonly identity: Identity;
   readonly jobs: Jobs;
@@ -25,7 +27,14 @@ const move = 'mount-move';
 
 /** Administration of mounts. What a mount gave out ends before the mount does. */
 export function mountPort(parts: Parts): MountPort & RemountPort {
-  const { mounts, leases, identity, jobs, ttls } = parts;
+  const { mounts, namespaces, leases, identity, jobs, ttls } = parts;
+  // Its paths would be read as paths inside the namespace.
+  const refuseBelowNamespace = (namespaceId: string, path: string) => {
+    const found = namespaces.at(namespaces.find(namespaceId)!, path.split('/')[0]!);
+    if (found && found.uuid !== namespaceId) {
+      throw new Refusal('invalid', `path is already in use by the namespace ${path.split('/')[0]!}/`);
+    }
+  };
   jobs.define<Move>(move, async (state) => {
     await mounts.refresh();
     const mount = mounts.find(state.uuid);
@@ -40,10 +49,14 @@ export function mountPort(parts: Parts): MountPort & RemountPort {
     list: (namespaceId, kind) => mounts.list(namespaceId, kind),
     at: (namespaceId, path) => mounts.at(namespaceId, path),
     conflict: (namespaceId, path) => mounts.conflict(namespaceId, path),
-    create: (namespaceId, spec) => mounts.create(namespaceId, spec),
+    async create(namespaceId, spec) {
+      refuseBelowNamespace(namespaceId, spec.path);
+      return mounts.create(namespaceId, spec);
+    },
     tune: (mount, change) => mounts.tune(mount as LiveMount, change),
     unmount: (mount) => unmount({ mounts, leases, identity }, mount as LiveMount),
     async move(mount: MountRecord, target: string) {
+      refuseBelowNamespace(mount.namespaceId, target);
       await mounts.taint(mount as LiveMount);
       const { id } = await jobs.startHere(move, JSON.stringify([mount.namespaceId, mount.path, target]), {
         uuid: mount.uuid,

@@ -1,3 +1,4 @@
+import { Refusal } from '@keystead/refusal';
 import type { NamespacePort } from '../backends/sys/namespaces';
 import { checkMetadata } from '../backends/sys/namespaces';
 import type { Identity } from '../kernel/identity/identity';
@@ -22,6 +23,13 @@ const removal = 'namespace-removal';
 export function namespacePort(parts: Parts): NamespacePort {
   const { namespaces, mounts, storage } = parts;
   const parentOf = (uuid: string) => namespaces.find(uuid)!;
+  // Paths of the mount would be read as paths inside the namespace from then on.
+  const refuseOverMount = (uuid: string, path: string) => {
+    const segments = path.replace(/^\/+|\/+$/g, '').split('/');
+    const above = namespaces.at(parentOf(uuid), segments.slice(0, -1).join('/'));
+    const taken = above && mounts.conflict(above.uuid, `${segments.at(-1)}/`);
+    if (taken) throw new Refusal('invalid', `new namespace conflicts with existing mount: ${taken.path}`);
+  };
   storage.jobs.define<{ uuid: string }>(removal, async (state) => {
     await namespaces.refresh();
     await mounts.refresh();
@@ -41,9 +49,10 @@ export function namespacePort(parts: Parts): NamespacePort {
       if (there && !customMetadata) return there;
       const annotated = there && (await namespaces.annotate(there, () => customMetadata!));
       if (annotated) return annotated;
-      const made = await namespaces.create(parentOf(uuid), path, customMetadata ?? {}, (tx, made) =>
-        mounts.createAll(tx, made, standingMounts()),
-      );
+      const made = await namespaces.create(parentOf(uuid), path, customMetadata ?? {}, async (tx, made) => {
+        refuseOverMount(uuid, path);
+        await mounts.createAll(tx, made, standingMounts());
+      });
       // Somebody else may have made it: then this call changes what it says.
       return (customMetadata && (await namespaces.annotate(made, () => customMetadata))) || made;
     },

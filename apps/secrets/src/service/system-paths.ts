@@ -65,7 +65,7 @@ export function systemPaths(modules: Modules, config: Config, parts: SystemParts
       clusterId: () => (barrier.sealed ? undefined : uuidFrom(barrier.derive('cluster-id'))),
     },
   );
-  const mountAdmin = mountPort({ mounts, leases, identity, jobs: storage.jobs, ttls: config.ttls });
+  const mountAdmin = mountPort({ mounts, namespaces, leases, identity, jobs: storage.jobs, ttls: config.ttls });
   const authority = authorityPort(kernel, { identity, mfa }, quotas);
   return [
     ...statusPart,
