@@ -59,7 +59,7 @@ const Variables = z.object({
   SECRETS_PREVIOUS_SEAL_KEY_FILE: z.string().optional().describe('File with the previous key.'),
   SECRETS_PUBLIC_URL: z
     .url({ protocol: /^https?$/ })
-    .transform((url) => url.replace(/\/+$/, ''))
+    .transform((url) => url.replace(/(?<!\/)\/+$/, ''))
     .optional()
     .describe('Where others reach the service; the start of the issuer in its identity tokens.'),
   SECRETS_TRUSTED_PROXIES: proxies
@@ -284,5 +284,5 @@ function readText(name: string, file: string, problems: string[]): string | unde
 
 function mountList(text: string): string[] {
   if (text.trim() === 'none') return [];
-  return text.split(',').flatMap((entry) => entry.trim().replace(/\/+$/, '') || []);
+  return text.split(',').flatMap((entry) => entry.trim().replace(/(?<!\/)\/+$/, '') || []);
 }

@@ -47,7 +47,7 @@ const Variables = z.object({
   WORKSPACES_PREVIOUS_SEAL_KEY_FILE: z.string().optional().describe('File with the previous key.'),
   WORKSPACES_PUBLIC_URL: z
     .url({ protocol: /^https?$/ })
-    .transform((url) => url.replace(/\/+$/, ''))
+    .transform((url) => url.replace(/(?<!\/)\/+$/, ''))
     .optional()
     .describe('Where clients reach the service; the start of every absolute link.'),
   WORKSPACES_TRUSTED_PROXIES: proxies
@@ -99,7 +99,7 @@ const Variables = z.object({
     .describe('Secret of that key. Also as WORKSPACES_BLOB_STORE_SECRET_ACCESS_KEY_FILE.'),
   WORKSPACES_SECRETS_ADDR: z
     .url({ protocol: /^https?$/ })
-    .transform((url) => url.replace(/\/+$/, ''))
+    .transform((url) => url.replace(/(?<!\/)\/+$/, ''))
     .optional()
     .describe('Secrets service that workers get credentials from for workspaces with a secrets-role; off unless set.'),
   WORKSPACES_SECRETS_LOGIN_MOUNT: z

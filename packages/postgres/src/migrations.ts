@@ -238,7 +238,7 @@ async function recordFailure(
   await client.query(statement, [logs]).catch(() => {});
 }
 
-const oneLine = (text: string) => text.replace(/\s*\n\s*/g, ' ');
+const oneLine = (text: string) => text.replace(/(?<!\s)\s*\n\s*/g, ' ');
 
 const TABLE = `CREATE TABLE IF NOT EXISTS _prisma_migrations (
   id varchar(36) PRIMARY KEY NOT NULL,

@@ -29,7 +29,7 @@ export async function handleWhileSealed(kernel: Kernel, request: Request): Promi
   const matched = request.path.locateSystem(kernel.whileSealed, request.verb);
   if (!matched) throw new Refusal('sealed', 'Service is sealed');
   request.route = `system/${matched.path.pattern}`;
-  if (request.namespace !== '' && request.namespace.replace(/\/+$/, '') !== 'root') {
+  if (request.namespace !== '' && request.namespace.replace(/(?<!\/)\/+$/, '') !== 'root') {
     throw new Refusal('invalid', 'operation unavailable in namespaces');
   }
   const operation = matched.path.operations[request.verb];

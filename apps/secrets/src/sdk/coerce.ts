@@ -89,7 +89,7 @@ export function toSeconds(value: unknown): number | Failure {
 
 function durationProblem(text: string): string {
   const quoted = JSON.stringify(shown(text));
-  const began = /^[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|[smhd]))*(?:\d+\.?\d*|\.\d+)([^\d.]*)/.exec(text);
+  const began = durationStart.exec(text.slice(0, longestDuration));
   if (!began) return `time: invalid duration ${quoted}`;
   const unit = began[1]!;
   if (unit === '') return `time: ${/^[+-]?\d+$/.test(text) ? 'invalid' : 'missing unit in'} duration ${quoted}`;
@@ -98,6 +98,9 @@ function durationProblem(text: string): string {
     : `time: unknown unit ${JSON.stringify(unit)} in duration ${quoted}`;
 }
 
+/** Longer texts are no durations; no more of one is looked at. */
+const longestDuration = 100;
+const durationStart = /^[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|[smhd]))*(?:\d+(?:\.\d*)?|\.\d+)([^\d.]*)/;
 const knownUnits = /^(ns|us|µs|μs|ms|[smhd])$/;
 
 /** A list of texts from an array; anything else becomes its only element, except nothing (`""`, `{}`). */

@@ -15,7 +15,10 @@ interface Parts {
 export function quotaPort({ quotas, mounts, namespaces }: Parts): QuotaPort {
   const place = (ownerId: string, { path, role, inheritable }: QuotaRequest): QuotaPlace => {
     const owner = namespaces.find(ownerId)!.path;
-    const { namespace, path: rest } = namespaces.resolve(owner, path === '' ? '' : `${path.replace(/\/+$/, '')}/`);
+    const { namespace, path: rest } = namespaces.resolve(
+      owner,
+      path === '' ? '' : `${path.replace(/(?<!\/)\/+$/, '')}/`,
+    );
     const below = rest.replace(/\/$/, '');
     if (below === '') return { namespaceId: namespace.uuid, inheritable, path: '', role };
     const found = mounts.resolve(namespace.uuid, `${below}/`);

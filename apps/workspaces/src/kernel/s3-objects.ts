@@ -35,7 +35,7 @@ export function parsePlace(text: string, credentials: S3Place['credentials']): S
   if (endpoint !== undefined && !/^https?:\/\/[^/]/.test(endpoint)) throw new Error('its endpoint is no http address');
   const pathStyle = url.searchParams.get('path-style') ?? (endpoint === undefined ? 'off' : 'on');
   if (pathStyle !== 'on' && pathStyle !== 'off') throw new Error('its path-style is neither on nor off');
-  const folder = decodeURIComponent(url.pathname).replace(/^\/+|\/+$/g, '');
+  const folder = decodeURIComponent(url.pathname).replace(/^\/+|(?<!\/)\/+$/g, '');
   return {
     bucket: url.hostname,
     prefix: folder === '' ? '' : `${folder}/`,

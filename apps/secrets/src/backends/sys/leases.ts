@@ -111,7 +111,7 @@ export function leasePaths(leases: LeasePort) {
     sudo: true,
     input: PageInput,
     async run({ input, params, namespace }) {
-      const prefix = (params.prefix ?? '').replace(/\/+$/, '');
+      const prefix = (params.prefix ?? '').replace(/(?<!\/)\/+$/, '');
       return keys(await leases.list(namespace.uuid, prefix === '' ? '' : `${prefix}/`, pageOf(input)));
     },
   });

@@ -60,11 +60,11 @@ const noTuning: MountTuning = { defaultLeaseTtlSeconds: 0, maxLeaseTtlSeconds: 0
 /** `sys/mounts` for secret engines, `sys/auth` for auth methods: list, mount, unmount, tune. */
 export function mountPaths(mounts: MountPort, kind: 'secret' | 'auth') {
   const words = kind === 'auth' ? authWords : secretWords;
-  const full = (given: string) => `${kind === 'auth' ? 'auth/' : ''}${given.replace(/^\/+|\/+$/g, '')}/`;
+  const full = (given: string) => `${kind === 'auth' ? 'auth/' : ''}${given.replace(/^\/+|(?<!\/)\/+$/g, '')}/`;
 
   const find = (namespaceId: string, given: string): MountRecord => {
     const mount = mounts.at(namespaceId, full(given));
-    if (!mount) throw new Refusal('invalid', `${words.none} at ${given.replace(/\/+$/, '')}/`);
+    if (!mount) throw new Refusal('invalid', `${words.none} at ${given.replace(/(?<!\/)\/+$/, '')}/`);
     return mount;
   };
 

@@ -85,7 +85,7 @@ export function remountPaths(mounts: RemountPort) {
 }
 
 function tidy(given: string | undefined, field: string): string {
-  const bare = (given ?? '').replace(/^\/+|\/+$/g, '');
+  const bare = (given ?? '').replace(/^\/+|(?<!\/)\/+$/g, '');
   if (bare === '') throw new Refusal('invalid', `'${field}' must be given`);
   if (pathProblem(bare) !== undefined || bare.length > 1024) {
     const message = `'${field}' must be a path in its simplest form, of characters that can be seen`;

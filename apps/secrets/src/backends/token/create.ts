@@ -225,7 +225,7 @@ async function entityOf(
 
 function displayName(given: string | undefined): string {
   if (!given) return 'token';
-  return `token-${given}`.replace(/[^a-zA-Z0-9-]/g, '-').replace(/-+$/, '');
+  return `token-${given}`.replace(/[^a-zA-Z0-9-]/g, '-').replace(/(?<!-)-+$/, '');
 }
 
 function refuse(message: string): Refusal {

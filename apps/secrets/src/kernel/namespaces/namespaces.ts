@@ -137,7 +137,7 @@ export class Namespaces {
     customMetadata: Record<string, string>,
     furnish: (tx: Tx, uuid: string) => Promise<void>,
   ): Promise<Namespace> {
-    const name = `${path.replace(/^\/+|\/+$/g, '')}/`;
+    const name = `${path.replace(/^\/+|(?<!\/)\/+$/g, '')}/`;
     const last = name.slice(0, -1).split('/').at(-1)!;
     checkName(last);
     const above = this.at(parent, name.slice(0, -last.length - 1)) ?? parent;
@@ -250,7 +250,7 @@ const cell = (row: string) => ({ table: 'namespace', row, column: 'sealed' });
 
 /** `root`, empty and missing are the root namespace; everything else ends in one slash and begins with none. */
 function normalise(path: string): string {
-  const bare = path.replace(/^\/+|\/+$/g, '');
+  const bare = path.replace(/^\/+|(?<!\/)\/+$/g, '');
   return bare === '' || bare === 'root' ? '' : `${bare}/`;
 }
 

@@ -148,5 +148,5 @@ async function encode(token: string, { otp, pgpKey }: State): Promise<string> {
   const bytes = Buffer.from(token);
   const pad = Buffer.from(otp!);
   for (let at = 0; at < bytes.length; at++) bytes[at]! ^= pad[at]!;
-  return bytes.toString('base64').replace(/=+$/, '');
+  return bytes.toString('base64').replace(/(?<!=)=+$/, '');
 }

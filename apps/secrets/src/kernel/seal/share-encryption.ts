@@ -1,5 +1,5 @@
 import { Refusal } from '@keystead/refusal';
-import { createMessage, encrypt, type PublicKey, readKey } from 'openpgp';
+import { createMessage, encrypt, type PublicKey, readKey, type Subkey } from 'openpgp';
 
 /** Somebody's OpenPGP key that a share will be encrypted to. */
 export interface ShareKey {
@@ -36,12 +36,47 @@ async function readShareKey(text: string, prefix: string): Promise<ShareKey> {
   } catch (error) {
     throw new Refusal('invalid', `${prefix}: error parsing given PGP key: ${(error as Error).message}`);
   }
+  const problem = tooCostly(key);
+  if (problem) throw new Refusal('invalid', `${prefix}: PGP key has no usable encryption key: ${problem}`);
   try {
     await key.getEncryptionKey();
   } catch (error) {
     throw new Refusal('invalid', `${prefix}: PGP key has no usable encryption key: ${(error as Error).message}`);
   }
   return { fingerprint: key.getFingerprint().toLowerCase(), key };
+}
+
+/** Algorithms whose signatures are verified natively, and by no loop over numbers as large as the sender likes. */
+const quick = new Set(['rsaEncryptSign', 'rsaEncrypt', 'rsaSign', 'ed25519', 'x25519']);
+const quickCurves = new Set(['nistP256', 'nistP384', 'nistP521', 'ed25519Legacy', 'curve25519Legacy']);
+const mostBits = 8192;
+const mostExponentBytes = 8;
+const mostSignatures = 64;
+
+/**
+ * Why a key is not even checked: to check it, its owner's signatures have to be verified, which for a key of kilobytes can
+ * take minutes, and some may send one without a token. Undefined where it cannot take long.
+ */
+function tooCostly(key: PublicKey): string | undefined {
+  const parts: (PublicKey | Subkey)[] = [key, ...key.subkeys];
+  for (const part of parts) {
+    const { algorithm, bits, curve } = part.getAlgorithmInfo();
+    if (curve === undefined ? !quick.has(algorithm) : !quickCurves.has(curve)) {
+      return `${curve ?? algorithm} keys are not supported`;
+    }
+    const { e: exponent } = part.keyPacket.publicParams as { e?: Uint8Array };
+    if ((bits ?? 0) > mostBits || (exponent?.length ?? 0) > mostExponentBytes) {
+      return `keys of more than ${mostBits} bits are not supported`;
+    }
+  }
+  const { directSignatures } = key as PublicKey & { readonly directSignatures: readonly unknown[] };
+  const signatures = [
+    ...directSignatures,
+    ...key.revocationSignatures,
+    ...key.users.flatMap((user) => [...user.selfCertifications, ...user.revocationSignatures]),
+    ...key.subkeys.flatMap((subkey) => [...subkey.bindingSignatures, ...subkey.revocationSignatures]),
+  ];
+  return signatures.length > mostSignatures ? `it has more than ${mostSignatures} signatures of its own` : undefined;
 }
 
 /** Encrypts bytes, written as hexadecimal text, as a binary OpenPGP message. */

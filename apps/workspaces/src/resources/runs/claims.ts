@@ -12,7 +12,7 @@ const BATCH = 20;
 
 /** `1h30m` in seconds; undefined for no duration. */
 function durationSeconds(text: string | null): number | undefined {
-  const parts = [...(text ?? '').matchAll(/(\d+)([smhd])/g)];
+  const parts = [...(text ?? '').matchAll(/(?<!\d)(\d+)([smhd])/g)];
   const total = parts.reduce((sum, [, count, unit]) => sum + Number(count) * unitSeconds[unit!]!, 0);
   return total > 0 ? total : undefined;
 }
