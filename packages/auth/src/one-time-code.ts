@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import speakeasy from 'speakeasy';
 
 /** The hash functions a code can be made with. */
 export const algorithms = ['SHA1', 'SHA256', 'SHA512'] as const;
@@ -22,10 +23,9 @@ export function counterAt(nowMs: number, periodSeconds: number): number {
 export function codeFor({ key, algorithm, digits }: CodeScheme, counter: number): string {
   const message = Buffer.alloc(8);
   message.writeBigUInt64BE(BigInt(counter));
+  // The digest is ours: the library shifts the counter as 32 bits, which periods of a second outgrow in 2038.
   const digest = createHmac(algorithm.toLowerCase(), key).update(message).digest();
-  // Its last half byte says where the four bytes begin that become digits.
-  const value = digest.readUInt32BE(digest[digest.length - 1]! & 15) & 0x7fffffff;
-  return String(value % 10 ** digits).padStart(digits, '0');
+  return speakeasy.hotp({ secret: '', counter, digits, digest } as speakeasy.HotpOptions);
 }
 
 /** The newest period within the window that a code belongs to; undefined when it belongs to none. */
