@@ -153,7 +153,10 @@ describe('made-up requests to the secrets service', () => {
             '/sys/namespaces/{path} path': ['ns-a', 'ns-b', 'ns-a/inner', 'ns_c'],
           },
           weights,
-          faults: {},
+          // A user name over the cap of the provider is 500 by the specification.
+          faults: Object.fromEntries(
+            ['creds', 'sts'].flatMap((at) => ['GET', 'POST'].map((verb) => [`${verb} /cloudtwo/${at}/{name}`, [500]])),
+          ),
           headers: {
             'X-Service-Namespace': ['ns-a', 'ns-b', 'ns-a/inner', '/', '..', ''],
             'X-Service-Wrap-TTL': ['60', '1s', '5m', '-1', 'x'],
