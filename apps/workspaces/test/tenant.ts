@@ -1,4 +1,5 @@
 import { createHash, generateKeyPairSync } from 'node:crypto';
+import { randomId } from '@keystead/auth';
 import { configured, startRun } from './configurations';
 import type { fakeWorker } from './fake-worker';
 import { stateWithOutput } from './run-fixture';
@@ -187,3 +188,7 @@ export async function tenant(
     },
   };
 }
+
+/** An id like another that is nobody's. */
+export const absentLike = (id: string): string =>
+  id.includes('-') ? randomId(`${id.slice(0, id.indexOf('-'))}-`) : `no-${id}`;

@@ -21,13 +21,20 @@ const poolSerializer = serializer<AgentPool, View>({
     'organization-scoped': pool.organizationScoped,
     'agent-count': 0,
   }),
-  relationships: ({ id, organization, workspaceIds, allowedIds }) => ({
-    organization: toOne('organizations', organization),
-    workspaces: toMany('workspaces', workspaceIds),
-    'allowed-workspaces': toMany('workspaces', allowedIds),
-    agents: related(`/api/v2/agent-pools/${id}/agents`),
-    'authentication-tokens': related(`/api/v2/agent-pools/${id}/authentication-tokens`),
-  }),
+  relationships: (pool, { access }) => {
+    const { id, organization, workspaceIds, allowedIds } = pool;
+    // Whoever changes the lists has to see them whole; to others a workspace is there where they see it itself.
+    const isWhole = poolPolicy['can-update'](access, pool);
+    const seen = new Set(pool.workspaces.filter((one) => access.has(one, 'runs:read')).map((one) => one.id));
+    const shown = (ids: readonly string[]) => (isWhole ? ids : ids.filter((one) => seen.has(one)));
+    return {
+      organization: toOne('organizations', organization),
+      workspaces: toMany('workspaces', shown(workspaceIds)),
+      'allowed-workspaces': toMany('workspaces', shown(allowedIds)),
+      agents: related(`/api/v2/agent-pools/${id}/agents`),
+      'authentication-tokens': related(`/api/v2/agent-pools/${id}/authentication-tokens`),
+    };
+  },
 });
 
 const name = z

@@ -1,5 +1,6 @@
 import { invalid, type Page, type SentReference } from '@keystead/jsonapi';
 import type { Prisma } from '../../generated/prisma/client';
+import type { WorkspaceTarget } from '../../kernel/access';
 import { type Actor, recordChange } from '../../kernel/audit';
 import type { Database } from '../../kernel/database';
 import { newId } from '../../kernel/ids';
@@ -15,6 +16,8 @@ export interface AgentPool {
   readonly revision: bigint;
   readonly workspaceIds: readonly string[];
   readonly allowedIds: readonly string[];
+  /** All of these, with what the rules need to know of them. */
+  readonly workspaces: readonly WorkspaceTarget[];
 }
 
 /** What a request says about a pool. */
@@ -26,8 +29,11 @@ export interface PoolInput {
 
 const whole = {
   organization: { select: { name: true } },
-  workspaces: { select: { id: true }, orderBy: { id: 'asc' } },
-  allowed: { select: { workspaceId: true }, orderBy: { workspaceId: 'asc' } },
+  workspaces: { select: { id: true, projectId: true }, orderBy: { id: 'asc' } },
+  allowed: {
+    select: { workspaceId: true, workspace: { select: { id: true, projectId: true } } },
+    orderBy: { workspaceId: 'asc' },
+  },
 } as const;
 
 type Row = Prisma.AgentPoolGetPayload<{ include: typeof whole }>;
@@ -38,6 +44,10 @@ function poolOf({ organization, workspaces, allowed, ...row }: Row): AgentPool {
     organization: organization.name,
     workspaceIds: workspaces.map(({ id }) => id),
     allowedIds: allowed.map(({ workspaceId }) => workspaceId),
+    workspaces: [...workspaces, ...allowed.map(({ workspace }) => workspace)].map((workspace) => ({
+      ...workspace,
+      organizationId: row.organizationId,
+    })),
   };
 }
 

@@ -4,6 +4,16 @@ import { abilities } from '../../kernel/policy';
 import { variableSetPolicy } from './policy';
 import type { VariableSet } from './service';
 
+/** Whoever changes the assignments has to see them whole; to others a workspace or project is there where they see it itself. */
+function assigned(set: VariableSet, { access }: View) {
+  if (variableSetPolicy['can-update'](access, set)) return set;
+  const { organizationId } = set;
+  return {
+    workspaces: set.workspaces.filter((workspace) => access.has(workspace, 'runs:read')),
+    projectIds: set.projectIds.filter((id) => access.seesProject({ id, organizationId })),
+  };
+}
+
 export const variableSetSerializer = serializer<VariableSet, View>({
   type: 'varsets',
   id: (set) => set.id,
@@ -15,11 +25,11 @@ export const variableSetSerializer = serializer<VariableSet, View>({
     priority: set.priority,
     'updated-at': set.updatedAt.toISOString(),
     'var-count': set.variableIds.length,
-    'workspace-count': set.workspaces.length,
-    'project-count': set.projectIds.length,
+    'workspace-count': assigned(set, view).workspaces.length,
+    'project-count': assigned(set, view).projectIds.length,
     permissions: { 'can-update': abilities(variableSetPolicy, view.access, set)['can-update'] },
   }),
-  relationships: (set) => ({
+  relationships: (set, view) => ({
     organization: toOne('organizations', set.organizationName),
     parent:
       set.parentProjectId === null
@@ -28,8 +38,8 @@ export const variableSetSerializer = serializer<VariableSet, View>({
     vars: toMany('vars', set.variableIds),
     workspaces: toMany(
       'workspaces',
-      set.workspaces.map(({ id }) => id),
+      assigned(set, view).workspaces.map(({ id }) => id),
     ),
-    projects: toMany('projects', set.projectIds),
+    projects: toMany('projects', assigned(set, view).projectIds),
   }),
 });
