@@ -249,9 +249,11 @@ describe('every declared path, however it is written', () => {
       }
       if (!place) return;
       const again = read(place.full, verb);
-      const told = ({ full, below, declared, params }: Place) => ({ full, below, params, pattern: declared?.pattern });
-      expect([text, again && told(again)]).toEqual([text, told(place)]);
-      if (place.declared) settled++;
+      const told = ({ full, below, declared, params }: Place) =>
+        JSON.stringify([full, below, declared?.pattern, params]);
+      // Compared as text: there are too many of them for matchers.
+      if (again && told(again) === told(place)) settled++;
+      else throw new Error(`${JSON.stringify(text)} is ${told(place)}, and that is ${again && told(again)}`);
     };
     for (const { plain, verb } of visits) {
       for (const spelling of spellings) check(decoded(spelling.write(plain)), verb);

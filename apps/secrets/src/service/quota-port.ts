@@ -4,6 +4,7 @@ import type { Mounts } from '../kernel/mounts/mounts';
 import type { Namespaces } from '../kernel/namespaces/namespaces';
 import type { Quotas } from '../kernel/quotas/quotas';
 import type { QuotaPlace } from '../kernel/quotas/types';
+import { pathProblem } from '../sdk/path-text';
 
 interface Parts {
   readonly quotas: Quotas;
@@ -15,10 +16,9 @@ interface Parts {
 export function quotaPort({ quotas, mounts, namespaces }: Parts): QuotaPort {
   const place = (ownerId: string, { path, role, inheritable }: QuotaRequest): QuotaPlace => {
     const owner = namespaces.find(ownerId)!.path;
-    const { namespace, path: rest } = namespaces.resolve(
-      owner,
-      path === '' ? '' : `${path.replace(/(?<!\/)\/+$/, '')}/`,
-    );
+    // No request could have such a path, so nothing would ever be counted.
+    if (pathProblem(path) !== undefined) throw new Refusal('invalid', `invalid path ${JSON.stringify(path)}`);
+    const { namespace, path: rest } = namespaces.resolve(owner, path === '' || path.endsWith('/') ? path : `${path}/`);
     const below = rest.replace(/\/$/, '');
     if (below === '') return { namespaceId: namespace.uuid, inheritable, path: '', role };
     const found = mounts.resolve(namespace.uuid, `${below}/`);
