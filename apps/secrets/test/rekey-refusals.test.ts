@@ -195,6 +195,34 @@ describe('what a root generation refuses', () => {
     }
     await secrets.nobody.write(update, { key: secrets.recoveryKeys[0], nonce }).expect(200);
     await secrets.nobody.write(update, { key: secrets.recoveryKeys[0], nonce }).expect(400, /already been provided/);
+    await secrets.nobody.delete(attempt).expect(400, /begin another one with a share/);
+    await secrets.nobody.write(attempt).expect(400, /already in progress/);
+  });
+
+  it('strangers, who can neither begin first, nor cancel, nor spoil, nor hold up those who have shares', async () => {
+    // A stranger was first, and goes on trying all the while.
+    const stranger = async () => {
+      const { nonce } = (await secrets.nobody.read(attempt)).body;
+      const answers = await Promise.all([
+        secrets.nobody.delete(attempt),
+        secrets.nobody.write(attempt),
+        secrets.nobody.write(attempt, { key: wrongShare(1) }),
+        ...Array.from({ length: 12 }, (_, at) => secrets.nobody.write(update, { key: wrongShare(at + 1), nonce })),
+      ]);
+      for (const { status } of answers) expect([400, 429]).toContain(status);
+    };
+    const [first, second, third] = secrets.recoveryKeys as [string, string, string];
+    const { nonce, otp } = (await secrets.nobody.write(attempt, { key: first }).expect(200)).body;
+    await stranger();
+    let last: Record<string, unknown> = {};
+    for (const key of [first, second, third]) {
+      last = (await secrets.nobody.write(update, { key, nonce }).expect(200)).body;
+      if (!last.complete) await stranger();
+    }
+    const bytes = Buffer.from(String(last.encoded_token), 'base64').map((byte, at) => byte ^ otp.charCodeAt(at));
+    await secrets.as(Buffer.from(bytes).toString()).read('sys/mounts').expect(200);
+    // What nobody stands behind, anybody cancels.
+    await secrets.nobody.write(attempt).expect(200);
     await secrets.nobody.delete(attempt).expect(204);
     await secrets.nobody.delete(attempt).expect(204);
   });

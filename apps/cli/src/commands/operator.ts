@@ -8,6 +8,7 @@ interface Options {
   init?: boolean;
   status?: boolean;
   cancel?: boolean;
+  replace?: boolean;
   decode?: string;
   nonce?: string;
   pgpKey?: string;
@@ -28,7 +29,8 @@ export const addOperatorCommands: AddCommands = (program, context) => {
     .option('--nonce <nonce>', 'give shares for the attempt that somebody began; with --cancel, which one')
     .option('--decode <text>', 'turn the encoded token into the token, with the one-time password of its attempt')
     .option('--status', 'show how far an attempt is')
-    .option('--cancel', 'give an attempt up')
+    .option('--cancel', 'give an attempt up that nobody has given a share for')
+    .option('--replace', 'begin instead of an attempt under way: asks for one of the shares first')
     .option('--pgp-key <file>', 'encrypt the token to this public key, instead of by a one-time password')
     .addHelpText(
       'after',
@@ -56,17 +58,19 @@ async function statusOf({ client }: Context): Promise<Body> {
   return (await client.get(ATTEMPT, anonymous)).body ?? {};
 }
 
-async function begin(made: Context, { pgpKey }: Options): Promise<Body> {
+async function begin(made: Context, { pgpKey, replace }: Options): Promise<Body> {
   const under = await statusOf(made);
-  if (under.started) {
+  if (under.started && !replace) {
     throw new Problem(
       `attempt ${String(under.nonce)} is under way, with ${progressOf(under)}: ` +
-        `${command} --nonce ${String(under.nonce)} goes on with it, --cancel gives it up`,
+        `${command} --nonce ${String(under.nonce)} goes on with it, --cancel gives it up, --replace begins another with a share`,
       exitCodes.refused,
     );
   }
   const pgp_key = pgpKey && readPgpKeys([pgpKey])[0];
-  return (await made.client.post(ATTEMPT, pgp_key ? { pgp_key } : {}, anonymous)).body ?? {};
+  const key = replace ? await made.ask('One of the shares, to begin with') : undefined;
+  const body = { ...(pgp_key ? { pgp_key } : {}), ...(key ? { key } : {}) };
+  return (await made.client.post(ATTEMPT, body, anonymous)).body ?? {};
 }
 
 function showBegun({ output }: Context, begun: Body): void {

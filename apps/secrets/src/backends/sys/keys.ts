@@ -36,7 +36,7 @@ export interface RootFacts {
 /** Root tokens for those who hold enough shares. */
 export interface RootPort {
   status(): Promise<RootFacts>;
-  start(request: { otp?: string; pgpKey?: string }): Promise<RootFacts>;
+  start(request: { otp?: string; pgpKey?: string; key?: string }): Promise<RootFacts>;
   cancel(): Promise<void>;
   update(key: string, nonce: string): Promise<RootFacts>;
 }
@@ -116,17 +116,26 @@ export function keyPaths(rotation: RotationPort, root: RootPort): Path[] {
         summary: 'Begin; the one-time password in the answer is shown once.',
         operationId: 'root-token-generation-initialize',
         decodedInto: 'GenerateRootInitRequest',
-        judges: 'nothing',
+        judges: 'unguessable',
         input: z.object({
           otp: string().optional().describe('A one-time password of the length the status names.'),
           pgp_key: string().optional().describe('An OpenPGP key that encrypts the token instead, base64.'),
+          key: string().optional().describe('A share: replaces what is under way. It is still to be given.'),
         }),
         output: rootOutput,
         run: async ({ input }) =>
-          raw(rootBody(await root.start({ otp: input.otp || undefined, pgpKey: input.pgp_key || undefined }))),
+          raw(
+            rootBody(
+              await root.start({
+                otp: input.otp || undefined,
+                pgpKey: input.pgp_key || undefined,
+                key: input.key || undefined,
+              }),
+            ),
+          ),
       },
       delete: {
-        summary: 'Cancel it.',
+        summary: 'Cancel it, unless a share has been given for it.',
         operationId: 'root-token-generation-cancel',
         async run() {
           await root.cancel();

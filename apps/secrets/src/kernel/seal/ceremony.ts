@@ -23,6 +23,11 @@ const INSERT: Statement = {
          ON CONFLICT (kind) DO UPDATE SET revision = 1, expires_at_ms = excluded.expires_at_ms, sealed = excluded.sealed
           WHERE rekey.expires_at_ms <= $4 RETURNING kind`,
 };
+const REPLACE: Statement = {
+  name: 'rekey-replace',
+  text: `INSERT INTO rekey (kind, expires_at_ms, sealed) VALUES ($1, $2, $3)
+         ON CONFLICT (kind) DO UPDATE SET revision = 1, expires_at_ms = excluded.expires_at_ms, sealed = excluded.sealed`,
+};
 const UPDATE: Statement = {
   name: 'rekey-update',
   text: 'UPDATE rekey SET revision = revision + 1, sealed = $2 WHERE kind = $1',
@@ -55,6 +60,12 @@ export class Ceremony<S> {
       now,
     ]);
     return rows.length === 1;
+  }
+
+  /** Begins, whatever is under way; of two at once, one after the other. */
+  async beginAnew(state: S): Promise<void> {
+    const values = [this.kind, this.storage.clock.now() + this.lifetimeMs, this.seal(state)];
+    await this.storage.database.query(REPLACE, values);
   }
 
   async cancel(): Promise<void> {

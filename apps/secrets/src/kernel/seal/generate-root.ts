@@ -8,6 +8,7 @@ import { Allowance } from './allowance';
 import { Ceremony } from './ceremony';
 import type { Seal } from './seal';
 import { encryptText, readShareKeys } from './share-encryption';
+import { olderShares, ShareMarks } from './share-marks';
 import { alreadyGiven, checkShareLength, joined, parseShare } from './shares';
 
 /** How the generation of a root token is getting on. */
@@ -31,6 +32,8 @@ interface State {
   readonly pgpKey?: string;
   readonly pgpFingerprint: string;
   readonly shares: readonly string[];
+  /** Somebody who holds a share stands behind it: strangers cannot end it any more. */
+  readonly proven?: boolean;
 }
 
 /** As long as a root token: a prefix of two and 24 characters. */
@@ -40,10 +43,14 @@ const LIFETIME_MS = 3600_000;
 /**
  * Makes a root token for those who hold enough shares of the recovery key (or of the unseal key). The token leaves the
  * service only disguised, so that whoever gives the last share does not get it alone.
+ *
+ * No token is asked for, so anybody may come: a share that is not in force is refused by itself and spoils nothing, one who
+ * holds a share can begin whatever strangers have begun, and what has been proven by a share only holders of one can end.
  */
 export class RootGeneration {
   private readonly ceremony: Ceremony<State>;
   private readonly allowance = new Allowance();
+  private readonly marks: ShareMarks;
 
   constructor(
     storage: StorageKernel,
@@ -53,6 +60,7 @@ export class RootGeneration {
   ) {
     this.storage = storage;
     this.ceremony = new Ceremony(storage, 'root', LIFETIME_MS);
+    this.marks = new ShareMarks(storage);
   }
 
   private readonly storage: StorageKernel;
@@ -61,8 +69,11 @@ export class RootGeneration {
     return this.shown(await this.ceremony.find());
   }
 
-  /** Begins. Without a one-time password or an OpenPGP key a password is made and shown, once. Throws `invalid`. */
-  async start({ otp, pgpKey }: { otp?: string; pgpKey?: string }): Promise<RootAttempt> {
+  /**
+   * Begins. Without a one-time password or an OpenPGP key a password is made and shown, once. With a share in force it
+   * replaces what is under way; the share is still to be given. Throws `invalid`.
+   */
+  async start({ otp, pgpKey, key: share }: { otp?: string; pgpKey?: string; key?: string }): Promise<RootAttempt> {
     if (otp && pgpKey) throw new Refusal('invalid', 'only one of otp and pgp_key may be given');
     if (otp && otp.length !== OTP_LENGTH) throw new Refusal('invalid', 'OTP string has incorrect length');
     const [key] = pgpKey ? await readShareKeys([pgpKey], 'invalid PGP key') : [];
@@ -73,20 +84,33 @@ export class RootGeneration {
       pgpKey,
       pgpFingerprint: key?.fingerprint ?? '',
       shares: [],
+      proven: share !== undefined,
     };
-    if (!(await this.ceremony.begin(state))) throw new Refusal('invalid', 'root generation already in progress');
+    if (share !== undefined) {
+      await this.prove(share);
+      await this.ceremony.beginAnew(state);
+    } else if (!(await this.ceremony.begin(state))) throw new Refusal('invalid', 'root generation already in progress');
     return { ...(await this.shown(state)), otp: password ?? '' };
   }
 
+  /** Gives up what nobody has proven by a share. Throws `invalid` for anything else. */
   cancel(): Promise<void> {
-    return this.ceremony.cancel();
+    return this.ceremony.step(async (state) => {
+      if (!state?.proven) return { state: undefined, result: undefined };
+      throw new Refusal(
+        'invalid',
+        'a share has been given for this root generation: begin another one with a share to replace it',
+      );
+    });
   }
 
   /** Takes one share; the last one brings the token. Throws `invalid`, or `limited` when asked too quickly. */
   async update(keyText: string, nonce: string): Promise<RootAttempt> {
-    this.allowance.take();
     const share = parseShare(keyText);
     checkShareLength(share);
+    const known = await this.marks.knows(share);
+    // Those who hold a share are never held up by those who hold none.
+    if (known !== true) this.allowance.take();
     const { threshold } = await this.seal.requireRecord();
     const set = newWriteSet();
     const done = await this.ceremony.step<State | { state: State; key: Buffer }>(async (state) => {
@@ -97,11 +121,16 @@ export class RootGeneration {
           `incorrect nonce supplied; nonce for this root generation operation is "${state.nonce}"`,
         );
       }
+      if (known === false) throw unknownShare();
       const given = state.shares.map((text) => Buffer.from(text, 'base64'));
       if (alreadyGiven(given, share)) {
         throw new Refusal('invalid', 'given key has already been provided during this generation operation');
       }
-      const next: State = { ...state, shares: [...state.shares, share.toString('base64')] };
+      const next: State = {
+        ...state,
+        proven: state.proven || known,
+        shares: [...state.shares, share.toString('base64')],
+      };
       if (next.shares.length < threshold) return { state: next, result: next };
       const key = await joined([...given, share]);
       if (!key || !(await this.seal.recognises(key))) {
@@ -124,6 +153,15 @@ export class RootGeneration {
     };
   }
 
+  private async prove(keyText: string): Promise<void> {
+    const share = parseShare(keyText);
+    checkShareLength(share);
+    const known = await this.marks.knows(share);
+    if (known) return;
+    this.allowance.take();
+    throw known === undefined ? olderShares() : unknownShare();
+  }
+
   private async shown(state: State | undefined): Promise<RootAttempt> {
     const { threshold } = await this.seal.requireRecord();
     return {
@@ -139,6 +177,9 @@ export class RootGeneration {
     };
   }
 }
+
+const unknownShare = (): Refusal =>
+  new Refusal('invalid', 'unseal key verification failed: the share is not one of those in force');
 
 async function encode(token: string, { otp, pgpKey }: State): Promise<string> {
   if (pgpKey) {

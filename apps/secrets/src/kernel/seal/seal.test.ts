@@ -301,13 +301,11 @@ describe('making a root token from shares', () => {
     });
     const { nonce } = await generation.start({});
     const wrong = ['aa', 'bb', 'cc'].map((byte, at) => `${byte.repeat(32)}0${at + 1}`);
-    await generation.update(wrong[0]!, nonce);
-    await generation.update(wrong[1]!, nonce);
-    await expect(generation.update(wrong[2]!, nonce)).rejects.toThrow('verification failed');
+    for (const share of wrong) await expect(generation.update(share, nonce)).rejects.toThrow('verification failed');
     const hurry = await Promise.allSettled(Array.from({ length: 60 }, () => generation.update(wrong[0]!, 'no nonce')));
     const kinds = hurry.map((one) => (one.status === 'rejected' ? (one.reason as { kind?: string }).kind : ''));
-    expect(kinds.slice(0, 5)).toEqual(Array(5).fill('invalid'));
-    expect(kinds.at(-1)).toBe('limited');
+    expect(new Set(kinds)).toEqual(new Set(['invalid', 'limited']));
+    expect(kinds.filter((kind) => kind === 'invalid').length).toBeLessThan(30);
     expect(await generation.status()).toMatchObject({ started: true, progress: 0 });
     await generation.cancel();
     expect(await generation.status()).toMatchObject({ started: false });

@@ -42,9 +42,15 @@ export class ShareMarks {
     this.allowance.take();
     const share = parseShare(keyText);
     checkShareLength(share);
+    const known = await this.knows(share);
+    if (known === undefined) throw olderShares();
+    return known;
+  }
+
+  /** The same for a share that was read, as often as one likes; undefined where no marks were kept. */
+  async knows(share: Buffer): Promise<boolean | undefined> {
     const { rows } = await this.storage.database.query<{ sealed: Buffer }>(FIND, [ROW]);
-    if (!rows[0])
-      throw new Refusal('invalid', 'the shares in force are older than this check; rekey to make them known');
+    if (!rows[0]) return undefined;
     const mark = Buffer.from(markOf(share), 'base64');
     let found = false;
     for (const kept of this.storage.barrier.openJson<string[]>(rows[0].sealed, cell)) {
@@ -53,3 +59,7 @@ export class ShareMarks {
     return found;
   }
 }
+
+/** Nobody can say of one share whether it is right. */
+export const olderShares = (): Refusal =>
+  new Refusal('invalid', 'the shares in force are older than this check; rekey to make them known');
