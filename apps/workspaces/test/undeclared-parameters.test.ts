@@ -3,7 +3,7 @@ import type { Endpoint } from '../src/kernel/endpoint';
 import { resources } from '../src/resources/registry';
 import { allRows } from './database-rows';
 import { organizationToken } from './members';
-import { startWorkspaces } from './start-workspaces';
+import { resource, startWorkspaces } from './start-workspaces';
 
 /** What clients of this interface send somewhere, and names that are nobody's. */
 const names = [
@@ -75,5 +75,28 @@ describe('query parameters that an operation does not declare', () => {
       expect(body.errors[0].detail).toBe('token is no parameter of this request');
     }
     await token.get('organizations/acme').expect(200);
+  });
+
+  it('are like wishes for less in documents: refused where they cannot be granted, with their place', async () => {
+    const { admin } = workspaces;
+    const { id } = await workspaces.workspace('acme', 'web');
+    const pointers = async (asked: ReturnType<typeof admin.post>) =>
+      (await asked.expect(422)).body.errors.map((error: { source: { pointer: string } }) => error.source.pointer);
+    const narrow = (name: string) => ({ [name]: { data: [{ type: 'x', id }] } });
+    const pools = 'organizations/acme/agent-pools';
+    const { body: pool } = await admin.post(pools, resource('agent-pools', { name: 'all' })).expect(201);
+    for (const name of ['allowed-projects', 'excluded-workspaces']) {
+      const at = [`/data/relationships/${name}`];
+      expect(await pointers(admin.post(pools, resource('agent-pools', { name }, narrow(name))))).toEqual(at);
+      expect(
+        await pointers(admin.patch(`agent-pools/${pool.data.id}`, resource('agent-pools', {}, narrow(name)))),
+      ).toEqual(at);
+      await admin
+        .patch(`agent-pools/${pool.data.id}`, resource('agent-pools', {}, { [name]: { data: [] } }))
+        .expect(200);
+    }
+    const off = resource('organizations', { 'user-tokens-enabled': false });
+    expect(await pointers(admin.patch('organizations/acme', off))).toEqual(['/data/attributes/user-tokens-enabled']);
+    await admin.patch('organizations/acme', resource('organizations', { 'user-tokens-enabled': true })).expect(200);
   });
 });

@@ -44,8 +44,13 @@ const name = z
   .regex(/^[A-Za-z0-9 _-]+$/, 'Name can only include letters, numbers, spaces, dashes and underscores');
 const shared = { 'organization-scoped': z.boolean().optional() };
 const relationships = { 'allowed-workspaces': many('workspaces'), workspaces: many('workspaces') };
-const CreatePool = document('agent-pools', { attributes: { name, ...shared }, relationships });
-const UpdatePool = document('agent-pools', { attributes: { name: name.optional(), ...shared }, relationships });
+const unserved = { relationships: ['allowed-projects', 'excluded-workspaces'] };
+const CreatePool = document('agent-pools', { attributes: { name, ...shared }, relationships, unserved });
+const UpdatePool = document('agent-pools', {
+  attributes: { name: name.optional(), ...shared },
+  relationships,
+  unserved,
+});
 
 const { get, list, post, patch, remove } = endpoints(poolPolicy, poolSerializer, {
   visible: (access, pool: { organizationId: string }) => poolPolicy['can-read'](access, pool),

@@ -36,13 +36,20 @@ const shared = {
 
 const relationships = { 'default-agent-pool': one('agent-pools') };
 
+const unserved = { attributes: { 'user-tokens-enabled': true } };
+
 /** Body of a create. Spec: Organizations */
-export const CreateOrganization = document('organizations', { attributes: { name, email, ...shared }, relationships });
+export const CreateOrganization = document('organizations', {
+  attributes: { name, email, ...shared },
+  relationships,
+  unserved,
+});
 
 /** Body of an update: what is left out keeps its value. Spec: Organizations */
 export const UpdateOrganization = document('organizations', {
   attributes: { name: name.optional(), email: email.optional(), ...shared },
   relationships,
+  unserved,
 });
 
 type ValueOf<S> = S extends { parse(...given: never[]): { value: infer V } } ? V : never;
