@@ -4,7 +4,7 @@ import { resources } from '../src/resources/registry';
 import { allRows } from './database-rows';
 import { fakeWorker } from './fake-worker';
 import { idSlots } from './id-slots';
-import { type Client, PASSWORD, ref, resource, startWorkspaces } from './start-workspaces';
+import { type Client, PASSWORD, resource, startWorkspaces } from './start-workspaces';
 import { absentLike, type Tenant, tenant } from './tenant';
 
 jest.setTimeout(300_000);

@@ -3,7 +3,7 @@ import path from 'node:path';
 
 const suffix = '.heapsnapshot';
 
-/** Flags of a Node process that writes what its heap holds into a folder when it is asked by `stringsInHeap`. */
+/** Flags of a Node process that writes what its heap holds into a folder when it is asked by `keptInHeap`. */
 export const heapFlags = (folder: string): readonly string[] => [
   '--heapsnapshot-signal=SIGUSR2',
   `--diagnostic-dir=${folder}`,
@@ -13,11 +13,7 @@ export const heapFlags = (folder: string): readonly string[] => [
  * Every text that the heap of a process holds after a garbage collection. `answers` asks the process for something: what
  * is answered after the file is there is answered when the file is whole.
  */
-export async function stringsInHeap(
-  pid: number,
-  folder: string,
-  answers: () => Promise<unknown>,
-): Promise<readonly string[]> {
+async function stringsInHeap(pid: number, folder: string, answers: () => Promise<unknown>): Promise<readonly string[]> {
   const files = () => readdirSync(folder).filter((name) => name.endsWith(suffix));
   process.kill(pid, 'SIGUSR2');
   while (files().length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
@@ -27,4 +23,25 @@ export async function stringsInHeap(
   const { strings } = JSON.parse(readFileSync(file, 'utf8')) as { strings: string[] };
   rmSync(file);
   return strings;
+}
+
+/**
+ * The texts of `wanted` that the heap of a process keeps: those that are still there after several collections with requests
+ * in between. What is only under way, such as the last request of a connection, is gone by then; a cache is not.
+ */
+export async function keptInHeap(
+  pid: number,
+  folder: string,
+  wanted: Iterable<string>,
+  answers: () => Promise<unknown>,
+): Promise<readonly string[]> {
+  let left = [...wanted];
+  for (let looks = 0; looks < 5 && left.length > 0; looks++) {
+    for (let i = 0; i < 20; i++) await answers();
+    const strings = await stringsInHeap(pid, folder, answers);
+    if (strings.length < 10_000) throw new Error(`the heap of ${pid} was not read`);
+    const all = strings.join('\n');
+    left = left.filter((text) => all.includes(text));
+  }
+  return left;
 }

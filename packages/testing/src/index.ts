@@ -8,7 +8,7 @@ export { type FuzzPlan, type FuzzReport, type FuzzTarget, fuzz } from './fuzz/fu
 export { fuzzPlan, isFlat } from './fuzz/plan';
 export { type ServiceProgram, startServiceProgram } from './fuzz/service-program';
 export { type GeneratedSession, generatedSession } from './generated-client';
-export { heapFlags, stringsInHeap } from './heap';
+export { heapFlags, keptInHeap } from './heap';
 export { isLinearizable, type Model, type Recorded } from './linearizable';
 export {
   call,
