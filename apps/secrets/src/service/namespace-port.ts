@@ -25,9 +25,13 @@ export function namespacePort(parts: Parts): NamespacePort {
   const parentOf = (uuid: string) => namespaces.find(uuid)!;
   // Paths of the mount would be read as paths inside the namespace from then on.
   const refuseOverMount = (uuid: string, path: string) => {
-    const segments = path.replace(/^\/+|\/+$/g, '').split('/');
+    const all = path.split('/');
+    const segments = all.slice(
+      all.findIndex((segment) => segment !== ''),
+      all.findLastIndex((segment) => segment !== '') + 1,
+    );
     const above = namespaces.at(parentOf(uuid), segments.slice(0, -1).join('/'));
-    const taken = above && mounts.conflict(above.uuid, `${segments.at(-1)}/`);
+    const taken = above && mounts.conflict(above.uuid, `${segments.at(-1) ?? ''}/`);
     if (taken) throw new Refusal('invalid', `new namespace conflicts with existing mount: ${taken.path}`);
   };
   storage.jobs.define<{ uuid: string }>(removal, async (state) => {

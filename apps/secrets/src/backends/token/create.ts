@@ -148,8 +148,7 @@ function typeOf(input: Wish, role: TokenRole | undefined): 'service' | 'batch' {
 function refuseForBatch(input: Wish): void {
   // Clients send what they know of as zero: `0s` as well as 0.
   for (const field of ['num_uses', 'period', 'explicit_max_ttl'] as const) {
-    if (!/^(0(ns|us|µs|ms|s|m|h|d)?)*$/.test(String(input[field] ?? '')))
-      throw refuse(`batch tokens cannot have "${field}" set`);
+    if (!/^[0nuµmshd]*$/.test(String(input[field] ?? ''))) throw refuse(`batch tokens cannot have "${field}" set`);
   }
 }
 
