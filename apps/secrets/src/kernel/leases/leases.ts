@@ -370,7 +370,7 @@ export class Leases {
   }
 
   private async tailsAt(namespaceId: string, prefix: string, page: Page): Promise<string[]> {
-    const { database, barrier } = this.storage;
+    const { barrier } = this.storage;
     const after = page.after === undefined || page.after.endsWith('/') ? undefined : page.after;
     const leaseAfter = after === undefined || this.tokenOf(after) ? Buffer.alloc(0) : leaseHash(barrier, after);
     const tokenAfter = (after !== undefined && this.tokenOf(after)) || Buffer.alloc(0);
