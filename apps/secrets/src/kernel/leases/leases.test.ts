@@ -16,7 +16,7 @@ import type { LeaseHosts } from './types';
 /** A system outside: what it was asked to end, and whether it refuses. */
 class Outside {
   readonly ended: string[] = [];
-  asked = 0;
+  readonly asked: string[] = [];
   refuses: Error | undefined;
   readonly undone: unknown[] = [];
 }
@@ -48,7 +48,7 @@ function mountOf(into: Outside): LiveMount {
       secrets: {
         thing: {
           revoke: async ({ name }: { name: string }) => {
-            into.asked++;
+            into.asked.push(name);
             if (into.refuses) throw into.refuses;
             into.ended.push(name);
           },
@@ -240,15 +240,17 @@ describe('an outside system that asks to be left alone', () => {
     // Those that were under way together; the others are due, and nobody asks for them.
     await until(async () => (await resting()) > 0 && (await claimed()) === 0);
     expect(await resting()).toBeLessThanOrEqual(16);
-    const asked = outside.asked;
+    const asked = outside.asked.length;
     await leaseOf(hanging, 'quick');
     time += 2000;
     await until(() => other.ended.length === 1);
-    expect(outside.asked).toBe(asked);
+    expect(outside.asked.slice(asked)).toEqual([]);
     time += 8000;
-    // Fewer than before, however many of them were on their way when the first was refused.
+    // Half as many as before. Leases of earlier tests may be due as well, and a node that was not heard of for seconds loses
+    // its claims and asks twice.
     await until(async () => (await resting()) > 0 && (await claimed()) === 0);
-    expect(outside.asked - asked).toBeLessThan(16);
+    const again = outside.asked.slice(asked).filter((name) => name.startsWith('slow-'));
+    expect(new Set(again).size).toBeLessThanOrEqual(8);
     expect((await find(slow[0]!))!.attempts).toBe(0);
     outside.refuses = undefined;
     time += 10_000;
