@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { freshStorage, type TestStorage, until } from '../../../test/fresh-storage';
 import { lifetime } from '../../sdk/lifetime';
 import { NotNow } from '../../sdk/outside';
@@ -236,6 +236,13 @@ describe('an outside system that asks to be left alone', () => {
     const resting = () => rowsOf(`${ofSlow} AND claimed_by IS NULL AND due_at_ms = ${time + 10_000}`);
     const claimed = () => rowsOf(`${ofSlow} AND claimed_by IS NOT NULL`);
     outside.refuses = new NotNow('slow down', 10_000);
+    const { database } = test.storage;
+    const query = database.query.bind(database);
+    const spy = jest.spyOn(database, 'query').mockImplementation((statement, ...rest) => {
+      if (typeof statement === 'string' || statement.name !== 'lease-put-back') return query(statement, ...rest);
+      spy.mockRestore();
+      return Promise.reject(new Error('the connection was lost'));
+    });
     time += 2000;
     // Those that were under way together; the others are due, and nobody asks for them.
     await until(async () => (await resting()) > 0 && (await claimed()) === 0);

@@ -92,7 +92,8 @@ export class Revocation {
   /** Leaves claimed leases to a later sweep of whatever node, as they are. */
   async putBack(leases: readonly LeaseRecord[]): Promise<void> {
     if (leases.length === 0) return;
-    await this.storage.database.query(PUT_BACK, [leases.map(({ hash }) => hash), this.storage.clock.now()]);
+    const { database, clock, changes } = this.storage;
+    await database.query(PUT_BACK, [leases.map(({ hash }) => hash), clock.now(), changes.id]);
   }
 
   private async putOff(lease: LeaseRecord, error: unknown, awaySinceMs: number | undefined): Promise<void> {

@@ -110,7 +110,7 @@ export const REST: Statement = {
 /** Puts leases back that were claimed. */
 export const PUT_BACK: Statement = {
   name: 'lease-put-back',
-  text: 'UPDATE lease SET due_at_ms = $2, claimed_by = NULL WHERE hash = ANY($1::bytea[])',
+  text: 'UPDATE lease SET due_at_ms = $2, claimed_by = NULL WHERE hash = ANY($1::bytea[]) AND claimed_by = $3',
 };
 
 export const IRREVOCABLE: Statement = {

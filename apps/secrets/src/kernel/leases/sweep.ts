@@ -160,7 +160,17 @@ export class LeaseSweep {
   private rest(mountId: string, lane: Lane): void {
     this.paces.set(mountId, lane.pace);
     lane.drained = true;
-    // What cannot be put back stays claimed, and is due again when the claim runs out.
-    this.revocation.putBack(lane.queue.splice(0)).catch(() => {});
+    void this.putBack(lane.queue.splice(0));
+  }
+
+  /** What stays claimed because this node ends is due again when another finds it gone. */
+  private async putBack(leases: readonly LeaseRecord[]): Promise<void> {
+    while (!this.stopped && !this.storage.barrier.sealed) {
+      try {
+        return await this.revocation.putBack(leases);
+      } catch {
+        await new Promise((resolve) => setTimeout(resolve, AWAY_PAUSE_MS));
+      }
+    }
   }
 }
