@@ -80,8 +80,8 @@ describe('TOTP methods', () => {
     [{}, 'issuer must be set'],
     [{ issuer: 'x', max_validation_attempts: -1 }, 'max_validation_attempts must be greater than zero'],
     [{ issuer: 'x', max_validation_attempts: 101 }, 'max_validation_attempts must not be greater than 100'],
-    [{ issuer: 'x', qr_size: 63 }, 'qr_size must be 0 or between 64 and 2048'],
-    [{ issuer: 'x', qr_size: 2049 }, 'qr_size must be 0 or between 64 and 2048'],
+    [{ issuer: 'x', qr_size: 63 }, 'qr_size must be 0 or between 64 and 1024'],
+    [{ issuer: 'x', qr_size: 1025 }, 'qr_size must be 0 or between 64 and 1024'],
     [{ algorithm: 'none', digits: 5 }, 'unrecognized algorithm'],
   ])('refuse %j (S6.2, S6.6, S24.7, S24.8)', async (body, message) => {
     await secrets.root.write(methods, body).expect(400, { errors: [message] });

@@ -85,6 +85,16 @@ describe('what a request may cost', () => {
     expect(wrong).toEqual([]);
   });
 
+  it('bounds every list, and names it', async () => {
+    const wrong: string[] = [];
+    for (const endpoint of takers.filter(({ auth }) => auth === 'token')) {
+      const { status, body: answer } = await send(endpoint, admin.token, `{"data":{"x":[${'1,'.repeat(10_000)}1]}}`);
+      const right = answer.errors?.[0].detail === '/data/x holds more than 10000 members';
+      if (status !== 413 || !right) wrong.push(`${nameOf(endpoint)}: ${status} ${JSON.stringify(answer)}`);
+    }
+    expect(wrong).toEqual([]);
+  });
+
   it('refuses what is nested deeper than 64 levels before it is parsed', async () => {
     const deep = `{"data":${'['.repeat(500_000)}`;
     const answer = await request(workspaces.server)

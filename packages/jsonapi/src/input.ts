@@ -140,6 +140,9 @@ function neutral(
   return copy;
 }
 
+/** Most members of any list in a request: readers count them before anything is made of them. */
+export const maxListMembers = 10_000;
+
 /** One relationship a document may carry. */
 export interface RelationshipShape<T> {
   readonly many: boolean;
@@ -335,6 +338,7 @@ export function references(...types: string[]): BodyShape<SentReference[]> {
       properties: {
         data: {
           type: 'array',
+          maxItems: maxListMembers,
           items: {
             type: 'object',
             properties: {
@@ -380,7 +384,9 @@ function documentSchema(
       name,
       {
         type: 'object',
-        properties: { data: isMany ? { type: 'array', items: reference(types) } : reference(types) },
+        properties: {
+          data: isMany ? { type: 'array', items: reference(types), maxItems: maxListMembers } : reference(types),
+        },
       },
     ]),
   );

@@ -1,12 +1,16 @@
 import { isRefusal } from '@keystead/refusal';
 import { parseListFilter } from '../kernel/policy/list-filter';
+import { Pauses } from '../kernel/storage/in-turns';
 import { missing, type Reply } from '../sdk/reply';
 import type { Running } from './call';
 import { askedOf } from './place';
 import { SentPath } from './sent-path';
 
-/** A listing as the caller's policies let it be seen: only keys they have rights on, and no longer than a page. */
-export function shapeListing(reply: Reply, running: Running): Reply {
+/**
+ * A listing as the caller's policies let it be seen: only keys they have rights on, and no longer than a page. Others have
+ * their turns while the keys of a long one are looked at.
+ */
+export function shapeListing(reply: Reply, running: Running): Reply | Promise<Reply> {
   const { grant, bearer, place } = running;
   const { listFilter, paginationLimit } = grant?.decision ?? {};
   if ((listFilter === undefined && paginationLimit === undefined) || reply.kind !== 'data' || !bearer) return reply;
@@ -14,8 +18,27 @@ export function shapeListing(reply: Reply, running: Running): Reply {
   if (!Array.isArray(keys)) return reply;
   const path = place.full.endsWith('/') ? place.full : `${place.full}/`;
   const pathOf = listFilter === undefined ? undefined : parseListFilter(listFilter);
-  const visible = pathOf ? keys.filter((key) => isAccessible(running, pathOf(path, key))) : keys;
-  const kept = paginationLimit === undefined ? visible : visible.slice(0, paginationLimit);
+  const most = paginationLimit ?? keys.length;
+  if (!pathOf) return withKeys(reply, keys.slice(0, most));
+  return visibleOf(keys, most, (key) => isAccessible(running, pathOf(path, key))).then((kept) => withKeys(reply, kept));
+}
+
+async function visibleOf(
+  keys: readonly string[],
+  most: number,
+  isVisible: (key: string) => boolean,
+): Promise<string[]> {
+  const visible: string[] = [];
+  const pauses = new Pauses();
+  for (const key of keys) {
+    if (visible.length >= most) break;
+    if (pauses.due) await pauses.take();
+    if (isVisible(key)) visible.push(key);
+  }
+  return visible;
+}
+
+function withKeys(reply: Extract<Reply, { kind: 'data' }>, kept: readonly string[]): Reply {
   if (kept.length === 0) return missing;
   const info = reply.data?.key_info;
   return {
@@ -24,7 +47,8 @@ export function shapeListing(reply: Reply, running: Running): Reply {
   };
 }
 
-function isAccessible({ kernel, bearer }: Running, text: string): boolean {
+function isAccessible({ kernel, bearer }: Running, text: string | undefined): boolean {
+  if (text === undefined) return false;
   try {
     const sent = SentPath.ofField(text, 'path');
     const place = sent.locate(kernel.namespaces, kernel.mounts, text.endsWith('/') ? 'list' : 'read', '');

@@ -92,7 +92,8 @@ async function carryOut(kernel: Kernel, request: Request, trail: Trail): Promise
   if (grant) call.allow(grant);
   if (kernel.chained || grant?.guard) call.storage.joining = joiningOf(kernel, call, trail);
   try {
-    const outcome = await settle(kernel, call, shapeListing(await run(kernel, call, request, trail), call), set, trail);
+    const shaped = shapeListing(await run(kernel, call, request, trail), call);
+    const outcome = await settle(kernel, call, shaped instanceof Promise ? await shaped : shaped, set, trail);
     if (set.opened.length > set.settled.length) void kernel.leases.letGo(unsettled(set));
     return outcome;
   } catch (error) {

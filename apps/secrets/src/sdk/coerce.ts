@@ -14,18 +14,37 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber);
 }
 
-/** A value as refusals print it, in the notation clients of this protocol know: `zz`, `[a b]`, `map[k:v]`; cut when long. */
+/** Most elements of a list, and of a map of texts, in a field that is declared as one. Decision 0079. */
+export const maxElements = 10_000;
+
+/** So much of a value is printed in a refusal. */
+const longestShown = 200;
+
+/**
+ * A value as refusals print it, in the notation clients of this protocol know: `zz`, `[a b]`, `map[k:v]`. Of a long one no
+ * more is looked at than is shown.
+ */
 export function shown(value: unknown): string {
-  const text = printed(value);
-  return text.length <= 200 ? text : `${text.slice(0, 200)}…`;
+  const text = printed(value, longestShown + 1);
+  return text.length <= longestShown ? text : `${text.slice(0, longestShown)}…`;
 }
 
-function printed(value: unknown): string {
+/** The print of a value, whole where it is no longer than `most`; else it begins as that does, and is longer. */
+function printed(value: unknown, most: number): string {
   if (value === null || value === undefined) return '<nil>';
-  if (Array.isArray(value)) return `[${value.map(printed).join(' ')}]`;
-  if (!isObject(value)) return String(value);
+  if (Array.isArray(value)) return series('[', value, (item, left) => printed(item, left), most);
+  if (!isObject(value)) return String(value).slice(0, most);
   const keys = Object.keys(value).sort();
-  return `map[${keys.map((key) => `${key}:${printed(value[key])}`).join(' ')}]`;
+  return series('map[', keys, (key, left) => `${key.slice(0, left)}:${printed(value[key], left)}`, most);
+}
+
+function series<T>(head: string, items: readonly T[], print: (item: T, left: number) => string, most: number): string {
+  let text = head;
+  for (const [index, item] of items.entries()) {
+    if (text.length >= most) return text;
+    text += `${index === 0 ? '' : ' '}${print(item, most)}`;
+  }
+  return `${text}]`;
 }
 
 /** The refusal of a field whose value cannot be converted, in the text clients know. */
@@ -102,6 +121,12 @@ function durationProblem(text: string): string {
 const longestDuration = 100;
 const durationStart = /^[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|[smhd]))*(?:\d+(?:\.\d*)?|\.\d+)([^\d.]*)/;
 const knownUnits = /^(ns|us|µs|μs|ms|[smhd])$/;
+
+/** What is wrong with a field of more elements than any may have; undefined when nothing is. */
+export function tooManyElements(value: unknown): Failure | undefined {
+  const count = Array.isArray(value) ? value.length : isObject(value) ? Object.keys(value).length : 0;
+  return count > maxElements ? new Failure(`more than ${maxElements} elements`) : undefined;
+}
 
 /** A list of texts from an array; anything else becomes its only element, except nothing (`""`, `{}`). */
 export function toList(value: unknown): string[] | Failure {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
+import { shown } from './coerce';
 import {
   bool,
   commaList,
@@ -199,5 +200,46 @@ describe('wire fields', () => {
     };
     expect(issue.params).toMatchObject({ hidden: true });
     expect(issue.message).toBe("'' expected type 'string', got unconvertible type 'map[string]interface {}'");
+  });
+});
+
+describe('a field of several elements', () => {
+  const many = Array.from({ length: 10_001 }, (_, n) => `k${n}=v`);
+  it.each<[string, () => z.ZodType, unknown]>([
+    ['list', commaList, many],
+    ['text with commas', commaList, many.join(',')],
+    ['list of texts', stringList, many],
+    ['list of pairs', keyValues, many],
+    ['map', keyValues, Object.fromEntries(many.map((pair) => pair.split('=')))],
+    ['list of maps', keyValues, [Object.fromEntries(many.slice(1).map((pair) => pair.split('='))), { more: 'v' }]],
+    ['list of objects', objectList, many.map(() => ({}))],
+  ])('takes ten thousand: %s', (_kind, field, value) => {
+    expect(parse(field(), value)).toBe('refused: more than 10000 elements');
+  });
+
+  it('takes ten thousand, and not one more', () => {
+    expect(parse(commaList(), many.slice(1).join(','))).toHaveLength(10_000);
+    expect(parse(stringList(), many.slice(1))).toHaveLength(10_000);
+  });
+});
+
+describe('a value in a refusal', () => {
+  it('is printed as far as it is shown', () => {
+    expect(shown([1, 'a', [true, null], { b: { c: 2 }, a: [] }])).toBe('[1 a [true <nil>] map[a:[] b:map[c:2]]]');
+    expect(shown('x'.repeat(200))).toBe('x'.repeat(200));
+    expect(shown('x'.repeat(201))).toBe(`${'x'.repeat(200)}…`);
+    expect(shown(['x'.repeat(150), 'y'.repeat(150)])).toBe(`[${'x'.repeat(150)} ${'y'.repeat(48)}…`);
+  });
+
+  it('is looked at no further than that', () => {
+    let looks = 0;
+    const item = {
+      get a() {
+        looks++;
+        return 'x';
+      },
+    };
+    expect(shown(Array.from({ length: 5000 }, () => item))).toMatch(/^(\[map\[a:x\] (map\[a:x\] )*).*…$/);
+    expect(looks).toBeLessThan(30);
   });
 });

@@ -1,5 +1,17 @@
 import { z } from 'zod';
-import { Failure, toBool, toInt, toList, toObject, toObjects, toPairs, toSeconds, toText } from './coerce';
+import {
+  Failure,
+  maxElements,
+  toBool,
+  toInt,
+  toList,
+  toObject,
+  toObjects,
+  tooManyElements,
+  toPairs,
+  toSeconds,
+  toText,
+} from './coerce';
 
 /**
  * Lenient wire fields: each accepts what clients of this protocol really send, answers one clean type, refuses with the
@@ -76,30 +88,49 @@ export const signedDuration = () => field({ type: 'string', format: 'duration' }
 
 /** A list from an array, or from text split at commas; elements trimmed, empty ones dropped. */
 export const commaList = () =>
-  field(listOfText, (value) => {
-    const list = typeof value === 'string' ? value.split(',') : toList(value);
+  several(listOfText, (value) => {
+    const list = typeof value === 'string' ? splitAtCommas(value) : toList(value);
     return list instanceof Failure ? list : list.map((item) => item.trim()).filter((item) => item !== '');
   });
 
 /** A list from an array; a lone text becomes one element, commas and all. Elements are trimmed. */
 export const stringList = () =>
-  field(listOfText, (value) => {
+  several(listOfText, (value) => {
     const list = toList(value);
     return list instanceof Failure ? list : list.map((item) => item.trim());
   });
 
-const listOfText = { type: 'array', items: { type: 'string' } };
+const listOfText = { type: 'array', items: { type: 'string' }, maxItems: maxElements };
+
+/** A field of several elements, which are counted before anything is made of them, and after. */
+function several<T>(json: Record<string, unknown>, convert: Convert<T>) {
+  return field(json, (value) => {
+    const failure = tooManyElements(value);
+    if (failure) return failure;
+    const result = convert(value);
+    return result instanceof Failure ? result : (tooManyElements(result) ?? result);
+  });
+}
+
+/** Splits no further than what is refused anyway. */
+function splitAtCommas(text: string): string[] | Failure {
+  const pieces = text.split(',', maxElements + 1);
+  return tooManyElements(pieces) ?? pieces;
+}
 
 /** A map of text to text: from an object, a list of `key=value`, or one such text. */
 export const keyValues = () =>
-  field<Record<string, string>>({ type: 'object', additionalProperties: { type: 'string' } }, toPairs);
+  several<Record<string, string>>(
+    { type: 'object', additionalProperties: { type: 'string' }, maxProperties: maxElements },
+    toPairs,
+  );
 
 /** An object of any JSON values. */
 export const object = () => field<Record<string, unknown>>({ type: 'object' }, (value) => toObject(value));
 
 /** A list of objects of any JSON values. */
 export const objectList = () =>
-  field<Record<string, unknown>[]>({ type: 'array', items: { type: 'object' } }, toObjects);
+  several<Record<string, unknown>[]>({ type: 'array', items: { type: 'object' }, maxItems: maxElements }, toObjects);
 
 /** Any JSON value, as it came. */
 export const anything = () => field<unknown>({}, (value) => value);

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { LargeText, parseWithLargeTexts } from '@keystead/jsonapi';
+import { LargeText, maxListMembers, parseWithLargeTexts } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { BodyTooLarge, JsonTooMuch, readBody, scanJson } from '@keystead/server';
 import { bodyBytes, bodyValues, type Endpoint, type LargeBody, unknownBody } from '../kernel/endpoint';
@@ -28,8 +28,11 @@ function requireText(text: string): void {
   }
 }
 
-/** Refuses what the database cannot hold: null characters, halves of characters. */
-function requireSound(value: unknown): void {
+/**
+ * Refuses what the database cannot hold (null characters, halves of characters), and lists of more members than any may
+ * have. `at` points to where the value stands.
+ */
+function requireSound(value: unknown, at: string): void {
   if (typeof value === 'string') {
     requireText(value);
     return;
@@ -37,9 +40,18 @@ function requireSound(value: unknown): void {
   if (typeof value !== 'object' || value === null || value instanceof LargeText) {
     return;
   }
+  if (Array.isArray(value)) {
+    if (value.length > maxListMembers) {
+      throw new Refusal('too-large', `${at.slice(0, 1000)} holds more than ${maxListMembers} members`);
+    }
+    for (const inner of value) {
+      requireSound(inner, `${at}/*`);
+    }
+    return;
+  }
   for (const [key, inner] of Object.entries(value)) {
     requireText(key);
-    requireSound(inner);
+    requireSound(inner, `${at}/${key}`);
   }
 }
 
@@ -64,7 +76,7 @@ export async function readJson(
   await lookOver(bytes, known ? bodyValues : unknownBody.values);
   try {
     const value: unknown = bytes.length > bodyBytes ? parseWithLargeTexts(bytes) : JSON.parse(utf8.decode(bytes));
-    requireSound(value);
+    requireSound(value, '');
     return value;
   } catch (error) {
     if (error instanceof Refusal) {

@@ -1,5 +1,6 @@
 import { audiencesOf, type Claims } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
+import { Globs } from '../../sdk/globs';
 import type { Role } from './role';
 
 /** A scalar a claim can be compared by. */
@@ -72,7 +73,8 @@ export function checkParties(claims: Claims, role: Role, issuer: string | undefi
   if (issuer !== undefined && claims.iss !== issuer) refuse('invalid issuer (iss) claim');
   const audiences = audiencesOf(claims);
   if (role.bound_audiences.length > 0) {
-    if (!audiences.some((audience) => role.bound_audiences.includes(audience))) {
+    const bound = new Set(role.bound_audiences);
+    if (!audiences.some((audience) => bound.has(audience))) {
       refuse('invalid audience (aud) claim: it matches no bound audience');
     }
   } else if (audiences.length > 0) {
@@ -84,33 +86,18 @@ export function checkParties(claims: Claims, role: Role, issuer: string | undefi
 
 /** Checks that every claim a role binds has one of the values it names. */
 export function checkBoundClaims(claims: Claims, { bound_claims: bound, bound_claims_type: type }: Role): void {
+  const compare = new Globs();
   for (const [name, expected] of Object.entries(bound)) {
     const actual = claimAt(claims, name);
     if (actual === undefined) refuse(`claim ${JSON.stringify(name)} is missing`);
     const texts = textsOf(actual);
     if (!texts) refuse(`received claim ${JSON.stringify(name)} is not a text or a list of texts`);
     const wanted = textsOf(expected) ?? [];
+    const exact = new Set(wanted);
     const matches = (text: string) =>
-      wanted.some((value) => (type === 'glob' ? globMatches(value, text) : value === text));
+      exact.has(text) || (type === 'glob' && wanted.some((glob) => compare.fits(glob, text)));
     if (!texts.some(matches)) refuse(`claim ${JSON.stringify(name)} does not match any associated bound claim values`);
   }
-}
-
-/** Whether a text is as a pattern says in which every `*` stands for any text. */
-export function globMatches(pattern: string, text: string): boolean {
-  const parts = pattern.split('*');
-  const first = parts.shift()!;
-  const last = parts.pop();
-  if (last === undefined) return text === first;
-  if (text.length < first.length + last.length || !text.startsWith(first) || !text.endsWith(last)) return false;
-  let at = first.length;
-  const end = text.length - last.length;
-  for (const part of parts) {
-    const found = text.indexOf(part, at);
-    if (found < 0 || found + part.length > end) return false;
-    at = found + part.length;
-  }
-  return true;
 }
 
 /** Who logs in: the text of the role's user claim. */

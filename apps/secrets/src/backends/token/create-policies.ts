@@ -1,4 +1,5 @@
 import { Refusal } from '@keystead/refusal';
+import { Globs } from '../../sdk/globs';
 import type { TokenRole } from './role';
 
 /** What bears on the policies of a new token. */
@@ -35,16 +36,18 @@ function fromParent(wish: PolicyWish, requested: readonly string[]): Set<string>
   const parent = clean(wish.parent);
   if (requested.length === 0) return new Set(parent);
   if (wish.sudo) return new Set([...requested, 'default']);
-  if (!requested.every((name) => parent.includes(name))) {
+  const given = new Set(parent);
+  if (!requested.every((name) => given.has(name))) {
     throw new Refusal('invalid', 'child policies must be subset of parent');
   }
-  return new Set(parent.includes('default') ? [...requested, 'default'] : requested);
+  return new Set(given.has('default') ? [...requested, 'default'] : requested);
 }
 
 function fromRole(wish: PolicyWish, requested: readonly string[], role: TokenRole): Set<string> {
-  const disallowed = clean(role.disallowed_policies);
+  const compare = new Globs();
+  const disallowed = new Set(clean(role.disallowed_policies));
   const disallowedGlobs = clean(role.disallowed_policies_glob);
-  const forbids = (name: string) => disallowed.includes(name) || disallowedGlobs.some((glob) => fits(glob, name));
+  const forbids = (name: string) => disallowed.has(name) || disallowedGlobs.some((glob) => compare.fits(glob, name));
   const addDefault = !wish.noDefault && !forbids('default');
   const allowed = clean(role.allowed_policies);
   const globs = clean(role.allowed_policies_glob);
@@ -53,7 +56,7 @@ function fromRole(wish: PolicyWish, requested: readonly string[], role: TokenRol
     const all = new Set(addDefault ? [...allowed, 'default'] : allowed);
     names = new Set(requested.length === 0 ? all : addDefault ? [...requested, 'default'] : requested);
     for (const name of names) {
-      if (all.has(name) || globs.some((glob) => fits(glob, name))) continue;
+      if (all.has(name) || globs.some((glob) => compare.fits(glob, name))) continue;
       throw new Refusal(
         'invalid',
         `token policies (${quoted([...names].sort())}) must be subset of the role's allowed policies (${quoted([...all].sort())}) or glob policies (${quoted(globs)})`,
@@ -76,21 +79,6 @@ function restricts(role: TokenRole): boolean {
     role.allowed_policies_glob.length > 0 ||
     role.disallowed_policies_glob.length > 0
   );
-}
-
-/** Whether a text fits a pattern in which `*` stands for any characters. */
-export function fits(glob: string, text: string): boolean {
-  const parts = glob.split('*');
-  if (parts.length === 1) return glob === text;
-  const [first, last] = [parts[0]!, parts.at(-1)!];
-  if (!text.startsWith(first) || !text.endsWith(last) || text.length < first.length + last.length) return false;
-  let at = first.length;
-  for (const part of parts.slice(1, -1)) {
-    const found = text.indexOf(part, at);
-    if (found < 0 || found + part.length > text.length - last.length) return false;
-    at = found + part.length;
-  }
-  return true;
 }
 
 function clean(names: readonly string[]): string[] {

@@ -3,11 +3,12 @@ import { z } from 'zod';
 import type { Call, NamespaceView } from '../../sdk/call';
 import { parseDuration } from '../../sdk/duration';
 import { anything, bool, int, keyValues, string, stringList } from '../../sdk/fields';
+import { Globs } from '../../sdk/globs';
 import { lifetime } from '../../sdk/lifetime';
 import { operation, path } from '../../sdk/path';
 import { issue, type Reply } from '../../sdk/reply';
 import { checkNumUses } from '../../sdk/token-params';
-import { fits, newTokenPolicies } from './create-policies';
+import { newTokenPolicies } from './create-policies';
 import type { TokenPort } from './port';
 import { roles, type TokenRole } from './role';
 
@@ -216,7 +217,8 @@ async function entityOf(
   const alias = input.entity_alias;
   if (!alias) return inherited;
   if (!role) throw refuse("'entity_alias' is only allowed in combination with token role");
-  if (!role.allowed_entity_aliases.some((allowed) => fits(allowed.toLowerCase(), alias.toLowerCase()))) {
+  const compare = new Globs();
+  if (!role.allowed_entity_aliases.some((allowed) => compare.fits(allowed.toLowerCase(), alias.toLowerCase()))) {
     throw refuse("invalid 'entity_alias' value");
   }
   return tokens.entityOfAlias(namespace.uuid, mount.uuid, alias);

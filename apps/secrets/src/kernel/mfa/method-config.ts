@@ -15,6 +15,11 @@ export const methodDefaults: Omit<MethodConfig, 'issuer'> = {
   recoveryCodes: 0,
 };
 
+/** In pixels: a larger picture keeps everybody waiting while it is drawn. */
+const widestPicture = 1_024;
+/** As it stands, twice, in the address that the picture shows: one of 2,953 characters is the longest it can. */
+const longestIssuer = 1_024;
+
 /** A method's fields before they are known to make sense. */
 export type UncheckedConfig = {
   readonly [K in keyof MethodConfig]?: MethodConfig[K] extends number | string ? number | string : MethodConfig[K];
@@ -39,13 +44,19 @@ export function checkMethod(given: UncheckedConfig): MethodConfig {
     [config.keySizeBytes >= 10 && config.keySizeBytes <= 256, 'key_size', 'key_size must be between 10 and 256'],
     [config.issuer !== '', 'issuer', 'issuer must be set'],
     [config.issuer.length <= 256, 'issuer', 'issuer is longer than 256 characters'],
+    [!/\p{Surrogate}/u.test(config.issuer), 'issuer', 'issuer holds half of a character'],
+    [
+      encodedLength(config.issuer) <= longestIssuer,
+      'issuer',
+      `issuer is longer than ${longestIssuer} characters when it is written into an address`,
+    ],
     [!/[\u0000-\u001F\u007F]/.test(config.issuer), 'issuer', 'issuer cannot contain control characters'],
     [attempts > 0, 'max_validation_attempts', 'max_validation_attempts must be greater than zero'],
     [attempts <= 100, 'max_validation_attempts', 'max_validation_attempts must not be greater than 100'],
     [
-      config.qrSizePixels === 0 || (config.qrSizePixels >= 64 && config.qrSizePixels <= 2_048),
+      config.qrSizePixels === 0 || (config.qrSizePixels >= 64 && config.qrSizePixels <= widestPicture),
       'qr_size',
-      'qr_size must be 0 or between 64 and 2048',
+      `qr_size must be 0 or between 64 and ${widestPicture}`,
     ],
     [
       config.recoveryCodes >= 0 && config.recoveryCodes <= 20,
@@ -56,4 +67,9 @@ export function checkMethod(given: UncheckedConfig): MethodConfig {
   const wrong = checks.find(([right]) => !right);
   if (wrong) throw new Refusal('malformed', wrong[2], [{ path: [wrong[1]], message: wrong[2] }]);
   return { ...config, maxValidationAttempts: attempts };
+}
+
+/** Of text without halves of characters. */
+function encodedLength(text: string): number {
+  return /\p{Surrogate}/u.test(text) ? 0 : encodeURIComponent(text).length;
 }

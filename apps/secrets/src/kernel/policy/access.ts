@@ -1,8 +1,10 @@
+import { Refusal } from '@keystead/refusal';
 import { LRUCache } from 'lru-cache';
 import { type ChangeNotices, type Clock, ROOT_NAMESPACE_ID } from '../storage/types';
 import { rootAccess } from './access-list';
 import { rootPolicyName } from './built-in';
 import { fill, type Groundwork, prepare } from './compile';
+import { maxRulesOfCaller, maxTextOfCaller, sizeOf } from './policy-size';
 import type { PolicyStore } from './store';
 import type { AccessList, NamedPolicy, Subject } from './types';
 
@@ -95,7 +97,7 @@ export class Access {
     const names = collectNames(query);
     const base = JSON.stringify(names.map((group) => [group.namespaceId, group.names]));
     const { groundwork, epoch } = await this.ground(base, names);
-    const list = fill(groundwork, identity?.subject);
+    const list = await fill(groundwork, identity?.subject);
     // Callers for whom nothing is filled in share one list.
     const own = list === groundwork.list ? undefined : identity;
     const key = own ? `${base}${own.entityId}` : base;
@@ -114,7 +116,7 @@ export class Access {
     if (known && this.holds(known)) return known;
     // Read before the policies are: a change meanwhile makes the result outdated at once.
     const { epoch } = this.needs.policies;
-    const groundwork = prepare(await this.load(names), this.needs.clock.now());
+    const groundwork = await prepare(await this.load(names), this.needs.clock.now());
     const ground = { epoch, names, validUntilMs: groundwork.validUntilMs, groundwork };
     this.grounds.set(key, ground);
     return ground;
@@ -132,22 +134,37 @@ export class Access {
     return true;
   }
 
+  /** Throws `denied` where they are more than one caller may have: whoever has them could hold up everybody else. */
   private async load(names: readonly PolicyNames[]): Promise<NamedPolicy[]> {
     const nowMs = this.needs.clock.now();
-    const wanted = names.flatMap((group) => group.names.map((name) => ({ namespaceId: group.namespaceId, name })));
-    const found = await Promise.all(
-      wanted.map(async ({ namespaceId, name }): Promise<NamedPolicy | undefined> => {
-        const namespacePath = this.needs.namespacePath(namespaceId);
-        const stored = namespacePath === undefined ? undefined : await this.needs.policies.find(namespaceId, name);
-        if (!stored || namespacePath === undefined) return undefined;
-        if (stored.expiresAtMs === undefined) return { ...stored, namespacePath };
-        return stored.expiresAtMs <= nowMs
-          ? undefined
-          : { ...stored, namespacePath, policy: expiring(stored.policy, stored.expiresAtMs) };
-      }),
-    );
-    return found.filter((policy) => policy !== undefined);
+    const found: NamedPolicy[] = [];
+    let rules = 0;
+    let bytes = 0;
+    for (const { namespaceId, names: ofNamespace } of names) {
+      const namespacePath = this.needs.namespacePath(namespaceId);
+      if (namespacePath === undefined) continue;
+      for await (const stored of this.needs.policies.findAll(namespaceId, ofNamespace)) {
+        const { expiresAtMs, policy } = stored;
+        if (expiresAtMs !== undefined && expiresAtMs <= nowMs) continue;
+        rules += sizeOf(policy);
+        bytes += stored.text.length;
+        if (rules > maxRulesOfCaller || bytes > maxTextOfCaller) throw tooManyRules();
+        found.push(
+          expiresAtMs === undefined
+            ? { ...stored, namespacePath }
+            : { ...stored, namespacePath, policy: expiring(policy, expiresAtMs) },
+        );
+      }
+    }
+    return found;
   }
+}
+
+function tooManyRules(): Refusal {
+  return new Refusal(
+    'denied',
+    `permission denied: the policies of the caller hold more than ${maxRulesOfCaller} rules, or too long texts`,
+  );
 }
 
 /** An expiring policy is one whose every rule expires no later. */

@@ -1,3 +1,4 @@
+import { atOnce, type Steps, stepByStep } from '../storage/in-turns';
 import { RuleAccess, rootAccess } from './access-list';
 import { Rule } from './rule';
 import { RuleLayer } from './rule-layer';
@@ -23,14 +24,22 @@ export interface Groundwork {
 /**
  * Compiles policies for one subject. Blocks whose template cannot be filled, and expired ones, are dropped.
  *
- * `nowMs` decides about expiry; the list says until when it may be used.
+ * `nowMs` decides about expiry; the list says until when it may be used. All at once: for tests; `prepare` and `fill` give
+ * others their turns.
  */
 export function compile(policies: readonly NamedPolicy[], subject: Subject | undefined, nowMs: number): AccessList {
-  return fill(prepare(policies, nowMs), subject);
+  return atOnce(filling(atOnce(preparing(policies, nowMs)), subject));
 }
 
 /** The part of compiling that is the same for every subject. */
-export function prepare(policies: readonly NamedPolicy[], nowMs: number): Groundwork {
+export const prepare = (policies: readonly NamedPolicy[], nowMs: number): Promise<Groundwork> =>
+  stepByStep(preparing(policies, nowMs));
+
+/** Adds what the templates mean for a subject: a thin layer, unless it touches a pattern that is there already. */
+export const fill = (groundwork: Groundwork, subject: Subject | undefined): Promise<AccessList> =>
+  stepByStep(filling(groundwork, subject));
+
+function* preparing(policies: readonly NamedPolicy[], nowMs: number): Steps<Groundwork> {
   if (policies.some(({ name, namespacePath }) => name === 'root' && namespacePath === '')) {
     return { list: rootAccess, layer: new RuleLayer([]), plain: [], templated: [] };
   }
@@ -46,28 +55,34 @@ export function prepare(policies: readonly NamedPolicy[], nowMs: number): Ground
       (isTemplated(written.pattern) ? templated : plain).push({ written, from });
     }
   }
-  const layer = new RuleLayer(merge(plain, undefined));
+  const layer = yield* layerOf(plain, undefined);
   return { list: new RuleAccess([layer], validUntilMs), layer, plain, templated, validUntilMs };
 }
 
-/** Adds what the templates mean for a subject: a thin layer, unless it touches a pattern that is there already. */
-export function fill(
+function* filling(
   { list, layer, plain, templated, validUntilMs }: Groundwork,
   subject: Subject | undefined,
-): AccessList {
+): Steps<AccessList> {
   if (templated.length === 0 || !subject) return list;
-  const own = merge(templated, subject);
-  if (own.length === 0) return list;
-  const layers = own.some(({ pattern }) => layer.has(pattern))
-    ? [new RuleLayer(merge([...plain, ...templated], subject))]
-    : [new RuleLayer(own), layer];
+  const own = yield* layerOf(templated, subject);
+  if (own.rules.length === 0) return list;
+  const layers = own.rules.some(({ pattern }) => layer.has(pattern))
+    ? [yield* layerOf([...plain, ...templated], subject)]
+    : [own, layer];
   return new RuleAccess(layers, validUntilMs, layers[0]!.rules.length);
 }
 
+function* layerOf(blocks: readonly Block[], subject: Subject | undefined): Steps<RuleLayer> {
+  const rules = yield* merge(blocks, subject);
+  yield;
+  return new RuleLayer(rules);
+}
+
 /** One rule per pattern. */
-function merge(blocks: readonly Block[], subject: Subject | undefined): Rule[] {
+function* merge(blocks: readonly Block[], subject: Subject | undefined): Steps<Rule[]> {
   const rules = new Map<string, Rule>();
   for (const { written, from } of blocks) {
+    yield;
     const filled = isTemplated(written.pattern) ? fillTemplate(written.pattern, subject, from) : written.pattern;
     if (filled === undefined) continue;
     const pattern = from.namespacePath + filled;

@@ -183,6 +183,7 @@ function scanHeredoc(cursor: TextCursor, at: Position): string {
 
 function joinHeredoc(lines: readonly string[], indented: boolean): string {
   if (lines.length === 0) return '';
-  const shared = indented ? Math.min(...lines.map((line) => line.length - line.trimStart().length)) : 0;
+  let shared = indented ? Number.POSITIVE_INFINITY : 0;
+  if (indented) for (const line of lines) shared = Math.min(shared, line.length - line.trimStart().length);
   return lines.map((line) => `${line.slice(shared)}\n`).join('');
 }

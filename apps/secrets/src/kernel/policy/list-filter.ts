@@ -1,11 +1,20 @@
-/** Makes the path that decides whether a listed key is shown. */
-export type ListFilter = (path: string, key: string) => string;
+/** Makes the path that decides whether a listed key is shown; undefined for one longer than any request could have. */
+export type ListFilter = (path: string, key: string) => string | undefined;
+
+type Step = (value: string) => string | undefined;
+
+/** Longest template, and most steps between two bars of one: it is run for every key of a listing. */
+const longestTemplate = 4096;
+const mostSteps = 16;
+/** Longest text at any step. */
+const longestText = 4096;
 
 /**
  * Compiles a list filter: text with `{{ .path }}` and `{{ .key }}`, each optionally piped through
  * `replace "from" "to"` or `trim_suffix "x"`. Undefined when the text is no such template.
  */
 export function parseListFilter(template: string): ListFilter | undefined {
+  if (template.length > longestTemplate) return undefined;
   const parts: ListFilter[] = [];
   for (const [index, piece] of template.split('{{').entries()) {
     if (index === 0) {
@@ -18,23 +27,43 @@ export function parseListFilter(template: string): ListFilter | undefined {
     if (!part) return undefined;
     parts.push(part, () => literal!);
   }
-  return (path, key) => parts.map((part) => part(path, key)).join('');
+  return (path, key) => {
+    let text = '';
+    for (const part of parts) {
+      const made = part(path, key);
+      if (made === undefined || text.length + made.length > longestText) return undefined;
+      text += made;
+    }
+    return text;
+  };
 }
 
 function parseExpression(expression: string): ListFilter | undefined {
   const [source, ...pipes] = expression.split('|').map((step) => step.trim());
   if (source !== '.path' && source !== '.key') return undefined;
+  if (pipes.length > mostSteps) return undefined;
   const steps = pipes.map(parsePipe);
   if (steps.includes(undefined)) return undefined;
-  return (path, key) => steps.reduce((value, step) => step!(value), source === '.path' ? path : key);
+  return (path, key) => {
+    let value: string | undefined = source === '.path' ? path : key;
+    for (const step of steps) if (value !== undefined) value = step!(value);
+    return value;
+  };
 }
 
-function parsePipe(pipe: string): ((value: string) => string) | undefined {
+function parsePipe(pipe: string): Step | undefined {
   const found = /^(replace|trim_suffix|trim_prefix) "([^"]*)"(?: "([^"]*)")?$/.exec(pipe);
   if (!found) return undefined;
   const [, name, first, second] = found as unknown as [string, string, string, string | undefined];
   if ((name === 'replace') !== (second !== undefined) || first === '') return undefined;
-  if (name === 'replace') return (value) => value.split(first).join(second!);
+  if (name === 'replace') return (value) => replaced(value, first, second!);
   if (name === 'trim_suffix') return (value) => (value.endsWith(first) ? value.slice(0, -first.length) : value);
   return (value) => (value.startsWith(first) ? value.slice(first.length) : value);
+}
+
+/** Undefined where it would be too long. */
+function replaced(value: string, from: string, to: string): string | undefined {
+  const pieces = value.split(from);
+  const length = value.length + (pieces.length - 1) * (to.length - from.length);
+  return length > longestText ? undefined : pieces.join(to);
 }

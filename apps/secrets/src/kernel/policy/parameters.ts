@@ -1,3 +1,4 @@
+import { Refusal } from '@keystead/refusal';
 import type { Rule } from './rule';
 import type { Objection, ParameterLists, PolicyValue, Question } from './types';
 
@@ -12,50 +13,73 @@ export function judgeParameters(rule: Rule, { parameters = {}, freeform }: Quest
     if (!rule.requiredParameters.every(given)) return 'required-parameter';
   }
   if (names.length === 0) return undefined;
-  if (rule.deniedParameters && isDenied(rule.deniedParameters, parameters)) return 'denied-parameter';
-  if (rule.allowedParameters && !areAllowed(rule.allowedParameters, parameters)) return 'allowed-parameter';
+  const { deniedParameters, allowedParameters } = rule;
+  if (!deniedParameters && !allowedParameters) return undefined;
+  const steps = new Steps();
+  if (deniedParameters && isDenied(deniedParameters, parameters, steps)) return 'denied-parameter';
+  if (allowedParameters && !areAllowed(allowedParameters, parameters, steps)) return 'allowed-parameter';
   return undefined;
 }
 
-function isDenied(denied: ParameterLists, parameters: Readonly<Record<string, unknown>>): boolean {
+function isDenied(denied: ParameterLists, parameters: Readonly<Record<string, unknown>>, steps: Steps): boolean {
   if (denied.has('*')) return true;
   return Object.entries(parameters).some(([name, value]) => {
     const values = denied.get(name.toLowerCase());
-    return values !== undefined && isListed(values, value);
+    return values !== undefined && isListed(values, value, steps);
   });
 }
 
-function areAllowed(allowed: ParameterLists, parameters: Readonly<Record<string, unknown>>): boolean {
+function areAllowed(allowed: ParameterLists, parameters: Readonly<Record<string, unknown>>, steps: Steps): boolean {
   const anyName = allowed.has('*');
   return Object.entries(parameters).every(([name, value]) => {
     const values = allowed.get(name.toLowerCase());
-    return values === undefined ? anyName : isListed(values, value);
+    return values === undefined ? anyName : isListed(values, value, steps);
   });
 }
 
-function isListed(values: readonly PolicyValue[], value: unknown): boolean {
-  return values.length === 0 || values.some((listed) => matches(listed, value));
+function isListed(values: readonly PolicyValue[], value: unknown, steps: Steps): boolean {
+  return values.length === 0 || values.some((listed) => matches(listed, value, steps));
 }
 
-function matches(listed: PolicyValue, value: unknown): boolean {
-  if (typeof listed === 'string') return typeof value === 'string' && matchesGlob(listed, value);
-  if (typeof listed === 'boolean') return listed === value;
-  if (Array.isArray(listed)) {
-    return Array.isArray(value) && value.length === listed.length && listed.every((item, i) => equals(item, value[i]));
+/**
+ * What one request may spend on having its parameters compared: some 50 ms. A search may look at every character of a value
+ * once for every character of a pattern.
+ */
+class Steps {
+  private left = 250_000_000;
+
+  /** Throws `too-large`. */
+  take(count: number): void {
+    this.left -= count;
+    if (this.left < 0) throw new Refusal('too-large', 'too many or too long parameters to compare with the policies');
   }
-  return equals(listed, value);
+}
+
+/** Any comparison takes as long as so many steps of a search. */
+const stepsOfOne = 50;
+
+function matches(listed: PolicyValue, value: unknown, steps: Steps): boolean {
+  if (typeof listed !== 'string') return equals(listed, value, steps);
+  const searches = typeof value === 'string' && listed.startsWith('*') && listed.endsWith('*');
+  steps.take(searches ? stepsOfOne + listed.length * value.length : stepsOfOne);
+  return typeof value === 'string' && matchesGlob(listed, value);
 }
 
 /** Inside lists and objects nothing is a glob. */
-function equals(listed: PolicyValue, value: unknown): boolean {
+function equals(listed: PolicyValue, value: unknown, steps: Steps): boolean {
+  steps.take(stepsOfOne);
   if (typeof listed === 'string' || typeof listed === 'boolean') return listed === value;
-  if (Array.isArray(listed)) return matches(listed, value);
+  if (Array.isArray(listed)) {
+    if (!Array.isArray(value) || value.length !== listed.length) return false;
+    return listed.every((item, i) => equals(item, value[i], steps));
+  }
   if ('number' in listed) return equalNumbers(listed.number, value);
   if (!('object' in listed) || typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   const entries = Object.entries(value);
+  steps.take(entries.length * stepsOfOne);
   return (
     entries.length === listed.object.size &&
-    entries.every(([key, item]) => listed.object.has(key) && equals(listed.object.get(key)!, item))
+    entries.every(([key, item]) => listed.object.has(key) && equals(listed.object.get(key)!, item, steps))
   );
 }
 

@@ -1,6 +1,7 @@
 import { type Capability, capabilityBits } from './capability';
 import { parseSeconds } from './duration';
 import { parseListFilter } from './list-filter';
+import { MergedLists } from './merged-lists';
 import { invalidKeys, PolicyMeaningError, quoted } from './policy-error';
 import type { Tree, TreeItem } from './policy-tree';
 import { checkTemplate } from './template';
@@ -166,24 +167,14 @@ class Fields {
     const value = this.items.get(name)?.value;
     if (value === undefined) return undefined;
     if (value.kind !== 'object') throw this.wrong(name, 'must be an object of lists');
-    const lists = new Map<string, readonly PolicyValue[]>();
+    const merged = new MergedLists();
     for (const { keys, value: list } of value.items) {
       if (keys.length > 1 || list.kind !== 'list') throw this.wrong(name, 'must be an object of lists');
       const parameter = keys[0]!.toLowerCase();
-      const values = list.values.map(toPolicyValue);
-      lists.set(parameter, mergeValues(lists.get(parameter), values));
+      merged.add(new Map([[parameter, list.values.map(toPolicyValue)]]));
     }
-    return lists.size === 0 ? undefined : lists;
+    return merged.lists;
   }
-}
-
-/** Values of both lists; an empty list means every value and so swallows the other. */
-export function mergeValues(
-  before: readonly PolicyValue[] | undefined,
-  values: readonly PolicyValue[],
-): readonly PolicyValue[] {
-  if (before === undefined) return values;
-  return before.length === 0 || values.length === 0 ? [] : [...before, ...values];
 }
 
 function toPolicyValue(tree: Tree): PolicyValue {

@@ -72,7 +72,7 @@ function priorityOf(pattern: string): Priority {
     pattern,
     firstWildcard: plus < 0 ? pattern.length - 1 : plus,
     open: pattern.endsWith('*'),
-    pluses: pattern.split('/').filter((segment) => segment === '+').length,
+    pluses: plus < 0 ? 0 : countPluses(pattern),
   };
 }
 
@@ -86,13 +86,19 @@ function comparePriorities(a: Priority, b: Priority): number {
   );
 }
 
-function firstPlus(pattern: string): number {
-  let start = 0;
-  for (const segment of pattern.split('/')) {
-    if (segment === '+') return start;
-    start += segment.length + 1;
+/** Where the first segment begins that is a `+`; -1 where none is. */
+function firstPlus(pattern: string, from = 0): number {
+  for (let at = pattern.indexOf('+', from); at >= 0; at = pattern.indexOf('+', at + 1)) {
+    const begins = at === 0 || pattern.charAt(at - 1) === '/';
+    if (begins && (at + 1 === pattern.length || pattern.charAt(at + 1) === '/')) return at;
   }
   return -1;
+}
+
+function countPluses(pattern: string): number {
+  let count = 0;
+  for (let at = firstPlus(pattern); at >= 0; at = firstPlus(pattern, at + 1)) count += 1;
+  return count;
 }
 
 interface Ranked {
@@ -105,18 +111,20 @@ class TreeNode {
   bestRank = 0;
   /** The rule whose pattern ends exactly here. */
   end: Ranked | undefined;
-  private readonly children = new Map<string, TreeNode>();
+  /** Made when the first child comes: most nodes have none. */
+  private children: Map<string, TreeNode> | undefined;
   private plus: TreeNode | undefined;
   /** Rules ending in `*`, by what stands before it in the last segment. */
   private prefixes: Map<string, Ranked> | undefined;
   /** Lengths of the keys of `prefixes`, longest first. */
-  private prefixLengths: number[] = [];
+  private readonly prefixLengths: number[] = [];
 
   child(segment: string): TreeNode {
     if (segment === '+') {
       this.plus ??= new TreeNode();
       return this.plus;
     }
+    this.children ??= new Map();
     let node = this.children.get(segment);
     if (!node) {
       node = new TreeNode();
@@ -128,9 +136,9 @@ class TreeNode {
   addPrefix(prefix: string, ranked: Ranked): void {
     this.prefixes ??= new Map();
     this.prefixes.set(prefix, ranked);
-    if (!this.prefixLengths.includes(prefix.length)) {
-      this.prefixLengths = [...this.prefixLengths, prefix.length].sort((a, b) => b - a);
-    }
+    const at = this.prefixLengths.findIndex((length) => length <= prefix.length);
+    if (at < 0) this.prefixLengths.push(prefix.length);
+    else if (this.prefixLengths[at] !== prefix.length) this.prefixLengths.splice(at, 0, prefix.length);
   }
 
   /** `from` is where the next segment begins; one past the end of the path when no segment is left. */
@@ -141,7 +149,7 @@ class TreeNode {
     const segmentEnd = slash < 0 ? path.length : slash;
     const segment = path.slice(from, segmentEnd);
     let best = soFar;
-    const literal = this.children.get(segment);
+    const literal = this.children?.get(segment);
     if (literal) best = literal.best(path, segmentEnd + 1, best);
     if (this.prefixes) {
       for (const length of this.prefixLengths) {
@@ -160,7 +168,7 @@ class TreeNode {
     const slash = path.indexOf('/', from);
     const segmentEnd = slash < 0 ? path.length : slash;
     const segment = path.slice(from, segmentEnd);
-    this.children.get(segment)?.collect(path, segmentEnd + 1, into);
+    this.children?.get(segment)?.collect(path, segmentEnd + 1, into);
     for (const [prefix, ranked] of this.prefixes ?? []) if (segment.startsWith(prefix)) into.push(ranked);
     this.plus?.collect(path, segmentEnd + 1, into);
   }

@@ -1,31 +1,44 @@
 import { capabilityBits, capabilityNames, type Operation } from './capability';
-import { mergeValues } from './path-rule';
-import type {
-  Decision,
-  DemandedMethod,
-  ParameterLists,
-  PathRule,
-  PolicyValue,
-  RulePlace,
-  RuleReference,
-} from './types';
+import { MergedLists } from './merged-lists';
+import type { Decision, DemandedMethod, ParameterLists, PathRule, RulePlace, RuleReference } from './types';
 
-/** Everything the policies of a caller say about one pattern. */
+const nothing: readonly never[] = [];
+
+/**
+ * Everything the policies of a caller say about one pattern. However many blocks are added, each costs what stands in it.
+ */
 export class Rule implements RuleReference {
   readonly places: RulePlace[] = [];
   bits = 0;
-  allowedParameters?: ParameterLists;
-  deniedParameters?: ParameterLists;
-  requiredParameters: readonly string[] = [];
   minWrappingSeconds = 0;
   maxWrappingSeconds = 0;
   paginationLimit = 0;
   listFilter?: string;
-  mfaMethods: readonly DemandedMethod[] = [];
   /** Decisions in favour, made when first needed. */
   readonly grants: Partial<Record<Operation, Decision>> = {};
+  // Made only where a block has any: few have.
+  private allowed?: MergedLists;
+  private denied?: MergedLists;
+  private required?: Set<string>;
+  private methods?: Map<string, DemandedMethod>;
 
   constructor(readonly pattern: string) {}
+
+  get allowedParameters(): ParameterLists | undefined {
+    return this.allowed?.lists;
+  }
+
+  get deniedParameters(): ParameterLists | undefined {
+    return this.denied?.lists;
+  }
+
+  get requiredParameters(): readonly string[] {
+    return this.required ? [...this.required] : nothing;
+  }
+
+  get mfaMethods(): readonly DemandedMethod[] {
+    return this.methods ? [...this.methods.values()] : nothing;
+  }
 
   get capabilities(): readonly string[] {
     return capabilityNames(this.bits);
@@ -43,55 +56,54 @@ export class Rule implements RuleReference {
       return;
     }
     this.bits |= rule.capabilities;
-    this.minWrappingSeconds = lowerBound(this.minWrappingSeconds, rule.minWrappingSeconds);
-    this.maxWrappingSeconds = lowerBound(this.maxWrappingSeconds, rule.maxWrappingSeconds);
-    this.paginationLimit = lowerBound(this.paginationLimit, rule.paginationLimit);
-    this.listFilter ??= rule.listFilter;
-    this.allowedParameters = mergeLists(this.allowedParameters, rule.allowedParameters);
-    this.deniedParameters = mergeLists(this.deniedParameters, rule.deniedParameters);
+    this.bound(rule);
     for (const method of rule.mfaMethods) this.demand({ namespacePath: place.namespacePath, method });
-    this.requiredParameters = [...new Set([...this.requiredParameters, ...rule.requiredParameters])];
   }
 
   /** Adds a rule whose pattern means the same, as `merge` adds a block. */
   absorb(other: Rule): void {
-    this.places.push(...other.places);
+    for (const place of other.places) this.places.push(place);
     if ((this.bits & capabilityBits.deny) !== 0) return;
     if ((other.bits & capabilityBits.deny) !== 0) {
       this.deny();
       return;
     }
     this.bits |= other.bits;
+    this.bound(other);
+    for (const method of other.mfaMethods) this.demand(method);
+  }
+
+  private bound(other: Omit<PathRule, 'mfaMethods'> | Rule): void {
     this.minWrappingSeconds = lowerBound(this.minWrappingSeconds, other.minWrappingSeconds);
     this.maxWrappingSeconds = lowerBound(this.maxWrappingSeconds, other.maxWrappingSeconds);
     this.paginationLimit = lowerBound(this.paginationLimit, other.paginationLimit);
     this.listFilter ??= other.listFilter;
-    this.allowedParameters = mergeLists(this.allowedParameters, other.allowedParameters);
-    this.deniedParameters = mergeLists(this.deniedParameters, other.deniedParameters);
-    for (const method of other.mfaMethods) this.demand(method);
-    this.requiredParameters = [...new Set([...this.requiredParameters, ...other.requiredParameters])];
+    if (other.allowedParameters) {
+      this.allowed ??= new MergedLists();
+      this.allowed.add(other.allowedParameters);
+    }
+    if (other.deniedParameters) {
+      this.denied ??= new MergedLists();
+      this.denied.add(other.deniedParameters);
+    }
+    if (other.requiredParameters.length > 0) {
+      this.required ??= new Set();
+      for (const name of other.requiredParameters) this.required.add(name);
+    }
   }
 
   private deny(): void {
     this.bits = capabilityBits.deny;
-    this.allowedParameters = this.deniedParameters = undefined;
-    this.requiredParameters = [];
+    this.allowed = this.denied = this.required = undefined;
   }
 
-  private demand({ namespacePath, method }: DemandedMethod): void {
-    const known = this.mfaMethods.some((one) => one.namespacePath === namespacePath && one.method === method);
-    if (!known) this.mfaMethods = [...this.mfaMethods, { namespacePath, method }];
+  private demand(demanded: DemandedMethod): void {
+    this.methods ??= new Map();
+    this.methods.set(JSON.stringify([demanded.namespacePath, demanded.method]), demanded);
   }
 }
 
 /** The lower of two bounds; 0 is none. */
 function lowerBound(one: number, other: number): number {
   return one === 0 || other === 0 ? Math.max(one, other) : Math.min(one, other);
-}
-
-function mergeLists(one: ParameterLists | undefined, other: ParameterLists | undefined): ParameterLists | undefined {
-  if (!one || !other) return one ?? other;
-  const merged = new Map<string, readonly PolicyValue[]>(one);
-  for (const [name, values] of other) merged.set(name, mergeValues(merged.get(name), values));
-  return merged;
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Refusal } from '@keystead/refusal';
-import { CoherentCache } from '../storage/cache';
+import { CoherentCache, type Ticket } from '../storage/cache';
+import { Pauses } from '../storage/in-turns';
 import {
   type Barrier,
   type ChangeNotices,
@@ -18,6 +19,7 @@ import {
   wrappingPolicyText,
 } from './built-in';
 import { parsePolicy } from './parse-policy';
+import { parseBounded } from './policy-size';
 import type { Policy } from './types';
 
 /** What an operator sets beside the text. */
@@ -78,6 +80,15 @@ const findRow = {
   name: 'policy-find',
   text: `SELECT id, name, version, updated_at_ms, sealed FROM policy WHERE namespace_id = $1 AND type = 'acl' AND name = $2`,
 };
+const findRows = {
+  name: 'policy-find-many',
+  text: `SELECT id, name, version, updated_at_ms, sealed FROM policy
+          WHERE namespace_id = $1 AND type = 'acl' AND name = ANY($2)`,
+};
+/** Policies that are read in one statement. */
+const perStatement = 50;
+/** Of the texts of remembered policies; parsed, one takes some ten times that. */
+const maxRememberedBytes = 32 * 1024 * 1024;
 const upsert = {
   name: 'policy-upsert',
   text: `INSERT INTO policy (id, namespace_id, type, name, version, created_at_ms, updated_at_ms, sealed)
@@ -103,7 +114,12 @@ export class PolicyStore {
   private forgottenAt = 0;
 
   constructor(private readonly needs: PolicyStoreNeeds) {
-    this.cache = new CoherentCache({ maxEntries: 10_000, fresh: () => needs.notices.fresh });
+    this.cache = new CoherentCache({
+      maxEntries: 10_000,
+      maxBytes: maxRememberedBytes,
+      sizeOf: ({ text }) => text.length,
+      fresh: () => needs.notices.fresh,
+    });
     needs.notices.listen('policy', (key) => {
       this.changes += 1;
       if (key === '*' || this.changedAt.size >= maxRemembered) {
@@ -143,13 +159,56 @@ export class PolicyStore {
   /** A policy by any spelling of its name; undefined when there is none. */
   async find(namespaceId: string, anyName: string): Promise<StoredPolicy | undefined> {
     const name = anyName.toLowerCase();
-    if (name === rootPolicyName) {
-      if (namespaceId !== ROOT_NAMESPACE_ID) return undefined;
-      return { ...noOptions, name, text: '', version: 0, updatedAtMs: 0, policy: rootPolicy };
-    }
-    if (name === wrappingPolicyName) return this.builtIn.get(name);
+    if (isFixed(name)) return this.fixed(namespaceId, name);
     const stored = await this.cache.get(noticeKey(namespaceId, name), () => this.load(namespaceId, name));
     return stored ?? this.builtIn.get(name);
+  }
+
+  /**
+   * Those that there are of several policies, in the order of their names, read together a few at a time, as far as anybody
+   * asks; others have their turns meanwhile.
+   */
+  async *findAll(namespaceId: string, anyNames: readonly string[]): AsyncGenerator<StoredPolicy> {
+    const names = [...new Set(anyNames.map((name) => name.toLowerCase()))];
+    const pauses = new Pauses();
+    for (let from = 0; from < names.length; from += perStatement) {
+      yield* await this.findSome(namespaceId, names.slice(from, from + perStatement), pauses);
+    }
+  }
+
+  private async findSome(namespaceId: string, names: readonly string[], pauses: Pauses): Promise<StoredPolicy[]> {
+    const found = new Map<string, StoredPolicy | undefined>();
+    const loading = new Map<string, Ticket>();
+    for (const name of names) {
+      const key = noticeKey(namespaceId, name);
+      const known = isFixed(name) ? (this.fixed(namespaceId, name) ?? null) : this.cache.peek(key);
+      if (known === undefined) loading.set(name, this.cache.begin(key, false));
+      else found.set(name, known ?? undefined);
+    }
+    try {
+      for (const row of await this.rowsOf(namespaceId, [...loading.keys()])) {
+        if (pauses.due) await pauses.take();
+        const policy = this.open(row);
+        this.cache.settle(loading.get(row.name)!, policy);
+        loading.delete(row.name);
+        found.set(row.name, policy);
+      }
+      for (const ticket of loading.values()) this.cache.settle(ticket, null);
+      loading.clear();
+    } finally {
+      for (const ticket of loading.values()) this.cache.settle(ticket, undefined);
+    }
+    return names.flatMap((name) => found.get(name) ?? (isFixed(name) ? [] : (this.builtIn.get(name) ?? [])));
+  }
+
+  private async rowsOf(namespaceId: string, names: readonly string[]): Promise<Row[]> {
+    return names.length === 0 ? [] : (await this.needs.database.query<Row>(findRows, [namespaceId, names])).rows;
+  }
+
+  private fixed(namespaceId: string, name: string): StoredPolicy | undefined {
+    if (name === wrappingPolicyName) return this.builtIn.get(name);
+    if (namespaceId !== ROOT_NAMESPACE_ID) return undefined;
+    return { ...noOptions, name, text: '', version: 0, updatedAtMs: 0, policy: rootPolicy };
   }
 
   /** All names, sorted; `root` in the root namespace only. Internal policies are not listed. */
@@ -166,8 +225,9 @@ export class PolicyStore {
 
   /** Those of the names that no policy has. */
   async missing(namespaceId: string, names: readonly string[]): Promise<string[]> {
-    const found = await Promise.all(names.map((name) => this.find(namespaceId, name)));
-    return names.filter((_, index) => found[index] === undefined);
+    const found = new Set<string>();
+    for await (const { name } of this.findAll(namespaceId, names)) found.add(name);
+    return names.filter((name) => !found.has(name.toLowerCase()));
   }
 
   /** Creates or replaces a policy. Throws `malformed` for text that does not parse and for the names nobody may write. */
@@ -176,7 +236,7 @@ export class PolicyStore {
     if (name === rootPolicyName || name === wrappingPolicyName) {
       throw new Refusal('malformed', `cannot update "${name}" policy`);
     }
-    parsePolicy(write.text);
+    parseBounded(write.text);
     await this.needs.committer.inTurn(
       `policy/${namespaceId}/${name}`,
       async (tx) => {
@@ -227,12 +287,17 @@ export class PolicyStore {
 
   private async load(namespaceId: string, name: string): Promise<StoredPolicy | undefined> {
     const row = (await this.needs.database.query<Row>(findRow, [namespaceId, name])).rows[0];
-    if (!row) return undefined;
-    const { text, ...options } = this.needs.barrier.openJson<Sealed>(row.sealed, cell(row.id));
-    const { version } = row;
-    return { ...options, name, text, version, updatedAtMs: Number(row.updated_at_ms), policy: parsePolicy(text) };
+    return row && this.open(row);
+  }
+
+  private open({ sealed, id, name, version, updated_at_ms }: Row): StoredPolicy {
+    const { text, ...options } = this.needs.barrier.openJson<Sealed>(sealed, cell(id));
+    return { ...options, name, text, version, updatedAtMs: Number(updated_at_ms), policy: parsePolicy(text) };
   }
 }
+
+/** Names whose policies nobody writes. */
+const isFixed = (name: string): boolean => name === rootPolicyName || name === wrappingPolicyName;
 
 function casMismatch(): Refusal {
   return new Refusal('malformed', 'check-and-set parameter did not match the current version');

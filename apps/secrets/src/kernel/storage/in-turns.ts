@@ -10,14 +10,54 @@ export function inTurns<T>(waiting: readonly T[], goOn: (one: T) => void): void 
   if (waiting.length > PER_TURN) setImmediate(() => inTurns(waiting.slice(PER_TURN), goOn));
 }
 
-/** Rows that are decrypted in one turn of the event loop: a few milliseconds. */
+/** Time that long work takes of one turn of the event loop. */
+const TURN_MS = 10;
+/** Rows that are decrypted in one turn, however fast. */
 const ROWS_PER_TURN = 100;
 
-/** Maps many rows, with a turn of the event loop for everybody else after every so many. */
+/** Watches how long work goes on, so that it can let everybody else have a turn of the event loop. */
+export class Pauses {
+  private beganMs = performance.now();
+
+  /** Whether the work has taken its share of this turn. */
+  get due(): boolean {
+    return performance.now() - this.beganMs > TURN_MS;
+  }
+
+  /** Resolves in the next turn. */
+  async take(): Promise<void> {
+    await new Promise((go) => setImmediate(go));
+    this.beganMs = performance.now();
+  }
+}
+
+/** Work that can be interrupted wherever it yields. */
+export type Steps<R> = Generator<void, R>;
+
+/** Does work to its end, with a turn of the event loop for everybody else whenever it took long. */
+export async function stepByStep<R>(steps: Steps<R>): Promise<R> {
+  const pauses = new Pauses();
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+    if (pauses.due) await pauses.take();
+  }
+}
+
+/** Does work to its end. */
+export function atOnce<R>(steps: Steps<R>): R {
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+  }
+}
+
+/** Maps many rows, with a turn of the event loop for everybody else after every so many, and whenever it took long. */
 export async function mapInTurns<T, R>(rows: readonly T[], map: (row: T) => R | Promise<R>): Promise<R[]> {
   const mapped: R[] = [];
+  const pauses = new Pauses();
   for (const row of rows) {
-    if (mapped.length > 0 && mapped.length % ROWS_PER_TURN === 0) await new Promise((go) => setImmediate(go));
+    if (mapped.length > 0 && (mapped.length % ROWS_PER_TURN === 0 || pauses.due)) await pauses.take();
     mapped.push(await map(row));
   }
   return mapped;

@@ -1,0 +1,29 @@
+import type { ParameterLists, PolicyValue } from './types';
+
+/**
+ * The parameter lists of many blocks, added up one after the other in as many steps as they have values. What is added
+ * stays as it is. A list of no values means every value and so swallows the others.
+ */
+export class MergedLists {
+  private first: ParameterLists | undefined;
+  private own: Map<string, PolicyValue[]> | undefined;
+
+  /** Undefined as long as no block had any. */
+  get lists(): ParameterLists | undefined {
+    return this.own ?? this.first;
+  }
+
+  add(lists: ParameterLists | undefined): void {
+    if (!lists) return;
+    if (!this.first) {
+      this.first = lists;
+      return;
+    }
+    this.own ??= new Map([...this.first].map(([name, values]) => [name, [...values]]));
+    for (const [name, values] of lists) {
+      const before = this.own.get(name);
+      if (before === undefined || values.length === 0) this.own.set(name, [...values]);
+      else if (before.length > 0) for (const value of values) before.push(value);
+    }
+  }
+}

@@ -1,0 +1,39 @@
+import { Refusal } from '@keystead/refusal';
+
+/**
+ * What one request may spend on comparing texts with patterns: some 20 ms. A search may look at every character of the
+ * text once for every character of the pattern.
+ */
+const mostSteps = 100_000_000;
+/** Any comparison takes as long as so many steps. */
+const stepsOfOne = 300;
+
+/** Compares texts with patterns in which `*` stands for any text, as far as one request may have them compared. */
+export class Globs {
+  private left = mostSteps;
+
+  /** Throws `too-large` once the texts and patterns of this request are too many, or too long. */
+  fits(glob: string, text: string): boolean {
+    if (!glob.includes('*')) return this.take(glob === text, 0);
+    const parts = glob.split('*');
+    const [first, last] = [parts[0]!, parts.at(-1)!];
+    if (text.length < first.length + last.length || !text.startsWith(first) || !text.endsWith(last)) {
+      return this.take(false, glob.length);
+    }
+    this.take(true, parts.length > 2 ? glob.length * text.length : glob.length);
+    let at = first.length;
+    const end = text.length - last.length;
+    for (const part of parts.slice(1, -1)) {
+      const found = text.indexOf(part, at);
+      if (found < 0 || found + part.length > end) return false;
+      at = found + part.length;
+    }
+    return true;
+  }
+
+  private take(result: boolean, steps: number): boolean {
+    this.left -= stepsOfOne + steps;
+    if (this.left < 0) throw new Refusal('too-large', 'too many or too long texts to compare with patterns');
+    return result;
+  }
+}
