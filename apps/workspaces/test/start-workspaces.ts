@@ -13,7 +13,8 @@ import { createService, type Service } from '../src/service';
 const JSON_API = 'application/vnd.api+json';
 /** Password of everybody `person()` makes. */
 export const PASSWORD = 'correct horse battery';
-const SEAL_KEY = '07'.repeat(32);
+/** Opens the keyring of every service under test. */
+export const SEAL_KEY = '07'.repeat(32);
 
 /** Sends requests as one caller; bodies are sent as JSON:API. */
 export interface Client {

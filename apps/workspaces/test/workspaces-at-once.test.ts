@@ -276,4 +276,19 @@ describe('two nodes on one database', () => {
     const { body } = await other('get', `workspaces/${id}`).expect(200);
     expect(keys.map((key) => body.data.attributes[key])).toEqual([true, true, true, true]);
   });
+
+  it('let everybody change a workspace that is changed elsewhere without a pause', async () => {
+    const { id } = await workspaces.workspace('pair', 'busy');
+    let ended = false;
+    const elsewhere = async () => {
+      while (!ended) await workspaces.service.pool.query('UPDATE workspace SET source_url = NULL WHERE id = $1', [id]);
+    };
+    const others = Promise.all([elsewhere(), elsewhere(), elsewhere()]);
+    const change = (n: number) =>
+      workspaces.admin.patch(`workspaces/${id}`, resource('workspaces', { description: `d${n}` }));
+    const answers = await Promise.all(Array.from({ length: 16 }, (_, n) => change(n)));
+    ended = true;
+    await others;
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+  });
 });

@@ -1,10 +1,10 @@
-import { invalid } from '@keystead/jsonapi';
 import { gather, type LargeValue, readLargeValue } from '@keystead/postgres';
-import { Refusal } from '@keystead/refusal';
 import { LRUCache } from 'lru-cache';
 import type { Pool, QueryResultRow } from 'pg';
-import { Prisma, PrismaClient } from '../generated/prisma/client';
+import { type Prisma, PrismaClient } from '../generated/prisma/client';
 import { PostgresInTurn } from './in-turn';
+import { untilWon } from './lost-races';
+import { Rounds } from './rounds';
 import { type Batched, Together } from './together';
 import { type KeyedRead, type KeyedRow, type PackedRow, rowsOf, Waves } from './waves';
 
@@ -23,8 +23,10 @@ export interface Database {
   readonly prisma: Prisma.TransactionClient;
   /** True inside a transaction. */
   readonly inTransaction: boolean;
-  /** Runs all or nothing; run again when it lost to another transaction. Inside a transaction it joins it. */
+  /** Runs all or nothing; run again while it loses to other transactions. Inside a transaction it joins it. */
   transaction<T>(run: (db: Database) => Promise<T>): Promise<T>;
+  /** The same database; its transactions have their turn under a name, also among those of other nodes. */
+  inTurn(name: string): Database;
   /** A named statement, outside any transaction. */
   rows<R extends QueryResultRow>(statement: Statement): Promise<R[]>;
   /** A large value of bytes, outside any transaction; undefined where there is no such row. */
@@ -33,70 +35,16 @@ export interface Database {
   readOne<R extends KeyedRow>(read: KeyedRead, key: string): Promise<R | undefined>;
   /** What was worked out while a revision held; worked out anew when it has moved. */
   remembered<T extends object>(key: string, revision: string, find: () => Promise<T>): Promise<T>;
+  /** What was remembered last under a key, whatever its revision; undefined inside a transaction. */
+  newest<T extends object>(key: string): T | undefined;
   /** A write that shares a commit with those of the same moment; not for use inside a transaction. */
   together<Item, Result>(kind: Batched<Item, Result>, item: Item): Promise<Result>;
+  /** Decisions that wait for the lock of what they are about; not for use inside a transaction. */
+  readonly rounds: Pick<Rounds, 'decide' | 'isContested' | 'lost'>;
 }
 
 const TRANSACTION = { maxWait: 10_000, timeout: 30_000 } as const;
-const ATTEMPTS = 6;
-
-/** The attribute a unique index stands for, where it is not its last column. */
-const attributeOfIndex: Record<string, string> = {
-  organization_name_key: 'name',
-  team_name_key: 'name',
-  project_name_key: 'name',
-  user_account_username_key: 'username',
-  user_account_email_key: 'email',
-};
-
-interface DriverCause {
-  originalCode?: string;
-  kind?: string;
-  constraint?: { fields?: string[]; index?: string };
-}
-
-function causeOf(error: Prisma.PrismaClientKnownRequestError): DriverCause {
-  const meta = error.meta as { driverAdapterError?: { cause?: DriverCause } } | undefined;
-  return meta?.driverAdapterError?.cause ?? {};
-}
-
-function takenAttribute({ constraint, ...cause }: DriverCause): string {
-  const said = (cause as { originalMessage?: string }).originalMessage ?? '';
-  const index = constraint?.index ?? /unique constraint "([^"]+)"/.exec(said)?.[1] ?? '';
-  const column = constraint?.fields?.at(-1) ?? index.replace(/_key$/, '').split('_').at(-1) ?? 'name';
-  return (
-    attributeOfIndex[index] ??
-    column.replace(/"/g, '').replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
-  );
-}
-
-const isKnown = (error: unknown): error is Prisma.PrismaClientKnownRequestError =>
-  error instanceof Prisma.PrismaClientKnownRequestError;
-
-/** What the database says to our own doing, as the answer it means: a taken name is a refusal, all else a fault. */
-export function refusalOf(error: unknown): unknown {
-  if (error instanceof Refusal || !isKnown(error)) {
-    return error;
-  }
-  const cause = causeOf(error);
-  if (error.code === 'P2002' || cause.originalCode === '23505') {
-    return invalid(takenAttribute(cause), 'has already been taken');
-  }
-  return error;
-}
-
-// What a row refers to went away meanwhile: seen again from the start, it is simply not there.
-function vanished(error: Prisma.PrismaClientKnownRequestError): boolean {
-  return error.code === 'P2003' || causeOf(error).originalCode === '23503';
-}
-
-function lostToAnother(error: unknown): boolean {
-  if (!isKnown(error)) {
-    return false;
-  }
-  const { originalCode } = causeOf(error);
-  return error.code === 'P2034' || originalCode === '40001' || originalCode === '40P01' || vanished(error);
-}
+const TAKE_TURN = 'SELECT pg_advisory_xact_lock(hashtextextended($1, 69))::text AS taken';
 
 /**
  * The database of a service process, on pools that the caller owns: one for all work, and one of pipelined connections
@@ -109,15 +57,7 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
     errorFormat: 'minimal',
   });
   const guarded = client.$extends({
-    query: {
-      async $allOperations({ args, query }) {
-        try {
-          return await query(args);
-        } catch (error) {
-          throw refusalOf(error);
-        }
-      },
-    },
+    query: { $allOperations: ({ args, query }) => untilWon(() => query(args)) },
   }) as unknown as PrismaClient;
   const rows = async <R extends QueryResultRow>(statement: Statement): Promise<R[]> =>
     (await pool.query<R>(statement)).rows;
@@ -136,17 +76,21 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
     }
     return reader;
   };
+  const notHere = async (): Promise<never> => {
+    throw new Error('a shared write would not be part of this transaction');
+  };
   const inside = (prisma: Prisma.TransactionClient): Database => {
     const db: Database = {
       prisma,
       inTransaction: true,
+      inTurn: () => db,
       rows,
       large,
       transaction: (run) => run(db),
       remembered: (_key, _revision, find) => find(),
-      together: async () => {
-        throw new Error('a shared write would not be part of this transaction');
-      },
+      newest: () => undefined,
+      together: notHere,
+      rounds: { decide: notHere, isContested: () => true, lost: () => {} },
       async readOne<R extends KeyedRow>(read: KeyedRead, key: string) {
         const found = rowsOf(read, await prisma.$queryRawUnsafe<R[]>(read.text, [key]));
         return found[0] as R | undefined;
@@ -158,6 +102,14 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
     maxSize: 4_000_000,
     sizeCalculation: ({ value }) => (Array.isArray(value) ? value.length : 0) + 50,
   });
+  const turn = <T>(run: (db: Database) => Promise<T>, name?: string): Promise<T> =>
+    untilWon(() =>
+      client.$transaction(async (tx) => {
+        if (name !== undefined) await tx.$queryRawUnsafe(TAKE_TURN, name);
+        return run(inside(tx));
+      }, TRANSACTION),
+    );
+  const transaction = <T>(run: (db: Database) => Promise<T>) => turn(run);
   const outside: Database & { close(): Promise<void> } = {
     prisma: guarded,
     async remembered<T extends object>(key: string, revision: string, find: () => Promise<T>) {
@@ -169,8 +121,11 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
       memory.set(key, { revision, value });
       return value;
     },
+    newest: <T extends object>(key: string) => memory.get(key)?.value as T | undefined,
     together: (kind, item) => writes.write(kind, item),
+    rounds: new Rounds(transaction),
     inTransaction: false,
+    inTurn: (name) => ({ ...outside, transaction: (run) => turn(run, name) }),
     rows,
     large,
     async readOne<R extends KeyedRow>(read: KeyedRead, key: string) {
@@ -178,17 +133,7 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
       if (key.includes('\0')) return undefined;
       return (await (read.quick ? waves.read(read, key) : readerOf(read)(key))) as R | undefined;
     },
-    async transaction(run) {
-      for (let attempt = 1; ; attempt++) {
-        try {
-          return await guarded.$transaction((tx) => run(inside(tx)), TRANSACTION);
-        } catch (error) {
-          if (attempt >= ATTEMPTS || !lostToAnother(error)) {
-            throw refusalOf(error);
-          }
-        }
-      }
-    },
+    transaction,
     close: () => client.$disconnect(),
   };
   return outside;

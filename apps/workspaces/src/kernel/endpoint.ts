@@ -159,6 +159,7 @@ export interface Endpoint {
   readonly cached?: Cached<never, unknown>;
   readonly loadsEarly: boolean;
   readonly keepsAccess: boolean;
+  readonly turn: string | undefined;
 }
 
 /** What stands in one declaration; the rest is given by `endpoints()` and the verb. */
@@ -218,6 +219,11 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   loadsEarly?: boolean;
   /** A change by which nobody gains or loses a right, so that access need not be asked for again. */
   keepsAccess?: boolean;
+  /**
+   * False: whatever changes it takes no turns, as it decides in batches, or under the lock of what it changes. All else that
+   * changes something takes turns with what changes the same (`turnOf`); what adds something new does not.
+   */
+  turns?: false;
   /** Answers from cached text; `run` answers with stamps then. */
   cached?: Cached<never, unknown>;
   /** Top-level `meta` of an answer with one resource. */
@@ -243,6 +249,15 @@ function ownOrganization(item: unknown): readonly string[] {
 
 const linkQuery = { expires: 'When the link ends, in seconds since 1970.', signature: 'The secret of the link.' };
 
+/**
+ * The turns that an endpoint takes: those of the resource that its path names, whoever administers it. A path that names
+ * none is about the caller, or the installation.
+ */
+function turnOf(path: string, siteAdmin: boolean): string {
+  const named = /^.*:\w+/.exec(path)?.[0] ?? (siteAdmin ? path : '/users/:caller');
+  return named.replace(/^\/admin(?=\/.*:)/, '');
+}
+
 type AnyDeclaration = Declaration<string, never, never, unknown, string, never>;
 
 function declare(
@@ -263,6 +278,8 @@ function declare(
   if (typeof requires === 'string' && rule === undefined) {
     throw new Error(`${method} ${path} requires ${requires}, which is no rule of its policy`);
   }
+  const idempotent = given.idempotent ?? (method === 'POST' && shows === 'one' && (given.status ?? status) === 201);
+  const adds = idempotent || given.auth === 'none' || given.streams === true;
   return {
     method,
     path,
@@ -285,7 +302,7 @@ function declare(
     link: given.link,
     adds: given.adds,
     largeBody: given.largeBody,
-    idempotent: given.idempotent ?? (method === 'POST' && shows === 'one' && (given.status ?? status) === 201),
+    idempotent,
     refuses: given.refuses ?? [],
     answers: given.answers ?? {},
     takes: given.takes,
@@ -301,6 +318,7 @@ function declare(
     cached: given.cached,
     loadsEarly: given.loadsEarly ?? false,
     keepsAccess: given.keepsAccess ?? method === 'GET',
+    turn: method === 'GET' || adds || given.turns === false ? undefined : turnOf(path, given.siteAdmin === true),
   };
 }
 

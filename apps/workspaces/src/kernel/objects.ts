@@ -18,7 +18,7 @@ interface WithObjects extends Database {
 /** A database whose new blobs go to an object store. */
 export function withObjects<D extends Database>(db: D, objects: ObjectStore): D {
   const transaction: Database['transaction'] = (run) => db.transaction((tx) => run(withObjects(tx, objects)));
-  return { ...db, transaction, objects };
+  return { ...db, transaction, inTurn: (name) => withObjects(db.inTurn(name), objects), objects };
 }
 
 /** The object store that new blobs go to; undefined where they go to the database. */

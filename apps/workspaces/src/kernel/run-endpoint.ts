@@ -19,6 +19,7 @@ import { includedFor } from './include';
 import { requireDeclared } from './parameters';
 import type { Principal } from './principal';
 import { isSigned, type LinkVerb } from './signed-urls';
+import type { Turns } from './turns';
 
 /** A request as the kernel sees it: nothing of HTTP but its words. */
 export interface Request {
@@ -50,6 +51,7 @@ export interface Kernel {
   readonly env: Environment;
   readonly includables: ReadonlyMap<string, Includable>;
   readonly fragments: Fragments;
+  readonly turns: Turns;
 }
 
 /** An answer before it becomes bytes. `etag` is the revision of the one resource shown. */
@@ -179,20 +181,25 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   const accessTo = (ids: readonly string[]): Promise<Access> =>
     ids.length === 0 ? Promise.resolve(new Access(principal, [], env.now())) : env.accessStore.load(principal, ids);
   const { settings } = request;
-  const target = await loadTarget(endpoint, lookup, request.early);
-  const judged = target === undefined ? [] : endpoint.organizationsOf(target as never);
-  const { epoch } = (target ?? {}) as { epoch?: string };
-  const access =
-    epoch !== undefined && judged.length === 1
-      ? await env.accessStore.loadAt(principal, judged[0]!, epoch)
-      : await accessTo(judged);
-  if (!linked) allow(endpoint, access, target);
   const wanted = endpoint.method === 'GET' ? undefined : ifMatch(request.headers['if-match']);
-  requireRevision(target, wanted);
+  /** Who asks may do this to what is there. */
+  const judge = async (early?: Promise<unknown>) => {
+    const target = await loadTarget(endpoint, lookup, early);
+    const judged = target === undefined ? [] : endpoint.organizationsOf(target as never);
+    const { epoch } = (target ?? {}) as { epoch?: string };
+    const access =
+      epoch !== undefined && judged.length === 1
+        ? await env.accessStore.loadAt(principal, judged[0]!, epoch)
+        : await accessTo(judged);
+    if (!linked) allow(endpoint, access, target);
+    requireRevision(target, wanted);
+    return { target: target as never, access, judged };
+  };
+  const at = await judge(request.early);
   const call = {
     ...lookup,
-    access,
-    target: target as never,
+    access: at.access,
+    target: at.target,
     page: endpoint.paging === 'none' ? undefined : pageOf(query, endpoint.paging),
     sort: query.sort(endpoint.sort),
     include: [...endpoint.alwaysIncludes, ...query.include(endpoint.include)],
@@ -202,11 +209,24 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
     request: { id: request.id, address: request.address, headers: request.headers, stream: request.stream },
     accessTo,
   } satisfies Call<string, never, never> & { request: { stream: unknown } };
-  const made = await runOnce(kernel, endpoint, request, call);
+  const turn = turnFor(endpoint, request.params, principal);
+  // Whoever waited judges again: what was found before may have been changed by those who came first.
+  const made =
+    turn === undefined
+      ? await runOnce(kernel, endpoint, request, call)
+      : await kernel.turns.stand(turn, async (waited) => {
+          if (waited) Object.assign(call, await judge());
+          return runOnce(kernel, endpoint, request, { ...call, db: db.inTurn(turn) });
+        });
   const result = endpoint.adds === undefined ? made : endpoint.adds(made as never, env);
   // What a request reads cannot change what its caller may do, so nobody has to ask again.
-  const known = endpoint.keepsAccess ? judged : [];
+  const known = endpoint.keepsAccess ? at.judged : [];
   return show(kernel, endpoint, request, call, result, known);
+}
+
+/** The name under which a request takes its turn; names of organizations are the same in any case. */
+function turnFor({ turn }: Endpoint, params: Record<string, string>, caller: Principal): string | undefined {
+  return turn?.replace(/:(\w+)/g, (_, name: string) => (name === 'caller' ? caller.id : params[name]!.toLowerCase()));
 }
 
 /** Runs the endpoint; with an idempotency key, at most once in a day for the same caller, path and body. */

@@ -1,4 +1,5 @@
 import type { Pool, PoolClient, QueryResultRow } from 'pg';
+import { untilWon } from './lost-races';
 
 /** The text of a statement that PostgreSQL plans once per connection. */
 export interface Named {
@@ -24,11 +25,15 @@ export interface Batched<Item, Result> extends Named {
    */
   readonly holds?: Named;
   batch(items: readonly Item[]): Batch<Result>;
+  /** What an item is about: then no two batches that are under way are about the same. */
+  about?(item: Item): string;
 }
 
 interface Waiting {
   readonly kind: Batched<never, unknown>;
   readonly item: unknown;
+  /** What no other batch may be about. */
+  readonly about: string | undefined;
   resolve(result: unknown): void;
   reject(error: unknown): void;
 }
@@ -50,6 +55,7 @@ const MOST = 64;
  */
 export class Together {
   private queue: Waiting[] = [];
+  private readonly busy = new Set<string>();
   private running = 0;
   private planned = false;
 
@@ -60,7 +66,13 @@ export class Together {
 
   write<Item, Result>(kind: Batched<Item, Result>, item: Item): Promise<Result> {
     return new Promise((resolve, reject) => {
-      this.queue.push({ kind: kind as Batched<never, unknown>, item, resolve: resolve as Waiting['resolve'], reject });
+      this.queue.push({
+        kind: kind as Batched<never, unknown>,
+        item,
+        about: kind.about && `${kind.name} ${kind.about(item)}`,
+        resolve: resolve as Waiting['resolve'],
+        reject,
+      });
       this.plan();
     });
   }
@@ -77,14 +89,29 @@ export class Together {
 
   private start(): void {
     while (this.running < IN_FLIGHT && this.queue.length > 0) {
-      const waiting = this.queue.slice(0, MOST);
-      this.queue = this.queue.slice(MOST);
+      const waiting = this.take();
+      if (waiting.length === 0) return;
+      const about = new Set(waiting.flatMap((one) => one.about ?? []));
+      for (const one of about) this.busy.add(one);
       this.running++;
       void this.run(waiting).finally(() => {
+        for (const one of about) this.busy.delete(one);
         this.running--;
         this.start();
       });
     }
+  }
+
+  /** The oldest that wait, but for those about which a batch is under way; these keep their place. */
+  private take(): Waiting[] {
+    const taken: Waiting[] = [];
+    const rest: Waiting[] = [];
+    for (const one of this.queue) {
+      const fits = taken.length < MOST && (one.about === undefined || !this.busy.has(one.about));
+      (fits ? taken : rest).push(one);
+    }
+    this.queue = rest;
+    return taken;
   }
 
   private async run(waiting: readonly Waiting[]): Promise<void> {
@@ -92,8 +119,16 @@ export class Together {
       await this.commit(partsOf(waiting));
     } catch (error) {
       // What was on its way in a lost connection may have been committed or not: it is not written twice.
-      if (waiting.length === 1 || !isOfStatement(error)) for (const { reject } of waiting) reject(error);
-      else for (const one of waiting) await this.run([one]);
+      if (!isOfStatement(error)) for (const { reject } of waiting) reject(error);
+      else for (const one of waiting) await this.alone(one);
+    }
+  }
+
+  private async alone(one: Waiting): Promise<void> {
+    try {
+      await untilWon(() => this.commit(partsOf([one])));
+    } catch (error) {
+      one.reject(error);
     }
   }
 

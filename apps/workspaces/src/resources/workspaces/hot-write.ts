@@ -2,9 +2,11 @@ import { invalid } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { type Actor, auditRow } from '../../kernel/audit';
 import type { Database } from '../../kernel/database';
+import type { Deciding } from '../../kernel/rounds';
 import type { Batched } from '../../kernel/together';
+import { requireWorkspace } from './find';
 import { initialSettings, type Settings } from './settings';
-import { findStamp, rememberWorkspace, type WorkspaceStamp, workspaceAt } from './stamp';
+import { lastSeen, rememberWorkspace, type WorkspaceStamp, workspaceAt } from './stamp';
 import { fromWorkspaces, selectNewWorkspaces, type Workspace, workspaceOf } from './workspace';
 
 const initial = initialSettings('', '', false);
@@ -147,6 +149,7 @@ export interface Edit {
 
 /** An edit, and the workspace it was thought out for. */
 interface Proposed extends Edit {
+  readonly db: Database;
   readonly current: Workspace;
 }
 
@@ -201,14 +204,18 @@ function applyEdit(edit: Edit, so: Edited): Edited | Error {
   }
 }
 
-/** The newest of what the edits of a batch know of each workspace. */
+/**
+ * What this node has last seen of each workspace: the batch before this one has left its own there. Numbers of revisions
+ * do not tell which came first.
+ */
 function newest(edits: readonly Proposed[]): Map<string, Edited> {
   const so = new Map<string, Edited>();
-  for (const { current } of edits) {
-    const known = so.get(current.id);
-    if (known === undefined || known.before.revision < current.revision) {
-      so.set(current.id, { before: current, after: settingsOf(current), events: [] });
-    }
+  for (const { db, current } of edits) {
+    const seen = lastSeen(db, current.id);
+    const surroundingsHold =
+      seen?.organizationRevision === current.organizationRevision && seen.projectRevision === current.projectRevision;
+    const before = surroundingsHold ? seen : current;
+    so.set(current.id, { before, after: settingsOf(before), events: [] });
   }
   return so;
 }
@@ -226,6 +233,7 @@ function valuesOf(changed: readonly Edited[], updatedAt: Date): unknown[] {
 
 const editing: Batched<Proposed, Workspace> = {
   ...updateMany,
+  about: ({ current }) => current.id,
   batch(edits) {
     const so = newest(edits);
     const refused = edits.map((edit) => {
@@ -242,41 +250,50 @@ const editing: Batched<Proposed, Workspace> = {
       values: changed.length === 0 ? undefined : valuesOf(changed, updatedAt),
       settle(written) {
         const revisions = new Map(written.map(({ id, revision }) => [id as string, BigInt(revision as string)]));
-        return edits.map(({ current: { id } }, index) => {
+        return edits.map(({ db, current: { id } }, index) => {
           const { before, after, events } = so.get(id)!;
           const revision = revisions.get(id);
           if (events.length > 0 && revision === undefined) {
             return new Overtaken();
           }
-          return refused[index] ?? (revision === undefined ? before : { ...before, ...after, revision, updatedAt });
+          const edited = revision === undefined ? before : { ...before, ...after, revision, updatedAt };
+          // The next batch begins with what this one has written.
+          rememberWorkspace(db, edited);
+          return refused[index] ?? edited;
         });
       },
     };
   },
 };
 
-const ATTEMPTS = 10;
+const editingUnderLock: Deciding<Edit, Workspace> = {
+  name: 'workspace_edit',
+  hold: (tx, id) => tx.prisma.$queryRaw`SELECT id FROM workspace WHERE id = ${id} FOR UPDATE`,
+  async decide(tx, id, edits) {
+    const current = await requireWorkspace(tx, id);
+    const batch = editing.batch(edits.map((edit) => ({ ...edit, db: tx, current })));
+    const { values } = batch;
+    return batch.settle(values === undefined ? [] : await tx.prisma.$queryRawUnsafe(updateMany.text, ...values));
+  },
+};
 
 /**
- * Makes an edit together with others that come at the same moment, each on top of the one before. Made again when
- * somebody else was faster. Throws what the edit refuses, `missing`, and `precondition`.
+ * Makes an edit together with others that come at the same moment, each on top of the one before. Where somebody else was
+ * faster they are made again under the lock of the workspace, where nobody is. Throws what the edit refuses, `missing`,
+ * and `precondition`.
  */
 export async function editTogether(db: Database, edit: Edit): Promise<Workspace> {
-  let stamp: WorkspaceStamp | undefined = edit.stamp;
-  for (let attempt = 1; ; attempt++) {
-    if (stamp === undefined) {
-      throw new Refusal('missing', '');
-    }
-    const current = await workspaceAt(db, stamp);
+  const { id } = edit.stamp;
+  if (!db.rounds.isContested(id)) {
+    const current = await workspaceAt(db, edit.stamp);
     try {
-      const edited = await db.together(editing, { ...edit, current });
-      rememberWorkspace(db, edited);
-      return edited;
+      return await db.together(editing, { ...edit, db, current });
     } catch (error) {
-      if (!(error instanceof Overtaken) || attempt === ATTEMPTS) {
-        throw error;
-      }
-      stamp = await findStamp(db, edit.stamp.id);
+      if (!(error instanceof Overtaken)) throw error;
+      db.rounds.lost(id);
     }
   }
+  const edited = await db.rounds.decide(editingUnderLock, id, edit);
+  rememberWorkspace(db, edited);
+  return edited;
 }

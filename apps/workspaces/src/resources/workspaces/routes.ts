@@ -135,6 +135,7 @@ const update = both(
     loadsEarly: true,
     // A move may end the caller's own rights: then the answer is told from the access there was.
     keepsAccess: true,
+    turns: false,
     cached: cachedWorkspaces,
     body: UpdateWorkspace,
     run: ({ db, target, body, ifMatch, ...call }: Call<string, WorkspaceChanges, WorkspaceStamp>) =>
@@ -155,7 +156,7 @@ const safeDestroy = both(command('POST'), below('actions/safe-delete'), {
 });
 
 const stampsBelow = (rest: string) => ({ [`${byId}/${rest}`]: stampById, [`${byName}/${rest}`]: stampByName });
-const quickly = { include, loadsEarly: true, keepsAccess: true, cached: cachedWorkspaces } as const;
+const quickly = { include, loadsEarly: true, keepsAccess: true, turns: false, cached: cachedWorkspaces } as const;
 
 const locking = both(action, stampsBelow('actions/lock'), {
   summary: 'Lock a workspace for the caller.',

@@ -238,6 +238,11 @@ export function rememberWorkspace(db: Database, workspace: Workspace): void {
   void db.remembered(`workspace ${workspace.id}`, revisionsOf(workspace), async () => workspace);
 }
 
+/** The workspace as this node has last seen it. */
+export function lastSeen(db: Database, id: string): Workspace | undefined {
+  return db.newest<Workspace>(`workspace ${id}`);
+}
+
 /** How workspaces are shown from cached text. */
 export const cachedWorkspaces: Cached<WorkspaceStamp | Workspace, Workspace> = {
   key(stamp, { access }: View) {

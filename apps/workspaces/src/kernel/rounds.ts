@@ -1,0 +1,83 @@
+import { LRUCache } from 'lru-cache';
+import type { Database } from './database';
+
+/** Decisions about one thing, each on top of those before it. */
+export interface Deciding<Item, Result> {
+  readonly name: string;
+  /** Takes the lock of the thing, in the order in which nodes ask for it. */
+  hold(tx: Database, key: string): Promise<unknown>;
+  /** A result, or an error of its own, for each item in order. It may run again, after a deadlock. */
+  decide(tx: Database, key: string, items: readonly Item[]): Promise<readonly (Result | Error)[]>;
+}
+
+interface Waiting {
+  readonly item: unknown;
+  resolve(result: never): void;
+  reject(error: unknown): void;
+}
+
+/** How long decisions about a thing are made under its lock at once, after another node was faster. */
+const CONTESTED_MS = 1000;
+
+/**
+ * Decisions under the lock of what they are about. Whoever waits when the lock comes is decided in the same round and
+ * written by the same commit, so that the wait for other nodes is shared by all.
+ */
+export class Rounds {
+  private readonly waiting = new Map<string, Waiting[]>();
+  private readonly contested = new LRUCache<string, true>({ max: 10_000, ttl: CONTESTED_MS });
+
+  constructor(private readonly transaction: Database['transaction']) {}
+
+  /** Was another node, or another kind of write, faster a moment ago? Then there is no use in trying without the lock. */
+  isContested(key: string): boolean {
+    return this.contested.has(key);
+  }
+
+  /** Somebody else was faster. */
+  lost(key: string): void {
+    this.contested.set(key, true);
+  }
+
+  decide<Item, Result>(kind: Deciding<Item, Result>, key: string, item: Item): Promise<Result> {
+    const name = `${kind.name} ${key}`;
+    return new Promise<Result>((resolve, reject) => {
+      const others = this.waiting.get(name);
+      const mine = { item, resolve, reject } as Waiting;
+      if (others !== undefined) others.push(mine);
+      else {
+        this.waiting.set(name, [mine]);
+        void this.run(kind as Deciding<unknown, unknown>, key, name);
+      }
+    });
+  }
+
+  private async run(kind: Deciding<unknown, unknown>, key: string, name: string): Promise<void> {
+    for (let line = this.waiting.get(name)!; line.length > 0; line = this.waiting.get(name)!) {
+      await this.round(kind, key, line);
+    }
+    this.waiting.delete(name);
+  }
+
+  private async round(kind: Deciding<unknown, unknown>, key: string, line: Waiting[]): Promise<void> {
+    let round: readonly Waiting[] = [];
+    try {
+      const results = await this.transaction(async (tx) => {
+        await kind.hold(tx, key);
+        if (round.length === 0) round = line.splice(0);
+        return kind.decide(
+          tx,
+          key,
+          round.map(({ item }) => item),
+        );
+      });
+      for (const [index, { resolve, reject }] of round.entries()) {
+        const result = results[index];
+        if (result instanceof Error) reject(result);
+        else resolve(result as never);
+      }
+    } catch (error) {
+      for (const { reject } of round.length === 0 ? line.splice(0) : round) reject(error);
+    }
+  }
+}

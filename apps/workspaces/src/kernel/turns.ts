@@ -1,0 +1,52 @@
+import { Refusal } from '@keystead/refusal';
+
+/** How long a request waits for others that change the same, before it gives up. */
+export const patienceMs = 30_000;
+
+/** Nothing was done: the caller may try again. */
+export function tooMany(cause?: unknown): Refusal {
+  return new Refusal('unavailable', 'too many requests change the same at once; try again', [], { cause });
+}
+
+/**
+ * Work under one name is done one after the other, in the order in which it came; other names are not waited for.
+ * Whoever waits keeps no connection busy.
+ */
+export class Turns {
+  private readonly lines = new Map<string, (() => void)[]>();
+
+  constructor(private readonly longestMs = patienceMs) {}
+
+  /** Tells the work whether it had to wait. Throws `unavailable` when its turn does not come in time. */
+  async stand<T>(name: string, work: (waited: boolean) => Promise<T>): Promise<T> {
+    const line = this.lines.get(name);
+    if (line === undefined) this.lines.set(name, []);
+    else await this.wait(line);
+    try {
+      return await work(line !== undefined);
+    } finally {
+      this.leave(name);
+    }
+  }
+
+  private wait(line: (() => void)[]): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        line.splice(line.indexOf(go), 1);
+        reject(tooMany());
+      }, this.longestMs);
+      timer.unref();
+      const go = (): void => {
+        clearTimeout(timer);
+        resolve();
+      };
+      line.push(go);
+    });
+  }
+
+  private leave(name: string): void {
+    const next = this.lines.get(name)!.shift();
+    if (next === undefined) this.lines.delete(name);
+    else next();
+  }
+}
