@@ -4,6 +4,8 @@ import { Problem } from './problem';
 /** Asks a person, hiding what is typed; from a pipe it reads one answer a line instead. */
 export interface Ask {
   (question: string): Promise<string>;
+  /** All of standard input, as it is. */
+  all(): Promise<string>;
   close(): void;
 }
 
@@ -23,7 +25,12 @@ export function asker(input: NodeJS.ReadStream, err: (text: string) => void): As
     if (answer === undefined) throw new Problem(`${question}: standard input ended before an answer`);
     return answer.trim();
   };
-  return Object.assign(ask, { close: () => lines?.reader.close() });
+  const all = async (): Promise<string> => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of input) chunks.push(Buffer.from(chunk));
+    return Buffer.concat(chunks).toString();
+  };
+  return Object.assign(ask, { all, close: () => lines?.reader.close() });
 }
 
 function hidden(input: NodeJS.ReadStream, err: (text: string) => void, question: string): Promise<string> {

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { exitCodes, Problem } from './problem';
 import { findToken, type Settings } from './settings';
+import { tlsOptions } from './tls';
 
 /** A service's answer: its status and the parsed body, undefined when there was none. */
 export interface Answer {
@@ -43,6 +43,11 @@ export interface CallOptions {
   accept?: readonly number[];
   /** Call without the kept token, as before a login. */
   anonymous?: boolean;
+  /** Answer as it is, although the answers of this command line are to be wrapped. */
+  unwrapped?: boolean;
+  /** A token for this call alone, in place of the caller's. */
+  token?: string;
+  contentType?: string;
 }
 
 const TIMEOUT_MS = 95_000;
@@ -67,6 +72,15 @@ export class Client {
     return this.call('POST', path, { ...options, body });
   }
 
+  put(path: string, body: unknown = {}, options: CallOptions = {}): Promise<Answer> {
+    return this.call('PUT', path, { ...options, body });
+  }
+
+  /** Changes what is named and leaves the rest. */
+  patch(path: string, body: unknown, options: CallOptions = {}): Promise<Answer> {
+    return this.call('PATCH', path, { ...options, body, contentType: 'application/merge-patch+json' });
+  }
+
   delete(path: string, options: CallOptions = {}): Promise<Answer> {
     return this.call('DELETE', path, options);
   }
@@ -75,7 +89,7 @@ export class Client {
     const url = new URL(`${this.settings.address}/v1/${encodePath(path)}`);
     for (const [name, value] of Object.entries(options.query ?? {})) url.searchParams.set(name, value);
     const text = options.body === undefined ? undefined : JSON.stringify(options.body);
-    const message = await this.send(method, url, text, options.anonymous ?? false);
+    const message = await this.send(method, url, text, options);
     const answer = { status: message.statusCode ?? 0, body: parseBody(await readText(message)) };
     const fine = answer.status >= 200 && answer.status < 300;
     if (!fine && !options.accept?.includes(answer.status)) {
@@ -84,22 +98,22 @@ export class Client {
     return answer;
   }
 
-  private send(method: string, url: URL, text: string | undefined, anonymous: boolean): Promise<IncomingMessage> {
+  private send(method: string, url: URL, text: string | undefined, options: CallOptions): Promise<IncomingMessage> {
     const { settings } = this;
-    const token = anonymous ? undefined : findToken(settings);
+    const { anonymous = false, unwrapped = anonymous, contentType = 'application/json' } = options;
+    const token = anonymous ? undefined : (options.token ?? findToken(settings));
     const headers: Record<string, string> = {
       'X-Service-Request': 'true',
       ...(token ? { 'X-Service-Token': token } : {}),
       ...(settings.namespace ? { 'X-Service-Namespace': settings.namespace } : {}),
-      ...(text === undefined
-        ? {}
-        : { 'Content-Type': 'application/json', 'Content-Length': `${Buffer.byteLength(text)}` }),
+      ...(settings.wrapTtl && !unwrapped ? { 'X-Service-Wrap-TTL': settings.wrapTtl } : {}),
+      ...(text === undefined ? {} : { 'Content-Type': contentType, 'Content-Length': `${Buffer.byteLength(text)}` }),
     };
     const secure = url.protocol === 'https:';
-    const ca = secure && settings.caFile ? readAuthority(settings.caFile) : undefined;
+    const tls = secure ? tlsOptions(settings.tls) : {};
     return new Promise((resolve, reject) => {
       const send = secure ? requestHttps : requestHttp;
-      const call = send(url, { method, headers, ca, timeout: TIMEOUT_MS }, resolve);
+      const call = send(url, { method, headers, ...tls, timeout: TIMEOUT_MS }, resolve);
       call.on('timeout', () => call.destroy(new Error('no answer in time')));
       call.on('error', (error) => {
         reject(new Problem(`${settings.address} cannot be reached: ${unreachable(error)}`, exitCodes.unreachable));
@@ -132,7 +146,8 @@ function parseBody(text: string): Body | undefined {
   return body as Body;
 }
 
-const notOurs = (what: string): Problem =>
+/** What to throw for an answer that cannot be the service's. */
+export const notOurs = (what: string): Problem =>
   new Problem(`${what}: is this address the secrets service?`, exitCodes.unreachable);
 
 /** A whole number of an answer. Throws `Problem` where there is none. */
@@ -140,14 +155,6 @@ export function numberIn(body: Body, name: string): number {
   const value = body[name];
   if (!Number.isSafeInteger(value)) throw notOurs(`the answer does not say ${name}`);
   return value as number;
-}
-
-function readAuthority(file: string): Buffer {
-  try {
-    return readFileSync(file);
-  } catch (error) {
-    throw new Problem(`${file} cannot be read: ${(error as Error).message} (--ca-cert, SERVICE_CACERT)`);
-  }
 }
 
 /** Why nobody answered, and what may help. */
@@ -183,7 +190,7 @@ function adviceOn(status: number, reason: string, hasToken: boolean): string {
   if (status === 403 && !hasToken) return 'no token was sent: keystead login';
   if (status === 403)
     return 'keystead token capabilities PATH shows what the token may do, keystead login takes another';
-  if (status === 503 && /sealed/.test(reason)) return 'keystead unseal';
-  if (status === 503 && /initiali/.test(reason)) return 'keystead init';
+  if (status === 503 && /sealed/.test(reason)) return 'keystead operator unseal';
+  if (status === 503 && /initiali/.test(reason)) return 'keystead operator init';
   return '';
 }

@@ -1,4 +1,3 @@
-import type { Command } from 'commander';
 import type { Ask } from './ask';
 import { Client } from './client';
 import { Output, type Streams } from './output';
@@ -10,6 +9,9 @@ export interface Context {
   client: Client;
   output: Output;
   ask: Ask;
+  env: NodeJS.ProcessEnv;
+  /** What the program ends with where nothing went wrong but an answer is to be told by it, as `status` does. */
+  exitWith(code: number): void;
 }
 
 /** What the program is given from outside, so that tests can stand in for a terminal. */
@@ -18,20 +20,19 @@ export interface Surroundings extends Streams {
   ask: Ask;
 }
 
-/** Makes the context of the command that is run: its global options are known only then. */
-export type MakeContext = (command: Command) => Context;
-
-/** Adds one group of commands to the program. */
-export type AddCommands = (program: Command, context: MakeContext, surroundings: Surroundings) => void;
-
-export function contextMaker(surroundings: Surroundings): MakeContext {
-  return (command) => {
-    const settings = readSettings(command.optsWithGlobals<GlobalOptions>(), surroundings.env);
-    return {
-      settings,
-      client: new Client(settings),
-      output: new Output(surroundings, settings.format),
-      ask: surroundings.ask,
-    };
+/** Makes what a command works with, from its flags and the environment. */
+export function makeContext(
+  surroundings: Surroundings,
+  flags: GlobalOptions,
+  exitWith: (code: number) => void,
+): Context {
+  const settings = readSettings(flags, surroundings.env);
+  return {
+    settings,
+    client: new Client(settings),
+    output: new Output(surroundings, settings.format),
+    ask: surroundings.ask,
+    env: surroundings.env,
+    exitWith,
   };
 }

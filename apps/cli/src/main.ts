@@ -21,6 +21,7 @@ run(process.argv.slice(2), {
     process.stdout.write(text);
   },
   err,
+  terminal: { out: process.stdout.isTTY, err: process.stderr.isTTY },
   ask: asker(process.stdin, err),
 }).then(
   (code) => {

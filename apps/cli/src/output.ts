@@ -1,28 +1,60 @@
-import type { Settings } from './settings';
+import { stringify } from 'yaml';
+import type { Format } from './settings';
 
 /** Where a command writes: results to `out`, everything meant for people only to `err`. */
 export interface Streams {
   out: (text: string) => void;
   err: (text: string) => void;
+  /** Whether a person sees what goes to each of them on a terminal. */
+  terminal?: { out: boolean; err: boolean };
+  env?: NodeJS.ProcessEnv;
 }
 
-/** Prints results as asked for: aligned for people, or JSON for programs. */
+const codes = { red: '\u001b[31m', yellow: '\u001b[33m', bold: '\u001b[1m', none: '\u001b[0m' } as const;
+
+/** Text in a colour, where the stream is a terminal and nobody asked for none. */
+export function painter(streams: Streams, stream: 'out' | 'err') {
+  const { env = {} } = streams;
+  const off = env.NO_COLOR || env.BAO_CLI_NO_COLOR || env.VAULT_CLI_NO_COLOR || env.TERM === 'dumb';
+  const on = streams.terminal?.[stream] && !off;
+  return (color: Exclude<keyof typeof codes, 'none'>, text: string): string =>
+    on ? `${codes[color]}${text}${codes.none}` : text;
+}
+
+/** Prints results as asked for: aligned for people, or JSON or YAML for programs. */
 export class Output {
   constructor(
     private readonly streams: Streams,
-    private readonly format: Settings['format'],
+    private readonly format: Format,
   ) {}
 
-  /** A result: the whole of it as JSON, or the given fields as a table. */
+  /** A result: the whole of it for programs, or the given fields as a table. */
   show(whole: unknown, fields: Record<string, unknown> = whole as Record<string, unknown>): void {
-    if (this.format === 'json') this.line(JSON.stringify(whole, null, 2));
-    else this.line(table(fields));
+    if (this.forPrograms) this.value(whole);
+    else this.line(this.table(fields));
   }
 
   /** A list of names, one a line. */
-  names(whole: unknown, names: readonly string[]): void {
-    if (this.format === 'json') this.line(JSON.stringify(whole, null, 2));
+  names(names: readonly string[]): void {
+    if (this.forPrograms) this.value(names);
     else for (const name of names) this.line(visible(name));
+  }
+
+  /** Records as rows below a head; for programs the whole. */
+  rows(whole: unknown, columns: readonly string[], rows: readonly (readonly unknown[])[]): void {
+    if (this.forPrograms) {
+      this.value(whole);
+      return;
+    }
+    const cells = rows.map((row) => row.map((value) => cell(value).replace(/\s*\n\s*/g, ' ')));
+    const widths = columns.map((name, at) => Math.max(name.length, ...cells.map((row) => row[at]?.length ?? 0)));
+    const text = (row: readonly string[]) =>
+      row
+        .map((value, at) => value.padEnd(widths[at] ?? 0))
+        .join('  ')
+        .trimEnd();
+    const paint = painter(this.streams, 'out');
+    this.line([paint('bold', text(columns)), ...cells.map(text)].join('\n'));
   }
 
   /** One piece of text as it is. */
@@ -30,24 +62,46 @@ export class Output {
     this.streams.out(`${text}\n`);
   }
 
-  /** A remark for people; stays out of what programs read. */
-  note(text: string): void {
-    this.streams.err(`${visible(text, true)}\n`);
+  /** A value as it is, for whoever pipes it on; a person sees it on a line of its own. */
+  raw(text: string): void {
+    this.streams.out(this.streams.terminal?.out ? `${text}\n` : text);
+  }
+
+  /** A remark for people; stays out of what programs read. Where they read JSON, it is a line of JSON as well. */
+  note(text: string, color?: 'yellow'): void {
+    const seen = visible(text, true);
+    const painted = color ? painter(this.streams, 'err')(color, seen) : seen;
+    this.streams.err(`${this.forPrograms ? JSON.stringify({ note: text }) : painted}\n`);
   }
 
   warnings(warnings: readonly string[] | null | undefined): void {
-    for (const warning of warnings ?? []) this.note(`warning: ${warning}`);
+    for (const warning of warnings ?? []) this.note(`warning: ${warning}`, 'yellow');
   }
 
-  get json(): boolean {
-    return this.format === 'json';
+  /** Whether programs read this, not people. */
+  get forPrograms(): boolean {
+    return this.format !== 'table';
+  }
+
+  private value(whole: unknown): void {
+    this.line(this.format === 'yaml' ? stringify(whole ?? null).trimEnd() : JSON.stringify(whole ?? null, null, 2));
+  }
+
+  private table(fields: Record<string, unknown>): string {
+    const paint = painter(this.streams, 'out');
+    const entries = Object.entries(fields);
+    const width = Math.max(0, ...entries.map(([name]) => name.length));
+    return entries
+      .map(([name, value]) => `${paint('bold', name)}${' '.repeat(width - name.length)}  ${cell(value)}`.trimEnd())
+      .join('\n');
   }
 }
 
-function table(fields: Record<string, unknown>): string {
-  const entries = Object.entries(fields);
-  const width = Math.max(0, ...entries.map(([name]) => name.length));
-  return entries.map(([name, value]) => `${name.padEnd(width)}  ${cell(value)}`.trimEnd()).join('\n');
+/** How an error is printed in a format. */
+export function errorText(message: string, format: Format): string {
+  if (format === 'json') return JSON.stringify({ errors: [message] });
+  if (format === 'yaml') return stringify({ errors: [message] }).trimEnd();
+  return visible(message, true);
 }
 
 function cell(value: unknown): string {

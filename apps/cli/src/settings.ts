@@ -1,50 +1,97 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { type GlobalSetting, globalSettings } from './global-settings';
 import { Problem } from './problem';
+
+/** How results can be printed. */
+export const formats = ['table', 'json', 'yaml'] as const;
+export type Format = (typeof formats)[number];
 
 /** How a command was asked to talk and to print; options win over the environment. */
 export interface Settings {
   address: string;
+  /** Given as a flag: then also the address of the workspace service. */
+  givenAddress?: string;
   namespace?: string;
-  caFile?: string;
+  tls: TlsSettings;
+  wrapTtl?: string;
   tokenFile: string;
-  /** Token of the environment, which wins over the file. */
+  /** Token of the environment, which wins over the file, and the variable it was in. */
   token?: string;
-  format: 'table' | 'json';
+  tokenVariable?: string;
+  format: Format;
 }
 
-export interface GlobalOptions {
-  address?: string;
-  namespace?: string;
-  caCert?: string;
-  tokenFile?: string;
-  format?: string;
+/** How a TLS connection is made. */
+export interface TlsSettings {
+  caFile?: string;
+  caFolder?: string;
+  certFile?: string;
+  keyFile?: string;
+  serverName?: string;
+  skipVerify: boolean;
 }
+
+/** The flags that every command has. */
+export type GlobalOptions = { [name in keyof typeof globalSettings]?: string | boolean };
 
 /** Joins options and environment. Throws `Problem` naming what is bad. */
 export function readSettings(options: GlobalOptions, env: NodeJS.ProcessEnv): Settings {
-  const address = options.address ?? (env.SERVICE_ADDR || 'http://127.0.0.1:8200');
+  const given = (name: keyof typeof globalSettings): string | undefined => {
+    const flag = options[name];
+    return flag === undefined ? findVariable(globalSettings[name], env)?.value : String(flag);
+  };
+  const address = given('address') ?? 'http://127.0.0.1:8200';
   if (!/^https?:\/\/[^/]+\/?$/.test(address)) {
     throw new Problem(`${address} is no address: use http://host:port or https://host:port (SERVICE_ADDR, --address)`);
   }
-  const format = options.format ?? (env.SERVICE_FORMAT || 'table');
-  if (format !== 'table' && format !== 'json') throw new Problem(`${format} is no format: use table or json`);
+  const format = given('format') ?? 'table';
+  if (!isFormat(format)) throw new Problem(`${format} is no format: use table, json or yaml`);
+  // Also when it is empty: then the caller is told, and not taken for somebody else.
+  const tokenVariable = globalSettings.token.variables.find((name) => env[name] !== undefined);
   return {
     address: address.replace(/\/$/, ''),
-    namespace: options.namespace ?? (env.SERVICE_NAMESPACE || undefined),
-    caFile: options.caCert ?? (env.SERVICE_CACERT || undefined),
-    tokenFile: options.tokenFile ?? (env.SERVICE_TOKEN_FILE || join(env.HOME || homedir(), '.keystead', 'token')),
-    token: env.SERVICE_TOKEN,
+    ...(options.address === undefined ? {} : { givenAddress: String(options.address).replace(/\/$/, '') }),
+    namespace: given('namespace'),
+    tls: {
+      caFile: given('caCert'),
+      caFolder: given('caPath'),
+      certFile: given('clientCert'),
+      keyFile: given('clientKey'),
+      serverName: given('tlsServerName'),
+      skipVerify: isOn(given('tlsSkipVerify')),
+    },
+    wrapTtl: given('wrapTtl'),
+    tokenFile: given('tokenFile') ?? join(env.HOME || homedir(), '.keystead', 'token'),
+    token: tokenVariable && env[tokenVariable],
+    tokenVariable,
     format,
   };
 }
 
+/** What the environment says of a setting: the first of its variables that is not empty. */
+export function findVariable(
+  { variables }: GlobalSetting,
+  env: NodeJS.ProcessEnv,
+): { name: string; value: string } | undefined {
+  const name = variables.find((one) => env[one]);
+  return name === undefined ? undefined : { name, value: env[name] ?? '' };
+}
+
+const isFormat = (text: string): text is Format => (formats as readonly string[]).includes(text);
+
+function isOn(text: string | undefined): boolean {
+  if (text === undefined || /^(0|f|false)$/i.test(text)) return false;
+  if (/^(1|t|true)$/i.test(text)) return true;
+  throw new Problem(`${text} is neither true nor false (${globalSettings.tlsSkipVerify.variables.join(', ')})`);
+}
+
 /** The token to call with: the environment's, else the one that `login` kept. */
-export function findToken({ token, tokenFile }: Settings): string | undefined {
+export function findToken({ token, tokenFile, tokenVariable }: Settings): string | undefined {
   // A variable that was to hold a token and does not must not make the caller somebody else.
   if (token?.trim() === '') {
-    throw new Problem('SERVICE_TOKEN is set, and empty: unset it to use the token that login kept');
+    throw new Problem(`${tokenVariable} is set, and empty: unset it to use the token that login kept`);
   }
   if (token) return token.trim();
   if (!existsSync(tokenFile)) return undefined;

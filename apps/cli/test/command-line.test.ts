@@ -42,9 +42,10 @@ describe('the program', () => {
     expect(said).toContain(message);
   });
 
-  it('ends with 3 when nobody answers', async () => {
+  it('ends with 2 when nobody answers, and with 1 where 2 says that the service is sealed', async () => {
+    expect((await keystead(['list', 'sys/mounts', '--address', 'http://127.0.0.1:9'])).code).toBe(2);
     const { code, said } = await keystead(['status', '--address', 'http://127.0.0.1:9']);
-    expect(code).toBe(3);
+    expect(code).toBe(1);
     expect(said).toContain('cannot be reached');
     expect(said).toContain('--address or SERVICE_ADDR name another address');
   });
@@ -93,7 +94,7 @@ describe('the program', () => {
   it.each([
     [403, 'permission denied', 'no token was sent: keystead login', {}],
     [403, 'permission denied', 'keystead token capabilities', { SERVICE_TOKEN: 's.other' }],
-    [503, 'Service is sealed', 'keystead unseal', {}],
+    [503, 'Service is sealed', 'keystead operator unseal', {}],
   ])('answers %i %s with what to do: %s', async (status, error, advice, env) => {
     const server = createServer((_request, response) => {
       response.statusCode = status;

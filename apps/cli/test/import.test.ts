@@ -194,7 +194,7 @@ describe('an import of organizations', () => {
   it('copies what can be copied, waits out a rate limit, and says what is left to do', async () => {
     target.beBusy(3);
     const { code, printed, said } = await run();
-    expect([code, said.split('\n').filter((line) => line.startsWith('by hand'))]).toEqual([
+    expect([code, said.split('\n').filter((line) => line.startsWith('{"note":"by hand'))]).toEqual([
       0,
       expect.arrayContaining([expect.stringContaining('sensitive variable password')]),
     ]);

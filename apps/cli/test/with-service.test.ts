@@ -118,7 +118,7 @@ describe('the command line', () => {
     await run(['write', 'cubbyhole/walk/a', 'text=3', 'number:=3', `note=@${file}`, 'empty='], [], asRoot());
     const { printed } = await run(['read', 'cubbyhole/walk/a', '--format', 'json'], [], asRoot());
     expect(json(printed).data).toEqual({ text: '3', number: 3, note: 'two\nlines', empty: '' });
-    expect((await run(['read', 'cubbyhole/walk/a', '--field', 'note'], [], asRoot())).printed).toBe('two\nlines\n');
+    expect((await run(['read', 'cubbyhole/walk/a', '--field', 'note'], [], asRoot())).printed).toBe('two\nlines');
     expect((await run(['read', 'cubbyhole/walk/a', '--field', 'nothing'], [], asRoot())).code).toBe(1);
     expect((await run(['list', 'cubbyhole/walk'], [], asRoot())).printed).toBe('a\n');
     expect((await run(['delete', 'cubbyhole/walk/a'], [], asRoot())).code).toBe(0);

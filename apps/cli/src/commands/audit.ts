@@ -1,52 +1,90 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import type { Command } from 'commander';
-import type { AddCommands } from '../context';
+import type { CommandSpec } from '../command';
 import { exitCodes, Problem } from '../problem';
+import { printOrSay } from './print';
+import { parsePairs } from './values';
+
+interface EnableFlags {
+  path?: string;
+  description?: string;
+}
 
 /** `audit …`: the devices, the hash of a text, and whether the audit table is whole. */
-export const addAuditCommands: AddCommands = (program, context) => {
-  const audit = program.command('audit').description('Look at the audit devices, and check the audit table.');
-
-  audit
-    .command('list')
-    .description('List the audit devices of the node that answers.')
-    .action(async (_, command: Command) => {
-      const { client, output } = context(command);
+export const auditCommands: readonly CommandSpec[] = [
+  {
+    name: 'audit list',
+    help: 'List the audit devices of the node that answers.',
+    flags: { '--detailed': 'with what they are set to' },
+    examples: ['audit list', 'audit list -detailed'],
+    async run({ client, output }, { detailed }: { detailed?: boolean }) {
       const { body } = await client.get('sys/audit');
-      output.names(body, Object.keys(body?.data ?? {}));
-    });
-
-  audit
-    .command('hash')
-    .description('Print how a text appears in the audit log, to search for it. The text is asked for.')
-    .argument('<device>', 'for example file')
-    .action(async (device: string, _, command: Command) => {
-      const { client, output, ask } = context(command);
+      const found = (body?.data ?? {}) as Record<string, { type: string; description: string; options: unknown }>;
+      const rows = Object.entries(found).map(([path, { type, description, options }]) => [
+        path,
+        type,
+        description,
+        ...(detailed ? [options] : []),
+      ]);
+      output.rows(found, ['path', 'type', 'description', ...(detailed ? ['options'] : [])], rows);
+    },
+  },
+  {
+    name: 'audit enable',
+    help: 'Enable an audit device, where the configuration of the service lets it be done from here.',
+    args: { '<type>': 'for example file', '[options...]': 'name=value' },
+    flags: { '--path <path>': 'its name [its type]', '--description <text>': 'what it is for' },
+    examples: ['audit enable file file_path=/var/log/keystead.log'],
+    async run(made, flags: EnableFlags, type: string, ...options: string[]) {
+      const path = (flags.path ?? type).replace(/\/$/, '');
+      const body = { type, description: flags.description, options: parsePairs(options, 'option') };
+      printOrSay(made, await made.client.put(`sys/audit/${path}`, body), `enabled: audit device ${path}`);
+    },
+  },
+  {
+    name: 'audit disable',
+    help: 'Disable an audit device that was enabled from here.',
+    args: { '<path>': 'its name' },
+    flags: {},
+    examples: ['audit disable file'],
+    async run(made, _, path: string) {
+      printOrSay(made, await made.client.delete(`sys/audit/${path}`), `disabled: audit device ${path}`);
+    },
+  },
+  {
+    name: 'audit hash',
+    help: 'Print how a text appears in the audit log, to search for it. The text is asked for.',
+    args: { '<device>': 'for example file' },
+    flags: {},
+    examples: ['audit hash file'],
+    async run({ client, output, ask }, _, device: string) {
       const { body } = await client.post(`sys/audit-hash/${device}`, { input: await ask('Text') });
-      output.line(String(body?.data?.hash));
-    });
-
-  audit
-    .command('verify')
-    .description(
-      'Check every link of the audit table. Exit code 2 when something was changed or is missing, or nothing is recorded.',
-    )
-    .option('--heads <file>', 'compare with the ends kept here, and keep the new ones: a cut end shows only this way')
-    .action(async (options: { heads?: string }, command: Command) => {
-      const { client, output } = context(command);
+      const hash = String(body?.data?.hash);
+      if (output.forPrograms) output.show({ hash });
+      else output.line(hash);
+    },
+  },
+  {
+    name: 'audit verify',
+    help: 'Check every link of the audit table. Exit code 2 when something was changed or is missing, or nothing is recorded.',
+    flags: {
+      '--heads <file>': 'compare with the ends kept here, and keep the new ones: a cut end shows only this way',
+    },
+    examples: ['audit verify', 'audit verify -heads=audit-heads.json'],
+    async run({ client, output, exitWith }, options: { heads?: string }) {
       const heads = options.heads && existsSync(options.heads) ? readHeads(options.heads) : [];
       const { body } = await client.post('sys/audit-chain/verify', { heads });
       const { valid, rows, heads: ends, problems } = body?.data ?? {};
       output.show(body, { whole: valid, rows, chains: (ends as unknown[])?.length });
       for (const problem of (problems as string[]) ?? []) output.note(problem);
       if (!valid) {
-        process.exitCode = exitCodes.refused;
+        exitWith(exitCodes.refused);
       } else if (options.heads) {
         writeFileSync(options.heads, `${JSON.stringify(ends)}\n`, { mode: 0o600 });
         output.note(`ends kept in ${options.heads}: store a copy where the service's administrators cannot change it`);
       }
-    });
-};
+    },
+  },
+];
 
 function readHeads(file: string): unknown {
   try {

@@ -1,10 +1,9 @@
 import { rmSync } from 'node:fs';
-import type { Command } from 'commander';
 import { readBatches, readHeader, writeArchive } from '../backup/archive';
 import { findSealKey, fingerprintOf, SealCheck } from '../backup/seal';
 import { connected, describe, findDatabase, restore, type ServiceName, snapshot } from '../backup/service-database';
 import { listMigrations } from '../backup/tables';
-import type { AddCommands } from '../context';
+import type { CommandSpec } from '../command';
 import { Problem } from '../problem';
 
 interface Place {
@@ -13,29 +12,22 @@ interface Place {
   sealKeyFile?: string;
 }
 
-/** `backup …`: one file per service, its values sealed as they are in the database; keys are kept apart. */
-export const addBackupCommands: AddCommands = (program, context, { env }) => {
-  const backup = program
-    .command('backup')
-    .description('Save a service to a file, check such a file, and bring it back.')
-    .addHelpText(
-      'after',
-      '\nThe seal key is never in the file: keep a copy of it elsewhere, or the file is worth nothing.',
-    );
+const keysApart = 'The seal key is never in the file: keep a copy of it elsewhere, or the file is worth nothing.';
 
-  backup
-    .command('create')
-    .description('Save all rows as of one moment, while the service runs.')
-    .argument('<service>', 'secrets or workspaces')
-    .argument('<file>', 'must not exist yet')
-    .option('--database-url <url>', 'its database (SECRETS_DATABASE_URL, WORKSPACES_DATABASE_URL)')
-    .option('--data <folder>', 'folder of a running npm start, when it uses the embedded database')
-    .option(
-      '--seal-key-file <file>',
-      'notes which key opens the backup (SECRETS_SEAL_KEY_FILE, WORKSPACES_SEAL_KEY_FILE)',
-    )
-    .action(async (name: string, file: string, options: Place, command: Command) => {
-      const { output } = context(command);
+/** `backup …`: one file per service, its values sealed as they are in the database; keys are kept apart. */
+export const backupCommands: readonly CommandSpec[] = [
+  {
+    name: 'backup create',
+    help: 'Save all rows as of one moment, while the service runs.',
+    args: { '<service>': 'secrets or workspaces', '<file>': 'must not exist yet' },
+    flags: {
+      '--database-url <url>': 'its database (SECRETS_DATABASE_URL, WORKSPACES_DATABASE_URL, or these with _FILE)',
+      '--data <folder>': 'folder of a running npm start, when it uses the embedded database',
+      '--seal-key-file <file>': 'notes which key opens the backup (SECRETS_SEAL_KEY_FILE, WORKSPACES_SEAL_KEY_FILE)',
+    },
+    examples: ['backup create secrets secrets.backup', 'backup create workspaces workspaces.backup -data=data'],
+    more: keysApart,
+    async run({ output, env }, options: Place, name: string, file: string) {
       const service = serviceName(name);
       const url = await findDatabase(service, options, env);
       const sealKey = findSealKey(service.toUpperCase(), options.sealKeyFile, env);
@@ -58,15 +50,15 @@ export const addBackupCommands: AddCommands = (program, context, { env }) => {
       const rows = Object.values(counts).reduce((sum, count) => sum + count, 0);
       output.show({ file, service, rows, counts }, { file, service, rows });
       if (!sealKey) output.note('no seal key was named, so the backup does not say which one opens it');
-    });
-
-  backup
-    .command('verify')
-    .description('Read a backup to its end; with the seal key also open its keyring and some of its values.')
-    .argument('<file>')
-    .option('--seal-key-file <file>', 'key of the service (SECRETS_SEAL_KEY_FILE, WORKSPACES_SEAL_KEY_FILE)')
-    .action(async (file: string, options: Place, command: Command) => {
-      const { output } = context(command);
+    },
+  },
+  {
+    name: 'backup verify',
+    help: 'Read a backup to its end; with the seal key also open its keyring and some of its values.',
+    args: { '<file>': 'the backup' },
+    flags: { '--seal-key-file <file>': 'key of the service (SECRETS_SEAL_KEY_FILE, WORKSPACES_SEAL_KEY_FILE)' },
+    examples: ['backup verify secrets.backup -seal-key-file=secrets.key'],
+    async run({ output, env }, options: Place, file: string) {
       const header = await readHeader(file);
       const sealKey = findSealKey(header.service.toUpperCase(), options.sealKeyFile, env);
       const check = sealKey && new SealCheck(header, sealKey);
@@ -87,21 +79,24 @@ export const addBackupCommands: AddCommands = (program, context, { env }) => {
           'values opened': opened ?? 'none: no seal key',
         },
       );
-    });
-
-  backup
-    .command('restore')
-    .description('Bring a backup back into an empty database, and up to this version.')
-    .argument('<file>')
-    .option('--database-url <url>', 'the empty database (SECRETS_DATABASE_URL, WORKSPACES_DATABASE_URL)')
-    .action(async (file: string, options: Place, command: Command) => {
-      const { output } = context(command);
+    },
+  },
+  {
+    name: 'backup restore',
+    help: 'Bring a backup back into an empty database, and up to this version.',
+    args: { '<file>': 'the backup' },
+    flags: {
+      '--database-url <url>': 'the empty database (SECRETS_DATABASE_URL, WORKSPACES_DATABASE_URL, or these with _FILE)',
+    },
+    examples: ['backup restore secrets.backup -database-url=postgresql:///secrets'],
+    async run({ output, env }, options: Place, file: string) {
       const { service } = await readHeader(file);
       const { madeAt } = await restore(file, await findDatabase(service, options, env));
       output.note(`restored ${service} as of ${madeAt}`);
       output.note('tokens and leases ended since then are back as well: end again what must not live');
-    });
-};
+    },
+  },
+];
 
 function serviceName(name: string): ServiceName {
   if (name !== 'secrets' && name !== 'workspaces') throw new Problem(`${name} is no service: secrets or workspaces`);

@@ -1,105 +1,109 @@
-import { readFileSync } from 'node:fs';
-import type { Command } from 'commander';
 import type { Answer } from '../client';
-import type { AddCommands, Context } from '../context';
+import type { CommandSpec } from '../command';
+import type { Context } from '../context';
 import { Problem } from '../problem';
+import { print, printOrField, printOrSay } from './print';
+import { parseValues, valuesHelp } from './values';
 
-/** `read`, `list`, `write`, `delete`: any path of the service. */
-export const addDataCommands: AddCommands = (program, context) => {
-  program
-    .command('read')
-    .description('Read a path.')
-    .argument('<path>', 'for example cubbyhole/notes or sys/mounts')
-    .option('--field <name>', 'print this field alone')
-    .action(async (path: string, options: { field?: string }, command: Command) => {
-      const made = context(command);
-      const answer = await made.client.get(path);
-      if (options.field) printField(made, answer, options.field);
-      else print(made, answer);
-    });
+const field = { '--field <name>': 'print this field alone' } as const;
+const values = 'name=value, name:=json, name=@file, or - for an object of JSON';
 
-  program
-    .command('list')
-    .description('List what lies below a path; names ending in / are folders.')
-    .argument('<path>')
-    .action(async (path: string, _, command: Command) => {
-      const { client, output } = context(command);
-      const { body, names } = await client.list(path);
-      output.warnings(body?.warnings);
-      output.names(body, names);
-    });
+/** `read`, `list`, `write`, `patch`, `delete`, `unwrap`, `path-help`: any path of the service. */
+export const dataCommands: readonly CommandSpec[] = [
+  {
+    name: 'read',
+    help: 'Read a path.',
+    args: {
+      '<path>': 'for example cubbyhole/notes or sys/mounts',
+      '[values...]': 'parameters of the request, name=value',
+    },
+    flags: field,
+    examples: ['read cubbyhole/notes', 'read -field=color cubbyhole/notes'],
+    async run(made, options: { field?: string }, path: string, ...given: string[]) {
+      const query = Object.entries(await parseValues(given, made.ask)).map(([name, value]) => [name, String(value)]);
+      printOrField(made, await made.client.get(path, { query: Object.fromEntries(query) }), options.field);
+    },
+  },
+  {
+    name: 'list',
+    help: 'List what lies below a path; names ending in / are folders.',
+    args: { '<path>': 'for example auth/userpass/users' },
+    flags: {},
+    examples: ['list cubbyhole', 'list -format=json sys/policies/acl'],
+    async run(made, _, path: string) {
+      printNames(made, await made.client.list(path));
+    },
+  },
+  {
+    name: 'write',
+    help: 'Write to a path.',
+    args: { '<path>': 'for example auth/userpass/users/ada', '[values...]': values },
+    flags: { ...field, '--force': { help: 'write nothing but the path', also: ['--f'] } },
+    examples: ['write cubbyhole/box color=green size:=3', 'write -force sys/rotate'],
+    more: valuesHelp,
+    async run(made, options: { field?: string; force?: boolean }, path: string, ...given: string[]) {
+      if (given.length === 0 && !options.force) throw new Problem('give values to write, or --force to send none');
+      const answer = await made.client.put(path, await parseValues(given, made.ask));
+      if (options.field) printOrField(made, answer, options.field);
+      else printOrSay(made, answer, `written: ${path}`);
+    },
+  },
+  {
+    name: 'patch',
+    help: 'Change some fields of a path and leave the rest.',
+    args: { '<path>': 'for example auth/approle/role/app', '[values...]': values },
+    flags: field,
+    examples: ['patch identity/entity/name/ada metadata:={"team":"harbour"}'],
+    more: valuesHelp,
+    async run(made, options: { field?: string }, path: string, ...given: string[]) {
+      if (given.length === 0) throw new Problem('give values to change');
+      const answer = await made.client.patch(path, await parseValues(given, made.ask));
+      if (options.field) printOrField(made, answer, options.field);
+      else printOrSay(made, answer, `changed: ${path}`);
+    },
+  },
+  {
+    name: 'delete',
+    help: 'Delete a path.',
+    args: { '<path>': 'for example cubbyhole/notes' },
+    flags: {},
+    examples: ['delete cubbyhole/notes'],
+    async run(made, _, path: string) {
+      printOrSay(made, await made.client.delete(path), `deleted: ${path}`);
+    },
+  },
+  {
+    name: 'unwrap',
+    help: 'Take what a wrapping token holds, which ends the token.',
+    args: { '[token]': 'the wrapping token; - asks for it. The token you call with when it is left out' },
+    flags: field,
+    examples: ['unwrap s.wrapping', 'unwrap -field=password -'],
+    async run(made, options: { field?: string }, token?: string) {
+      const used = token === '-' ? await made.ask('Wrapping token') : token;
+      const answer = await made.client.post('sys/wrapping/unwrap', {}, { token: used, unwrapped: true });
+      printOrField(made, answer, options.field);
+    },
+  },
+  {
+    name: 'path-help',
+    help: 'Tell what a path is and takes.',
+    args: { '<path>': 'for example sys/mounts' },
+    flags: {},
+    examples: ['path-help sys/policies/acl'],
+    async run(made, _, path: string) {
+      const { body } = await made.client.get(path, { query: { help: '1' } });
+      if (made.output.forPrograms) made.output.show(body);
+      else made.output.line(String(body?.help ?? '').trim());
+    },
+  },
+];
 
-  program
-    .command('write')
-    .description('Write to a path. Values are text; name:=value takes JSON, name=@file a file, - an object from stdin.')
-    .argument('<path>')
-    .argument('[values...]', 'name=value, name:=json, name=@file or -')
-    .option('--field <name>', 'print this field of the answer alone')
-    .addHelpText(
-      'after',
-      '\nExamples:\n  keystead write cubbyhole/box color=green size:=3\n  echo \'{"a":1}\' | keystead write cubbyhole/box -',
-    )
-    .action(async (path: string, values: string[], options: { field?: string }, command: Command) => {
-      const made = context(command);
-      const answer = await made.client.post(path, parseValues(values));
-      if (options.field) printField(made, answer, options.field);
-      else if (answer.body) print(made, answer);
-      else made.output.note(`written: ${path}`);
-    });
-
-  program
-    .command('delete')
-    .description('Delete a path.')
-    .argument('<path>')
-    .action(async (path: string, _, command: Command) => {
-      const made = context(command);
-      const answer = await made.client.delete(path);
-      if (answer.body) print(made, answer);
-      else made.output.note(`deleted: ${path}`);
-    });
-};
-
-/** Prints an answer: its data or auth for people, all of it as JSON. */
-export function print({ output }: Context, { body }: Answer): void {
-  output.warnings(body?.warnings);
-  const lease = body?.lease_id
-    ? { lease_id: body.lease_id, lease_duration: body.lease_duration, lease_renewable: body.renewable }
-    : {};
-  const enveloped = body && ('data' in body || 'auth' in body);
-  output.show(body ?? {}, enveloped ? { ...lease, ...body.data, ...body.auth } : (body ?? {}));
-}
-
-function printField({ output }: Context, { body }: Answer, field: string): void {
-  const fields: Record<string, unknown> = { ...body, ...body?.data, ...body?.auth };
-  const value = fields[field];
-  if (value === undefined) throw new Problem(`the answer has no field ${field}`);
-  output.line(typeof value === 'string' ? value : JSON.stringify(value));
-}
-
-function parseValues(values: readonly string[]): Record<string, unknown> {
-  const entries: [string, unknown][] = values.flatMap((text): [string, unknown][] => {
-    if (text === '-') return Object.entries(parseJson(readFileSync(0, 'utf8'), 'standard input') as object);
-    const split = /^([^=:]+)(:?=)([\s\S]*)$/.exec(text);
-    if (!split) throw new Problem(`${text}: give name=value, name:=json or name=@file`);
-    const [, name = '', operator, value = ''] = split;
-    if (operator === ':=') return [[name, parseJson(value, name)]];
-    return [[name, value.startsWith('@') ? readText(value.slice(1)) : value]];
-  });
-  return Object.fromEntries(entries);
-}
-
-function parseJson(text: string, where: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new Problem(`${where} is no JSON`);
-  }
-}
-
-function readText(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    throw new Problem(`${file} cannot be read`);
+/** Prints the names of a list. */
+export function printNames(made: Context, answer: Answer & { names: readonly string[] }): void {
+  if (answer.body?.wrap_info) {
+    print(made, answer);
+  } else {
+    made.output.warnings(answer.body?.warnings);
+    made.output.names(answer.names);
   }
 }

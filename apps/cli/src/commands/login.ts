@@ -1,76 +1,135 @@
-import type { Command } from 'commander';
 import type { Auth, MfaRequirement } from '../client';
-import type { AddCommands, Context } from '../context';
-import { Problem } from '../problem';
+import type { CommandSpec } from '../command';
+import type { Context } from '../context';
+import { exitCodes, Problem } from '../problem';
 import { forgetToken, keepToken } from '../settings';
+import { parseValues } from './values';
 
-interface LoginOptions {
+interface LoginFlags {
   method: string;
   path?: string;
   printOnly?: boolean;
+  store?: boolean;
 }
 
+/** How a method logs in: the field its first argument is, where to, and what it asks for. */
+interface Method {
+  readonly first?: string;
+  readonly path: (fields: Record<string, unknown>) => string;
+  /** What is asked for where it was not given; it is never an argument. */
+  readonly secrets: Readonly<Record<string, string>>;
+  /** What must be there. */
+  readonly needs: readonly string[];
+}
+
+const methods: Readonly<Record<string, Method>> = {
+  userpass: {
+    first: 'username',
+    path: ({ username }) => `login/${String(username)}`,
+    secrets: { password: 'Password' },
+    needs: ['username'],
+  },
+  approle: { first: 'role_id', path: () => 'login', secrets: { secret_id: 'Secret id' }, needs: ['role_id'] },
+  jwt: { first: 'role', path: () => 'login', secrets: { jwt: 'Signed token' }, needs: [] },
+  cloudone: {
+    first: 'role',
+    path: () => 'login',
+    secrets: { jwt: 'Signed token of the machine' },
+    needs: ['role', 'subscription_id', 'resource_group_name'],
+  },
+};
+const known = ['token', ...Object.keys(methods)];
+
 /** `login` and `logout`: who the next commands are. */
-export const addLoginCommands: AddCommands = (program, context) => {
-  program
-    .command('login')
-    .description('Log in and keep the token for the next commands, in a file that only you can read.')
-    .argument('[name]', 'user name (userpass) or role id (approle)')
-    .option('--method <method>', 'token, userpass or approle', 'token')
-    .option('--path <mount>', 'where the method is mounted, when not at its own name')
-    .option('--print-only', 'print the token and keep nothing')
-    .addHelpText(
-      'after',
-      '\nToken, password, secret id and passcode are asked for, or read from standard input, one a line.',
-    )
-    .action(async (name: string | undefined, options: LoginOptions, command: Command) => {
-      const made = context(command);
-      const token = options.method === 'token' ? await made.ask('Token') : await logIn(made, name, options);
-      if (options.printOnly) {
+export const loginCommands: readonly CommandSpec[] = [
+  {
+    name: 'login',
+    help: 'Log in and keep the token for the next commands, in a file that only you can read.',
+    args: { '[values...]': 'user name (userpass), role id (approle) or role, and fields of the login, name=value' },
+    flags: {
+      '--method <method>': { help: known.join(', '), default: 'token' },
+      '--path <mount>': 'where the method is mounted, when not at its own name',
+      '--print-only': { help: 'print the token and keep nothing', also: ['--token-only'] },
+      '--no-store': 'keep nothing',
+    },
+    examples: [
+      'login',
+      'login -method=userpass username=ada',
+      'login -method=approle role_id=app secret_id=@/run/secrets/id',
+      'login -method=jwt role=deploy jwt=@/run/token',
+    ],
+    more: 'Token, password, secret id and passcode are asked for, or read from standard input, one a line.',
+    async run(made, flags: LoginFlags, ...values: string[]) {
+      const token = flags.method === 'token' ? await givenToken(made, values) : await logIn(made, values, flags);
+      if (flags.printOnly) {
         made.output.line(token);
         return;
       }
       made.settings.token = token;
-      const { body } = await made.client.get('auth/token/lookup-self');
-      keepToken(made.settings, token);
+      const { body } = await made.client.get('auth/token/lookup-self', { unwrapped: true });
+      if (flags.store ?? true) keepToken(made.settings, token);
       const { display_name, policies, ttl, entity_id } = body?.data ?? {};
       made.output.show(body, { name: display_name, policies, 'ttl (s)': ttl, entity: entity_id || '-' });
-      made.output.note(`token kept in ${made.settings.tokenFile}`);
-    });
-
-  program
-    .command('logout')
-    .description('Revoke the kept token and forget it.')
-    .action(async (_, command: Command) => {
-      const { client, settings, output } = context(command);
+      if (flags.store ?? true) made.output.note(`token kept in ${made.settings.tokenFile}`);
+    },
+  },
+  {
+    name: 'logout',
+    help: 'Revoke the kept token and forget it.',
+    flags: {},
+    examples: ['logout'],
+    async run({ client, settings, output }) {
       await client.post('auth/token/revoke-self', {}, { accept: [403] });
       forgetToken(settings);
       output.note('logged out');
-    });
-};
+    },
+  },
+];
 
-async function logIn(made: Context, name: string | undefined, options: LoginOptions): Promise<string> {
-  if (!['userpass', 'approle'].includes(options.method)) throw unknownMethod(options.method);
-  const mount = (options.path ?? options.method).replace(/^auth\/|\/$/g, '');
-  if (!name)
-    throw new Problem(`login --method ${options.method} needs a name: keystead login --method ${options.method} NAME`);
-  const answer = await made.client.post(...(await credentials(made, options.method, mount, name)), { anonymous: true });
+async function givenToken({ ask }: Context, values: readonly string[]): Promise<string> {
+  if (values.some((value) => value !== '-' && value !== 'token=-')) {
+    throw new Problem(
+      'a token is no argument, since it would stay in the history and show in lists of processes: it is asked for',
+    );
+  }
+  return ask('Token');
+}
+
+async function logIn(made: Context, values: readonly string[], flags: LoginFlags): Promise<string> {
+  const method = Object.hasOwn(methods, flags.method) ? methods[flags.method] : undefined;
+  if (!method) throw new Problem(`${flags.method} is no login method of this command: use ${known.join(', ')}`);
+  const [first, ...rest] = values;
+  const bare = first !== undefined && !first.includes('=') && method.first ? [`${method.first}=${first}`] : undefined;
+  for (const name of Object.keys(method.secrets)) refuseVisible(name, values);
+  const fields = await parseValues(bare ? [...bare, ...rest] : values, made.ask);
+  const mount = (flags.path ?? flags.method).replace(/^auth\/|\/$/g, '');
+  const absent = method.needs.filter((name) => !fields[name]);
+  if (absent.length > 0) {
+    const example = absent.map((name) => `${name}=…`).join(' ');
+    throw new Problem(`login --method ${flags.method} needs ${absent.join(', ')}: give ${example}`);
+  }
+  const { username, ...body } = fields;
+  for (const [name, question] of Object.entries(method.secrets)) {
+    const whom = method.first && fields[method.first] ? ` of ${String(fields[method.first])}` : '';
+    body[name] = String(fields[name] ?? (await made.ask(`${question}${whom}`))).trim();
+  }
+  const path = `auth/${mount}/${method.path(fields)}`;
+  const answer = await made.client.post(path, body, { anonymous: true });
   made.output.warnings(answer.body?.mfa_requirement ? [] : answer.body?.warnings);
   const auth = answer.body?.auth;
   if (auth?.mfa_requirement) return (await validate(made, auth.mfa_requirement)).client_token;
-  if (!auth?.client_token) throw new Problem('the login answered no token');
+  if (!auth?.client_token) throw new Problem('the login answered no token', exitCodes.refused);
   return auth.client_token;
 }
 
-async function credentials(made: Context, method: string, mount: string, name: string): Promise<[string, unknown]> {
-  if (method === 'userpass')
-    return [`auth/${mount}/login/${name}`, { password: await made.ask(`Password of ${name}`) }];
-  if (method === 'approle') return [`auth/${mount}/login`, { role_id: name, secret_id: await made.ask('Secret id') }];
-  throw unknownMethod(method);
+/** A password on the command line would be seen by everybody who lists the processes. */
+function refuseVisible(name: string, values: readonly string[]): void {
+  const given = values.find((value) => value.startsWith(`${name}=`))?.slice(name.length + 1);
+  if (given === undefined || given === '-' || given.startsWith('@')) return;
+  throw new Problem(
+    `${name} is no argument, since it would stay in the history: leave it out to be asked, or give ${name}=@FILE`,
+  );
 }
-
-const unknownMethod = (method: string) =>
-  new Problem(`${method} is no login method of this command: use token, userpass or approle`);
 
 async function validate(made: Context, requirement: MfaRequirement): Promise<Auth> {
   const payload: Record<string, string[]> = {};
@@ -81,6 +140,6 @@ async function validate(made: Context, requirement: MfaRequirement): Promise<Aut
   }
   const body = { mfa_request_id: requirement.mfa_request_id, mfa_payload: payload };
   const answer = await made.client.post('sys/mfa/validate', body, { anonymous: true });
-  if (!answer.body?.auth?.client_token) throw new Problem('the login answered no token');
+  if (!answer.body?.auth?.client_token) throw new Problem('the login answered no token', exitCodes.refused);
   return answer.body.auth;
 }

@@ -1,6 +1,6 @@
-import type { Command } from 'commander';
 import { type Body, numberIn } from '../client';
-import type { AddCommands, Context } from '../context';
+import type { CommandSpec } from '../command';
+import type { Context } from '../context';
 import { readPgpKeys } from '../pgp-keys';
 import { exitCodes, Problem } from '../problem';
 
@@ -11,36 +11,34 @@ interface Options {
   replace?: boolean;
   decode?: string;
   nonce?: string;
-  pgpKey?: string;
+  pgpKey?: string[];
 }
 
 const ATTEMPT = 'sys/generate-root/attempt';
 const anonymous = { anonymous: true } as const;
 const command = 'keystead operator generate-root';
 
-/** `operator …`: what those who hold the shares do together. Shares and one-time passwords are asked for, never arguments. */
-export const addOperatorCommands: AddCommands = (program, context) => {
-  const operator = program.command('operator').description('Act with the shares, when nobody has a root token.');
-
-  operator
-    .command('generate-root')
-    .description('Make a new root token with enough shares: begin, ask for them one by one, and show the token.')
-    .option('--init', 'only begin, and show the nonce and the one-time password')
-    .option('--nonce <nonce>', 'give shares for the attempt that somebody began; with --cancel, which one')
-    .option('--decode <text>', 'turn the encoded token into the token, with the one-time password of its attempt')
-    .option('--status', 'show how far an attempt is')
-    .option('--cancel', 'give an attempt up that nobody has given a share for')
-    .option('--replace', 'begin instead of an attempt under way: asks for one of the shares first')
-    .option('--pgp-key <file>', 'encrypt the token to this public key, instead of by a one-time password')
-    .addHelpText(
-      'after',
-      `\nOne person who has all shares:            ${command}\n` +
-        `Several, each where they are: one begins:  ${command} --init\n` +
-        `  everybody gives their share:             ${command} --nonce NONCE\n` +
-        `  who began reads the token:               ${command} --decode ENCODED`,
-    )
-    .action(async (options: Options, self: Command) => {
-      const made = context(self);
+/** `operator generate-root`: what those who hold the shares do together. Shares are asked for, never arguments. */
+export const operatorCommands: readonly CommandSpec[] = [
+  {
+    name: 'operator generate-root',
+    help: 'Make a new root token with enough shares: begin, ask for them one by one, and show the token.',
+    flags: {
+      '--init': 'only begin, and show the nonce and the one-time password',
+      '--nonce <nonce>': 'give shares for the attempt that somebody began; with --cancel, which one',
+      '--decode <text>': 'turn the encoded token into the token, with the one-time password of its attempt',
+      '--status': 'show how far an attempt is',
+      '--cancel': 'give an attempt up that nobody has given a share for',
+      '--replace': 'begin instead of an attempt under way: asks for one of the shares first',
+      '--pgp-key <file...>': 'encrypt the token to this public key, instead of by a one-time password',
+    },
+    examples: ['operator generate-root', 'operator generate-root -init', 'operator generate-root -status'],
+    more:
+      `One person who has all shares:            ${command}\n` +
+      `Several, each where they are: one begins:  ${command} --init\n` +
+      `  everybody gives their share:             ${command} --nonce NONCE\n` +
+      `  who began reads the token:               ${command} --decode ENCODED`,
+    async run(made, options: Options) {
       const chosen = (['init', 'status', 'cancel', 'decode'] as const).filter((name) => options[name] !== undefined);
       if (chosen.length > 1) throw new Problem(`give one of --${chosen.join(' and --')}`);
       if (options.status) return showStatus(made, await statusOf(made));
@@ -51,8 +49,9 @@ export const addOperatorCommands: AddCommands = (program, context) => {
       const begun = await begin(made, options);
       made.output.note(`began attempt ${String(begun.nonce)}`);
       return giveShares(made, { nonce: String(begun.nonce), otp: String(begun.otp ?? '') });
-    });
-};
+    },
+  },
+];
 
 async function statusOf({ client }: Context): Promise<Body> {
   return (await client.get(ATTEMPT, anonymous)).body ?? {};
@@ -67,7 +66,7 @@ async function begin(made: Context, { pgpKey, replace }: Options): Promise<Body>
       exitCodes.refused,
     );
   }
-  const pgp_key = pgpKey && readPgpKeys([pgpKey])[0];
+  const pgp_key = pgpKey && readPgpKeys(pgpKey)[0];
   const key = replace ? await made.ask('One of the shares, to begin with') : undefined;
   const body = { ...(pgp_key ? { pgp_key } : {}), ...(key ? { key } : {}) };
   return (await made.client.post(ATTEMPT, body, anonymous)).body ?? {};

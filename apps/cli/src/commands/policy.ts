@@ -1,59 +1,118 @@
-import { readFileSync } from 'node:fs';
-import type { Command } from 'commander';
-import type { AddCommands } from '../context';
-import { Problem } from '../problem';
+import { type Body, notOurs } from '../client';
+import type { CommandSpec } from '../command';
+import { exitCodes } from '../problem';
+import { printNames } from './data';
+import { parseValues, readInput } from './values';
+
+interface ExplainFlags {
+  operation: string;
+  accessor?: string;
+  from?: string;
+}
+
+interface Explained {
+  allowed: boolean;
+  reason: string | null;
+  policies: string[];
+  rule: Rule | null;
+  losing_rules: (Rule & { lost_because: string })[];
+  obstacles: { kind: string; message: string }[];
+}
+
+interface Rule {
+  path: string;
+  capabilities: string[];
+  places: { policy: string; line: number }[];
+}
 
 /** `policy …`: the rules that tokens carry. */
-export const addPolicyCommands: AddCommands = (program, context) => {
-  const policy = program.command('policy').description('Write, read and delete policies.');
-
-  policy
-    .command('list')
-    .description('List policies.')
-    .action(async (_, command: Command) => {
-      const { client, output } = context(command);
-      const { body, names } = await client.list('sys/policies/acl');
-      output.names(body, names);
-    });
-
-  policy
-    .command('read')
-    .description('Print the text of a policy.')
-    .argument('<name>')
-    .action(async (name: string, _, command: Command) => {
-      const { client, output } = context(command);
+export const policyCommands: readonly CommandSpec[] = [
+  {
+    name: 'policy list',
+    help: 'List policies.',
+    flags: {},
+    examples: ['policy list'],
+    async run(made) {
+      printNames(made, await made.client.list('sys/policies/acl'));
+    },
+  },
+  {
+    name: 'policy read',
+    help: 'Print the text of a policy.',
+    args: { '<name>': 'the policy' },
+    flags: {},
+    examples: ['policy read default'],
+    async run({ client, output }, _, name: string) {
       const { body } = await client.get(`sys/policies/acl/${name}`);
-      if (output.json) output.show(body);
-      else output.line(String(body?.data?.policy ?? ''));
-    });
-
-  policy
-    .command('write')
-    .description('Write a policy from a file, or from standard input when the file is -.')
-    .argument('<name>')
-    .argument('<file>')
-    .action(async (name: string, file: string, _, command: Command) => {
-      const { client, output } = context(command);
-      const { body } = await client.post(`sys/policies/acl/${name}`, { policy: readPolicy(file) });
+      const policy = String(body?.data?.policy ?? '');
+      if (output.forPrograms) output.show({ policy });
+      else output.line(policy.trim());
+    },
+  },
+  {
+    name: 'policy write',
+    help: 'Write a policy.',
+    args: { '<name>': 'the policy', '<file>': 'its text, in HCL or JSON; - for standard input' },
+    flags: {},
+    examples: ['policy write readers readers.hcl', 'policy write readers -'],
+    async run({ client, output, ask }, _, name: string, file: string) {
+      const { body } = await client.post(`sys/policies/acl/${name}`, { policy: await readInput(file, ask) });
       output.warnings(body?.warnings);
       output.note(`written: policy ${name}`);
-    });
-
-  policy
-    .command('delete')
-    .description('Delete a policy; tokens that name it lose its rights.')
-    .argument('<name>')
-    .action(async (name: string, _, command: Command) => {
-      const { client, output } = context(command);
+    },
+  },
+  {
+    name: 'policy delete',
+    help: 'Delete a policy; tokens that name it lose its rights.',
+    args: { '<name>': 'the policy' },
+    flags: {},
+    examples: ['policy delete readers'],
+    async run({ client, output }, _, name: string) {
       await client.delete(`sys/policies/acl/${name}`);
       output.note(`deleted: policy ${name}`);
-    });
-};
+    },
+  },
+  {
+    name: 'policy explain',
+    help: 'Tell why a token may or may not do something: which rule decides, which ones lost, what else is in the way.',
+    args: { '<path>': 'the path of the request', '[values...]': 'fields that the request would send, name=value' },
+    flags: {
+      '--operation <name>': { help: 'what it would do: read, list, create, update, patch, delete', default: 'read' },
+      '--accessor <accessor>': 'the token with this accessor, not yours',
+      '--from <ip>': 'the request would come from this IP address, not yours',
+    },
+    examples: ['policy explain kv/app/db', 'policy explain -operation=update kv/app/db user=ada'],
+    more: 'Exit code 2 when it would be refused.',
+    async run({ client, output, ask, exitWith }, flags: ExplainFlags, path: string, ...given: string[]) {
+      const { body } = await client.post('sys/policies/explain', {
+        path,
+        operation: flags.operation,
+        accessor: flags.accessor,
+        address: flags.from,
+        ...(given.length > 0 ? { parameters: await parseValues(given, ask) } : {}),
+      });
+      const { allowed, reason, policies, rule, losing_rules, obstacles } = explained(body);
+      if (!allowed) exitWith(exitCodes.refused);
+      output.show(body, {
+        allowed,
+        reason,
+        policies,
+        'deciding rule': rule && said(rule),
+        ...Object.fromEntries(losing_rules.map((one, at) => [`lost ${at + 1}`, `${said(one)}: ${one.lost_because}`])),
+        ...Object.fromEntries(obstacles.map(({ kind, message }) => [`in the way: ${kind}`, message])),
+      });
+    },
+  },
+];
 
-function readPolicy(file: string): string {
-  try {
-    return readFileSync(file === '-' ? 0 : file, 'utf8');
-  } catch {
-    throw new Problem(`${file} cannot be read`);
-  }
+function explained(body: Body | undefined): Explained {
+  const found = body?.data as Partial<Explained> | null | undefined;
+  if (!Array.isArray(found?.losing_rules) || !Array.isArray(found.obstacles))
+    throw notOurs('the answer explains nothing');
+  return found as Explained;
+}
+
+function said({ path, capabilities, places }: Rule): string {
+  const where = places.map(({ policy, line }) => `${policy}:${line}`).join(', ');
+  return `${path} [${capabilities.join(', ')}] (${where})`;
 }

@@ -1,9 +1,9 @@
-import type { Command } from 'commander';
 import { type Body, numberIn } from '../client';
-import type { AddCommands, Context } from '../context';
+import type { CommandSpec } from '../command';
+import type { Context } from '../context';
 import { readPgpKeys } from '../pgp-keys';
 import { Problem } from '../problem';
-import { count } from './system';
+import { count, listed } from './values';
 
 interface StartOptions {
   shares: string;
@@ -16,20 +16,24 @@ interface StartOptions {
 const WRONG_SHARE = 2;
 const RECOVERY = 'sys/rekey-recovery-key';
 
-/** `rekey …`: new recovery key shares for old ones. Shares are asked for, never arguments. */
-export const addRekeyCommands: AddCommands = (program, context) => {
-  const rekey = program.command('rekey').description('Replace the recovery key shares.');
-
-  rekey
-    .command('run', { isDefault: true })
-    .description('Walk through it: start, collect shares, show the new ones, verify. Goes on where a rekey stands.')
-    .option('--shares <n>', 'number of new shares', '5')
-    .option('--threshold <n>', 'new shares that act together', '3')
-    .option('--no-verify', 'rotate without proof that the new shares were written down')
-    .option('--backup', 'keep the encrypted shares in the service (with --pgp-key)')
-    .option('--pgp-key <file...>', 'encrypt each new share to one of these public keys, in this order')
-    .action(async (options: StartOptions, command: Command) => {
-      const made = context(command);
+/** `operator rekey …`: new recovery key shares for old ones. Shares are asked for, never arguments. */
+export const rekeyCommands: readonly CommandSpec[] = [
+  {
+    name: 'operator rekey',
+    also: ['rekey'],
+    help: 'Walk through new shares: start, collect, show the new ones, verify. Goes on where a rekey stands.',
+    flags: {
+      '--shares <n>': { help: 'number of new shares', also: ['--key-shares'], default: '5' },
+      '--threshold <n>': { help: 'new shares that act together', also: ['--key-threshold'], default: '3' },
+      '--no-verify': 'rotate without proof that the new shares were written down',
+      '--backup': 'keep the encrypted shares in the service (with --pgp-key)',
+      '--pgp-key <file...>': {
+        help: 'encrypt each new share to one of these public keys, in this order',
+        also: ['--pgp-keys'],
+      },
+    },
+    examples: ['operator rekey -key-shares=3 -key-threshold=2', 'rekey'],
+    async run(made, options: StartOptions) {
       const before = await status(made);
       const begun = before.started ? before : await start(made, options);
       made.output.note(before.started ? 'going on with the rekey under way' : 'rekey started');
@@ -38,41 +42,46 @@ export const addRekeyCommands: AddCommands = (program, context) => {
       if (!verification) showShares(made, result);
       if (result.verification_nonce) await verify(made);
       made.output.note('done: the new shares hold, the old ones are void');
-    });
-
-  rekey
-    .command('status')
-    .description('Show how far a rekey is.')
-    .action(async (_, command: Command) => {
-      const made = context(command);
+    },
+  },
+  {
+    name: 'operator rekey status',
+    also: ['rekey status'],
+    help: 'Show how far a rekey is.',
+    flags: {},
+    examples: ['operator rekey status'],
+    async run(made) {
       made.output.show(await status(made));
-    });
-
-  rekey
-    .command('check')
-    .description(
-      'Ask for one share and tell whether it is still right; nothing is used up. Exit code 2 when it is not.',
-    )
-    .action(async (_, command: Command) => {
-      const { client, ask, output } = context(command);
+    },
+  },
+  {
+    name: 'operator rekey check',
+    also: ['rekey check'],
+    help: 'Ask for one share and tell whether it is still right; nothing is used up. Exit code 2 when it is not.',
+    flags: {},
+    examples: ['operator rekey check'],
+    async run({ client, ask, output, exitWith }) {
       const key = await ask('Share to check');
       const { body } = await client.post(`${RECOVERY}/check`, { key });
       output.show(body, {
         'still right': body?.valid,
         'key shares': `${String(body?.n)}, ${String(body?.t)} act together`,
       });
-      if (!body?.valid) process.exitCode = WRONG_SHARE;
-    });
-
-  rekey
-    .command('cancel')
-    .description('Forget a rekey; the current shares stay valid.')
-    .action(async (_, command: Command) => {
-      const { client, output } = context(command);
+      if (!body?.valid) exitWith(WRONG_SHARE);
+    },
+  },
+  {
+    name: 'operator rekey cancel',
+    also: ['rekey cancel'],
+    help: 'Forget a rekey; the current shares stay valid.',
+    flags: {},
+    examples: ['operator rekey cancel'],
+    async run({ client, output }) {
       await client.delete(`${RECOVERY}/init`);
       output.note('cancelled');
-    });
-};
+    },
+  },
+];
 
 async function status({ client }: Context): Promise<Body> {
   return (await client.get(`${RECOVERY}/init`)).body ?? {};
@@ -84,7 +93,7 @@ async function start({ client }: Context, options: StartOptions): Promise<Body> 
     secret_threshold: count(options.threshold, '--threshold'),
     require_verification: options.verify ?? true,
     backup: options.backup ?? false,
-    ...(options.pgpKey ? { pgp_keys: readPgpKeys(options.pgpKey) } : {}),
+    ...(options.pgpKey ? { pgp_keys: readPgpKeys(listed(options.pgpKey) ?? []) } : {}),
   });
   return body ?? {};
 }

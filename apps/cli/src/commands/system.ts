@@ -1,34 +1,67 @@
-import type { Command } from 'commander';
 import { type Body, numberIn } from '../client';
-import type { AddCommands, Context } from '../context';
+import type { CommandSpec } from '../command';
+import type { Context } from '../context';
 import { readPgpKeys } from '../pgp-keys';
-import { Problem } from '../problem';
+import { exitCodes, Problem } from '../problem';
+import { version } from '../version';
+import { print } from './print';
+import { count, listed } from './values';
 
 const SEALED = 2;
 
-/** `status`, `init`, `unseal`, `seal`: the service itself, before and after anybody has a token. */
-export const addSystemCommands: AddCommands = (program, context) => {
-  program
-    .command('status')
-    .description('Show whether the service is initialised and unsealed. Exit code 2 when it is sealed.')
-    .action(async (_, command: Command) => {
-      const { client, output } = context(command);
-      const { body } = await client.get('sys/seal-status', { anonymous: true });
+/** The service itself, before and after anybody has a token; and this program. */
+export const systemCommands: readonly CommandSpec[] = [
+  {
+    name: 'status',
+    help: 'Show whether the service is initialised and unsealed. Exit code 2 when it is sealed.',
+    flags: {},
+    examples: ['status', 'status -format=json'],
+    async run({ client, output, exitWith }) {
+      const { body } = await client.get('sys/seal-status', { anonymous: true }).catch((error: unknown) => {
+        // Here 2 says that it is sealed, and nothing else.
+        throw error instanceof Problem ? new Problem(error.message, exitCodes.usage) : error;
+      });
       output.show(body, statusFields(body ?? {}));
-      if (body?.sealed) process.exitCode = SEALED;
-    });
-
-  program
-    .command('init')
-    .description('Make keys, key shares and the root token of a new service; they are shown once.')
-    .option('--shares <n>', 'number of key shares', '5')
-    .option('--threshold <n>', 'shares that act together', '3')
-    .option('--pgp-key <file...>', 'encrypt each share to one of these public keys, in this order')
-    .action(async (options: { shares: string; threshold: string; pgpKey?: string[] }, command: Command) => {
-      const { client, output } = context(command);
+      if (body?.sealed) exitWith(SEALED);
+    },
+  },
+  {
+    name: 'version',
+    help: 'Print the version of this program.',
+    flags: {},
+    examples: ['version'],
+    run({ output }) {
+      if (output.forPrograms) output.show({ version: version() });
+      else output.line(`keystead ${version()}`);
+    },
+  },
+  {
+    name: 'operator init',
+    also: ['init'],
+    help: 'Make keys, key shares and the root token of a new service; they are shown once.',
+    flags: {
+      '--shares <n>': { help: 'number of key shares', also: ['--key-shares', '--recovery-shares'], default: '5' },
+      '--threshold <n>': {
+        help: 'shares that act together',
+        also: ['--key-threshold', '--recovery-threshold'],
+        default: '3',
+      },
+      '--pgp-key <file...>': {
+        help: 'encrypt each share to one of these public keys, in this order',
+        also: ['--pgp-keys', '--recovery-pgp-keys'],
+      },
+      '--status': 'only tell whether it is initialised: exit code 2 when it is not',
+    },
+    examples: ['operator init', 'operator init -key-shares=3 -key-threshold=2 -format=json'],
+    async run({ client, output, exitWith }, options: InitFlags) {
       const { body: status } = await client.get('sys/seal-status', { anonymous: true });
+      if (options.status) {
+        output.show({ initialized: status?.initialized }, { initialised: status?.initialized });
+        if (!status?.initialized) exitWith(exitCodes.refused);
+        return;
+      }
       const kind = status?.recovery_seal === false || status?.type === 'shamir' ? 'secret' : 'recovery';
-      const pgpKeys = options.pgpKey && readPgpKeys(options.pgpKey);
+      const pgpKeys = options.pgpKey && readPgpKeys(listed(options.pgpKey) ?? []);
       const { body } = await client.post(
         'sys/init',
         {
@@ -45,15 +78,15 @@ export const addSystemCommands: AddCommands = (program, context) => {
         'root token': body?.root_token,
       });
       output.note(`Shown this once. Give the ${name}s to different people; ${options.threshold} act together.`);
-    });
-
-  program
-    .command('unseal')
-    .description('Give key shares, one after the other, until the service is unsealed. Shares are never arguments.')
-    .option('--reset', 'forget the shares given so far')
-    .option('--once', 'give one share only')
-    .action(async (options: { reset?: boolean; once?: boolean }, command: Command) => {
-      const made = context(command);
+    },
+  },
+  {
+    name: 'operator unseal',
+    also: ['unseal'],
+    help: 'Give key shares, one after the other, until the service is unsealed. Shares are never arguments.',
+    flags: { '--reset': 'forget the shares given so far', '--once': 'give one share only' },
+    examples: ['operator unseal', 'operator unseal -once', 'operator unseal -reset'],
+    async run(made, options: { reset?: boolean; once?: boolean }) {
       if (options.reset) {
         const { body } = await made.client.post('sys/unseal', { reset: true }, { anonymous: true });
         made.output.show(body, statusFields(body ?? {}));
@@ -61,18 +94,59 @@ export const addSystemCommands: AddCommands = (program, context) => {
       }
       const body = await giveShares(made, options.once ?? false);
       made.output.show(body, statusFields(body));
-      if (body.sealed && !options.once) process.exitCode = SEALED;
-    });
-
-  program
-    .command('seal')
-    .description('Seal the service on every node: it answers nothing until it is unsealed.')
-    .action(async (_, command: Command) => {
-      const { client, output } = context(command);
+      if (body.sealed && !options.once) made.exitWith(SEALED);
+    },
+  },
+  {
+    name: 'operator seal',
+    also: ['seal'],
+    help: 'Seal the service on every node: it answers nothing until it is unsealed.',
+    flags: {},
+    examples: ['operator seal'],
+    async run({ client, output }) {
       await client.post('sys/seal');
       output.note('sealed');
-    });
-};
+    },
+  },
+  {
+    name: 'operator rotate',
+    help: 'Seal values under a new key from now on; those there are sealed anew in the background.',
+    flags: {},
+    examples: ['operator rotate'],
+    async run(made) {
+      await made.client.post('sys/rotate');
+      print(made, await made.client.get('sys/key-status'));
+    },
+  },
+  {
+    name: 'operator key-status',
+    help: 'Show the key that values are sealed under.',
+    flags: {},
+    examples: ['operator key-status'],
+    async run(made) {
+      print(made, await made.client.get('sys/key-status'));
+    },
+  },
+  {
+    name: 'operator members',
+    help: 'List the nodes of the installation.',
+    flags: {},
+    examples: ['operator members'],
+    async run({ client, output }) {
+      const { body } = await client.get('sys/ha-status');
+      const nodes = ((body?.data ?? body)?.nodes ?? []) as Record<string, unknown>[];
+      const rows = nodes.map((node) => [node.api_address, node.hostname || '-', node.version || '-', node.last_echo]);
+      output.rows({ nodes }, ['address', 'host', 'version', 'heard of'], rows);
+    },
+  },
+];
+
+interface InitFlags {
+  shares: string;
+  threshold: string;
+  pgpKey?: string[];
+  status?: boolean;
+}
 
 async function giveShares({ client, ask, output }: Context, once: boolean): Promise<Body> {
   for (;;) {
@@ -96,10 +170,4 @@ function statusFields(status: Body): Record<string, unknown> {
     storage: status.storage_type,
     version: status.version,
   };
-}
-
-/** A whole number given as an option. */
-export function count(text: string, name: string): number {
-  if (!/^\d+$/.test(text)) throw new Problem(`${name} ${text}: give a whole number`);
-  return Number(text);
 }

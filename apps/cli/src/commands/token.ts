@@ -1,9 +1,12 @@
-import type { Command } from 'commander';
-import type { AddCommands } from '../context';
-import { print } from './data';
-import { count } from './system';
+import type { Answer } from '../client';
+import type { CommandSpec } from '../command';
+import type { Context } from '../context';
+import { Problem } from '../problem';
+import { findToken } from '../settings';
+import { print, printOrField } from './print';
+import { count, listed, parsePairs } from './values';
 
-interface CreateOptions {
+interface CreateFlags {
   policy?: string[];
   ttl?: string;
   explicitMaxTtl?: string;
@@ -11,91 +14,171 @@ interface CreateOptions {
   uses?: string;
   displayName?: string;
   orphan?: boolean;
+  noDefaultPolicy?: boolean;
+  renewable?: string;
   type?: string;
   role?: string;
+  entityAlias?: string;
+  metadata?: string[];
   field?: string;
 }
 
+interface OneFlags {
+  accessor?: string;
+  self?: boolean;
+  increment?: string;
+  mode?: string;
+  field?: string;
+}
+
+const which = { '[token]': 'only -, which asks for it: a token is no argument' } as const;
+const accessor = { '--accessor <accessor>': 'the token with this accessor' } as const;
+const field = { '--field <name>': 'print this field alone' } as const;
+
 /** `token …`: make, look at, renew and end tokens. */
-export const addTokenCommands: AddCommands = (program, context) => {
-  const token = program.command('token').description('Make, look at, renew and end tokens.');
-
-  token
-    .command('create')
-    .description('Make a child of your token; it can do no more than you can.')
-    .option('--policy <name...>', 'policies of the new token; yours when not given')
-    .option('--ttl <duration>', 'lifetime, for example 30m')
-    .option('--explicit-max-ttl <duration>', 'lifetime that no renewal exceeds')
-    .option('--period <duration>', 'renewable for ever, each time for this long')
-    .option('--uses <n>', 'how often it may be used')
-    .option('--display-name <text>', 'name in logs and lists')
-    .option('--type <type>', 'service or batch')
-    .option('--role <name>', 'rules of a token role')
-    .option('--orphan', 'lives on when your token ends')
-    .option('--field <name>', 'print this field alone, for example client_token')
-    .action(async (options: CreateOptions, command: Command) => {
-      const made = context(command);
-      const answer = await made.client.post(`auth/token/create${options.role ? `/${options.role}` : ''}`, {
-        ...(options.policy ? { policies: options.policy.flatMap((text) => text.split(',')) } : {}),
-        ttl: options.ttl,
-        explicit_max_ttl: options.explicitMaxTtl,
-        period: options.period,
-        num_uses: options.uses === undefined ? undefined : count(options.uses, '--uses'),
-        display_name: options.displayName,
-        type: options.type,
-        no_parent: options.orphan,
+export const tokenCommands: readonly CommandSpec[] = [
+  {
+    name: 'token create',
+    help: 'Make a child of your token; it can do no more than you can.',
+    flags: {
+      '--policy <name...>': 'policies of the new token; yours when not given',
+      '--ttl <duration>': 'lifetime, for example 30m',
+      '--explicit-max-ttl <duration>': 'lifetime that no renewal exceeds',
+      '--period <duration>': 'renewable for ever, each time for this long',
+      '--uses <n>': { help: 'how often it may be used', also: ['--use-limit'] },
+      '--display-name <text>': 'name in logs and lists',
+      '--metadata <name=value>': { help: 'a remark', repeatable: true },
+      '--type <type>': 'service or batch',
+      '--role <name>': 'rules of a token role',
+      '--entity-alias <name>': 'who it is for; with --role',
+      '--renewable <bool>': 'whether it can be renewed (true or false)',
+      '--orphan': 'lives on when your token ends',
+      '--no-default-policy': 'without the policy default',
+      '--field <name>': 'print this field alone, for example client_token',
+    },
+    examples: ['token create -policy=readers -ttl=30m', 'token create -field=client_token -period=24h'],
+    async run(made, flags: CreateFlags) {
+      if (flags.renewable !== undefined && !/^(true|false)$/.test(flags.renewable)) {
+        throw new Problem(`--renewable ${flags.renewable}: give true or false`);
+      }
+      const answer = await made.client.post(`auth/token/create${flags.role ? `/${flags.role}` : ''}`, {
+        ...(flags.policy ? { policies: listed(flags.policy) } : {}),
+        ...(flags.metadata ? { meta: parsePairs(flags.metadata, '--metadata') } : {}),
+        ttl: flags.ttl,
+        explicit_max_ttl: flags.explicitMaxTtl,
+        period: flags.period,
+        num_uses: flags.uses === undefined ? undefined : count(flags.uses, '--uses'),
+        display_name: flags.displayName,
+        type: flags.type,
+        no_parent: flags.orphan,
+        no_default_policy: flags.noDefaultPolicy,
+        entity_alias: flags.entityAlias,
+        renewable: flags.renewable === undefined ? undefined : flags.renewable === 'true',
       });
-      const field = options.field && answer.body?.auth?.[options.field];
-      if (field !== undefined && field !== '') made.output.line(String(field));
-      else print(made, answer);
-    });
-
-  token
-    .command('lookup')
-    .description('Show a token: yours, or the one with this accessor.')
-    .option('--accessor <accessor>')
-    .action(async ({ accessor }: { accessor?: string }, command: Command) => {
-      const made = context(command);
-      const answer = accessor
-        ? await made.client.post('auth/token/lookup-accessor', { accessor })
-        : await made.client.get('auth/token/lookup-self');
-      print(made, answer);
-    });
-
-  token
-    .command('renew')
-    .description('Extend a token: yours, or the one with this accessor.')
-    .option('--accessor <accessor>')
-    .option('--increment <duration>')
-    .action(async (options: { accessor?: string; increment?: string }, command: Command) => {
-      const made = context(command);
-      const { accessor, increment } = options;
-      const path = accessor ? 'auth/token/renew-accessor' : 'auth/token/renew-self';
-      print(made, await made.client.post(path, { accessor, increment }));
-    });
-
-  token
-    .command('revoke')
-    .description('End a token with everything it made: the one with this accessor, or your own.')
-    .option('--accessor <accessor>')
-    .option('--self', 'your own token')
-    .action(async ({ accessor, self }: { accessor?: string; self?: boolean }, command: Command) => {
-      const { client, output } = context(command);
-      if (!accessor && !self) command.error('error: give --accessor or --self');
-      const { body } = await client.post(accessor ? 'auth/token/revoke-accessor' : 'auth/token/revoke-self', {
-        accessor,
-      });
-      output.warnings(body?.warnings);
+      printOrField(made, answer, fieldOf(flags));
+    },
+  },
+  {
+    name: 'token lookup',
+    help: 'Show a token: yours, or another.',
+    args: which,
+    flags: { ...accessor, ...field },
+    examples: ['token lookup', 'token lookup -accessor 8eWqE3c0'],
+    async run(made, flags: OneFlags, given?: string) {
+      const other = await tokenOf(made, given);
+      const answer = flags.accessor
+        ? await made.client.post('auth/token/lookup-accessor', { accessor: flags.accessor })
+        : other
+          ? await made.client.post('auth/token/lookup', { token: other })
+          : await made.client.get('auth/token/lookup-self');
+      printOrField(made, answer, flags.field);
+    },
+  },
+  {
+    name: 'token renew',
+    help: 'Extend a token: yours, or another.',
+    args: which,
+    flags: {
+      ...accessor,
+      '--increment <duration>': { help: 'how long from now; the service may give less', also: ['--i'] },
+    },
+    examples: ['token renew -increment=1h', 'token renew -accessor 8eWqE3c0'],
+    async run(made, flags: OneFlags, given?: string) {
+      const { increment } = flags;
+      const other = await tokenOf(made, given);
+      const [path, body] = flags.accessor
+        ? ['renew-accessor', { accessor: flags.accessor, increment }]
+        : other
+          ? ['renew', { token: other, increment }]
+          : ['renew-self', { increment }];
+      print(made, await made.client.post(`auth/token/${path}`, body));
+    },
+  },
+  {
+    name: 'token revoke',
+    help: 'End a token with everything it made.',
+    args: which,
+    flags: {
+      ...accessor,
+      '--self': 'your own token',
+      '--mode <mode>': 'orphan: leave what it made alive',
+    },
+    examples: ['token revoke -self', 'token revoke -accessor 8eWqE3c0', 'token revoke -mode=orphan -'],
+    async run(made, flags: OneFlags, given?: string) {
+      const { client, output } = made;
+      if (!flags.accessor && !flags.self && !given) throw new Problem('give --accessor or --self, or - to be asked');
+      const other = flags.self || flags.accessor ? undefined : await tokenOf(made, given);
+      if (flags.mode !== undefined && (flags.mode !== 'orphan' || !other)) {
+        throw new Problem('--mode is orphan or not given, and goes with -');
+      }
+      const [path, body] = flags.accessor
+        ? ['revoke-accessor', { accessor: flags.accessor }]
+        : other
+          ? [flags.mode ? 'revoke-orphan' : 'revoke', { token: other }]
+          : ['revoke-self', {}];
+      const answer = await client.post(`auth/token/${path}`, body);
+      output.warnings(answer.body?.warnings);
       output.note('revoked');
-    });
+    },
+  },
+  {
+    name: 'token capabilities',
+    help: 'Show what a token may do at paths.',
+    args: { '<paths...>': 'for example sys/mounts' },
+    flags: accessor,
+    examples: ['token capabilities kv/app/db', 'token capabilities sys/mounts sys/auth'],
+    async run({ client, output }, flags: OneFlags, ...paths: string[]) {
+      const answer: Answer = flags.accessor
+        ? await client.post('sys/capabilities-accessor', { accessor: flags.accessor, paths })
+        : await client.post('sys/capabilities-self', { paths });
+      const found = Object.fromEntries(paths.map((path) => [path, answer.body?.data?.[path]]));
+      const [only] = paths;
+      output.show(paths.length === 1 && only ? found[only] : found, found);
+    },
+  },
+  {
+    name: 'print token',
+    help: 'Print the token that commands call with.',
+    flags: {},
+    examples: ['print token'],
+    run({ settings, output }) {
+      const token = findToken(settings);
+      if (!token) throw new Problem('there is no token: keystead login');
+      if (output.forPrograms) output.show(token);
+      else output.line(token);
+    },
+  },
+];
 
-  token
-    .command('capabilities')
-    .description('Show what your token may do at paths.')
-    .argument('<paths...>')
-    .action(async (paths: string[], _, command: Command) => {
-      const { client, output } = context(command);
-      const { body } = await client.post('sys/capabilities-self', { paths });
-      output.show(body, Object.fromEntries(paths.map((path) => [path, body?.data?.[path]])));
-    });
-};
+/** What people call `token` is `client_token` in the answer. */
+function fieldOf({ field: name }: CreateFlags): string | undefined {
+  return name === 'token' ? 'client_token' : name === 'token_accessor' ? 'accessor' : name;
+}
+
+async function tokenOf({ ask }: Context, given: string | undefined): Promise<string | undefined> {
+  if (given === undefined) return undefined;
+  if (given === '-') return ask('Token');
+  throw new Problem(
+    'a token is no argument, since it would stay in the history and show in lists of processes: give - to be asked, or --accessor',
+  );
+}

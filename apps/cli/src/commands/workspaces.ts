@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Command } from 'commander';
-import type { AddCommands } from '../context';
+import type { CommandSpec } from '../command';
 import { attempt } from '../migration/import';
 import { copyOrganization } from '../migration/organization';
 import { Remote } from '../migration/remote';
@@ -16,25 +15,23 @@ interface Options {
 }
 
 /** `workspaces import`: moves organizations here from any server of the workspace API. */
-export const addWorkspacesCommands: AddCommands = (program, context, { env }) => {
-  const workspaces = program.command('workspaces').description('The workspace service.');
-
-  workspaces
-    .command('import')
-    .description(
-      'Copy organizations with projects, teams, workspaces, variables, tags, grants and states from another server.',
-    )
-    .requiredOption('--from <address>', 'the other server; its token in IMPORT_TOKEN or IMPORT_TOKEN_FILE')
-    .option('--to <address>', 'this service (WORKSPACES_ADDR); its token in WORKSPACES_TOKEN or WORKSPACES_TOKEN_FILE')
-    .requiredOption('--organization <name...>', 'what to copy')
-    .option('--plan', 'write nothing; show what would be written')
-    .option('--history', 'all state versions, not only the newest of each workspace')
-    .addHelpText(
-      'after',
-      '\nRun it again after an interruption, or later for what is new: what is here already stays as it is.',
-    )
-    .action(async (options: Options, command: Command) => {
-      const { output } = context(command);
+export const importCommands: readonly CommandSpec[] = [
+  {
+    name: 'workspaces import',
+    help: 'Copy organizations with projects, teams, workspaces, variables, tags, grants and states from another server.',
+    flags: {
+      '--from <address>': {
+        help: 'the other server; its token in IMPORT_TOKEN or IMPORT_TOKEN_FILE',
+        required: true,
+      },
+      '--to <address>': 'this service (WORKSPACES_ADDR); its token in WORKSPACES_TOKEN or WORKSPACES_TOKEN_FILE',
+      '--organization <name...>': { help: 'what to copy', required: true },
+      '--plan': 'write nothing; show what would be written',
+      '--history': 'all state versions, not only the newest of each workspace',
+    },
+    examples: ['workspaces import -from=https://other.example.com -organization=harbour -plan'],
+    more: 'Run it again after an interruption, or later for what is new: what is here already stays as it is.',
+    async run({ output, env, exitWith }, options: Options) {
       const report = new Report();
       const job = {
         from: new Remote('the other server', options.from.replace(/\/$/, ''), secretOf('IMPORT_TOKEN', env)),
@@ -61,9 +58,10 @@ export const addWorkspacesCommands: AddCommands = (program, context, { env }) =>
       for (const sentence of left) output.note(`by hand: ${sentence}`);
       for (const sentence of failed) output.note(`failed: ${sentence}`);
       // What failed may come with another run.
-      if (failed.length > 0) process.exitCode = exitCodes.refused;
-    });
-};
+      if (failed.length > 0) exitWith(exitCodes.refused);
+    },
+  },
+];
 
 function secretOf(name: string, env: NodeJS.ProcessEnv): string {
   const file = env[`${name}_FILE`];

@@ -1,0 +1,48 @@
+import type { Context } from './context';
+
+/** A flag of a command. Its name says what it takes: `--once` nothing, `--ttl <duration>` one value, `<name...>` several. */
+export interface FlagSpec {
+  readonly help: string;
+  /** Other names that people know it by. */
+  readonly also?: readonly string[];
+  readonly default?: string;
+  readonly required?: true;
+  /** May be given more than once; the command gets all values. */
+  readonly repeatable?: true;
+}
+
+/**
+ * One command, declared once: the parser, the help, completion, suggestions and the tables of the documentation all come
+ * from this.
+ */
+export interface CommandSpec {
+  /** The words as they are typed, for example `kv get`. */
+  readonly name: string;
+  /** Other words for the same. */
+  readonly also?: readonly string[];
+  readonly help: string;
+  /** By `<name>`, `[name]` or `[names...]`: what it is. */
+  readonly args?: Readonly<Record<string, string>>;
+  readonly flags?: Readonly<Record<string, string | FlagSpec>>;
+  /** Command lines without the program's name; a test parses every one. */
+  readonly examples: readonly [string, ...string[]];
+  /** What the help says after the examples. */
+  readonly more?: string;
+  /** Does the work: with the flags by their names in camel case, and the arguments in order. */
+  run(made: Context, flags: object, ...args: string[]): Promise<void> | void;
+}
+
+/** A flag of a command in full, also where only its help was written down. */
+export function flagOf(flag: string | FlagSpec): FlagSpec {
+  return typeof flag === 'string' ? { help: flag } : flag;
+}
+
+/** The long name of a flag: `--ttl` of `--ttl <duration>`. */
+export function longOf(flag: string): string {
+  return flag.split(' ')[0] ?? flag;
+}
+
+/** Every way to type a command. */
+export function namesOf(spec: CommandSpec): readonly string[] {
+  return [spec.name, ...(spec.also ?? [])];
+}

@@ -1,0 +1,22 @@
+import type { CommandSpec } from '../command';
+import { nodesOf } from '../completion/nodes';
+import { scripts, shells } from '../completion/scripts';
+import type { Groups } from '../parser';
+import { Problem } from '../problem';
+
+/** `completion`: what a shell reads to complete the commands that it is given. */
+export function completionCommand(commands: () => readonly CommandSpec[], groups: Groups): CommandSpec {
+  return {
+    name: 'completion',
+    help: 'Print what a shell needs to complete commands and flags.',
+    args: { '<shell>': shells.join(', ') },
+    flags: {},
+    examples: ['completion bash', 'completion zsh', 'completion fish'],
+    more: 'For this shell alone: source <(keystead completion bash)',
+    run({ output }, _, shell: string) {
+      const known = shells.find((one) => one === shell);
+      if (!known) throw new Problem(`there is no completion for ${shell}: use ${shells.join(', ')}`);
+      output.line(scripts[known](nodesOf(commands(), groups)).trimEnd());
+    },
+  };
+}

@@ -1,0 +1,95 @@
+import type { CommandSpec } from '../command';
+import { Problem } from '../problem';
+import { findVersioned } from './kv-mount';
+import { printOrField, printOrSay } from './print';
+import { count, parsePairs } from './values';
+
+const mount = { '--mount <path>': 'where the engine is; else it is found from the path' } as const;
+const key = { '<path>': 'the secret, for example kv/app/db, or app/db with --mount' } as const;
+const settings = {
+  '--max-versions <number>': 'how many versions to keep',
+  '--cas-required <bool>': 'whether every write must name the newest version (true or false)',
+  '--delete-version-after <duration>': 'age at which versions are deleted',
+  '--custom-metadata <name=value>': { help: 'a remark', repeatable: true },
+} as const;
+
+interface Flags {
+  mount?: string;
+  field?: string;
+  maxVersions?: string;
+  casRequired?: string;
+  deleteVersionAfter?: string;
+  customMetadata?: string[];
+  removeCustomMetadata?: string[];
+}
+
+/** `kv metadata …`: what is kept beside the versions of a secret. */
+export const kvMetadataCommands: readonly CommandSpec[] = [
+  {
+    name: 'kv metadata get',
+    help: 'Show settings, remarks and versions of a secret.',
+    args: key,
+    flags: { ...mount, '--field <name>': 'print this field alone' },
+    examples: ['kv metadata get kv/app/db', 'kv metadata get -field=current_version kv/app/db'],
+    async run(made, flags: Flags, path: string) {
+      const found = await findVersioned(made, path, flags.mount);
+      printOrField(made, await made.client.get(found.at('metadata')), flags.field);
+    },
+  },
+  {
+    name: 'kv metadata put',
+    help: 'Set settings and remarks of a secret; remarks left out are removed.',
+    args: key,
+    flags: { ...mount, ...settings },
+    examples: ['kv metadata put -max-versions=5 -custom-metadata=owner=ada kv/app/db'],
+    async run(made, flags: Flags, path: string) {
+      const found = await findVersioned(made, path, flags.mount);
+      const answer = await made.client.post(found.at('metadata'), bodyOf(flags));
+      printOrSay(made, answer, `written: ${found.at('metadata')}`);
+    },
+  },
+  {
+    name: 'kv metadata patch',
+    help: 'Change some settings and remarks of a secret.',
+    args: key,
+    flags: {
+      ...mount,
+      ...settings,
+      '--remove-custom-metadata <name>': { help: 'a remark to remove', repeatable: true },
+    },
+    examples: ['kv metadata patch -custom-metadata=owner=bo -remove-custom-metadata=old kv/app/db'],
+    async run(made, flags: Flags, path: string) {
+      const found = await findVersioned(made, path, flags.mount);
+      const removed = Object.fromEntries((flags.removeCustomMetadata ?? []).map((name) => [name, null]));
+      const { custom_metadata, ...body } = bodyOf(flags);
+      const remarks = { ...custom_metadata, ...removed };
+      const change = Object.keys(remarks).length > 0 ? { ...body, custom_metadata: remarks } : body;
+      const answer = await made.client.patch(found.at('metadata'), change);
+      printOrSay(made, answer, `changed: ${found.at('metadata')}`);
+    },
+  },
+  {
+    name: 'kv metadata delete',
+    help: 'Remove a secret for good, with all versions.',
+    args: key,
+    flags: mount,
+    examples: ['kv metadata delete kv/app/db'],
+    async run(made, flags: Flags, path: string) {
+      const found = await findVersioned(made, path, flags.mount);
+      printOrSay(made, await made.client.delete(found.at('metadata')), `deleted: ${found.at('metadata')}`);
+    },
+  },
+];
+
+function bodyOf(flags: Flags): { custom_metadata?: Record<string, string> } & Record<string, unknown> {
+  const { maxVersions, casRequired, deleteVersionAfter, customMetadata } = flags;
+  if (casRequired !== undefined && !/^(true|false)$/.test(casRequired)) {
+    throw new Problem(`--cas-required ${casRequired}: give true or false`);
+  }
+  return {
+    ...(maxVersions === undefined ? {} : { max_versions: count(maxVersions, '--max-versions') }),
+    ...(casRequired === undefined ? {} : { cas_required: casRequired === 'true' }),
+    ...(deleteVersionAfter === undefined ? {} : { delete_version_after: deleteVersionAfter }),
+    ...(customMetadata === undefined ? {} : { custom_metadata: parsePairs(customMetadata, '--custom-metadata') }),
+  };
+}

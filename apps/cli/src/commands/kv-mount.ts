@@ -1,0 +1,46 @@
+import type { Context } from '../context';
+import { exitCodes, Problem } from '../problem';
+
+/** A path of a key/value engine, taken apart: what version the engine is, and where in it the path leads. */
+export interface KvPath {
+  readonly versioned: boolean;
+  /** Of the engine, without a slash at its end. */
+  readonly mount: string;
+  /** Within the engine. */
+  readonly key: string;
+  /** The path of a request: below `data`, `metadata` and so on where versions are kept. */
+  at(part: string): string;
+}
+
+/** Asks the service where a path leads. Throws `Problem` where it leads to no engine that the caller may see. */
+export async function findKvPath({ client }: Context, path: string, mount?: string): Promise<KvPath> {
+  const whole = (mount ? `${trim(mount)}/${trim(path)}` : trim(path)).replace(/\/$/, '');
+  const asked = mount ? trim(mount) : whole;
+  const { body } = await client.get(`sys/internal/ui/mounts/${asked}`, { unwrapped: true });
+  const options = body?.data?.options as { version?: string } | null | undefined;
+  const found = trim(String(body?.data?.path ?? ''));
+  const base = within(whole, found) ? found : undefined;
+  if (base === undefined) throw new Problem(`${path} leads to no key/value engine`, exitCodes.refused);
+  const key = whole.slice(base.length).replace(/^\//, '');
+  const versioned = options?.version === '2';
+  return {
+    versioned,
+    mount: base,
+    key,
+    at: (part) => [base, ...(versioned ? [part] : []), ...(key ? [key] : [])].join('/'),
+  };
+}
+
+/** The same, refusing engines that keep no versions. */
+export async function findVersioned(made: Context, path: string, mount?: string): Promise<KvPath> {
+  const found = await findKvPath(made, path, mount);
+  if (found.versioned) return found;
+  throw new Problem(
+    `${found.mount} keeps no versions: keystead kv enable-versioning ${found.mount}`,
+    exitCodes.refused,
+  );
+}
+
+const within = (path: string, mount: string): boolean => path === mount || path.startsWith(`${mount}/`);
+
+const trim = (path: string): string => path.replace(/^\/+/, '').replace(/\/+$/, '');

@@ -1,0 +1,206 @@
+import type { Answer, Body } from '../client';
+import type { CommandSpec } from '../command';
+import type { Context } from '../context';
+import { exitCodes, Problem } from '../problem';
+import { printNames } from './data';
+import { findKvPath, findVersioned } from './kv-mount';
+import { print, printField, printOrField, printOrSay } from './print';
+import { count, listed, parseValues, valuesHelp } from './values';
+
+const mount = { '--mount <path>': 'where the engine is; else it is found from the path' } as const;
+const field = { '--field <name>': 'print this field alone' } as const;
+const key = { '<path>': 'the secret, for example kv/app/db, or app/db with --mount' } as const;
+const cas = { '--cas <version>': 'only if this is the newest version; 0: only if there is none' } as const;
+const versions = {
+  '--versions <numbers>': { help: 'which versions, with commas between', required: true },
+} as const;
+
+interface Flags {
+  mount?: string;
+  field?: string;
+  version?: string;
+  versions?: string;
+  cas?: string;
+  method?: string;
+}
+
+/** `kv …`: key/value secrets, of engines that keep versions and of those that do not. */
+export const kvCommands: readonly CommandSpec[] = [
+  {
+    name: 'kv get',
+    help: 'Read a secret.',
+    args: key,
+    flags: { ...mount, ...field, '--version <number>': 'an older version' },
+    examples: ['kv get kv/app/db', 'kv get -mount=kv -field=password app/db', 'kv get -version=2 kv/app/db'],
+    async run(made, flags: Flags, path: string) {
+      const found = await findKvPath(made, path, flags.mount);
+      if (flags.version && !found.versioned) await findVersioned(made, path, flags.mount);
+      const query = flags.version ? { version: String(count(flags.version, '--version')) } : undefined;
+      const answer = await made.client.get(found.at('data'), { query, accept: [404] });
+      const { body } = answer;
+      if (answer.status === 404 && !body?.data) {
+        throw new Problem(`GET ${found.at('data')}: 404: there is nothing here`, exitCodes.refused);
+      }
+      if (!found.versioned || body?.wrap_info) return printOrField(made, answer, flags.field);
+      const data = body?.data?.data as Record<string, unknown> | null | undefined;
+      if (flags.field) {
+        if (!data) throw new Problem(`this version of ${found.key} is deleted`, exitCodes.refused);
+        const whole = flags.field === 'data' && !('data' in data) ? { data } : data;
+        return printField(made, whole, flags.field);
+      }
+      showVersion(made, answer, found.at('data'), data);
+    },
+  },
+  {
+    name: 'kv put',
+    help: 'Write a secret; where versions are kept, as a new one.',
+    args: { ...key, '[values...]': 'name=value, name:=json, name=@file, or - for an object of JSON' },
+    flags: { ...mount, ...field, ...cas },
+    examples: ['kv put kv/app/db user=ada', 'kv put -mount=kv -cas=1 app/db user=ada'],
+    more: valuesHelp,
+    async run(made, flags: Flags, path: string, ...given: string[]) {
+      if (given.length === 0) throw new Problem('give values to write');
+      const data = await parseValues(given, made.ask);
+      const found = await findKvPath(made, path, flags.mount);
+      if (flags.cas && !found.versioned) await findVersioned(made, path, flags.mount);
+      const body = found.versioned ? { data, options: casOf(flags) } : data;
+      const answer = await made.client.put(found.at('data'), body);
+      if (flags.field) printOrField(made, answer, flags.field);
+      else printOrSay(made, answer, `written: ${found.at('data')}`);
+    },
+  },
+  {
+    name: 'kv patch',
+    help: 'Change some fields of a secret and leave the rest, as a new version.',
+    args: { ...key, '[values...]': 'name=value, name:=json, name=@file, or - for an object of JSON' },
+    flags: {
+      ...mount,
+      ...field,
+      ...cas,
+      '--method <method>': 'patch: one request; rw: read and write, for tokens that may not patch [patch]',
+    },
+    examples: ['kv patch kv/app/db password=@/run/secrets/db'],
+    more: valuesHelp,
+    async run(made, flags: Flags, path: string, ...given: string[]) {
+      if (given.length === 0) throw new Problem('give values to change');
+      const data = await parseValues(given, made.ask);
+      const found = await findVersioned(made, path, flags.mount);
+      const { method = 'patch' } = flags;
+      if (method !== 'patch' && method !== 'rw') throw new Problem(`--method ${method}: use patch or rw`);
+      const answer =
+        method === 'patch'
+          ? await made.client.patch(found.at('data'), { data, options: casOf(flags) })
+          : await readAndWrite(made, found.at('data'), data);
+      printOrField(made, answer, flags.field);
+    },
+  },
+  {
+    name: 'kv delete',
+    help: 'Delete a secret, or versions of it; kv undelete brings versions back.',
+    args: key,
+    flags: { ...mount, '--versions <numbers>': 'these versions, with commas between [the newest]' },
+    examples: ['kv delete kv/app/db', 'kv delete -versions=1,2 kv/app/db'],
+    async run(made, flags: Flags, path: string) {
+      const found = flags.versions
+        ? await findVersioned(made, path, flags.mount)
+        : await findKvPath(made, path, flags.mount);
+      const answer = flags.versions
+        ? await made.client.post(found.at('delete'), { versions: versionsOf(flags) })
+        : await made.client.delete(found.at('data'));
+      printOrSay(made, answer, `deleted: ${found.at('data')}`);
+    },
+  },
+  {
+    name: 'kv undelete',
+    help: 'Bring deleted versions back.',
+    args: key,
+    flags: { ...mount, ...versions },
+    examples: ['kv undelete -versions=2 kv/app/db'],
+    async run(made, flags: Flags, path: string) {
+      const found = await findVersioned(made, path, flags.mount);
+      const answer = await made.client.post(found.at('undelete'), { versions: versionsOf(flags) });
+      printOrSay(made, answer, `brought back: ${found.at('data')}`);
+    },
+  },
+  {
+    name: 'kv destroy',
+    help: 'Remove versions for good.',
+    args: key,
+    flags: { ...mount, ...versions },
+    examples: ['kv destroy -versions=1 kv/app/db'],
+    async run(made, flags: Flags, path: string) {
+      const found = await findVersioned(made, path, flags.mount);
+      const answer = await made.client.put(found.at('destroy'), { versions: versionsOf(flags) });
+      printOrSay(made, answer, `destroyed: ${found.at('data')}`);
+    },
+  },
+  {
+    name: 'kv list',
+    help: 'List secrets; names ending in / are folders.',
+    args: { '[path]': 'the folder, for example kv/app; with --mount the whole engine when left out' },
+    flags: mount,
+    examples: ['kv list kv/app', 'kv list -mount=kv'],
+    async run(made, flags: Flags, path?: string) {
+      if (!path && !flags.mount) throw new Problem('give a path or --mount');
+      const found = await findKvPath(made, path ?? '', flags.mount);
+      printNames(made, await made.client.list(found.at('metadata')));
+    },
+  },
+  {
+    name: 'kv rollback',
+    help: 'Write what an older version holds as the newest.',
+    args: key,
+    flags: { ...mount, '--version <number>': { help: 'the older version', required: true } },
+    examples: ['kv rollback -version=1 kv/app/db'],
+    async run(made, flags: Flags, path: string) {
+      const found = await findVersioned(made, path, flags.mount);
+      const newest = await made.client.get(found.at('metadata'), { unwrapped: true });
+      const query = { version: String(count(flags.version ?? '', '--version')) };
+      const older = await made.client.get(found.at('data'), { query, unwrapped: true });
+      const data = older.body?.data?.data;
+      if (!data) throw new Problem(`version ${flags.version} of ${found.key} is deleted`, exitCodes.refused);
+      const options = { cas: newest.body?.data?.current_version };
+      print(made, await made.client.put(found.at('data'), { data, options }));
+    },
+  },
+  {
+    name: 'kv enable-versioning',
+    help: 'Have an engine keep versions from now on.',
+    args: { '<mount>': 'where the engine is' },
+    flags: {},
+    examples: ['kv enable-versioning kv'],
+    async run(made, _, path: string) {
+      const answer = await made.client.post(`sys/mounts/${path.replace(/\/$/, '')}/tune`, {
+        options: { version: '2' },
+      });
+      printOrSay(made, answer, `${path} keeps versions`);
+    },
+  },
+];
+
+async function readAndWrite({ client }: Context, path: string, change: Record<string, unknown>): Promise<Answer> {
+  const { body } = await client.get(path, { unwrapped: true });
+  const { data, metadata } = (body?.data ?? {}) as { data?: object; metadata?: { version?: number } };
+  return client.put(path, { data: { ...data, ...change }, options: { cas: metadata?.version } });
+}
+
+function showVersion({ output }: Context, { body }: Answer, path: string, data: object | null | undefined): void {
+  if (output.forPrograms) {
+    output.show(body);
+    return;
+  }
+  output.warnings(body?.warnings);
+  const metadata = body?.data?.metadata as Body | undefined;
+  output.show(body, { path, ...metadata });
+  output.line('');
+  if (data) output.show(data);
+  else output.note('this version is deleted');
+}
+
+function casOf({ cas: version }: Flags): { cas?: number } {
+  return version === undefined ? {} : { cas: count(version, '--cas') };
+}
+
+function versionsOf({ versions: text = '' }: Flags): number[] {
+  return (listed([text]) ?? []).map((one) => count(one, '--versions'));
+}

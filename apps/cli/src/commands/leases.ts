@@ -1,0 +1,52 @@
+import type { CommandSpec } from '../command';
+import { Problem } from '../problem';
+import { print, printOrSay } from './print';
+
+interface RevokeFlags {
+  prefix?: boolean;
+  force?: boolean;
+  sync?: boolean;
+}
+
+/** `lease …`: what engines gave out. */
+export const leaseCommands: readonly CommandSpec[] = [
+  {
+    name: 'lease lookup',
+    help: 'Show what is known of a lease.',
+    args: { '<lease-id>': 'as the answer named it' },
+    flags: {},
+    examples: ['lease lookup scheduler/creds/ops/6f1c'],
+    async run(made, _, id: string) {
+      print(made, await made.client.post('sys/leases/lookup', { lease_id: id }));
+    },
+  },
+  {
+    name: 'lease renew',
+    help: 'Extend a lease.',
+    args: { '<lease-id>': 'as the answer named it' },
+    flags: { '--increment <duration>': { help: 'how long from now; the service may give less', also: ['--i'] } },
+    examples: ['lease renew -increment=1h scheduler/creds/ops/6f1c'],
+    async run(made, { increment }: { increment?: string }, id: string) {
+      print(made, await made.client.put('sys/leases/renew', { lease_id: id, increment }));
+    },
+  },
+  {
+    name: 'lease revoke',
+    help: 'End a lease, or all below a prefix.',
+    args: { '<lease-id>': 'as the answer named it; with --prefix its beginning' },
+    flags: {
+      '--prefix': 'everything below this path',
+      '--force': { help: 'with --prefix: forget them even where the other system does not', also: ['--f'] },
+      '--sync': 'wait until they are ended',
+    },
+    examples: ['lease revoke scheduler/creds/ops/6f1c', 'lease revoke -prefix scheduler/creds'],
+    async run(made, { prefix, force, sync }: RevokeFlags, id: string) {
+      if (force && !prefix) throw new Problem('--force goes with --prefix');
+      const path = force ? 'revoke-force' : 'revoke-prefix';
+      const answer = prefix
+        ? await made.client.put(`sys/leases/${path}/${id.replace(/\/$/, '')}`, { sync: sync ?? false })
+        : await made.client.put('sys/leases/revoke', { lease_id: id, sync: sync ?? false });
+      printOrSay(made, answer, prefix ? `revoked: everything below ${id}` : `revoked: ${id}`);
+    },
+  },
+];

@@ -1,0 +1,181 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { CommandSpec } from '../command';
+import type { Context } from '../context';
+import { exitCodes, Problem } from '../problem';
+import { printOrSay } from './print';
+import { listed, parsePairs } from './values';
+
+/** What is mounted: engines under `secrets`, login methods under `auth`. */
+interface Kind {
+  readonly group: 'secrets' | 'auth';
+  readonly base: string;
+  readonly thing: string;
+  readonly example: string;
+}
+
+const kinds: readonly Kind[] = [
+  { group: 'secrets', base: 'sys/mounts', thing: 'secrets engine', example: 'kv' },
+  { group: 'auth', base: 'sys/auth', thing: 'login method', example: 'userpass' },
+];
+
+interface Flags {
+  path?: string;
+  detailed?: boolean;
+  description?: string;
+  defaultLeaseTtl?: string;
+  maxLeaseTtl?: string;
+  version?: string;
+  local?: boolean;
+  options?: string[];
+  listingVisibility?: string;
+  tokenType?: string;
+  auditNonHmacRequestKeys?: string[];
+  auditNonHmacResponseKeys?: string[];
+  passthroughRequestHeaders?: string[];
+  allowedResponseHeaders?: string[];
+}
+
+const tuning = (kind: Kind) => ({
+  '--description <text>': 'what it is for',
+  '--default-lease-ttl <duration>': 'lifetime of what it gives out, where nothing else is asked for',
+  '--max-lease-ttl <duration>': 'longest lifetime of what it gives out',
+  '--listing-visibility <value>': 'unauth: show it to everybody; hidden',
+  '--audit-non-hmac-request-keys <name>': {
+    help: 'request field that the audit log shows as it is',
+    repeatable: true as const,
+  },
+  '--audit-non-hmac-response-keys <name>': { help: 'the same of answers', repeatable: true as const },
+  '--passthrough-request-headers <name>': { help: 'request header that it is shown', repeatable: true as const },
+  '--allowed-response-headers <name>': { help: 'response header that it may set', repeatable: true as const },
+  '--options <name=value>': { help: 'option of its type', repeatable: true as const },
+  ...(kind.group === 'secrets' ? { '--version <number>': 'kv: 2 keeps versions, 1 does not' } : {}),
+  ...(kind.group === 'auth' ? { '--token-type <type>': 'kind of the tokens it gives out' } : {}),
+});
+
+/** `secrets …` and `auth …`: what is mounted where. */
+export const mountCommands: readonly CommandSpec[] = kinds.flatMap((kind): CommandSpec[] => {
+  const { group, base, thing, example } = kind;
+  return [
+    {
+      name: `${group} list`,
+      help: `List every ${thing}.`,
+      flags: { '--detailed': 'with lifetimes and options' },
+      examples: [`${group} list`, `${group} list -detailed -format=json`],
+      async run({ client, output }, { detailed }: Flags) {
+        const { body } = await client.get(base);
+        const found = (body?.data ?? {}) as Record<string, Mounted>;
+        const columns = ['path', 'type', 'accessor', 'description'];
+        const rows = Object.entries(found).map(([path, one]) => [
+          path,
+          one.type,
+          one.accessor,
+          one.description,
+          ...(detailed ? [one.config?.default_lease_ttl, one.config?.max_lease_ttl, one.options, one.uuid] : []),
+        ]);
+        output.rows(found, detailed ? [...columns, 'default ttl', 'max ttl', 'options', 'uuid'] : columns, rows);
+      },
+    },
+    {
+      name: `${group} enable`,
+      help: `Enable a ${thing}.`,
+      args: { '<type>': `for example ${example}` },
+      flags: {
+        '--path <path>': 'where [its type]',
+        '--local': 'kept to this installation',
+        ...tuning(kind),
+      },
+      examples: [
+        `${group} enable -path=team ${example}`,
+        group === 'secrets' ? 'secrets enable -version=2 kv' : 'auth enable -description=people userpass',
+      ],
+      async run(made, flags: Flags, type: string) {
+        const path = (flags.path ?? type).replace(/\/$/, '');
+        const { description, options, ...config } = tuned(flags);
+        const answer = await made.client.post(`${base}/${path}`, {
+          type,
+          description,
+          options,
+          config,
+          local: flags.local,
+        });
+        printOrSay(made, answer, `enabled: ${thing} ${type} at ${path}/`);
+      },
+    },
+    {
+      name: `${group} disable`,
+      help: `Disable a ${thing}: ends what it gave out, and removes what it holds.`,
+      args: { '<path>': 'where it is' },
+      flags: {},
+      examples: [`${group} disable team`],
+      async run(made, _, path: string) {
+        const answer = await made.client.delete(`${base}/${path.replace(/\/$/, '')}`);
+        printOrSay(made, answer, `disabled: ${thing} at ${path}`);
+      },
+    },
+    {
+      name: `${group} tune`,
+      help: `Change the settings of a ${thing}.`,
+      args: { '<path>': 'where it is' },
+      flags: tuning(kind),
+      examples: [`${group} tune -default-lease-ttl=30m ${example}`],
+      async run(made, flags: Flags, path: string) {
+        const change = tuned(flags);
+        if (Object.keys(change).length === 0) throw new Problem(`give what to change (keystead ${group} tune --help)`);
+        const answer = await made.client.post(`${base}/${path.replace(/\/$/, '')}/tune`, change);
+        printOrSay(made, answer, `tuned: ${thing} at ${path}`);
+      },
+    },
+    {
+      name: `${group} move`,
+      help: `Give a ${thing} another path; what it gave out is ended first.`,
+      args: { '<from>': 'where it is', '<to>': 'where it is to be' },
+      flags: {},
+      examples: [`${group} move team harbour`],
+      async run(made, _, from: string, to: string) {
+        const prefix = group === 'auth' ? 'auth/' : '';
+        const full = (path: string) => (path.startsWith(prefix) ? path : `${prefix}${path}`);
+        const { body } = await made.client.post('sys/remount', { from: full(from), to: full(to) });
+        await moved(made, String(body?.data?.migration_id ?? body?.migration_id));
+        made.output.note(`moved: ${from} to ${to}`);
+      },
+    },
+  ];
+});
+
+interface Mounted {
+  type: string;
+  accessor: string;
+  description: string;
+  uuid: string;
+  options: unknown;
+  config?: { default_lease_ttl: number; max_lease_ttl: number };
+}
+
+function tuned(flags: Flags): Record<string, unknown> {
+  const options = { ...parsePairs(flags.options, '--options'), ...(flags.version ? { version: flags.version } : {}) };
+  const given = {
+    description: flags.description,
+    default_lease_ttl: flags.defaultLeaseTtl,
+    max_lease_ttl: flags.maxLeaseTtl,
+    listing_visibility: flags.listingVisibility,
+    token_type: flags.tokenType,
+    audit_non_hmac_request_keys: listed(flags.auditNonHmacRequestKeys),
+    audit_non_hmac_response_keys: listed(flags.auditNonHmacResponseKeys),
+    passthrough_request_headers: listed(flags.passthroughRequestHeaders),
+    allowed_response_headers: listed(flags.allowedResponseHeaders),
+    ...(Object.keys(options).length > 0 ? { options } : {}),
+  };
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+}
+
+/** Waits until a move is over. */
+async function moved({ client }: Context, id: string): Promise<void> {
+  for (let waitMs = 20; ; waitMs = Math.min(waitMs * 2, 1000)) {
+    const { body } = await client.get(`sys/remount/status/${id}`, { unwrapped: true });
+    const info = body?.data?.migration_info as { status?: string } | undefined;
+    if (info?.status === 'success') return;
+    if (info?.status !== 'in-progress')
+      throw new Problem(`the move did not end well: ${info?.status ?? 'nothing is known of it'}`, exitCodes.refused);
+    await sleep(waitMs);
+  }
+}

@@ -1,0 +1,81 @@
+import type { CommandSpec } from '../command';
+import { printNames } from './data';
+import { print, printOrField, printOrSay } from './print';
+import { parsePairs } from './values';
+
+interface Flags {
+  customMetadata?: string[];
+  removeCustomMetadata?: string[];
+  detailed?: boolean;
+  field?: string;
+}
+
+const path = { '<path>': 'below the namespace you work in, for example team' } as const;
+const remarks = { '--custom-metadata <name=value>': { help: 'a remark', repeatable: true as const } };
+
+/** `namespace …`: installations within the installation. */
+export const namespaceCommands: readonly CommandSpec[] = [
+  {
+    name: 'namespace list',
+    help: 'List the namespaces right below this one.',
+    flags: { '--detailed': 'with ids and remarks' },
+    examples: ['namespace list', 'namespace list -detailed -format=json'],
+    async run(made, { detailed }: Flags) {
+      const answer = await made.client.list('sys/namespaces');
+      const info = (answer.body?.data?.key_info ?? {}) as Record<string, Record<string, unknown>>;
+      if (!detailed) return printNames(made, answer);
+      const rows = Object.entries(info).map(([name, one]) => [name, one.id, one.uuid, one.custom_metadata]);
+      made.output.rows(info, ['path', 'id', 'uuid', 'remarks'], rows);
+    },
+  },
+  {
+    name: 'namespace create',
+    help: 'Make a namespace.',
+    args: path,
+    flags: { ...remarks, '--field <name>': 'print this field alone' },
+    examples: ['namespace create -custom-metadata=owner=ada team'],
+    async run(made, flags: Flags, name: string) {
+      const custom_metadata = flags.customMetadata && parsePairs(flags.customMetadata, '--custom-metadata');
+      printOrField(made, await made.client.put(`sys/namespaces/${name}`, { custom_metadata }), flags.field);
+    },
+  },
+  {
+    name: 'namespace lookup',
+    help: 'Show a namespace.',
+    args: path,
+    flags: {},
+    examples: ['namespace lookup team'],
+    async run(made, _, name: string) {
+      print(made, await made.client.get(`sys/namespaces/${name}`));
+    },
+  },
+  {
+    name: 'namespace patch',
+    help: 'Change remarks of a namespace.',
+    args: path,
+    flags: {
+      ...remarks,
+      '--remove-custom-metadata <name>': { help: 'a remark to remove', repeatable: true },
+      '--field <name>': 'print this field alone',
+    },
+    examples: ['namespace patch -custom-metadata=owner=bo -remove-custom-metadata=old team'],
+    async run(made, flags: Flags, name: string) {
+      const removed = (flags.removeCustomMetadata ?? []).map((one): [string, null] => [one, null]);
+      const custom_metadata = {
+        ...parsePairs(flags.customMetadata, '--custom-metadata'),
+        ...Object.fromEntries(removed),
+      };
+      printOrField(made, await made.client.patch(`sys/namespaces/${name}`, { custom_metadata }), flags.field);
+    },
+  },
+  {
+    name: 'namespace delete',
+    help: 'Delete a namespace with everything in it.',
+    args: path,
+    flags: {},
+    examples: ['namespace delete team'],
+    async run(made, _, name: string) {
+      printOrSay(made, await made.client.delete(`sys/namespaces/${name}`), `deleted: ${name}`);
+    },
+  },
+];

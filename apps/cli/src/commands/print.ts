@@ -1,0 +1,58 @@
+import type { Answer } from '../client';
+import type { Context } from '../context';
+import { Problem } from '../problem';
+
+/** Prints an answer: its data or auth for people, all of it for programs. */
+export function print({ output }: Context, { body }: Answer): void {
+  // Programs find them in the answer.
+  if (!output.forPrograms) output.warnings(body?.warnings);
+  output.show(body ?? {}, fieldsOf(body ?? {}));
+}
+
+/** Prints one field alone, or the whole answer where none was asked for. */
+export function printOrField(made: Context, answer: Answer, field: string | undefined): void {
+  const { body } = answer;
+  if (field === undefined) {
+    print(made, answer);
+  } else {
+    made.output.warnings(body?.warnings);
+    printField(made, { ...body, ...body?.data, ...body?.auth, ...wrapping(body) }, field);
+  }
+}
+
+/** Prints a value as it is, so that it can be piped on; without a line's end where nobody looks. */
+export function printField({ output }: Context, fields: Record<string, unknown>, field: string): void {
+  const value = fields[field];
+  if (value === undefined) throw new Problem(`the answer has no field ${field}`);
+  if (output.forPrograms) output.show(value);
+  else output.raw(typeof value === 'string' ? value : JSON.stringify(value));
+}
+
+/** Says that something was done, or prints what was answered. */
+export function printOrSay(made: Context, answer: Answer, done: string): void {
+  if (answer.body) print(made, answer);
+  else made.output.note(done);
+}
+
+function fieldsOf(body: NonNullable<Answer['body']>): Record<string, unknown> {
+  const lease = body.lease_id
+    ? { lease_id: body.lease_id, lease_duration: body.lease_duration, lease_renewable: body.renewable }
+    : {};
+  const enveloped = 'data' in body || 'auth' in body || 'wrap_info' in body;
+  return enveloped ? { ...lease, ...body.data, ...body.auth, ...wrapping(body) } : body;
+}
+
+/** A wrapped answer by the names that people know. */
+function wrapping(body: Answer['body']): Record<string, unknown> {
+  const info = body?.wrap_info as Record<string, unknown> | null | undefined;
+  if (!info) return {};
+  const { token, accessor, ttl, creation_time, creation_path, wrapped_accessor } = info;
+  return {
+    wrapping_token: token,
+    wrapping_accessor: accessor,
+    wrapping_token_ttl: ttl,
+    wrapping_token_creation_time: creation_time,
+    wrapping_token_creation_path: creation_path,
+    ...(wrapped_accessor ? { wrapped_accessor } : {}),
+  };
+}

@@ -1,0 +1,87 @@
+import { readFileSync } from 'node:fs';
+import type { Ask } from '../ask';
+import { Problem } from '../problem';
+
+/** How `name=value` arguments are written, for help. */
+export const valuesHelp =
+  'Values are text: name=value; name=@file is the content of a file, name=- standard input, name:=value takes JSON.\n' +
+  '@file or - alone is an object of JSON. A name given twice becomes a list; \\@ begins a text with @.';
+
+/** Reads `name=value` arguments. Throws `Problem` naming the bad one. */
+export async function parseValues(values: readonly string[], ask: Ask): Promise<Record<string, unknown>> {
+  const entries = new Map<string, unknown>();
+  const add = (name: string, value: unknown) => {
+    const before = entries.get(name);
+    entries.set(name, entries.has(name) ? [before, value].flat() : value);
+  };
+  for (const text of values) {
+    if (text === '-' || text.startsWith('@')) {
+      const source = text === '-' ? 'standard input' : text.slice(1);
+      const whole = parseJson(text === '-' ? await ask.all() : readText(source), source);
+      if (typeof whole !== 'object' || whole === null || Array.isArray(whole)) {
+        throw new Problem(`${source} holds no object of JSON`);
+      }
+      for (const [name, value] of Object.entries(whole)) add(name, value);
+      continue;
+    }
+    const at = text.indexOf('=');
+    if (at < 1) throw new Problem(`${text}: give name=value, name:=json, name=@file or name=-`);
+    const value = text.slice(at + 1);
+    if (text[at - 1] === ':' && at > 1) {
+      const name = text.slice(0, at - 1);
+      add(name, parseJson(value, name));
+    } else {
+      add(text.slice(0, at), await parseText(value, ask));
+    }
+  }
+  return Object.fromEntries(entries);
+}
+
+/** Pairs of text, as custom metadata and options are: `name=value`. */
+export function parsePairs(pairs: readonly string[] = [], flag: string): Record<string, string> {
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      const at = pair.indexOf('=');
+      if (at < 1) throw new Problem(`${flag} ${pair}: give name=value`);
+      return [pair.slice(0, at), pair.slice(at + 1)];
+    }),
+  );
+}
+
+/** A whole number given as a flag. */
+export function count(text: string, flag: string): number {
+  if (!/^\d+$/.test(text)) throw new Problem(`${flag} ${text}: give a whole number`);
+  return Number(text);
+}
+
+/** The names of a list given as one or several values, each of which may hold some with commas between. */
+export function listed(values: readonly string[] | undefined): string[] | undefined {
+  return values?.flatMap((text) => text.split(',')).map((text) => text.trim());
+}
+
+/** The text of a file, or of standard input where it is `-`. */
+export async function readInput(file: string, ask: Ask): Promise<string> {
+  return file === '-' ? ask.all() : readText(file);
+}
+
+async function parseText(value: string, ask: Ask): Promise<string> {
+  if (value === '-') return ask.all();
+  if (value.startsWith('\\@')) return value.slice(1);
+  return value.startsWith('@') ? readText(value.slice(1)) : value;
+}
+
+function parseJson(text: string, where: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Problem(`${where} is no JSON`);
+  }
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    throw new Problem(`${file} cannot be read`);
+  }
+}

@@ -1,0 +1,46 @@
+import { type CommandSpec, flagOf, longOf, namesOf } from '../command';
+import { type GlobalSetting, globalSettings } from '../global-settings';
+import type { Groups } from '../parser';
+
+/** A place in the tree of commands: what can be typed next. */
+export interface Node {
+  /** The words that lead here; empty for the program itself. */
+  readonly path: string;
+  /** The next words, and what they are for. */
+  readonly below: readonly (readonly [string, string])[];
+  /** Flags without their values, what they are for, and whether a value follows. */
+  readonly flags: readonly (readonly [flag: string, help: string, takesValue: boolean])[];
+}
+
+const globalFlags = (Object.values(globalSettings) as GlobalSetting[]).flatMap(({ flag, help }) =>
+  flag ? [[longOf(flag), help, flag.includes(' ')] as const] : [],
+);
+
+/** Every place in the tree of commands. */
+export function nodesOf(specs: readonly CommandSpec[], groups: Groups): Node[] {
+  const below = new Map<string, Map<string, string>>([['', new Map()]]);
+  const flags = new Map<string, Node['flags']>();
+  for (const spec of specs) {
+    for (const name of namesOf(spec)) {
+      const words = name.split(' ');
+      words.forEach((word, at) => {
+        const parent = words.slice(0, at).join(' ');
+        const path = words.slice(0, at + 1).join(' ');
+        const known = below.get(parent) ?? new Map<string, string>();
+        below.set(parent, known);
+        if (path === name) known.set(word, spec.help);
+        else if (!known.has(word)) known.set(word, groups[path] ?? '');
+      });
+      flags.set(
+        name,
+        Object.entries(spec.flags ?? {}).map(([flag, said]) => [longOf(flag), flagOf(said).help, flag.includes(' ')]),
+      );
+    }
+  }
+  const paths = new Set([...below.keys(), ...flags.keys()]);
+  return [...paths].sort().map((path) => ({
+    path,
+    below: [...(below.get(path) ?? [])].sort(([one], [other]) => (one < other ? -1 : 1)),
+    flags: [...(flags.get(path) ?? []), ...globalFlags],
+  }));
+}

@@ -1,0 +1,79 @@
+/** A setting of the whole program: a flag, and names in the environment of which the first that is set counts. */
+export interface GlobalSetting {
+  readonly flag?: string;
+  readonly also?: readonly string[];
+  readonly variables: readonly string[];
+  readonly help: string;
+}
+
+const named = (name: string): readonly string[] => [`SERVICE_${name}`, `BAO_${name}`, `VAULT_${name}`];
+
+/**
+ * Where the service is, who calls and how answers are printed. Flags win over the environment, and our own names over those
+ * of the programs that people come from.
+ */
+export const globalSettings = {
+  address: {
+    flag: '--address <url>',
+    variables: named('ADDR'),
+    help: 'address of the service [http://127.0.0.1:8200]',
+  },
+  token: { variables: named('TOKEN'), help: 'token to call with; wins over the file that login keeps' },
+  tokenFile: {
+    flag: '--token-file <file>',
+    variables: ['SERVICE_TOKEN_FILE'],
+    help: 'where login keeps the token [~/.keystead/token]',
+  },
+  namespace: {
+    flag: '--namespace <path>',
+    also: ['--ns'],
+    variables: named('NAMESPACE'),
+    help: 'namespace to work in',
+  },
+  format: { flag: '--format <format>', variables: named('FORMAT'), help: 'table, json or yaml [table]' },
+  wrapTtl: {
+    flag: '--wrap-ttl <duration>',
+    variables: named('WRAP_TTL'),
+    help: 'have the answer wrapped in a token that lives this long',
+  },
+  caCert: {
+    flag: '--ca-cert <file>',
+    variables: named('CACERT'),
+    help: 'PEM file of the authority of its certificate',
+  },
+  caPath: { flag: '--ca-path <folder>', variables: named('CAPATH'), help: 'folder of such files' },
+  clientCert: { flag: '--client-cert <file>', variables: named('CLIENT_CERT'), help: 'PEM certificate to show to it' },
+  clientKey: { flag: '--client-key <file>', variables: named('CLIENT_KEY'), help: 'private key of that certificate' },
+  tlsServerName: {
+    flag: '--tls-server-name <name>',
+    variables: named('TLS_SERVER_NAME'),
+    help: 'name its certificate is for, when not that of the address',
+  },
+  tlsSkipVerify: {
+    flag: '--tls-skip-verify',
+    variables: named('SKIP_VERIFY'),
+    help: 'believe any certificate: whoever sits between reads the token',
+  },
+} as const satisfies Record<string, GlobalSetting>;
+
+/** The same for the workspace service, which has no flags of its own: `--address` names it as well. */
+export const workspaceSettings = {
+  address: {
+    variables: ['WORKSPACES_ADDR', 'TFE_ADDRESS', 'TF_CLOUD_HOSTNAME'],
+    help: 'address of the workspace service; a host alone means https',
+  },
+  token: {
+    variables: ['WORKSPACES_TOKEN', 'TFE_TOKEN'],
+    help: 'its token; else WORKSPACES_TOKEN_FILE, else TF_TOKEN_<host> with _ for . and __ for -',
+  },
+  organization: { variables: ['WORKSPACES_ORGANIZATION', 'TF_CLOUD_ORGANIZATION'], help: 'organization to work in' },
+  workspace: { variables: ['WORKSPACES_WORKSPACE', 'TF_WORKSPACE'], help: 'workspace to work in' },
+} as const satisfies Record<string, GlobalSetting>;
+
+/** The lines of `--help` about the environment. */
+export function describeVariables(): string {
+  const lines = [...Object.values(globalSettings), ...Object.values(workspaceSettings)].map(
+    ({ variables, help }: GlobalSetting): [string, string] => [variables.join(', '), help],
+  );
+  return lines.map(([names, help]) => `  ${names}\n      ${help}`).join('\n');
+}

@@ -1,0 +1,131 @@
+import { Command, CommanderError, Option } from 'commander';
+import { type CommandSpec, flagOf, longOf, namesOf } from './command';
+import { describeVariables, type GlobalSetting, globalSettings } from './global-settings';
+import { Problem } from './problem';
+import { respell, spellingOf } from './spelling';
+import { suggest } from './suggest';
+
+/** A command line that was understood. */
+export interface Parsed {
+  spec: CommandSpec;
+  /** Those of the command and of the program, by their names in camel case. */
+  flags: Record<string, unknown>;
+  args: string[];
+}
+
+/** Help was asked for, and this is it. */
+export class HelpWanted {
+  constructor(readonly text: string) {}
+}
+
+const globalFlags = Object.values(globalSettings).filter((setting: GlobalSetting) => setting.flag) as (GlobalSetting & {
+  flag: string;
+})[];
+
+/** Reads a command line. Throws `Problem` naming what is wrong with it, and `HelpWanted`. */
+export function parse(specs: readonly CommandSpec[], groups: Groups, typed: readonly string[]): Parsed {
+  const args = respell(typed, spellingOf(specs));
+  let parsed: Parsed | undefined;
+  let written = '';
+  const program = makeTree(specs, groups, (found) => {
+    parsed = found;
+  });
+  program.configureOutput({ outputError: () => {}, writeOut: collect, writeErr: collect });
+  inherit(program);
+  function collect(text: string) {
+    written += text;
+  }
+  try {
+    program.parse(args, { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode === 0) throw new HelpWanted(written);
+    // A group alone: what it holds is the best answer.
+    if (error.code === 'commander.help') throw new Problem(written.trimEnd());
+    throw new Problem(`${error.message.replace(/^error: /, '')} (${adviceOn(error, args, specs)})`);
+  }
+  if (!parsed) throw new HelpWanted(program.helpInformation());
+  return parsed;
+}
+
+/** What groups of commands are for, by their words. */
+export type Groups = Readonly<Record<string, string>>;
+
+/** The words of a command line before its first flag. */
+function wordsOf(args: readonly string[]): string[] {
+  const first = args.findIndex((arg) => arg.startsWith('-'));
+  return args.slice(0, first === -1 ? args.length : first);
+}
+
+function adviceOn(error: CommanderError, args: readonly string[], specs: readonly CommandSpec[]): string {
+  const words = wordsOf(args);
+  const names = specs.flatMap(namesOf);
+  const exact = names.filter((name) => words.join(' ').startsWith(name)).sort((a, b) => b.length - a.length)[0];
+  if (error.code === 'commander.unknownCommand') {
+    const meant = suggest(words, names);
+    return meant.length === 0
+      ? 'keystead --help lists the commands'
+      : `did you mean ${meant.map((name) => `keystead ${name}`).join(' or ')}?`;
+  }
+  const spec = specs.find((one) => exact !== undefined && namesOf(one).includes(exact));
+  const unknown = /unknown option '(--[^'=]+)/.exec(error.message)?.[1];
+  const flags = [...Object.keys(spec?.flags ?? {}), ...globalFlags.map(({ flag }) => flag)].map(longOf);
+  const near = unknown ? suggest([unknown], flags)[0] : undefined;
+  if (near) return `did you mean ${near}?`;
+  return exact ? `keystead ${exact} --help says more` : 'keystead --help lists the commands';
+}
+
+/** All commands as the parsing library wants them. `found` is told which one was called. */
+export function makeTree(specs: readonly CommandSpec[], groups: Groups, found: (parsed: Parsed) => void): Command {
+  const program = new Command('keystead').description('The command line of both services.');
+  program.exitOverride().showSuggestionAfterError(false);
+  for (const { flag, help, variables } of globalFlags) program.option(flag, `${help} (${variables[0]})`);
+  const nodes = new Map<string, Command>([['', program]]);
+  const nodeOf = (name: string): Command => {
+    const known = nodes.get(name);
+    if (known) return known;
+    const at = name.lastIndexOf(' ');
+    const node = nodeOf(name.slice(0, Math.max(at, 0)))
+      .command(name.slice(at + 1))
+      .description(groups[name] ?? '');
+    nodes.set(name, node);
+    return node;
+  };
+  for (const spec of specs) for (const name of namesOf(spec)) define(nodeOf(name), spec, name, found);
+  program.addHelpText('after', `\nEnvironment, the first that is set:\n${describeVariables()}`);
+  return program;
+}
+
+function define(node: Command, spec: CommandSpec, name: string, found: (parsed: Parsed) => void): void {
+  node.description(spec.help);
+  for (const [argument, help] of Object.entries(spec.args ?? {})) node.argument(argument, help);
+  for (const [flag, described] of Object.entries(spec.flags ?? {})) {
+    const { help, also = [], default: usual, required, repeatable } = flagOf(described);
+    const option = new Option(flag, also.length > 0 ? `${help} (also ${also.join(', ')})` : help);
+    if (usual !== undefined) option.default(usual);
+    if (required) option.makeOptionMandatory();
+    if (repeatable) option.argParser((value: string, before: string[] | undefined) => [...(before ?? []), value]);
+    node.addOption(option);
+  }
+  const examples = spec.examples.map((example) => `  keystead ${example}`).join('\n');
+  const same = namesOf(spec).filter((one) => one !== name);
+  const also = same.length > 0 ? `Also: ${same.map((one) => `keystead ${one}`).join(', ')}\n\n` : '';
+  node.addHelpText('after', `\n${also}Examples:\n${examples}${spec.more ? `\n\n${spec.more}` : ''}`);
+  node.action((...given: unknown[]) => {
+    const values = given.slice(0, -2) as (string | string[] | undefined)[];
+    found({ spec, flags: node.optsWithGlobals(), args: flat(values) });
+  });
+}
+
+/** Arguments in order; one that was left out ends them. */
+function flat(values: readonly (string | string[] | undefined)[]): string[] {
+  return values.flatMap((value) => value ?? []);
+}
+
+/** Output and error handling are settings of each command, not of the tree. */
+function inherit(command: Command): void {
+  for (const child of command.commands) {
+    child.copyInheritedSettings(command).configureHelp({ showGlobalOptions: true });
+    inherit(child);
+  }
+}

@@ -1,0 +1,36 @@
+const MOST = 3;
+
+/** The commands that somebody may have meant who typed words that are none. */
+export function suggest(typed: readonly string[], names: readonly string[]): string[] {
+  const last = typed.at(-1) ?? '';
+  const scored = names.flatMap((name) => {
+    const words = name.split(' ');
+    const typedAs = typed.slice(0, words.length).join(' ');
+    // `lookup` alone is `token lookup`; what is only misspelled is nearer than what ends alike by chance.
+    const found = [
+      { edits: distance(typedAs, name), of: typedAs, away: 0 },
+      ...(words.length > typed.length ? [{ edits: distance(last, words.at(-1) ?? ''), of: last, away: 1 }] : []),
+    ]
+      .filter(({ edits, of }) => edits <= (of.length < 5 ? 1 : 2))
+      .map(({ edits, away }) => 2 * edits + away);
+    return found.length > 0 ? [{ name, score: Math.min(...found) }] : [];
+  });
+  return scored
+    .sort((one, other) => one.score - other.score)
+    .slice(0, MOST)
+    .map(({ name }) => name);
+}
+
+/** How many letters have to be changed, added or left out. */
+function distance(one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
+  for (let at = 1; at <= one.length; at += 1) {
+    const next = [at];
+    for (let to = 1; to <= other.length; to += 1) {
+      const kept = (row[to - 1] ?? 0) + (one[at - 1] === other[to - 1] ? 0 : 1);
+      next.push(Math.min(kept, (row[to] ?? 0) + 1, (next[to - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[other.length] ?? 0;
+}
