@@ -1,6 +1,7 @@
 #!/bin/sh
-# Makes the secrets that docker-compose.yml reads: database passwords and the two seal keys.
-# Usage: docs/deploy/make-secrets.sh [FOLDER]     (default: data/compose; what is there already stays)
+# Makes what an installation keeps secret: database passwords and addresses and the two seal keys, in one folder for each
+# container. Files that are there already stay as they are.
+# Usage: make-secrets.sh [FOLDER]    (default: data/compose). POSTGRES_HOST: the machine of the database (default: postgres).
 set -eu
 folder=${1:-data/compose}
 host=${POSTGRES_HOST:-postgres}
@@ -8,17 +9,27 @@ umask 077
 mkdir -p "$folder"
 
 random() { od -An -N32 -tx1 /dev/urandom | tr -d ' \n'; }
-# The folder is closed to others; the files in it must be readable by the numeric users inside the containers.
-keep() { [ -e "$folder/$1" ] || { printf '%s' "$2" > "$folder/$1"; chmod 0444 "$folder/$1"; echo "made $folder/$1"; }; }
+# keep FOLDER/NAME CONTENT MODE: whole or not at all. The folder as a whole is closed to others on this machine; the files
+# in it must be readable by the numeric users inside the containers.
+keep() {
+  [ ! -e "$folder/$1" ] || return 0
+  mkdir -p "$folder/${1%/*}"
+  chmod 0755 "$folder/${1%/*}"
+  # Earlier versions kept all files in one folder.
+  if [ -f "$folder/${1#*/}" ]; then cat "$folder/${1#*/}"; else printf '%s' "$2"; fi > "$folder/$1.new"
+  chmod "$3" "$folder/$1.new"
+  mv "$folder/$1.new" "$folder/$1"
+  echo "made $folder/$1"
+}
 
-keep postgres-password "$(random)"
+keep postgres/postgres-password "$(random)" 0444
 for service in secrets workspaces; do
-  keep "$service-password" "$(random)"
-  keep "$service-database-url" "postgresql://$service:$(cat "$folder/$service-password")@$host:5432/$service"
-  keep "$service-seal-key" "$(random)"
+  keep "postgres/$service-password" "$(random)" 0444
+  keep "$service/$service-database-url" "postgresql://$service:$(cat "$folder/postgres/$service-password")@$host:5432/$service" 0444
+  keep "$service/$service-seal-key" "$(random)" 0444
 done
 # The worker is root in its container, and what it starts there must not read these.
 for name in database-url seal-key; do
-  [ -e "$folder/worker-$name" ] || { cat "$folder/workspaces-$name" > "$folder/worker-$name"; chmod 0400 "$folder/worker-$name"; }
+  keep "worker/worker-$name" "$(cat "$folder/workspaces/workspaces-$name")" 0400
 done
-echo "Back up $folder/secrets-seal-key and $folder/workspaces-seal-key apart from the database: without them its content is lost."
+echo "Back up $folder/secrets/secrets-seal-key and $folder/workspaces/workspaces-seal-key apart from the database: without them its content is lost."

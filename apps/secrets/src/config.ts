@@ -97,6 +97,10 @@ const Variables = z.object({
   SECRETS_ALLOW_NEWER_SCHEMA: onOff(false).describe(
     'Start on a database that a newer version has migrated: while an upgrade is under way.',
   ),
+  SECRETS_FIRST_RUN_FILE: z
+    .string()
+    .optional()
+    .describe('A first start initialises the service and writes root token and keys to this file, which is new then.'),
   SECRETS_DRAIN_DELAY_SECONDS: z.coerce
     .number()
     .min(0)
@@ -210,6 +214,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     requestTimeoutSeconds: given.SECRETS_REQUEST_TIMEOUT,
     clusterName: given.SECRETS_CLUSTER_NAME,
     logLevel: given.SECRETS_LOG_LEVEL,
+    firstRunFile: given.SECRETS_FIRST_RUN_FILE,
     drainDelaySeconds: given.SECRETS_DRAIN_DELAY_SECONDS,
     drainSeconds: given.SECRETS_DRAIN_SECONDS,
     outside: {

@@ -29,6 +29,12 @@ async function run(config: Config): Promise<void> {
   const log = createLogger({ name: 'secrets', level: config.logLevel });
   const registry = new Registry();
   const service = await createService(config, { log, registry });
+  if (config.firstRunFile !== undefined && (await service.firstRun(config.firstRunFile))) {
+    log.info(
+      { file: config.firstRunFile },
+      'initialised: root token and keys are in this file, which is to be put away',
+    );
+  }
   const serving = await serve({
     app: service.app,
     listen: config.listen,

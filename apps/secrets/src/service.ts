@@ -17,6 +17,8 @@ import type { Kernel } from './pipeline/kernel';
 import { InputParsers } from './pipeline/parse-input';
 import { handle } from './pipeline/pipeline';
 import type { Path } from './sdk/path';
+import { standingMounts, usualMounts } from './service/first-mounts';
+import { firstRun } from './service/first-run';
 import { addGauges } from './service/gauges';
 import { identityPort } from './service/identity-port';
 import { mfaPaths, mfaPort } from './service/mfa-port';
@@ -26,6 +28,7 @@ import { Origins } from './service/origins';
 import type { ServiceParts } from './service/parts';
 import { issuerBelow, pluginTokens } from './service/plugin-tokens';
 import { ReleaseHistory } from './service/release-history';
+import { sealPort } from './service/seal-port';
 import { storageTimes } from './service/storage-times';
 import { systemPaths } from './service/system-paths';
 import { tokenPort } from './service/token-port';
@@ -38,6 +41,8 @@ export interface Service {
   /** Where requests with large bodies wait for each other. */
   readonly largeBodies: Gate;
   ready(): Promise<{ ready: boolean; reasons: string[] }>;
+  /** Initialises a new installation and writes its keys to a file; see `firstRun`. */
+  firstRun(file: string): Promise<boolean>;
   /** Opens the audit files anew, as after log rotation. */
   reopenAudit(): Promise<void>;
   close(): Promise<void>;
@@ -70,8 +75,10 @@ export async function createService(config: Config, parts: ServiceParts): Promis
   });
   const origins = new Origins(storage);
   const history = new ReleaseHistory(storage, version);
+  const sealing = sealPort(modules, [...standingMounts(), ...usualMounts(config.defaultMounts)]);
   const paths = systemPaths(modules, config, {
     kernel: () => kernel,
+    seal: sealing,
     documents,
     origins,
     history,
@@ -117,6 +124,7 @@ export async function createService(config: Config, parts: ServiceParts): Promis
       ];
       return { ready: reasons.length === 0, reasons };
     },
+    firstRun: (file) => firstRun(sealing, file),
     reopenAudit: () => audit.reopen(),
     async close() {
       leases.stop();

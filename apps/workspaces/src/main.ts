@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createLogger, Registry, type Serving, serve } from '@keystead/server';
+import { createLogger, type Logger, Registry, type Serving, serve } from '@keystead/server';
 import { BadConfig, type Config, describeConfig, readConfig } from './config';
 import { type Housekeeping, startHousekeeping } from './housekeeping';
 import { createService, type Service } from './service';
@@ -29,7 +29,7 @@ function readOrExit(): Config {
   }
 }
 
-async function writeFirstRun(service: Service, file: string): Promise<void> {
+async function writeFirstRun(service: Service, file: string, log: Logger): Promise<void> {
   const made = await service.firstRun();
   if (made === undefined) {
     return;
@@ -41,13 +41,17 @@ async function writeFirstRun(service: Service, file: string): Promise<void> {
   } finally {
     closeSync(descriptor);
   }
+  log.info(
+    { file },
+    'the first administrator was made: name, password and token are in this file, which is to be put away',
+  );
 }
 
 async function run(config: Config): Promise<void> {
   const log = createLogger({ name: 'workspaces', level: config.logLevel });
   const service = await createService(config, { log });
   if (config.firstRunFile !== undefined) {
-    await writeFirstRun(service, config.firstRunFile);
+    await writeFirstRun(service, config.firstRunFile, log);
   }
   const registry = new Registry();
   const serving = await serve({

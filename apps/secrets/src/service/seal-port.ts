@@ -2,7 +2,6 @@ import type { SealPort } from '../backends/sys/status';
 import type { Mounts, NewMount } from '../kernel/mounts/mounts';
 import type { Seal } from '../kernel/seal/seal';
 import { encryptShare, readShareKeys } from '../kernel/seal/share-encryption';
-import type { StorageKernel } from '../kernel/storage/storage';
 import { ROOT_NAMESPACE_ID, type WriteSet } from '../kernel/storage/types';
 import type { StoredTokens } from '../kernel/tokens/tokens';
 
@@ -10,12 +9,10 @@ interface Parts {
   readonly seal: Seal;
   readonly tokens: StoredTokens;
   readonly mounts: Mounts;
-  readonly storage: StorageKernel;
-  readonly first: readonly NewMount[];
 }
 
 /** The seal, and what a new installation begins with: its first mounts and a root token. */
-export function sealPort({ seal, tokens, mounts, first }: Parts): SealPort {
+export function sealPort({ seal, tokens, mounts }: Parts, first: readonly NewMount[]): SealPort {
   return {
     status: () => seal.status(),
     seal: () => seal.seal(),

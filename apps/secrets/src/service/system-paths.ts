@@ -17,7 +17,7 @@ import { policyPaths } from '../backends/sys/policies';
 import { quotaPaths } from '../backends/sys/quotas';
 import { rekeyPaths } from '../backends/sys/rekey';
 import { remountPaths } from '../backends/sys/remount';
-import { statusPaths } from '../backends/sys/status';
+import { type SealPort, statusPaths } from '../backends/sys/status';
 import { toolPaths } from '../backends/sys/tools';
 import { wrappingPaths } from '../backends/sys/wrapping';
 import type { Config } from '../config';
@@ -29,7 +29,6 @@ import type { Kernel } from '../pipeline/kernel';
 import type { Path } from '../sdk/path';
 import { authorityPort } from './authority-port';
 import { documentPort } from './document-port';
-import { standingMounts, usualMounts } from './first-mounts';
 import { leasePort } from './lease-port';
 import type { Modules } from './modules';
 import { mountPort } from './mount-port';
@@ -39,12 +38,13 @@ import type { Origins } from './origins';
 import { preflightPort } from './preflight-port';
 import { quotaPort } from './quota-port';
 import type { ReleaseHistory } from './release-history';
-import { mintRootToken, sealPort } from './seal-port';
+import { mintRootToken } from './seal-port';
 import { version } from './version';
 
 /** What the system's paths need besides the kernel's modules. */
 export interface SystemParts {
   readonly kernel: () => Kernel;
+  readonly seal: SealPort;
   readonly documents: OpenApiDocuments;
   readonly origins: Origins;
   readonly history: ReleaseHistory;
@@ -57,14 +57,11 @@ export function systemPaths(modules: Modules, config: Config, parts: SystemParts
     modules;
   const { kernel, documents, origins, history } = parts;
   const { barrier } = storage;
-  const statusPart = statusPaths(
-    sealPort({ seal, tokens, mounts, storage, first: [...standingMounts(), ...usualMounts(config.defaultMounts)] }),
-    {
-      version,
-      clusterName: config.clusterName,
-      clusterId: () => (barrier.sealed ? undefined : uuidFrom(barrier.derive('cluster-id'))),
-    },
-  );
+  const statusPart = statusPaths(parts.seal, {
+    version,
+    clusterName: config.clusterName,
+    clusterId: () => (barrier.sealed ? undefined : uuidFrom(barrier.derive('cluster-id'))),
+  });
   const mountAdmin = mountPort({ mounts, namespaces, leases, identity, jobs: storage.jobs, ttls: config.ttls });
   const authority = authorityPort(kernel, { identity, mfa }, quotas);
   return [

@@ -1,0 +1,51 @@
+import { closeSync, fsyncSync, ftruncateSync, openSync, rmSync, writeSync } from 'node:fs';
+import { isRefusal } from '@keystead/refusal';
+import type { Initialised, SealPort } from '../backends/sys/status';
+
+const SHARES = 5;
+const THRESHOLD = 3;
+/** More than what is written, so that a disk without room is found before there are keys. */
+const RESERVED_BYTES = 4096;
+
+/**
+ * Initialises a new installation and writes its root token and keys to a file that must not be there yet, readable by its
+ * owner alone. Answers whether it did; an installation that was initialised before stays as it is. Throws where the file
+ * cannot be written, and then initialises nothing.
+ */
+export async function firstRun(seal: SealPort, file: string): Promise<boolean> {
+  if ((await seal.status()).initialised) return false;
+  const descriptor = open(file);
+  let kept = false;
+  try {
+    writeSync(descriptor, ' '.repeat(RESERVED_BYTES), 0);
+    fsyncSync(descriptor);
+    const made = await seal.initialise({ shares: SHARES, threshold: THRESHOLD });
+    const text = `${JSON.stringify(shown(made), null, 2)}\n`;
+    writeSync(descriptor, text, 0);
+    ftruncateSync(descriptor, Buffer.byteLength(text));
+    fsyncSync(descriptor);
+    kept = true;
+  } catch (error) {
+    // Another node was faster.
+    if (isRefusal(error) && (await seal.status()).initialised) return false;
+    throw error;
+  } finally {
+    closeSync(descriptor);
+    if (!kept) rmSync(file, { force: true });
+  }
+  return true;
+}
+
+function open(file: string): number {
+  try {
+    return openSync(file, 'wx', 0o600);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    throw new Error(`${file} is there already and may hold the keys of another installation: move it away`);
+  }
+}
+
+function shown({ shares, recovery, rootToken }: Initialised) {
+  const keys = shares.map((share) => Buffer.from(share).toString('base64'));
+  return { root_token: rootToken, [recovery ? 'recovery_keys' : 'keys']: keys, threshold: THRESHOLD };
+}
