@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import type { Algorithm } from '@keystead/auth';
+import type { z } from 'zod';
 import { authenticator, newMethod as method, methods, scan, unbase32 } from './authenticator';
 import { startSecrets } from './start-secrets';
 
@@ -8,6 +9,36 @@ const wrapped = (text: string) => `1 error occurred:\n\t* ${text}\n\n`;
 
 describe('TOTP methods', () => {
   const secrets = startSecrets();
+
+  it('know entities and methods by one spelling of their ids', async () => {
+    const method_id = await method(secrets);
+    const made = await secrets.root.write('identity/entity', { name: 'spelled' }).expect(200);
+    const entity_id: string = made.body.data.id;
+    const upper = { method_id: method_id.toUpperCase(), entity_id: entity_id.toUpperCase() };
+    const factors = async () => (await secrets.root.read(`identity/entity/id/${entity_id}`)).body.data.mfa_secrets;
+    await secrets.root.write(`${methods}/admin-generate`, upper).expect(200);
+    expect(Object.keys(await factors())).toEqual([method_id]);
+    const again = await secrets.root.write(`${methods}/admin-generate`, { method_id, entity_id }).expect(200);
+    expect(again.body.warnings).toEqual(['Entity already has a secret for MFA method ""']);
+    await secrets.root.write(`${methods}/admin-unlock`, upper).expect(204);
+    await secrets.root.write(`${methods}/admin-destroy`, upper).expect(204);
+    expect(await factors()).toBeUndefined();
+  });
+
+  it('read every id in a body in its one spelling', () => {
+    const sent = randomUUID().toUpperCase();
+    const identity = [...secrets.service.kernel.mounts.all()].find(({ backend }) => backend.type === 'identity')!;
+    const fields = identity.backend.paths.flatMap(({ pattern, operations }) =>
+      Object.entries(operations).flatMap(([verb, operation]) => {
+        const shape = (operation.input as { shape?: Record<string, z.ZodType> } | undefined)?.shape ?? {};
+        // Requests of logins are no objects: they are kept by a hash.
+        const named = Object.entries(shape).filter(([name]) => /(?:^|_)ids?$/.test(name) && name !== 'mfa_request_id');
+        return named.map(([name, type]) => ({ where: `${verb} ${pattern} ${name}`, read: type.parse(sent) }));
+      }),
+    );
+    expect(fields.length).toBeGreaterThan(20);
+    expect(fields.filter(({ read }) => String(read) !== sent.toLowerCase())).toEqual([]);
+  });
 
   it('are created with the defaults of the specification and read back (S6.1, S6.2, S6.3, S6.4, S6.5, S6.6, S6.7, S6.8, S6.9, S17.1, S17.3, S24.6)', async () => {
     const id = await method(secrets);

@@ -48,6 +48,16 @@ function field<T>(json: Record<string, unknown>, convert: Convert<T>, hidden = f
 /** A string; numbers and booleans are taken as their text. */
 export const string = () => field({ type: 'string' }, (value) => toText(value));
 
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const foldId = (text: string) => (uuid.test(text) ? text.toLowerCase() : text);
+
+/** An id, in its one spelling as in paths: what is locked, sealed and remembered by it would not be found under another. */
+export const id = () =>
+  field({ type: 'string' }, (value) => {
+    const text = toText(value);
+    return text instanceof Failure ? text : foldId(text);
+  });
+
 /** A string that is kept out of every error text. */
 export const secretString = () =>
   field(
@@ -87,11 +97,19 @@ export const duration = () =>
 export const signedDuration = () => field({ type: 'string', format: 'duration' }, toSeconds);
 
 /** A list from an array, or from text split at commas; elements trimmed, empty ones dropped. */
-export const commaList = () =>
+export const commaList = () => several(listOfText, toCommaList);
+
+/** The same of ids, each in its one spelling. */
+export const idList = () =>
   several(listOfText, (value) => {
-    const list = typeof value === 'string' ? splitAtCommas(value) : toList(value);
-    return list instanceof Failure ? list : list.map((item) => item.trim()).filter((item) => item !== '');
+    const list = toCommaList(value);
+    return list instanceof Failure ? list : list.map(foldId);
   });
+
+function toCommaList(value: unknown): string[] | Failure {
+  const list = typeof value === 'string' ? splitAtCommas(value) : toList(value);
+  return list instanceof Failure ? list : list.map((item) => item.trim()).filter((item) => item !== '');
+}
 
 /** A list from an array; a lone text becomes one element, commas and all. Elements are trimmed. */
 export const stringList = () =>

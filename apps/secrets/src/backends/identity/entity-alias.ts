@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Call } from '../../sdk/call';
-import { keyValues, string } from '../../sdk/fields';
+import { id, keyValues, string } from '../../sdk/fields';
 import { PageInput, pageOf } from '../../sdk/paging';
 import { type Path, path } from '../../sdk/path';
 import type { MountLookup } from '../../sdk/ports';
@@ -10,11 +10,11 @@ import type { IdentityPort } from './ports';
 import { mountFields, mountOf, shownEntityAlias } from './shown';
 
 const AliasInput = z.object({
-  id: string().optional().describe('The alias to change.'),
+  id: id().optional().describe('The alias to change.'),
   name: string().optional().describe('What the auth mount calls the entity.'),
   mount_accessor: string().optional().describe('The auth mount.'),
-  canonical_id: string().optional().describe('The entity; a new one is made when left out.'),
-  entity_id: string().optional().describe('Older name of canonical_id.'),
+  canonical_id: id().optional().describe('The entity; a new one is made when left out.'),
+  entity_id: id().optional().describe('Older name of canonical_id.'),
   custom_metadata: keyValues().optional().describe('Pairs for templates in policies.'),
 });
 type AliasInput = z.output<typeof AliasInput>;

@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Call } from '../../sdk/call';
-import { bool, commaList, keyValues, string } from '../../sdk/fields';
+import { bool, commaList, id, idList, keyValues, string } from '../../sdk/fields';
 import { PageInput, pageOf } from '../../sdk/paging';
 import { operation, type Path, path } from '../../sdk/path';
 import type { MountLookup } from '../../sdk/ports';
@@ -11,7 +11,7 @@ import type { IdentityPort } from './ports';
 import { mountFields, shownEntity } from './shown';
 
 const EntityInput = z.object({
-  id: string().optional().describe('The entity to change.'),
+  id: id().optional().describe('The entity to change.'),
   name: string().optional().describe('Unique in its namespace, whatever the case.'),
   metadata: keyValues().optional().describe('Pairs for templates in policies.'),
   policies: commaList().optional().describe('Policies of every token of the entity.'),
@@ -20,8 +20,8 @@ const EntityInput = z.object({
 type EntityInput = z.output<typeof EntityInput>;
 
 const MergeInput = z.object({
-  from_entity_ids: commaList().optional().describe('Entities that end in the other one.'),
-  to_entity_id: string().optional().describe('The entity that stays.'),
+  from_entity_ids: idList().optional().describe('Entities that end in the other one.'),
+  to_entity_id: id().optional().describe('The entity that stays.'),
   force: bool().optional().describe("Where both have a secret of one MFA method, keep the target's."),
   conflicting_alias_ids_to_keep: commaList().optional().describe('Aliases to keep where both have one on a mount.'),
 });
@@ -131,7 +131,7 @@ export function entityPaths(identity: IdentityPort, mounts: MountLookup): Path[]
       summary: 'Deletes many entities.',
       write: {
         summary: 'Delete entities with their aliases.',
-        input: z.object({ entity_ids: commaList().optional().describe('Entities to delete.') }),
+        input: z.object({ entity_ids: idList().optional().describe('Entities to delete.') }),
         async run({ input, namespace }) {
           if (!input.entity_ids?.length) throw new Refusal('invalid', 'missing entity ids to delete');
           await entities.delete(namespace.uuid, input.entity_ids);

@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Call } from '../../sdk/call';
-import { string } from '../../sdk/fields';
+import { id, string } from '../../sdk/fields';
 import { PageInput, pageOf } from '../../sdk/paging';
 import { type Path, path } from '../../sdk/path';
 import type { MountLookup } from '../../sdk/ports';
@@ -11,10 +11,10 @@ import type { IdentityPort } from './ports';
 import { mountFields, mountOf, shownGroupAlias } from './shown';
 
 const AliasInput = z.object({
-  id: string().optional().describe('The alias to change.'),
+  id: id().optional().describe('The alias to change.'),
   name: string().optional().describe('What the auth mount calls the group; entity-<UUID> when left out.'),
   mount_accessor: string().optional().describe('The auth mount; without one no login can match the alias.'),
-  canonical_id: string().optional().describe('The group; a new external one is made when left out.'),
+  canonical_id: id().optional().describe('The group; a new external one is made when left out.'),
 });
 type AliasInput = z.output<typeof AliasInput>;
 

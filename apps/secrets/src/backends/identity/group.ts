@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Call } from '../../sdk/call';
-import { commaList, keyValues, string } from '../../sdk/fields';
+import { commaList, id, idList, keyValues, string } from '../../sdk/fields';
 import { PageInput, pageOf } from '../../sdk/paging';
 import { operation, type Path, path } from '../../sdk/path';
 import type { MountLookup } from '../../sdk/ports';
@@ -10,13 +10,13 @@ import type { IdentityPort } from './ports';
 import { shownGroup } from './shown';
 
 const GroupInput = z.object({
-  id: string().optional().describe('The group to change.'),
+  id: id().optional().describe('The group to change.'),
   name: string().optional().describe('Unique in its namespace, whatever the case.'),
   type: string().optional().describe('internal (the default), or external: members come from logins.'),
   metadata: keyValues().optional().describe('Pairs for templates in policies.'),
   policies: commaList().optional().describe('Policies of every member.'),
-  member_entity_ids: commaList().optional().describe('Entities in the group.'),
-  member_group_ids: commaList().optional().describe('Groups in the group; their members are members as well.'),
+  member_entity_ids: idList().optional().describe('Entities in the group.'),
+  member_group_ids: idList().optional().describe('Groups in the group; their members are members as well.'),
 });
 type GroupInput = z.output<typeof GroupInput>;
 

@@ -1,16 +1,16 @@
 import { z } from 'zod';
-import { commaList } from '../../sdk/fields';
+import { commaList, idList } from '../../sdk/fields';
 import { type Path, path } from '../../sdk/path';
 import { data, empty, keys, missing } from '../../sdk/reply';
 import type { EnforcementFacts, MfaPort, MfaSurroundings } from './mfa-ports';
 import { enforcementOutput, listOutput } from './outputs';
 
 const EnforcementInput = z.object({
-  mfa_method_ids: commaList().optional().describe('Methods, any one of which is enough; required for a new one.'),
+  mfa_method_ids: idList().optional().describe('Methods, any one of which is enough; required for a new one.'),
   auth_method_accessors: commaList().optional().describe('Auth mounts whose logins it is for.'),
   auth_method_types: commaList().optional().describe('Types of auth mounts whose logins it is for.'),
-  identity_group_ids: commaList().optional().describe('Groups whose members it is for.'),
-  identity_entity_ids: commaList().optional().describe('Entities it is for.'),
+  identity_group_ids: idList().optional().describe('Groups whose members it is for.'),
+  identity_entity_ids: idList().optional().describe('Entities it is for.'),
 });
 
 /** Which logins need which second factors. Spec: TOTP MFA method. */

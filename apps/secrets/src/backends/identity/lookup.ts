@@ -1,6 +1,6 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
-import { string } from '../../sdk/fields';
+import { id, string } from '../../sdk/fields';
 import { type Path, path } from '../../sdk/path';
 import type { MountLookup } from '../../sdk/ports';
 import { data, empty } from '../../sdk/reply';
@@ -9,9 +9,9 @@ import type { IdentityPort } from './ports';
 import { shownEntity, shownGroup } from './shown';
 
 const LookupInput = z.object({
-  id: string().optional().describe('The id.'),
+  id: id().optional().describe('The id.'),
   name: string().optional().describe('The name.'),
-  alias_id: string().optional().describe('The id of an alias.'),
+  alias_id: id().optional().describe('The id of an alias.'),
   alias_name: string().optional().describe('The name of an alias; with alias_mount_accessor.'),
   alias_mount_accessor: string().optional().describe('The mount of an alias; with alias_name.'),
 });

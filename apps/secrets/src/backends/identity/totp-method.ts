@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Call } from '../../sdk/call';
-import { bool, duration, int, string } from '../../sdk/fields';
+import { bool, duration, id, int, string } from '../../sdk/fields';
 import { type Path, path } from '../../sdk/path';
 import { data, empty, keys, missing } from '../../sdk/reply';
 import type { MethodFacts, MethodFields, MfaPort, MfaSurroundings } from './mfa-ports';
@@ -23,8 +23,8 @@ const MethodInput = z.object({
 type MethodInput = z.output<typeof MethodInput>;
 
 const CreateInput = MethodInput.extend({
-  id: string().optional().describe('The method to change.'),
-  method_id: string().optional().describe('The same under another name.'),
+  id: id().optional().describe('The method to change.'),
+  method_id: id().optional().describe('The same under another name.'),
 });
 
 /** TOTP methods. Spec: TOTP MFA method. */

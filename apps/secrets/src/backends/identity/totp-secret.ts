@@ -1,18 +1,18 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Call } from '../../sdk/call';
-import { string } from '../../sdk/fields';
+import { id, string } from '../../sdk/fields';
 import { type Path, path } from '../../sdk/path';
 import { data, empty } from '../../sdk/reply';
 import type { MethodFacts, MfaPort, MfaSurroundings, NewSecretFacts } from './mfa-ports';
 
-const methodId = string().optional().describe('The method.');
-const entityId = string().optional().describe('The entity that holds the secret.');
+const methodId = id().optional().describe('The method.');
+const entityId = id().optional().describe('The entity that holds the secret.');
 const OwnInput = z.object({ method_id: methodId });
 const AdminInput = z.object({ method_id: methodId, entity_id: entityId });
 const EnrolInput = z.object({
-  mfa_method_id: string().optional().describe('The method.'),
-  mfa_request_id: string().optional().describe('The login that asks for the factor.'),
+  mfa_method_id: id().optional().describe('The method.'),
+  mfa_request_id: id().optional().describe('The login that asks for the factor.'),
 });
 const Result = z.object({
   barcode: z.string().describe('PNG image of the QR code in base64.'),
