@@ -44,6 +44,16 @@ describe.each(['self-hosted', 'hosted'] as const)('the API description of the %s
     expect(vague.map(({ operationId }) => operationId)).toEqual([]);
   });
 
+  it('names the refusal of whatever changes something and breaks a rule, with a body or without', async () => {
+    const { paths } = await read();
+    const silent = Object.entries(paths).flatMap(([at, verbs]) =>
+      Object.entries(verbs).flatMap(([verb, { responses }]) =>
+        verb === 'get' || '422' in responses ? [] : [`${verb} ${at}`],
+      ),
+    );
+    expect(silent).toEqual([]);
+  });
+
   it('names every operation once', async () => {
     const { paths } = await read();
     const ids = Object.values(paths).flatMap((methods) => Object.values(methods).map(({ operationId }) => operationId));
