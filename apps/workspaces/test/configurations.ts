@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { gzipSync } from 'node:zlib';
 import request from 'supertest';
 import { type Header, pack } from 'tar-stream';
-import { type Client, ref, resource, type Workspaces } from './start-workspaces';
+import { type Client, ref, resource, type Spoken } from './start-workspaces';
 
 /** A gzip tar of the given entries; a plain name and text is a file. */
 export async function archiveOf(
@@ -20,10 +20,10 @@ export async function archiveOf(
   return gzipSync(Buffer.concat(pieces));
 }
 
-const withoutHost = (url: string): string => url.replace('https://workspaces.test', '');
+const withoutHost = (url: string): string => url.replace(/^https?:\/\/[^/]+/, '');
 
 /** Reads what a signed link leads to, without a token. */
-export function fetchUrl(workspaces: Workspaces, url: string) {
+export function fetchUrl(workspaces: Pick<Spoken, 'server'>, url: string) {
   return request(workspaces.server)
     .get(withoutHost(url))
     .buffer(true)
@@ -35,7 +35,7 @@ export function fetchUrl(workspaces: Workspaces, url: string) {
 }
 
 /** Uploads to a signed link. */
-export function putUrl(workspaces: Workspaces, url: string, bytes: Buffer) {
+export function putUrl(workspaces: Pick<Spoken, 'server'>, url: string, bytes: Buffer) {
   return request(workspaces.server).put(withoutHost(url)).set('Content-Type', 'application/octet-stream').send(bytes);
 }
 
@@ -47,7 +47,7 @@ export async function announced(client: Client, workspaceId: string, attributes:
 
 /** Creates and uploads a configuration; answers its id. */
 export async function configured(
-  workspaces: Workspaces,
+  workspaces: Pick<Spoken, 'server' | 'admin'>,
   workspaceId: string,
   attributes: object = {},
   client: Client = workspaces.admin,

@@ -69,7 +69,13 @@ export interface StartOptions {
   readonly through?: (databaseUrl: string) => Promise<string>;
 }
 
-function clientOf(server: () => Server, token: string | undefined): Client {
+/** What is asked through the interface alone, wherever the service runs; `server` may be its address. */
+export type Spoken = Pick<Workspaces, 'admin' | 'as' | 'person' | 'organization'> & {
+  readonly server: Server | string;
+};
+
+/** A client of a server, or of an address, with a token. */
+export function clientOf(server: () => Server | string, token: string | undefined): Client {
   const send = (method: 'get' | 'post' | 'patch' | 'put' | 'delete', path: string, body?: unknown): Test => {
     const url = path.startsWith('/api/') || path.startsWith('/.') ? path : `/api/v2/${path.replace(/^\//, '')}`;
     const test = request(server())[method](url).set('Accept', JSON_API);
@@ -86,6 +92,20 @@ function clientOf(server: () => Server, token: string | undefined): Client {
     put: (path, body) => send('put', path, body),
     delete: (path, body) => send('delete', path, body),
   };
+}
+
+/** Creates a person with a token, past the interface. */
+export async function personIn({ db, env }: Service, username: string, given: { siteAdmin?: boolean } = {}) {
+  const email = `${username}@example.com`;
+  const { id } = await users.create(db, { username, email, password: PASSWORD, siteAdmin: given.siteAdmin });
+  const { secret } = await tokens.create(db, env.keyring, system, { kind: 'user', userId: id }, {}, env.now());
+  return { id, secret };
+}
+
+/** Creates an organization as somebody; answers the resource. */
+export async function organizationOf(owner: Client, name: string, attributes: object = {}) {
+  const body = resource('organizations', { name, email: `${name}@example.com`, ...attributes });
+  return (await owner.post('organizations', body).expect(201)).body.data;
 }
 
 /** Starts a service for the tests of a `describe`; everything is ready in `beforeAll` and gone after `afterAll`. */
@@ -149,16 +169,10 @@ export function startWorkspaces(options: StartOptions = {}): Workspaces {
     },
     as,
     async person(username, given = {}) {
-      const { db, env } = service;
-      const email = `${username}@example.com`;
-      const { id } = await users.create(db, { username, email, password: PASSWORD, siteAdmin: given.siteAdmin });
-      const made = await tokens.create(db, env.keyring, system, { kind: 'user', userId: id }, {}, env.now());
-      return { ...as(made.secret), id, username };
+      const { id, secret } = await personIn(service, username, given);
+      return { ...as(secret), id, username };
     },
-    async organization(name, attributes = {}, owner = admin) {
-      const body = resource('organizations', { name, email: `${name}@example.com`, ...attributes });
-      return (await owner.post('organizations', body).expect(201)).body.data;
-    },
+    organization: (name, attributes, owner = admin) => organizationOf(owner, name, attributes),
     async workspace(organization, name, attributes = {}) {
       const body = resource('workspaces', { name, ...attributes });
       return (await admin.post(`organizations/${organization}/workspaces`, body).expect(201)).body.data;

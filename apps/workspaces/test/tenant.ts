@@ -1,9 +1,10 @@
 import { createHash, generateKeyPairSync } from 'node:crypto';
 import { randomId } from '@keystead/auth';
+import type { RunJob } from '../src/resources/runs/jobs';
 import { configured, startRun } from './configurations';
 import type { fakeWorker } from './fake-worker';
 import { stateWithOutput } from './run-fixture';
-import { type Client, ref, resource, type Workspaces } from './start-workspaces';
+import { type Client, ref, resource, type Spoken } from './start-workspaces';
 
 /** An organization with one of everything. Nothing in it has a name that stands anywhere else. */
 export interface Tenant {
@@ -30,13 +31,21 @@ const everyRight = [
   'access-secret-teams',
 ];
 
-/** Makes a tenant through the interface, as its owner. */
+/** The worker of a tenant's run, which may be told which one. */
+export interface TenantWorker {
+  claim(): Promise<unknown>;
+  plan(result: Parameters<ReturnType<typeof fakeWorker>['plan']>[0], runId: string): Promise<RunJob>;
+  apply(result: Parameters<ReturnType<typeof fakeWorker>['apply']>[0], runId: string): Promise<RunJob>;
+}
+
+/** Makes a tenant through the interface, as its owner: a person of its own unless told. */
 export async function tenant(
-  workspaces: Workspaces,
-  worker: ReturnType<typeof fakeWorker>,
+  workspaces: Spoken,
+  worker: TenantWorker,
   name: string,
+  as?: Tenant['owner'],
 ): Promise<Tenant> {
-  const owner = await workspaces.person(`${name}-owner`);
+  const owner = as ?? (await workspaces.person(`${name}-owner`));
   const organization = await workspaces.organization(name, {}, owner);
   const under = `organizations/${name}`;
   const make = async (path: string, body: object) => (await owner.post(path, body).expect(201)).body.data;
@@ -98,9 +107,9 @@ export async function tenant(
   await worker.claim();
   const run = (await startRun(owner, workspace.id, { message: `${name}-message` }).expect(201)).body.data;
   const plan = { jsonPlan: Buffer.from(`{"of":"${name}"}`), redactedJsonPlan: Buffer.from(`{"of":"${name}"}`) };
-  const { planId } = await worker.plan(plan);
+  const { planId } = await worker.plan(plan, run.id);
   await owner.post(`runs/${run.id}/actions/apply`, {}).expect(202);
-  const { applyId } = await worker.apply({ outcome: 'errored', erroredState: stateWithOutput(9, name) });
+  const { applyId } = await worker.apply({ outcome: 'errored', erroredState: stateWithOutput(9, name) }, run.id);
   const comment = await make(`runs/${run.id}/comments`, resource('comments', { body: `${name}-comment` }));
   const event = (await owner.get(`runs/${run.id}/run-events`).expect(200)).body.data[0];
   const trigger = await make(

@@ -1,4 +1,5 @@
 import { gather, type LargeValue, readLargeValue } from '@keystead/postgres';
+import { Refusal } from '@keystead/refusal';
 import { LRUCache } from 'lru-cache';
 import type { Pool, QueryResultRow } from 'pg';
 import { type Prisma, PrismaClient } from '../generated/prisma/client';
@@ -6,8 +7,8 @@ import { PostgresInTurn } from './in-turn';
 import { untilWon } from './lost-races';
 import { Rounds } from './rounds';
 import { type Batched, Together } from './together';
-import { Turns } from './turns';
 import { type KeyedRead, type KeyedRow, type PackedRow, rowsOf, Waves } from './waves';
+import { isTorn, relationsOf, Torn } from './whole';
 
 export type { KeyedRead, KeyedRow, PackedRow };
 
@@ -26,8 +27,6 @@ export interface Database {
   readonly inTransaction: boolean;
   /** Runs all or nothing; run again while it loses to other transactions. Inside a transaction it joins it. */
   transaction<T>(run: (db: Database) => Promise<T>): Promise<T>;
-  /** Turns among the requests of this node. */
-  readonly turns: Turns;
   /** The same database; its transactions have their turn under a name, also among those of other nodes. */
   inTurn(name: string): Database;
   /** A named statement, outside any transaction. */
@@ -49,6 +48,12 @@ export interface Database {
 const TRANSACTION = { maxWait: 10_000, timeout: 30_000 } as const;
 const TAKE_TURN = 'SELECT pg_advisory_xact_lock(hashtextextended($1, 69))::text AS taken';
 
+/** What was found again after it was made or changed; throws `missing` where others have deleted it meanwhile. */
+export function still<T>(found: T | undefined): T {
+  if (found === undefined) throw new Refusal('missing', '');
+  return found;
+}
+
 /**
  * The database of a service process, on pools that the caller owns: one for all work, and one of pipelined connections
  * for the quick reads that every request begins with and for writes that share a commit.
@@ -59,13 +64,23 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
     // Its longer words repeat the arguments of a call, and these go to the log.
     errorFormat: 'minimal',
   });
+  // The client tells it nowhere else.
+  const { inlineSchema } = (client as unknown as { _engineConfig: { inlineSchema: string } })._engineConfig;
+  const relations = relationsOf(inlineSchema);
   const guarded = client.$extends({
-    query: { $allOperations: ({ args, query }) => untilWon(() => query(args)) },
+    query: {
+      $allOperations: ({ model, operation, args, query }) =>
+        untilWon(async () => {
+          const result: unknown = await query(args);
+          if (model === undefined || !isTorn(relations, model, (args ?? {}) as object, result)) return result;
+          // What was written is not written twice.
+          throw operation.startsWith('find') ? new Torn() : new Refusal('missing', '');
+        }),
+    },
   }) as unknown as PrismaClient;
   const rows = async <R extends QueryResultRow>(statement: Statement): Promise<R[]> =>
     (await pool.query<R>(statement)).rows;
   const large = (value: LargeValue) => readLargeValue(pool, value);
-  const turns = new Turns();
   const waves = new Waves(quickPool);
   const writes = new Together(quickPool);
   const readers = new Map<string, (key: string) => Promise<KeyedRow | undefined>>();
@@ -87,7 +102,6 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
     const db: Database = {
       prisma,
       inTransaction: true,
-      turns,
       inTurn: () => db,
       rows,
       large,
@@ -130,7 +144,6 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
     together: (kind, item) => writes.write(kind, item),
     rounds: new Rounds(transaction),
     inTransaction: false,
-    turns,
     inTurn: (name) => ({ ...outside, transaction: (run) => turn(run, name) }),
     rows,
     large,

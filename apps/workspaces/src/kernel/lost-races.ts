@@ -3,6 +3,7 @@ import { invalid } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { Prisma } from '../generated/prisma/client';
 import { patienceMs, tooMany } from './turns';
+import { Torn } from './whole';
 
 /** The attribute a unique index stands for, where it is not its last column. */
 const attributeOfIndex: Record<string, string> = {
@@ -49,6 +50,7 @@ function lostToAnother(error: unknown): boolean {
 
 /** Did what a row refers to go meanwhile, or did a reference come to what was to go? */
 function lostReference(error: unknown): boolean {
+  if (error instanceof Torn) return true;
   const said = saidIn(error);
   return said !== undefined && (codeOf(error) === 'P2003' || said.originalCode === '23503');
 }
@@ -58,6 +60,7 @@ function lostReference(error: unknown): boolean {
  * would have been a moment later; all else is a fault.
  */
 export function refusalOf(error: unknown): unknown {
+  if (error instanceof Torn) return new Refusal('missing', '', [], { cause: error });
   const said = error instanceof Refusal ? undefined : saidIn(error);
   if (said === undefined) return error;
   const code = codeOf(error);

@@ -19,6 +19,7 @@ import { includedFor } from './include';
 import { requireDeclared } from './parameters';
 import type { Principal } from './principal';
 import { isSigned, type LinkVerb } from './signed-urls';
+import type { Turns } from './turns';
 
 /** A request as the kernel sees it: nothing of HTTP but its words. */
 export interface Request {
@@ -50,6 +51,7 @@ export interface Kernel {
   readonly env: Environment;
   readonly includables: ReadonlyMap<string, Includable>;
   readonly fragments: Fragments;
+  readonly turns: Turns;
 }
 
 /** An answer before it becomes bytes. `etag` is the revision of the one resource shown. */
@@ -212,7 +214,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   const made =
     turn === undefined
       ? await runOnce(kernel, endpoint, request, call)
-      : await db.turns.stand(turn, async (waited) => {
+      : await kernel.turns.stand(turn, async (waited) => {
           if (waited) Object.assign(call, await judge());
           return runOnce(kernel, endpoint, request, { ...call, db: db.inTurn(turn) });
         });
@@ -273,6 +275,8 @@ async function show(
   if (endpoint.shows === 'nothing') {
     return { status: endpoint.status };
   }
+  // Deleted since it was changed.
+  if (result === undefined) throw new Refusal('missing', '');
   const { env } = kernel;
   const listed = endpoint.shows === 'many' ? (result as Listed<unknown>) : undefined;
   const items = listed?.items ?? (result === null ? [] : [result]);

@@ -3,7 +3,7 @@ import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Prisma, InfraVersion as Row } from '../../generated/prisma/client';
 import { type Actor, actorOf, recordChange } from '../../kernel/audit';
-import type { Database } from '../../kernel/database';
+import { type Database, still } from '../../kernel/database';
 import { type Call, type Endpoint, endpoints, type Lookup, type View } from '../../kernel/endpoint';
 import { newId } from '../../kernel/ids';
 import { isExact, shippedVersions } from '../../kernel/infra-versions';
@@ -131,7 +131,7 @@ function endpointsUnder(type: string): Endpoint[] {
         await db.transaction(async (tx) => {
           await record(tx, actorOf(call), 'create', await tx.prisma.infraVersion.create({ data: { id, ...body } }));
         });
-        return (await find(db, id))!;
+        return still(await find(db, id));
       },
     }),
     get(path, {
@@ -150,7 +150,7 @@ function endpointsUnder(type: string): Endpoint[] {
           const after = await tx.prisma.infraVersion.update({ where: { id: target.id }, data: body });
           await record(tx, actorOf(call), 'update', after, target);
         });
-        return (await find(db, target.id))!;
+        return still(await find(db, target.id));
       },
     }),
     remove(path, {

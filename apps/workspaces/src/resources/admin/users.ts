@@ -2,17 +2,13 @@ import { serializer, toMany } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import type { Prisma } from '../../generated/prisma/client';
 import { type Actor, actorOf, recordChange } from '../../kernel/audit';
-import type { Database } from '../../kernel/database';
+import { type Database, still } from '../../kernel/database';
 import { type Call, type Endpoint, endpoints, type Lookup, type View } from '../../kernel/endpoint';
 import type { Policy } from '../../kernel/policy';
 
 const whole = {
   twoFactor: { select: { verifiedAt: true } },
-  memberships: {
-    where: { organization: { removedAt: null } },
-    select: { organization: { select: { name: true } } },
-    orderBy: { organization: { name: 'asc' } },
-  },
+  memberships: { where: { organization: { removedAt: null } }, select: { organization: { select: { name: true } } } },
 } as const;
 
 /** A person as site administrators see them. */
@@ -162,7 +158,7 @@ const actions = changes.map(({ verb, summary, guarded, apply }) =>
         await apply(tx, target);
         await record(tx, actor, target, verb.replace('_', '-'));
       });
-      return (await find(db, target.id))!;
+      return still(await find(db, target.id));
     },
   }),
 );

@@ -2,7 +2,7 @@ import { invalid, type Page, type SentReference } from '@keystead/jsonapi';
 import type { Prisma } from '../../generated/prisma/client';
 import type { WorkspaceTarget } from '../../kernel/access';
 import { type Actor, recordChange } from '../../kernel/audit';
-import type { Database } from '../../kernel/database';
+import { type Database, still } from '../../kernel/database';
 import { newId } from '../../kernel/ids';
 
 /** An agent pool with the workspaces that use it and those that may. */
@@ -114,7 +114,7 @@ async function requireUsersAllowed(db: Database, id: string): Promise<void> {
 const shown = ({ name, organizationScoped, allowedIds }: AgentPool) => ({ name, organizationScoped, allowedIds });
 
 async function changed(db: Database, actor: Actor, id: string, action: string, before?: AgentPool): Promise<AgentPool> {
-  const after = (await find(db, id))!;
+  const after = still(await find(db, id));
   await recordChange(db, actor, {
     organizationId: after.organizationId,
     action,

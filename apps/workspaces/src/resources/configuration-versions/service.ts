@@ -3,7 +3,7 @@ import { Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../kernel/audit';
 import { type BackingDataAction, changeBackingData, gone } from '../../kernel/backing-data';
 import { removeBlob } from '../../kernel/blobs';
-import type { Database } from '../../kernel/database';
+import { type Database, still } from '../../kernel/database';
 import { newId } from '../../kernel/ids';
 import type { Workspace } from '../workspaces/workspace';
 import { type ConfigurationVersion, find } from './configuration-version';
@@ -52,7 +52,7 @@ export async function create(
     if (!speculative && input.provisional !== true) {
       await tx.prisma.workspace.update({ where: { id: workspace.id }, data: { currentConfigurationId: id } });
     }
-    const made = (await find(tx, id))!;
+    const made = still(await find(tx, id));
     const { autoQueueRuns, provisional } = made;
     await recordChange(tx, by.actor, {
       ...changeOf(made, 'create'),
@@ -131,6 +131,6 @@ export async function changeContent(
         }),
     } as const;
     await changeBackingData(tx, actor, item, action);
-    return (await find(tx, id))!;
+    return still(await find(tx, id));
   });
 }

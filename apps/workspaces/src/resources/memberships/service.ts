@@ -2,7 +2,7 @@ import { invalid } from '@keystead/jsonapi';
 import type { Keyring } from '@keystead/keyring';
 import { Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../kernel/audit';
-import type { Database } from '../../kernel/database';
+import { type Database, still } from '../../kernel/database';
 import { newId } from '../../kernel/ids';
 import { addMembers, requireOwner } from '../teams/members';
 import type { Team } from '../teams/service';
@@ -91,7 +91,7 @@ export async function invite(
       target: { type: 'organization-memberships', id, name: email },
       after: { email, teams: teams.map(({ name }) => name) },
     });
-    return { ...(await find(tx, id))!, inviteSecret };
+    return { ...still(await find(tx, id)), inviteSecret };
   });
 }
 
@@ -115,7 +115,7 @@ export async function activate(db: Database, actor: Actor, id: string): Promise<
   await db.transaction(async (tx) => {
     await tx.prisma.membership.update({ where: { id }, data: { status: 'active' } });
     await tx.prisma.oneTimeLink.deleteMany({ where: { membershipId: id } });
-    const membership = (await find(tx, id))!;
+    const membership = still(await find(tx, id));
     await recordChange(tx, actor, {
       organizationId: membership.organizationId,
       action: 'membership.accept',

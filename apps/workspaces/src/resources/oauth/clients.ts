@@ -3,7 +3,7 @@ import type { Keyring } from '@keystead/keyring';
 import { Refusal } from '@keystead/refusal';
 import type { OauthClient as Row } from '../../generated/prisma/client';
 import { type Actor, recordChange } from '../../kernel/audit';
-import type { Database } from '../../kernel/database';
+import { type Database, still } from '../../kernel/database';
 import { newId } from '../../kernel/ids';
 import { sealedBytes } from './sealed';
 
@@ -116,7 +116,7 @@ export async function create(
     });
     await setToken(tx, keyring, id, oauthTokenString);
     await setProjects(tx, organizationId, id, input.projectIds);
-    const client = (await find(tx, id))!;
+    const client = still(await find(tx, id));
     await recordChange(tx, actor, { ...changeOf(client, 'create'), after: shown(client) });
     return client;
   });
@@ -141,7 +141,7 @@ export async function update(
     await tx.prisma.oauthClient.update({ where: { id }, data: settings(keyring, id, input) });
     await setToken(tx, keyring, id, input.oauthTokenString);
     await setProjects(tx, before.organizationId, id, input.projectIds);
-    const after = (await find(tx, id))!;
+    const after = still(await find(tx, id));
     await recordChange(tx, actor, { ...changeOf(after, 'update'), before: shown(before), after: shown(after) });
     return after;
   });
@@ -170,7 +170,7 @@ export async function changeProjects(
         where: { oauthClientId: client.id, projectId: { in: [...ids] } },
       });
     }
-    const after = (await find(tx, client.id))!;
+    const after = still(await find(tx, client.id));
     await recordChange(tx, actor, { ...changeOf(after, 'update'), before: shown(client), after: shown(after) });
   });
 }

@@ -1,7 +1,7 @@
 import { invalid } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../kernel/audit';
-import type { Database } from '../../kernel/database';
+import { type Database, still } from '../../kernel/database';
 import { newId } from '../../kernel/ids';
 import { requireRevision } from '../../kernel/revision';
 import { type ExecutionInput, requirePool, settledExecution } from './execution';
@@ -84,7 +84,7 @@ export async function create(
     const { id } = await tx.prisma.project.create({
       data: { id: newId('prj'), organizationId, name: input.name ?? '', ...plain(input), ...execution },
     });
-    const project = (await find(tx, id))!;
+    const project = still(await find(tx, id));
     await recordChange(tx, actor, { ...changeOf(project, 'create'), after: shown(project) });
     return project;
   });
@@ -106,7 +106,7 @@ export async function update(
     const execution = settledExecution(before, input);
     await requirePool(tx, before.organizationId, execution.agentPoolId);
     await tx.prisma.project.update({ where: { id }, data: { name: input.name, ...plain(input), ...execution } });
-    const after = (await find(tx, id))!;
+    const after = still(await find(tx, id));
     await recordChange(tx, actor, { ...changeOf(after, 'update'), before: shown(before), after: shown(after) });
     return after;
   });

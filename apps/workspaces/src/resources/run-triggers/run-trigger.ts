@@ -4,7 +4,7 @@ import type { RunTrigger as Row } from '../../generated/prisma/client';
 import { Prisma } from '../../generated/prisma/client';
 import type { Access, WorkspaceTarget } from '../../kernel/access';
 import { type Actor, recordChange } from '../../kernel/audit';
-import type { Database } from '../../kernel/database';
+import { type Database, still } from '../../kernel/database';
 import { newId } from '../../kernel/ids';
 import { visibleWorkspaces } from '../../kernel/visible';
 import * as workspaces from '../workspaces/find';
@@ -83,7 +83,7 @@ export async function create(
     }
     const data = { id: newId('rt'), workspaceId: workspace.id, sourceableId };
     await tx.prisma.runTrigger.create({ data });
-    const made = (await find(tx, data.id))!;
+    const made = still(await find(tx, data.id));
     await recordChange(tx, actor, { ...changeOf(made, 'create'), after: { sourceable: made.sourceable.name } });
     return made;
   });

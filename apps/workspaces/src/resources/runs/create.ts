@@ -2,7 +2,7 @@ import { invalidAll } from '@keystead/jsonapi';
 import type { Keyring } from '@keystead/keyring';
 import type { Issue } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../kernel/audit';
-import type { Database } from '../../kernel/database';
+import { type Database, still } from '../../kernel/database';
 import { newId } from '../../kernel/ids';
 import { requireVersion, resolveVersion } from '../workspaces/infra-version';
 import { effectiveMode, type Workspace } from '../workspaces/workspace';
@@ -132,6 +132,6 @@ export async function create(
       after: { isDestroy: input.isDestroy === true, planOnly, savePlan, configurationVersionId: configuration.id },
     });
     await advance(tx, workspace.id);
-    return (await find(tx, keyring, id))!;
+    return still(await find(tx, keyring, id));
   });
 }

@@ -2,7 +2,7 @@ import { invalid, invalidAll } from '@keystead/jsonapi';
 import type { Keyring } from '@keystead/keyring';
 import { Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../kernel/audit';
-import type { Database } from '../../kernel/database';
+import { type Database, still } from '../../kernel/database';
 import * as memberships from '../memberships/service';
 import { createLink, findLink, type Link, spendLink } from '../users/links';
 import * as users from '../users/service';
@@ -61,11 +61,11 @@ export async function useLink(
     if (!(await spendLink(tx, keyring, link.secret))) throw new Refusal('missing', '');
     if (link.isNewAccount)
       await tx.prisma.user.update({ where: { id: link.userId }, data: { username: input.username } });
-    const { username } = (await users.find(tx, link.userId))!;
+    const { username } = still(await users.find(tx, link.userId));
     const actor: Actor = { type: 'users', id: link.userId, name: username, requestId };
     if (!joinsAsKnown) await users.setPassword(tx, actor, link.userId, input.password ?? '');
     if (link.membershipId !== null) await memberships.activate(tx, actor, link.membershipId);
-    return (await users.find(tx, link.userId))!;
+    return still(await users.find(tx, link.userId));
   });
 }
 

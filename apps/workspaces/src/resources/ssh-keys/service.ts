@@ -1,7 +1,7 @@
 import type { Keyring } from '@keystead/keyring';
 import { Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../kernel/audit';
-import type { Database } from '../../kernel/database';
+import { type Database, still } from '../../kernel/database';
 import { newId } from '../../kernel/ids';
 import { requireRevision } from '../../kernel/revision';
 import { type KeyFacts, readPrivateKey } from './private-key';
@@ -88,7 +88,7 @@ export async function update(
     if (!before) throw new Refusal('missing', '');
     requireRevision(before, ifMatch);
     await tx.prisma.sshKey.update({ where: { id }, data: { name: input.name, ...sealed } });
-    const key = (await find(tx, id))!;
+    const key = still(await find(tx, id));
     await recordChange(tx, actor, { ...changeOf(key, 'update'), before: facts(before), after: facts(key) });
     return key;
   });

@@ -25,8 +25,6 @@ export interface Offered {
   readonly jsonBlobId?: string;
   /** The quarantined state they are: gone from there when they are accepted, still there when they are refused. */
   readonly quarantinedId?: string;
-  /** They were made of what is stored: when they are refused, nothing is lost. */
-  readonly derived?: boolean;
 }
 
 /**
@@ -39,7 +37,7 @@ export async function accept(
   actor: Actor,
   workspace: Workspace,
   claim: Claim,
-  { blob, parsed, jsonBlobId, quarantinedId, derived }: Offered,
+  { blob, parsed, jsonBlobId, quarantinedId }: Offered,
   versionOf: (tx: Database) => Promise<StateVersion>,
 ): Promise<string> {
   try {
@@ -60,8 +58,7 @@ export async function accept(
   } catch (error) {
     if (jsonBlobId) await removeBlob(db, jsonBlobId);
     if (isRefusal(error) && !quarantinedId) {
-      if (error.kind === 'conflict' && !derived)
-        await quarantine.keep(db, actor, workspace, claim, blob, error.message);
+      if (error.kind === 'conflict') await quarantine.keep(db, actor, workspace, claim, blob, error.message);
       else await removeBlob(db, blob.id);
     }
     throw error;

@@ -1,6 +1,6 @@
 import type { Actor } from '../../kernel/audit';
 import { type BackingDataAction, changeBackingData, gone } from '../../kernel/backing-data';
-import type { Database } from '../../kernel/database';
+import { type Database, still } from '../../kernel/database';
 import { find, type StateVersion } from './state-version';
 
 /** Hides, restores or removes the content of a state version; never of the one its workspace is at. */
@@ -31,6 +31,6 @@ export async function changeContent(
         }),
     } as const;
     await changeBackingData(tx, actor, item, action);
-    return (await find(tx, id))!;
+    return still(await find(tx, id));
   });
 }

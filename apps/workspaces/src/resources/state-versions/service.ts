@@ -1,11 +1,10 @@
 import { invalid } from '@keystead/jsonapi';
-import { isRefusal, Refusal } from '@keystead/refusal';
+import { Refusal } from '@keystead/refusal';
 import type { Actor } from '../../kernel/audit';
 import { readBlob, writeBlob } from '../../kernel/blobs';
-import type { Database } from '../../kernel/database';
+import { type Database, still } from '../../kernel/database';
 import type { Environment } from '../../kernel/environment';
 import { newId } from '../../kernel/ids';
-import { patienceMs, tooMany } from '../../kernel/turns';
 import { requireWorkspace } from '../workspaces/service';
 import type { Workspace } from '../workspaces/workspace';
 import { accept, holdWorkspace } from './accept';
@@ -102,7 +101,7 @@ export async function create(
   const id = await accept(db, env, actor, workspace, claim, content, (tx) =>
     insert(tx, env, actor, workspace, claim, input, outputList),
   );
-  return (await find(db, id))!;
+  return still(await find(db, id));
 }
 
 async function requireRun(db: Database, { id: workspaceId }: Workspace, id: string): Promise<void> {
@@ -145,7 +144,7 @@ async function insert(
     },
   });
   if (outputList) await outputs.store(tx, keyring, id, outputList);
-  return (await find(tx, id))!;
+  return still(await find(tx, id));
 }
 
 /**
@@ -165,27 +164,17 @@ export async function rollback(
   if (!earlier || blobId === null) {
     throw invalid('rollbackStateVersion', 'is no state of this workspace that can be restored');
   }
-  const untilMs = performance.now() + patienceMs;
-  for (;;) {
-    const current = await findCurrent(db, workspace.id);
-    const serial = (current?.serial ?? earlier.serial) + 1n;
-    const { seen, end } = watch();
-    const content = withSerial(() => readBlob(db, env.keyring, blobId), serial);
-    const blob = await writeBlob(db, env.keyring, content, { limit: unlimited, seen, provisional: true });
-    const { md5, parsed } = end();
-    const claim = { serial, lineage: earlier.lineage, md5, force: false };
-    try {
-      const id = await accept(db, env, actor, workspace, claim, { blob, parsed, derived: true }, (tx) =>
-        insert(tx, env, actor, workspace, claim, {}, undefined, earlier.id),
-      );
-      return (await find(db, id))!;
-    } catch (error) {
-      // Another state became current meanwhile, and ours follows that one.
-      const isOvertaken = isRefusal(error) && (await findCurrent(db, workspace.id))?.id !== current?.id;
-      if (!isOvertaken) throw error;
-      if (performance.now() > untilMs) throw tooMany(error);
-    }
-  }
+  const current = await findCurrent(db, workspace.id);
+  const serial = (current?.serial ?? earlier.serial) + 1n;
+  const { seen, end } = watch();
+  const content = withSerial(() => readBlob(db, env.keyring, blobId), serial);
+  const blob = await writeBlob(db, env.keyring, content, { limit: unlimited, seen, provisional: true });
+  const { md5, parsed } = end();
+  const claim = { serial, lineage: earlier.lineage, md5, force: false };
+  const id = await accept(db, env, actor, workspace, claim, { blob, parsed }, (tx) =>
+    insert(tx, env, actor, workspace, claim, {}, undefined, earlier.id),
+  );
+  return still(await find(db, id));
 }
 
 /** Makes a quarantined state the current one, whatever its history. The caller must hold the lock. */
@@ -209,5 +198,5 @@ export async function promote(
   const id = await accept(db, env, actor, workspace, claim, { blob, parsed, quarantinedId: kept.id }, (tx) =>
     insert(tx, env, actor, workspace, claim, {}, undefined),
   );
-  return (await find(db, id))!;
+  return still(await find(db, id));
 }

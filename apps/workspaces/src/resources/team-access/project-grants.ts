@@ -9,7 +9,7 @@ import {
 } from '../../kernel/access-levels';
 import { type Actor, recordChange } from '../../kernel/audit';
 import { type Mask, projectDials, projectWorkspaceDials } from '../../kernel/capabilities';
-import type { Database } from '../../kernel/database';
+import { type Database, still } from '../../kernel/database';
 import { newId } from '../../kernel/ids';
 import { type Sent, settingsOf, settled } from './settings';
 
@@ -80,7 +80,7 @@ export async function create(
     const { id } = await tx.prisma.teamProject.create({
       data: { id: newId('tprj'), teamId, projectId, access, capabilities },
     });
-    const grant = (await find(tx, id))!;
+    const grant = still(await find(tx, id));
     await recordChange(tx, actor, { ...changeOf(grant, 'create'), after: shown(grant) });
     return grant;
   });
@@ -95,7 +95,7 @@ export async function update(db: Database, actor: Actor, id: string, input: Proj
     const access = input.access ?? before.access;
     const capabilities = capabilitiesOf(access, before.capabilities, input);
     await tx.prisma.teamProject.update({ where: { id }, data: { access, capabilities } });
-    const after = (await find(tx, id))!;
+    const after = still(await find(tx, id));
     await recordChange(tx, actor, { ...changeOf(after, 'update'), before: shown(before), after: shown(after) });
     return after;
   });

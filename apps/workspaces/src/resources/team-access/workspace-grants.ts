@@ -4,7 +4,7 @@ import type { WorkspaceTarget } from '../../kernel/access';
 import { type WorkspaceLevel, workspaceGrant, workspaceLevelSettings } from '../../kernel/access-levels';
 import { type Actor, recordChange } from '../../kernel/audit';
 import { type Mask, workspaceDials } from '../../kernel/capabilities';
-import type { Database } from '../../kernel/database';
+import { type Database, still } from '../../kernel/database';
 import { newId } from '../../kernel/ids';
 import { type Sent, settingsOf, settled } from './settings';
 
@@ -70,7 +70,7 @@ export async function create(
     const { id } = await tx.prisma.teamWorkspace.create({
       data: { id: newId('tws'), teamId, workspaceId, access, capabilities },
     });
-    const grant = (await find(tx, id))!;
+    const grant = still(await find(tx, id));
     await recordChange(tx, actor, { ...changeOf(grant, 'create'), after: shown(grant) });
     return grant;
   });
@@ -91,7 +91,7 @@ export async function update(
     const base = access === 'custom' ? settingsOf(workspaceDials, before.capabilities) : workspaceLevelSettings[access];
     const capabilities = workspaceGrant(access, settled(access, base, dialsOf(sent)));
     await tx.prisma.teamWorkspace.update({ where: { id }, data: { access, capabilities } });
-    const after = (await find(tx, id))!;
+    const after = still(await find(tx, id));
     await recordChange(tx, actor, { ...changeOf(after, 'update'), before: shown(before), after: shown(after) });
     return after;
   });

@@ -2,7 +2,7 @@ import { invalid, MissingPermission } from '@keystead/jsonapi';
 import { Prisma } from '../../generated/prisma/client';
 import type { Access } from '../../kernel/access';
 import { type Actor, recordChange } from '../../kernel/audit';
-import type { Database } from '../../kernel/database';
+import { type Database, still } from '../../kernel/database';
 import { newId } from '../../kernel/ids';
 import { hasRight, organizationRights, type Rights } from '../../kernel/organization-rights';
 import type { Policy } from '../../kernel/policy';
@@ -101,7 +101,7 @@ export async function create(db: Database, actor: Actor, organizationId: string,
         rights: updateRights(0, organizationAccess ?? {}),
       },
     });
-    const team = (await find(tx, id))!;
+    const team = still(await find(tx, id));
     await recordChange(tx, actor, { ...changeOf(team, 'create'), after: shown(team) });
     return team;
   });
@@ -137,7 +137,7 @@ export async function update(
 ): Promise<Team> {
   return db.transaction(async (tx) => {
     await tx.prisma.$queryRaw`SELECT 1 FROM team WHERE id = ${id} FOR UPDATE`;
-    const before = (await find(tx, id))!;
+    const before = still(await find(tx, id));
     requireRevision(before, ifMatch);
     const { organizationAccess, ...settings } = input;
     const wanted = {
@@ -149,7 +149,7 @@ export async function update(
     );
     for (const key of Object.keys(data) as (keyof typeof neededFor)[]) requireMay(access, before, key);
     await tx.prisma.team.update({ where: { id }, data });
-    const after = (await find(tx, id))!;
+    const after = still(await find(tx, id));
     await recordChange(tx, actor, { ...changeOf(after, 'update'), before: shown(before), after: shown(after) });
     return after;
   });

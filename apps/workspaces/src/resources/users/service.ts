@@ -1,6 +1,6 @@
 import { invalid } from '@keystead/jsonapi';
 import { type Actor, accountIdOf, recordChange } from '../../kernel/audit';
-import type { Database } from '../../kernel/database';
+import { type Database, still } from '../../kernel/database';
 import type { Environment } from '../../kernel/environment';
 import { newId } from '../../kernel/ids';
 import type { Principal } from '../../kernel/principal';
@@ -138,7 +138,7 @@ export async function changePassword(
   if (!(await prove(db, keyring, id, now(), isRight))) throw invalid('currentPassword', 'is invalid');
   requireGoodPassword(input);
   await setPassword(db, actor, id, input.password, actor.tokenId);
-  return (await find(db, id))!;
+  return still(await find(db, id));
 }
 
 /** Refuses short passwords and confirmations that differ. */

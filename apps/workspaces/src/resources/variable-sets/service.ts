@@ -4,7 +4,7 @@ import { Refusal } from '@keystead/refusal';
 import type { VariableSet as Row } from '../../generated/prisma/client';
 import type { WorkspaceTarget } from '../../kernel/access';
 import { type Actor, recordChange } from '../../kernel/audit';
-import type { Database } from '../../kernel/database';
+import { type Database, still } from '../../kernel/database';
 import { newId } from '../../kernel/ids';
 import { requireRevision } from '../../kernel/revision';
 import { create as createVariable, type VariableInput } from '../variables/service';
@@ -84,7 +84,7 @@ export async function create(
     for (const variable of input.variables ?? []) {
       await createVariable(tx, keyring, actor, { variableSetId: id, organizationId }, variable);
     }
-    const set = (await find(tx, id))!;
+    const set = still(await find(tx, id));
     await recordChange(tx, actor, { ...changeOf(set, 'create'), after: shown(set) });
     return set;
   });
@@ -119,7 +119,7 @@ export async function update(
       const owner = { variableSetId: id, organizationId: before.organizationId };
       await createVariable(tx, keyring, actor, owner, variable);
     }
-    const after = (await find(tx, id))!;
+    const after = still(await find(tx, id));
     await recordChange(tx, actor, { ...changeOf(after, 'update'), before: shown(before), after: shown(after) });
     return after;
   });
@@ -185,7 +185,7 @@ export async function reassign(
   await db.transaction(async (tx) => {
     await tx.prisma.variableSet.update({ where: { id: set.id }, data: { updatedAt: new Date() } });
     await change(tx);
-    const after = (await find(tx, set.id))!;
+    const after = still(await find(tx, set.id));
     await recordChange(tx, actor, { ...changeOf(after, 'assign'), before: shown(set), after: shown(after) });
   });
 }
