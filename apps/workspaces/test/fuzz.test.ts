@@ -1,64 +1,27 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import {
-  type FuzzTarget,
-  freePort,
-  freshDatabase,
-  fuzz,
-  fuzzPlan,
-  isFlat,
-  type ServiceProgram,
-  smallState,
-  startServiceProgram,
-  type TestDatabase,
-} from '@keystead/testing';
+import { asker, type FuzzSubject, smallState, withstandsMadeUpRequests } from '@keystead/testing';
+import { type Garden, startGarden } from './garden';
 
-// A few thousand requests always, a million with --long.
+let garden: Garden | undefined;
 
-describe('made-up requests to the workspace service', () => {
-  let database: TestDatabase;
-  let service: ServiceProgram;
-  let metricsPort: number;
-
-  beforeAll(async () => {
-    database = await freshDatabase('workspaces');
-    const port = await freePort();
-    metricsPort = await freePort();
-    service = await startServiceProgram(path.resolve(__dirname, '../src/main.ts'), {
-      WORKSPACES_PORT: String(port),
-      WORKSPACES_PUBLIC_URL: `http://127.0.0.1:${port}`,
-      WORKSPACES_METRICS_PORT: String(metricsPort),
-      WORKSPACES_DATABASE_URL: database.url,
-      WORKSPACES_SEAL_KEY: '07'.repeat(32),
-      WORKSPACES_RATE_LIMIT: '0',
-      WORKSPACES_MIGRATE: 'off',
-      WORKSPACES_FIRST_RUN_FILE: 'first-run.json',
-      WORKSPACES_DRAIN_SECONDS: '1',
-    });
-  }, 120_000);
-  afterAll(async () => {
-    await service?.stop();
-    await database?.drop();
-  });
-
-  it('are answered as documented, and change neither its health nor its size', async () => {
+const subject: FuzzSubject = {
+  name: 'workspaces',
+  main: path.resolve(__dirname, '../src/main.ts'),
+  env: (url) => ({ PUBLIC_URL: url, RATE_LIMIT: '0', FIRST_RUN_FILE: 'first-run.json' }),
+  async target({ service, databaseUrl, sealKey }) {
     const { token: root } = JSON.parse(readFileSync(path.join(service.folder, 'first-run.json'), 'utf8'));
-    const ask = async (method: string, at: string, body?: object, token = root) => {
-      const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/vnd.api+json' };
-      const answer = await fetch(`${service.url}${at}`, { method, headers, body: body && JSON.stringify(body) });
-      const text = await answer.text();
-      return { status: answer.status, body: text === '' ? undefined : JSON.parse(text) };
-    };
-    const must = async (method: string, at: string, body?: object) => {
-      const answer = await ask(method, at, body);
-      if (answer.status >= 300) throw new Error(`${method} ${at}: ${answer.status} ${JSON.stringify(answer.body)}`);
-      return answer.body;
-    };
+    const headers = { Authorization: `Bearer ${root}`, 'Content-Type': 'application/vnd.api+json' };
+    const { ask, must } = asker(service.url, () => headers);
     const self = (await must('GET', '/api/v2/account/details')).data.id;
     const mine = async () => must('GET', `/api/v2/users/${self}/authentication-tokens`);
     const own = (await mine()).data.map(({ id }: { id: string }) => id);
+    const begun = await startGarden(
+      { url: service.url, databaseUrl, sealKey },
+      { token: root, id: self, username: 'admin' },
+    );
+    garden = begun;
     const restore = async () => {
       const make = (at: string, type: string, attributes: object) =>
         ask('POST', `/api/v2/${at}`, { data: { type, attributes } });
@@ -68,11 +31,9 @@ describe('made-up requests to the workspace service', () => {
           for (const one of ['a', 'b']) await make(`organizations/${name}/${type}`, type, { name: one });
         }
       }
+      return begun.tend();
     };
-    await restore();
-    const target: FuzzTarget = {
-      service,
-      metricsUrl: `http://127.0.0.1:${metricsPort}/metrics`,
+    return {
       document: await must('GET', '/api/v2/openapi.json'),
       token: async () => root,
       restore,
@@ -93,7 +54,8 @@ describe('made-up requests to the workspace service', () => {
             'api-rate-limiting-enabled': false,
             'collaborator-auth-policy': 'password',
           },
-          parameters: {},
+          parameters: { '/api/v2/users/{user_id}/authentication-tokens user_id': [self] },
+          secrets: { '/api/v2/session': 'token of sessions' },
           weights,
           // While a state is still on its way, which ends by itself.
           faults: {
@@ -111,17 +73,15 @@ describe('made-up requests to the workspace service', () => {
         },
       },
     };
-    const report = await fuzz(target, fuzzPlan('workspaces'));
-    process.stderr.write(`workspaces, ${report.text}\n`);
-    expect(report.findings).toEqual([]);
-    expect((await fetch(`${service.url}/readyz`)).status).toBe(200);
-    await must('GET', '/api/v2/account/details');
-    expect(isFlat(report)).toBe(true);
-  }, 3_600_000);
-});
+  },
+  end: async () => garden?.close(),
+};
+withstandsMadeUpRequests(subject);
 
 /** Rare because they take long by their nature (a password is hashed), or take with them what most others are about. */
 const weights: Readonly<Record<string, number>> = {
+  'GET /api/v2/admin/terraform-versions': 0.1,
+  'GET /api/v2/admin/infra-versions': 0.1,
   'DELETE /api/v2/organizations/{organization_name}': 0.02,
   'DELETE /api/v2/admin/organizations/{organization_name}': 0.02,
   'DELETE /api/v2/workspaces/{workspace_id}': 0.05,
@@ -157,6 +117,20 @@ function hints() {
     'expired-at': ['2031-01-01T00:00:00.000Z'],
     'page[size]': ['1', '20', '100'],
     'page[number]': ['1', '2'],
-    include: ['workspace', 'organization', 'project'],
+    'filter[organization][name]': ['fuzz-1', 'fuzz-2'],
+    'filter[workspace][name]': ['a', 'b'],
+    'filter[run-trigger][type]': ['inbound', 'outbound'],
+    version: ['1.98.1', '1.98.2', '1.98.3'],
+    sha: ['ab', 'a'.repeat(64)],
+    response_type: ['code'],
+    client_id: ['keystead-cli'],
+    'client-id': ['keystead-cli'],
+    redirect_uri: ['http://localhost:10003/login'],
+    'redirect-uri': ['http://localhost:10003/login'],
+    code_challenge_method: ['S256'],
+    code_verifier: ['a'.repeat(43)],
+    code_challenge: ['a'.repeat(43)],
+    'code-challenge': ['a'.repeat(43)],
+    'heartbeat-seconds': [10, 30],
   };
 }

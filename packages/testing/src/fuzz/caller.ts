@@ -1,11 +1,10 @@
 import { judge, judgeRaw } from './judge';
 import { minimiseBytes, minimiseRequest, shown, shownRequest } from './minimise';
 import type { Operations } from './operations';
-import type { Pools } from './pools';
 import { Random } from './random';
 import { type RawCase, rawCase } from './raw-requests';
-import { type Dialect, encode, type Framing, type FuzzRequest, Requests } from './requests';
-import { type Answer, type NoAnswer, Wire } from './wire';
+import { type Dialect, encode, type Framing, type FuzzRequest, type Known, Requests } from './requests';
+import { type Answer, jsonIn, type NoAnswer, Wire } from './wire';
 
 /** Where the callers of one program send to, and with what. */
 export interface Place {
@@ -27,10 +26,10 @@ export interface Finding {
 
 /** How an operation fared. */
 export interface Measured {
-  readonly sent: number;
+  sent: number;
   /** Answered 2xx. */
-  readonly good: number;
-  readonly ms: number;
+  good: number;
+  ms: number;
   /** How often it was refused how, while it was never answered 2xx. */
   readonly refusals: Record<string, number>;
 }
@@ -49,16 +48,21 @@ export class Tally {
   }
 
   measure(operation: string, good: boolean, ms: number): Measured {
-    const before = this.operations[operation] ?? { sent: 0, good: 0, ms: 0, refusals: {} };
-    const now = { ...before, sent: before.sent + 1, good: before.good + Number(good), ms: before.ms + ms };
-    this.operations[operation] = now;
-    return now;
+    this.operations[operation] ??= { sent: 0, good: 0, ms: 0, refusals: {} };
+    const measured = this.operations[operation];
+    measured.sent++;
+    measured.good += Number(good);
+    measured.ms += ms;
+    return measured;
   }
 }
 
 const shareOfRaw = 0.15;
 const patienceMs = 60_000;
-const largestHarvest = 200_000;
+const largestHarvest = 60_000;
+const longestList = 40;
+const keepsBody = 0.5;
+const forgetsParents = 0.3;
 const selfEvery = 400;
 const refusedInARow = 6;
 const kindsKept = 40;
@@ -81,12 +85,12 @@ export class Caller {
     private readonly place: Place,
     private readonly operations: Operations,
     private readonly tally: Tally,
-    private readonly pools: Pools,
+    private readonly known: Known,
     private readonly seed: string,
     private readonly token: { value: string; renew(): Promise<void> },
   ) {
     this.random = new Random(seed);
-    this.requests = new Requests(operations, place.dialect, this.random, pools);
+    this.requests = new Requests(operations, place.dialect, this.random, known);
     this.host = `127.0.0.1:${place.port}`;
   }
 
@@ -111,7 +115,7 @@ export class Caller {
   }
 
   private async ordinary(): Promise<void> {
-    const request = this.requests.make(this.token.value);
+    const request = this.requests.make(this.token.value, this.requests.next());
     const roll = this.random.next();
     const framing: Framing = request.body === undefined || roll < 0.9 ? 'length' : roll < 0.95 ? 'chunked' : 'split';
     const began = performance.now();
@@ -120,30 +124,52 @@ export class Caller {
     this.tally.count(status);
     this.refused = status === 401 || status === 403 ? this.refused + 1 : 0;
     const { operation } = request;
-    const good = typeof status === 'number' && status < 300;
+    const good = typeof status === 'number' && status < 400;
     const measured = this.tally.measure(operation.name, good, performance.now() - began);
     if (measured.good === 0 && typeof answer !== 'string') noteRefusal(measured.refusals, answer);
     if (good) this.learn(request, answer as Answer);
+    else if (status === 404 && request.own) this.forget(request);
     const wrong = judge(this.operations, request, answer);
     if (wrong !== undefined) await this.foundRequest(request, wrong, answer);
     this.lately.push(`${request.method} ${request.path} ${status}`);
     if (this.lately.length > 6) this.lately.shift();
   }
 
-  private learn({ operation: { template }, path }: FuzzRequest, { body, headers }: Answer): void {
-    const parameter = template.lastIndexOf('/{');
-    if (parameter > 0 && !template.includes('/', parameter + 1)) {
-      const before = template.slice(0, parameter);
-      const depth = before.split('/').length;
-      const value = path.slice(this.place.dialect.prefix.length).split('/').slice(depth).join('/');
-      this.pools.add(`keys of ${before}`, decoded(value));
+  private learn(request: FuzzRequest, answer: Answer): void {
+    const { operation, body } = request;
+    const { places, pools, bodies } = this.known;
+    const path = this.pathOf(request);
+    const mayStay = operation.method !== 'delete' && !request.astray;
+    if (body !== undefined && this.random.chance(keepsBody)) {
+      bodies.add(operation.name, { path: mayStay ? path : undefined, body });
     }
-    if (body.length === 0 || body.length > largestHarvest || !/json/.test(headers.get('content-type') ?? '')) return;
-    try {
-      this.pools.harvest(JSON.parse(body.toString()), `keys of ${template}`);
-    } catch {
-      // The judge says so.
+    if (operation.method === 'delete') this.forget(request);
+    else if (!request.astray) places.learn(path);
+    if (answer.body.length === 0 || answer.body.length > largestHarvest) return;
+    const value = jsonIn(answer)?.value;
+    if (value === undefined) return;
+    pools.harvest(value);
+    const { data } = (value ?? {}) as { data?: unknown };
+    const keys = (data as { keys?: unknown } | null | undefined)?.keys;
+    for (const key of Array.isArray(keys) ? keys.slice(0, longestList) : []) {
+      if (typeof key === 'string' && key !== '') places.learnBelow(path, key);
     }
+    for (const shown of Array.isArray(data) ? data.slice(0, longestList) : [data]) {
+      const { type, id, attributes } = (shown ?? {}) as { type?: string; id?: string; attributes?: { name?: string } };
+      if (typeof type === 'string' && typeof id === 'string') places.learnBelow(path, id, attributes?.name);
+    }
+  }
+
+  private forget(request: FuzzRequest): void {
+    const { operation } = request;
+    // What something of a thing is asked for may be all that is missing.
+    if (!operation.template.endsWith('}') && !this.random.chance(forgetsParents)) return;
+    const gone = this.known.places.forget(this.pathOf(request));
+    if (gone !== undefined) this.known.pools.remove(gone.type, gone.id);
+  }
+
+  private pathOf({ path }: FuzzRequest): string {
+    return path.slice(this.place.dialect.prefix.length);
   }
 
   /** Sends one request on the kept connection, on a new one when the service has closed that meanwhile. */
@@ -293,12 +319,4 @@ export class Caller {
 function noteRefusal(refusals: Record<string, number>, { status, body }: Answer): void {
   const text = `${status} ${body.toString('utf8', 0, 160)}`;
   if (text in refusals || Object.keys(refusals).length < 20) refusals[text] = (refusals[text] ?? 0) + 1;
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

@@ -84,7 +84,7 @@ describe('made-up requests', () => {
       metricsUrl: `${url}/metrics`,
       document,
       token: async () => 'token',
-      restore: async () => undefined,
+      restore: async () => [],
       place: {
         never: [],
         paths: { found: '/found', missing: '/missing', writes: '/things', self: '/found' },
@@ -94,6 +94,7 @@ describe('made-up requests', () => {
           hints: {},
           fixed: {},
           parameters: {},
+          secrets: {},
           weights: {},
           faults: {},
           headers: {},

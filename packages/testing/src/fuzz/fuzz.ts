@@ -1,8 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import path from 'node:path';
 import type { Measured, Place } from './caller';
-import type { Document } from './operations';
-import type { FuzzNews, FuzzOrder, FuzzResult } from './program';
+import { type Document, operationsOf } from './operations';
+import type { Example, FuzzNews, FuzzOrder, FuzzResult, FuzzWord } from './program';
 import type { ServiceProgram } from './service-program';
 
 /** What is fuzzed, and as whom. */
@@ -13,14 +13,19 @@ export interface FuzzTarget {
   readonly place: Omit<Place, 'port'>;
   /** A token for the callers; asked for again when one has ended itself. */
   token(): Promise<string>;
-  /** Puts back what callers took away that others need; called again and again. */
-  restore(): Promise<void>;
+  /**
+   * Puts back what callers took away that others need, and tells of requests that are right, and of what lives where;
+   * called once before the callers begin, and again and again.
+   */
+  restore(): Promise<readonly Example[]>;
 }
 
 /** How much. The same seed makes up the same requests, as far as the answers are the same. */
 export interface FuzzPlan {
   readonly seed: string;
   readonly requests: number;
+  /** Nothing more is sent after this time, however little it was. */
+  readonly minutes?: number;
   readonly programs: number;
   readonly callersEach: number;
   /** Tell of operations that were never answered 2xx why not. */
@@ -39,6 +44,8 @@ export interface FuzzReport {
   readonly sent: number;
   readonly findings: readonly string[];
   readonly statuses: Readonly<Record<string, number>>;
+  /** How many operations there are. */
+  readonly operations: number;
   /** Operations that were never answered 2xx, and what they were answered most. */
   readonly neverGood: readonly string[];
   /** Resident memory in the middle half of the second half, and in the end: flat when they are alike. */
@@ -48,6 +55,7 @@ export interface FuzzReport {
 
 const sampleEveryMs = 500;
 const restoreEveryMs = 1500;
+const newsEveryMs = 60_000;
 
 /** Sends made-up requests to a service and tells what it did wrong. */
 export async function fuzz(target: FuzzTarget, plan: FuzzPlan): Promise<FuzzReport> {
@@ -66,7 +74,16 @@ export async function fuzz(target: FuzzTarget, plan: FuzzPlan): Promise<FuzzRepo
     lags.push(metrics.lagMs);
     moments.push({ sent: sum(sent), ...metrics });
   });
-  const restore = repeat(restoreEveryMs, () => target.restore());
+  const programs: ChildProcess[] = [];
+  const examples = await target.restore();
+  const restore = repeat(restoreEveryMs, async () => {
+    const more: FuzzWord = { examples: await target.restore() };
+    for (const program of programs) if (program.connected) program.send(more);
+  });
+  const news = setInterval(() => {
+    const { residentMb, heapMb } = moments.at(-1) ?? {};
+    process.stderr.write(`${plan.seed}: ${sum(sent)} sent, resident ${residentMb} MB, heap ${heapMb} MB\n`);
+  }, newsEveryMs).unref();
   const results = await Promise.all(
     sent.map(async (_none, i) => {
       const order: FuzzOrder = {
@@ -76,12 +93,17 @@ export async function fuzz(target: FuzzTarget, plan: FuzzPlan): Promise<FuzzRepo
         seed: `${plan.seed}.${i}`,
         requests: Math.ceil(plan.requests / plan.programs),
         callers: plan.callersEach,
+        examples,
+        untilMs: plan.minutes === undefined ? undefined : Date.now() + plan.minutes * 60_000,
       };
-      return runProgram(order, token, (count) => {
+      return runProgram(order, programs, token, (count) => {
         sent[i] = count;
       });
     }),
-  ).finally(() => Promise.all([sample.stop(), restore.stop()]));
+  ).finally(() => {
+    clearInterval(news);
+    return Promise.all([sample.stop(), restore.stop()]);
+  });
   const seconds = (performance.now() - began) / 1000;
   return reportOf(target, plan, { results, moments, lags, tokens, seconds });
 }
@@ -96,6 +118,7 @@ interface Seen {
 
 function reportOf(target: FuzzTarget, plan: FuzzPlan, seen: Seen): FuzzReport {
   const { results, moments, lags, seconds } = seen;
+  const all = operationsOf(target.document);
   const statuses: Record<string, number> = {};
   const operations = new Map<string, Measured>();
   const found = new Map<string, { shown: string; times: number }>();
@@ -119,10 +142,14 @@ function reportOf(target: FuzzTarget, plan: FuzzPlan, seen: Seen): FuzzReport {
     const from = moments.findIndex(({ sent }) => sent >= total * share);
     return median(moments.slice(Math.max(0, from), from + Math.max(3, moments.length >> 4)).map((m) => m.residentMb));
   };
+  const memoryAt = (share: number) => {
+    const { residentMb, heapMb } = moments.find(({ sent }) => sent >= total * share) ?? moments.at(-1) ?? {};
+    return `${residentMb} and ${heapMb} MB after ${share * 100} %`;
+  };
   const residentMb = { start: moments[0]?.residentMb ?? 0, middle: at(0.5), end: at(0.93) };
-  const neverGood = [...operations]
-    .filter(([, { good }]) => good === 0)
-    .map(([name, { refusals }]) => `${name}: ${commonest(refusals)}`);
+  const neverGood = all
+    .filter((name) => !operations.get(name)?.good)
+    .map((name) => `${name}: ${commonest(operations.get(name)?.refusals ?? {}) || 'not called'}`);
   const slow = [...operations]
     .map(([name, { sent, ms }]) => ({ name, ms: ms / sent, share: ms }))
     .sort((a, b) => b.share - a.share)
@@ -134,17 +161,18 @@ function reportOf(target: FuzzTarget, plan: FuzzPlan, seen: Seen): FuzzReport {
     `statuses: ${Object.entries(statuses)
       .map(([status, count]) => `${status} × ${count}`)
       .join(', ')}`,
-    `${operations.size} operations, ${neverGood.length} of them never answered 2xx; most time: ${slow.join(', ')}`,
-    `resident memory ${residentMb.start} → ${residentMb.middle} → ${residentMb.end} MB, heap at the end ${moments.at(-1)?.heapMb} MB`,
+    `${all.length} operations, ${neverGood.length} of them never answered 2xx; most time: ${slow.join(', ')}`,
+    `resident memory and heap: ${[0.1, 0.5, 1].map((share) => memoryAt(share)).join('; ')}`,
     `longest loop delay ${Math.round(Math.max(0, ...lags))} ms, median of the longest of every moment ${Math.round(median(lags))} ms`,
     `${service.warnings} warnings, ${seen.tokens - plan.programs} times a caller ended its own token`,
     ...(plan.details ? neverGood : []),
   ].join('\n');
-  return { sent: total, findings, statuses, neverGood, residentMb, text };
+  return { sent: total, findings, statuses, operations: all.length, neverGood, residentMb, text };
 }
 
 function runProgram(
   order: FuzzOrder,
+  programs: ChildProcess[],
   token: () => Promise<string>,
   progress: (sent: number) => void,
 ): Promise<FuzzResult> {
@@ -153,6 +181,7 @@ function runProgram(
     env: { ...process.env, NODE_OPTIONS: '' },
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   });
+  programs.push(child);
   let said = '';
   child.stderr!.on('data', (piece) => {
     said = (said + piece).slice(-4000);
@@ -161,7 +190,7 @@ function runProgram(
     child.on('message', (news: FuzzNews) => {
       if ('done' in news) resolve(news.done);
       else if ('sent' in news) progress(news.sent);
-      else token().then((fresh) => child.send({ token: fresh }), reject);
+      else token().then((fresh) => child.send({ token: fresh } satisfies FuzzWord), reject);
     });
     child.once('exit', () => reject(new Error(`the program that sends requests ended: ${said}`)));
     child.send(order);

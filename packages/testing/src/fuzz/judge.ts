@@ -24,8 +24,7 @@ export function judge(operations: Operations, request: FuzzRequest, answer: Answ
   }
   if (documented) {
     if (astray) return undefined;
-    const type = answer.headers.get('content-type') ?? '';
-    const misfit = operations.misfit(operation, status, type, answer.body.toString());
+    const misfit = operations.misfit(operation, answer);
     return misfit && `answered ${status} with ${misfit}`;
   }
   if (astray && (ofHttp.has(status) || operations.statuses.has(status) || (status > 300 && status < 309)))

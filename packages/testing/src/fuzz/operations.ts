@@ -1,4 +1,5 @@
 import Ajv, { type ValidateFunction } from 'ajv';
+import { type Answer, jsonIn } from './wire';
 
 /** A schema of an OpenAPI 3.0 document, as far as requests are made from it. */
 export interface Schema {
@@ -27,6 +28,7 @@ export interface Parameter {
   readonly name: string;
   readonly in: 'path' | 'query' | 'header';
   readonly required?: boolean;
+  readonly description?: string;
   readonly schema: Schema;
 }
 
@@ -63,6 +65,12 @@ export interface Operation {
 
 const methods = ['get', 'post', 'put', 'patch', 'delete'];
 
+/** The names of all operations of a document: `GET /sys/mounts/{path}`. */
+export const operationsOf = ({ paths }: Document): string[] =>
+  Object.entries(paths).flatMap(([template, item]) =>
+    methods.filter((method) => method in item).map((method) => `${method.toUpperCase()} ${template}`),
+  );
+
 /** The operations of an OpenAPI document, and the answers it announces. */
 export class Operations {
   readonly all: readonly Operation[];
@@ -70,8 +78,10 @@ export class Operations {
   readonly statuses: ReadonlySet<number>;
   /** Statuses from 500 that some operation answers on purpose. */
   readonly meant: ReadonlySet<number>;
+  private readonly sameTests = new Map<string, ValidateFunction>();
   private readonly ajv = new Ajv({ strict: false, validateFormats: false, logger: false });
-  private readonly tests = new Map<string, ValidateFunction>();
+  /** By what is announced: one for each operation and status that does not share its description. */
+  private readonly tests = new Map<Schema, ValidateFunction>();
 
   /** `faults` are statuses from 500 that an operation answers on purpose, by its name. */
   constructor(
@@ -93,35 +103,47 @@ export class Operations {
   }
 
   /** Why a body is not what the operation announces for a status; undefined when it is. */
-  misfit(operation: Operation, status: number, type: string, text: string): string | undefined {
+  misfit(operation: Operation, answer: Answer): string | undefined {
+    const { status, body } = answer;
     const announced = this.announced(operation, status);
     if (announced === undefined) return undefined;
     const { response, pointer } = announced;
     if (response.content === undefined) return undefined;
-    const media = type.split(';')[0]!.trim().toLowerCase();
+    const media = (answer.headers.get('content-type') ?? '').split(';')[0]!.trim().toLowerCase();
     if (!(media in response.content)) {
-      return text === '' ? undefined : `content type ${media}, not ${Object.keys(response.content).join(' or ')}`;
+      return body.length === 0 ? undefined : `content type ${media}, not ${Object.keys(response.content).join(' or ')}`;
     }
     const { schema } = response.content[media]!;
     if (schema === undefined || !/json$/.test(media)) return undefined;
-    let value: unknown;
-    try {
-      value = JSON.parse(text);
-    } catch {
-      return 'a body that is no JSON';
-    }
+    const read = jsonIn(answer);
+    if (read === undefined) return 'a body that is no JSON';
     const test = this.test(schema, `${pointer}/content/${escaped(media)}/schema`);
-    if (test(value)) return undefined;
+    if (test(read.value)) return undefined;
     const error = test.errors?.find(({ keyword }) => keyword !== 'anyOf') ?? test.errors?.[0];
     return `body: ${error?.instancePath || '/'} ${error?.message ?? ''}`;
   }
 
+  /** The type of the resource that an operation shows; undefined where it shows none. */
+  typeShown(operation: Operation): string | undefined {
+    const media = Object.values(this.announced(operation, 200)?.response.content ?? {})[0];
+    const typeIn = (given: Schema | undefined, depth: number): string | undefined => {
+      if (given === undefined || depth > 6) return undefined;
+      const schema = this.schema(given);
+      const own = schema.properties?.type?.enum?.[0];
+      if (typeof own === 'string') return own;
+      const inner = [...(schema.anyOf ?? []), ...(schema.oneOf ?? []), ...(schema.allOf ?? [])];
+      return inner.map((one) => typeIn(one, depth + 1)).find((type) => type !== undefined);
+    };
+    return typeIn(media?.schema && this.schema(media.schema).properties?.data, 0);
+  }
+
   private test(schema: Schema, pointer: string): ValidateFunction {
-    const key = JSON.stringify(schema);
-    let test = this.tests.get(key);
+    let test = this.tests.get(schema);
     if (test === undefined) {
-      test = this.ajv.compile({ $ref: `document#${pointer}` });
-      this.tests.set(key, test);
+      const text = JSON.stringify(schema);
+      test = this.sameTests.get(text) ?? this.ajv.compile({ $ref: `document#${pointer}` });
+      this.sameTests.set(text, test);
+      this.tests.set(schema, test);
     }
     return test;
   }

@@ -1,22 +1,36 @@
 import type { FuzzPlan, FuzzReport } from './fuzz';
 
 const long = process.env.KEYSTEAD_LONG === '1';
-const { KEYSTEAD_FUZZ_SEED: seed, KEYSTEAD_FUZZ_REQUESTS: requests, KEYSTEAD_FUZZ_DETAILS: details } = process.env;
+const {
+  KEYSTEAD_FUZZ_SEED: seed,
+  KEYSTEAD_FUZZ_REQUESTS: requests,
+  KEYSTEAD_FUZZ_MINUTES: minutes,
+  KEYSTEAD_FUZZ_DETAILS: details,
+} = process.env;
 
 /**
  * How much is sent to a service: a few thousand requests, always the same ones; with --long a million, others each time.
  * `KEYSTEAD_FUZZ_SEED` and `KEYSTEAD_FUZZ_REQUESTS` say otherwise, for example to see once more what a run has found;
- * with `KEYSTEAD_FUZZ_DETAILS` a run tells what kept operations from ever succeeding.
+ * `KEYSTEAD_FUZZ_MINUTES` ends it early; with `KEYSTEAD_FUZZ_DETAILS` a run tells what kept operations from ever succeeding.
  */
 export function fuzzPlan(service: string): FuzzPlan {
   return {
     seed: seed ?? (long ? `${service}-${Date.now()}` : `${service}-20261122`),
     requests: Number(requests ?? (long ? 1_000_000 : 2000)),
+    minutes: minutes === undefined ? undefined : Number(minutes),
     programs: long ? 2 : 1,
     // Few in the short form: then it sends the same again, and a run that passed once passes again.
     callersEach: long ? 12 : 2,
     details: details !== undefined,
   };
+}
+
+/**
+ * What share of its operations succeeded at least once. Below this a run would say little, however much it sent: a
+ * short one reaches less than a long one.
+ */
+export function reaches({ operations, neverGood, sent }: FuzzReport): { share: number; least: number } {
+  return { share: 1 - neverGood.length / operations, least: sent < 200_000 ? 0.6 : 0.85 };
 }
 
 /** Whether the service had stopped growing half way. A short run says nothing of that. */

@@ -1,3 +1,5 @@
+import { Few } from './few';
+import type { Places } from './places';
 import type { Random } from './random';
 
 const perPool = 48;
@@ -6,45 +8,73 @@ const longestList = 40;
 
 /** What answers told of (ids, names, accessors, tokens, links), kept by name to be sent again by all callers of a program. */
 export class Pools {
-  private readonly pools = new Map<string, string[]>();
-  private next = 0;
+  private readonly pools = new Map<string, Few>();
+  private readonly plainNames = new Map<string, string>();
 
-  /** `never` is what must not be sent again: what would end the caller itself. */
-  constructor(private readonly never: ReadonlySet<string>) {}
+  /** `never` is what must not be sent again: what would end the caller itself. `origin` stands before paths in links. */
+  constructor(
+    private readonly never: ReadonlySet<string>,
+    private readonly places: Places,
+    private readonly origin: string,
+  ) {}
 
   add(pool: string, value: string): void {
     if (value === '' || value.length > 600 || this.never.has(value)) return;
     let values = this.pools.get(pool);
     if (values === undefined) {
-      values = [];
+      values = new Few(perPool);
       this.pools.set(pool, values);
     }
-    if (values.length < perPool) values.push(value);
-    else values[this.next++ % perPool] = value;
+    values.add(value);
+  }
+
+  remove(pool: string, value: string): void {
+    this.pools.get(pool)?.remove(value);
   }
 
   pick(pool: string, random: Random): string | undefined {
-    const values = this.pools.get(pool);
-    return values === undefined ? undefined : random.pick(values);
+    return this.pools.get(pool)?.pick(random);
   }
 
-  /** Takes up what an answer tells; `list` names the pool of the keys of a listing. */
-  harvest(value: unknown, list: string): void {
-    this.walk(value, '', list, 0);
+  /** Takes up what an answer tells. */
+  harvest(value: unknown): void {
+    this.walk(value, '', 0);
   }
 
-  private walk(value: unknown, key: string, list: string, depth: number): void {
-    if (typeof value === 'string') {
-      this.add(key === 'keys' ? list : key.replaceAll('-', '_'), value);
-      if (/^https?:/.test(value)) this.add('links', value);
-    } else if (typeof value === 'object' && value !== null && depth < deepest) {
+  private walk(value: unknown, key: string, depth: number): void {
+    if (typeof value === 'string') this.addText(key, value);
+    else if (typeof value === 'object' && value !== null && depth < deepest) {
       if (Array.isArray(value)) {
-        for (const item of value.slice(0, longestList)) this.walk(item, key, list, depth + 1);
+        for (let i = 0; i < value.length && i < longestList; i++) this.walk(value[i], key, depth + 1);
         return;
       }
       const { type, id } = value as Record<string, unknown>;
-      if (typeof type === 'string' && typeof id === 'string') this.add(type, id);
-      for (const [name, item] of Object.entries(value).slice(0, longestList)) this.walk(item, name, list, depth + 1);
+      if (typeof type === 'string' && typeof id === 'string') {
+        this.add(type, id);
+        this.places.learnResource(type, id);
+        const { token } = ((value as Record<string, unknown>).attributes ?? {}) as { token?: unknown };
+        if (typeof token === 'string') this.add(`token of ${type}`, token);
+      }
+      let fields = 0;
+      for (const name in value) {
+        if (fields++ === longestList) break;
+        this.walk((value as Record<string, unknown>)[name], name, depth + 1);
+      }
     }
+  }
+
+  private addText(key: string, value: string): void {
+    let plain = this.plainNames.get(key);
+    if (plain === undefined) {
+      plain = key.replaceAll('-', '_');
+      // Names that callers made up are no end of names.
+      if (this.plainNames.size < 2000) this.plainNames.set(key, plain);
+    }
+    if (this.pools.size < 3000 || this.pools.has(plain)) this.add(plain, value);
+    if (value.startsWith(this.origin)) {
+      this.add('links', value);
+      this.places.learn(value.slice(this.origin.length));
+    } else if (value.startsWith('/')) this.places.learn(value);
+    else if (value.startsWith('http')) this.add('links', value);
   }
 }

@@ -1,5 +1,7 @@
+import { Bodies } from './bodies';
 import { Caller, type Finding, type Measured, type Place, Tally } from './caller';
 import { type Document, Operations } from './operations';
+import { Places } from './places';
 import { Pools } from './pools';
 
 // A program of its own that sends requests made up from a document, so that neither the service nor the test waits for it.
@@ -12,7 +14,23 @@ export interface FuzzOrder {
   readonly seed: string;
   readonly requests: number;
   readonly callers: number;
+  readonly examples: readonly Example[];
+  /** When it ends, however little was sent. */
+  readonly untilMs?: number;
 }
+
+/** A request that is right: a path of the document where something lives, and a body that is taken there. */
+export interface Example {
+  readonly operation?: string;
+  readonly path?: string;
+  /** Sent as JSON. */
+  readonly body?: unknown;
+  /** Sent as it is; base64. */
+  readonly bytes?: string;
+}
+
+/** What else it is told on the way: another token, and where something lives. */
+export type FuzzWord = { readonly token: string } | { readonly examples: readonly Example[] };
 
 /** What it tells: how far it is, that its token is gone, and what it found in the end. */
 export type FuzzNews = { readonly sent: number } | { readonly tokenGone: true } | { readonly done: FuzzResult };
@@ -28,29 +46,58 @@ export interface FuzzResult {
 
 const tell = (news: FuzzNews) => process.send?.(news);
 
-async function run({ place, document, token, seed, requests, callers }: FuzzOrder): Promise<void> {
+async function run({
+  place,
+  document,
+  token,
+  seed,
+  requests,
+  callers,
+  examples,
+  untilMs = Number.POSITIVE_INFINITY,
+}: FuzzOrder): Promise<void> {
   const operations = new Operations(document, place.dialect.faults);
   const tally = new Tally();
-  const pools = new Pools(new Set(place.never));
+  const never = new Set(place.never);
+  const places = new Places(operations, never, (parameter, value) => pools.add(parameter, value));
+  const pools: Pools = new Pools(never, places, `http://127.0.0.1:${place.port}`);
+  const bodies = new Bodies(pools);
+  const known = { pools, places, bodies };
+  const take = (examples: readonly Example[]) => {
+    for (const { operation, path, body: value, bytes } of examples) {
+      if (path !== undefined) places.learn(path);
+      const body = bytes === undefined ? { value } : { bytes: Buffer.from(bytes, 'base64') };
+      if (operation !== undefined)
+        bodies.add(operation, { path, body: value === undefined && !bytes ? undefined : body });
+    }
+  };
+  take(examples);
   let renewing: Promise<void> | undefined;
+  let renewed = () => {};
   const held = {
     value: token,
     renew: () => {
       renewing ??= new Promise<void>((resolve) => {
-        process.once('message', ({ token: fresh }: { token: string }) => {
-          held.value = fresh;
-          renewing = undefined;
-          resolve();
-        });
+        renewed = resolve;
         tell({ tokenGone: true });
       });
       return renewing;
     },
   };
+  process.on('message', (word: FuzzWord) => {
+    if ('examples' in word) take(word.examples);
+    else {
+      held.value = word.token;
+      renewing = undefined;
+      renewed();
+    }
+  });
   const progress = setInterval(() => tell({ sent: tally.sent }), 250);
   await Promise.all(
     Array.from({ length: callers }, (_none, i) =>
-      new Caller(place, operations, tally, pools, `${seed}.${i}`, held).run(() => tally.sent < requests),
+      new Caller(place, operations, tally, known, `${seed}.${i}`, held).run(
+        () => tally.sent < requests && Date.now() < untilMs,
+      ),
     ),
   );
   clearInterval(progress);

@@ -29,6 +29,16 @@ export class Random {
     return this.next() < probability;
   }
 
+  /** The same items in any order. */
+  shuffled<T>(items: readonly T[]): T[] {
+    const made = [...items];
+    for (let i = made.length - 1; i > 0; i--) {
+      const j = this.below(i + 1);
+      [made[i], made[j]] = [made[j]!, made[i]!];
+    }
+    return made;
+  }
+
   pick<T>(items: readonly T[]): T {
     return items[this.below(items.length)]!;
   }

@@ -1,5 +1,7 @@
+import type { Bodies } from './bodies';
 import { jsonOf, names, oddBody, oddTexts } from './odd-values';
 import type { Operation, Operations, Parameter } from './operations';
+import type { Places } from './places';
 import type { Pools } from './pools';
 import type { Random } from './random';
 import { type Hints, SchemaValues } from './schema-values';
@@ -16,6 +18,8 @@ export interface FuzzRequest {
   readonly body?: { readonly value: unknown } | { readonly bytes: string | Buffer };
   /** The path may lead elsewhere than to the operation, or the answer is not its own. */
   readonly astray: boolean;
+  /** Sent with the caller's own token. */
+  readonly own?: boolean;
 }
 
 /** How one service is spoken to. */
@@ -30,6 +34,8 @@ export interface Dialect {
   readonly fixed: Readonly<Record<string, unknown>>;
   /** Values of a path parameter, by template and name: `/sys/audit/{path} path`. Nothing else is sent there. */
   readonly parameters: Readonly<Record<string, readonly string[]>>;
+  /** Pools of other tokens for operations that the caller's own does not open, by template. */
+  readonly secrets: Readonly<Record<string, string>>;
   /** How often an operation is chosen, by name, where 1 is usual. */
   readonly weights: Readonly<Record<string, number>>;
   /** Statuses from 500 that an operation answers on purpose, by its name. */
@@ -38,38 +44,69 @@ export interface Dialect {
   readonly headers: Readonly<Record<string, readonly string[]>>;
 }
 
+/** What the callers of a program know together. */
+export interface Known {
+  readonly pools: Pools;
+  readonly places: Places;
+  readonly bodies: Bodies;
+}
+
+const usesKnown = 0.8;
+const usesLink = 0.5;
+const usesBody = 0.5;
+
 /** Makes up requests of one caller from the operations of a document and from what it was answered so far. */
 export class Requests {
   private readonly values: SchemaValues;
   private readonly wheel: readonly Operation[];
+  private readonly pools: Pools;
+  /** Operations that this caller has not called yet, in any order. */
+  private readonly first: Operation[];
 
   constructor(
     operations: Operations,
     private readonly dialect: Dialect,
     private readonly random: Random,
-    private readonly pools: Pools,
+    private readonly known: Known,
   ) {
-    this.values = new SchemaValues(operations, random, pools, dialect.hints);
+    this.pools = known.pools;
+    this.values = new SchemaValues(operations, random, known.pools, dialect.hints);
+    this.first = random.shuffled(operations.all.filter(({ name }) => (dialect.weights[name] ?? 1) >= 0.1));
     this.wheel = operations.all.flatMap((operation) =>
       Array.from({ length: Math.round(20 * (dialect.weights[operation.name] ?? usual(operation))) }, () => operation),
     );
   }
 
-  make(token: string): FuzzRequest {
+  /** The next operation to be called: each one once, then at random. */
+  next(): Operation {
+    return this.first.pop() ?? this.random.pick(this.wheel);
+  }
+
+  make(token: string, operation = this.random.pick(this.wheel)): FuzzRequest {
     const { random, dialect } = this;
-    const operation = random.pick(this.wheel);
+    const { template } = operation;
     let astray = false;
-    const path = operation.template.replace(/\{(\w+)\}/g, (_all, name: string) => {
-      const only = dialect.parameters[`${operation.template} ${name}`];
+    const taken = random.chance(usesBody) ? this.known.bodies.pick(operation.name, random) : undefined;
+    const link = random.chance(usesLink) ? this.known.places.link(template, random) : undefined;
+    const limited = operation.parameters.some(({ name }) => `${template} ${name}` in dialect.parameters);
+    const known = !limited && random.chance(usesKnown) ? this.known.places.pick(template, random) : undefined;
+    const rest = (known?.rest ?? template).replace(/\{(\w+)\}/g, (_all, name: string) => {
+      const only = dialect.parameters[`${template} ${name}`];
       const value = only ? random.pick(only) : this.pathValue(operation, name);
       if (!/^[\w.~-]+$/.test(value) || /^\.+$/.test(value)) astray = true;
       return random.chance(0.5)
         ? encodeURIComponent(plain(value)).replaceAll('%2F', '/')
         : encodeURIComponent(plain(value));
     });
-    const query = this.query(operation);
+    const there = limited ? undefined : taken?.path;
+    const path = link?.split('?')[0] ?? there ?? (known?.path ?? '') + rest;
+    if (/[^\w./~-]/.test(path)) astray = true;
+    const query = link === undefined ? this.query(operation) : [...new URLSearchParams(link.split('?')[1])];
+    // What is too large for a head is refused before anybody knows where it leads.
+    if (query.some((pair) => pair.some((text) => text.length > 1000))) astray = true;
     const headers: Record<string, string> = {};
-    const secret = this.secret(token);
+    const secret = this.secret(token, operation);
+    const own = secret === token;
     if (secret !== undefined) headers[dialect.token.header] = dialect.token.before + secret;
     for (const parameter of operation.parameters) {
       if (parameter.in === 'header' && random.chance(0.1))
@@ -82,7 +119,7 @@ export class Requests {
       );
       astray = true;
     }
-    const body = this.body(operation);
+    const body = this.body(operation, taken?.body);
     const media = operation.body?.media ?? 'application/json';
     if (body !== undefined) headers['Content-Type'] = random.chance(0.97) ? media : random.pick(oddMedia);
     return {
@@ -93,16 +130,20 @@ export class Requests {
       headers,
       body,
       astray,
+      own,
     };
   }
 
   private pathValue({ template }: Operation, name: string): string {
     const { random, pools } = this;
-    const before = template.slice(0, template.indexOf(`/{${name}}`));
+    const place = template
+      .slice(0, template.indexOf(`/{${name}}`))
+      .split('/')
+      .at(-1)!;
     const roll = random.next();
     const hints = this.dialect.hints[name];
     const usual = String(random.pick(hints ?? names));
-    if (roll < 0.35) return pools.pick(`keys of ${before}`, random) ?? this.byName(name) ?? usual;
+    if (roll < 0.3) return pools.pick(place, random) ?? this.byName(name) ?? usual;
     if (roll < 0.65) return this.byName(name) ?? usual;
     if (roll < 0.93) return usual;
     return random.pick(oddTexts) || 'x';
@@ -125,27 +166,32 @@ export class Requests {
     return query;
   }
 
-  private parameter({ schema, name }: Parameter): string {
+  private parameter({ schema, name, description }: Parameter): string {
     if (this.random.chance(0.12)) return plain(this.random.pick(oddTexts));
+    const listed = /^Comma-separated: ([^.]+(?:\.\w[^.]*)*)/.exec(description ?? '')?.[1];
+    if (listed !== undefined && this.random.chance(0.8)) return this.random.pick(listed.split(', '));
     const value = this.values.make(schema, name);
     return plain(typeof value === 'string' ? value : jsonOf(value));
   }
 
   /** Mostly the caller's own token; sometimes none, a wrong one, or one that was made on the way. */
-  private secret(token: string): string | undefined {
+  private secret(token: string, { template }: Operation): string | undefined {
+    const others = this.dialect.secrets[template];
+    if (others !== undefined && this.random.chance(0.7)) return this.pools.pick(others, this.random) ?? token;
     const roll = this.random.next();
     if (roll < 0.94) return token;
-    if (roll < 0.96) return undefined;
-    if (roll < 0.97) return headerText(this.random.pick(oddTexts));
+    if (roll < 0.955) return undefined;
+    if (roll < 0.96) return headerText(this.random.pick(oddTexts));
     return headerText(this.pools.pick('client_token', this.random) ?? this.pools.pick('token', this.random) ?? token);
   }
 
-  private body(operation: Operation): FuzzRequest['body'] {
+  private body(operation: Operation, taken: FuzzRequest['body']): FuzzRequest['body'] {
     const { random } = this;
+    if (taken !== undefined && 'bytes' in taken && random.chance(0.7)) return taken;
     if (operation.body === undefined) return random.chance(0.03) ? { bytes: oddBody(random) } : undefined;
     const roll = random.next();
     if (roll < 0.06) return { bytes: oddBody(random) };
-    let value = this.values.make(operation.body.schema);
+    let value = taken && 'value' in taken ? taken.value : this.values.make(operation.body.schema);
     if (roll > 0.65) value = this.values.spoil(value);
     if (roll > 0.93) value = this.values.spoil(value);
     return { value: pinned(value, this.dialect.fixed) };

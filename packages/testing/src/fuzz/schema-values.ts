@@ -109,7 +109,8 @@ export class SchemaValues {
 
   /** Something seen before that a field of this name may mean: `workspace-id` may be the id of any workspace. */
   private known(name: string): string | undefined {
-    const plain = name.replaceAll('-', '_');
+    // `filter[team][id]` means the id of a team.
+    const plain = name.replace(/^filter\[([\w-]+)\]\[(?:id|name)\]$/, '$1_id').replaceAll('-', '_');
     const singular = plain.replace(/_ids?$/, '').replaceAll('_', '-');
     return (
       this.pools.pick(plain, this.random) ??

@@ -17,6 +17,9 @@ export interface ServiceProgram {
   stop(): Promise<void>;
 }
 
+/** Are all lines of the log at `info` or below? */
+const isOrdinary = (lines: string): boolean => !/"level":"(?:warn|error|fatal)"|(?:^|\n)(?!\{|$)/.test(lines);
+
 /** Starts a main program from its source; resolves once it listens. */
 export async function startServiceProgram(main: string, env: Record<string, string>): Promise<ServiceProgram> {
   const folder = mkdtempSync(path.join(tmpdir(), 'keystead-fuzz-'));
@@ -37,13 +40,22 @@ export async function startServiceProgram(main: string, env: Record<string, stri
     if (complaints.length < 200) complaints.push(line);
   };
   const listening = new Promise<void>((resolve) => {
-    createInterface(child.stdout).on('line', (line) => {
+    const lookAt = (line: string) => {
       if (line.includes('"level":"warn"')) warnings++;
       else if (/"level":"(error|fatal)"/.test(line) || !line.startsWith('{')) complain(line);
       else if (url === undefined && line.includes('"msg":"listening"')) {
         url = (JSON.parse(line) as { url: string }).url;
         resolve();
       }
+    };
+    let begun = '';
+    child.stdout.setEncoding('utf8').on('data', (piece: string) => {
+      const text = begun + piece;
+      const end = text.lastIndexOf('\n') + 1;
+      begun = text.slice(end);
+      // A line for every request says nothing: whole pieces of such lines are not taken apart.
+      const whole = text.slice(0, end);
+      if (url === undefined || !isOrdinary(whole)) for (const line of whole.split('\n').slice(0, -1)) lookAt(line);
     });
   });
   createInterface(child.stderr).on('line', complain);

@@ -11,6 +11,22 @@ export interface Answer {
 /** What a request was met with when it was not an answer. */
 export type NoAnswer = 'closed' | 'silent' | 'malformed';
 
+const read = new WeakMap<Answer, { value: unknown } | null>();
+
+/** The JSON that an answer holds, read once; undefined when it holds none. */
+export function jsonIn(answer: Answer): { readonly value: unknown } | undefined {
+  let found = read.get(answer);
+  if (found === undefined) {
+    try {
+      found = { value: JSON.parse(answer.body.toString()) };
+    } catch {
+      found = null;
+    }
+    read.set(answer, found);
+  }
+  return found ?? undefined;
+}
+
 interface Waiting {
   readonly head: boolean;
   readonly resolve: (answer: Answer | NoAnswer) => void;

@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { freePort } from '../free-port';
+import { freshDatabase, type TestDatabase } from '../fresh-database';
+import { type FuzzTarget, fuzz } from './fuzz';
+import { fuzzPlan, isFlat, reaches } from './plan';
+import { type ServiceProgram, startServiceProgram } from './service-program';
+
+/** Asks a service as whoever prepares it. */
+export interface Asker {
+  ask(method: string, at: string, body?: object): Promise<{ status: number; body: Body }>;
+  /** The body of an answer; throws when it is not a success. */
+  must(method: string, at: string, body?: object): Promise<Body>;
+}
+// biome-ignore lint/suspicious/noExplicitAny: bodies of every endpoint
+type Body = any;
+
+/** A service as it stands before it is sent anything. */
+export interface Standing {
+  readonly service: ServiceProgram;
+  readonly databaseUrl: string;
+  readonly sealKey: string;
+}
+
+/** A service that is to withstand made-up requests. */
+export interface FuzzSubject {
+  readonly name: 'secrets' | 'workspaces';
+  /** Its main program. */
+  readonly main: string;
+  /** Variables besides those that every service has, without its name before them; `url` is where it will be. */
+  env(url: string): Record<string, string>;
+  /** Prepares it, and says how and as whom it is called. */
+  target(standing: Standing): Promise<Omit<FuzzTarget, 'service' | 'metricsUrl'>>;
+  /** Ends what was started beside it. */
+  end?(): Promise<void>;
+}
+
+/** Asks below an address with these headers, which may change. */
+export function asker(url: string, headers: () => Record<string, string>): Asker {
+  const ask: Asker['ask'] = async (method, at, body) => {
+    const answer = await fetch(`${url}${at}`, { method, headers: headers(), body: body && JSON.stringify(body) });
+    const text = await answer.text();
+    return { status: answer.status, body: text === '' ? undefined : JSON.parse(text) };
+  };
+  return {
+    ask,
+    async must(method, at, body) {
+      const answer = await ask(method, at, body);
+      if (answer.status >= 300) throw new Error(`${method} ${at}: ${answer.status} ${JSON.stringify(answer.body)}`);
+      return answer.body;
+    },
+  };
+}
+
+const sealKey = '07'.repeat(32);
+
+/** Declares the test that a service withstands made-up requests: a few thousand always, a million with --long. */
+export function withstandsMadeUpRequests(subject: FuzzSubject): void {
+  const { name } = subject;
+  describe(`made-up requests to the ${name} service`, () => {
+    let database: TestDatabase;
+    let service: ServiceProgram;
+    let metricsPort: number;
+
+    beforeAll(async () => {
+      database = await freshDatabase(name);
+      const port = await freePort();
+      metricsPort = await freePort();
+      const env: Record<string, string> = {
+        PORT: String(port),
+        METRICS_PORT: String(metricsPort),
+        DATABASE_URL: database.url,
+        SEAL_KEY: sealKey,
+        MIGRATE: 'off',
+        DRAIN_SECONDS: '1',
+        ...subject.env(`http://127.0.0.1:${port}`),
+      };
+      const named = Object.entries(env).map(([key, value]) => [`${name.toUpperCase()}_${key}`, value]);
+      service = await startServiceProgram(subject.main, Object.fromEntries(named));
+    }, 120_000);
+    afterAll(async () => {
+      await subject.end?.();
+      await service?.stop();
+      await database?.drop();
+    });
+
+    it('are answered as documented, and change neither its health nor its size', async () => {
+      const target = await subject.target({ service, databaseUrl: database.url, sealKey });
+      const metricsUrl = `http://127.0.0.1:${metricsPort}/metrics`;
+      const report = await fuzz({ ...target, service, metricsUrl }, fuzzPlan(name));
+      process.stderr.write(`${name}, ${report.text}\n`);
+      expect(report.findings).toEqual([]);
+      const { prefix, token } = target.place.dialect;
+      const self = { headers: { [token.header]: token.before + (await target.token()) } };
+      expect((await fetch(`${service.url}${prefix}${target.place.paths.found}`)).status).toBe(200);
+      expect((await fetch(`${service.url}${prefix}${target.place.paths.self}`, self)).status).toBe(200);
+      expect(isFlat(report)).toBe(true);
+      // What succeeds nowhere is hardly tried: however much was sent, it would say little.
+      const { share, least } = reaches(report);
+      expect(share).toBeGreaterThanOrEqual(least);
+    }, 14_400_000);
+  });
+}
