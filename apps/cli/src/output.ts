@@ -67,6 +67,12 @@ export class Output {
     this.streams.out(this.streams.terminal?.out ? `${text}\n` : text);
   }
 
+  /** A part of something that goes on, as it comes. Its colours stay only where they are seen. */
+  piece(text: string): void {
+    const colored = this.streams.terminal?.out && !this.streams.env?.NO_COLOR;
+    this.streams.out(colored ? text : text.replace(/\u001b\[[\d;]*m/g, ''));
+  }
+
   /** A remark for people; stays out of what programs read. Where they read JSON, it is a line of JSON as well. */
   note(text: string, color?: 'yellow'): void {
     const seen = visible(text, true);

@@ -14,6 +14,7 @@ ${exitCodesText}
 Begin with:
   keystead status
   keystead login
+  keystead secrets enable -version=2 kv
   keystead kv put kv/first color=green
   keystead kv get kv/first`;
 

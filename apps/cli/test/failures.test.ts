@@ -37,6 +37,7 @@ function call({ name, args = {}, flags = {} }: CommandSpec, file: string): strin
     'backup create': ['--seal-key-file', file],
     'audit verify': ['--heads', file],
     'kv list': ['name'],
+    'run create': ['--configuration', file],
     ...Object.fromEntries(['write', 'patch', 'kv put', 'kv patch'].map((one) => [one, [`value=@${file}`]])),
   };
   return [
@@ -58,6 +59,7 @@ async function disorder(args: string[], env: Record<string, string>): Promise<st
   return !fine || stack || said.split('\n').length > 8 ? [`keystead ${args.join(' ')}: ${code}\n${said}`] : [];
 }
 
+const workspaceService = { WORKSPACES_TOKEN: 'x', WORKSPACES_ORGANIZATION: 'o', WORKSPACES_WORKSPACE: 'w' };
 // A copy from another server waits and tries again for minutes; its own tests break its connections.
 const calling = all.filter(({ name }) => !/^(workspaces|backup) /.test(name));
 
@@ -126,7 +128,14 @@ describe('whatever the service does', () => {
     const { said } = await keystead(['status'], { HOME: home, SERVICE_ADDR: addresses[what]! });
     expect(said).not.toMatch(/openssl|deps|routines/i);
     for (const leaf of calling) {
-      found.push(...(await disorder(call(leaf, present), { SERVICE_ADDR: addresses[what]!, SERVICE_TOKEN: 's.x' })));
+      found.push(
+        ...(await disorder(call(leaf, present), {
+          SERVICE_ADDR: addresses[what]!,
+          WORKSPACES_ADDR: addresses[what]!,
+          SERVICE_TOKEN: 's.x',
+          ...workspaceService,
+        })),
+      );
     }
     expect(found).toEqual([]);
   });
@@ -142,7 +151,12 @@ describe('whatever a file is', () => {
     ['has too long a name', () => join(home, 'x'.repeat(300))],
   ])('when it %s, every command ends with a sentence and a documented code', async (_, file) => {
     const found: string[] = [];
-    const nowhere = { SERVICE_ADDR: 'http://127.0.0.1:9', SECRETS_DATABASE_URL: 'postgresql://127.0.0.1:9/none' };
+    const nowhere = {
+      ...workspaceService,
+      SERVICE_ADDR: 'http://127.0.0.1:9',
+      WORKSPACES_ADDR: 'http://127.0.0.1:9',
+      SECRETS_DATABASE_URL: 'postgresql://127.0.0.1:9/none',
+    };
     for (const leaf of all.filter(({ name }) => !name.startsWith('workspaces '))) {
       const args = call(leaf, file());
       found.push(

@@ -1,51 +1,12 @@
 import { createHash, randomUUID } from 'node:crypto';
-import http, { type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { ref, resource, startWorkspaces, type Workspaces } from '../../workspaces/test/start-workspaces';
+import { beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { ref, resource } from '../../workspaces/test/start-workspaces';
+import { behindProxy } from './behind-proxy';
 import { keystead } from './run-keystead';
 
 // Whole services start here, which takes its time on a busy machine.
 jest.setTimeout(120_000);
 
-/** A service behind an address that is known before it starts, as its signed links need; can answer "not now". */
-function behindProxy() {
-  const env: Record<string, string> = {};
-  let workspaces: Workspaces | undefined;
-  let busy = 0;
-  const proxy = http.createServer((request, response) => {
-    if (busy > 0) {
-      busy -= 1;
-      response.writeHead(429, { 'retry-after': '0.05' }).end('{"errors":[]}');
-      return;
-    }
-    const { method, url: path, headers } = request;
-    const { port } = (workspaces as Workspaces).server.address() as AddressInfo;
-    const onward = http.request({ host: '127.0.0.1', port, method, path, headers, agent: false }, (answer) => {
-      response.writeHead(answer.statusCode ?? 502, answer.headers);
-      answer.pipe(response);
-    });
-    request.pipe(onward);
-  });
-  beforeAll(async () => {
-    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-    env.WORKSPACES_PUBLIC_URL = address(proxy);
-  });
-  afterAll(() => {
-    proxy.closeAllConnections();
-    proxy.close();
-  });
-  workspaces = startWorkspaces({ env });
-  return {
-    workspaces,
-    address: () => address(proxy),
-    beBusy: (count: number) => {
-      busy = count;
-    },
-  };
-}
-
-const address = (server: Server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 const stateOf = (serial: number, lineage: string, length = 5000) =>
   Buffer.from(JSON.stringify({ version: 4, serial, lineage, outputs: {}, resources: [], filler: 'x'.repeat(length) }));
 

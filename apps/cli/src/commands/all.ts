@@ -12,10 +12,15 @@ import { mfaCommands } from './mfa';
 import { mountCommands } from './mounts';
 import { namespaceCommands } from './namespaces';
 import { operatorCommands } from './operator';
+import { organizationCommands } from './organizations';
 import { policyCommands } from './policy';
 import { rekeyCommands } from './rekey';
+import { runCommands } from './runs';
+import { stateCommands } from './states';
 import { systemCommands } from './system';
 import { tokenCommands } from './token';
+import { variableCommands } from './variables';
+import { workspaceCommands } from './workspace';
 import { importCommands } from './workspaces';
 
 /** What the groups of commands are for. */
@@ -29,11 +34,16 @@ export const groups: Groups = {
   mfa: 'Second factors for logging in.',
   namespace: 'Installations within the installation.',
   operator: 'Keys, shares and nodes of the service.',
+  org: 'Organizations of the workspace service.',
   policy: 'The rules that tokens carry.',
   print: 'What this program works with.',
+  run: 'Plans and applies.',
   secrets: 'Secrets engines.',
+  state: "The versions of a workspace's state.",
   token: 'Make, look at, renew and end tokens.',
-  workspaces: 'The workspace service.',
+  var: 'Variables of a workspace.',
+  workspaces: 'The workspace service as a whole.',
+  ws: 'Workspaces.',
 };
 
 /** Every command of the program. */
@@ -53,6 +63,11 @@ export const commands: readonly CommandSpec[] = [
   ...operatorCommands,
   ...auditCommands,
   ...backupCommands,
+  ...organizationCommands,
+  ...workspaceCommands,
+  ...runCommands,
+  ...stateCommands,
+  ...variableCommands,
   ...importCommands,
   completionCommand(() => commands, groups),
 ];

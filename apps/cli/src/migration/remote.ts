@@ -34,12 +34,14 @@ export class Remote {
     readonly name: string,
     private readonly address: string,
     private readonly token: string,
+    /** Without patience nothing is asked twice: somebody waits for the answer. */
+    private readonly options: { readonly patient: boolean } = { patient: true },
   ) {
     if (!/^https?:\/\/[^/]+$/.test(address)) throw new Problem(`${address} is no address: use https://host`);
   }
 
   async get(path: string): Promise<Resource> {
-    return (await this.ask('GET', path)).document?.data as Resource;
+    return this.resourceIn((await this.ask('GET', path)).document, `GET ${path}`);
   }
 
   /** The resource, or undefined where there is none that we may see. */
@@ -61,7 +63,9 @@ export class Remote {
       const { document: answer, unknown } = await this.ask('GET', path + query, undefined, ABSENT);
       if (!answer && page === 1) return { items: [], absent: true, unknown, withheld: 0 };
       const before = items.size;
-      for (const item of (answer?.data ?? []) as Resource[]) items.set(item.id, item);
+      const data = answer?.data ?? [];
+      if (!Array.isArray(data) || !data.every(isResource)) throw this.strange(`GET ${path}`, 'no list');
+      for (const item of data) items.set(item.id, item);
       const paging = answer?.meta?.pagination;
       total = paging?.['total-count'] ?? items.size;
       const goesOn = paging?.['next-page'] != null || page < (paging?.['total-pages'] ?? 1);
@@ -72,11 +76,20 @@ export class Remote {
   }
 
   async create(path: string, data: unknown): Promise<Resource> {
-    return (await this.ask('POST', path, { data })).document?.data as Resource;
+    return this.resourceIn((await this.ask('POST', path, { data })).document, `POST ${path}`);
   }
 
   async change(path: string, data: unknown): Promise<void> {
     await this.ask('PATCH', path, { data });
+  }
+
+  /** Changes a resource, or makes one out of another, and gives what came of it. */
+  async patch(path: string, data: unknown): Promise<Resource> {
+    return this.resourceIn((await this.ask('PATCH', path, { data })).document, `PATCH ${path}`);
+  }
+
+  async remove(path: string): Promise<void> {
+    await this.ask('DELETE', path);
   }
 
   async act(path: string, body: unknown = {}): Promise<void> {
@@ -141,11 +154,22 @@ export class Remote {
         const bytes = Buffer.from(await answer.arrayBuffer());
         said = { status: answer.status, failed: !answer.ok, headers: answer.headers, bytes };
       } catch (error) {
-        if (!isWorthAskingAgain(method, attempt)) throw this.silence(error as Error);
+        if (!this.options.patient || !isWorthAskingAgain(method, attempt)) throw this.silence(error as Error);
       }
-      if (said && !isWorthRepeating(method, said.status, attempt)) return said;
+      if (said && !(this.options.patient && isWorthRepeating(method, said.status, attempt))) return said;
       await sleep(waitOf(said?.headers, attempt));
     }
+  }
+
+  private resourceIn(document: Document | undefined, what: string): Resource {
+    const data = document?.data;
+    if (!isResource(data)) throw this.strange(what, 'no resource');
+    return data;
+  }
+
+  private strange(what: string, held: string): Problem {
+    const message = `${this.name}: ${what.split('?')[0]}: the answer holds ${held}: is this address the workspace service?`;
+    return new Problem(message, exitCodes.unreachable);
   }
 
   private silence(error: Error): Problem {
@@ -187,6 +211,11 @@ interface Said {
   failed: boolean;
   headers: Headers;
   bytes: Buffer;
+}
+
+function isResource(data: unknown): data is Resource {
+  const { id, attributes } = (data ?? {}) as Partial<Resource>;
+  return typeof id === 'string' && typeof (attributes ?? {}) === 'object';
 }
 
 function documentIn(said: Buffer): Document | undefined {

@@ -1,0 +1,65 @@
+import type { CommandSpec } from '../command';
+import { attributesOf, findService } from '../workspaces/place';
+import { count } from './values';
+
+const shown = ['name', 'email', 'created-at', 'default-execution-mode', 'external-id'];
+
+/** `org …`: organizations of the workspace service. */
+export const organizationCommands: readonly CommandSpec[] = [
+  {
+    name: 'org list',
+    help: 'List the organizations that you see.',
+    flags: {},
+    examples: ['org list'],
+    async run(made) {
+      const found = await findService(made).list('organizations');
+      const rows = found.map(({ attributes = {} }) => [attributes.name, attributes.email, attributes['created-at']]);
+      made.output.rows(found, ['name', 'email', 'created'], rows);
+    },
+  },
+  {
+    name: 'org show',
+    help: 'Show an organization.',
+    args: { '<name>': 'the organization' },
+    flags: {},
+    examples: ['org show harbour'],
+    async run(made, _, name: string) {
+      const found = await findService(made).get(`organizations/${encodeURIComponent(name)}`);
+      made.output.show(found, attributesOf(found, shown));
+    },
+  },
+  {
+    name: 'org create',
+    help: 'Make an organization.',
+    args: { '<name>': 'the organization' },
+    flags: {
+      '--email <address>': { help: 'where its owners are reached', required: true },
+      '--execution-mode <mode>': 'where runs of its workspaces take place: remote, local or agent',
+      '--session-timeout <minutes>': 'how long sessions may idle',
+    },
+    examples: ['org create -email=crew@example.com harbour'],
+    async run(made, flags: { email: string; executionMode?: string; sessionTimeout?: string }, name: string) {
+      const found = await findService(made).create('organizations', {
+        type: 'organizations',
+        attributes: {
+          name,
+          email: flags.email,
+          ...(flags.executionMode ? { 'default-execution-mode': flags.executionMode } : {}),
+          ...(flags.sessionTimeout ? { 'session-timeout': count(flags.sessionTimeout, '--session-timeout') } : {}),
+        },
+      });
+      made.output.show(found, attributesOf(found, shown));
+    },
+  },
+  {
+    name: 'org delete',
+    help: 'Delete an organization with everything in it.',
+    args: { '<name>': 'the organization' },
+    flags: {},
+    examples: ['org delete harbour'],
+    async run(made, _, name: string) {
+      await findService(made).remove(`organizations/${encodeURIComponent(name)}`);
+      made.output.note(`deleted: ${name}`);
+    },
+  },
+];

@@ -1,0 +1,231 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { CommandSpec } from '../command';
+import type { Context } from '../context';
+import type { Remote } from '../migration/remote';
+import { type Resource, relation } from '../migration/resource';
+import { exitCodes, Problem } from '../problem';
+import { attributesOf, findService, type PlaceFlags, workspaceFlags, workspaceOf } from '../workspaces/place';
+
+interface Flags extends PlaceFlags {
+  message?: string;
+  configuration?: string;
+  planOnly?: boolean;
+  destroy?: boolean;
+  refreshOnly?: boolean;
+  autoApply?: boolean;
+  target?: string[];
+  replaceAddress?: string[];
+  follow?: boolean;
+  comment?: string;
+  force?: boolean;
+}
+
+const one = { '<run>': 'its id, run-…' } as const;
+const comment = { '--comment <text>': 'what is noted with it' } as const;
+const shown = ['status', 'status-reason', 'message', 'created-at', 'source', 'plan-only', 'is-destroy', 'auto-apply'];
+/** A run that nothing more comes of by itself. */
+const ended =
+  /^(planned_and_finished|planned_and_saved|applied|errored|discarded|canceled|force_canceled|policy_soft_failed)$/;
+const waiting = /^(planned|cost_estimated|policy_checked|policy_override|post_plan_completed)$/;
+const failed = /^(errored|canceled|force_canceled)$/;
+const WINDOW = 65_536;
+
+/** `run …`: plans and applies. */
+export const runCommands: readonly CommandSpec[] = [
+  {
+    name: 'run create',
+    help: 'Start a run on the newest configuration of a workspace, or on one that comes along.',
+    flags: {
+      ...workspaceFlags,
+      '--message <text>': 'why',
+      '--configuration <file>': 'a gzip tar of the configuration to work on',
+      '--plan-only': 'plan and change nothing',
+      '--destroy': 'plan to destroy everything',
+      '--refresh-only': 'bring the state up to date and change nothing',
+      '--auto-apply': 'apply the plan without being asked',
+      '--target <address>': { help: 'only this resource', repeatable: true },
+      '--replace-address <address>': { help: 'replace this resource', repeatable: true },
+      '--follow': 'print the logs until the run ends or waits to be confirmed',
+    },
+    examples: ['run create -organization=harbour -workspace=web -message=release -follow', 'run create -plan-only'],
+    async run(made, flags: Flags) {
+      const service = findService(made);
+      const workspace = await workspaceOf(made, service, flags);
+      const configuration = flags.configuration && (await upload(service, workspace, flags.configuration));
+      const found = await service.create('runs', {
+        type: 'runs',
+        attributes: {
+          message: flags.message,
+          'plan-only': flags.planOnly,
+          'is-destroy': flags.destroy,
+          'refresh-only': flags.refreshOnly,
+          'auto-apply': flags.autoApply,
+          'target-addrs': flags.target,
+          'replace-addrs': flags.replaceAddress,
+        },
+        relationships: {
+          workspace: { data: { type: 'workspaces', id: workspace.id } },
+          ...(configuration
+            ? { 'configuration-version': { data: { type: 'configuration-versions', id: configuration } } }
+            : {}),
+        },
+      });
+      if (flags.follow) {
+        made.output.note(`run ${found.id}`);
+        await follow(made, service, found.id);
+      } else {
+        made.output.show(found, { id: found.id, ...attributesOf(found, shown) });
+      }
+    },
+  },
+  {
+    name: 'run list',
+    help: 'List the runs of a workspace, newest first.',
+    flags: workspaceFlags,
+    examples: ['run list -organization=harbour -workspace=web'],
+    async run(made, flags: Flags) {
+      const service = findService(made);
+      const { id } = await workspaceOf(made, service, flags);
+      const found = await service.list(`workspaces/${id}/runs`);
+      const rows = found.map(({ id: run, attributes = {} }) => [
+        run,
+        attributes.status,
+        attributes['created-at'],
+        attributes.message,
+      ]);
+      made.output.rows(found, ['id', 'status', 'created', 'message'], rows);
+    },
+  },
+  {
+    name: 'run show',
+    help: 'Show a run.',
+    args: one,
+    flags: {},
+    examples: ['run show run-6fJqZ1aTn8bC2d3E'],
+    async run(made, _, id: string) {
+      const found = await runOf(findService(made), id);
+      made.output.show(found, { id: found.id, ...attributesOf(found, shown) });
+    },
+  },
+  {
+    name: 'run logs',
+    help: 'Print the logs of a run: of its plan, and of its apply.',
+    args: one,
+    flags: { '--follow': 'go on until the run ends or waits to be confirmed; exit code 2 when it failed' },
+    examples: ['run logs run-6fJqZ1aTn8bC2d3E', 'run logs -follow run-6fJqZ1aTn8bC2d3E'],
+    async run(made, flags: Flags, id: string) {
+      const service = findService(made);
+      if (flags.follow) return follow(made, service, id);
+      const log = new Log(made, service, await runOf(service, id));
+      await log.print();
+    },
+  },
+  ...(['apply', 'discard'] as const).map(
+    (verb): CommandSpec => ({
+      name: `run ${verb}`,
+      help: verb === 'apply' ? 'Confirm the plan of a run.' : 'Drop the plan of a run.',
+      args: one,
+      flags: { ...comment, ...(verb === 'apply' ? { '--follow': 'print the log until the run ends' } : {}) },
+      examples: [`run ${verb} -comment=reviewed run-6fJqZ1aTn8bC2d3E`],
+      async run(made, flags: Flags, id: string) {
+        const service = findService(made);
+        await service.act(
+          `runs/${encodeURIComponent(id)}/actions/${verb}`,
+          flags.comment ? { comment: flags.comment } : {},
+        );
+        made.output.note(`${verb === 'apply' ? 'confirmed' : 'discarded'}: ${id}`);
+        if (flags.follow) await follow(made, service, id);
+      },
+    }),
+  ),
+  {
+    name: 'run cancel',
+    help: 'Interrupt a run.',
+    args: one,
+    flags: {
+      ...comment,
+      '--force': { help: 'end one that has not stopped a minute after it was canceled', also: ['--f'] },
+    },
+    examples: ['run cancel run-6fJqZ1aTn8bC2d3E'],
+    async run(made, flags: Flags, id: string) {
+      const verb = flags.force ? 'force-cancel' : 'cancel';
+      const body = flags.comment ? { comment: flags.comment } : {};
+      await findService(made).act(`runs/${encodeURIComponent(id)}/actions/${verb}`, body);
+      made.output.note(`canceled: ${id}`);
+    },
+  },
+];
+
+async function runOf(service: Remote, id: string): Promise<Resource> {
+  return service.get(`runs/${encodeURIComponent(id)}`);
+}
+
+async function upload(service: Remote, { id }: Resource, file: string): Promise<string> {
+  const bytes = readFileSync(file);
+  if (bytes[0] !== 0x1f || bytes[1] !== 0x8b)
+    throw new Problem(`${file} is no gzip tar: tar --create --gzip`, exitCodes.file);
+  const found = await service.create(`workspaces/${id}/configuration-versions`, {
+    type: 'configuration-versions',
+    attributes: { 'auto-queue-runs': false },
+  });
+  const link = found?.attributes?.['upload-url'];
+  if (typeof link !== 'string') throw new Problem('the answer names no link to upload to', exitCodes.refused);
+  await service.upload(link, bytes);
+  return found.id;
+}
+
+/** Prints what comes until the run has ended, or waits for somebody. */
+async function follow(made: Context, service: Remote, id: string): Promise<void> {
+  let log: Log | undefined;
+  for (let waitMs = 100; ; waitMs = Math.min(waitMs * 2, 2000)) {
+    const run = await runOf(service, id);
+    const status = String(run.attributes?.status);
+    log ??= new Log(made, service, run);
+    const printed = await log.print();
+    if (printed) waitMs = 100;
+    if (ended.test(status) || (waiting.test(status) && !run.attributes?.['auto-apply'])) {
+      made.output.note(`${id}: ${status}`);
+      if (failed.test(status)) made.exitWith(exitCodes.refused);
+      return;
+    }
+    await sleep(waitMs);
+  }
+}
+
+/** The logs of a run as far as they are printed. */
+class Log {
+  private readonly parts: { readonly path: string; offset: number; isWhole: boolean }[];
+
+  constructor(
+    private readonly made: Context,
+    private readonly service: Remote,
+    run: Resource,
+  ) {
+    this.parts = (['plan', 'apply'] as const).flatMap((phase) => {
+      const id = relation(run, phase);
+      return id ? [{ path: phase === 'plan' ? `plans/${id}` : `applies/${id}`, offset: 0, isWhole: false }] : [];
+    });
+  }
+
+  /** Prints what is new; says whether there was something. */
+  async print(): Promise<boolean> {
+    let printed = false;
+    for (const part of this.parts) {
+      const link = part.isWhole ? undefined : (await this.service.get(part.path))?.attributes?.['log-read-url'];
+      if (typeof link !== 'string') continue;
+      for (;;) {
+        const url = `${link}${link.includes('?') ? '&' : '?'}limit=${WINDOW}&offset=${part.offset}`;
+        const bytes = await this.service.download(url);
+        if (!bytes || bytes.length === 0) break;
+        part.offset += bytes.length;
+        part.isWhole = bytes.at(-1) === 3;
+        const text = bytes.toString().replace(/^\u0002|\u0003$/g, '');
+        if (text) this.made.output.piece(text);
+        printed = true;
+        if (part.isWhole) break;
+      }
+    }
+    return printed;
+  }
+}

@@ -1,0 +1,167 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { CommandSpec } from '../command';
+import type { Remote } from '../migration/remote';
+import type { Resource } from '../migration/resource';
+import { exitCodes, Problem } from '../problem';
+import {
+  attributesOf,
+  findService,
+  organizationOf,
+  type PlaceFlags,
+  workspaceFlags,
+  workspaceOf,
+} from '../workspaces/place';
+
+interface Flags extends PlaceFlags {
+  version?: string;
+  force?: boolean;
+}
+
+// Larger ones are uploaded to a link of their own.
+const INLINE_BYTES = 1024 * 1024;
+const shown = ['serial', 'status', 'created-at', 'size', 'terraform-version'];
+
+/** `state …`: the versions of a workspace's state. */
+export const stateCommands: readonly CommandSpec[] = [
+  {
+    name: 'state list',
+    help: 'List the versions of a state, newest first.',
+    flags: workspaceFlags,
+    examples: ['state list -organization=harbour -workspace=web'],
+    async run(made, flags: Flags) {
+      const service = findService(made);
+      const workspace = await workspaceOf(made, service, flags);
+      const query = new URLSearchParams({
+        'filter[workspace][name]': String(workspace.attributes?.name),
+        'filter[organization][name]': decodeURIComponent(await organizationNameOf(made, flags, workspace)),
+      });
+      const found = await service.list(`state-versions?${query.toString()}`);
+      const rows = found.map(({ id, attributes = {} }) => [
+        id,
+        attributes.serial,
+        attributes.status,
+        attributes.size,
+        attributes['created-at'],
+      ]);
+      made.output.rows(found, ['id', 'serial', 'status', 'bytes', 'created'], rows);
+    },
+  },
+  {
+    name: 'state show',
+    help: 'Show a version of a state, without its content.',
+    args: { '[id]': 'the version [the one the workspace is at]' },
+    flags: workspaceFlags,
+    examples: ['state show -organization=harbour -workspace=web', 'state show sv-6fJqZ1aTn8bC2d3E'],
+    async run(made, flags: Flags, id?: string) {
+      const found = await versionOf(made, findService(made), flags, id);
+      made.output.show(found, { id: found.id, ...attributesOf(found, shown) });
+    },
+  },
+  {
+    name: 'state pull',
+    help: 'Print a state as it is.',
+    args: { '[id]': 'the version [the one the workspace is at]' },
+    flags: workspaceFlags,
+    examples: ['state pull -organization=harbour -workspace=web'],
+    async run(made, flags: Flags, id?: string) {
+      const service = findService(made);
+      const found = await versionOf(made, service, flags, id);
+      const link = found.attributes?.['hosted-state-download-url'];
+      const bytes = typeof link === 'string' ? await service.download(link) : undefined;
+      if (!bytes) throw new Problem(`the content of ${found.id} is gone, or not for this token`, exitCodes.refused);
+      made.output.raw(bytes.toString());
+    },
+  },
+  {
+    name: 'state push',
+    help: 'Write a state as a new version, under the lock of the workspace.',
+    args: { '<file>': 'the state; - for standard input' },
+    flags: { ...workspaceFlags, '--force': { help: 'also where it is not newer than the one there', also: ['--f'] } },
+    examples: ['state push -organization=harbour -workspace=web terraform.tfstate'],
+    async run(made, flags: Flags, file: string) {
+      const bytes = file === '-' ? Buffer.from(await made.ask.all()) : readFileSync(file);
+      const { serial, lineage } = stateIn(bytes, file);
+      const service = findService(made);
+      const workspace = await workspaceOf(made, service, flags);
+      const version = await underLock(service, workspace, async () => {
+        const found = await service.create(`workspaces/${workspace.id}/state-versions`, {
+          type: 'state-versions',
+          attributes: {
+            serial,
+            lineage,
+            md5: createHash('md5').update(bytes).digest('hex'),
+            ...(flags.force ? { force: true } : {}),
+            ...(bytes.length <= INLINE_BYTES ? { state: bytes.toString('base64') } : {}),
+          },
+        });
+        const link = found.attributes?.['hosted-state-upload-url'];
+        if (typeof link === 'string' && bytes.length > INLINE_BYTES) await service.upload(link, bytes);
+        return found;
+      });
+      made.output.show(version, { id: version.id, serial });
+    },
+  },
+  {
+    name: 'state rollback',
+    help: 'Go back to an earlier version, as a new one.',
+    args: { '<id>': 'the earlier version' },
+    flags: workspaceFlags,
+    examples: ['state rollback -organization=harbour -workspace=web sv-6fJqZ1aTn8bC2d3E'],
+    async run(made, flags: Flags, id: string) {
+      const service = findService(made);
+      const workspace = await workspaceOf(made, service, flags);
+      const found = await underLock(service, workspace, () =>
+        service.patch(`workspaces/${workspace.id}/state-versions`, {
+          type: 'state-versions',
+          relationships: { 'rollback-state-version': { data: { type: 'state-versions', id } } },
+        }),
+      );
+      made.output.show(found, { id: found.id, ...attributesOf(found, shown) });
+    },
+  },
+];
+
+async function organizationNameOf(
+  made: Parameters<typeof organizationOf>[0],
+  flags: Flags,
+  workspace: Resource,
+): Promise<string> {
+  const data = workspace.relationships?.organization?.data;
+  return data && !Array.isArray(data) ? data.id : organizationOf(made, flags);
+}
+
+async function versionOf(
+  made: Parameters<typeof workspaceOf>[0],
+  service: Remote,
+  flags: Flags,
+  id: string | undefined,
+): Promise<Resource> {
+  if (id) return service.get(`state-versions/${encodeURIComponent(id)}`);
+  const workspace = await workspaceOf(made, service, flags);
+  const path = `workspaces/${workspace.id}/current-state-version`;
+  return service.get(path);
+}
+
+/** Does something under the lock: one that is the caller's already stays. */
+async function underLock<T>(service: Remote, { id, attributes }: Resource, work: () => Promise<T>): Promise<T> {
+  if (attributes?.locked) return work();
+  await service.act(`workspaces/${id}/actions/lock`, { reason: 'keystead state' });
+  try {
+    return await work();
+  } finally {
+    await service.act(`workspaces/${id}/actions/unlock`);
+  }
+}
+
+function stateIn(bytes: Buffer, file: string): { serial: number; lineage?: string } {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(bytes.toString());
+  } catch {
+    // Said below.
+  }
+  const { serial, lineage, version } = (parsed ?? {}) as Record<string, unknown>;
+  if (typeof serial !== 'number' || version === undefined) throw new Problem(`${file} is no state`, exitCodes.file);
+  return { serial, ...(typeof lineage === 'string' && lineage ? { lineage } : {}) };
+}

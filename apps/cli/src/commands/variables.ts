@@ -1,0 +1,164 @@
+import { basename } from 'node:path';
+import type { CommandSpec } from '../command';
+import type { Remote } from '../migration/remote';
+import type { Resource } from '../migration/resource';
+import { exitCodes, Problem } from '../problem';
+import { findService, type PlaceFlags, workspaceFlags, workspaceOf } from '../workspaces/place';
+import { type Assignment, readDotEnv, readVariableFile } from '../workspaces/variable-file';
+import { parseValues, readInput } from './values';
+
+interface Flags extends PlaceFlags {
+  env?: boolean;
+  hcl?: boolean;
+  sensitive?: boolean;
+  description?: string;
+}
+
+const category = { '--env': 'variables of the environment, not of the language' } as const;
+
+/** `var …`: variables of a workspace. */
+export const variableCommands: readonly CommandSpec[] = [
+  {
+    name: 'var list',
+    help: 'List the variables of a workspace; sensitive values are not shown.',
+    flags: workspaceFlags,
+    examples: ['var list -organization=harbour -workspace=web'],
+    async run(made, flags: Flags) {
+      const service = findService(made);
+      const { id } = await workspaceOf(made, service, flags);
+      const found = await service.list(`workspaces/${id}/vars`);
+      const rows = found.map(({ attributes = {} }) => [
+        attributes.key,
+        attributes.sensitive ? '(sensitive)' : attributes.value,
+        attributes.category,
+        attributes.hcl ? 'expression' : 'text',
+      ]);
+      made.output.rows(found, ['key', 'value', 'category', 'kind'], rows);
+    },
+  },
+  {
+    name: 'var set',
+    help: 'Set variables of a workspace.',
+    args: { '<values...>': 'name=value, name=@file or name=-' },
+    flags: {
+      ...workspaceFlags,
+      ...category,
+      '--hcl': 'values are expressions of the language',
+      '--sensitive':
+        'values are never shown again; they come from files or standard input, or are asked for by name alone',
+      '--description <text>': 'what they are for',
+    },
+    examples: [
+      'var set -organization=harbour -workspace=web region=north',
+      'var set -hcl zones=["a","b"]',
+      'var set -env -sensitive API_KEY',
+    ],
+    async run(made, flags: Flags, ...values: string[]) {
+      const given = await Promise.all(
+        values.map(async (text) => {
+          const secret = flags.sensitive ? askedFor(text) : undefined;
+          return secret === undefined ? text : `${secret}=${escaped(await made.ask(`Value of ${secret}`))}`;
+        }),
+      );
+      const parsed = Object.entries(await parseValues(given, made.ask));
+      const service = findService(made);
+      const { id } = await workspaceOf(made, service, flags);
+      const { hcl = false, sensitive = false, description } = flags;
+      const wanted = parsed.map(([key, value]): Assignment => {
+        const text = typeof value === 'string' ? value : JSON.stringify(value);
+        return { key, value: text, hcl: hcl || typeof value !== 'string' };
+      });
+      const done = await setAll(service, id, wanted, { env: flags.env, sensitive, description });
+      made.output.note(done);
+    },
+  },
+  {
+    name: 'var delete',
+    help: 'Delete variables of a workspace.',
+    args: { '<keys...>': 'their names' },
+    flags: { ...workspaceFlags, ...category },
+    examples: ['var delete -organization=harbour -workspace=web region'],
+    async run(made, flags: Flags, ...keys: string[]) {
+      const service = findService(made);
+      const { id } = await workspaceOf(made, service, flags);
+      const there = await service.list(`workspaces/${id}/vars`);
+      const found = keys.map((key) => find(there, key, flags.env));
+      const absent = keys.filter((_, at) => !found[at]);
+      if (absent.length > 0) throw new Problem(`there is no variable ${absent.join(', ')}`, exitCodes.refused);
+      for (const one of found) if (one) await service.remove(`workspaces/${id}/vars/${one.id}`);
+      made.output.note(`deleted: ${keys.join(', ')}`);
+    },
+  },
+  {
+    name: 'var import',
+    help: 'Set variables of a workspace from a file: name=value lines (.env), .tfvars or .tfvars.json.',
+    args: { '<file>': 'its name says what it holds; - is .tfvars on standard input' },
+    flags: {
+      ...workspaceFlags,
+      '--env': 'variables of the environment; so are those of files named .env',
+      '--sensitive': 'values are never shown again',
+    },
+    examples: ['var import -organization=harbour -workspace=web prod.tfvars', 'var import -sensitive prod.env'],
+    async run(made, flags: Flags, file: string) {
+      const text = await readInput(file, made.ask);
+      const isEnv = /(^|\.)env(\.|$)/.test(basename(file));
+      const wanted = isEnv ? readDotEnv(text, file) : readVariableFile(text, file);
+      const service = findService(made);
+      const { id } = await workspaceOf(made, service, flags);
+      const done = await setAll(service, id, wanted, { env: isEnv || flags.env, sensitive: flags.sensitive ?? false });
+      made.output.note(done);
+    },
+  },
+];
+
+interface Common {
+  env?: boolean;
+  sensitive: boolean;
+  description?: string;
+}
+
+async function setAll(
+  service: Remote,
+  workspaceId: string,
+  wanted: readonly Assignment[],
+  common: Common,
+): Promise<string> {
+  const path = `workspaces/${workspaceId}/vars`;
+  const there = await service.list(path);
+  let made = 0;
+  for (const { key, value, hcl } of wanted) {
+    const before = find(there, key, common.env);
+    const attributes = {
+      key,
+      value,
+      hcl,
+      sensitive: common.sensitive || before?.attributes.sensitive === true,
+      category: common.env ? 'env' : 'terraform',
+      ...(common.description === undefined ? {} : { description: common.description }),
+    };
+    const data = { type: 'vars', attributes };
+    if (before) await service.change(`${path}/${before.id}`, { ...data, id: before.id });
+    else await service.create(path, data);
+    if (!before) made += 1;
+  }
+  return `set: ${made} new, ${wanted.length - made} changed`;
+}
+
+function find(there: readonly Resource[], key: string, env = false): Resource | undefined {
+  return there.find(
+    ({ attributes = {} }) => attributes.key === key && attributes.category === (env ? 'env' : 'terraform'),
+  );
+}
+
+/** The name of a sensitive value that is to be asked for. A value on the command line would be seen by others. */
+function askedFor(text: string): string | undefined {
+  const at = text.indexOf('=');
+  if (at === -1) return text;
+  if (/^(@|-$)/.test(text.slice(at + 1))) return undefined;
+  const name = text.slice(0, at).replace(/:$/, '');
+  throw new Problem(
+    `a sensitive value is no argument, since it would stay in the history: give ${name} alone, ${name}=@FILE or ${name}=-`,
+  );
+}
+
+const escaped = (text: string): string => (text.startsWith('@') || text === '-' ? `\\${text}` : text);

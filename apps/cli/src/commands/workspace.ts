@@ -1,0 +1,144 @@
+import type { CommandSpec } from '../command';
+import { relation } from '../migration/resource';
+import {
+  attributesOf,
+  findService,
+  organizationFlag,
+  organizationOf,
+  type PlaceFlags,
+  workspaceOf,
+} from '../workspaces/place';
+
+interface Flags extends PlaceFlags {
+  search?: string;
+  tags?: string;
+  description?: string;
+  executionMode?: string;
+  workingDirectory?: string;
+  toolVersion?: string;
+  autoApply?: boolean;
+  project?: string;
+  reason?: string;
+  force?: boolean;
+}
+
+const shown = ['name', 'execution-mode', 'locked', 'resource-count', 'terraform-version', 'auto-apply', 'updated-at'];
+const named = { '<name>': 'the workspace: its name, or its id' } as const;
+
+/** `ws …`: workspaces. */
+export const workspaceCommands: readonly CommandSpec[] = [
+  {
+    name: 'ws list',
+    help: 'List the workspaces of an organization.',
+    flags: {
+      ...organizationFlag,
+      '--search <text>': 'whose name contains this',
+      '--tags <names>': 'that have all these tags, with commas between',
+    },
+    examples: ['ws list -organization=harbour', 'ws list -search=web -tags=prod'],
+    async run(made, flags: Flags) {
+      const query = new URLSearchParams({
+        ...(flags.search ? { 'search[name]': flags.search } : {}),
+        ...(flags.tags ? { 'search[tags]': flags.tags } : {}),
+      }).toString();
+      const path = `organizations/${organizationOf(made, flags)}/workspaces${query && `?${query}`}`;
+      const found = await findService(made).list(path);
+      const rows = found.map(({ attributes = {}, id }) => [
+        attributes.name,
+        attributes['execution-mode'],
+        attributes.locked,
+        attributes['resource-count'],
+        id,
+      ]);
+      made.output.rows(found, ['name', 'runs', 'locked', 'resources', 'id'], rows);
+    },
+  },
+  {
+    name: 'ws show',
+    help: 'Show a workspace.',
+    args: named,
+    flags: organizationFlag,
+    examples: ['ws show -organization=harbour web', 'ws show ws-6fJqZ1aTn8bC2d3E'],
+    async run(made, flags: Flags, name: string) {
+      const found = await workspaceOf(made, findService(made), flags, name);
+      const run = relation(found, 'current-run');
+      made.output.show(found, { id: found.id, ...attributesOf(found, shown), 'current run': run });
+    },
+  },
+  {
+    name: 'ws create',
+    help: 'Make a workspace.',
+    args: { '<name>': 'the workspace' },
+    flags: {
+      ...organizationFlag,
+      '--description <text>': 'what it is for',
+      '--execution-mode <mode>': 'where its runs take place: remote, local or agent',
+      '--working-directory <path>': 'where in the configuration runs begin',
+      '--tool-version <version>': { help: 'version of the tool that runs use', also: ['--terraform-version'] },
+      '--project <id>': 'the project it belongs to',
+      '--auto-apply': 'apply plans without being asked',
+    },
+    examples: ['ws create -organization=harbour -execution-mode=local web'],
+    async run(made, flags: Flags, name: string) {
+      const project = flags.project && { project: { data: { type: 'projects', id: flags.project } } };
+      const found = await findService(made).create(`organizations/${organizationOf(made, flags)}/workspaces`, {
+        type: 'workspaces',
+        attributes: {
+          name,
+          description: flags.description,
+          'execution-mode': flags.executionMode,
+          'working-directory': flags.workingDirectory,
+          'terraform-version': flags.toolVersion,
+          'auto-apply': flags.autoApply,
+        },
+        ...(project ? { relationships: project } : {}),
+      });
+      made.output.show(found, { id: found.id, ...attributesOf(found, shown) });
+    },
+  },
+  {
+    name: 'ws delete',
+    help: 'Delete a workspace; one that manages resources only with --force.',
+    args: named,
+    flags: {
+      ...organizationFlag,
+      '--force': { help: 'also while it manages resources, which stay where they are', also: ['--f'] },
+    },
+    examples: ['ws delete -organization=harbour web'],
+    async run(made, flags: Flags, name: string) {
+      const service = findService(made);
+      const { id } = await workspaceOf(made, service, flags, name);
+      if (flags.force) await service.remove(`workspaces/${id}`);
+      else await service.act(`workspaces/${id}/actions/safe-delete`);
+      made.output.note(`deleted: ${name}`);
+    },
+  },
+  {
+    name: 'ws lock',
+    also: ['state lock'],
+    help: 'Take the lock of a workspace: nobody else writes its state.',
+    args: named,
+    flags: { ...organizationFlag, '--reason <text>': 'what others are told' },
+    examples: ['ws lock -organization=harbour -reason=maintenance web'],
+    async run(made, flags: Flags, name: string) {
+      const service = findService(made);
+      const { id } = await workspaceOf(made, service, flags, name);
+      await service.act(`workspaces/${id}/actions/lock`, { reason: flags.reason ?? '' });
+      made.output.note(`locked: ${name}`);
+    },
+  },
+  {
+    name: 'ws unlock',
+    also: ['state unlock'],
+    help: 'Give the lock of a workspace back.',
+    args: named,
+    flags: { ...organizationFlag, '--force': { help: "also where it is somebody else's", also: ['--f'] } },
+    examples: ['ws unlock -organization=harbour web'],
+    async run(made, flags: Flags, name: string) {
+      const service = findService(made);
+      const { id } = await workspaceOf(made, service, flags, name);
+      await service.act(`workspaces/${id}/actions/${flags.force ? 'force-unlock' : 'unlock'}`);
+      made.output.note(`unlocked: ${name}`);
+    },
+  },
+];

@@ -1,0 +1,98 @@
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import type { Context } from '../context';
+import { workspaceSettings } from '../global-settings';
+import { Remote } from '../migration/remote';
+import type { Resource } from '../migration/resource';
+import { exitCodes, Problem } from '../problem';
+import { findVariable } from '../settings';
+
+/** The flags of commands that work in an organization, or in a workspace of one. */
+export interface PlaceFlags {
+  organization?: string;
+  workspace?: string;
+}
+
+/** The same for a command's declaration. */
+export const organizationFlag = {
+  '--organization <name>': {
+    help: `organization to work in (${workspaceSettings.organization.variables.join(', ')})`,
+    also: ['--org'],
+  },
+} as const;
+export const workspaceFlags = {
+  ...organizationFlag,
+  '--workspace <name>': {
+    help: `workspace to work in: its name, or its id (${workspaceSettings.workspace.variables.join(', ')})`,
+    also: ['--ws'],
+  },
+} as const;
+
+/** The workspace service that this command line is about. Throws `Problem` where its address or token is not known. */
+export function findService({ settings, env }: Context): Remote {
+  const said = settings.givenAddress ?? findVariable(workspaceSettings.address, env)?.value;
+  if (!said) {
+    throw new Problem(`no address: give --address, or set ${workspaceSettings.address.variables.join(' or ')}`);
+  }
+  const address = (said.includes('://') ? said : `https://${said}`).replace(/\/$/, '');
+  return new Remote(URL.canParse(address) ? new URL(address).host : address, address, findToken(address, env), {
+    patient: false,
+  });
+}
+
+function findToken(address: string, env: NodeJS.ProcessEnv): string {
+  const { variables } = workspaceSettings.token;
+  const set = variables.find((name) => env[name] !== undefined);
+  // A variable that was to hold a token and does not must not make the caller somebody else.
+  if (set && !env[set]?.trim()) throw new Problem(`${set} is set, and empty: unset it to use another token`);
+  if (set) return env[set]?.trim() ?? '';
+  if (env.WORKSPACES_TOKEN_FILE) return tokenIn(env.WORKSPACES_TOKEN_FILE);
+  const ofHost = URL.canParse(address) ? hostVariable(new URL(address).hostname) : undefined;
+  const token = ofHost && env[ofHost]?.trim();
+  if (token) return token;
+  throw new Problem(`no token: set ${variables.join(' or ')}, WORKSPACES_TOKEN_FILE${ofHost ? ` or ${ofHost}` : ''}`);
+}
+
+/** The variable in which the infrastructure tool looks for the token of a host. */
+function hostVariable(hostname: string): string {
+  return `TF_TOKEN_${hostname.replaceAll('-', '__').replaceAll('.', '_')}`;
+}
+
+function tokenIn(file: string): string {
+  if (!existsSync(file)) throw new Problem(`${file} is not there (WORKSPACES_TOKEN_FILE)`, exitCodes.file);
+  if ((statSync(file).mode & 0o077) !== 0) throw new Problem(`${file} can be read by others: chmod 600 ${file}`);
+  const token = readFileSync(file, 'utf8').trim();
+  if (!token) throw new Problem(`${file} holds no token`, exitCodes.file);
+  return token;
+}
+
+/** The organization that was named. */
+export function organizationOf({ env }: Context, flags: PlaceFlags): string {
+  const name = flags.organization ?? findVariable(workspaceSettings.organization, env)?.value;
+  if (!name)
+    throw new Problem(
+      `no organization: give --organization, or set ${workspaceSettings.organization.variables.join(' or ')}`,
+    );
+  return encodeURIComponent(name);
+}
+
+/** The workspace that was named, by its name or its id. */
+export async function workspaceOf(
+  made: Context,
+  service: Remote,
+  flags: PlaceFlags,
+  named?: string,
+): Promise<Resource> {
+  const name = named ?? flags.workspace ?? findVariable(workspaceSettings.workspace, made.env)?.value;
+  if (!name)
+    throw new Problem(`no workspace: give --workspace, or set ${workspaceSettings.workspace.variables.join(' or ')}`);
+  const path = /^ws-[A-Za-z0-9]{8,}$/.test(name)
+    ? `workspaces/${name}`
+    : `organizations/${organizationOf(made, flags)}/workspaces/${encodeURIComponent(name)}`;
+  return service.get(path);
+}
+
+/** Attributes of a resource by the names that people read. */
+export function attributesOf(found: Resource, names: readonly string[]): Record<string, unknown> {
+  const { attributes = {} } = found;
+  return Object.fromEntries(names.map((name) => [name.replaceAll('-', ' '), attributes[name]]));
+}

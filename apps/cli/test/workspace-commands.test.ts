@@ -1,0 +1,205 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { readDotEnv, readVariableFile } from '../src/workspaces/variable-file';
+import { behindProxy } from './behind-proxy';
+import { keystead, type Ran } from './run-keystead';
+
+// A whole service starts here, which takes its time on a busy machine.
+jest.setTimeout(120_000);
+
+const home = mkdtempSync(join(tmpdir(), 'keystead-workspaces-'));
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+const file = (name: string, content: string | Buffer): string => {
+  const path = join(home, name);
+  writeFileSync(path, content);
+  return path;
+};
+const stateOf = (serial: number, lineage = 'one') =>
+  JSON.stringify({ version: 4, serial, lineage, outputs: {}, resources: [] });
+
+describe('the commands of workspaces, against a service', () => {
+  const { workspaces, address } = behindProxy();
+  const run = (line: string, typed: string[] = [], env: Record<string, string> = {}): Promise<Ran> =>
+    keystead(
+      line.split(' '),
+      {
+        HOME: home,
+        TFE_ADDRESS: address(),
+        TFE_TOKEN: workspaces.admin.token ?? '',
+        TF_CLOUD_ORGANIZATION: 'harbour',
+        TF_WORKSPACE: 'web',
+        ...env,
+      },
+      typed,
+    );
+  const json = async (line: string) => {
+    const { code, printed, said } = await run(`${line} -format=json`);
+    expect({ line, code, said }).toMatchObject({ line, code: 0 });
+    return JSON.parse(printed);
+  };
+  const done = async (...lines: string[]) => {
+    for (const line of lines) {
+      const { code, said } = await run(line);
+      expect({ line, code, said }).toMatchObject({ line, code: 0 });
+    }
+  };
+
+  beforeAll(() => done('org create -email=crew@example.com harbour', 'ws create -auto-apply web'));
+
+  it('finds the service by any of the names, and the token by its host', async () => {
+    const none = { TFE_ADDRESS: '', TFE_TOKEN: undefined as unknown as string };
+    const token = workspaces.admin.token ?? '';
+    const found = await run(`org list --address=${address()}`, [], { ...none, TF_TOKEN_127_0_0_1: token });
+    expect([found.code, found.printed]).toEqual([0, expect.stringContaining('harbour')]);
+    expect((await run('org list', [], { WORKSPACES_ADDR: address(), TFE_ADDRESS: 'http://127.0.0.1:9' })).code).toBe(0);
+    expect(await run('org list', [], none)).toMatchObject({ code: 1, said: expect.stringContaining('no address') });
+    const noToken = await run('org list', [], { TFE_TOKEN: undefined as unknown as string });
+    expect(noToken).toMatchObject({ code: 1, said: expect.stringContaining('TF_TOKEN_127_0_0_1') });
+    const empty = await run('org list', [], { TFE_TOKEN: ' ' });
+    expect(empty).toMatchObject({ code: 1, said: expect.stringContaining('TFE_TOKEN is set, and empty') });
+    expect((await run('org list', [], { TFE_TOKEN: 'wrong' })).code).toBe(2);
+  });
+
+  it('makes, shows, lists, locks and deletes workspaces and organizations', async () => {
+    await done('ws create -execution-mode=local -description=second other');
+    expect((await json('ws show other')).attributes).toMatchObject({
+      'execution-mode': 'local',
+      description: 'second',
+    });
+    expect((await run('ws list -search=oth')).printed).toMatch(/^name.*\nother +local +false/);
+    expect((await json('ws list')).length).toBe(2);
+    const { id } = await json('ws show web');
+    expect((await run(`ws show ${id}`)).printed).toMatch(/^name +web$/m);
+    await done('ws lock -reason=looking other');
+    expect((await run('ws lock other')).code).toBe(2);
+    await done('ws unlock other', 'state lock other', 'state unlock -force other', 'ws delete other');
+    expect((await run('ws show other')).code).toBe(2);
+    await done('org create -email=a@example.com quay');
+    expect((await run('org show quay')).printed).toMatch(/^email +a@example.com$/m);
+    await done('org delete quay');
+    expect((await run('org show quay')).code).toBe(2);
+  });
+
+  it('writes, reads and rolls back states under the lock', async () => {
+    const first = file('first.tfstate', stateOf(1));
+    await done(`state push ${first}`);
+    expect((await run('state push -', [stateOf(2)])).code).toBe(0);
+    expect(JSON.parse((await run('state pull')).printed)).toMatchObject({ serial: 2, lineage: 'one' });
+    expect(await run(`state push ${first}`)).toMatchObject({ code: 2 });
+    expect((await json('ws show web')).attributes.locked).toBe(false);
+    const [, older] = (await json('state list')) as { id: string }[];
+    expect((await run(`state pull ${older?.id}`)).printed).toBe(stateOf(1));
+    expect((await run(`state show ${older?.id}`)).printed).toMatch(/^serial +1$/m);
+    const back = await json(`state rollback ${older?.id}`);
+    expect(back.attributes.serial).toBe(3);
+    expect((await run('state list')).printed.trim().split('\n')).toHaveLength(4);
+    expect(await run('state push -', ['{}'])).toMatchObject({ code: 1, said: expect.stringContaining('no state') });
+  });
+
+  it('uploads a large state by its link', async () => {
+    await done('ws create big');
+    const large = JSON.stringify({ ...JSON.parse(stateOf(1, 'big')), filler: 'x'.repeat(1_500_000) });
+    await done(`state push -workspace=big ${file('big.tfstate', large)}`);
+    expect((await run('state pull -workspace=big')).printed.length).toBe(large.length);
+  });
+
+  it('sets, lists, imports and deletes variables, and takes sensitive values from no argument', async () => {
+    await done('var set region=north', 'var set -hcl zones=["a","b"]', 'var set region=south -description=where');
+    expect((await run('var set -env -sensitive KEY', ['hidden'])).code).toBe(0);
+    expect(await run('var set -sensitive KEY=seen')).toMatchObject({
+      code: 1,
+      said: expect.stringContaining('KEY alone'),
+    });
+    const tfvars = file('prod.tfvars', 'size = 3 # many\nname = "a # b"\nlist = [\n  "x", # one\n  "y",\n]\n');
+    await done(`var import ${tfvars}`, `var import ${file('prod.env', 'LEVEL=debug\nQUOTED="a b"\n')}`);
+    const listed = (await json('var list')) as { attributes: Record<string, unknown> }[];
+    const shown = listed.map(({ attributes: { key, value, category, hcl } }) => [key, value, category, hcl]);
+    expect(shown.sort()).toEqual([
+      ['KEY', null, 'env', false],
+      ['LEVEL', 'debug', 'env', false],
+      ['QUOTED', 'a b', 'env', false],
+      ['list', '[\n  "x", # one\n  "y",\n]', 'terraform', true],
+      ['name', 'a # b', 'terraform', false],
+      ['region', 'south', 'terraform', false],
+      ['size', '3', 'terraform', true],
+      ['zones', '["a","b"]', 'terraform', true],
+    ]);
+    expect((await run('var list')).printed).toMatch(/^KEY +\(sensitive\) +env +text$/m);
+    await done('var delete region zones', 'var delete -env LEVEL');
+    expect(await run('var delete region')).toMatchObject({
+      code: 2,
+      said: expect.stringContaining('no variable region'),
+    });
+  });
+
+  it('starts, shows, lists, discards and cancels runs, and prints their logs', async () => {
+    const configuration = file('main.tar.gz', gzipSync(Buffer.alloc(1024)));
+    const run1 = await json(`run create -message=first -configuration=${configuration}`);
+    expect(run1.attributes).toMatchObject({ message: 'first' });
+    expect((await run('run list')).printed).toContain(run1.id);
+    expect((await run(`run show ${run1.id}`)).printed).toMatch(/^message +first$/m);
+    expect((await run(`run logs ${run1.id}`)).code).toBe(0);
+    await done(`run discard -comment=no ${run1.id}`);
+    expect((await json(`run show ${run1.id}`)).attributes.status).toBe('discarded');
+    expect(await run(`run logs -follow ${run1.id}`)).toMatchObject({
+      code: 0,
+      said: expect.stringContaining('discarded'),
+    });
+    const run2 = await json('run create -plan-only');
+    await done(`run cancel ${run2.id}`);
+    expect(await run(`run logs -follow ${run2.id}`)).toMatchObject({ code: 2 });
+    expect((await run(`run apply ${run2.id}`)).code).toBe(2);
+    const tar = file('none.tar', 'no archive');
+    expect(await run(`run create -configuration=${tar}`)).toMatchObject({
+      code: 1,
+      said: expect.stringContaining('gzip'),
+    });
+  });
+});
+
+describe('a file of variables', () => {
+  it('is read as the language has it', () => {
+    const text = [
+      '# a remark',
+      'plain = "text \\"quoted\\" // no remark"',
+      'template = "a %{b}" // a remark',
+      '"odd-name" = true',
+      'map = { a = "}", b = [1, 2] }',
+      'long = <<EOT',
+      'one }',
+      'EOT',
+      'nested = {',
+      '  a = "x" # with } in it',
+      '}',
+    ].join('\n');
+    expect(readVariableFile(text, 'f')).toEqual([
+      { key: 'plain', value: 'text "quoted" // no remark', hcl: false },
+      { key: 'template', value: '"a %{b}"', hcl: true },
+      { key: 'odd-name', value: 'true', hcl: true },
+      { key: 'map', value: '{ a = "}", b = [1, 2] }', hcl: true },
+      { key: 'long', value: '<<EOT\none }\nEOT', hcl: true },
+      { key: 'nested', value: '{\n  a = "x" # with } in it\n}', hcl: true },
+    ]);
+    expect(readVariableFile('{"a":"x","b":[1]}', 'f')).toEqual([
+      { key: 'a', value: 'x', hcl: false },
+      { key: 'b', value: '[1]', hcl: true },
+    ]);
+    expect(readDotEnv('A=1\n# no\nexport B="two words"\n', 'f')).toEqual([
+      { key: 'A', value: '1', hcl: false },
+      { key: 'B', value: 'two words', hcl: false },
+    ]);
+  });
+
+  it.each([
+    ['no assignment', 'what', 'f:1: give name = value'],
+    ['an open bracket', 'a = 1\nb = [1,\n', 'f:2: b has no end'],
+    ['no value', 'a =\n', 'f:1: a has no value'],
+    ['nothing', '# nothing\n', 'sets no variable'],
+    ['half JSON', '{"a":', 'is no JSON'],
+  ])('with %s is refused with its place', (_, text, message) => {
+    expect(() => readVariableFile(text, 'f')).toThrow(message);
+  });
+});

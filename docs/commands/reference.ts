@@ -1,0 +1,66 @@
+/** The commands of OpenBao 2.6.2, by what one types. */
+export const referenceCommands: readonly string[] =
+  `agent, agent generate-config, audit disable, audit enable, audit list,
+auth disable, auth enable, auth help, auth list, auth move, auth tune, debug, delete, kv delete, kv destroy,
+kv enable-versioning, kv get, kv list, kv metadata delete, kv metadata get, kv metadata patch, kv metadata put, kv patch, kv put,
+kv rollback, kv scan, kv undelete, lease lookup, lease renew, lease revoke, list, login, monitor, namespace create,
+namespace delete, namespace delete-sealed, namespace list, namespace lock, namespace lookup, namespace patch, namespace scan,
+namespace seal, namespace seal-status, namespace unlock, namespace unseal, operator diagnose, operator generate-root,
+operator init, operator key-status, operator members, operator migrate, operator raft, operator rekey, operator rotate,
+operator rotate-keys, operator seal, operator step-down, operator unseal, operator validate-config, patch, path-help, pki,
+plugin, policy delete, policy fmt, policy list, policy read, policy write, print token, proxy, read, scan, secrets disable,
+secrets enable, secrets list, secrets move, secrets tune, server, ssh, status, token capabilities, token create, token lookup,
+token renew, token revoke, transit, unwrap, version, version-history, write`
+    .split(',')
+    .map((name) => name.trim());
+
+/** Those that we have and that work otherwise in something one would notice. */
+export const different: Readonly<Record<string, string>> = {
+  'audit enable': 'refused by the service: devices are set up by its configuration',
+  'audit disable': 'refused by the service for devices of its configuration',
+  login: 'token, password, secret id and signed token are asked for or come from a file, never from an argument',
+  'operator generate-root':
+    'one command walks through all of it; shares are asked for; `-init`, `-nonce` and `-decode` as there',
+  'operator init': 'shares are recovery shares where the service unseals itself',
+  'operator rekey': 'one command walks through it; `status`, `check` and `cancel` are commands below it',
+  'operator rotate': 'shows the new key',
+  'operator unseal': 'asks for shares until it is unsealed; `-once` gives one',
+  'path-help': 'text of the path declared, not of its engine',
+  'token capabilities': 'several paths at once; another token by `-accessor`',
+  'token lookup': 'another token by `-accessor`, or `-` to be asked',
+  'token renew': 'another token by `-accessor`, or `-` to be asked',
+  'token revoke': 'another token by `-accessor`, or `-` to be asked; `-mode=orphan`, no `-mode=path`',
+  unwrap: 'also `-`, to be asked for the token',
+};
+
+/** Those that we do not have, and why or what to do instead. */
+export const absent: Readonly<Record<string, string>> = {
+  agent: 'no agent of our own',
+  'agent generate-config': 'as above',
+  'auth help': '`path-help auth/PATH/login`',
+  debug: '`/metrics`, the log and `status -format=json`',
+  'kv scan': '`kv list`, folder by folder',
+  monitor: 'the log of the service',
+  'namespace delete-sealed': 'namespaces have no seal of their own',
+  'namespace lock': 'not built',
+  'namespace scan': '`namespace list` with `-namespace`',
+  'namespace seal': 'namespaces have no seal of their own',
+  'namespace seal-status': 'as above',
+  'namespace unlock': 'not built',
+  'namespace unseal': 'namespaces have no seal of their own',
+  'operator diagnose': 'the service names every bad setting when it starts',
+  'operator migrate': '`backup create` and `backup restore`',
+  'operator raft': 'the database keeps everything; nodes have no storage',
+  'operator rotate-keys': '`operator rekey`',
+  'operator step-down': 'every node serves, none leads',
+  'operator validate-config': 'the service names every bad setting when it starts',
+  pki: 'no such engine',
+  plugin: 'engines are built in',
+  'policy fmt': 'not built; policies are kept as they were written',
+  proxy: 'no proxy of our own',
+  scan: '`list`, folder by folder',
+  server: '`npm start`, or the images',
+  ssh: 'no such engine',
+  transit: 'no such engine',
+  'version-history': '`list sys/version-history`',
+};
