@@ -89,7 +89,7 @@ const weights: Readonly<Record<string, number>> = {
   'DELETE /api/v2/organizations/{organization_name}/workspaces/{name}': 0.05,
   'POST /api/v2/workspaces/{workspace_id}/actions/safe-delete': 0.1,
   'POST /api/v2/organizations/{organization_name}/workspaces/{name}/actions/safe-delete': 0.1,
-  'POST /api/v2/session': 0.1,
+  'POST /api/v2/session': 0.3,
   'PATCH /api/v2/account/password': 0.1,
 };
 

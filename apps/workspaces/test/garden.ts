@@ -140,7 +140,20 @@ function plainExamplesOf({ name, params, plain }: Tenant): FuzzExample[] {
   const tags = { data: [{ type: 'tags', attributes: { name: 'blue' } }] };
   const signIn = resource('sessions', { username: plain.username, password: PASSWORD });
   const lock = { reason: 'at work', 'heartbeat-seconds': 30 };
+  const login = {
+    response_type: 'code',
+    client_id: 'keystead-cli',
+    redirect_uri: 'http://localhost:10003/login',
+    code_challenge: 'a'.repeat(43),
+    code_challenge_method: 'S256',
+  };
+  const named = `filter[organization][name]=${name}&filter[workspace][name]=${params[':name']}`;
   return [
+    { path: `/app/oauth2/auth?${new URLSearchParams(login)}` },
+    { path: `/api/v2/vars?${named}` },
+    { path: `/api/v2/state-versions?${named}` },
+    { path: `/api/v2/team-workspaces?filter[workspace][id]=${params[':workspace_id']}` },
+    { path: `/api/v2/team-projects?filter[project][id]=${params[':project_id']}` },
     json('POST /api/v2/session', undefined, signIn),
     json(
       'POST /api/v2/organizations/{organization_name}/ssh-keys',

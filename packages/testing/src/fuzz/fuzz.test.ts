@@ -75,7 +75,7 @@ describe('made-up requests', () => {
       pid: 0,
       folder: '',
       complaints: [],
-      warnings: 0,
+      warnings: new Map(),
       running: true,
       stop: async () => undefined,
     };

@@ -164,7 +164,8 @@ function reportOf(target: FuzzTarget, plan: FuzzPlan, seen: Seen): FuzzReport {
     `${all.length} operations, ${neverGood.length} of them never answered 2xx; most time: ${slow.join(', ')}`,
     `resident memory and heap: ${[0.1, 0.5, 1].map((share) => memoryAt(share)).join('; ')}`,
     `longest loop delay ${Math.round(Math.max(0, ...lags))} ms, median of the longest of every moment ${Math.round(median(lags))} ms`,
-    `${service.warnings} warnings, ${seen.tokens - plan.programs} times a caller ended its own token`,
+    `warnings: ${[...service.warnings].map(([what, times]) => `${times} × ${what}`).join('; ') || 'none'}`,
+    `${seen.tokens - plan.programs} times a caller ended its own token`,
     ...(plan.details ? neverGood : []),
   ].join('\n');
   return { sent: total, findings, statuses, operations: all.length, neverGood, residentMb, text };

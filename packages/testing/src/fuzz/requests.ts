@@ -51,6 +51,8 @@ export interface Known {
   readonly bodies: Bodies;
 }
 
+/** So that what is called seldom is called at all. */
+const turnsOfUsual = 50;
 const usesKnown = 0.8;
 const usesLink = 0.5;
 const usesBody = 0.5;
@@ -73,7 +75,10 @@ export class Requests {
     this.values = new SchemaValues(operations, random, known.pools, dialect.hints);
     this.first = random.shuffled(operations.all.filter(({ name }) => (dialect.weights[name] ?? 1) >= 0.1));
     this.wheel = operations.all.flatMap((operation) =>
-      Array.from({ length: Math.round(20 * (dialect.weights[operation.name] ?? usual(operation))) }, () => operation),
+      Array.from(
+        { length: Math.ceil(turnsOfUsual * (dialect.weights[operation.name] ?? usual(operation))) },
+        () => operation,
+      ),
     );
   }
 

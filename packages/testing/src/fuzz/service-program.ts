@@ -12,13 +12,24 @@ export interface ServiceProgram {
   readonly folder: string;
   /** Log lines at `error` or above, and whatever came on the error stream. */
   readonly complaints: readonly string[];
-  readonly warnings: number;
+  /** What it warned of, and how often. */
+  readonly warnings: ReadonlyMap<string, number>;
   readonly running: boolean;
   stop(): Promise<void>;
 }
 
 /** Are all lines of the log at `info` or below? */
 const isOrdinary = (lines: string): boolean => !/"level":"(?:warn|error|fatal)"|(?:^|\n)(?!\{|$)/.test(lines);
+
+/** What a line warns of, without what differs from time to time. */
+const warningIn = (line: string): string =>
+  `${/"msg":"((?:[^"\\]|\\.)*)"/.exec(line)?.[1]} ${/"message":"([^"\\]{0,80})/.exec(line)?.[1] ?? ''}`
+    .replace(/[0-9a-f]{8,}|\d+/g, '#')
+    .trim();
+
+function count(counts: Map<string, number>, what: string): void {
+  if (counts.size < 40 || counts.has(what)) counts.set(what, (counts.get(what) ?? 0) + 1);
+}
 
 /** Starts a main program from its source; resolves once it listens. */
 export async function startServiceProgram(main: string, env: Record<string, string>): Promise<ServiceProgram> {
@@ -33,7 +44,7 @@ export async function startServiceProgram(main: string, env: Record<string, stri
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const complaints: string[] = [];
-  let warnings = 0;
+  const warnings = new Map<string, number>();
   let url: string | undefined;
   const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
   const complain = (line: string) => {
@@ -41,7 +52,7 @@ export async function startServiceProgram(main: string, env: Record<string, stri
   };
   const listening = new Promise<void>((resolve) => {
     const lookAt = (line: string) => {
-      if (line.includes('"level":"warn"')) warnings++;
+      if (line.includes('"level":"warn"')) count(warnings, warningIn(line));
       else if (/"level":"(error|fatal)"/.test(line) || !line.startsWith('{')) complain(line);
       else if (url === undefined && line.includes('"msg":"listening"')) {
         url = (JSON.parse(line) as { url: string }).url;
@@ -66,9 +77,7 @@ export async function startServiceProgram(main: string, env: Record<string, stri
     pid: child.pid!,
     folder,
     complaints,
-    get warnings() {
-      return warnings;
-    },
+    warnings,
     get running() {
       return child.exitCode === null && child.signalCode === null;
     },
