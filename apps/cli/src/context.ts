@@ -1,6 +1,7 @@
 import type { Ask } from './ask';
 import { Client } from './client';
 import { Output, type Streams } from './output';
+import { Progress } from './progress';
 import { type GlobalOptions, readSettings, type Settings } from './settings';
 
 /** What every command works with. */
@@ -10,6 +11,8 @@ export interface Context {
   output: Output;
   ask: Ask;
   env: NodeJS.ProcessEnv;
+  /** Tells a person how far something is. */
+  progress(what: string, unit: string, total?: number): Progress;
   /** What the program ends with where nothing went wrong but an answer is to be told by it, as `status` does. */
   exitWith(code: number): void;
 }
@@ -33,6 +36,7 @@ export function makeContext(
     output: new Output(surroundings, settings.format),
     ask: surroundings.ask,
     env: surroundings.env,
+    progress: (what, unit, total) => new Progress(surroundings, what, unit, total),
     exitWith,
   };
 }

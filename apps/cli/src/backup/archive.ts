@@ -34,15 +34,20 @@ interface Footer {
 
 type Line = { header: Header } | { batch: Batch } | { footer: Footer };
 
-/** Writes a backup file, compressed and readable by its owner alone. Refuses to overwrite. */
+/**
+ * Writes a backup file, compressed and readable by its owner alone; `-` is standard output. Tells how many rows are saved
+ * with each batch. Refuses to overwrite.
+ */
 export async function writeArchive(
   file: string,
   header: Header,
   batches: AsyncIterable<Batch>,
+  saved: (rows: number) => void = () => {},
 ): Promise<Record<string, number>> {
   const counts: Record<string, number> = Object.fromEntries(header.tables.map(({ name }) => [name, 0]));
   const gzip = createGzip();
-  const written = pipeline(gzip, createWriteStream(file, { flags: 'wx', mode: 0o600 }));
+  const target = file === '-' ? process.stdout : createWriteStream(file, { flags: 'wx', mode: 0o600 });
+  const written = pipeline(gzip, target);
   // Seen by whoever awaits it below; an early failure must not end the process before that.
   written.catch(() => {});
   const digest = createHash('sha256');
@@ -55,6 +60,7 @@ export async function writeArchive(
   for await (const batch of batches) {
     counts[batch.table] = (counts[batch.table] ?? 0) + batch.rows.length;
     await put({ batch });
+    saved(batch.rows.length);
   }
   await put({ footer: { counts, digest: digest.digest('hex') } });
   gzip.end();
@@ -73,18 +79,18 @@ export async function readHeader(file: string): Promise<Header> {
 }
 
 /**
- * Gives every batch of a backup and checks it on the way: the digest, the counts, and that it does not end early.
+ * Gives every batch of a backup, tells how many bytes of the file were read, and checks it on the way: the digest, the counts, and that it does not end early.
  * Throws `Problem`; what was read until then must not be kept.
  */
-export async function* readBatches(file: string): AsyncGenerator<Batch> {
+export async function* readBatches(file: string, read?: (bytes: number) => void): AsyncGenerator<Batch> {
   const counts: Record<string, number> = {};
   const digest = createHash('sha256');
   let named: readonly Table[] = [];
-  let read = 0;
+  let lines = 0;
   let footer: Footer | undefined;
-  for await (const text of linesOf(file)) {
-    read += 1;
-    const line = parse(file, text, read);
+  for await (const text of linesOf(file, read)) {
+    lines += 1;
+    const line = parse(file, text, lines);
     if (footer) throw damaged(`${file} goes on after its end`);
     if ('footer' in line) {
       footer = line.footer;
@@ -109,11 +115,11 @@ export async function* readBatches(file: string): AsyncGenerator<Batch> {
 const damaged = (message: string): Problem => new Problem(message, exitCodes.file);
 
 /** Reads a backup to its end. Throws `Problem` when it is not whole. */
-export async function checkArchive(file: string): Promise<void> {
-  for await (const _ of readBatches(file));
+export async function checkArchive(file: string, read?: (bytes: number) => void): Promise<void> {
+  for await (const _ of readBatches(file, read));
 }
 
-async function* linesOf(file: string): AsyncGenerator<string> {
+async function* linesOf(file: string, read?: (bytes: number) => void): AsyncGenerator<string> {
   const source = createReadStream(file);
   const gunzip = createGunzip();
   const lines = createInterface({ input: gunzip, crlfDelay: Number.POSITIVE_INFINITY });
@@ -129,6 +135,7 @@ async function* linesOf(file: string): AsyncGenerator<string> {
   try {
     for await (const line of lines) {
       seen += 1;
+      read?.(source.bytesRead);
       yield line;
     }
   } catch (error) {

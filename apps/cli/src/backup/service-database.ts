@@ -1,4 +1,5 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import {
   applyMigrationsWithin,
@@ -9,6 +10,7 @@ import {
   withClient,
 } from '@keystead/postgres';
 import pg from 'pg';
+import { bundle } from '../bundle';
 import { Problem } from '../problem';
 import { type Batch, checkArchive, type Header, readBatches, readHeader } from './archive';
 import { listSequences, listTables, NEUTRAL, readRows, setSequences, whileUnchecked, writeRows } from './tables';
@@ -61,10 +63,25 @@ export async function* snapshot(client: pg.ClientBase, header: Header): AsyncGen
  * Puts a backup into a database that nobody uses, and brings it up to this version. The file is read to its end before the
  * database is touched, and then everything is one transaction: what fails leaves nothing.
  */
-export async function restore(file: string, url: string): Promise<Header> {
+export async function restore(file: string, url: string, watch: Watch = {}): Promise<Header> {
   const header = await readHeader(file);
-  await checkArchive(file);
+  await checkArchive(file, watch.checked);
   const migrations = migrationsOf(header.service);
+  try {
+    await restoreWith(file, url, header, migrations.folder, watch);
+    return header;
+  } finally {
+    migrations.forget();
+  }
+}
+
+/** Told how many bytes of a backup have been checked, and how many have been loaded. */
+export interface Watch {
+  readonly checked?: (bytes: number) => void;
+  readonly loaded?: (bytes: number) => void;
+}
+
+async function restoreWith(file: string, url: string, header: Header, migrations: string, watch: Watch): Promise<void> {
   refuseNewer(header, migrations);
   const made = await ensureDatabase(url);
   try {
@@ -72,7 +89,7 @@ export async function restore(file: string, url: string): Promise<Header> {
       await client.query('BEGIN');
       await refuseUsed(client);
       await applyMigrationsWithin(client, migrations, (name) => header.migrations.includes(name));
-      await load(client, file, header);
+      await load(client, file, header, watch);
       await applyMigrationsWithin(client, migrations);
       await client.query('COMMIT');
     });
@@ -80,18 +97,18 @@ export async function restore(file: string, url: string): Promise<Header> {
     if (made) await dropDatabase(url);
     throw error;
   }
-  return header;
 }
 
 /** Makes the tables hold what a backup says, which are as they were when it was made. */
-async function load(client: pg.ClientBase, file: string, header: Header): Promise<void> {
+async function load(client: pg.ClientBase, file: string, header: Header, watch: Watch): Promise<void> {
   const here = await listTables(client);
   if (JSON.stringify(here) !== JSON.stringify(header.tables)) {
     throw new Problem('the tables of the backup are not those of this version: use the version it was made with');
   }
   const tables = new Map(here.map((table) => [table.name, table]));
   await whileUnchecked(client, here, async () => {
-    for await (const { table, rows } of readBatches(file)) await writeRows(client, tables.get(table)!, rows);
+    for await (const { table, rows } of readBatches(file, watch.loaded))
+      await writeRows(client, tables.get(table)!, rows);
     await setSequences(client, header.sequences);
   });
 }
@@ -130,6 +147,13 @@ function refuseNewer(header: Header, migrations: string): void {
   if (unknown.length > 0) throw new Problem(`the backup is of a newer version: ${unknown.join(', ')} is unknown here`);
 }
 
-function migrationsOf(service: ServiceName): string {
-  return join(root, 'prisma', service, 'migrations');
+/** A folder with the migrations of a service: where the program is a single file, a passing one that it writes. */
+function migrationsOf(service: ServiceName): { folder: string; forget: () => void } {
+  if (!bundle) return { folder: join(root, 'prisma', service, 'migrations'), forget: () => {} };
+  const folder = mkdtempSync(join(tmpdir(), 'keystead-migrations-'));
+  for (const [name, text] of Object.entries(bundle.migrations[service])) {
+    mkdirSync(join(folder, name));
+    writeFileSync(join(folder, name, 'migration.sql'), text);
+  }
+  return { folder, forget: () => rmSync(folder, { recursive: true, force: true }) };
 }

@@ -1,8 +1,8 @@
-import { rmSync } from 'node:fs';
+import { rmSync, statSync } from 'node:fs';
 import { readBatches, readHeader, writeArchive } from '../backup/archive';
 import { findSealKey, fingerprintOf, SealCheck } from '../backup/seal';
 import { connected, describe, findDatabase, restore, type ServiceName, snapshot } from '../backup/service-database';
-import { listMigrations } from '../backup/tables';
+import { estimateRows, listMigrations } from '../backup/tables';
 import type { CommandSpec } from '../command';
 import { Problem } from '../problem';
 
@@ -19,7 +19,7 @@ export const backupCommands: readonly CommandSpec[] = [
   {
     name: 'backup create',
     help: 'Save all rows as of one moment, while the service runs.',
-    args: { '<service>': 'secrets or workspaces', '<file>': 'must not exist yet' },
+    args: { '<service>': 'secrets or workspaces', '<file>': 'must not exist yet; - for standard output' },
     flags: {
       '--database-url <url>': 'its database (SECRETS_DATABASE_URL, WORKSPACES_DATABASE_URL, or these with _FILE)',
       '--data <folder>': 'folder of a running npm start, when it uses the embedded database',
@@ -27,7 +27,7 @@ export const backupCommands: readonly CommandSpec[] = [
     },
     examples: ['backup create secrets secrets.backup', 'backup create workspaces workspaces.backup -data=data'],
     more: keysApart,
-    async run({ output, env }, options: Place, name: string, file: string) {
+    async run({ output, env, progress }, options: Place, name: string, file: string) {
       const service = serviceName(name);
       const url = await findDatabase(service, options, env);
       const sealKey = findSealKey(service.toUpperCase(), options.sealKeyFile, env);
@@ -41,14 +41,25 @@ export const backupCommands: readonly CommandSpec[] = [
           ...(await describe(client)),
           ...(sealKey ? { sealKey: fingerprintOf(sealKey) } : {}),
         };
-        return writeArchive(file, header, snapshot(client, header)).catch((error: NodeJS.ErrnoException) => {
-          if (error.code === 'EEXIST') throw new Problem(`${file} exists already`);
-          rmSync(file, { force: true });
-          throw error;
+        const estimated = await estimateRows(client);
+        const saving = progress('saving', 'rows', estimated);
+        let saved = 0;
+        const written = writeArchive(file, header, snapshot(client, header), (rows) => {
+          saved += rows;
+          // The database only remembers about how many there are.
+          saving.at(saved);
         });
+        return written
+          .finally(() => saving.end())
+          .catch((error: NodeJS.ErrnoException) => {
+            if (error.code === 'EEXIST') throw new Problem(`${file} exists already`);
+            if (file !== '-') rmSync(file, { force: true });
+            throw error;
+          });
       });
       const rows = Object.values(counts).reduce((sum, count) => sum + count, 0);
-      output.show({ file, service, rows, counts }, { file, service, rows });
+      if (file === '-') output.note(`saved: ${rows} rows of ${service}`);
+      else output.show({ file, service, rows, counts }, { file, service, rows });
       if (!sealKey) output.note('no seal key was named, so the backup does not say which one opens it');
     },
   },
@@ -58,15 +69,17 @@ export const backupCommands: readonly CommandSpec[] = [
     args: { '<file>': 'the backup' },
     flags: { '--seal-key-file <file>': 'key of the service (SECRETS_SEAL_KEY_FILE, WORKSPACES_SEAL_KEY_FILE)' },
     examples: ['backup verify secrets.backup -seal-key-file=secrets.key'],
-    async run({ output, env }, options: Place, file: string) {
+    async run({ output, env, progress }, options: Place, file: string) {
       const header = await readHeader(file);
       const sealKey = findSealKey(header.service.toUpperCase(), options.sealKeyFile, env);
       const check = sealKey && new SealCheck(header, sealKey);
       let rows = 0;
-      for await (const batch of readBatches(file)) {
+      const reading = progress('reading', 'bytes', statSync(file).size);
+      for await (const batch of readBatches(file, (bytes) => reading.at(bytes))) {
         rows += batch.rows.length;
         check?.see(batch);
       }
+      reading.end();
       const opened = check?.finish();
       const { service, madeAt } = header;
       output.show(
@@ -89,9 +102,15 @@ export const backupCommands: readonly CommandSpec[] = [
       '--database-url <url>': 'the empty database (SECRETS_DATABASE_URL, WORKSPACES_DATABASE_URL, or these with _FILE)',
     },
     examples: ['backup restore secrets.backup -database-url=postgresql:///secrets'],
-    async run({ output, env }, options: Place, file: string) {
+    async run({ output, env, progress }, options: Place, file: string) {
       const { service } = await readHeader(file);
-      const { madeAt } = await restore(file, await findDatabase(service, options, env));
+      const url = await findDatabase(service, options, env);
+      const size = statSync(file).size;
+      const [checking, loading] = [progress('checking', 'bytes', size), progress('loading', 'bytes', size)];
+      const { madeAt } = await restore(file, url, {
+        checked: (bytes) => checking.at(bytes),
+        loaded: (bytes) => loading.at(bytes),
+      }).finally(() => loading.end());
       output.note(`restored ${service} as of ${madeAt}`);
       output.note('tokens and leases ended since then are back as well: end again what must not live');
     },

