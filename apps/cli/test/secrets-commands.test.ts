@@ -117,6 +117,13 @@ describe('the commands people know, against a service', () => {
     expect(await json('list cubbyhole')).toEqual(['any', 'one', 'piped']);
     expect((await run('write cubbyhole/any')).code).toBe(1);
     await done('delete cubbyhole/any');
+    const none = await run('list -format=json cubbyhole/none');
+    expect([none.code, none.printed, JSON.parse(none.said).errors]).toEqual([
+      2,
+      '{}\n',
+      [expect.stringContaining('404')],
+    ]);
+    expect(await json('read cubbyhole/one')).not.toHaveProperty('auth');
     expect((await run('read cubbyhole/any')).code).toBe(2);
     expect((await run('path-help sys/policies/acl')).printed).toContain('sys/policies/acl');
   });
@@ -166,7 +173,7 @@ describe('the commands people know, against a service', () => {
     await done('namespace create -custom-metadata=owner=ada team', 'namespace patch -custom-metadata=owner=bo team');
     expect(await json('namespace list')).toEqual(['team/']);
     expect((await json('namespace list -detailed'))['team/'].custom_metadata).toEqual({ owner: 'bo' });
-    expect((await json('namespace lookup team')).data).toMatchObject({
+    expect(await json('namespace lookup team')).toMatchObject({
       path: 'team/',
       custom_metadata: { owner: 'bo' },
     });
@@ -229,8 +236,8 @@ describe('the commands people know, against a service', () => {
   });
 
   it('rotates, and shows keys, nodes and audit devices', async () => {
-    const before = (await json('operator key-status')).data?.term ?? 0;
-    const after = (await json('operator rotate')).data?.term;
+    const before = (await json('operator key-status')).term;
+    const after = (await json('operator rotate')).term;
     expect(after).toBeGreaterThan(before);
     expect((await json('operator members')).nodes.length).toBeGreaterThan(0);
     expect(await json('operator init -status')).toEqual({ initialized: true });

@@ -1,7 +1,7 @@
 import type { Answer } from '../client';
 import type { CommandSpec } from '../command';
 import type { Context } from '../context';
-import { Problem } from '../problem';
+import { exitCodes, Problem } from '../problem';
 import { print, printOrField, printOrSay } from './print';
 import { parseValues, valuesHelp } from './values';
 
@@ -31,7 +31,7 @@ export const dataCommands: readonly CommandSpec[] = [
     flags: {},
     examples: ['list cubbyhole', 'list -format=json sys/policies/acl'],
     async run(made, _, path: string) {
-      printNames(made, await made.client.list(path));
+      await listNames(made, path);
     },
   },
   {
@@ -97,6 +97,18 @@ export const dataCommands: readonly CommandSpec[] = [
     },
   },
 ];
+
+/** Prints the names below a path. Where there are none, programs still get something to read, and the exit code says so. */
+export async function listNames(made: Context, path: string): Promise<void> {
+  const answer = await made.client.list(path, { accept: [404] });
+  if (answer.status !== 404) {
+    printNames(made, answer);
+    return;
+  }
+  if (made.output.forPrograms) made.output.show({});
+  const said = answer.body?.errors?.join('; ');
+  throw new Problem(`LIST ${path}: 404: ${said || 'there is nothing here'}`, exitCodes.refused);
+}
 
 /** Prints the names of a list. */
 export function printNames(made: Context, answer: Answer & { names: readonly string[] }): void {

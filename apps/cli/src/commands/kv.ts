@@ -2,9 +2,9 @@ import type { Answer, Body } from '../client';
 import type { CommandSpec } from '../command';
 import type { Context } from '../context';
 import { exitCodes, Problem } from '../problem';
-import { printNames } from './data';
+import { listNames } from './data';
 import { findKvPath, findVersioned } from './kv-mount';
-import { print, printField, printOrField, printOrSay } from './print';
+import { print, printField, printOrField, printOrSay, saying } from './print';
 import { count, listed, parseValues, valuesHelp } from './values';
 
 const mount = { '--mount <path>': 'where the engine is; else it is found from the path' } as const;
@@ -143,7 +143,7 @@ export const kvCommands: readonly CommandSpec[] = [
     async run(made, flags: Flags, path?: string) {
       if (!path && !flags.mount) throw new Problem('give a path or --mount');
       const found = await findKvPath(made, path ?? '', flags.mount);
-      printNames(made, await made.client.list(found.at('metadata')));
+      await listNames(made, found.at('metadata'));
     },
   },
   {
@@ -186,7 +186,7 @@ async function readAndWrite({ client }: Context, path: string, change: Record<st
 
 function showVersion({ output }: Context, { body }: Answer, path: string, data: object | null | undefined): void {
   if (output.forPrograms) {
-    output.show(body);
+    output.show(saying(body ?? {}));
     return;
   }
   output.warnings(body?.warnings);

@@ -1,6 +1,6 @@
 import type { CommandSpec } from '../command';
 import { printNames } from './data';
-import { print, printOrField, printOrSay } from './print';
+import { printData, printOrSay } from './print';
 import { parsePairs } from './values';
 
 interface Flags {
@@ -36,7 +36,7 @@ export const namespaceCommands: readonly CommandSpec[] = [
     examples: ['namespace create -custom-metadata=owner=ada team'],
     async run(made, flags: Flags, name: string) {
       const custom_metadata = flags.customMetadata && parsePairs(flags.customMetadata, '--custom-metadata');
-      printOrField(made, await made.client.put(`sys/namespaces/${name}`, { custom_metadata }), flags.field);
+      printData(made, await made.client.put(`sys/namespaces/${name}`, { custom_metadata }), flags.field);
     },
   },
   {
@@ -46,7 +46,7 @@ export const namespaceCommands: readonly CommandSpec[] = [
     flags: {},
     examples: ['namespace lookup team'],
     async run(made, _, name: string) {
-      print(made, await made.client.get(`sys/namespaces/${name}`));
+      printData(made, await made.client.get(`sys/namespaces/${name}`));
     },
   },
   {
@@ -65,7 +65,7 @@ export const namespaceCommands: readonly CommandSpec[] = [
         ...parsePairs(flags.customMetadata, '--custom-metadata'),
         ...Object.fromEntries(removed),
       };
-      printOrField(made, await made.client.patch(`sys/namespaces/${name}`, { custom_metadata }), flags.field);
+      printData(made, await made.client.patch(`sys/namespaces/${name}`, { custom_metadata }), flags.field);
     },
   },
   {

@@ -1,4 +1,4 @@
-import type { Answer } from '../client';
+import type { Answer, Body } from '../client';
 import type { Context } from '../context';
 import { Problem } from '../problem';
 
@@ -6,7 +6,24 @@ import { Problem } from '../problem';
 export function print({ output }: Context, { body }: Answer): void {
   // Programs find them in the answer.
   if (!output.forPrograms) output.warnings(body?.warnings);
-  output.show(body ?? {}, fieldsOf(body ?? {}));
+  output.show(saying(body ?? {}), fieldsOf(body ?? {}));
+}
+
+/** An answer without the parts that say nothing: `auth` and `wrap_info` are there when they hold something. */
+export function saying(body: Body): Body {
+  const { auth, wrap_info, ...rest } = body;
+  return { ...rest, ...(auth ? { auth } : {}), ...(wrap_info ? { wrap_info } : {}) };
+}
+
+/** Prints what an answer holds, without the envelope around it, or one field of it. */
+export function printData(made: Context, answer: Answer, field?: string): void {
+  const { body } = answer;
+  if (field !== undefined || body?.wrap_info) {
+    printOrField(made, answer, field);
+  } else {
+    made.output.warnings(body?.warnings);
+    made.output.show(body?.data ?? {});
+  }
 }
 
 /** Prints one field alone, or the whole answer where none was asked for. */

@@ -4,7 +4,7 @@ import type { Context } from '../context';
 import { readPgpKeys } from '../pgp-keys';
 import { exitCodes, Problem } from '../problem';
 import { version } from '../version';
-import { print } from './print';
+import { printData } from './print';
 import { count, listed } from './values';
 
 const SEALED = 2;
@@ -115,7 +115,7 @@ export const systemCommands: readonly CommandSpec[] = [
     examples: ['operator rotate'],
     async run(made) {
       await made.client.post('sys/rotate');
-      print(made, await made.client.get('sys/key-status'));
+      printData(made, await made.client.get('sys/key-status'));
     },
   },
   {
@@ -124,7 +124,7 @@ export const systemCommands: readonly CommandSpec[] = [
     flags: {},
     examples: ['operator key-status'],
     async run(made) {
-      print(made, await made.client.get('sys/key-status'));
+      printData(made, await made.client.get('sys/key-status'));
     },
   },
   {
