@@ -12,7 +12,6 @@ import { withObjects } from './kernel/objects';
 import { Outage } from './kernel/outage';
 import { Routes } from './kernel/routes';
 import { openS3 } from './kernel/s3-objects';
-import { Turns } from './kernel/turns';
 import { openKeyring } from './keys';
 import { includablesOf, resources } from './resources/registry';
 import { settingsReader } from './resources/settings/service';
@@ -103,7 +102,7 @@ export async function createService(config: Config, parts: Parts = {}): Promise<
   const endpoints = resources.flatMap((resource) => resource.endpoints);
   const outage = new Outage(log, now);
   const app = buildApp({
-    kernel: { db, env, includables: includablesOf(resources), fragments: new Fragments(), turns: new Turns() },
+    kernel: { db, env, includables: includablesOf(resources), fragments: new Fragments() },
     inside: new Routes(endpoints.filter((endpoint) => !endpoint.outside)),
     outside: new Routes(endpoints.filter((endpoint) => endpoint.outside)),
     trustedProxies: config.trustedProxies,

@@ -7,6 +7,7 @@ import { PostgresInTurn } from './in-turn';
 import { untilWon } from './lost-races';
 import { Rounds } from './rounds';
 import { type Batched, Together } from './together';
+import { Turns } from './turns';
 import { type KeyedRead, type KeyedRow, type PackedRow, rowsOf, Waves } from './waves';
 import { isTorn, relationsOf, Torn } from './whole';
 
@@ -27,6 +28,8 @@ export interface Database {
   readonly inTransaction: boolean;
   /** Runs all or nothing; run again while it loses to other transactions. Inside a transaction it joins it. */
   transaction<T>(run: (db: Database) => Promise<T>): Promise<T>;
+  /** Turns among the requests of this node. */
+  readonly turns: Turns;
   /** The same database; its transactions have their turn under a name, also among those of other nodes. */
   inTurn(name: string): Database;
   /** A named statement, outside any transaction. */
@@ -81,6 +84,7 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
   const rows = async <R extends QueryResultRow>(statement: Statement): Promise<R[]> =>
     (await pool.query<R>(statement)).rows;
   const large = (value: LargeValue) => readLargeValue(pool, value);
+  const turns = new Turns();
   const waves = new Waves(quickPool);
   const writes = new Together(quickPool);
   const readers = new Map<string, (key: string) => Promise<KeyedRow | undefined>>();
@@ -102,6 +106,7 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
     const db: Database = {
       prisma,
       inTransaction: true,
+      turns,
       inTurn: () => db,
       rows,
       large,
@@ -144,6 +149,7 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
     together: (kind, item) => writes.write(kind, item),
     rounds: new Rounds(transaction),
     inTransaction: false,
+    turns,
     inTurn: (name) => ({ ...outside, transaction: (run) => turn(run, name) }),
     rows,
     large,

@@ -19,7 +19,6 @@ import { includedFor } from './include';
 import { requireDeclared } from './parameters';
 import type { Principal } from './principal';
 import { isSigned, type LinkVerb } from './signed-urls';
-import type { Turns } from './turns';
 
 /** A request as the kernel sees it: nothing of HTTP but its words. */
 export interface Request {
@@ -51,7 +50,6 @@ export interface Kernel {
   readonly env: Environment;
   readonly includables: ReadonlyMap<string, Includable>;
   readonly fragments: Fragments;
-  readonly turns: Turns;
 }
 
 /** An answer before it becomes bytes. `etag` is the revision of the one resource shown. */
@@ -214,7 +212,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   const made =
     turn === undefined
       ? await runOnce(kernel, endpoint, request, call)
-      : await kernel.turns.stand(turn, async (waited) => {
+      : await db.turns.stand(turn, async (waited) => {
           if (waited) Object.assign(call, await judge());
           return runOnce(kernel, endpoint, request, { ...call, db: db.inTurn(turn) });
         });

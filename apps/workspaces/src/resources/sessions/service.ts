@@ -4,7 +4,7 @@ import { Refusal } from '@keystead/refusal';
 import type { Actor } from '../../kernel/audit';
 import type { Database } from '../../kernel/database';
 import * as tokens from '../tokens/service';
-import { giveBack, succeed, takeAttempt } from '../users/attempts';
+import { giveBack, inTurn, succeed, takeAttempt } from '../users/attempts';
 import { checkPassword } from '../users/password';
 import { spendCode } from './two-factor';
 
@@ -29,19 +29,23 @@ export async function signIn(
   { username, password, code }: Credentials,
   now: number,
 ): Promise<tokens.Token> {
-  const user = await findByLogin(db, username);
-  const attempt = await takeAttempt(db, keyring, user ? { userId: user.id } : { name: username }, now);
-  // The password is looked at even for nobody, so that the time taken says nothing.
-  const matches = await checkPassword(password, user?.password_hash ?? null);
-  if (!user || !matches || user.suspended_at !== null) throw new Refusal('unauthenticated', '');
-  if (user.two_factor) {
-    if (!code) {
-      await giveBack(db, attempt);
-      throw invalid('code', "can't be blank: this account has a second factor");
+  const found = await findByLogin(db, username);
+  const subject = found ? { userId: found.id } : { name: username };
+  const user = await inTurn(db, keyring, subject, async () => {
+    const attempt = await takeAttempt(db, keyring, subject, now);
+    // The password is looked at even for nobody, so that the time taken says nothing.
+    const matches = await checkPassword(password, found?.password_hash ?? null);
+    if (!found || !matches || found.suspended_at !== null) throw new Refusal('unauthenticated', '');
+    if (found.two_factor) {
+      if (!code) {
+        await giveBack(db, attempt);
+        throw invalid('code', "can't be blank: this account has a second factor");
+      }
+      if (!(await spendCode(db, keyring, found.id, code, now))) throw new Refusal('unauthenticated', '');
     }
-    if (!(await spendCode(db, keyring, user.id, code, now))) throw new Refusal('unauthenticated', '');
-  }
-  await succeed(db, attempt);
+    await succeed(db, attempt);
+    return found;
+  });
   const actor: Actor = { type: 'users', id: user.id, name: user.username, requestId };
   const expiredAt = new Date(now + (await allowedMinutes(db, user.id)) * 60_000);
   const holder = { kind: 'session', userId: user.id } as const;

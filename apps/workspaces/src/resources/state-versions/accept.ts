@@ -25,6 +25,8 @@ export interface Offered {
   readonly jsonBlobId?: string;
   /** The quarantined state they are: gone from there when they are accepted, still there when they are refused. */
   readonly quarantinedId?: string;
+  /** They were made of what is stored: when they are refused, nothing is lost. */
+  readonly derived?: boolean;
 }
 
 /**
@@ -37,7 +39,7 @@ export async function accept(
   actor: Actor,
   workspace: Workspace,
   claim: Claim,
-  { blob, parsed, jsonBlobId, quarantinedId }: Offered,
+  { blob, parsed, jsonBlobId, quarantinedId, derived }: Offered,
   versionOf: (tx: Database) => Promise<StateVersion>,
 ): Promise<string> {
   try {
@@ -58,7 +60,8 @@ export async function accept(
   } catch (error) {
     if (jsonBlobId) await removeBlob(db, jsonBlobId);
     if (isRefusal(error) && !quarantinedId) {
-      if (error.kind === 'conflict') await quarantine.keep(db, actor, workspace, claim, blob, error.message);
+      if (error.kind === 'conflict' && !derived)
+        await quarantine.keep(db, actor, workspace, claim, blob, error.message);
       else await removeBlob(db, blob.id);
     }
     throw error;

@@ -1,10 +1,11 @@
 import { invalid } from '@keystead/jsonapi';
-import { Refusal } from '@keystead/refusal';
+import { isRefusal, Refusal } from '@keystead/refusal';
 import type { Actor } from '../../kernel/audit';
 import { readBlob, writeBlob } from '../../kernel/blobs';
 import { type Database, still } from '../../kernel/database';
 import type { Environment } from '../../kernel/environment';
 import { newId } from '../../kernel/ids';
+import { patienceMs, tooMany } from '../../kernel/turns';
 import { requireWorkspace } from '../workspaces/service';
 import type { Workspace } from '../workspaces/workspace';
 import { accept, holdWorkspace } from './accept';
@@ -164,17 +165,27 @@ export async function rollback(
   if (!earlier || blobId === null) {
     throw invalid('rollbackStateVersion', 'is no state of this workspace that can be restored');
   }
-  const current = await findCurrent(db, workspace.id);
-  const serial = (current?.serial ?? earlier.serial) + 1n;
-  const { seen, end } = watch();
-  const content = withSerial(() => readBlob(db, env.keyring, blobId), serial);
-  const blob = await writeBlob(db, env.keyring, content, { limit: unlimited, seen, provisional: true });
-  const { md5, parsed } = end();
-  const claim = { serial, lineage: earlier.lineage, md5, force: false };
-  const id = await accept(db, env, actor, workspace, claim, { blob, parsed }, (tx) =>
-    insert(tx, env, actor, workspace, claim, {}, undefined, earlier.id),
-  );
-  return still(await find(db, id));
+  const untilMs = performance.now() + patienceMs;
+  for (;;) {
+    const current = await findCurrent(db, workspace.id);
+    const serial = (current?.serial ?? earlier.serial) + 1n;
+    const { seen, end } = watch();
+    const content = withSerial(() => readBlob(db, env.keyring, blobId), serial);
+    const blob = await writeBlob(db, env.keyring, content, { limit: unlimited, seen, provisional: true });
+    const { md5, parsed } = end();
+    const claim = { serial, lineage: earlier.lineage, md5, force: false };
+    try {
+      const id = await accept(db, env, actor, workspace, claim, { blob, parsed, derived: true }, (tx) =>
+        insert(tx, env, actor, workspace, claim, {}, undefined, earlier.id),
+      );
+      return still(await find(db, id));
+    } catch (error) {
+      // Another state became current meanwhile, and ours follows that one.
+      const isOvertaken = isRefusal(error) && (await findCurrent(db, workspace.id))?.id !== current?.id;
+      if (!isOvertaken) throw error;
+      if (performance.now() > untilMs) throw tooMany(error);
+    }
+  }
 }
 
 /** Makes a quarantined state the current one, whatever its history. The caller must hold the lock. */

@@ -62,10 +62,20 @@ export async function prove(
   now: number,
   isRight: () => Promise<boolean>,
 ): Promise<boolean> {
-  const attempt = await takeAttempt(db, keyring, { userId }, now);
-  if (!(await isRight())) return false;
-  await succeed(db, attempt);
-  return true;
+  return inTurn(db, keyring, { userId }, async () => {
+    const attempt = await takeAttempt(db, keyring, { userId }, now);
+    if (!(await isRight())) return false;
+    await succeed(db, attempt);
+    return true;
+  });
+}
+
+/**
+ * Looks at one proof after the other of an account, or of a name that nobody has: right ones that come at the same moment
+ * do not use up the budget.
+ */
+export function inTurn<T>(db: Database, keyring: Keyring, subject: Subject, look: () => Promise<T>): Promise<T> {
+  return db.turns.stand(`proof ${Buffer.from(keyOf(keyring, subject)).toString('hex')}`, look);
 }
 
 function keyOf(keyring: Keyring, subject: Subject): Uint8Array<ArrayBuffer> {

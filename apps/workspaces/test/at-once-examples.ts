@@ -1,0 +1,666 @@
+import { createHash } from 'node:crypto';
+import { stateOf } from './run-fixture';
+import { ref, resource } from './start-workspaces';
+
+// biome-ignore lint/suspicious/noExplicitAny: bodies of every endpoint
+type Body = any;
+
+/** Somebody who calls. */
+export interface Person {
+  readonly id: string;
+  readonly token: string;
+  readonly username: string;
+}
+
+/** What an example makes its objects with. */
+export interface World {
+  /** Answers `data` of the answer to a request of the site administrator, who owns every organization; throws when it is refused. */
+  root(method: string, path: string, body?: object): Promise<Body>;
+  /** The same of somebody else. */
+  as(token: string, method: string, path: string, body?: object): Promise<Body>;
+  /** A name that nobody else has. */
+  fresh(): string;
+  person(): Promise<Person>;
+  /** The organization that most examples share. */
+  readonly organization: string;
+  /** A key as people use for cloning. */
+  readonly sshKey: string;
+  readonly password: string;
+  /** The code of an authenticator now. */
+  codeOf(secret: string): string;
+  /** Stores a configuration in a workspace; answers its id. */
+  configuration(workspaceId: string): Promise<string>;
+  /** An archive as one uploads it. */
+  readonly archive: Buffer;
+  /** A run that waits for somebody to confirm it, or is carried out by a worker that says nothing, and may not stop. */
+  run(how: 'planned' | 'planning' | 'canceled long ago'): Promise<{ id: string; workspaceId: string }>;
+}
+
+/** One operation called by many at once, always about the same object. */
+export interface Example {
+  /** Values of the path's parameters. */
+  readonly at?: Readonly<Record<string, string>>;
+  /** Where to, instead of the path with its parameters: a signed link. */
+  readonly url?: string;
+  /** The body of the n-th call. */
+  readonly body?: (n: number) => object | Buffer | string;
+  readonly token?: string;
+  /**
+   * Statuses that are right beside success: of those who come second to what can be done once. Nothing else makes a
+   * refusal right, as the object lives throughout.
+   */
+  readonly also?: readonly number[];
+  /** Done between the calls of the others, for instance to make again what they remove. */
+  readonly between?: () => Promise<unknown>;
+}
+
+/** Prepares an object and says how it is called; or why an operation is left out. */
+export type Making = ((world: World) => Promise<Example> | Example) | string;
+
+const hosted = 'is of the other edition';
+const once = { also: [404] } as const;
+const second = { also: [409] } as const;
+const taken = { also: [422] } as const;
+
+const under = ({ organization }: World, path: string) => `organizations/${organization}/${path}`;
+const makeIn = (world: World, path: string, type: string, attributes: object = {}, relationships?: object) =>
+  world.root('POST', under(world, path), resource(type, { name: world.fresh(), ...attributes }, relationships));
+const workspace = (world: World, attributes: object = {}): Promise<Body> =>
+  makeIn(world, 'workspaces', 'workspaces', attributes);
+const project = (world: World): Promise<Body> => makeIn(world, 'projects', 'projects');
+const team = (world: World): Promise<Body> => makeIn(world, 'teams', 'teams');
+const set = (world: World): Promise<Body> => makeIn(world, 'varsets', 'varsets');
+const pool = (world: World): Promise<Body> => makeIn(world, 'agent-pools', 'agent-pools');
+const key = (world: World): Promise<Body> => makeIn(world, 'ssh-keys', 'ssh-keys', { value: world.sshKey });
+const connection = (world: World, more: object = {}): Promise<Body> =>
+  makeIn(world, 'oauth-clients', 'oauth-clients', {
+    'service-provider': 'github',
+    'http-url': 'https://code.test',
+    'api-url': 'https://api.code.test',
+    'oauth-token-string': 'text',
+    ...more,
+  });
+const variable = (name: string) => resource('vars', { key: name, value: 'v', category: 'env' });
+const variableIn = async (world: World, path: string) => {
+  const { id } = await workspace(world);
+  const made = await world.root('POST', `workspaces/${id}/vars`, variable(world.fresh()));
+  return { path, at: { workspace_id: id, variable_id: made.id } };
+};
+const member = async (world: World, organization = world.organization) => {
+  const person = await world.person();
+  const body = resource('organization-memberships', { email: `${person.username}@example.com` });
+  const made = await world.root('POST', `organizations/${organization}/organization-memberships`, body);
+  return { ...person, membershipId: made.id as string, link: (made.meta['invite-url'] as string).split('/').at(-1)! };
+};
+const joined = async (world: World) => {
+  const someone = await member(world);
+  await world.as(someone.token, 'POST', `one-time-links/${someone.link}`);
+  return someone;
+};
+const organization = async (world: World): Promise<string> => {
+  const name = world.fresh();
+  await world.root('POST', 'organizations', resource('organizations', { name, email: 'a@b.co' }));
+  return name;
+};
+const version = (n: number) => `9.${n}.${Math.floor(Math.random() * 1e6)}`;
+
+/** The workspace of an example, by its id and by its name. */
+const ofWorkspace = async (world: World, attributes: object = {}) => {
+  const made = await workspace(world, attributes);
+  return {
+    workspace_id: made.id as string,
+    organization_name: world.organization,
+    name: made.attributes.name as string,
+  };
+};
+const onWorkspace =
+  (body?: Example['body'], more: Partial<Example> = {}): Making =>
+  async (world) => ({ at: await ofWorkspace(world), body, ...more });
+/** A thing of the shared organization, by the id it is made with. */
+const onThing =
+  (param: string, make: (world: World) => Promise<Body>, body?: Example['body'], more: Partial<Example> = {}): Making =>
+  async (world) => ({ at: { [param]: (await make(world)).id }, body, ...more });
+/** Adds things to a collection of the shared organization, each with a name of its own. */
+const adding =
+  (type: string, attributes: (world: World) => object = () => ({})): Making =>
+  (world) => ({
+    at: { organization_name: world.organization },
+    body: () => resource(type, { name: world.fresh(), ...attributes(world) }),
+  });
+const description = (type: string) => (n: number) => resource(type, { description: `d${n}` });
+const named = (type: string) => (n: number) => resource(type, { name: `n${n}-${Math.random().toString(36).slice(2)}` });
+
+/** Locked by the administrator, as uploads of states need it. */
+const lockedWorkspace = async (world: World): Promise<string> => {
+  const { id } = await workspace(world);
+  await world.root('POST', `workspaces/${id}/actions/lock`, {});
+  return id;
+};
+const stateBody = (serial: number, inline = true, lineage?: string) => {
+  const bytes = stateOf(serial);
+  const md5 = createHash('md5').update(bytes).digest('hex');
+  const state = inline ? { state: bytes.toString('base64') } : {};
+  return resource('state-versions', { serial, md5, ...state, ...(lineage ? { lineage } : {}) });
+};
+const announcedState: Making = async (world) => {
+  const id = await lockedWorkspace(world);
+  const made = await world.root('POST', `workspaces/${id}/state-versions`, stateBody(1, false));
+  return { url: made.attributes['hosted-state-upload-url'], body: () => stateOf(1), also: [404, 409] };
+};
+const oldState = async (world: World): Promise<string> => {
+  const id = await lockedWorkspace(world);
+  const first = await world.root('POST', `workspaces/${id}/state-versions`, stateBody(1));
+  await world.root('POST', `workspaces/${id}/state-versions`, stateBody(2));
+  return first.id;
+};
+const oldConfiguration = async (world: World): Promise<string> => {
+  const { id } = await workspace(world);
+  const first = await world.configuration(id);
+  await world.configuration(id);
+  return first;
+};
+const backingData = (param: string, old: (world: World) => Promise<string>, path: string, before?: string): Making => {
+  return async (world) => {
+    const id = await old(world);
+    if (before) await world.root('POST', `${path}/${id}/actions/${before}`, {});
+    return { at: { [param]: id }, also: [400] };
+  };
+};
+const locking = (verb: 'lock' | 'unlock' | 'heartbeat' | 'force-unlock'): Making => {
+  return async (world) => {
+    const at = await ofWorkspace(world);
+    const lock = () => world.root('POST', `workspaces/${at.workspace_id}/actions/lock`, { 'heartbeat-seconds': 60 });
+    const unlock = () => world.root('POST', `workspaces/${at.workspace_id}/actions/force-unlock`, {});
+    if (verb !== 'lock') await lock();
+    if (verb === 'heartbeat') return { at };
+    return { at, ...second, body: () => ({}), between: verb === 'lock' ? unlock : lock };
+  };
+};
+const consumer: Making = async (world) => {
+  const { id } = await workspace(world);
+  return {
+    at: await ofWorkspace(world, { 'global-remote-state': false }),
+    body: () => ({ data: [ref('workspaces', id).data] }),
+  };
+};
+const tag = async (world: World): Promise<{ workspaceId: string; id: string; name: string }> => {
+  const { id } = await workspace(world);
+  const name = world.fresh();
+  await world.root('POST', `workspaces/${id}/relationships/tags`, { data: [{ type: 'tags', attributes: { name } }] });
+  const [found] = await world.root('GET', `workspaces/${id}/relationships/tags`);
+  return { workspaceId: id, id: found.id, name };
+};
+const grants = (kind: 'workspace' | 'project') => ({
+  type: `team-${kind}s`,
+  make: async (world: World) => {
+    const [who, what] = [await team(world), await (kind === 'workspace' ? workspace(world) : project(world))];
+    const to = { team: ref('teams', who.id), [kind]: ref(`${kind}s`, what.id) };
+    return resource(`team-${kind}s`, { access: 'read' }, to);
+  },
+});
+const granted = (kind: 'workspace' | 'project') => async (world: World) => {
+  const { type, make } = grants(kind);
+  return world.root('POST', type, await make(world));
+};
+const access = (type: string) => (n: number) => resource(type, { access: n % 2 ? 'write' : 'read' });
+const ofTeam = (method: 'POST' | 'DELETE', by: 'users' | 'organization-memberships'): Making => {
+  return async (world) => {
+    const [{ id: team_id }, someone] = [await team(world), await joined(world)];
+    const id = by === 'users' ? someone.id : someone.membershipId;
+    const body = { data: [{ type: by, id }] };
+    if (method === 'DELETE') await world.root('POST', `teams/${team_id}/relationships/${by}`, body);
+    return { at: { team_id }, body: () => body };
+  };
+};
+const ofSet = (method: 'POST' | 'DELETE', what: 'workspaces' | 'projects'): Making => {
+  return async (world) => {
+    const [{ id: varset_id }, thing] = [await set(world), await (what === 'projects' ? project : workspace)(world)];
+    const body = { data: [ref(what, thing.id).data] };
+    if (method === 'DELETE') await world.root('POST', `varsets/${varset_id}/relationships/${what}`, body);
+    return { at: { varset_id }, body: () => body };
+  };
+};
+const ofClient: Making = async (world) => {
+  const [client, { id }] = [await connection(world, { 'organization-scoped': false }), await project(world)];
+  return { at: { oauth_client_id: client.id }, body: () => ({ data: [ref('projects', id).data] }) };
+};
+const setVariable = async (world: World) => {
+  const { id: varset_id } = await set(world);
+  const made = await world.root('POST', `varsets/${varset_id}/relationships/vars`, variable(world.fresh()));
+  return { varset_id, variable_id: made.id as string };
+};
+const retention = (n: number) =>
+  resource('data-retention-policy-delete-olders', { 'delete-older-than-n-days': 100 + n });
+const olderRetention = (n: number) => resource('data-retention-policies', { 'delete-older-than-n-days': 100 + n });
+const ofRun = (how: Parameters<World['run']>[0]): Making => {
+  return async (world) => ({ at: { run_id: (await world.run(how)).id }, body: () => ({}), ...second });
+};
+const someone =
+  (more: Partial<Example> = {}): Making =>
+  async (world) => ({ at: { user_id: (await world.person()).id }, ...more });
+const ofVersion = (type: string, body?: Example['body'], more: Partial<Example> = {}): Making => {
+  return async (world) => {
+    const attributes = { version: version(1), url: 'https://example.com/t.zip', sha: 'ab' };
+    const made = await world.root('POST', `admin/${type}`, resource(type, attributes));
+    return { at: { version_id: made.id }, body, ...more };
+  };
+};
+const newVersion = (type: string): Making => {
+  const attributes = (n: number) => ({ version: version(n), url: 'https://example.com/t.zip', sha: 'ab' });
+  return () => ({ body: (n) => resource(type, attributes(n)) });
+};
+const tokenOf = (param: string, make: (world: World) => Promise<string>, method: 'POST' | 'DELETE'): Making => {
+  return async (world) => {
+    const id = await make(world);
+    const path = `${param === 'team_id' ? 'teams' : 'organizations'}/${id}/authentication-token`;
+    const again = () => world.root('POST', path, resource('authentication-tokens'));
+    await again();
+    return method === 'POST'
+      ? { at: { [param]: id }, body: () => resource('authentication-tokens') }
+      : { at: { [param]: id }, ...once, between: again };
+  };
+};
+const idOf = (make: (world: World) => Promise<Body>) => async (world: World) => (await make(world)).id as string;
+const asPerson =
+  (body: (world: World, person: Person, n: number) => object, more: Partial<Example> = {}): Making =>
+  async (world) => {
+    const person = await world.person();
+    return { token: person.token, body: (n) => body(world, person, n), ...more };
+  };
+const enrolled = async (world: World) => {
+  const person = await world.person();
+  const body = resource('two-factor', { password: world.password });
+  const begun = await world.as(person.token, 'POST', 'account/two-factor', body);
+  return { person, secret: begun.attributes.secret as string };
+};
+const redirect = 'http://localhost:10003/login';
+const verifier = 'v'.repeat(64);
+const loginCode = () =>
+  resource('login-codes', {
+    'client-id': 'keystead-cli',
+    'redirect-uri': redirect,
+    'code-challenge': createHash('sha256').update(verifier).digest('base64url'),
+  });
+
+/** How each writing operation is called, by method and path. */
+export const examples: Readonly<Record<string, Making>> = {
+  'PATCH /account/update': asPerson((world) => resource('users', { username: world.fresh() })),
+  'PATCH /account/password': asPerson(({ password }) =>
+    resource('users', { current_password: password, password, password_confirmation: password }),
+  ),
+  'POST /organizations': (world) => ({
+    body: () => resource('organizations', { name: world.fresh(), email: 'a@b.co' }),
+  }),
+  'PATCH /organizations/:organization_name': async (world) => ({
+    at: { organization_name: await organization(world) },
+    body: (n) => resource('organizations', { email: `a${n}@b.co` }),
+  }),
+  'DELETE /organizations/:organization_name': async (world) => ({
+    at: { organization_name: await organization(world) },
+    ...once,
+  }),
+  'POST /admin/organizations/:organization_name/subscription': hosted,
+  'POST /organizations/:organization_name/teams': adding('teams'),
+  'PATCH /teams/:team_id': onThing('team_id', team, named('teams')),
+  'DELETE /teams/:team_id': onThing('team_id', team, undefined, once),
+  'POST /teams/:team_id/relationships/users': ofTeam('POST', 'users'),
+  'DELETE /teams/:team_id/relationships/users': ofTeam('DELETE', 'users'),
+  'POST /teams/:team_id/relationships/organization-memberships': ofTeam('POST', 'organization-memberships'),
+  'DELETE /teams/:team_id/relationships/organization-memberships': ofTeam('DELETE', 'organization-memberships'),
+  'POST /organizations/:organization_name/organization-memberships': (world) => ({
+    at: { organization_name: world.organization },
+    body: () => resource('organization-memberships', { email: `${world.fresh()}@example.com` }),
+  }),
+  'DELETE /organization-memberships/:membership_id': async (world) => ({
+    at: { membership_id: (await member(world)).membershipId },
+    ...once,
+  }),
+  'POST /users/:user_id/authentication-tokens': async (world) => {
+    const { id, token } = await world.person();
+    return { at: { user_id: id }, token, body: () => resource('authentication-tokens') };
+  },
+  'DELETE /authentication-tokens/:token_id': async (world) => {
+    const made = await world.root(
+      'POST',
+      `teams/${await idOf(team)(world)}/authentication-token`,
+      resource('authentication-tokens'),
+    );
+    return { at: { token_id: made.id }, ...once };
+  },
+  'POST /teams/:team_id/authentication-token': tokenOf('team_id', idOf(team), 'POST'),
+  'DELETE /teams/:team_id/authentication-token': tokenOf('team_id', idOf(team), 'DELETE'),
+  'POST /organizations/:organization_name/authentication-token': tokenOf('organization_name', organization, 'POST'),
+  'DELETE /organizations/:organization_name/authentication-token': tokenOf('organization_name', organization, 'DELETE'),
+  'POST /session': async (world) => {
+    const { username } = await world.person();
+    return { body: () => resource('sessions', { username, password: world.password }) };
+  },
+  'DELETE /session': async (world) => {
+    const { username } = await world.person();
+    const made = await world.root('POST', 'session', resource('sessions', { username, password: world.password }));
+    return { token: made.attributes.token, also: [401, 404] };
+  },
+  'POST /account/two-factor': asPerson(({ password }) => resource('two-factor', { password })),
+  // A code counts once, and only some may be wrong.
+  'POST /account/two-factor/actions/verify': async (world) => {
+    const { person, secret } = await enrolled(world);
+    return {
+      token: person.token,
+      body: () => resource('two-factor', { code: world.codeOf(secret) }),
+      also: [422, 429],
+    };
+  },
+  'DELETE /account/two-factor': async (world) => {
+    const { person } = await enrolled(world);
+    const { password } = world;
+    return { token: person.token, body: () => resource('two-factor', { password }), ...once };
+  },
+  'POST /one-time-links/:secret': async (world) => {
+    const { link, token } = await member(world);
+    return { at: { secret: link }, token, ...once };
+  },
+  'POST /admin/users/:user_id/actions/reset_password': someone(),
+  'POST /account/login-codes': asPerson(loginCode),
+  'POST /oauth2/token': async (world) => {
+    const { token } = await world.person();
+    const made = await world.as(token, 'POST', 'account/login-codes', loginCode());
+    const form = new URLSearchParams({
+      grant_type: 'authorization_code',
+      client_id: 'keystead-cli',
+      redirect_uri: redirect,
+      code: made.attributes.code,
+      code_verifier: verifier,
+    });
+    return { url: '/oauth2/token', body: () => form.toString(), also: [400] };
+  },
+  'POST /organizations/:organization_name/projects': adding('projects'),
+  'PATCH /projects/:project_id': onThing('project_id', project, description('projects')),
+  'DELETE /projects/:project_id': onThing('project_id', project, undefined, once),
+  'POST /projects/:project_id/relationships/workspaces': async (world) => {
+    const [{ id: project_id }, { id }] = [await project(world), await workspace(world)];
+    return { at: { project_id }, body: () => ({ data: [ref('workspaces', id).data] }) };
+  },
+  'POST /organizations/:organization_name/ssh-keys': adding('ssh-keys', ({ sshKey: value }) => ({ value })),
+  'PATCH /ssh-keys/:ssh_key_id': onThing('ssh_key_id', key, named('ssh-keys')),
+  'DELETE /ssh-keys/:ssh_key_id': onThing('ssh_key_id', key, undefined, once),
+  'POST /organizations/:organization_name/oauth-clients': adding('oauth-clients', () => ({
+    'service-provider': 'github',
+    'http-url': 'https://code.test',
+    'api-url': 'https://api.code.test',
+    'oauth-token-string': 'text',
+  })),
+  'PATCH /oauth-clients/:oauth_client_id': onThing('oauth_client_id', connection, named('oauth-clients')),
+  'DELETE /oauth-clients/:oauth_client_id': onThing('oauth_client_id', connection, undefined, once),
+  'POST /oauth-clients/:oauth_client_id/relationships/projects': ofClient,
+  'DELETE /oauth-clients/:oauth_client_id/relationships/projects': ofClient,
+  'PATCH /oauth-tokens/:oauth_token_id': async (world) => {
+    const client = await connection(world);
+    const oauth_token_id = client.relationships['oauth-tokens'].data[0].id;
+    return { at: { oauth_token_id }, body: () => resource('oauth-tokens', { 'ssh-key': world.sshKey }) };
+  },
+  'DELETE /oauth-tokens/:oauth_token_id': async (world) => {
+    const client = await connection(world);
+    return { at: { oauth_token_id: client.relationships['oauth-tokens'].data[0].id }, ...once };
+  },
+  'POST /organizations/:organization_name/agent-pools': adding('agent-pools'),
+  'PATCH /agent-pools/:pool_id': onThing('pool_id', pool, named('agent-pools')),
+  'DELETE /agent-pools/:pool_id': onThing('pool_id', pool, undefined, once),
+  'POST /agent-pools/:pool_id/authentication-tokens': onThing('pool_id', pool, (n) =>
+    resource('authentication-tokens', { description: `a${n}` }),
+  ),
+  'POST /organizations/:organization_name/workspaces': adding('workspaces'),
+  'PATCH /workspaces/:workspace_id': onWorkspace(description('workspaces')),
+  'PATCH /organizations/:organization_name/workspaces/:name': onWorkspace((n) =>
+    resource('workspaces', { 'auto-apply': n % 2 === 0 }),
+  ),
+  'DELETE /workspaces/:workspace_id': onWorkspace(undefined, once),
+  'DELETE /organizations/:organization_name/workspaces/:name': onWorkspace(undefined, once),
+  'POST /workspaces/:workspace_id/actions/safe-delete': onWorkspace(undefined, once),
+  'POST /organizations/:organization_name/workspaces/:name/actions/safe-delete': onWorkspace(undefined, once),
+  'POST /workspaces/:workspace_id/actions/lock': locking('lock'),
+  'POST /organizations/:organization_name/workspaces/:name/actions/lock': locking('lock'),
+  'POST /workspaces/:workspace_id/actions/unlock': locking('unlock'),
+  'POST /organizations/:organization_name/workspaces/:name/actions/unlock': locking('unlock'),
+  'POST /workspaces/:workspace_id/actions/heartbeat': locking('heartbeat'),
+  'POST /organizations/:organization_name/workspaces/:name/actions/heartbeat': locking('heartbeat'),
+  'POST /workspaces/:workspace_id/actions/force-unlock': locking('force-unlock'),
+  'POST /organizations/:organization_name/workspaces/:name/actions/force-unlock': locking('force-unlock'),
+  'PATCH /workspaces/:workspace_id/relationships/ssh-key': async (world) => {
+    const { id } = await key(world);
+    const body = (n: number) => resource('workspaces', { id: n % 2 ? id : null });
+    return { at: await ofWorkspace(world), body };
+  },
+  'POST /workspaces/:workspace_id/relationships/remote-state-consumers': consumer,
+  'PATCH /workspaces/:workspace_id/relationships/remote-state-consumers': consumer,
+  'DELETE /workspaces/:workspace_id/relationships/remote-state-consumers': consumer,
+  'DELETE /organizations/:organization_name/tags': async (world) => {
+    const { id } = await tag(world);
+    return { at: { organization_name: world.organization }, body: () => ({ data: [{ type: 'tags', id }] }), ...once };
+  },
+  'POST /tags/:tag_id/relationships/workspaces': async (world) => {
+    const [{ id: tag_id }, { id }] = [await tag(world), await workspace(world)];
+    return { at: { tag_id }, body: () => ({ data: [ref('workspaces', id).data] }) };
+  },
+  'POST /workspaces/:workspace_id/relationships/tags': async (world) => {
+    const name = world.fresh();
+    return { at: await ofWorkspace(world), body: () => ({ data: [{ type: 'tags', attributes: { name } }] }) };
+  },
+  'DELETE /workspaces/:workspace_id/relationships/tags': async (world) => {
+    const { workspaceId, name } = await tag(world);
+    return { at: { workspace_id: workspaceId }, body: () => ({ data: [{ type: 'tags', attributes: { name } }] }) };
+  },
+  'PATCH /workspaces/:workspace_id/tag-bindings': onWorkspace((n) => ({
+    data: [{ type: 'tag-bindings', attributes: { key: 'same', value: `v${n}` } }],
+  })),
+  'POST /team-workspaces': async (world) => {
+    const body = await grants('workspace').make(world);
+    return { body: () => body, ...taken };
+  },
+  'PATCH /team-workspaces/:team_workspace_id': onThing(
+    'team_workspace_id',
+    granted('workspace'),
+    access('team-workspaces'),
+  ),
+  'DELETE /team-workspaces/:team_workspace_id': onThing('team_workspace_id', granted('workspace'), undefined, once),
+  'POST /team-projects': async (world) => {
+    const body = await grants('project').make(world);
+    return { body: () => body, ...taken };
+  },
+  'PATCH /team-projects/:team_project_id': onThing('team_project_id', granted('project'), access('team-projects')),
+  'DELETE /team-projects/:team_project_id': onThing('team_project_id', granted('project'), undefined, once),
+  'POST /workspaces/:workspace_id/vars': onWorkspace((n) => variable(`k${n}`)),
+  'PATCH /workspaces/:workspace_id/vars/:variable_id': async (world) => ({
+    ...(await variableIn(world, 'workspace')),
+    body: (n) => resource('vars', { value: `v${n}` }),
+  }),
+  'PATCH /vars/:variable_id': async (world) => ({
+    ...(await variableIn(world, 'own')),
+    body: (n) => resource('vars', { value: `v${n}` }),
+  }),
+  'DELETE /workspaces/:workspace_id/vars/:variable_id': async (world) => ({
+    ...(await variableIn(world, 'workspace')),
+    ...once,
+  }),
+  'DELETE /vars/:variable_id': async (world) => ({ ...(await variableIn(world, 'own')), ...once }),
+  'POST /vars': async (world) => {
+    const { id } = await workspace(world);
+    const at = { workspace: ref('workspaces', id) };
+    return { body: (n) => resource('vars', { key: `k${n}`, value: 'v', category: 'env' }, at) };
+  },
+  'POST /organizations/:organization_name/varsets': adding('varsets'),
+  'PATCH /varsets/:varset_id': onThing('varset_id', set, description('varsets')),
+  'PUT /varsets/:varset_id': onThing('varset_id', set, description('varsets')),
+  'DELETE /varsets/:varset_id': onThing('varset_id', set, undefined, once),
+  'POST /varsets/:varset_id/relationships/workspaces': ofSet('POST', 'workspaces'),
+  'DELETE /varsets/:varset_id/relationships/workspaces': ofSet('DELETE', 'workspaces'),
+  'POST /varsets/:varset_id/relationships/projects': ofSet('POST', 'projects'),
+  'DELETE /varsets/:varset_id/relationships/projects': ofSet('DELETE', 'projects'),
+  'POST /varsets/:varset_id/relationships/vars': onThing('varset_id', set, (n) => variable(`k${n}`)),
+  'PATCH /varsets/:varset_id/relationships/vars/:variable_id': async (world) => ({
+    at: await setVariable(world),
+    body: (n) => resource('vars', { value: `v${n}` }),
+  }),
+  'DELETE /varsets/:varset_id/relationships/vars/:variable_id': async (world) => ({
+    at: await setVariable(world),
+    ...once,
+  }),
+  // One of all with a serial is stored, and the rest refused.
+  'POST /workspaces/:workspace_id/state-versions': async (world) => ({
+    at: { workspace_id: await lockedWorkspace(world) },
+    body: (n) => stateBody(1 + Math.floor(n / 4)),
+    ...second,
+  }),
+  'PATCH /workspaces/:workspace_id/state-versions': async (world) => {
+    const workspace_id = await lockedWorkspace(world);
+    const made = await world.root('POST', `workspaces/${workspace_id}/state-versions`, stateBody(1));
+    const to = { 'rollback-state-version': ref('state-versions', made.id) };
+    return { at: { workspace_id }, body: () => resource('state-versions', {}, to) };
+  },
+  'PUT /state-versions/:state_version_id/content/raw': announcedState,
+  'PUT /state-versions/:state_version_id/content/json': async (world) => {
+    const id = await lockedWorkspace(world);
+    const made = await world.root('POST', `workspaces/${id}/state-versions`, stateBody(1, false));
+    const json = Buffer.from('{"format_version":"1.0"}');
+    return { url: made.attributes['hosted-json-state-upload-url'], body: () => json, also: [404, 409] };
+  },
+  'POST /state-versions/:state_version_id/actions/soft_delete_backing_data': backingData(
+    'state_version_id',
+    oldState,
+    'state-versions',
+  ),
+  'POST /state-versions/:state_version_id/actions/restore_backing_data': backingData(
+    'state_version_id',
+    oldState,
+    'state-versions',
+    'soft_delete_backing_data',
+  ),
+  'POST /state-versions/:state_version_id/actions/permanently_delete_backing_data': backingData(
+    'state_version_id',
+    oldState,
+    'state-versions',
+    'soft_delete_backing_data',
+  ),
+  'POST /quarantined-states/:quarantined_id/actions/promote': async (world) => {
+    const id = await lockedWorkspace(world);
+    await world.root('POST', `workspaces/${id}/state-versions`, stateBody(5));
+    await world.root('POST', `workspaces/${id}/state-versions`, stateBody(3, true, 'another')).catch(() => undefined);
+    const [kept] = await world.root('GET', `workspaces/${id}/quarantined-states`);
+    return { at: { quarantined_id: kept.id }, ...once };
+  },
+  'POST /runs': async (world) => {
+    const { id } = await workspace(world);
+    await world.configuration(id);
+    return { body: () => resource('runs', {}, { workspace: ref('workspaces', id) }) };
+  },
+  'POST /runs/:run_id/actions/apply': ofRun('planned'),
+  'POST /runs/:run_id/actions/discard': ofRun('planned'),
+  'POST /runs/:run_id/actions/cancel': ofRun('planning'),
+  'POST /runs/:run_id/actions/force-cancel': ofRun('canceled long ago'),
+  'POST /runs/:run_id/actions/force-execute': async (world) => {
+    const { workspaceId } = await world.run('planned');
+    const { id } = await world.root(
+      'POST',
+      'runs',
+      resource('runs', {}, { workspace: ref('workspaces', workspaceId) }),
+    );
+    return { at: { run_id: id }, body: () => ({}), also: [403, 409] };
+  },
+  // A workspace has so many sources, each once.
+  'POST /workspaces/:workspace_id/run-triggers': async (world) => {
+    const { id } = await workspace(world);
+    const body = resource('run-triggers', {}, { sourceable: ref('workspaces', id) });
+    return { at: await ofWorkspace(world), body: () => body, ...taken };
+  },
+  'DELETE /run-triggers/:run_trigger_id': async (world) => {
+    const [{ id }, source] = [await workspace(world), await workspace(world)];
+    const body = resource('run-triggers', {}, { sourceable: ref('workspaces', source.id) });
+    const made = await world.root('POST', `workspaces/${id}/run-triggers`, body);
+    return { at: { run_trigger_id: made.id }, ...once };
+  },
+  'POST /runs/:run_id/comments': async (world) => ({
+    at: { run_id: (await world.run('planned')).id },
+    body: (n) => resource('comments', { body: `c${n}` }),
+  }),
+  'POST /workspaces/:workspace_id/configuration-versions': onWorkspace(() =>
+    resource('configuration-versions', { 'auto-queue-runs': false }),
+  ),
+  'PUT /configuration-versions/:configuration_version_id/content': async (world) => {
+    const { id } = await workspace(world);
+    const body = resource('configuration-versions', { 'auto-queue-runs': false });
+    const made = await world.root('POST', `workspaces/${id}/configuration-versions`, body);
+    return { url: made.attributes['upload-url'], body: () => world.archive, also: [404, 409] };
+  },
+  'POST /configuration-versions/:configuration_version_id/actions/archive': async (world) => ({
+    at: { configuration_version_id: await oldConfiguration(world) },
+    ...second,
+  }),
+  'POST /configuration-versions/:configuration_version_id/actions/soft_delete_backing_data': backingData(
+    'configuration_version_id',
+    oldConfiguration,
+    'configuration-versions',
+  ),
+  'POST /configuration-versions/:configuration_version_id/actions/restore_backing_data': backingData(
+    'configuration_version_id',
+    oldConfiguration,
+    'configuration-versions',
+    'soft_delete_backing_data',
+  ),
+  'POST /configuration-versions/:configuration_version_id/actions/permanently_delete_backing_data': backingData(
+    'configuration_version_id',
+    oldConfiguration,
+    'configuration-versions',
+    'soft_delete_backing_data',
+  ),
+  ...Object.fromEntries(
+    ['/organizations/:organization_name', '/workspaces/:workspace_id', '/admin'].flatMap((of) => {
+      const path = of === '/admin' ? '/admin/data-retention-policy' : `${of}/relationships/data-retention-policy`;
+      const on = (body?: Example['body']): Making => {
+        return async (world) => ({
+          at: { organization_name: await organization(world), workspace_id: (await workspace(world)).id },
+          body,
+        });
+      };
+      return [
+        [`POST ${path}`, on(retention)],
+        [`PATCH ${path}`, on(olderRetention)],
+        [`DELETE ${path}`, on()],
+      ];
+    }),
+  ),
+  'PATCH /admin/organizations/:organization_name': async (world) => ({
+    at: { organization_name: await organization(world) },
+    body: (n) => resource('organizations', { 'access-beta-tools': n % 2 === 0 }),
+  }),
+  'DELETE /admin/organizations/:organization_name': async (world) => ({
+    at: { organization_name: await organization(world) },
+    ...once,
+  }),
+  'PATCH /admin/organizations/:organization_name/relationships/module-consumers': async (world) => {
+    const [organization_name, other] = [await organization(world), await organization(world)];
+    return { at: { organization_name }, body: () => ({ data: [{ type: 'organizations', id: other }] }) };
+  },
+  'DELETE /admin/users/:user_id': someone(once),
+  'POST /admin/users/:user_id/actions/grant_admin': someone(),
+  'POST /admin/users/:user_id/actions/revoke_admin': someone(),
+  'POST /admin/users/:user_id/actions/suspend': someone(),
+  'POST /admin/users/:user_id/actions/unsuspend': someone(),
+  'POST /admin/users/:user_id/actions/disable_two_factor': someone(),
+  'DELETE /admin/workspaces/:workspace_id': onWorkspace(undefined, once),
+  'POST /admin/runs/:run_id/actions/force-cancel': ofRun('planning'),
+  'POST /admin/infra-versions': newVersion('infra-versions'),
+  'PATCH /admin/infra-versions/:version_id': ofVersion('infra-versions', (n) =>
+    resource('infra-versions', { deprecated: n % 2 === 0 }),
+  ),
+  'DELETE /admin/infra-versions/:version_id': ofVersion('infra-versions', undefined, once),
+  'POST /admin/terraform-versions': newVersion('terraform-versions'),
+  'PATCH /admin/terraform-versions/:version_id': ofVersion('terraform-versions', (n) =>
+    resource('terraform-versions', { deprecated: n % 2 === 0 }),
+  ),
+  'DELETE /admin/terraform-versions/:version_id': ofVersion('terraform-versions', undefined, once),
+  'PATCH /admin/general-settings': () => ({
+    body: (n) => resource('general-settings', { 'support-email-address': `a${n}@b.co` }),
+  }),
+  'PATCH /admin/cost-estimation-settings': () => ({
+    body: (n) => resource('cost-estimation-settings', { enabled: n % 2 === 0 }),
+  }),
+};

@@ -1,0 +1,183 @@
+import { generateKeyPairSync } from 'node:crypto';
+import http from 'node:http';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { codeFor, counterAt, fromBase32 } from '@keystead/auth';
+import type { Endpoint } from '../src/kernel/endpoint';
+import { resources } from '../src/resources/registry';
+import { type Example, examples, type World } from './at-once-examples';
+import { archiveOf, configured, startRun } from './configurations';
+import { fakeWorker } from './fake-worker';
+import { withSecondNode } from './second-node';
+import { PASSWORD, startWorkspaces } from './start-workspaces';
+
+jest.setTimeout(1_800_000);
+
+const callers = 16;
+const long = process.env.KEYSTEAD_LONG === '1';
+const longMs = 2000;
+
+const nameOf = ({ method, path }: Pick<Endpoint, 'method' | 'path'>): string => `${method} ${path}`;
+const operations = resources.flatMap(({ endpoints }) => endpoints.filter(({ method }) => method !== 'GET'));
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+
+// Every declared operation that writes, called by many about one object: what cannot be decided twice at once must be
+// decided one after the other, and nobody may notice.
+describe('every writing operation, called by many at once about one object', () => {
+  const workspaces = startWorkspaces();
+  const nodes = withSecondNode(workspaces);
+  const agent = new http.Agent({ keepAlive: true, maxSockets: callers });
+  afterAll(() => agent.destroy());
+
+  const send = (node: string, method: string, path: string, token: string, body?: object | Buffer | string) =>
+    new Promise<Answer>((resolve, reject) => {
+      const isJson = typeof body === 'object' && !Buffer.isBuffer(body);
+      const form = typeof body === 'string' ? 'application/x-www-form-urlencoded' : 'application/octet-stream';
+      const headers: Record<string, string> = { 'Content-Type': isJson ? 'application/vnd.api+json' : form };
+      if (token !== '') headers.Authorization = `Bearer ${token}`;
+      const text = isJson ? JSON.stringify(body) : body;
+      // Node sends a body of a DELETE without saying how long it is.
+      if (text !== undefined) headers['Content-Length'] = String(Buffer.byteLength(text));
+      const request = http.request(node + path, { method, agent, headers }, (response) => {
+        let answer = '';
+        response.setEncoding('utf8').on('data', (chunk) => {
+          answer += chunk;
+        });
+        response.on('end', () => resolve({ status: response.statusCode!, text: answer }));
+      });
+      request.on('error', reject);
+      request.end(text);
+    });
+
+  let made = 0;
+  let archive: Buffer = Buffer.alloc(0);
+  let organization = '';
+  const worker = fakeWorker(workspaces);
+  const as: World['as'] = async (token, method, path, body) => {
+    const { status, text } = await send(nodes[0]!, method, `/api/v2/${path}`, token, body);
+    if (status >= 300) throw new Error(`${method} ${path} was answered ${status}: ${text}`);
+    const { data, meta } = text === '' ? { data: undefined, meta: undefined } : JSON.parse(text);
+    return meta === undefined || Array.isArray(data) ? data : { ...data, meta };
+  };
+  const world: World = {
+    root: (method, path, body) => as(workspaces.admin.token!, method, path, body),
+    as,
+    fresh: () => `thing-${++made}`,
+    async person() {
+      const { id, username, token } = await workspaces.person(world.fresh());
+      return { id, username, token: token! };
+    },
+    get organization() {
+      return organization;
+    },
+    sshKey: String(generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' })),
+    password: PASSWORD,
+    codeOf: (secret) =>
+      codeFor(
+        { key: fromBase32(secret), algorithm: 'SHA1', digits: 6, periodSeconds: 30 },
+        counterAt(workspaces.service.env.now(), 30),
+      ),
+    configuration: (workspaceId) => configured(workspaces, workspaceId),
+    get archive() {
+      return archive;
+    },
+    async run(how) {
+      // What other examples left behind is no work for this one.
+      await workspaces.service.pool.query('DELETE FROM run; DELETE FROM run_worker');
+      const { id: workspaceId } = await workspaces.workspace(organization, world.fresh());
+      await configured(workspaces, workspaceId);
+      await worker.claim();
+      const { id } = (await startRun(workspaces.admin, workspaceId).expect(201)).body.data;
+      if (how === 'planned') await worker.plan();
+      else await worker.start(await worker.take('plan'));
+      if (how === 'canceled long ago') {
+        await world.root('POST', `runs/${id}/actions/cancel`, {});
+        await workspaces.service.pool.query('UPDATE run SET force_cancel_at = now() WHERE id = $1', [id]);
+      }
+      return { id, workspaceId };
+    },
+  };
+
+  let documented: Record<string, Record<string, { responses: object }>> = {};
+  beforeAll(async () => {
+    archive = await archiveOf();
+    organization = 'arena';
+    await workspaces.organization(organization);
+    documented = (await workspaces.admin.get('openapi.json').expect(200)).body.paths;
+  });
+
+  /** Statuses that the document announces for an operation. */
+  const announced = ({ method, path, outside }: Endpoint): readonly string[] => {
+    const shape = (text: string) => text.replace(/\{[^}]*\}|:\w+/g, ':');
+    const [, operation] = Object.entries(documented).find(
+      ([one]) => shape(one) === shape((outside ? '' : '/api/v2') + path),
+    )!;
+    return Object.keys(operation[method.toLowerCase()]!.responses);
+  };
+
+  /** Calls it from everywhere, and answers how often which answer came. */
+  const callAtOnce = async (endpoint: Endpoint, example: Example, on: readonly string[]) => {
+    const seen = new Map<string, number>();
+    const path = endpoint.path.replace(/:(\w+)/g, (_all, param: string) => {
+      const value = example.at?.[param] ?? (example.url === undefined ? undefined : '');
+      if (value === undefined) throw new Error(`the example says nothing about ${param}`);
+      return value;
+    });
+    const at = example.url?.replace(/^https?:\/\/[^/]+/, '') ?? (endpoint.outside ? path : `/api/v2${path}`);
+    const token =
+      example.url === undefined && endpoint.auth !== 'none' ? (example.token ?? workspaces.admin.token!) : '';
+    const statuses = announced(endpoint);
+    const until = performance.now() + longMs;
+    let calls = 0;
+    await Promise.all(
+      Array.from({ length: callers }, async (_, caller) => {
+        for (let i = 0; long ? performance.now() < until : i < 1; i++) {
+          const n = calls++;
+          if (example.between !== undefined && caller % 4 === 3) {
+            // Somebody else may have done so already.
+            await example.between().catch(() => undefined);
+            continue;
+          }
+          const { status, text } = await send(on[caller % on.length]!, endpoint.method, at, token, example.body?.(n));
+          const isMeant = (status >= 200 && status < 300) || example.also?.includes(status);
+          const fine = isMeant && statuses.includes(String(status));
+          const what = fine ? String(status) : `${status} ${text.slice(0, 200)}`;
+          seen.set(what, (seen.get(what) ?? 0) + 1);
+        }
+      }),
+    );
+    return seen;
+  };
+
+  it('has an example, or a reason for having none', () => {
+    const names = new Set(operations.map(nameOf));
+    expect([...names].filter((name) => !(name in examples))).toEqual([]);
+    expect(Object.keys(examples).filter((name) => !names.has(name))).toEqual([]);
+    expect(Object.values(examples).filter((example) => typeof example === 'function').length).toBeGreaterThan(120);
+  });
+
+  it.each(long ? [1, 2] : [2])(
+    'is answered as documented, and refused nobody without a reason, on %i nodes',
+    async (count) => {
+      const failures: string[] = [];
+      for (const endpoint of operations) {
+        const name = nameOf(endpoint);
+        const making = examples[name]!;
+        if (typeof making === 'string') continue;
+        try {
+          const seen = await callAtOnce(endpoint, await making(world), nodes.slice(0, count));
+          const wrong = [...seen].filter(([what]) => what.length > 3);
+          for (const [what, times] of wrong) failures.push(`${name}: ${times} × ${what}`);
+          if (wrong.length === 0 && ![...seen].some(([what]) => what.startsWith('2')))
+            failures.push(`${name}: nobody succeeded`);
+        } catch (error) {
+          failures.push(`${name}: ${String(error)}`);
+        }
+      }
+      expect(failures).toEqual([]);
+    },
+  );
+});
