@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { gather, type LargeValue, readLargeValue } from '@keystead/postgres';
 import { Refusal } from '@keystead/refusal';
 import { LRUCache } from 'lru-cache';
@@ -49,7 +50,10 @@ export interface Database {
 }
 
 const TRANSACTION = { maxWait: 10_000, timeout: 30_000 } as const;
-const TAKE_TURN = 'SELECT pg_advisory_xact_lock(hashtextextended($1, 69))::text AS taken';
+const TAKE_TURN = 'SELECT pg_advisory_xact_lock($1::bigint)::text AS taken';
+
+/** The number of a lock. Names may hold the secrets of links, which the database must not come to know. */
+const lockOf = (name: string): bigint => createHash('sha256').update(`turn ${name}`).digest().readBigInt64BE();
 
 /** What was found again after it was made or changed; throws `missing` where others have deleted it meanwhile. */
 export function still<T>(found: T | undefined): T {
@@ -129,7 +133,7 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
   const turn = <T>(run: (db: Database) => Promise<T>, name?: string): Promise<T> =>
     untilWon(() =>
       client.$transaction(async (tx) => {
-        if (name !== undefined) await tx.$queryRawUnsafe(TAKE_TURN, name);
+        if (name !== undefined) await tx.$queryRawUnsafe(TAKE_TURN, lockOf(name));
         return run(inside(tx));
       }, TRANSACTION),
     );
