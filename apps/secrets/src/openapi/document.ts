@@ -49,8 +49,11 @@ export class OpenApiDocuments {
 
   constructor(private readonly source: DocumentSource) {}
 
-  /** The document for a caller; microseconds when nothing has changed since it was last made. */
-  document(asked: Asked): Document {
+  /**
+   * The document for a caller; microseconds when nothing has changed since it was last made, else many steps: every
+   * operation is looked for in all rules of the caller.
+   */
+  *document(asked: Asked): Generator<void, Document> {
     const version = this.source.mountsVersion();
     if (version !== this.version) {
       this.entriesOf = new Map();
@@ -63,7 +66,7 @@ export class OpenApiDocuments {
     const key = `${asked.namespaceId}${asked.genericMountPaths ? '*' : ''}`;
     let document = known.get(key);
     if (!document) {
-      const bytes = Buffer.from(`${JSON.stringify(this.build(asked))}\n`);
+      const bytes = Buffer.from(`${JSON.stringify(yield* this.build(asked))}\n`);
       document = { bytes, etag: `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 27)}"` };
       known.set(key, document);
     }
@@ -72,10 +75,11 @@ export class OpenApiDocuments {
 
   /** The document of a single declared path, whoever asks. */
   pathDocument(mount: LiveMount, declared: Path): JsonSchema {
-    return this.assemble([pathEntry(mount, declared, '')], () => true, false);
+    const steps = this.assemble([pathEntry(mount, declared, '')], () => true, false);
+    for (let step = steps.next(); ; step = steps.next()) if (step.done) return step.value;
   }
 
-  private build(asked: Asked): JsonSchema {
+  private build(asked: Asked): Generator<void, JsonSchema> {
     const { access } = asked;
     const shows = (entry: OperationEntry) =>
       entry.free ||
@@ -99,16 +103,20 @@ export class OpenApiDocuments {
     return entries;
   }
 
-  private assemble(
+  private *assemble(
     entries: readonly PathEntry[],
     shows: (entry: OperationEntry) => boolean,
     generic: boolean,
-  ): JsonSchema {
+  ): Generator<void, JsonSchema> {
     const paths: Record<string, JsonSchema> = {};
     const schemas: Record<string, JsonSchema> = { ...sharedSchemas };
     const ids = new Set<string>();
     for (const entry of entries) {
-      const shown = entry.operations.filter(shows);
+      const shown: OperationEntry[] = [];
+      for (const operation of entry.operations) {
+        yield;
+        if (shows(operation)) shown.push(operation);
+      }
       if (shown.length === 0) continue;
       const key = generic ? entry.genericKey : entry.key;
       if (paths[key]) continue;

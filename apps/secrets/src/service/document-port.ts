@@ -1,5 +1,6 @@
 import type { DocumentsPort } from '../backends/sys/openapi';
 import type { Identity } from '../kernel/identity/identity';
+import { stepByStep } from '../kernel/storage/in-turns';
 import type { OpenApiDocuments } from '../openapi/document';
 import type { Kernel } from '../pipeline/kernel';
 
@@ -15,12 +16,13 @@ export function documentPort(kernel: () => Kernel, identity: Identity, documents
         policies: record.policies,
         identity: view,
       };
-      return documents.document({
+      const asked = {
         namespaceId,
         namespacePath: namespaces.find(namespaceId)?.path ?? '',
         access: list && (access.peek(list) ?? (await access.of(list))),
         genericMountPaths,
-      });
+      };
+      return stepByStep(documents.document(asked));
     },
   };
 }

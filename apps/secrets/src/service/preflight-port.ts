@@ -1,5 +1,6 @@
 import type { PreflightPort } from '../backends/sys/internal-ui';
 import type { Identity } from '../kernel/identity/identity';
+import { Pauses } from '../kernel/storage/in-turns';
 import type { Kernel } from '../pipeline/kernel';
 import { askedOf } from '../pipeline/place';
 import { SentPath } from '../pipeline/sent-path';
@@ -35,7 +36,9 @@ export function preflightPort(kernel: () => Kernel, identity: Identity): Preflig
       const access = (await holder(hash))?.access;
       const exact: Record<string, readonly string[]> = {};
       const glob: Record<string, readonly string[]> = {};
+      const pauses = new Pauses();
       for (const { pattern, capabilities } of access?.rules ?? []) {
+        if (pauses.due) await pauses.take();
         const open = pattern.endsWith('*');
         if (open || pattern.split('/').includes('+')) glob[open ? pattern.slice(0, -1) : pattern] = capabilities;
         else {

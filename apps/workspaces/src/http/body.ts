@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { LargeText, maxListMembers, parseWithLargeTexts } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
-import { BodyTooLarge, JsonTooMuch, readBody, scanJson } from '@keystead/server';
+import { BodyTooLarge, JsonTooMuch, nextTurn, readBody, scanJson } from '@keystead/server';
 import { bodyBytes, bodyValues, type Endpoint, type LargeBody, unknownBody } from '../kernel/endpoint';
 
 const DEEPEST = 64;
@@ -17,13 +17,14 @@ function requireMediaType(header: string | undefined): void {
   }
 }
 
-const half = /\p{Surrogate}/u;
+/** Known to the platform, not yet to the types of the library that this is compiled against. */
+const isWellFormed = (text: string): boolean => (text as unknown as { isWellFormed(): boolean }).isWellFormed();
 
 function requireText(text: string): void {
   if (text.includes('\0')) {
     throw new Refusal('malformed', 'the document holds a null character');
   }
-  if (half.test(text)) {
+  if (!isWellFormed(text)) {
     throw new Refusal('malformed', 'the document holds half of a character');
   }
 }
@@ -75,7 +76,11 @@ export async function readJson(
   requireMediaType(req.headers['content-type']);
   await lookOver(bytes, known ? bodyValues : unknownBody.values);
   try {
-    const value: unknown = bytes.length > bodyBytes ? parseWithLargeTexts(bytes) : JSON.parse(utf8.decode(bytes));
+    const large = bytes.length > bodyBytes;
+    const value: unknown = large ? parseWithLargeTexts(bytes) : JSON.parse(utf8.decode(bytes));
+    if (large) {
+      await nextTurn();
+    }
     requireSound(value, '');
     return value;
   } catch (error) {

@@ -19,6 +19,7 @@ export function isTemplateWitnessed(
   longestPattern: number,
   passes: (path: string) => boolean,
 ): boolean {
+  if (cannotFit(template, pattern)) return false;
   const parts = pattern.split('/');
   const open = parts[parts.length - 1]!.endsWith('*');
   const shortest = template.segments.length + (template.open ? 1 : 0);
@@ -30,6 +31,22 @@ export function isTemplateWitnessed(
     }
     const path = instantiate(template, parts, open, length);
     if (path !== undefined && passes(path)) return true;
+  }
+  return false;
+}
+
+/** Told by the segments of both that stand in front, without taking the pattern apart: most patterns lead elsewhere. */
+function cannotFit({ segments }: PathTemplate, pattern: string): boolean {
+  let from = 0;
+  for (const segment of segments) {
+    const slash = pattern.indexOf('/', from);
+    // The last segment may be a prefix.
+    if (slash < 0) return false;
+    const plus = slash === from + 1 && pattern.charCodeAt(from) === 43;
+    if (!plus && typeof segment === 'string') {
+      if (slash - from !== segment.length || !pattern.startsWith(segment, from)) return true;
+    }
+    from = slash + 1;
   }
   return false;
 }
