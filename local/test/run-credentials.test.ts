@@ -86,7 +86,11 @@ describe('a run with a role of the secrets service', () => {
     await putUrl(workspaces, attributes['upload-url'], await archiveOf()).expect(200);
     await startRun(workspaces.admin, workspaceId, {}, id).expect(201);
     const { db, env } = workspaces.service;
-    const job = await jobBoard.claimJob(db, env.keyring, { workerId: 'worker-1', leaseSeconds: 60 });
+    const job = await jobBoard.claimJob(db, env.keyring, {
+      workerId: 'worker-1',
+      leaseSeconds: 60,
+      versions: ['1.11.4'],
+    });
     if (job?.workspaceId !== workspaceId) throw new Error('no job');
     return job;
   }

@@ -5,10 +5,14 @@ import type { Workspaces } from './start-workspaces';
 let counter = 0;
 
 /** A worker that claims jobs as a real one does, and reports what a test wants it to. */
-export function fakeWorker(workspaces: Pick<Workspaces, 'service'>, workerId = `worker-${++counter}`) {
+export function fakeWorker(
+  workspaces: Pick<Workspaces, 'service'>,
+  workerId = `worker-${++counter}`,
+  versions = ['1.11.4'],
+) {
   const db = () => workspaces.service.db;
   const keyring = () => workspaces.service.env.keyring;
-  const by = { workerId, leaseSeconds: 60 };
+  const by = { workerId, leaseSeconds: 60, versions };
   const worker = {
     workerId,
     claim: () => jobBoard.claimJob(db(), keyring(), by),

@@ -217,7 +217,7 @@ const job: RunJob = {
   savePlan: false,
   allowEmptyApply: false,
   generateConfig: false,
-  infraVersion: '1.11.4',
+  infraVersion: '',
   workingDirectory: null,
   debuggingMode: false,
   structuredOutput: false,

@@ -26,6 +26,9 @@ export const shippedVersions: readonly string[] = Object.entries(minors).flatMap
   Array.from({ length: newestPatch + 1 }, (_, patch) => `${minor}.${patch}`),
 );
 
+/** A worker that has not been heard of for this long is taken for gone, and its versions of the tool with it. */
+export const workerSilenceSeconds = 45;
+
 /** The word for "always the newest stable version". */
 export const LATEST = 'latest';
 
@@ -92,4 +95,12 @@ export function newest(versions: readonly string[], allowed: Test = () => true):
     (version) => semver.valid(version) !== null && semver.prerelease(version) === null && allowed(version),
   );
   return stable.sort(semver.rcompare)[0];
+}
+
+/** Does an exact version, `latest` or a constraint stand for a version no older than another? */
+export function allowsAtLeast(text: string, oldest: string): boolean {
+  if (text === LATEST) return true;
+  const chosen = isExact(text) ? text : newest(shippedVersions, parseConstraint(text));
+  // What allows none of the shipped versions is about newer ones.
+  return chosen === undefined || semver.gte(chosen, oldest);
 }

@@ -4,14 +4,14 @@ import { type Binary, chooseBinary, takesVariablesWithPlan } from './binaries';
 const binary = (product: Binary['product'], version: string): Binary => ({ file: `/bin/${version}`, product, version });
 
 describe('the binary of a run', () => {
-  it.each([
-    ['1.6.0', '1.6.0'],
-    ['1.6.1', '1.9.4'],
-    ['1.12.0', '1.11.4'],
-    ['', '1.11.4'],
-  ])('for %j is %s: the version asked for, the nearest newer one, or the newest', (asked, expected) => {
-    const there = ['1.9.4', '1.6.0', '1.11.4'].map((version) => binary('Terraform', version));
-    expect(chooseBinary(there, asked).version).toBe(expected);
+  const there = ['1.9.4', '1.6.0', '1.11.4'].map((version) => binary('Terraform', version));
+
+  it.each(['1.6.0', '1.9.4', '1.11.4'])('for %s has that version', (asked) => {
+    expect(chooseBinary(there, asked).version).toBe(asked);
+  });
+
+  it.each(['1.6.1', '1.12.0', '1.9.4-rc1'])('is none where %s is not there, though others are', (asked) => {
+    expect(() => chooseBinary(there, asked)).toThrow(asked);
   });
 
   it.each([

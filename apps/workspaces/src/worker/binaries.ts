@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { access, constants, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { coerce, compare, gte, parse } from 'semver';
+import { coerce, gte } from 'semver';
 import { cleanPath } from './clean-path';
 
 /** A binary of the tool on this machine. */
@@ -43,14 +43,14 @@ async function ask(file: string): Promise<Binary> {
   return { file: await realpath(file), version, product: product as Binary['product'] };
 }
 
-/** The binary of the version asked for; without it the nearest newer one, without that the newest. */
+/**
+ * The binary of the version asked for, and never another: a newer one would write a state that the version asked for
+ * cannot read. Without a version any will do.
+ */
 export function chooseBinary(binaries: readonly Binary[], asked: string): Binary {
-  const sorted = [...binaries].sort((a, b) => compare(a.version, b.version));
-  const wanted = parse(asked);
-  const chosen = wanted ? sorted.find(({ version }) => compare(version, wanted) >= 0) : undefined;
-  const best = chosen ?? sorted.at(-1);
-  if (!best) throw new Error('a worker without a binary');
-  return best;
+  const found = binaries.find(({ version }) => version === asked || asked === '');
+  if (!found) throw new Error(`a worker without version ${asked} took its job`);
+  return found;
 }
 
 /** Since when variables may be given with a saved plan: those that are never kept in it must be; before, none may. */

@@ -14,6 +14,7 @@ const longestPauseMs = 10_000;
 /** Takes jobs, up to `parallel` at a time, until it is closed. */
 export function startClaiming(parts: WorkerParts, options: { parallel: number; pollMs: number }): Claiming {
   const { board, db, keyring, workerId, leaseSeconds, log } = parts;
+  const versions = parts.executor.binaries.map(({ version }) => version);
   const carrying = new Set<Carrying>();
   let closing = false;
   let wake = () => {};
@@ -26,7 +27,7 @@ export function startClaiming(parts: WorkerParts, options: { parallel: number; p
       };
     });
   const claim = async (): Promise<boolean> => {
-    const job = await board.claimJob(db, keyring, { workerId, leaseSeconds });
+    const job = await board.claimJob(db, keyring, { workerId, leaseSeconds, versions });
     if (!job) return false;
     if (closing) {
       await board.releaseJob(db, job, workerId);

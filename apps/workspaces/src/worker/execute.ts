@@ -217,11 +217,6 @@ class Work {
     this.doing.log.say(
       `${product} v${version}\non ${process.platform}_${process.arch === 'x64' ? 'amd64' : process.arch}`,
     );
-    if (version !== this.doing.job.infraVersion) {
-      this.doing.log.say(
-        `The workspace asks for version ${this.doing.job.infraVersion}, which this worker does not have.`,
-      );
-    }
   }
 
   /** What `init` says is shown when it fails. */

@@ -1,9 +1,10 @@
 import type { Keyring } from '@keystead/keyring';
+import { Prisma } from '../../generated/prisma/client';
 import type { Database } from '../../kernel/database';
 import { settleAbandoned } from './abandoned';
-import type { Heartbeat, RunJob } from './job';
+import type { ClaimingWorker, Heartbeat, RunJob } from './job';
 import { advance, finish, lockFor } from './queue';
-import { type RunVariable, variablesCell } from './run';
+import { type RunVariable, variablesCell, workerVersions } from './run';
 import { holdIfThere, holdWorkspace, movePhase, moveRun } from './transition';
 
 const defaultTimeoutSeconds = { plan: 2 * 3600, apply: 24 * 3600 };
@@ -17,12 +18,20 @@ function durationSeconds(text: string | null): number | undefined {
   return total > 0 ? total : undefined;
 }
 
-async function noteWorker(db: Database, workerId: string): Promise<void> {
+async function noteWorker(db: Database, { workerId, versions }: ClaimingWorker): Promise<void> {
   await db.prisma.$executeRaw`
-    INSERT INTO run_worker (id) VALUES (${workerId}) ON CONFLICT (id) DO UPDATE SET seen_at = now()`;
+    INSERT INTO run_worker (id, versions) VALUES (${workerId}, ${[...versions]})
+    ON CONFLICT (id) DO UPDATE SET seen_at = now(), versions = EXCLUDED.versions`;
 }
 
-/** Starts runs whose workspace became free, or which waited for a first worker. */
+// The run of the workspace w that comes next waits for no version that no worker has.
+const nextIsOffered = Prisma.raw(`coalesce((
+  SELECT f.infra_version IS NULL OR f.infra_version = ANY(${workerVersions}) FROM run f
+   WHERE f.workspace_id = w.id AND f.finished_at IS NULL AND NOT f.plan_only
+     AND NOT (f.save_plan AND f.status NOT IN ('confirmed', 'apply_queued', 'applying'))
+   ORDER BY f.status = 'confirmed' DESC, f.forced DESC, f.number LIMIT 1), false)`);
+
+/** Starts runs whose workspace became free, or which waited for a first worker of their version. */
 async function startWaiting(db: Database): Promise<void> {
   const rows = await db.prisma.$queryRaw<{ id: string }[]>`
     SELECT w.id FROM run r
@@ -32,8 +41,9 @@ async function startWaiting(db: Database): Promise<void> {
      WHERE r.finished_at IS NULL
        AND coalesce(w.execution_mode, p.execution_mode, o.default_execution_mode) = 'remote'
        AND (r.status = 'pending' AND (r.plan_only OR r.save_plan)
+            AND (r.infra_version IS NULL OR r.infra_version = ANY(${Prisma.raw(workerVersions)}))
          OR (r.status = 'pending' OR (r.save_plan AND r.status = 'confirmed')) AND w.locked_at IS NULL
-            AND NOT EXISTS (SELECT 1 FROM run b WHERE b.workspace_id = w.id AND b.finished_at IS NULL AND NOT b.plan_only
+            AND ${nextIsOffered} AND NOT EXISTS (SELECT 1 FROM run b WHERE b.workspace_id = w.id AND b.finished_at IS NULL AND NOT b.plan_only
               AND CASE WHEN b.save_plan THEN b.status IN ('apply_queued', 'applying') ELSE b.status <> 'pending' END))
      GROUP BY w.id ORDER BY min(r.number) LIMIT ${BATCH}`;
   for (const { id } of rows) {
@@ -45,13 +55,13 @@ async function startWaiting(db: Database): Promise<void> {
 }
 
 /** Takes one queued job. Applies go first, speculative plans last; the fair way, whoever has least under way goes first. */
-async function takeNext(db: Database, by: { workerId: string; leaseSeconds: number }): Promise<string | undefined> {
+async function takeNext(db: Database, by: ClaimingWorker): Promise<string | undefined> {
   const rows = await db.prisma.$queryRaw<{ id: string }[]>`
     UPDATE run_job SET state = 'claimed', worker_id = ${by.workerId}, attempt = attempt + 1,
            claimed_until = now() + make_interval(secs => ${by.leaseSeconds})
      WHERE id = (
        SELECT j.id FROM run_job j JOIN run r ON r.id = j.run_id JOIN workspace w ON w.id = r.workspace_id
-        WHERE j.state = 'queued'
+        WHERE j.state = 'queued' AND (r.infra_version IS NULL OR r.infra_version = ANY(${[...by.versions]}))
         ORDER BY CASE WHEN (SELECT (value ->> 'fairRunQueuingEnabled')::boolean FROM setting WHERE name = 'general') THEN
             (SELECT count(*) FROM run_job k JOIN run s ON s.id = k.run_id JOIN workspace v ON v.id = s.workspace_id
               WHERE k.state IN ('claimed', 'started') AND v.organization_id = w.organization_id) ELSE 0 END,
@@ -137,12 +147,8 @@ async function describe(db: Database, keyring: Keyring, id: string): Promise<Run
 }
 
 /** Takes the next job; see `JobBoard`. */
-export async function claimJob(
-  db: Database,
-  keyring: Keyring,
-  by: { workerId: string; leaseSeconds: number },
-): Promise<RunJob | undefined> {
-  await noteWorker(db, by.workerId);
+export async function claimJob(db: Database, keyring: Keyring, by: ClaimingWorker): Promise<RunJob | undefined> {
+  await noteWorker(db, by);
   await settleAbandoned(db, keyring);
   await startWaiting(db);
   const id = await takeNext(db, by);
@@ -161,7 +167,7 @@ export async function heartbeat(
   job: RunJob,
   by: { workerId: string; leaseSeconds: number },
 ): Promise<Heartbeat> {
-  await noteWorker(db, by.workerId);
+  await db.prisma.$executeRaw`UPDATE run_worker SET seen_at = now() WHERE id = ${by.workerId}`;
   const [row] = await db.prisma.$queryRaw<{ cancel: Heartbeat['cancel'] }[]>`
     UPDATE run_job SET claimed_until = now() + make_interval(secs => ${by.leaseSeconds})
      WHERE id = ${job.id} AND worker_id = ${by.workerId} AND attempt = ${job.attempt} AND state IN ('claimed', 'started')

@@ -102,13 +102,20 @@ export interface ApplyResult {
   readonly errorMessage?: string;
 }
 
+/** Who asks for a job, for how long, and the versions of the tool that it can run. */
+export interface ClaimingWorker {
+  readonly workerId: string;
+  readonly leaseSeconds: number;
+  readonly versions: readonly string[];
+}
+
 /** What workers may do to runs: everything a worker process needs of this service. */
 export interface JobBoard {
   /**
-   * Takes the next job for `leaseSeconds`, undefined when there is none. Also says that this worker is alive, gives
+   * Takes the next job of a version that the worker has, undefined when there is none. Also says that this worker is alive, gives
    * abandoned jobs to others, and starts runs that wait. For any number of workers at once; call it about once a second.
    */
-  claimJob(db: Database, keyring: Keyring, by: { workerId: string; leaseSeconds: number }): Promise<RunJob | undefined>;
+  claimJob(db: Database, keyring: Keyring, by: ClaimingWorker): Promise<RunJob | undefined>;
   /** Keeps a job for another lease; to be called at a third of the lease. */
   heartbeat(db: Database, job: RunJob, by: { workerId: string; leaseSeconds: number }): Promise<Heartbeat>;
   /** The tool is about to run: plan_queued becomes planning, apply_queued applying. False: the job is not ours any more. */

@@ -1,7 +1,7 @@
 import { type Actor, recordChange, system } from '../../kernel/audit';
 import type { Database } from '../../kernel/database';
 import { newId } from '../../kernel/ids';
-import { workersAlive } from './run';
+import { workerVersions } from './run';
 import type { FinalStatus } from './statuses';
 import { movePhase, moveRun } from './transition';
 
@@ -12,6 +12,7 @@ interface Waiting {
   readonly plan_only: boolean;
   readonly save_plan: boolean;
   readonly input_state_version_id: string | null;
+  readonly infra_version: string | null;
   readonly plan_id: string;
   readonly apply_id: string;
 }
@@ -22,7 +23,7 @@ interface Place {
   readonly current_run_id: string | null;
   readonly current_state_version_id: string | null;
   readonly mode: string;
-  readonly workers_alive: boolean;
+  readonly worker_versions: readonly string[];
 }
 
 /** Runs that take no turn: plans that change nothing, and plans to be kept until somebody applies them. */
@@ -33,13 +34,13 @@ const waits = (run: Waiting): boolean => run.status === 'pending' || (run.save_p
 async function read(tx: Database, workspaceId: string): Promise<{ place: Place | undefined; runs: Waiting[] }> {
   const [place] = await tx.prisma.$queryRawUnsafe<Place[]>(
     `SELECT w.locked_by_type, w.locked_by_id, w.current_run_id, w.current_state_version_id,
-            coalesce(w.execution_mode, p.execution_mode, o.default_execution_mode) AS mode, ${workersAlive} AS workers_alive
+            coalesce(w.execution_mode, p.execution_mode, o.default_execution_mode) AS mode, ${workerVersions} AS worker_versions
        FROM workspace w JOIN project p ON p.id = w.project_id JOIN organization o ON o.id = w.organization_id
       WHERE w.id = $1`,
     workspaceId,
   );
   const runs = await tx.prisma.$queryRaw<Waiting[]>`
-    SELECT r.id, r.status, r.plan_only, r.save_plan, r.input_state_version_id, p.id AS plan_id, a.id AS apply_id
+    SELECT r.id, r.status, r.plan_only, r.save_plan, r.input_state_version_id, r.infra_version, p.id AS plan_id, a.id AS apply_id
       FROM run r JOIN run_phase p ON p.run_id = r.id AND p.kind = 'plan'
                  JOIN run_phase a ON a.run_id = r.id AND a.kind = 'apply'
      WHERE r.workspace_id = ${workspaceId} AND r.finished_at IS NULL
@@ -87,16 +88,16 @@ async function unlockAfter(tx: Database, workspaceId: string, runId: string): Pr
 
 /**
  * Lets runs of a workspace start whose turn it is: speculative and saved plans at once, of the others one at a time,
- * which holds the workspace's lock. Without a worker nothing starts. To be called with the workspace held.
+ * which holds the workspace's lock. Without a worker of its version none starts, and nothing overtakes it. To be called with the workspace held.
  */
 export async function advance(tx: Database, workspaceId: string): Promise<void> {
   const { place, runs } = await read(tx, workspaceId);
   if (!place) return;
-  const mayStart = place.workers_alive && place.mode === 'remote';
-  if (mayStart) {
-    for (const run of runs.filter((one) => bypasses(one) && waits(one))) {
-      await enqueue(tx, { id: run.id, phaseId: run.plan_id }, 'plan');
-    }
+  const offered = new Set(place.worker_versions);
+  const mayStart = ({ infra_version: version }: Waiting): boolean =>
+    place.mode === 'remote' && (version === null ? offered.size > 0 : offered.has(version));
+  for (const run of runs.filter((one) => bypasses(one) && waits(one) && mayStart(one))) {
+    await enqueue(tx, { id: run.id, phaseId: run.plan_id }, 'plan');
   }
   const inTurn = runs.filter((run) => !bypasses(run));
   const active = inTurn.find((run) => !waits(run));
@@ -105,7 +106,7 @@ export async function advance(tx: Database, workspaceId: string): Promise<void> 
   if (place.current_run_id !== next.id) {
     await tx.prisma.workspace.update({ where: { id: workspaceId }, data: { currentRunId: next.id } });
   }
-  if (active || !mayStart || !(await lockFor(tx, workspaceId, next.id))) return;
+  if (active || !mayStart(next) || !(await lockFor(tx, workspaceId, next.id))) return;
   if (next.status === 'pending') return enqueue(tx, { id: next.id, phaseId: next.plan_id }, 'plan');
   if (next.input_state_version_id === place.current_state_version_id) {
     return enqueue(tx, { id: next.id, phaseId: next.apply_id }, 'apply');

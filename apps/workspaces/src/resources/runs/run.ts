@@ -2,11 +2,9 @@ import type { Keyring } from '@keystead/keyring';
 import type { Run as Row } from '../../generated/prisma/client';
 import type { WorkspaceTarget } from '../../kernel/access';
 import type { Database } from '../../kernel/database';
+import { workerSilenceSeconds } from '../../kernel/infra-versions';
 import { rowMapper } from '../../kernel/rows';
 import { queuedStatuses, waitingStatuses } from './statuses';
-
-/** A worker that has not been heard of for this long is taken for gone. */
-export const workerSilenceSeconds = 45;
 
 /** A value given to one run: an expression of the configuration language. */
 export interface RunVariable {
@@ -35,11 +33,17 @@ export interface Run extends Omit<Row, 'variables'> {
   readonly executionMode: string;
   readonly lockedByType: string | null;
   readonly lockedById: string | null;
+  /** The run whose turn it is in the workspace, or comes next. */
+  readonly currentRunId: string | null;
   readonly workersAlive: boolean;
+  /** The versions of the tool that workers have. */
+  readonly workerVersions: readonly string[];
 }
 
-/** SQL: some worker was heard of lately. */
-export const workersAlive = `EXISTS (SELECT 1 FROM run_worker WHERE seen_at > now() - interval '${workerSilenceSeconds} seconds')`;
+const alive = `seen_at > now() - interval '${workerSilenceSeconds} seconds'`;
+
+/** SQL: the versions of the tool that workers have which were heard of lately. */
+export const workerVersions = `ARRAY(SELECT DISTINCT v FROM run_worker, unnest(versions) v WHERE ${alive} ORDER BY v)`;
 
 const quoted = (names: readonly string[]): string => names.map((name) => `'${name}'`).join(', ');
 
@@ -53,9 +57,9 @@ SELECT r.*, w.organization_id, w.project_id, w.name AS workspace_name, o.name AS
          (SELECT count(*)::int FROM run q JOIN workspace v ON v.id = q.workspace_id
            WHERE v.organization_id = w.organization_id AND q.finished_at IS NULL AND q.number < r.number
              AND q.status IN (${quoted(queuedStatuses)})) END AS position,
-       now() AS read_at, w.locked_by_type, w.locked_by_id,
+       now() AS read_at, w.locked_by_type, w.locked_by_id, w.current_run_id,
        coalesce(w.execution_mode, j.execution_mode, o.default_execution_mode) AS execution_mode,
-       ${workersAlive} AS workers_alive`;
+       EXISTS (SELECT 1 FROM run_worker WHERE ${alive}) AS workers_alive, ${workerVersions} AS worker_versions`;
 
 /** The tables behind `selectRuns`. */
 export const fromRuns = `

@@ -17,13 +17,21 @@ export function statusReason(run: Run): string | null {
   if (run.executionMode !== 'remote') {
     return `The execution mode of the workspace is ${run.executionMode}: workers of this service do not carry out its runs`;
   }
+  const { currentRunId } = run;
   const bypasses = run.planOnly || (run.savePlan && run.status === 'pending');
   if (run.lockedByType !== null && !bypasses && !(run.lockedByType === 'runs' && run.lockedById === run.id)) {
     return run.lockedByType === 'runs'
       ? `Waiting for ${run.lockedById} to end: one run of a workspace takes place at a time`
       : 'Waiting for the lock of the workspace to be released';
   }
+  if (run.status === 'pending' && !bypasses && currentRunId !== null && currentRunId !== run.id) {
+    return `Waiting for ${currentRunId} to end: one run of a workspace takes place at a time`;
+  }
   if (!run.workersAlive) return 'No worker is running: plans and applies start as soon as one does';
+  if (run.infraVersion !== null && !run.workerVersions.includes(run.infraVersion)) {
+    const has = run.workerVersions.length === 0 ? '' : ` Workers have ${run.workerVersions.join(', ')}.`;
+    return `Waiting for a worker with version ${run.infraVersion} of the tool.${has}`;
+  }
   return 'Waiting for a worker that is free';
 }
 
