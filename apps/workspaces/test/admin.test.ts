@@ -193,6 +193,18 @@ describe('subscriptions of the hosted edition', () => {
     await admin.post('admin/organizations/paying/subscription', change).expect(201);
     expect(await entitlements()).toMatchObject({ teams: true, agents: true, sso: true, 'user-limit': null });
     const { body: plan } = await person.get('organizations/paying/subscription').expect(200);
+    const assessed = async () =>
+      (await person.get(`workspaces/${workspace.id}`).expect(200)).body.data.attributes['assessments-enabled'];
+    const workspace = (
+      await person
+        .post('organizations/paying/workspaces', resource('workspaces', { name: 'w', 'assessments-enabled': true }))
+        .expect(201)
+    ).body.data;
+    expect(await assessed()).toBe(true);
+    const free = resource('subscription', {}, { 'feature-set': ref('feature-sets', 'fs-keysteadFree0001') });
+    await admin.post('admin/organizations/paying/subscription', free).expect(201);
+    expect(await assessed()).toBe(false);
+    await admin.post('admin/organizations/paying/subscription', change).expect(201);
     expect(plan.data).toMatchObject({
       type: 'subscriptions',
       attributes: { 'runs-ceiling': 10, 'contract-user-limit': 1000, 'is-public-free-tier': false },

@@ -96,6 +96,30 @@ describe('VCS connections', () => {
       relationships: { projects: { data: [{ type: 'projects', id }] } },
     });
     await create(limited, { projects: { data: [ref('projects', foreign).data] } }).expect(422);
+    // Elsewhere in the organization its repositories stay closed.
+    const [token] = body.data.relationships['oauth-tokens'].data;
+    const vcs = { 'vcs-repo': { identifier: 'org/repo', 'oauth-token-id': token.id } };
+    const post = (name: string, attributes: object, projectId?: string) =>
+      workspaces.admin.post(
+        'organizations/acme/workspaces',
+        resource(
+          'workspaces',
+          { name, ...attributes },
+          projectId === undefined ? {} : { project: ref('projects', projectId) },
+        ),
+      );
+    const refused = await post('outside', vcs).expect(422);
+    expect(refused.body.errors[0].source.pointer).toBe('/data/attributes/vcs-repo/oauth-token-id');
+    const outside = await post('outside', {}).expect(201);
+    await workspaces.admin.patch(`workspaces/${outside.body.data.id}`, resource('workspaces', vcs)).expect(422);
+    const inside = await post('inside', vcs, id).expect(201);
+    const other = await project(workspaces, 'acme', 'another');
+    const toOther = { project: ref('projects', other) };
+    const at = `workspaces/${inside.body.data.id}`;
+    await workspaces.admin.patch(at, resource('workspaces', {}, toOther)).expect(422);
+    const moved = { data: [{ type: 'workspaces', id: inside.body.data.id }] };
+    await workspaces.admin.post(`projects/${other}/relationships/workspaces`, moved).expect(422);
+    await workspaces.admin.patch(at, resource('workspaces', { 'vcs-repo': null }, toOther)).expect(200);
   });
 
   it('loses its tokens when removed, and workspaces lose the link', async () => {

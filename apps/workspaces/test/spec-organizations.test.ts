@@ -115,10 +115,33 @@ describe.each(['self-hosted', 'hosted'] as const)('organizations as specified, %
       data: { id: attributes['external-id'], type: 'entitlement-sets' },
       links: { related: expect.stringContaining('/entitlement-set') },
     });
-    for (const name of ['oauth-tokens', 'authentication-token', 'subscription']) {
+    for (const name of ['oauth-tokens', 'authentication-token', ...(hosted ? ['subscription'] : [])]) {
       expect(relationships[name].links.related).toContain('/api/v2/organizations/whole/');
     }
+    if (!hosted) expect(relationships.subscription).toEqual({ data: null });
     expect('data-retention-policy' in relationships).toBe(!hosted);
+  });
+
+  it('leads nowhere that is not there', async () => {
+    const at = 'organizations/whole';
+    await admin.post(`${at}/authentication-token`).expect(201);
+    const { body: made } = await admin.post(`${at}/workspaces`, resource('workspaces', { name: 'linked' })).expect(201);
+    const { body: organization } = await admin.get(at).expect(200);
+    const documents = [made, organization];
+    const links = documents.flatMap(({ data }) => [
+      data.links.self,
+      ...Object.values(data.relationships as Record<string, { links?: { related?: string } }>).flatMap(
+        ({ links }) => links?.related ?? [],
+      ),
+    ]);
+    expect(links.length).toBeGreaterThan(10);
+    const dead: string[] = [];
+    for (const link of links) {
+      const { status } = await admin.get(link);
+      // Outputs are there as soon as a state is.
+      if (status !== 200 && !link.endsWith('/current-state-version-outputs')) dead.push(`${status} ${link}`);
+    }
+    expect(dead).toEqual([]);
   });
 
   it('shows it, with the entitlement set when asked (W3.2, W8.1)', async () => {

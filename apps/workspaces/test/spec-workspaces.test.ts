@@ -254,9 +254,31 @@ describe.each(['self-hosted', 'hosted'] as const)('workspaces as specified, %s',
     expect(back.body.data.relationships['agent-pool'].data).toBeNull();
   });
 
-  it('keeps assessments-enabled in the hosted edition only (W6.4)', async () => {
+  it('keeps assessments-enabled in the hosted edition only, and ignores it elsewhere (W6.4)', async () => {
     const { body } = await create({ name: 'assessed', 'assessments-enabled': true }).expect(201);
-    expect('assessments-enabled' in body.data.attributes).toBe(hosted);
+    expect(body.data.attributes['assessments-enabled']).toBe(hosted ? true : undefined);
+    await create({ name: 'odd', 'assessments-enabled': 'zz' }).expect(hosted ? 422 : 201);
+    const attributes = { name: `odd-${edition}`, email: 'o@example.com', 'assessments-enforced': 'x' };
+    await admin.post('organizations', resource('organizations', attributes)).expect(hosted ? 422 : 201);
+  });
+
+  it.each([
+    ['0.15.3', false],
+    ['0.15.4', true],
+    ['0.11.0', false],
+    ['~> 0.14.0', false],
+    ['~> 1.1', true],
+    ['latest', true],
+  ])('shows assessments-enabled with version %s as %j', async (version, expected) => {
+    const name = `assessed-${version.replace(/\W+/g, '-')}`;
+    const { body } = await create({ name, 'assessments-enabled': true, 'infra-version': version }).expect(201);
+    expect(body.data.attributes['assessments-enabled']).toBe(hosted ? expected : undefined);
+    const local = await update(name, { 'execution-mode': 'local' }).expect(200);
+    expect(local.body.data.attributes['assessments-enabled']).toBe(hosted ? false : undefined);
+    const remote = await update(name, { 'execution-mode': 'remote', 'infra-version': '0.11.0' }).expect(200);
+    expect(remote.body.data.attributes['assessments-enabled']).toBe(hosted ? false : undefined);
+    const again = await update(name, { 'infra-version': '1.0.0' }).expect(200);
+    expect(again.body.data.attributes['assessments-enabled']).toBe(hosted ? true : undefined);
   });
 
   it('connects a repository, changes it by key and takes it away (W2.12, W2.13, W6.18-W6.24)', async () => {
@@ -295,12 +317,45 @@ describe.each(['self-hosted', 'hosted'] as const)('workspaces as specified, %s',
     await update('repo', { 'vcs-repo': { identifier: 'acme/infra', 'oauth-token-id': oauthTokenId } }).expect(200);
   });
 
-  it('takes an app installation on update (W6.23)', async () => {
-    await create({ name: 'app' }).expect(201);
+  it('refuses app installations, of which there are none, and keeps the connection (W6.23)', async () => {
+    const vcs = { identifier: 'acme/infra', 'oauth-token-id': oauthTokenId };
+    await create({ name: 'app', 'vcs-repo': vcs }).expect(201);
     const { body } = await update('app', {
       'vcs-repo': { identifier: 'acme/infra', 'vcshost-app-installation-id': 'ghain-1234567812345678' },
-    }).expect(200);
-    expect(body.data.attributes['vcs-repo'].identifier).toBe('acme/infra');
+    }).expect(422);
+    expect(body.errors[0].source.pointer).toBe('/data/attributes/vcs-repo/vcshost-app-installation-id');
+    expect((await show('app')).attributes['vcs-repo']).toMatchObject(vcs);
+  });
+
+  it.each([
+    [{ 'vcs-repo': { identifier: 'noslash' } }, 'vcs-repo/identifier'],
+    [{ 'vcs-repo': { identifier: 'a/b/_git/c' } }, 'vcs-repo/identifier'],
+    [{ 'vcs-repo': { identifier: 'a/b/c' } }, 'vcs-repo/identifier'],
+    [{ 'working-directory': '/etc' }, 'working-directory'],
+    [{ 'working-directory': '../x' }, 'working-directory'],
+    [{ 'working-directory': 'a/../../x' }, 'working-directory'],
+  ])('refuses %j (W6.17, W6.20)', async (attributes, pointer) => {
+    const name = pointer.replace(/\W/g, '-');
+    const vcs =
+      'vcs-repo' in attributes ? { 'vcs-repo': { 'oauth-token-id': oauthTokenId, ...attributes['vcs-repo'] } } : {};
+    const { body } = await create({ name, ...attributes, ...vcs }).expect(422);
+    expect(body.errors[0].source.pointer).toBe(`/data/attributes/${pointer}`);
+  });
+
+  it.each(['x', 5, []])('refuses relationships that are %j', async (relationships) => {
+    const body = { data: { type: 'workspaces', attributes: { name: 'related' }, relationships } };
+    const { body: refused } = await admin.post('organizations/acme/workspaces', body).expect(422);
+    expect(refused.errors[0].source.pointer).toBe('/data/relationships');
+  });
+
+  it('refuses a change that names another workspace', async () => {
+    const { id } = await show('plain');
+    const change = (data: object) => admin.patch(`workspaces/${id}`, { data: { type: 'workspaces', ...data } });
+    const { body } = await change({ id: 'ws-1234567812345678' }).expect(422);
+    expect(body.errors[0].source.pointer).toBe('/data/id');
+    await change({ id: 5 }).expect(422);
+    await change({ id }).expect(200);
+    await change({ id: 'plain' }).expect(200);
   });
 
   it('goes into a project, and moves between two (W6.26, WV.22)', async () => {

@@ -28,13 +28,15 @@ export interface SentReference {
 export interface ParsedBody<T> {
   value: T;
   pointers: Pointers;
+  /** The id that the document names, where it names one. */
+  id?: string | undefined;
 }
 
 /** A shape that request bodies are checked against. */
 export interface BodyShape<T> {
   /** An absent body is read as undefined instead of being refused. */
   readonly optional: boolean;
-  parse(raw: unknown, options: { aliases: boolean }): ParsedBody<T>;
+  parse(raw: unknown, options: { aliases: boolean; edition?: string }): ParsedBody<T>;
   /** JSON schema for the API description. */
   jsonSchema(): Record<string, unknown>;
 }
@@ -194,6 +196,8 @@ export interface DocumentSpec<A extends z.ZodRawShape, R extends Relationships> 
   untyped?: boolean;
   /** An absent body, or one without attributes, is fine. */
   optional?: boolean;
+  /** Attributes that only one edition has; in the others they are unknown keys, whatever they hold. */
+  editions?: Readonly<Record<string, string>>;
   /** Wishes for less that the service does not grant. Unlike other unknown keys they are refused, never passed over. */
   unserved?: Unserved;
 }
@@ -252,6 +256,12 @@ function relationshipIssues(name: string, shape: RelationshipShape<unknown>, sen
   return result.data;
 }
 
+function without(attributes: Record<string, unknown>, keys: readonly (readonly [string, string])[]) {
+  const left = { ...attributes };
+  for (const [key] of keys) delete left[key];
+  return left;
+}
+
 /**
  * A resource document: `data.type`, attributes and relationships. Unknown keys are ignored; each failing one is an
  * issue of its own, under the key that was sent.
@@ -262,6 +272,7 @@ export function document<
 >(type: string, spec: DocumentSpec<A, R>): BodyShape<DocumentValue<A, R>> {
   const shape = z.object(spec.attributes ?? ({} as A));
   const relationships = Object.entries(spec.relationships ?? {});
+  const elsewhere = Object.entries(spec.editions ?? {});
   const aliases = Object.entries(spec.aliases ?? {}).map(
     ([from, to]) => [from.split('.'), to.split('.').at(-1)!] as const,
   );
@@ -281,8 +292,13 @@ export function document<
         const message = 'attributes must be an object';
         throw new Refusal('invalid', message, [{ path: ['data', 'attributes'], message }]);
       }
+      if (data.id !== undefined && data.id !== null && typeof data.id !== 'string') {
+        throw new Refusal('invalid', '', [{ path: ['data', 'id'], message: 'must be a string' }]);
+      }
       const sent = new Map<string, string>();
-      const attributes = options.aliases ? neutral(given, aliases, sent) : given;
+      const named = options.aliases ? neutral(given, aliases, sent) : given;
+      const foreign = elsewhere.filter(([key, edition]) => key in named && edition !== options.edition);
+      const attributes = foreign.length === 0 ? named : without(named, foreign);
       const result = shape.safeParse(attributes, { error: wording });
       const issues = result.success ? [] : issuesOf(result.error, ['data', 'attributes'], sent);
       const pointers = new Map<string, string>();
@@ -290,7 +306,11 @@ export function document<
         pointers.set(camel(key), `/data/attributes/${sent.get(key) ?? key}`);
       }
       const value = result.success ? (camelised(result.data) as Record<string, unknown>) : {};
-      const links = isObject(data.relationships) ? data.relationships : {};
+      const links = data.relationships ?? {};
+      if (!isObject(links)) {
+        const message = 'relationships must be an object';
+        throw new Refusal('invalid', message, [{ path: ['data', 'relationships'], message }]);
+      }
       for (const [name, relationship] of relationships) {
         if (!(name in links) && !relationship.required) {
           continue;
@@ -306,7 +326,7 @@ export function document<
       if (issues.length > 0) {
         throw invalidAll(issues);
       }
-      return { value: value as DocumentValue<A, R>, pointers };
+      return { value: value as DocumentValue<A, R>, pointers, id: data.id || undefined };
     },
     jsonSchema() {
       return documentSchema(type, shape, relationships, spec.optional ?? false);

@@ -41,6 +41,8 @@ export interface FeatureSet {
   readonly name: string;
   readonly cost: number;
   readonly isFreeTier: boolean;
+  /** Its organizations may have the infrastructure of their workspaces assessed. */
+  readonly assesses: boolean;
   readonly runsCeiling: number;
   readonly agentsCeiling: number;
   readonly entitlements: Entitlements;
@@ -130,7 +132,9 @@ function plan(
   agentsCeiling: number,
   entitlements: Entitlements,
 ): FeatureSet {
-  return { id, identifier, name, cost, isFreeTier: identifier === 'free', runsCeiling, agentsCeiling, entitlements };
+  const isFreeTier = identifier === 'free';
+  const assesses = !isFreeTier && identifier !== 'standard';
+  return { id, identifier, name, cost, isFreeTier, assesses, runsCeiling, agentsCeiling, entitlements };
 }
 
 /** The plan with an identifier such as `business`; an unknown one is a fault. */

@@ -1,5 +1,4 @@
 import {
-  type BodyShape,
   badParameter,
   MissingPermission,
   pageLinks,
@@ -128,13 +127,24 @@ function allow(endpoint: Endpoint, access: Access, target: unknown): void {
   }
 }
 
-function parseBody(shape: BodyShape<unknown> | undefined, request: Request, aliases: boolean): unknown {
-  if (shape === undefined) {
+function parseBody(endpoint: Endpoint, request: Request, env: Environment, target: unknown): unknown {
+  if (endpoint.body === undefined) {
     return undefined;
   }
-  const { value, pointers } = shape.parse(request.body, { aliases });
+  const { value, pointers, id } = endpoint.body.parse(request.body, env);
   request.pointers = pointers;
+  if (id !== undefined && endpoint.method === 'PATCH' && endpoint.load !== undefined) {
+    requireSameId(id, target as { id?: unknown; name?: unknown }, request.params);
+  }
   return value;
+}
+
+/** A document that changes something names the same thing as the path, or nothing. */
+function requireSameId(id: string, target: { id?: unknown; name?: unknown }, params: Record<string, string>): void {
+  if (id === target.id || id === target.name || Object.values(params).includes(id)) return;
+  throw new Refusal('invalid', '', [
+    { path: ['data', 'id'], message: 'data.id must be the id that the path stands for' },
+  ]);
 }
 
 const ETAG = /^(?:W\/)?"(\d+)"$/;
@@ -201,7 +211,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
     page: endpoint.paging === 'none' ? undefined : pageOf(query, endpoint.paging),
     sort: query.sort(endpoint.sort),
     include: [...endpoint.alwaysIncludes, ...query.include(endpoint.include)],
-    body: parseBody(endpoint.body, request, env.aliases) as never,
+    body: parseBody(endpoint, request, env, target) as never,
     settings,
     ifMatch: wanted,
     request: { id: request.id, address: request.address, headers: request.headers, stream: request.stream },

@@ -34,12 +34,15 @@ const shared = {
   'default-agent-pool-id': z.string().nullable().optional(),
 };
 
+const editions = { 'assessments-enforced': 'hosted' };
+
 const relationships = { 'default-agent-pool': one('agent-pools') };
 
 const unserved = { attributes: { 'user-tokens-enabled': true } };
 
 /** Body of a create. Spec: Organizations */
 export const CreateOrganization = document('organizations', {
+  editions,
   attributes: { name, email, ...shared },
   relationships,
   unserved,
@@ -47,6 +50,7 @@ export const CreateOrganization = document('organizations', {
 
 /** Body of an update: what is left out keeps its value. Spec: Organizations */
 export const UpdateOrganization = document('organizations', {
+  editions,
   attributes: { name: name.optional(), email: email.optional(), ...shared },
   relationships,
   unserved,

@@ -73,9 +73,9 @@ export const organizationSerializer = serializer<Organization, View>({
     'authentication-token': related(`${path(org)}/authentication-token`),
     'entitlement-set': toOne('entitlement-sets', org.id, `${path(org)}/entitlement-set`),
     subscription:
-      view.edition === 'hosted' && org.subscriptionId !== null
+      view.edition === 'hosted'
         ? toOne('subscriptions', org.subscriptionId, `${path(org)}/subscription`)
-        : related(`${path(org)}/subscription`),
+        : toOne('subscriptions', null),
     ...(view.edition === 'self-hosted'
       ? {
           'module-producers': related(`${path(org)}/relationships/module-producers`),

@@ -2,6 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import type { Access } from '../../kernel/access';
 import { type Actor, recordChanges } from '../../kernel/audit';
 import type { Database } from '../../kernel/database';
+import { requireAllowed } from './allowed';
 import { mayMove } from './policy';
 import type { Project } from './service';
 
@@ -28,6 +29,14 @@ export async function moveWorkspaces(
       throw new Refusal('denied', `Workspace(s) not found, or you are not authorized to move them: ${list}`);
     }
     const moving = movable.filter((row) => row.project_id !== projectId);
+    const settings = await tx.prisma.workspace.findMany({
+      where: {
+        id: { in: moving.map(({ id }) => id) },
+        OR: [{ agentPoolId: { not: null } }, { oauthTokenId: { not: null } }],
+      },
+      select: { id: true, organizationId: true, agentPoolId: true, oauthTokenId: true, vcsIdentifier: true },
+    });
+    for (const one of settings) await requireAllowed(tx, { ...one, projectId }, 'moved', one);
     await tx.prisma.workspace.updateMany({
       where: { id: { in: moving.map(({ id }) => id) } },
       data: { projectId, updatedAt: new Date() },

@@ -11,6 +11,11 @@ const name = z.string().min(1).max(90).regex(NAME, 'Name can only include letter
 const text = (longest: number) => z.string().max(longest).nullable();
 const paths = z.array(z.string().max(4096)).max(MOST_PATHS).nullable();
 
+const folder = z
+  .string()
+  .max(4096)
+  .refine((value) => !value.startsWith('/') && !value.split('/').includes('..'), 'must be a path below the repository');
+
 const DURATION = /^\d{1,4}[dh]$/;
 const duration = z
   .string()
@@ -25,7 +30,11 @@ const timestamp = z.iso
 
 const vcsRepo = z.object({
   branch: z.string().max(255).nullable().optional(),
-  identifier: z.string().max(512).optional(),
+  identifier: z
+    .string()
+    .max(512)
+    .regex(/^[^/\s]+(?:\/[^/\s]+)+$|^$/, 'must have the form :org/:repo')
+    .optional(),
   'ingress-submodules': z.boolean().optional(),
   'oauth-token-id': z.string().nullable().optional(),
   'vcshost-app-installation-id': z.string().nullable().optional(),
@@ -53,7 +62,7 @@ const shared = {
   'trigger-patterns': paths.optional(),
   'trigger-prefixes': paths.optional(),
   'vcs-repo': vcsRepo.nullable().optional(),
-  'working-directory': text(4096).optional(),
+  'working-directory': folder.nullable().optional(),
   'setting-overwrites': z
     .object({ 'execution-mode': z.boolean().optional(), 'agent-pool': z.boolean().optional() })
     .nullable()
@@ -65,6 +74,8 @@ const aliases = {
   'vcs-repo.vcshost-app-installation-id': 'vcs-repo.github-app-installation-id',
 };
 
+const editions = { 'assessments-enabled': 'hosted' };
+
 const relationships = {
   project: one('projects'),
   'agent-pool': one('agent-pools'),
@@ -74,6 +85,7 @@ const relationships = {
 
 /** Body of a create. Spec: Workspaces */
 export const CreateWorkspace = document('workspaces', {
+  editions,
   attributes: {
     name,
     ...shared,
@@ -91,6 +103,7 @@ export const CreateWorkspace = document('workspaces', {
 
 /** Body of an update: what is left out keeps its value. Spec: Workspaces */
 export const UpdateWorkspace = document('workspaces', {
+  editions,
   attributes: { name: name.optional(), ...shared },
   relationships,
   aliases,

@@ -3,7 +3,7 @@ import type { View } from '../../kernel/endpoint';
 import { abilities } from '../../kernel/policy';
 import { retentionType } from '../organizations/serializer';
 import { workspacePolicy } from './policy';
-import { effectiveMode, type Workspace } from './workspace';
+import { effectiveMode, isAssessed, type Workspace } from './workspace';
 
 const path = ({ organization, name }: Workspace): string => `/api/v2/organizations/${organization}/workspaces/${name}`;
 const below = ({ id }: Workspace, rest: string): string => `/api/v2/workspaces/${id}/${rest}`;
@@ -63,7 +63,7 @@ export const workspaceSerializer = serializer<Workspace, View>({
       'queue-all-runs': ws.queueAllRuns,
       'speculative-enabled': ws.speculativeEnabled,
       'structured-run-output-enabled': ws.structuredRunOutputEnabled,
-      ...(view.edition === 'hosted' ? { 'assessments-enabled': ws.assessmentsEnabled } : {}),
+      ...(view.edition === 'hosted' ? { 'assessments-enabled': isAssessed(ws) } : {}),
       locked: ws.lockedAt !== null,
       'locked-reason': ws.lockedReason,
       'locked-at': ws.lockedAt,

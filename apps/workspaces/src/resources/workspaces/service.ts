@@ -1,4 +1,4 @@
-import { invalid, type SentReference } from '@keystead/jsonapi';
+import type { SentReference } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { recordChange } from '../../kernel/audit';
 import type { Database } from '../../kernel/database';
@@ -6,6 +6,7 @@ import type { Edition } from '../../kernel/edition';
 import type { SiteSettings } from '../../kernel/environment';
 import { newId } from '../../kernel/ids';
 import type { Organization } from '../organizations/organization';
+import { requireAllowed } from '../projects/allowed';
 import type { Caller } from './caller';
 import { requireWorkspace } from './find';
 import { editTogether, insertTogether, settingsOf } from './hot-write';
@@ -18,45 +19,6 @@ import { attachTags, bindTags } from './tags';
 import { type ExecutionMode, inheritedMode, type Workspace } from './workspace';
 
 export { find, findByName, findMany, requireWorkspace } from './find';
-
-async function requirePool(db: Database, organizationId: string, workspaceId: string, poolId: string): Promise<void> {
-  const pool = await db.prisma.agentPool.findFirst({
-    where: { id: poolId, organizationId },
-    select: { organizationScoped: true, allowed: { where: { workspaceId }, select: { workspaceId: true } } },
-  });
-  if (pool === null) {
-    throw invalid('agentPoolId', 'was not found');
-  }
-  if (!pool.organizationScoped && pool.allowed.length === 0) {
-    throw invalid('agentPoolId', 'Agent pool workspace does not have access to use this agent pool');
-  }
-}
-
-async function requireConnection(db: Database, organizationId: string, tokenId: string): Promise<void> {
-  const found = await db.prisma.oauthToken.findFirst({
-    where: { id: tokenId, oauthClient: { organizationId } },
-    select: { id: true },
-  });
-  if (found === null) {
-    throw invalid(['vcsRepo', 'oauthTokenId'], 'was not found');
-  }
-}
-
-/** Checks what only the database knows of new settings. */
-async function requireKnown(
-  db: Database,
-  organizationId: string,
-  workspaceId: string,
-  before: Settings,
-  after: Settings,
-): Promise<void> {
-  if (after.agentPoolId !== null && after.agentPoolId !== before.agentPoolId) {
-    await requirePool(db, organizationId, workspaceId, after.agentPoolId);
-  }
-  if (after.oauthTokenId !== null && after.oauthTokenId !== before.oauthTokenId) {
-    await requireConnection(db, organizationId, after.oauthTokenId);
-  }
-}
 
 function hasCeiling(settings: SiteSettings, { workspaceLimit }: Organization): boolean {
   return workspaceLimit !== null || settings.limitWorkspacesPerOrganization;
@@ -90,7 +52,7 @@ export async function create(db: Database, caller: Caller, ground: Ground, body:
   const inherited = place.mode ?? (organization.defaultExecutionMode as ExecutionMode);
   const after = settingsAfter(initial, body, { inherited, edition, isNew: true });
   const id = newId('ws');
-  await requireKnown(db, organization.id, id, initial, after);
+  await requireAllowed(db, { organizationId: organization.id, projectId: place.projectId, id }, initial, after);
   const isPlain = body.tags === undefined && body.tagBindings === undefined && !hasCeiling(settings, organization);
   if (isPlain && !db.inTransaction) {
     return insertTogether(db, {
@@ -188,7 +150,8 @@ export async function update(
     }
     const before = settingsOf(current);
     const after = editedSettings(current, changes, caller.edition, version);
-    await requireKnown(tx, current.organizationId, current.id, before, after);
+    const goal = { ...current, projectId: projectId ?? current.projectId };
+    await requireAllowed(tx, goal, projectId === undefined ? before : 'moved', after);
     await tagNew(tx, current.organizationId, current.id, changes.tags, changes.tagBindings);
     const moves = projectId !== undefined;
     if (!moves && JSON.stringify(before) === JSON.stringify(after)) {

@@ -74,6 +74,7 @@ const plain = [
   'name',
   'description',
   'allowDestroyPlan',
+  'assessmentsEnabled',
   'autoApply',
   'autoApplyRunTrigger',
   'fileTriggersEnabled',
@@ -150,6 +151,10 @@ function repositoryAfter(before: Settings, changes: Changes, isNew: boolean, iss
   }
   const token = repo.oauthTokenId === '' ? null : repo.oauthTokenId;
   const installation = repo.vcshostAppInstallationId === '' ? null : repo.vcshostAppInstallationId;
+  if (typeof installation === 'string') {
+    const message = 'was not found: no app is installed here, so connect the repository by an oauth token';
+    issues.push({ path: ['vcsRepo', 'vcshostAppInstallationId'], message });
+  }
   if (typeof token === 'string' && typeof installation === 'string') {
     issues.push({ path: ['vcsRepo', 'oauthTokenId'], message: 'must not be given together with an app installation' });
   }
@@ -245,9 +250,6 @@ export function settingsAfter(
     after.fileTriggersEnabled = false;
   }
   issues.push(...regexIssues(after, changes));
-  const mode = after.executionMode ?? around.inherited;
-  after.assessmentsEnabled =
-    around.edition === 'hosted' && mode === 'remote' && (changes.assessmentsEnabled ?? before.assessmentsEnabled);
   if (issues.length > 0) {
     throw invalidAll(issues);
   }

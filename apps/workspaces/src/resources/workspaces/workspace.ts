@@ -1,4 +1,6 @@
 import type { Workspace as Row } from '../../generated/prisma/client';
+import { requireFeatureSet } from '../../kernel/feature-sets';
+import { allowsAtLeast } from '../../kernel/infra-versions';
 import { rowMapper } from '../../kernel/rows';
 
 /** Where a workspace's runs take place. */
@@ -23,6 +25,8 @@ export interface Workspace extends Row {
   /** Of the connection behind the repository. */
   readonly vcsHttpUrl: string | null;
   readonly vcsProvider: string | null;
+  /** The plan of the organization; null in the self-hosted edition. */
+  readonly featureSet: string | null;
   readonly retentionId: string | null;
   /** Null also when the policy is to keep everything. */
   readonly retentionDays: number | null;
@@ -33,6 +37,7 @@ SELECT w.*, o.name AS organization, o.revision AS organization_revision, p.revis
        o.default_execution_mode AS organization_mode,
        o.default_agent_pool_id AS organization_pool_id, p.execution_mode AS project_mode,
        p.agent_pool_id AS project_pool_id, r.id AS retention_id, r.delete_older_than_n_days AS retention_days,
+       (SELECT s.feature_set FROM subscription s WHERE s.organization_id = w.organization_id) AS feature_set,
        c.http_url AS vcs_http_url, c.service_provider AS vcs_provider`;
 
 /** Everything a `Workspace` is made of, from rows named `w`; conditions follow. */
@@ -102,4 +107,17 @@ export function effectiveMode(workspace: Workspace): Mode {
   return workspace.executionMode === null
     ? inheritedMode(workspace)
     : { mode: workspace.executionMode as ExecutionMode, poolId: workspace.agentPoolId };
+}
+
+const assessedSince = '0.15.4';
+
+/**
+ * Whether assessments are on: asked for, in the plan of the organization, and possible with mode and version. What was
+ * asked for is kept while they are not.
+ * Spec: Workspaces
+ */
+export function isAssessed(workspace: Workspace): boolean {
+  const { assessmentsEnabled, featureSet, infraVersion } = workspace;
+  if (!assessmentsEnabled || featureSet === null || !requireFeatureSet(featureSet).assesses) return false;
+  return effectiveMode(workspace).mode === 'remote' && allowsAtLeast(infraVersion, assessedSince);
 }
