@@ -113,6 +113,25 @@ describe('site administration', () => {
     const body = resource('infra-versions', { version: '1.77.0', url: 'https://example.com/t.zip', sha: 'ab' });
     const { body: made } = await admin.post('admin/infra-versions', body).expect(201);
     expect(made.data).toMatchObject({ type: 'infra-versions', attributes: { version: '1.77.0', enabled: true } });
+    const first = { url: 'https://example.com/t.zip', sha: 'ab', os: 'linux', arch: 'amd64' };
+    expect(made.data.attributes).toMatchObject({ 'deprecated-reason': null, archs: [first] });
+    const change = async (attributes: object) =>
+      (await admin.patch(`admin/infra-versions/${made.data.id}`, resource('infra-versions', attributes)).expect(200))
+        .body.data.attributes;
+    expect(await change({ sha: 'cd', 'deprecated-reason': '' })).toMatchObject({
+      sha: 'cd',
+      'deprecated-reason': null,
+      archs: [{ ...first, sha: 'cd' }],
+    });
+    const arm = { ...first, arch: 'arm64', sha: 'ef' };
+    expect(await change({ archs: [arm, { ...first, url: 'https://example.com/u.zip' }] })).toMatchObject({
+      url: 'https://example.com/u.zip',
+      sha: 'ab',
+    });
+    expect((await change({ sha: '12' })).archs).toEqual([
+      { ...first, url: 'https://example.com/u.zip', sha: '12' },
+      arm,
+    ]);
     const other = await admin.get(`admin/terraform-versions/${made.data.id}`).expect(200);
     expect(other.body.data.type).toBe('terraform-versions');
     const workspace = await workspaces.workspace('producer', 'modern');

@@ -46,7 +46,10 @@ describe('configuration versions', () => {
     ).expect(404);
     const archive = await archiveOf();
     await putUrl(workspaces, attributes['upload-url'], archive).expect(200, '');
-    await putUrl(workspaces, attributes['upload-url'], archive).expect(409);
+    // Whoever never heard the answer sends the same again.
+    await putUrl(workspaces, attributes['upload-url'], archive).expect(200, '');
+    await putUrl(workspaces, attributes['upload-url'], archive.subarray(1)).expect(409);
+    await putUrl(workspaces, attributes['upload-url'], Buffer.concat([archive, archive])).expect(409);
     const uploaded = await show(id);
     expect(uploaded.attributes.status).toBe('uploaded');
     expect(uploaded.links.download).toBe(`/api/v2/configuration-versions/${id}/download`);

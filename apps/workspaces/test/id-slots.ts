@@ -18,6 +18,8 @@ const typeOf: Readonly<Record<string, string>> = {
   project: 'projects',
   parent: 'projects',
   'allowed-workspaces': 'workspaces',
+  'excluded-workspaces': 'workspaces',
+  'allowed-projects': 'projects',
   workspace: 'workspaces',
   sourceable: 'workspaces',
   'remote-state-consumers': 'workspaces',

@@ -22,7 +22,19 @@ describe('memberships', () => {
       relationships: { organization: { data: { id: 'acme' } }, teams: { data: [] } },
     });
     expect(body.included).toEqual([
-      expect.objectContaining({ type: 'users', id: body.data.relationships.user.data.id }),
+      expect.objectContaining({
+        type: 'users',
+        id: body.data.relationships.user.data.id,
+        attributes: expect.objectContaining({ email: 'new@example.com' }),
+      }),
+    ]);
+    const invited = await workspaces.admin.get(`${path}?include=user`).expect(200);
+    const emails = (all: { attributes: { email?: string } }[]) => all.map(({ attributes }) => attributes.email);
+    expect(emails(invited.body.included)).toContain('new@example.com');
+    const plain = await member(workspaces, 'acme');
+    const seen = await plain.get(`${path}?include=user`).expect(200);
+    expect(emails(seen.body.included).filter((email) => email !== undefined)).toEqual([
+      `${plain.username}@example.com`,
     ]);
     const link = linkOf(body);
     const shown = await workspaces.anyone.get(link).expect(200);

@@ -304,6 +304,12 @@ describe('runs over the API', () => {
     expect(await ids('')).toEqual([pending, id]);
     expect(await ids(`q=${id}`)).toEqual([id]);
     expect(await ids('filter[status]=pending')).toEqual([pending]);
+    const created = (await runs.show(pending)).attributes['created-at'];
+    expect(await ids('filter[from]=2030-01-01')).toEqual([]);
+    expect(await ids(`filter[from]=${created}`)).toEqual([pending]);
+    expect(await ids(`filter[to]=${created}`)).toEqual([pending, id]);
+    expect(await ids('filter[to]=2020-01-01')).toEqual([]);
+    await root.get('admin/runs?filter[from]=soon').expect(400);
     const included = await admin.get('admin/runs?include=workspace,workspace.organization').expect(200);
     expect(included.body.included.map((one: { type: string }) => one.type)).toEqual(['workspaces', 'organizations']);
     await root.post(`admin/runs/${id}/actions/force-cancel`, { comment: 'misclick' }).expect(202);

@@ -126,8 +126,9 @@ describe.each(['self-hosted', 'hosted'] as const)('organizations as specified, %
     const at = 'organizations/whole';
     await admin.post(`${at}/authentication-token`).expect(201);
     const { body: made } = await admin.post(`${at}/workspaces`, resource('workspaces', { name: 'linked' })).expect(201);
-    const { body: organization } = await admin.get(at).expect(200);
-    const documents = [made, organization];
+    const project = `projects/${made.data.relationships.project.data.id}`;
+    const answers = await Promise.all([at, project].map((path) => admin.get(path).expect(200)));
+    const documents = [made, ...answers.map(({ body }) => body)];
     const links = documents.flatMap(({ data }) => [
       data.links.self,
       ...Object.values(data.relationships as Record<string, { links?: { related?: string } }>).flatMap(

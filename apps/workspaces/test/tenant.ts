@@ -93,6 +93,7 @@ export async function tenant(
   const tag = (await owner.get(`${under}/tags`).expect(200)).body.data[0];
   const binding = { type: 'tag-bindings', attributes: { key: `${name}-key`, value: `${name}-value` } };
   await owner.patch(`${at}/tag-bindings`, { data: [binding] }).expect(200);
+  const reserved = await makeIn('reserved-tag-keys', 'reserved-tag-keys', { key: `${name}-reserved` });
   const grant = { team: ref('teams', team.id), workspace: ref('workspaces', workspace.id) };
   const teamWorkspace = await make('team-workspaces', resource('team-workspaces', { access: 'admin' }, grant));
   const grantOfProject = { team: ref('teams', team.id), project: ref('projects', project.id) };
@@ -159,6 +160,7 @@ export async function tenant(
       ':oauth_token_id': oauthToken,
       ':pool_id': pool.id,
       ':tag_id': tag.id,
+      ':reserved_tag_key_id': reserved.id,
       ':team_workspace_id': teamWorkspace.id,
       ':team_project_id': teamProject.id,
       ':varset_id': set.id,

@@ -24,7 +24,7 @@ describe('tokens', () => {
     expect(token).toMatch(/^[0-9A-Za-z]{14}\.kswsv1\.[0-9A-Za-z]{64}$/);
     expect(made.body.data).toMatchObject({
       type: 'authentication-tokens',
-      attributes: { description: 'laptop', 'last-used-at': null, 'expired-at': null },
+      attributes: { description: 'laptop', 'last-used-at': null },
       relationships: { 'created-by': { data: { type: 'users', id: ann.id } } },
     });
     const shown = await ann.get(`authentication-tokens/${made.body.data.id}`).expect(200);

@@ -67,36 +67,19 @@ describe('query parameters that an operation does not declare', () => {
     }
   });
 
-  it('take nothing from the token of the organization when another kind of token is meant', async () => {
-    const token = await organizationToken(workspaces, 'acme');
-    for (const word of ['get', 'post', 'delete'] as const) {
-      const path = 'organizations/acme/authentication-token?token=audit-trails';
-      const { body } = await workspaces.admin[word](path).expect(400);
-      expect(body.errors[0].detail).toBe('token is no parameter of this request');
-    }
-    await token.get('organizations/acme').expect(200);
-  });
-
   it('are like wishes for less in documents: refused where they cannot be granted, with their place', async () => {
     const { admin } = workspaces;
     const { id } = await workspaces.workspace('acme', 'web');
     const pointers = async (asked: ReturnType<typeof admin.post>) =>
       (await asked.expect(422)).body.errors.map((error: { source: { pointer: string } }) => error.source.pointer);
-    const narrow = (name: string) => ({ [name]: { data: [{ type: 'x', id }] } });
     const pools = 'organizations/acme/agent-pools';
+    const users = { workspaces: { data: [{ type: 'workspaces', id }] } };
     const { body: pool } = await admin.post(pools, resource('agent-pools', { name: 'all' })).expect(201);
-    for (const name of ['allowed-projects', 'excluded-workspaces']) {
-      const at = [`/data/relationships/${name}`];
-      expect(await pointers(admin.post(pools, resource('agent-pools', { name }, narrow(name))))).toEqual(at);
-      expect(
-        await pointers(admin.patch(`agent-pools/${pool.data.id}`, resource('agent-pools', {}, narrow(name)))),
-      ).toEqual(at);
-      await admin
-        .patch(`agent-pools/${pool.data.id}`, resource('agent-pools', {}, { [name]: { data: [] } }))
-        .expect(200);
-    }
-    const off = resource('organizations', { 'user-tokens-enabled': false });
-    expect(await pointers(admin.patch('organizations/acme', off))).toEqual(['/data/attributes/user-tokens-enabled']);
-    await admin.patch('organizations/acme', resource('organizations', { 'user-tokens-enabled': true })).expect(200);
+    const at = ['/data/relationships/workspaces'];
+    expect(await pointers(admin.post(pools, resource('agent-pools', { name: 'more' }, users)))).toEqual(at);
+    const change = (relationships: object) =>
+      admin.patch(`agent-pools/${pool.data.id}`, resource('agent-pools', {}, relationships));
+    expect(await pointers(change(users))).toEqual(at);
+    await change({ workspaces: { data: [] } }).expect(200);
   });
 });

@@ -231,6 +231,63 @@ describe('variable sets', () => {
     await reader.get(`varsets/${body.data.id}`).expect(404);
   });
 
+  it('shows all variables in force in a workspace, each once: what is nearer hides what is wider', async () => {
+    const { id } = await workspaces.workspace('acme', 'all');
+    const to = { workspaces: { data: [{ type: 'workspaces', id }] } };
+    const variable = (key: string, value: string, more: object = {}) => ({
+      type: 'vars',
+      attributes: { key, value, category: 'terraform', ...more },
+    });
+    const vars = [variable('hidden', 'set'), variable('shown', 'set'), variable('secret', 's', { sensitive: true })];
+    const { body } = await workspaces.admin
+      .post(collection, setBody({ name: 'for all' }, { ...to, vars: { data: vars } }))
+      .expect(201);
+    const strong = { vars: { data: [variable('own', 'priority')] }, ...to };
+    await workspaces.admin.post(collection, setBody({ name: 'strong', priority: true }, strong)).expect(201);
+    for (const key of ['hidden', 'own']) {
+      await workspaces.admin.post(`workspaces/${id}/vars`, varBody({ ...plain, key, value: 'mine' })).expect(201);
+    }
+    const env = { ...plain, key: 'shown', value: 'env', category: 'env' };
+    await workspaces.admin.post(`workspaces/${id}/vars`, varBody(env)).expect(201);
+    const shown = await workspaces.admin.get(`workspaces/${id}/all-vars`).expect(200);
+    const said = shown.body.data
+      .map(({ attributes }: { attributes: Record<string, string> }) =>
+        [attributes.category, attributes.key, attributes.value].join(' '),
+      )
+      // The set of another test reaches every workspace.
+      .filter((text: string) => /hidden|own|secret/.test(text));
+    expect(said.sort()).toEqual(
+      [
+        'env shown env',
+        'terraform hidden mine',
+        'terraform own priority',
+        'terraform secret ',
+        'terraform shown set',
+      ].sort(),
+    );
+    const none = await member(workspaces, 'acme', [await team(workspaces, 'acme', 'nothing')]);
+    await none.get(`workspaces/${id}/all-vars`).expect(404);
+    await workspaces.admin.delete(`varsets/${body.data.id}`).expect(204);
+  });
+
+  it('heeds every variable and owner that an update names', async () => {
+    const first = { type: 'vars', attributes: { key: 'first', value: '1', category: 'env' } };
+    const { body } = await workspaces.admin
+      .post(collection, setBody({ name: 'owned' }, { vars: { data: [first] } }))
+      .expect(201);
+    const own = body.data.relationships.vars.data;
+    const change = (relationships: object) =>
+      workspaces.admin.patch(`varsets/${body.data.id}`, setBody({}, relationships));
+    await change({ vars: { data: own }, parent: { data: body.data.relationships.parent.data } }).expect(200);
+    const foreign = await change({ vars: { data: [{ type: 'vars', id: 'var-1234567812345678' }] } }).expect(422);
+    expect(foreign.body.errors[0].source.pointer).toBe('/data/relationships/vars');
+    const nothing = await change({ vars: { data: [{ type: 'vars' }] } }).expect(422);
+    expect(nothing.body.errors[0].source.pointer).toMatch(/^\/data\/relationships\/vars/);
+    const other = await project(workspaces, 'acme', 'Another owner');
+    const moved = await change({ parent: ref('projects', other) }).expect(422);
+    expect(moved.body.errors[0].source.pointer).toBe('/data/relationships/parent');
+  });
+
   it.each([
     ['no name', {}, "Name can't be blank", 'name'],
     ['a taken name', { name: 'shared' }, 'Name has already been taken', 'name'],

@@ -198,30 +198,6 @@ export interface DocumentSpec<A extends z.ZodRawShape, R extends Relationships> 
   optional?: boolean;
   /** Attributes that only one edition has; in the others they are unknown keys, whatever they hold. */
   editions?: Readonly<Record<string, string>>;
-  /** Wishes for less that the service does not grant. Unlike other unknown keys they are refused, never passed over. */
-  unserved?: Unserved;
-}
-
-/** Attributes with the one value that can be granted, and relationships that can only be empty. */
-export interface Unserved {
-  readonly attributes?: Readonly<Record<string, unknown>>;
-  readonly relationships?: readonly string[];
-}
-
-function unservedIssues(unserved: Unserved, given: Record<string, unknown>, links: Record<string, unknown>): Issue[] {
-  const issues: Issue[] = [];
-  for (const [name, granted] of Object.entries(unserved.attributes ?? {})) {
-    const value = given[name] ?? granted;
-    if (value !== granted) issues.push({ path: ['data', 'attributes', name], message: `can only be ${granted}` });
-  }
-  for (const name of unserved.relationships ?? []) {
-    const sent = links[name];
-    const data = (isObject(sent) ? sent.data : sent) ?? [];
-    if (!Array.isArray(data) || data.length > 0) {
-      issues.push({ path: ['data', 'relationships', name], message: 'is not supported' });
-    }
-  }
-  return issues;
 }
 
 function dataOf(raw: unknown): unknown {
@@ -319,9 +295,6 @@ export function document<
         if (!pointers.has(camel(name))) {
           pointers.set(camel(name), `/data/relationships/${name}`);
         }
-      }
-      if (spec.unserved !== undefined) {
-        issues.push(...unservedIssues(spec.unserved, given, links));
       }
       if (issues.length > 0) {
         throw invalidAll(issues);

@@ -21,6 +21,7 @@ interface StandingRow {
   requires_two_factor: boolean;
   disabled: boolean;
   allows_force_delete: boolean;
+  user_tokens_enabled: boolean;
   session_timeout: number | null;
   session_remember: number | null;
   member: boolean;
@@ -47,7 +48,7 @@ const readStanding = {
   text: `
 SELECT o.id AS organization_id, e.epoch, o.is_disabled AS disabled,
        o.collaborator_auth_policy = 'two_factor_mandatory' AS requires_two_factor,
-       o.allow_force_delete_workspaces AS allows_force_delete, o.session_timeout, o.session_remember,
+       o.allow_force_delete_workspaces AS allows_force_delete, o.user_tokens_enabled, o.session_timeout, o.session_remember,
        CASE $3 WHEN 'organization' THEN o.id = $2
                WHEN 'team' THEN EXISTS (SELECT 1 FROM team t WHERE t.id = $2 AND t.organization_id = o.id)
                ELSE m.id IS NOT NULL END AS member,
@@ -175,6 +176,7 @@ function buildStanding(row: StandingRow, grants: ReadonlyMap<string, TeamGrants>
     requiresTwoFactor: row.requires_two_factor,
     disabled: row.disabled,
     allowsForceDelete: row.allows_force_delete,
+    refusesUserTokens: !row.user_tokens_enabled,
     sessionTimeoutMinutes: row.session_timeout,
     sessionRememberMinutes: row.session_remember,
   };

@@ -45,6 +45,8 @@ export interface Standing {
   /** Switched off by a site administrator: nobody may do anything in it. */
   readonly disabled: boolean;
   readonly allowsForceDelete: boolean;
+  /** People come in by signing in alone, not with API tokens. */
+  readonly refusesUserTokens: boolean;
   /** The organization's limits on sessions, in minutes; null is the installation's. */
   readonly sessionTimeoutMinutes: number | null;
   readonly sessionRememberMinutes: number | null;
@@ -82,6 +84,8 @@ class One {
  * An organization that was not loaded, or where the caller has no standing, gives nothing.
  */
 export class Access {
+  /** The organizations that this access is about. */
+  readonly organizationIds: readonly string[];
   private readonly standings: Pick<ReadonlyMap<string, Standing>, 'get'>;
   /** The last workspace judged: its twenty rules follow one another. */
   private last: { workspace: WorkspaceTarget; mask: Mask } | undefined;
@@ -91,10 +95,11 @@ export class Access {
     standings: readonly Standing[],
     private readonly nowMs: number = Date.now(),
   ) {
+    this.organizationIds = standings.map(({ organizationId }) => organizationId);
     this.standings = standings.length === 1 ? new One(standings[0]!) : mapOf(standings);
   }
 
-  /** The caller's standing, unless two-factor or session limits of the organization bar the way. */
+  /** The caller's standing, unless rules of the organization for tokens, two-factor or sessions bar the way. */
   private effective(organizationId: string): Standing | undefined {
     const standing = this.standings.get(organizationId);
     return standing && !this.barred(standing) ? standing : undefined;
@@ -105,11 +110,23 @@ export class Access {
     if (standing.disabled) return true;
     if (kind !== 'user') return false;
     if (standing.requiresTwoFactor && !twoFactor) return true;
-    if (!session) return false;
+    if (!session) return standing.refusesUserTokens;
     const { sessionRememberMinutes: remember, sessionTimeoutMinutes: timeout } = standing;
     const tooOld = remember !== null && this.nowMs - session.startedAtMs > remember * 60_000;
     const restedMs = Math.max(session.longestRestMs, this.nowMs - session.idleSinceMs);
     return tooOld || (timeout !== null && restedMs > timeout * 60_000);
+  }
+
+  /** A member with an API token, which the organization does not let in. */
+  isUserTokenRefused(organizationId: string): boolean {
+    const { kind, session } = this.principal;
+    const standing = kind === 'user' && !session ? this.standings.get(organizationId) : undefined;
+    return standing?.member === true && standing.refusesUserTokens;
+  }
+
+  /** True for a token that reads the audit trails of the organization, and nothing else. */
+  isAuditToken(organizationId: string): boolean {
+    return this.principal.kind === 'audit-trails' && this.principal.organizationId === organizationId;
   }
 
   /** True for a user token (API token or session). */

@@ -24,7 +24,7 @@ export interface Change {
   readonly after?: Readonly<Record<string, unknown>>;
 }
 
-const kinds = { user: 'users', team: 'teams', organization: 'organizations' } as const;
+const kinds = { user: 'users', team: 'teams', organization: 'organizations', 'audit-trails': 'organizations' } as const;
 
 /** The actor of a request. */
 export function actorOf({ principal, request }: { principal: Principal; request: { readonly id: string } }): Actor {

@@ -169,7 +169,7 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   auth?: 'token' | 'optional' | 'none';
   /** Only this edition has it; in the other it is 404. */
   edition?: Edition;
-  /** Kinds of token that may call it; others get 404. All kinds unless told. */
+  /** Kinds of token that may call it; others get 404. All kinds but those for audit trails, unless told. */
   tokens?: readonly PrincipalKind[];
   /** Only for site administrators; others get 404. */
   siteAdmin?: boolean;

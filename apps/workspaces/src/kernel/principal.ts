@@ -1,10 +1,10 @@
-/** Kinds of token that may call this service; agent tokens may not. */
-export type PrincipalKind = 'user' | 'team' | 'organization';
+/** Kinds of token that may call this service; agent tokens may not, and those for audit trails may read these alone. */
+export type PrincipalKind = 'user' | 'team' | 'organization' | 'audit-trails';
 
 /**
  * Who is calling, as the token says; read from the database for each request, never remembered.
  *
- * `id` names the user, team or organization (its `org-…` id). A team or organization token belongs to
+ * `id` names the user, team or organization (its `org-…` id). A token of another kind than a person's belongs to
  * `organizationId`. `siteAdmin` and `twoFactor` are only ever true for users.
  */
 export interface Principal {

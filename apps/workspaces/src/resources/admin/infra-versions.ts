@@ -24,7 +24,7 @@ const serializerFor = (type: string) =>
       sha: version.sha,
       official: version.official,
       deprecated: version.deprecated,
-      'deprecated-reason': version.deprecatedReason,
+      'deprecated-reason': version.deprecatedReason || null,
       enabled: version.enabled,
       beta: version.beta,
       usage: version.usage,
@@ -68,8 +68,30 @@ async function find(db: Database, id: string): Promise<InfraVersion | undefined>
   return row === null ? undefined : (await withUsage(db, [row]))[0];
 }
 
+const platform = { os: 'linux', arch: 'amd64' } as const;
+type Arch = z.infer<typeof arch>;
+
+/**
+ * Where a version is fetched from stands twice: by platform, and for the first of them by itself. What is changed in one
+ * place is changed in the other.
+ */
+function inStep<I extends Input>(input: I, before?: Row): I & { archs?: Arch[] } {
+  const isFirst = ({ os, arch: kind }: Arch) => os === platform.os && kind === platform.arch;
+  if (input.archs !== undefined) {
+    const first = input.archs.find(isFirst);
+    return { url: first?.url ?? null, sha: first?.sha ?? null, ...input };
+  }
+  if (input.url === undefined && input.sha === undefined) return input;
+  const url = input.url === undefined ? before?.url : input.url;
+  const sha = input.sha === undefined ? before?.sha : input.sha;
+  const others = ((before?.archs ?? []) as Arch[]).filter((one) => !isFirst(one));
+  return { ...input, archs: url && sha ? [{ url, sha, ...platform }, ...others] : others };
+}
+
 interface Input {
   version?: string;
+  url?: string | null;
+  sha?: string | null;
   deprecated?: boolean;
   deprecatedReason?: string | null;
   archs?: { url: string; sha: string; os: string; arch: string }[];
@@ -129,7 +151,12 @@ function endpointsUnder(type: string): Endpoint[] {
       async run({ db, body, ...call }) {
         const id = newId('tool');
         await db.transaction(async (tx) => {
-          await record(tx, actorOf(call), 'create', await tx.prisma.infraVersion.create({ data: { id, ...body } }));
+          await record(
+            tx,
+            actorOf(call),
+            'create',
+            await tx.prisma.infraVersion.create({ data: { id, ...inStep(body) } }),
+          );
         });
         return still(await find(db, id));
       },
@@ -147,7 +174,7 @@ function endpointsUnder(type: string): Endpoint[] {
       load,
       async run({ db, target, body, ...call }: On<Input>) {
         await db.transaction(async (tx) => {
-          const after = await tx.prisma.infraVersion.update({ where: { id: target.id }, data: body });
+          const after = await tx.prisma.infraVersion.update({ where: { id: target.id }, data: inStep(body, target) });
           await record(tx, actorOf(call), 'update', after, target);
         });
         return still(await find(db, target.id));

@@ -1,3 +1,4 @@
+import { badParameter, type Query } from '@keystead/jsonapi';
 import { actorOf } from '../../kernel/audit';
 import { type Call, type Endpoint, endpoints } from '../../kernel/endpoint';
 import type { Policy } from '../../kernel/policy';
@@ -11,16 +12,36 @@ import { runSerializer } from '../runs/serializer';
 const { list, command } = endpoints({} as Policy<Run>, runSerializer, { organizationsOf });
 const admin = { siteAdmin: true, edition: 'self-hosted' } as const;
 
+function instant(query: Query, name: string): Date | undefined {
+  const text = query.get(name);
+  if (text === undefined) return undefined;
+  const at = new Date(text);
+  if (Number.isNaN(at.getTime())) throw badParameter(name, `${name} must be a date`);
+  return at;
+}
+
 const index = list('/admin/runs', {
   ...admin,
   summary: 'List every run of the installation, newest first.',
   query: {
     q: 'Part of the id of the run, or of the name of its workspace or organization.',
     'filter[status]': 'Comma-separated statuses.',
+    'filter[from]': 'Only runs created at or after this instant.',
+    'filter[to]': 'Only runs created at or before this instant.',
   },
   include: ['workspace', 'workspace.organization', 'workspace.organization.owners'],
   run: ({ db, env, query, page }) =>
-    listAll(db, env.keyring, { text: query.get('q'), statuses: query.list('filter[status]') }, page!),
+    listAll(
+      db,
+      env.keyring,
+      {
+        text: query.get('q'),
+        statuses: query.list('filter[status]'),
+        from: instant(query, 'filter[from]'),
+        to: instant(query, 'filter[to]'),
+      },
+      page!,
+    ),
 });
 
 const ending = command('POST')('/admin/runs/:run_id/actions/force-cancel', {

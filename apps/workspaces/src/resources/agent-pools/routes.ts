@@ -22,15 +22,18 @@ const poolSerializer = serializer<AgentPool, View>({
     'agent-count': 0,
   }),
   relationships: (pool, { access }) => {
-    const { id, organization, workspaceIds, allowedIds } = pool;
-    // Whoever changes the lists has to see them whole; to others a workspace is there where they see it itself.
+    const { id, organization, organizationId, workspaceIds, allowedIds, excludedIds } = pool;
+    // Whoever changes the lists has to see them whole; to others something is there where they see it itself.
     const isWhole = poolPolicy['can-update'](access, pool);
     const seen = new Set(pool.workspaces.filter((one) => access.has(one, 'runs:read')).map((one) => one.id));
     const shown = (ids: readonly string[]) => (isWhole ? ids : ids.filter((one) => seen.has(one)));
+    const projects = pool.projectIds.filter((one) => isWhole || access.seesProject({ id: one, organizationId }));
     return {
       organization: toOne('organizations', organization),
       workspaces: toMany('workspaces', shown(workspaceIds)),
       'allowed-workspaces': toMany('workspaces', shown(allowedIds)),
+      'allowed-projects': toMany('projects', projects),
+      'excluded-workspaces': toMany('workspaces', shown(excludedIds)),
       agents: related(`/api/v2/agent-pools/${id}/agents`),
       'authentication-tokens': related(`/api/v2/agent-pools/${id}/authentication-tokens`),
     };
@@ -43,14 +46,14 @@ const name = z
   .max(255)
   .regex(/^[A-Za-z0-9 _-]+$/, 'Name can only include letters, numbers, spaces, dashes and underscores');
 const shared = { 'organization-scoped': z.boolean().optional() };
-const relationships = { 'allowed-workspaces': many('workspaces'), workspaces: many('workspaces') };
-const unserved = { relationships: ['allowed-projects', 'excluded-workspaces'] };
-const CreatePool = document('agent-pools', { attributes: { name, ...shared }, relationships, unserved });
-const UpdatePool = document('agent-pools', {
-  attributes: { name: name.optional(), ...shared },
-  relationships,
-  unserved,
-});
+const relationships = {
+  workspaces: many('workspaces'),
+  'allowed-workspaces': many('workspaces'),
+  'excluded-workspaces': many('workspaces'),
+  'allowed-projects': many('projects'),
+};
+const CreatePool = document('agent-pools', { attributes: { name, ...shared }, relationships });
+const UpdatePool = document('agent-pools', { attributes: { name: name.optional(), ...shared }, relationships });
 
 const { get, list, post, patch, remove } = endpoints(poolPolicy, poolSerializer, {
   visible: (access, pool: { organizationId: string }) => poolPolicy['can-read'](access, pool),
@@ -68,13 +71,18 @@ const index = list(collection, {
   query: {
     q: 'Part of the name.',
     'filter[allowed_workspaces][name]': 'Name of a workspace that may use the pool.',
+    'filter[allowed_projects][name]': 'Name of a project whose workspaces may use the pool.',
   },
   sort: ['name', 'created-at'],
   include,
   visible: entitled,
   load: ({ db, env, params }) => organizations.findByName(db, env, params.organization_name),
   run: ({ db, target, query, sort, page }) => {
-    const search = { text: query.get('q'), workspace: query.get('filter[allowed_workspaces][name]') };
+    const search = {
+      text: query.get('q'),
+      workspace: query.get('filter[allowed_workspaces][name]'),
+      project: query.get('filter[allowed_projects][name]'),
+    };
     return pools.list(db, target.id, search, sort, page!);
   },
 });
@@ -84,7 +92,7 @@ const create = post(collection, {
   requires: organizationPolicy['can-update-agent-pools'],
   body: CreatePool,
   load: ({ db, env, params }) => organizations.findByName(db, env, params.organization_name),
-  run: ({ db, target, body: { workspaces: _, ...body }, ...call }) => pools.create(db, actorOf(call), target.id, body),
+  run: ({ db, target, body, ...call }) => pools.create(db, actorOf(call), target.id, body),
 });
 
 const show = get(path, { summary: 'Show an agent pool.', include, load, run: async ({ target }) => target });
@@ -95,7 +103,7 @@ const update = patch(path, {
   include,
   body: UpdatePool,
   load,
-  run: ({ db, target, body: { workspaces: _, ...body }, ...call }) => pools.update(db, actorOf(call), target, body),
+  run: ({ db, target, body, ...call }) => pools.update(db, actorOf(call), target, body),
 });
 
 const destroy = remove(path, {

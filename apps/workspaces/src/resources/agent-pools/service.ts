@@ -5,7 +5,7 @@ import { type Actor, recordChange } from '../../kernel/audit';
 import { type Database, still } from '../../kernel/database';
 import { newId } from '../../kernel/ids';
 
-/** An agent pool with the workspaces that use it and those that may. */
+/** An agent pool with the workspaces that use it, and what says which may. */
 export interface AgentPool {
   readonly id: string;
   readonly organizationId: string;
@@ -16,7 +16,10 @@ export interface AgentPool {
   readonly revision: bigint;
   readonly workspaceIds: readonly string[];
   readonly allowedIds: readonly string[];
-  /** All of these, with what the rules need to know of them. */
+  readonly excludedIds: readonly string[];
+  /** Projects whose workspaces may use it. */
+  readonly projectIds: readonly string[];
+  /** All of these workspaces, with what the rules need to know of them. */
   readonly workspaces: readonly WorkspaceTarget[];
 }
 
@@ -24,27 +27,37 @@ export interface AgentPool {
 export interface PoolInput {
   readonly name?: string;
   readonly organizationScoped?: boolean;
+  /** Those that use it; they choose it themselves, so nothing but what is so already can be said here. */
+  readonly workspaces?: readonly SentReference[];
   readonly allowedWorkspaces?: readonly SentReference[];
+  readonly excludedWorkspaces?: readonly SentReference[];
+  readonly allowedProjects?: readonly SentReference[];
 }
+
+const listed = {
+  select: { workspaceId: true, workspace: { select: { id: true, projectId: true } } },
+  orderBy: { workspaceId: 'asc' },
+} as const;
 
 const whole = {
   organization: { select: { name: true } },
   workspaces: { select: { id: true, projectId: true }, orderBy: { id: 'asc' } },
-  allowed: {
-    select: { workspaceId: true, workspace: { select: { id: true, projectId: true } } },
-    orderBy: { workspaceId: 'asc' },
-  },
+  allowed: listed,
+  excluded: listed,
+  projects: { select: { projectId: true }, orderBy: { projectId: 'asc' } },
 } as const;
 
 type Row = Prisma.AgentPoolGetPayload<{ include: typeof whole }>;
 
-function poolOf({ organization, workspaces, allowed, ...row }: Row): AgentPool {
+function poolOf({ organization, workspaces, allowed, excluded, projects, ...row }: Row): AgentPool {
   return {
     ...row,
     organization: organization.name,
     workspaceIds: workspaces.map(({ id }) => id),
     allowedIds: allowed.map(({ workspaceId }) => workspaceId),
-    workspaces: [...workspaces, ...allowed.map(({ workspace }) => workspace)].map((workspace) => ({
+    excludedIds: excluded.map(({ workspaceId }) => workspaceId),
+    projectIds: projects.map(({ projectId }) => projectId),
+    workspaces: [...workspaces, ...[...allowed, ...excluded].map(({ workspace }) => workspace)].map((workspace) => ({
       ...workspace,
       organizationId: row.organizationId,
     })),
@@ -66,7 +79,7 @@ export async function find(db: Database, id: string): Promise<AgentPool | undefi
 export async function list(
   db: Database,
   organizationId: string,
-  search: { text?: string; workspace?: string },
+  search: { text?: string; workspace?: string; project?: string },
   sort: readonly { key: string; descending: boolean }[],
   page: Page,
 ): Promise<{ items: AgentPool[]; total: number }> {
@@ -74,8 +87,18 @@ export async function list(
   if (search.text !== undefined) {
     where.name = { contains: search.text.replace(/[\\%_]/g, '\\$&'), mode: 'insensitive' };
   }
+  where.AND = [];
   if (search.workspace !== undefined) {
-    where.OR = [{ organizationScoped: true }, { allowed: { some: { workspace: { name: search.workspace } } } }];
+    const workspace = { name: search.workspace };
+    const project = { workspaces: { some: workspace } };
+    where.AND.push({ excluded: { none: { workspace } } });
+    where.AND.push({
+      OR: [{ organizationScoped: true }, { allowed: { some: { workspace } } }, { projects: { some: { project } } }],
+    });
+  }
+  if (search.project !== undefined) {
+    const project = { name: { equals: search.project, mode: 'insensitive' as const } };
+    where.AND.push({ OR: [{ organizationScoped: true }, { projects: { some: { project } } }] });
   }
   const orderBy = sort.map(({ key, descending }) => ({
     [key === 'created-at' ? 'createdAt' : 'name']: descending ? ('desc' as const) : ('asc' as const),
@@ -90,28 +113,74 @@ export async function list(
   return { items: rows.map(poolOf), total: await db.prisma.agentPool.count({ where }) };
 }
 
-async function allow(db: Database, organizationId: string, id: string, sent: readonly SentReference[]): Promise<void> {
-  const workspaceIds = [...new Set(sent.map((reference) => reference.id ?? ''))];
-  const known = await db.prisma.workspace.count({ where: { id: { in: workspaceIds }, organizationId } });
-  if (known < workspaceIds.length) {
-    throw invalid('allowedWorkspaces', 'were not all found');
+const idsOf = (sent: readonly SentReference[]): string[] => [...new Set(sent.map(({ id }) => id ?? ''))];
+
+/** Puts what is named in place of what was there: workspaces allowed and excluded, and projects. */
+async function admit(db: Database, organizationId: string, agentPoolId: string, input: PoolInput): Promise<void> {
+  const { prisma } = db;
+  const requireAll = (name: string, known: number, ids: readonly string[]) => {
+    if (known < ids.length) throw invalid(name, 'were not all found');
+  };
+  for (const name of ['allowedWorkspaces', 'excludedWorkspaces'] as const) {
+    const sent = input[name];
+    if (sent === undefined) continue;
+    const ids = idsOf(sent);
+    requireAll(name, await prisma.workspace.count({ where: { id: { in: ids }, organizationId } }), ids);
+    const data = ids.map((workspaceId) => ({ agentPoolId, workspaceId }));
+    if (name === 'allowedWorkspaces') {
+      await prisma.agentPoolWorkspace.deleteMany({ where: { agentPoolId } });
+      await prisma.agentPoolWorkspace.createMany({ data });
+    } else {
+      await prisma.agentPoolExclusion.deleteMany({ where: { agentPoolId } });
+      await prisma.agentPoolExclusion.createMany({ data });
+    }
   }
-  await db.prisma.agentPoolWorkspace.deleteMany({ where: { agentPoolId: id } });
-  await db.prisma.agentPoolWorkspace.createMany({
-    data: workspaceIds.map((workspaceId) => ({ agentPoolId: id, workspaceId })),
-  });
+  if (input.allowedProjects === undefined) return;
+  const ids = idsOf(input.allowedProjects);
+  requireAll('allowedProjects', await prisma.project.count({ where: { id: { in: ids }, organizationId } }), ids);
+  await prisma.agentPoolProject.deleteMany({ where: { agentPoolId } });
+  await prisma.agentPoolProject.createMany({ data: ids.map((projectId) => ({ agentPoolId, projectId })) });
 }
 
-/** No workspace may lose the pool it uses. */
-async function requireUsersAllowed(db: Database, id: string): Promise<void> {
-  const pool = await db.prisma.agentPool.findUniqueOrThrow({ where: { id }, include: whole });
-  const { organizationScoped, workspaceIds, allowedIds } = poolOf(pool);
-  if (!organizationScoped && workspaceIds.some((workspaceId) => !allowedIds.includes(workspaceId))) {
-    throw invalid('allowedWorkspaces', 'must include every workspace that uses the pool');
+/** No workspace may lose the pool that it chose, and no project or organization the one that it hands down. */
+async function requireUsersAllowed(db: Database, id: string, input: PoolInput): Promise<void> {
+  const row = await db.prisma.agentPool.findUniqueOrThrow({ where: { id }, include: whole });
+  const { organizationScoped, workspaceIds, allowedIds, excludedIds, projectIds } = poolOf(row);
+  if (workspaceIds.some((workspaceId) => excludedIds.includes(workspaceId))) {
+    throw invalid('excludedWorkspaces', 'must hold no workspace that uses the pool');
+  }
+  if (organizationScoped) return;
+  const open = row.workspaces.filter(
+    ({ id: one, projectId }) => allowedIds.includes(one) || projectIds.includes(projectId),
+  );
+  if (open.length < workspaceIds.length) {
+    const said = (['allowedWorkspaces', 'allowedProjects'] as const).find((name) => input[name] !== undefined);
+    throw invalid(said ?? 'organizationScoped', 'must leave the pool open to every workspace that uses it');
+  }
+  const closed = { agentPoolId: id, id: { notIn: [...projectIds] } };
+  if ((await db.prisma.project.count({ where: closed })) > 0) {
+    throw invalid('allowedProjects', 'must include every project whose default the pool is');
+  }
+  if ((await db.prisma.organization.count({ where: { defaultAgentPoolId: id } })) > 0) {
+    throw invalid('organizationScoped', "must be true while the pool is the organization's default");
   }
 }
 
-const shown = ({ name, organizationScoped, allowedIds }: AgentPool) => ({ name, organizationScoped, allowedIds });
+function requireSameUsers({ workspaces }: PoolInput, users: readonly string[]): void {
+  if (workspaces === undefined) return;
+  const ids = idsOf(workspaces);
+  if (ids.length !== users.length || !ids.every((id) => users.includes(id))) {
+    throw invalid('workspaces', 'cannot be set here: a workspace chooses its agent pool itself');
+  }
+}
+
+const shown = ({ name, organizationScoped, allowedIds, excludedIds, projectIds }: AgentPool) => ({
+  name,
+  organizationScoped,
+  allowedIds,
+  excludedIds,
+  projectIds,
+});
 
 async function changed(db: Database, actor: Actor, id: string, action: string, before?: AgentPool): Promise<AgentPool> {
   const after = still(await find(db, id));
@@ -125,31 +194,31 @@ async function changed(db: Database, actor: Actor, id: string, action: string, b
   return after;
 }
 
-/** Creates a pool. Throws `invalid` for a taken name or unknown workspaces. */
+/** Creates a pool. Throws `invalid` for a taken name, unknown workspaces or projects. */
 export async function create(
   db: Database,
   actor: Actor,
   organizationId: string,
   input: PoolInput & { name: string },
 ): Promise<AgentPool> {
-  const { name, organizationScoped = true, allowedWorkspaces = [] } = input;
+  const { name, organizationScoped = true } = input;
+  requireSameUsers(input, []);
   const id = newId('apool');
   return db.transaction(async (tx) => {
     await tx.prisma.agentPool.create({ data: { id, organizationId, name, organizationScoped } });
-    await allow(tx, organizationId, id, allowedWorkspaces);
+    await admit(tx, organizationId, id, input);
     return changed(tx, actor, id, 'agent-pool.create');
   });
 }
 
-/** Changes what is named. Throws `invalid` for a taken name, unknown workspaces, or users shut out. */
+/** Changes what is named. Throws `invalid` for a taken name, unknown workspaces or projects, or users shut out. */
 export async function update(db: Database, actor: Actor, pool: AgentPool, input: PoolInput): Promise<AgentPool> {
-  const { allowedWorkspaces, ...data } = input;
+  const { name, organizationScoped } = input;
+  requireSameUsers(input, pool.workspaceIds);
   return db.transaction(async (tx) => {
-    await tx.prisma.agentPool.update({ where: { id: pool.id }, data });
-    if (allowedWorkspaces !== undefined) {
-      await allow(tx, pool.organizationId, pool.id, allowedWorkspaces);
-    }
-    await requireUsersAllowed(tx, pool.id);
+    await tx.prisma.agentPool.update({ where: { id: pool.id }, data: { name, organizationScoped } });
+    await admit(tx, pool.organizationId, pool.id, input);
+    await requireUsersAllowed(tx, pool.id, input);
     return changed(tx, actor, pool.id, 'agent-pool.update', pool);
   });
 }

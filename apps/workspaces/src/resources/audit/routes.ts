@@ -1,6 +1,7 @@
 import { badParameter, serializer, toOne } from '@keystead/jsonapi';
 import type { AuditEvent } from '../../generated/prisma/client';
 import { endpoints, type Resource, type View } from '../../kernel/endpoint';
+import type { Organization } from '../organizations/organization';
 import { organizationPolicy } from '../organizations/policy';
 import * as organizations from '../organizations/service';
 
@@ -28,7 +29,7 @@ const DEFAULT = 20;
 const list = endpoints(organizationPolicy, auditEventSerializer).list(
   '/organizations/:organization_name/audit-events',
   {
-    summary: 'List the changes made in an organization, newest first. For owners and the organization token.',
+    summary: 'List the changes made in an organization, newest first. For owners, and tokens of the organization.',
     paging: 'none',
     query: {
       'filter[actor]': 'Id or name of whoever made the change.',
@@ -38,7 +39,8 @@ const list = endpoints(organizationPolicy, auditEventSerializer).list(
       'page[after]': 'The cursor of the answer before: meta.next-cursor.',
       'page[size]': `How many, at most ${LARGEST}.`,
     },
-    requires: (access, organization) => access.isOwner(organization.id) || access.isOrganizationToken(organization.id),
+    tokens: ['user', 'team', 'organization', 'audit-trails'],
+    requires: (access, { id }) => access.isOwner(id) || access.isOrganizationToken(id) || access.isAuditToken(id),
     load: ({ db, env, params }) => organizations.findByName(db, env, params.organization_name),
     run: async ({ db, target, query }) => {
       const size = wholeNumber('page[size]', query.get('page[size]')) ?? DEFAULT;
@@ -48,7 +50,7 @@ const list = endpoints(organizationPolicy, auditEventSerializer).list(
         where: {
           organizationId: target.id,
           ...(after === undefined ? {} : { id: { lt: after } }),
-          at: { gte: instant(query.get('filter[since]')) },
+          at: { gte: instant('filter[since]', query.get('filter[since]')) },
           AND: [
             actor === undefined ? {} : { OR: [{ actorId: actor }, { actorName: actor }] },
             action === undefined ? {} : { OR: [{ action }, { action: { startsWith: `${action}.` } }] },
@@ -71,12 +73,71 @@ function wholeNumber(name: string, text: string | undefined): number | undefined
   return Number(text);
 }
 
-function instant(text: string | undefined): Date | undefined {
+function instant(name: string, text: string | undefined): Date | undefined {
   if (text === undefined) return undefined;
   const at = new Date(text);
-  if (Number.isNaN(at.getTime())) throw badParameter('filter[since]', 'filter[since] must be a date');
+  if (Number.isNaN(at.getTime())) throw badParameter(name, `${name} must be a date`);
   return at;
 }
 
+const LARGEST_TRAIL = 1000;
+
+/** The same as the Go client and its like read it: plain JSON, for whoever holds a token of the organization. */
+const trail = endpoints(organizationPolicy, undefined).raw('GET')('/organization/audit-trail', {
+  summary: "List the changes made in the token's organization, newest first, in the form that collectors of logs read.",
+  tokens: ['organization', 'audit-trails'],
+  query: {
+    since: 'Only changes after this instant.',
+    'page[number]': 'Which page, from 1.',
+    'page[size]': `How many, at most ${LARGEST_TRAIL}.`,
+  },
+  requires: (access, { id }: Organization) => access.isOrganizationToken(id) || access.isAuditToken(id),
+  load: async ({ db, env, principal }) => organizations.find(db, env, principal.organizationId ?? ''),
+  answers: { 200: { description: 'The changes.', type: 'application/json', schema: { type: 'object' } } },
+  run: async ({ db, target, query }) => {
+    const size = Math.min(wholeNumber('page[size]', query.get('page[size]')) ?? LARGEST_TRAIL, LARGEST_TRAIL);
+    const page = wholeNumber('page[number]', query.get('page[number]')) ?? 1;
+    const where = { organizationId: target.id, at: { gt: instant('since', query.get('since')) } };
+    const [total, events] = await Promise.all([
+      db.prisma.auditEvent.count({ where }),
+      db.prisma.auditEvent.findMany({ where, orderBy: { id: 'desc' }, skip: (page - 1) * size, take: size }),
+    ]);
+    const pages = Math.max(1, Math.ceil(total / size));
+    const pagination = {
+      current_page: page,
+      prev_page: page > 1 ? page - 1 : null,
+      next_page: page < pages ? page + 1 : null,
+      total_pages: pages,
+      total_count: total,
+    };
+    const body = JSON.stringify({ data: events.map((event) => trailEntry(event, target)), pagination });
+    return { status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body };
+  },
+});
+
+function trailEntry(event: AuditEvent, { id }: Organization) {
+  const meta = { name: event.targetName, before: event.before, after: event.after };
+  return {
+    id: event.id.toString(),
+    version: '0',
+    type: 'Resource',
+    timestamp: event.at.toISOString(),
+    auth: {
+      accessor_id: event.actorId,
+      description: event.actorName,
+      type: event.actorType === 'system' ? 'System' : 'Client',
+      impersonator_id: null,
+      organization_id: id,
+    },
+    request: { id: event.requestId },
+    resource: {
+      id: event.targetId,
+      type: event.targetType.replace(/s$/, '').replace(/-/g, '_'),
+      action: event.action.slice(event.action.indexOf('.') + 1).replace(/-/g, '_'),
+      meta,
+    },
+  };
+}
+
 /** Who changed what in an organization. */
-export const auditResource: Resource = { name: 'audit', endpoints: [list] };
+export const auditResource: Resource = { name: 'audit', endpoints: [list, trail] };

@@ -1,3 +1,4 @@
+import { createHash, type Hash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { Keyring } from '@keystead/keyring';
 import { Refusal } from '@keystead/refusal';
@@ -20,8 +21,13 @@ const growth = 4;
 const uploadedAlready = () => new Refusal('conflict', 'this upload URL was used already');
 
 /** The pieces of an upload, each looked at before it is passed on. */
-async function* checked(source: AsyncIterable<Uint8Array>, check: ArchiveCheck): AsyncGenerator<Uint8Array> {
+async function* checked(
+  source: AsyncIterable<Uint8Array>,
+  check: ArchiveCheck,
+  digest: Hash,
+): AsyncGenerator<Uint8Array> {
   for await (const piece of source) {
+    digest.update(piece);
     await check.write(piece);
     yield piece;
   }
@@ -29,7 +35,7 @@ async function* checked(source: AsyncIterable<Uint8Array>, check: ArchiveCheck):
 }
 
 /**
- * Takes the archive of an announced configuration, once. What is no archive, too large, or would leave its folder makes
+ * Takes the archive of an announced configuration, once; the same again changes nothing. What is no archive, too large, or would leave its folder makes
  * the configuration errored, with the reason. Afterwards it is what runs of the workspace work on, and its run starts.
  */
 export async function upload(
@@ -38,11 +44,12 @@ export async function upload(
   configuration: ConfigurationVersion,
   source: AsyncIterable<Uint8Array>,
 ): Promise<void> {
-  if (configuration.status !== 'pending') throw uploadedAlready();
+  if (configuration.status !== 'pending') return requireSame(db, configuration, source, limit);
+  const digest = createHash('sha256');
   const check = new ArchiveCheck({ bytes: growth * limit, entries: mostEntries });
   let blob: { id: string; size: number };
   try {
-    blob = await writeBlob(db, keyring, checked(source, check), { limit, provisional: true });
+    blob = await writeBlob(db, keyring, checked(source, check, digest), { limit, provisional: true });
   } catch (error) {
     check.close();
     const tooLarge = error instanceof BlobTooLarge;
@@ -53,13 +60,35 @@ export async function upload(
     return;
   }
   const readmeBlobId = await keepReadme(db, keyring, check.readme);
-  const taken = await take(db, configuration, { ...blob, readmeBlobId });
+  const taken = await take(db, configuration, { ...blob, readmeBlobId, digest: digest.digest() });
   if (!taken) {
     await removeBlob(db, blob.id);
     if (readmeBlobId) await removeBlob(db, readmeBlobId);
     throw uploadedAlready();
   }
   if (configuration.autoQueueRuns) await queueRun(db, keyring, configuration);
+}
+
+/** A client that never heard the answer sends its archive again: the same bytes are fine, others are refused. */
+async function requireSame(
+  db: Database,
+  { id }: ConfigurationVersion,
+  source: AsyncIterable<Uint8Array>,
+  limit: number,
+): Promise<void> {
+  const { digest } = await db.prisma.configurationVersion.findUniqueOrThrow({
+    where: { id },
+    select: { digest: true },
+  });
+  if (digest === null) throw uploadedAlready();
+  const again = createHash('sha256');
+  let size = 0;
+  for await (const piece of source) {
+    size += piece.length;
+    if (size > limit) throw uploadedAlready();
+    again.update(piece);
+  }
+  if (!again.digest().equals(digest)) throw uploadedAlready();
 }
 
 /** Nobody is to unpack an archive only because somebody looks at a workspace. */
@@ -95,6 +124,7 @@ interface Content {
   readonly id: string;
   readonly size: number;
   readonly readmeBlobId: string | undefined;
+  readonly digest: Buffer;
 }
 
 async function take(db: Database, configuration: ConfigurationVersion, blob: Content): Promise<boolean> {
@@ -103,7 +133,13 @@ async function take(db: Database, configuration: ConfigurationVersion, blob: Con
     await tx.prisma.$queryRaw`SELECT 1 FROM workspace WHERE id = ${workspaceId} FOR UPDATE`;
     const { count } = await tx.prisma.configurationVersion.updateMany({
       where: { id, status: 'pending' },
-      data: { status: 'uploaded', blobId: blob.id, size: BigInt(blob.size), readmeBlobId: blob.readmeBlobId },
+      data: {
+        status: 'uploaded',
+        blobId: blob.id,
+        size: BigInt(blob.size),
+        readmeBlobId: blob.readmeBlobId,
+        digest: new Uint8Array(blob.digest),
+      },
     });
     if (count === 0) return false;
     await keepBlob(tx, blob.id, ...(blob.readmeBlobId ? [blob.readmeBlobId] : []));

@@ -30,6 +30,7 @@ const shared = {
   'owners-team-saml-role-id': z.string().max(255).nullable().optional(),
   'assessments-enforced': z.boolean().optional(),
   'allow-force-delete-workspaces': z.boolean().optional(),
+  'user-tokens-enabled': z.boolean().optional(),
   'default-execution-mode': z.enum(['remote', 'local', 'agent']).optional(),
   'default-agent-pool-id': z.string().nullable().optional(),
 };
@@ -38,14 +39,11 @@ const editions = { 'assessments-enforced': 'hosted' };
 
 const relationships = { 'default-agent-pool': one('agent-pools') };
 
-const unserved = { attributes: { 'user-tokens-enabled': true } };
-
 /** Body of a create. Spec: Organizations */
 export const CreateOrganization = document('organizations', {
   editions,
   attributes: { name, email, ...shared },
   relationships,
-  unserved,
 });
 
 /** Body of an update: what is left out keeps its value. Spec: Organizations */
@@ -53,7 +51,6 @@ export const UpdateOrganization = document('organizations', {
   editions,
   attributes: { name: name.optional(), email: email.optional(), ...shared },
   relationships,
-  unserved,
 });
 
 type ValueOf<S> = S extends { parse(...given: never[]): { value: infer V } } ? V : never;

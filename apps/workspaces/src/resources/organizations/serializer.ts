@@ -53,6 +53,7 @@ export const organizationSerializer = serializer<Organization, View>({
     'aggregated-commit-status-enabled': org.aggregatedCommitStatusEnabled,
     'speculative-plan-management-enabled': org.speculativePlanManagement,
     'allow-force-delete-workspaces': org.allowForceDeleteWorkspaces,
+    'user-tokens-enabled': org.userTokensEnabled,
     'fair-run-queuing-enabled': view.settings.fairRunQueuingEnabled,
     'saml-enabled': false,
     'owners-team-saml-role-id': org.ownersTeamSamlRoleId,

@@ -128,9 +128,15 @@ async function requirePool(db: Database, organizationId: string, poolId: string 
   if (poolId === null) {
     return;
   }
-  const pool = await db.prisma.agentPool.findFirst({ where: { id: poolId, organizationId }, select: { id: true } });
+  const pool = await db.prisma.agentPool.findFirst({
+    where: { id: poolId, organizationId },
+    select: { organizationScoped: true },
+  });
   if (pool === null) {
     throw invalid(named, 'was not found');
+  }
+  if (!pool.organizationScoped) {
+    throw invalid(named, 'is not open to the whole organization');
   }
 }
 

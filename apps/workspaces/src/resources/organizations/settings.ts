@@ -19,6 +19,7 @@ type Settings = Pick<
   | 'ownersTeamSamlRoleId'
   | 'assessmentsEnforced'
   | 'allowForceDeleteWorkspaces'
+  | 'userTokensEnabled'
   | 'defaultExecutionMode'
   | 'defaultAgentPoolId'
 >;
@@ -36,6 +37,7 @@ export const initialSettings: Omit<Settings, 'name' | 'email'> = {
   ownersTeamSamlRoleId: null,
   assessmentsEnforced: false,
   allowForceDeleteWorkspaces: false,
+  userTokensEnabled: true,
   defaultExecutionMode: 'remote',
   defaultAgentPoolId: null,
 };

@@ -2,7 +2,7 @@ import { invalid } from '@keystead/jsonapi';
 import type { Database } from '../../kernel/database';
 
 /** A workspace, and the project where the settings are to hold. */
-interface Goal {
+export interface Goal {
   readonly id: string;
   readonly organizationId: string;
   readonly projectId: string;
@@ -15,17 +15,33 @@ interface Uses {
   readonly vcsIdentifier: string | null;
 }
 
-async function requirePool(db: Database, { id: workspaceId, organizationId }: Goal, poolId: string): Promise<void> {
+/**
+ * Whether a workspace may use a pool: one of the whole organization, or of its project, or its own, and not one that it is
+ * excluded from. Undefined where the organization has no such pool.
+ */
+export async function isPoolOpen(
+  db: Database,
+  { id: workspaceId, organizationId, projectId }: Goal,
+  poolId: string,
+): Promise<boolean | undefined> {
   const pool = await db.prisma.agentPool.findFirst({
     where: { id: poolId, organizationId },
-    select: { organizationScoped: true, allowed: { where: { workspaceId }, select: { workspaceId: true } } },
+    select: {
+      organizationScoped: true,
+      allowed: { where: { workspaceId } },
+      projects: { where: { projectId } },
+      excluded: { where: { workspaceId } },
+    },
   });
-  if (pool === null) {
-    throw invalid('agentPoolId', 'was not found');
-  }
-  if (!pool.organizationScoped && pool.allowed.length === 0) {
-    throw invalid('agentPoolId', 'Agent pool workspace does not have access to use this agent pool');
-  }
+  if (pool === null) return undefined;
+  const { organizationScoped, allowed, projects, excluded } = pool;
+  return excluded.length === 0 && (organizationScoped || allowed.length > 0 || projects.length > 0);
+}
+
+async function requirePool(db: Database, goal: Goal, poolId: string): Promise<void> {
+  const open = await isPoolOpen(db, goal, poolId);
+  if (open === undefined) throw invalid('agentPoolId', 'was not found');
+  if (!open) throw invalid('agentPoolId', 'Agent pool workspace does not have access to use this agent pool');
 }
 
 const withProject = /^[^/]+\/[^/]+\/_git\/[^/]+$/;

@@ -20,7 +20,10 @@ export interface ExecutionInput {
 
 /** The setting after a request. Throws `invalid` for a pool without agent mode and for agent mode without a pool. */
 export function settledExecution(current: Execution, input: ExecutionInput): Execution {
-  const own = input.settingOverwrites?.defaultExecutionMode;
+  const { defaultExecutionMode: own, defaultAgentPool: ownPool } = input.settingOverwrites ?? {};
+  if (typeof own === 'boolean' && typeof ownPool === 'boolean' && own !== ownPool) {
+    throw invalid('settingOverwrites', 'must be equal for default execution mode and default agent pool');
+  }
   if (own === false) return { executionMode: null, agentPoolId: null };
   const mode = input.defaultExecutionMode ?? current.executionMode;
   if (own === true && mode === null) {
@@ -39,9 +42,19 @@ export function settledExecution(current: Execution, input: ExecutionInput): Exe
   return { executionMode: mode, agentPoolId };
 }
 
-/** Throws `invalid` unless the pool is one of the organization's. */
-export async function requirePool(db: Database, organizationId: string, agentPoolId: string | null): Promise<void> {
+/** Throws `invalid` unless the pool is one of the organization's, and open to all of it or to the project. */
+export async function requirePool(
+  db: Database,
+  { organizationId, projectId }: { organizationId: string; projectId: string },
+  agentPoolId: string | null,
+): Promise<void> {
   if (agentPoolId === null) return;
-  const pool = await db.prisma.agentPool.findFirst({ where: { id: agentPoolId, organizationId } });
+  const pool = await db.prisma.agentPool.findFirst({
+    where: { id: agentPoolId, organizationId },
+    select: { organizationScoped: true, projects: { where: { projectId } } },
+  });
   if (!pool) throw invalid('defaultAgentPool', 'was not found');
+  if (!pool.organizationScoped && pool.projects.length === 0) {
+    throw invalid('defaultAgentPool', 'is not open to the project');
+  }
 }

@@ -4,6 +4,7 @@ import { holds, maskOf, type ProjectCapability } from '../../kernel/capabilities
 import type { Database } from '../../kernel/database';
 import { visibleProjects } from '../../kernel/visible';
 import { findMany, type Project } from './service';
+import { projectHasBinding } from './tagged';
 
 /** What narrows and orders a list of projects. */
 export interface ProjectSearch {
@@ -12,6 +13,8 @@ export interface ProjectSearch {
   readonly names?: readonly string[];
   /** Only projects on which the caller has all of these. */
   readonly capabilities?: readonly ProjectCapability[];
+  /** Only projects with all of these key-value tags. */
+  readonly tagged?: readonly { readonly key: string; readonly value?: string }[];
   readonly descending?: boolean;
   readonly page?: { readonly offset: number; readonly size: number };
 }
@@ -27,6 +30,7 @@ export async function listProjects(
     Prisma.sql`p.organization_id = ${organizationId}`,
     visibleProjects(access, organizationId),
     matching(search),
+    ...(search.tagged ?? []).map(({ key, value }) => projectHasBinding(key, value)),
     ...(search.capabilities ?? []).map((capability) => granted(access, organizationId, capability)),
   ];
   const where = Prisma.join(conditions, ' AND ');

@@ -9,6 +9,7 @@ import { mayTryToDelete, projectPolicy } from './policy';
 import { CreateProject, UpdateProject, Workspaces } from './schema';
 import { projectSerializer } from './serializer';
 import * as projects from './service';
+import { taggedFilters, taggedParameters } from './tagged';
 
 const inOrganization = endpoints(organizationPolicy, projectSerializer, {
   visible: (access, organization) => access.canTraverse(organization.organizationId),
@@ -28,9 +29,10 @@ const list = inOrganization.list(inPath, {
     'filter[names]': 'Whole names in any case, separated by commas; wins over q.',
     'filter[permissions][create-workspace]': 'true: only projects in which the caller may create workspaces.',
     'filter[permissions][update]': 'true: only projects that the caller may change.',
+    ...taggedParameters,
   },
   sort: ['name'],
-  include: ['organization'],
+  include: ['organization', 'effective_tag_bindings'],
   load: loadOrganization,
   run: ({ db, access, target, query, sort, page }) =>
     listProjects(db, access, target.id, {
@@ -40,6 +42,7 @@ const list = inOrganization.list(inPath, {
         ...(query.get('filter[permissions][create-workspace]') === 'true' ? (['workspaces:create'] as const) : []),
         ...(query.get('filter[permissions][update]') === 'true' ? (['project:update'] as const) : []),
       ],
+      tagged: taggedFilters(query),
       descending: sort[0]?.descending,
       page,
     }),
@@ -58,7 +61,7 @@ const load = ({ db, params }: Lookup<typeof byId>) => projects.find(db, params.p
 
 const show = get(byId, {
   summary: 'Show a project.',
-  include: ['organization'],
+  include: ['organization', 'effective_tag_bindings'],
   load,
   run: async ({ target }) => target,
 });

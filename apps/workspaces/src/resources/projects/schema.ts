@@ -1,4 +1,4 @@
-import { document, one, references } from '@keystead/jsonapi';
+import { document, many, one, references } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { secretsLogin } from '../identity-tokens/schema';
 
@@ -26,7 +26,7 @@ const settings = {
     .object({ 'default-execution-mode': z.boolean().nullish(), 'default-agent-pool': z.boolean().nullish() })
     .nullish(),
 };
-const relationships = { 'default-agent-pool': one('agent-pools') };
+const relationships = { 'default-agent-pool': one('agent-pools'), 'tag-bindings': many('tag-bindings') };
 
 /** Spec: Limits (project names of up to 40 characters). */
 export const CreateProject = document('projects', { attributes: { name, ...settings }, relationships });

@@ -1,4 +1,4 @@
-import { invalid } from '@keystead/jsonapi';
+import { invalid, type SentReference } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../kernel/audit';
 import { type Database, still } from '../../kernel/database';
@@ -6,6 +6,7 @@ import { newId } from '../../kernel/ids';
 import { requireRevision } from '../../kernel/revision';
 import { type ExecutionInput, requirePool, settledExecution } from './execution';
 import type { JudgedProject } from './policy';
+import { type Bound, bindTags } from './tag-bindings';
 
 /** A project. Execution mode and agent pool are its own, or null and then those `inherited` hold. */
 export interface Project extends JudgedProject {
@@ -34,6 +35,8 @@ export interface ProjectInput extends ExecutionInput {
   readonly autoDestroyActivityDuration?: string | null;
   readonly secretsRole?: string | null;
   readonly secretsNamespace?: string | null;
+  /** Take the place of those there were. */
+  readonly tagBindings?: SentReference[];
 }
 
 const withCounts = {
@@ -80,10 +83,12 @@ export async function create(
 ): Promise<Project> {
   return db.transaction(async (tx) => {
     const execution = settledExecution({ executionMode: null, agentPoolId: null }, input);
-    await requirePool(tx, organizationId, execution.agentPoolId);
-    const { id } = await tx.prisma.project.create({
-      data: { id: newId('prj'), organizationId, name: input.name ?? '', ...plain(input), ...execution },
+    const id = newId('prj');
+    await requirePool(tx, { organizationId, projectId: id }, execution.agentPoolId);
+    await tx.prisma.project.create({
+      data: { id, organizationId, name: input.name ?? '', ...plain(input), ...execution },
     });
+    await bind(tx, { organizationId, projectId: id }, input);
     const project = still(await find(tx, id));
     await recordChange(tx, actor, { ...changeOf(project, 'create'), after: shown(project) });
     return project;
@@ -104,10 +109,16 @@ export async function update(
     if (!before) throw new Refusal('missing', '');
     requireRevision(before, ifMatch);
     const execution = settledExecution(before, input);
-    await requirePool(tx, before.organizationId, execution.agentPoolId);
+    await requirePool(tx, { ...before, projectId: id }, execution.agentPoolId);
     await tx.prisma.project.update({ where: { id }, data: { name: input.name, ...plain(input), ...execution } });
+    await bind(tx, { ...before, projectId: id }, input);
     const after = still(await find(tx, id));
-    await recordChange(tx, actor, { ...changeOf(after, 'update'), before: shown(before), after: shown(after) });
+    const bound = input.tagBindings?.map(({ attributes }) => attributes);
+    await recordChange(tx, actor, {
+      ...changeOf(after, 'update'),
+      before: shown(before),
+      after: { ...shown(after), ...(bound === undefined ? {} : { bindings: bound }) },
+    });
     return after;
   });
 }
@@ -131,6 +142,10 @@ export async function remove(db: Database, actor: Actor, project: Project): Prom
     await tx.prisma.project.deleteMany({ where: { id: project.id } });
     await recordChange(tx, actor, { ...changeOf(project, 'delete'), before: shown(project) });
   });
+}
+
+async function bind(db: Database, bound: Bound, { tagBindings }: ProjectInput): Promise<void> {
+  if (tagBindings !== undefined) await bindTags(db, bound, tagBindings, 'replace');
 }
 
 function plain({ description, autoDestroyActivityDuration, secretsRole, secretsNamespace }: ProjectInput) {

@@ -1,9 +1,10 @@
-import { invalidAll } from '@keystead/jsonapi';
+import { invalid, invalidAll } from '@keystead/jsonapi';
 import type { Keyring } from '@keystead/keyring';
 import type { Issue } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../kernel/audit';
 import { type Database, still } from '../../kernel/database';
 import { newId } from '../../kernel/ids';
+import { isPoolOpen } from '../projects/allowed';
 import { requireVersion, resolveVersion } from '../workspaces/infra-version';
 import { effectiveMode, type Workspace } from '../workspaces/workspace';
 import { requireConfiguration } from './configuration';
@@ -84,6 +85,10 @@ export async function create(
   input: NewRun,
 ): Promise<Run> {
   requireSense(workspace, input);
+  const { mode, poolId } = effectiveMode(workspace);
+  if (mode === 'agent' && poolId !== null && (await isPoolOpen(db, workspace, poolId)) !== true) {
+    throw invalid('workspace', 'is in agent mode, and its agent pool is not open to it');
+  }
   const configuration = await requireConfiguration(db, workspace, input.configurationVersion);
   const planOnly = input.planOnly === true || configuration.speculative;
   const savePlan = input.savePlan === true && !planOnly;

@@ -140,11 +140,13 @@ export async function listOfOrganization(
 export async function listAll(
   db: Database,
   keyring: Keyring,
-  { text, statuses }: { text: string | undefined; statuses: readonly string[] },
+  { text, statuses, from, to }: { text?: string; statuses: readonly string[]; from?: Date; to?: Date },
   page: Page,
 ) {
   const where: Prisma.Sql[] = [Prisma.sql`TRUE`];
   if (statuses.length > 0) where.push(Prisma.sql`r.status = ANY(${[...statuses]})`);
+  if (from !== undefined) where.push(Prisma.sql`r.created_at >= ${from}`);
+  if (to !== undefined) where.push(Prisma.sql`r.created_at <= ${to}`);
   if (text !== undefined) {
     const like = contains(text);
     where.push(Prisma.sql`(r.id ILIKE ${like} OR w.name ILIKE ${like} OR o.name ILIKE ${like})`);

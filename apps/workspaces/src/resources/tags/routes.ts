@@ -1,13 +1,18 @@
 import { references, serializer, toOne } from '@keystead/jsonapi';
 import { actorOf } from '../../kernel/audit';
+import type { Database } from '../../kernel/database';
 import { endpoints, includable, type Lookup, type Resource, type View } from '../../kernel/endpoint';
 import { policy } from '../../kernel/policy';
 import type { Organization } from '../organizations/organization';
 import { organizationPolicy } from '../organizations/policy';
 import * as organizations from '../organizations/service';
+import { projectPolicy } from '../projects/policy';
+import * as projects from '../projects/service';
+import { type Binding, bindingsOfProject } from '../projects/tag-bindings';
 import { workspacePolicy } from '../workspaces/policy';
 import * as workspaces from '../workspaces/service';
 import type { Workspace } from '../workspaces/workspace';
+import { findReservedTagKeys, reservedTagKeyEndpoints, reservedTagKeySerializer } from './reserved';
 import * as tags from './service';
 
 const tagSerializer = serializer<tags.Tag, View>({
@@ -17,7 +22,7 @@ const tagSerializer = serializer<tags.Tag, View>({
   relationships: ({ organization }) => ({ organization: toOne('organizations', organization) }),
 });
 
-const bindingSerializer = serializer<tags.Binding, View>({
+const bindingSerializer = serializer<Binding, View>({
   type: 'tag-bindings',
   id: ({ id }) => id,
   attributes: ({ key, value, createdAt }) => ({ key, value, 'created-at': createdAt }),
@@ -25,7 +30,7 @@ const bindingSerializer = serializer<tags.Binding, View>({
     inheritedFrom === null ? {} : { 'inherited-from': `/api/v2/projects/${inheritedFrom}` },
 });
 
-const effectiveBindingSerializer = serializer<tags.Binding, View>({
+const effectiveBindingSerializer = serializer<Binding, View>({
   ...bindingSerializer.spec,
   type: 'effective-tag-bindings',
 });
@@ -44,6 +49,12 @@ const findOrganization = (lookup: Lookup<string>): Promise<Organization | undefi
   organizations.findByName(lookup.db, lookup.env, named(lookup, 'organization_name'));
 const findWorkspace = (lookup: Lookup<string>): Promise<Workspace | undefined> =>
   workspaces.find(lookup.db, named(lookup, 'workspace_id'));
+
+const onProjectBindings = endpoints(projectPolicy, bindingSerializer, { visible: projectPolicy['can-read'] });
+const ofProject = (lookup: Lookup<string>) => projects.find(lookup.db, named(lookup, 'project_id'));
+const effective = async (db: Database, id: string) => ({
+  items: (await tags.effectiveBindings(db, [id])).get(id) ?? [],
+});
 
 const ofOrganization = '/organizations/:organization_name/tags';
 const ofWorkspace = '/workspaces/:workspace_id/relationships/tags';
@@ -95,14 +106,14 @@ const endpointsOfTags = [
     summary: 'List the key-value tags of a workspace.',
     paging: 'none',
     load: findWorkspace,
-    run: async ({ db, target }) => ({ items: await tags.bindings(db, target, false) }),
+    run: async ({ db, target }) => ({ items: await tags.bindings(db, target) }),
   }),
   onBindings.list('/workspaces/:workspace_id/effective-tag-bindings', {
     summary: 'List the key-value tags of a workspace and those of its project.',
     paging: 'none',
     serializer: effectiveBindingSerializer,
     load: findWorkspace,
-    run: async ({ db, target }) => ({ items: await tags.bindings(db, target, true) }),
+    run: ({ db, target }) => effective(db, target.id),
   }),
   onBindings.change('PATCH')('/workspaces/:workspace_id/tag-bindings', {
     summary: 'Add key-value tags to a workspace, or change their values.',
@@ -111,9 +122,30 @@ const endpointsOfTags = [
     load: findWorkspace,
     run: async ({ db, target, body, ...call }) => ({ items: await tags.bind(db, actorOf(call), target, body) }),
   }),
+  onProjectBindings.list('/projects/:project_id/tag-bindings', {
+    summary: 'List the key-value tags of a project.',
+    paging: 'none',
+    load: ofProject,
+    run: async ({ db, target }) => ({ items: await bindingsOfProject(db, target) }),
+  }),
+  onProjectBindings.list('/projects/:project_id/effective-tag-bindings', {
+    summary: 'List the key-value tags that the workspaces of a project inherit.',
+    paging: 'none',
+    serializer: effectiveBindingSerializer,
+    load: ofProject,
+    run: ({ db, target }) => effective(db, target.id),
+  }),
+  onProjectBindings.change('PATCH')('/projects/:project_id/tag-bindings', {
+    summary: 'Add key-value tags to a project, or change their values; its workspaces inherit them.',
+    requires: 'can-manage-tags',
+    body: references('tag-bindings'),
+    load: ofProject,
+    run: async ({ db, target, body, ...call }) => ({ items: await tags.bindProject(db, actorOf(call), target, body) }),
+  }),
+  ...reservedTagKeyEndpoints,
 ];
 
-/** Flat tags and key-value tags of workspaces. */
+/** Flat tags of workspaces, key-value tags of workspaces and projects, and the keys reserved for some. */
 export const tagResource: Resource = {
   name: 'tags',
   endpoints: endpointsOfTags,
@@ -125,8 +157,14 @@ export const tagResource: Resource = {
       visible: tagPolicy['can-read'],
       organizationsOf: ({ organizationId }) => [organizationId],
     }),
-    // Only ever named by workspaces that are shown themselves.
-    'effective-tag-bindings': includable<tags.Binding>({
+    'reserved-tag-keys': includable({
+      serializer: reservedTagKeySerializer,
+      load: findReservedTagKeys,
+      visible: (access, { organizationId }) => access.isMember(organizationId),
+      organizationsOf: ({ organizationId }) => [organizationId],
+    }),
+    // Only ever named by workspaces and projects that are shown themselves.
+    'effective-tag-bindings': includable<Binding>({
       serializer: effectiveBindingSerializer,
       load: async () => [],
       loadOf: tags.effectiveBindings,

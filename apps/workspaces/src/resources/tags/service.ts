@@ -1,11 +1,13 @@
 import type { Page, SentReference } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { Prisma } from '../../generated/prisma/client';
-import type { Access, WorkspaceTarget } from '../../kernel/access';
+import type { Access } from '../../kernel/access';
 import { type Actor, recordChange } from '../../kernel/audit';
 import type { Database } from '../../kernel/database';
 import { visibleWorkspaces } from '../../kernel/visible';
-import { attachTags, bindTags, readTags } from '../workspaces/tags';
+import { changeOf, type Project } from '../projects/service';
+import { type Binding, bindingsOfProject, bindTags, isFixedKey } from '../projects/tag-bindings';
+import { attachTags, readTags } from '../workspaces/tags';
 import type { Workspace } from '../workspaces/workspace';
 
 /** A tag and how many workspaces have it. */
@@ -16,26 +18,6 @@ export interface Tag {
   readonly name: string;
   readonly createdAt: Date;
   readonly instances: number;
-}
-
-/** A key and a value, and whether a project hands them down. */
-export interface Binding {
-  readonly id: string;
-  readonly key: string;
-  readonly value: string;
-  readonly createdAt: Date;
-  readonly organizationId: string;
-  readonly inheritedFrom: string | null;
-}
-
-/** A row of a binding: of a workspace, or of a project. */
-interface BindingRow {
-  readonly id: string;
-  readonly key: string;
-  readonly value: string;
-  readonly createdAt: Date;
-  readonly workspaceId: string | null;
-  readonly projectId: string | null;
 }
 
 async function select(db: Database, where: Prisma.Sql, page: Page): Promise<{ items: Tag[]; total: number }> {
@@ -158,49 +140,36 @@ export async function addToWorkspaces(
   });
 }
 
-/** A workspace's bindings, its own and with `inherited` those of its project too; its own hide those of equal key. */
-export async function bindings(db: Database, workspace: Workspace, inherited: boolean): Promise<Binding[]> {
-  const { id: workspaceId, projectId } = workspace;
-  const where = inherited ? { OR: [{ workspaceId }, { projectId }] } : { workspaceId };
-  return inForce(workspace, await db.prisma.tagBinding.findMany({ where, orderBy: { key: 'asc' } }));
-}
-
-/** Of all rows those of a workspace and of its project; one of its own hides the project's with that key. */
-function inForce(workspace: WorkspaceTarget, rows: readonly BindingRow[]): Binding[] {
-  const { id: workspaceId, projectId, organizationId } = workspace;
-  const own = rows.filter((row) => row.workspaceId === workspaceId);
-  const hidden = new Set(own.map(({ key }) => key));
-  return rows
-    .filter((row) => row.workspaceId === workspaceId || (row.projectId === projectId && !hidden.has(row.key)))
-    .map(({ id, key, value, createdAt, projectId: inheritedFrom }) => ({
-      id,
-      key,
-      value,
-      createdAt,
-      organizationId,
-      inheritedFrom,
-    }));
-}
-
-/** The bindings in force for each of some workspaces, by its id. */
-export async function effectiveBindings(
-  db: Database,
-  workspaceIds: readonly string[],
-): Promise<ReadonlyMap<string, readonly Binding[]>> {
-  const workspaces = await db.prisma.workspace.findMany({
-    where: { id: { in: [...workspaceIds] } },
-    select: { id: true, projectId: true, organizationId: true },
-  });
+/** A workspace's own bindings. */
+export async function bindings(db: Database, { id: workspaceId, organizationId }: Workspace): Promise<Binding[]> {
   const rows = await db.prisma.tagBinding.findMany({
-    where: {
-      OR: [
-        { workspaceId: { in: workspaces.map(({ id }) => id) } },
-        { projectId: { in: [...new Set(workspaces.map(({ projectId }) => projectId))] } },
-      ],
-    },
+    where: { workspaceId },
+    select: { id: true, key: true, value: true, createdAt: true },
     orderBy: { key: 'asc' },
   });
-  return new Map(workspaces.map((workspace) => [workspace.id, inForce(workspace, rows)]));
+  return rows.map((row) => ({ ...row, organizationId, inheritedFrom: null }));
+}
+
+/**
+ * The bindings in force for each of some workspaces and projects, by its id. A workspace has those of its project too; its
+ * own hide those of equal key, unless that is reserved and may not be overridden.
+ */
+export async function effectiveBindings(
+  db: Database,
+  ownerIds: readonly string[],
+): Promise<ReadonlyMap<string, readonly Binding[]>> {
+  const rows = await db.prisma.$queryRaw<(Binding & { ownerId: string })[]>`
+    SELECT DISTINCT ON (o.id, b.key) o.id AS "ownerId", b.id, b.key, b.value, b.created_at AS "createdAt",
+           o.organization_id AS "organizationId",
+           CASE WHEN b.workspace_id IS NULL AND o.workspace_id IS NOT NULL THEN b.project_id END AS "inheritedFrom"
+      FROM (SELECT w.id, w.id AS workspace_id, w.project_id, w.organization_id FROM workspace w WHERE w.id = ANY(${[...ownerIds]})
+             UNION ALL
+            SELECT p.id, NULL, p.id, p.organization_id FROM project p WHERE p.id = ANY(${[...ownerIds]})) o
+      JOIN tag_binding b ON b.workspace_id = o.workspace_id OR b.project_id = o.project_id
+     ORDER BY o.id, b.key, (b.workspace_id IS NULL) = ${isFixedKey(Prisma.sql`o.organization_id`, Prisma.sql`b.key`)} DESC`;
+  const found = new Map<string, Binding[]>(ownerIds.map((id) => [id, []]));
+  for (const { ownerId, ...binding } of rows) found.get(ownerId)!.push(binding);
+  return found;
 }
 
 /** Adds bindings to a workspace, or changes their values. Throws `invalid`. */
@@ -211,8 +180,23 @@ export async function bind(
   sent: readonly SentReference[],
 ): Promise<Binding[]> {
   return db.transaction(async (tx) => {
-    await bindTags(tx, { workspaceId: workspace.id }, sent);
+    await bindTags(tx, { ...workspace, workspaceId: workspace.id }, sent);
     await recordTags(tx, actor, workspace, 'bind-tags', { bindings: sent.map(({ attributes }) => attributes) });
-    return bindings(tx, workspace, false);
+    return bindings(tx, workspace);
+  });
+}
+
+/** The same for a project, whose workspaces inherit them. */
+export async function bindProject(
+  db: Database,
+  actor: Actor,
+  project: Project,
+  sent: readonly SentReference[],
+): Promise<Binding[]> {
+  return db.transaction(async (tx) => {
+    await bindTags(tx, { ...project, projectId: project.id }, sent);
+    const after = { bindings: sent.map(({ attributes }) => attributes) };
+    await recordChange(tx, actor, { ...changeOf(project, 'bind-tags'), after });
+    return bindingsOfProject(tx, project);
   });
 }

@@ -49,7 +49,7 @@ SELECT k.key, json_build_array(t.id, t.kind, t.user_id, t.team_id, o.id, coalesc
   LEFT JOIN two_factor f ON f.user_id = t.user_id
   LEFT JOIN team g ON g.id = t.team_id
   LEFT JOIN organization o ON o.id = coalesce(t.organization_id, g.organization_id)
- WHERE t.kind IN ('user', 'session', 'team', 'organization') AND u.suspended_at IS NULL
+ WHERE t.kind IN ('user', 'session', 'team', 'organization', 'audit-trails') AND u.suspended_at IS NULL
    AND (t.kind IN ('user', 'session') OR o.removed_at IS NULL)`,
   quick: true,
 };

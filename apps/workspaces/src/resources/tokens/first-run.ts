@@ -30,7 +30,14 @@ export async function firstRun(
     const { username = 'admin', email = 'admin@localhost.localdomain', password = randomBase62(20) } = options;
     const account = await users.create(tx, { username, email, password, siteAdmin: true });
     const holder = { kind: 'user', userId: account.id } as const;
-    const token = await tokens.create(tx, keyring, system, holder, { description: 'first start' }, Date.now());
+    const token = await tokens.create(
+      tx,
+      keyring,
+      system,
+      holder,
+      { description: 'first start', expiredAt: null },
+      Date.now(),
+    );
     return { username, password, token: token.secret! };
   });
 }

@@ -17,6 +17,7 @@ function manages(access: Access, token: JudgedToken): boolean {
     case 'team':
       return token.team !== undefined && teamPolicy['can-view-api-token'](access, token.team);
     case 'organization':
+    case 'audit-trails':
       return ownsOrganization(access, token.organizationId ?? '');
     case 'agent':
       return access.can(token.organizationId ?? '', 'manage-agent-pools');

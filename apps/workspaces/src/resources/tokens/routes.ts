@@ -1,3 +1,4 @@
+import { badParameter, type Query } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { actorOf } from '../../kernel/audit';
 import type { Database } from '../../kernel/database';
@@ -55,27 +56,39 @@ const remove = byId.remove('/authentication-tokens/:token_id', {
 
 const loadTeam = ({ db, params }: Lookup<'/teams/:team_id/authentication-token'>) => teams.find(db, params.team_id);
 
-const createForTeam = ofTeams.post('/teams/:team_id/authentication-token', {
-  summary: "Create the team's token; the one before ends at once.",
-  requires: 'can-update-api-token',
-  idempotent: false,
-  body: CreateToken,
-  load: loadTeam,
-  run: ({ db, env, target, body, ...call }) => {
-    const holder = { kind: 'team', teamId: target.id, organizationId: target.organizationId } as const;
-    return tokens.create(db, env.keyring, actorOf(call), holder, body, env.now());
-  },
+const creating = (path: '/teams/:team_id/authentication-token' | '/teams/:team_id/authentication-tokens') =>
+  ofTeams.post(path, {
+    summary:
+      'Create a token of the team: one more, with a description, or without one the one that takes the place of the last.',
+    requires: 'can-update-api-token',
+    idempotent: false,
+    body: CreateToken,
+    load: ({ db, params }) => teams.find(db, params.team_id),
+    run: ({ db, env, target, body, ...call }) => {
+      const holder = { kind: 'team', teamId: target.id, organizationId: target.organizationId } as const;
+      return tokens.create(db, env.keyring, actorOf(call), holder, body, env.now());
+    },
+  });
+
+const createForTeam = creating('/teams/:team_id/authentication-token');
+const createOneMore = creating('/teams/:team_id/authentication-tokens');
+
+const listOfTeam = ofTeams.list('/teams/:team_id/authentication-tokens', {
+  summary: 'List the tokens of a team, without their texts.',
+  requires: 'can-view-api-token',
+  load: ({ db, params }) => teams.find(db, params.team_id),
+  run: ({ db, target, page }) => tokens.listOfTeam(db, target.id, page),
 });
 
 const showOfTeam = ofTeams.get('/teams/:team_id/authentication-token', {
-  summary: "Show the team's token, without its text.",
+  summary: "Show the team's token that has no description, without its text.",
   requires: 'can-view-api-token',
   load: loadTeam,
   run: async ({ db, target }) => present(await tokens.findOfTeam(db, target.id)),
 });
 
 const removeOfTeam = ofTeams.remove('/teams/:team_id/authentication-token', {
-  summary: "End the team's token.",
+  summary: "End the team's token that has no description.",
   requires: 'can-update-api-token',
   load: loadTeam,
   run: async ({ db, target, ...call }) =>
@@ -96,6 +109,7 @@ type OrganizationLookup = Lookup<'/organizations/:organization_name/authenticati
 const loadOrganization = ({ db, env, params }: OrganizationLookup) =>
   organizations.findByName(db, env, params.organization_name);
 const owners = {
+  query: { token: 'audit-trails: the token that reads the audit trails and nothing else, instead of the other.' },
   tokens: ['user'],
   requires: (access: Parameters<typeof ownsOrganization>[0], organization: Organization) =>
     ownsOrganization(access, organization.id),
@@ -107,8 +121,8 @@ const createForOrganization = ofOrganizations.post('/organizations/:organization
   summary: "Create the organization's token; the one before ends at once.",
   idempotent: false,
   body: CreateToken,
-  run: ({ db, env, target, body, ...call }) => {
-    const holder = { kind: 'organization', organizationId: target.id } as const;
+  run: ({ db, env, target, body, query, ...call }) => {
+    const holder = { kind: kindOf(query), organizationId: target.id };
     return tokens.create(db, env.keyring, actorOf(call), holder, body, env.now());
   },
 });
@@ -116,15 +130,21 @@ const createForOrganization = ofOrganizations.post('/organizations/:organization
 const showOfOrganization = ofOrganizations.get('/organizations/:organization_name/authentication-token', {
   ...owners,
   summary: "Show the organization's token, without its text.",
-  run: async ({ db, target }) => present(await tokens.findOfOrganization(db, target.id)),
+  run: async ({ db, target, query }) => present(await tokens.findOfOrganization(db, target.id, kindOf(query))),
 });
 
 const removeOfOrganization = ofOrganizations.remove('/organizations/:organization_name/authentication-token', {
   ...owners,
   summary: "End the organization's token.",
-  run: async ({ db, target, ...call }) =>
-    tokens.remove(db, actorOf(call), present(await tokens.findOfOrganization(db, target.id))),
+  run: async ({ db, target, query, ...call }) =>
+    tokens.remove(db, actorOf(call), present(await tokens.findOfOrganization(db, target.id, kindOf(query)))),
 });
+
+function kindOf(query: Query): tokens.OrganizationTokenKind {
+  const given = query.get('token') ?? 'organization';
+  if (given === 'organization' || given === 'audit-trails') return given;
+  throw badParameter('token', 'token must be organization or audit-trails');
+}
 
 async function findWithTeams(db: Database, ids: readonly string[]): Promise<JudgedToken[]> {
   const found = await tokens.findMany(db, ids);
@@ -159,6 +179,8 @@ export const tokenResource: Resource = {
     show,
     remove,
     createForTeam,
+    createOneMore,
+    listOfTeam,
     showOfTeam,
     removeOfTeam,
     teamTokens,

@@ -5,8 +5,23 @@ import type { Database } from '../../kernel/database';
 import { newId } from '../../kernel/ids';
 import { hashSecret, newSecret } from './secret';
 
-/** Kinds of credential; `agent` is good for nothing on this interface. */
-export type TokenKind = 'user' | 'session' | 'team' | 'organization' | 'agent';
+/** Kinds of credential; `agent` is good for nothing on this interface, `audit-trails` reads these of its organization. */
+export type TokenKind = 'user' | 'session' | 'team' | 'organization' | 'audit-trails' | 'agent';
+
+/** Kinds of which an organization has one token each. */
+export type OrganizationTokenKind = 'organization' | 'audit-trails';
+
+const lifeYears = 2;
+/** Kinds that end by themselves, for which nobody has to say so. */
+const ending: readonly TokenKind[] = ['user', 'team', 'organization', 'audit-trails'];
+
+/** When a new token ends: as asked, null for never; two years from now where nobody asked. */
+function expiryOf(kind: TokenKind, asked: Date | null | undefined, now: number): Date | null | undefined {
+  if (asked !== undefined || !ending.includes(kind)) return asked;
+  const end = new Date(now);
+  end.setUTCFullYear(end.getUTCFullYear() + lifeYears);
+  return end;
+}
 
 /** A credential as it is kept. `secret` is there only when it was just made, and never again. */
 export interface Token {
@@ -48,9 +63,9 @@ type TokenRow = Awaited<ReturnType<Database['prisma']['token']['findUniqueOrThro
 };
 
 /**
- * Makes a token and answers its secret, this once. A team or an organization has one token of a kind: making another
- * ends the first in the same transaction.
- * Throws `invalid` when the expiry lies in the past.
+ * Makes a token and answers its secret, this once. An organization has one token of a kind, a team one without a
+ * description: making another ends the first in the same transaction.
+ * Throws `invalid` when the expiry lies in the past, and for a description that another token of the team has.
  */
 export async function create(
   db: Database,
@@ -62,8 +77,9 @@ export async function create(
 ): Promise<Token> {
   if (input.expiredAt && input.expiredAt.getTime() <= now) throw invalid('expiredAt', 'must be in the future');
   const secret = newSecret();
+  const description = input.description || null;
   return db.transaction(async (tx) => {
-    await endPrevious(tx, holder);
+    await endPrevious(tx, holder, description);
     const row = await tx.prisma.token.create({
       data: {
         id: newId('at'),
@@ -71,12 +87,12 @@ export async function create(
         hash: new Uint8Array(hashSecret(keyring, secret)),
         userId: holder.userId,
         teamId: holder.teamId,
-        organizationId: holder.kind === 'organization' ? holder.organizationId : undefined,
+        organizationId: isOfOrganization(holder.kind) ? holder.organizationId : undefined,
         agentPoolId: holder.agentPoolId,
-        description: input.description,
+        description,
         // By the clock that judges how old it is.
         createdAt: new Date(now),
-        expiresAt: input.expiredAt,
+        expiresAt: expiryOf(holder.kind, input.expiredAt, now),
         createdById: actor.type === 'system' ? holder.userId! : accountIdOf(actor),
       },
       include: withTeam,
@@ -92,13 +108,21 @@ export async function create(
   });
 }
 
-async function endPrevious(tx: Database, { kind, teamId, organizationId }: Holder): Promise<void> {
+const isOfOrganization = (kind: TokenKind): boolean => kind === 'organization' || kind === 'audit-trails';
+
+async function endPrevious(
+  tx: Database,
+  { kind, teamId, organizationId }: Holder,
+  description: string | null,
+): Promise<void> {
   if (kind === 'team') {
     // Two at once would both find nothing to end: the team's row is the lock.
     await tx.prisma.$queryRaw`SELECT 1 FROM team WHERE id = ${teamId} FOR UPDATE`;
-    await tx.prisma.token.deleteMany({ where: { teamId, kind } });
+    const where = { teamId, kind, description };
+    if (description === null) await tx.prisma.token.deleteMany({ where });
+    else if ((await tx.prisma.token.count({ where })) > 0) throw invalid('description', 'has already been taken');
   }
-  if (kind === 'organization') {
+  if (isOfOrganization(kind)) {
     await tx.prisma.$queryRaw`SELECT 1 FROM organization WHERE id = ${organizationId} FOR UPDATE`;
     await tx.prisma.token.deleteMany({ where: { organizationId, kind } });
   }
@@ -124,18 +148,22 @@ export async function findMany(db: Database, ids: readonly string[]): Promise<To
   return rows.map(toToken);
 }
 
-/** The one token of a team. */
+/** The one token of a team that has no description. */
 export async function findOfTeam(db: Database, teamId: string): Promise<Token | undefined> {
-  const row = await db.prisma.token.findFirst({ where: { teamId, kind: 'team' }, include: withTeam });
+  const row = await db.prisma.token.findFirst({
+    where: { teamId, kind: 'team', description: null },
+    include: withTeam,
+  });
   return row ? toToken(row) : undefined;
 }
 
-/** The one token of an organization. */
-export async function findOfOrganization(db: Database, organizationId: string): Promise<Token | undefined> {
-  const row = await db.prisma.token.findFirst({
-    where: { organizationId, kind: 'organization' },
-    include: withTeam,
-  });
+/** The one token of an organization of a kind. */
+export async function findOfOrganization(
+  db: Database,
+  organizationId: string,
+  kind: OrganizationTokenKind,
+): Promise<Token | undefined> {
+  const row = await db.prisma.token.findFirst({ where: { organizationId, kind }, include: withTeam });
   return row ? toToken(row) : undefined;
 }
 
@@ -157,6 +185,15 @@ export async function listOfPool(
   return listed(db, { agentPoolId, kind: 'agent' }, page);
 }
 
+/** The tokens of a team, oldest first. */
+export async function listOfTeam(
+  db: Database,
+  teamId: string,
+  page: Page | undefined,
+): Promise<{ items: Token[]; total: number }> {
+  return listed(db, { teamId, kind: 'team' }, page);
+}
+
 interface Page {
   readonly offset: number;
   readonly size: number;
@@ -164,7 +201,7 @@ interface Page {
 
 async function listed(
   db: Database,
-  where: { kind: string; userId?: string; agentPoolId?: string },
+  where: { kind: string; userId?: string; teamId?: string; agentPoolId?: string },
   page: Page | undefined,
 ): Promise<{ items: Token[]; total: number }> {
   const rows = await db.prisma.token.findMany({

@@ -5,7 +5,7 @@ import { abilities } from '../../kernel/policy';
 import { userPolicy } from './policy';
 import type { Account } from './service';
 
-/** A person or service account. Address and settings are shown to themselves only. */
+/** A person or service account. Settings are shown to themselves only, the address also to who manages their membership. */
 export const userSerializer = serializer<Account, View>({
   type: 'users',
   id: (account) => account.id,
@@ -16,7 +16,7 @@ export const userSerializer = serializer<Account, View>({
     'auth-method': 'password',
     'avatar-url': avatarUrl(account),
     'v2-only': false,
-    ...(isSelf(account, view) ? ownAttributes(account) : {}),
+    ...(isSelf(account, view) ? ownAttributes(account) : managesMember(view) ? { email: account.email } : {}),
     'is-site-admin': account.siteAdmin,
     'is-sso-login': false,
     'two-factor': { ...account.twoFactor },
@@ -31,6 +31,11 @@ export const userSerializer = serializer<Account, View>({
 
 function isSelf(account: Account, { access: { principal } }: View): boolean {
   return account.resource.type !== 'users' || principal.id === account.id;
+}
+
+/** Users that come along with what an organization shows: whoever invites its members knows their addresses. */
+function managesMember({ access }: View): boolean {
+  return access.organizationIds.some((id) => access.can(id, 'manage-membership'));
 }
 
 function ownAttributes(account: Account) {

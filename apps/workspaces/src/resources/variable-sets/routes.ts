@@ -81,10 +81,15 @@ interface Body {
   readonly vars?: readonly SentReference[];
 }
 
-/** A request's value with plain ids, and with the new variables of its `vars` relationship. */
-function inputOf<B extends Body>({ workspaces: ws, projects: prj, vars, ...settings }: B) {
+/** A request's value with plain ids, and with the new variables of its `vars` relationship. Throws `invalid`. */
+function inputOf<B extends Body>(
+  { workspaces: ws, projects: prj, vars, ...settings }: B,
+  known: readonly string[] = [],
+) {
   const ids = (sent: readonly SentReference[] | undefined) => sent?.map(({ id }) => id ?? '');
-  const fresh = vars?.filter(({ id, attributes }) => id === undefined && attributes !== undefined) ?? [];
+  const fresh = vars?.filter(({ id }) => id === undefined) ?? [];
+  // Variables are made here, or are there already: one of another place cannot be moved.
+  if (vars?.some(({ id }) => id !== undefined && !known.includes(id))) throw invalid('vars', 'were not all found');
   return {
     ...settings,
     workspaceIds: ids(ws),
@@ -105,6 +110,16 @@ const load = ({ db, params }: Lookup<typeof byId>) => sets.find(db, params.varse
 
 const show = ofSet.get(byId, { summary: 'Show a variable set.', include, load, run: async ({ target }) => target });
 
+/** What an update says; whose the set is stays as it is. */
+function changesOf<B extends Body & { readonly parent?: string | null }>(
+  set: sets.VariableSet,
+  { parent, ...body }: B,
+) {
+  const owners = set.parentProjectId === null ? [set.organizationName, set.organizationId] : [set.parentProjectId];
+  if (parent !== undefined && !owners.includes(parent ?? '')) throw invalid('parent', 'cannot be changed');
+  return inputOf(body, set.variableIds);
+}
+
 const changes = {
   summary: 'Change a variable set; what is not given stays, lists that are given replace.',
   requires: 'can-update',
@@ -115,12 +130,12 @@ const changes = {
 const update = ofSet.patch(byId, {
   ...changes,
   run: ({ db, env, target, body, ifMatch, ...call }) =>
-    sets.update(db, env.keyring, actorOf(call), target.id, { ...inputOf(body), parentProjectId: undefined }, ifMatch),
+    sets.update(db, env.keyring, actorOf(call), target.id, changesOf(target, body), ifMatch),
 });
 const replace = ofSet.put(byId, {
   ...changes,
   run: ({ db, env, target, body, ifMatch, ...call }) =>
-    sets.update(db, env.keyring, actorOf(call), target.id, { ...inputOf(body), parentProjectId: undefined }, ifMatch),
+    sets.update(db, env.keyring, actorOf(call), target.id, changesOf(target, body), ifMatch),
 });
 
 const destroy = ofSet.remove(byId, {

@@ -6,8 +6,10 @@ import { policy } from '../../kernel/policy';
 import { CreateVariable, UpdateVariable } from '../variables/schema';
 import { variableSerializer } from '../variables/serializer';
 import * as variables from '../variables/service';
+import { workspacePolicy } from '../workspaces/policy';
 import * as workspaces from '../workspaces/service';
 import { variableSetPolicy } from './policy';
+import { variablesInForce } from './reaching';
 import * as sets from './service';
 
 // The set's rules hold for its variables.
@@ -26,6 +28,17 @@ const listVariables = ofVariables.list(varsPath, {
   requires: 'can-read',
   load: ({ db, params }) => sets.find(db, params.varset_id),
   run: ({ db, target, page }) => variables.list(db, ownerOf(target), page),
+});
+const inForce = endpoints(workspacePolicy, variableSerializer, {
+  visible: workspacePolicy['can-read-settings'],
+  organizationsOf,
+}).list('/workspaces/:workspace_id/all-vars', {
+  summary:
+    'List the variables in force in a workspace: its own, and those of variable sets that nothing stronger hides.',
+  paging: 'none',
+  requires: 'can-read-variable',
+  load: ({ db, params }) => workspaces.find(db, params.workspace_id),
+  run: async ({ db, target }) => ({ items: await variablesInForce(db, target.id) }),
 });
 const createVariable = ofVariables.post(varsPath, {
   summary: 'Create a variable in a set.',
@@ -93,7 +106,7 @@ async function findOwned(db: Database, ids: readonly string[]): Promise<OwnedVar
 }
 
 /** Endpoints of the variables in a set. */
-export const variableEndpoints = [listVariables, createVariable, showVariable, updateVariable, removeVariable];
+export const variableEndpoints = [inForce, listVariables, createVariable, showVariable, updateVariable, removeVariable];
 
 /** Variables of either kind, where another answer includes them. */
 export const variablesIncluded = includable<OwnedVariable>({

@@ -3,6 +3,7 @@ import { Prisma } from '../../generated/prisma/client';
 import type { Access } from '../../kernel/access';
 import type { Database } from '../../kernel/database';
 import { visibleWorkspaces } from '../../kernel/visible';
+import { taggedFilters, taggedParameters, workspaceHasBinding } from '../projects/tagged';
 import { findGrantedPage, findStampPage, findStampsMatching, type WorkspaceStamp } from './stamp';
 
 /** What a list of workspaces can be sorted by. */
@@ -17,8 +18,7 @@ export const listParameters = {
   'search[exclude_tags]': 'The same, as older clients spell it.',
   'filter[project][id]': 'Id of a project.',
   'filter[current-run][status]': 'Comma-separated statuses of the current run.',
-  'filter[tagged][i][key]': 'Key of a tag binding; i counts from 0.',
-  'filter[tagged][i][value]': 'Its value.',
+  ...taggedParameters,
 } as const;
 
 const escaped = (text: string): string => text.replace(/[\\%_]/g, '\\$&');
@@ -33,28 +33,6 @@ function wildcard(pattern: string): Prisma.Sql {
 const hasTag = (name: string): Prisma.Sql => Prisma.sql`EXISTS (
   SELECT 1 FROM workspace_tag wt JOIN tag t ON t.id = wt.tag_id WHERE wt.workspace_id = w.id AND t.name = ${name})`;
 
-/** Own bindings and those of the project; one of its own hides the project's with that key. */
-function hasBinding(key: string, value?: string): Prisma.Sql {
-  const valued = value === undefined ? Prisma.sql`TRUE` : Prisma.sql`b.value = ${value}`;
-  return Prisma.sql`EXISTS (
-    SELECT 1 FROM tag_binding b WHERE b.key = ${key} AND ${valued}
-       AND (b.workspace_id = w.id OR (b.project_id = w.project_id AND NOT EXISTS (
-             SELECT 1 FROM tag_binding own WHERE own.workspace_id = w.id AND own.key = ${key}))))`;
-}
-
-const TAGGED = /^filter\[tagged\]\[(\d+)\]\[(key|value)\]$/;
-
-function taggedFilters(query: Query): { key: string; value?: string }[] {
-  const filters = new Map<string, { key?: string; value?: string }>();
-  for (const [name, value] of query.entries) {
-    const match = TAGGED.exec(name);
-    if (match !== null) {
-      filters.set(match[1]!, { ...filters.get(match[1]!), [match[2]!]: value });
-    }
-  }
-  return [...filters.values()].flatMap(({ key, value }) => (key ? [{ key, value: value || undefined }] : []));
-}
-
 /** The conditions a query puts on rows named `w`, besides what the caller may see. */
 function conditions(query: Query): Prisma.Sql[] {
   const found: Prisma.Sql[] = [];
@@ -67,13 +45,13 @@ function conditions(query: Query): Prisma.Sql[] {
     found.push(wildcard(pattern));
   }
   for (const tag of query.list('search[tags]')) {
-    found.push(Prisma.sql`(${hasTag(tag)} OR ${hasBinding(tag)})`);
+    found.push(Prisma.sql`(${hasTag(tag)} OR ${workspaceHasBinding(tag)})`);
   }
   for (const tag of [...query.list('search[exclude-tags]'), ...query.list('search[exclude_tags]')]) {
     found.push(Prisma.sql`NOT ${hasTag(tag)}`);
   }
   for (const { key, value } of taggedFilters(query)) {
-    found.push(hasBinding(key, value));
+    found.push(workspaceHasBinding(key, value));
   }
   const project = query.get('filter[project][id]');
   if (project !== undefined) {

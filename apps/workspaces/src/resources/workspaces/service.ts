@@ -7,6 +7,7 @@ import type { SiteSettings } from '../../kernel/environment';
 import { newId } from '../../kernel/ids';
 import type { Organization } from '../organizations/organization';
 import { requireAllowed } from '../projects/allowed';
+import { type Bound, bindTags } from '../projects/tag-bindings';
 import type { Caller } from './caller';
 import { requireWorkspace } from './find';
 import { editTogether, insertTogether, settingsOf } from './hot-write';
@@ -15,7 +16,7 @@ import { type Ground, moveOf, placeOf } from './place';
 import type { NewWorkspace, WorkspaceChanges } from './schema';
 import { initialSettings, type Settings, settingsAfter } from './settings';
 import type { WorkspaceStamp } from './stamp';
-import { attachTags, bindTags } from './tags';
+import { attachTags } from './tags';
 import { type ExecutionMode, inheritedMode, type Workspace } from './workspace';
 
 export { find, findByName, findMany, requireWorkspace } from './find';
@@ -79,7 +80,8 @@ export async function create(db: Database, caller: Caller, ground: Ground, body:
         sourceUrl: body.sourceUrl || null,
       },
     });
-    await tagNew(tx, organization.id, id, body.tags, body.tagBindings);
+    const bound = { organizationId: organization.id, projectId: place.projectId, workspaceId: id };
+    await tag(tx, bound, body.tags, body.tagBindings);
     await recordChange(tx, caller.actor, {
       organizationId: organization.id,
       action: 'workspace.create',
@@ -90,18 +92,18 @@ export async function create(db: Database, caller: Caller, ground: Ground, body:
   });
 }
 
-async function tagNew(
+/** Tags are added to those there are; bindings take the place of those there were. */
+async function tag(
   db: Database,
-  organizationId: string,
-  workspaceId: string,
+  bound: Bound & { readonly workspaceId: string },
   tags: SentReference[] | undefined,
   bindings: SentReference[] | undefined,
 ): Promise<void> {
   if (tags !== undefined && tags.length > 0) {
-    await attachTags(db, organizationId, workspaceId, tags);
+    await attachTags(db, bound.organizationId, bound.workspaceId, tags);
   }
-  if (bindings !== undefined && bindings.length > 0) {
-    await bindTags(db, { workspaceId }, bindings);
+  if (bindings !== undefined) {
+    await bindTags(db, bound, bindings, 'replace');
   }
 }
 
@@ -152,7 +154,7 @@ export async function update(
     const after = editedSettings(current, changes, caller.edition, version);
     const goal = { ...current, projectId: projectId ?? current.projectId };
     await requireAllowed(tx, goal, projectId === undefined ? before : 'moved', after);
-    await tagNew(tx, current.organizationId, current.id, changes.tags, changes.tagBindings);
+    await tag(tx, { ...goal, workspaceId: current.id }, changes.tags, changes.tagBindings);
     const moves = projectId !== undefined;
     if (!moves && JSON.stringify(before) === JSON.stringify(after)) {
       return changes.tags === undefined && changes.tagBindings === undefined

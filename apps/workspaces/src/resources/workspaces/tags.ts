@@ -4,8 +4,6 @@ import type { Database } from '../../kernel/database';
 import { newId } from '../../kernel/ids';
 
 const NAME = /^[A-Za-z0-9:_-]{1,255}$/;
-const BINDING = /^[A-Za-z0-9_.=+\-@: ]*$/;
-const MOST_BINDINGS = 10;
 const MOST_TAGS = 1000;
 
 /** The names and ids of tags as they were sent. Throws `invalid` for a bad name or an item with neither. */
@@ -58,31 +56,4 @@ export async function attachTags(
     data: [...ordered].map((tagId) => ({ workspaceId, tagId })),
     skipDuplicates: true,
   });
-}
-
-/** Adds key-value bindings to a workspace or a project, or changes the values of those it has. */
-export async function bindTags(
-  db: Database,
-  owner: { workspaceId: string } | { projectId: string },
-  sent: readonly SentReference[],
-): Promise<void> {
-  const { prisma } = db;
-  for (const { attributes } of sent) {
-    const { key, value = '' } = (attributes ?? {}) as { key?: unknown; value?: unknown };
-    if (typeof key !== 'string' || key === '' || key.length > 128 || !BINDING.test(key) || /^hcp?:/.test(key)) {
-      throw invalid('tagBindings', 'have an invalid key');
-    }
-    if (typeof value !== 'string' || value.length > 256 || !BINDING.test(value)) {
-      throw invalid('tagBindings', 'have an invalid value');
-    }
-    const existing = await prisma.tagBinding.findFirst({ where: { ...owner, key }, select: { id: true } });
-    if (existing === null) {
-      await prisma.tagBinding.create({ data: { id: newId('tb'), ...owner, key, value } });
-    } else {
-      await prisma.tagBinding.update({ where: { id: existing.id }, data: { value } });
-    }
-  }
-  if ((await prisma.tagBinding.count({ where: owner })) > MOST_BINDINGS) {
-    throw invalid('tagBindings', `has too many members (maximum is ${MOST_BINDINGS})`);
-  }
 }
