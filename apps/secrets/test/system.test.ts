@@ -48,6 +48,7 @@ describe('the seal', () => {
     const health = await secrets.nobody.read('sys/health').expect(503);
     expect(health.body).toMatchObject({ initialized: true, sealed: true, standby: true });
     await secrets.nobody.read('sys/health?sealedcode=299').expect(299);
+    for (const code of [100, 199]) await secrets.nobody.read(`sys/health?sealedcode=${code}`).expect(400);
     await secrets.nobody.read('sys/leader').expect(200);
     const status = await secrets.nobody.read('sys/seal-status').expect(200);
     expect(status.body).toMatchObject({ sealed: true, t: 3, n: 5, progress: 0, nonce: '', storage_type: 'postgresql' });

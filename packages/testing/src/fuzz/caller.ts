@@ -58,7 +58,8 @@ export class Tally {
 }
 
 const shareOfRaw = 0.15;
-const patienceMs = 60_000;
+/** Passwords wait for each other, and a busy machine takes minutes. */
+const patienceMs = 180_000;
 const largestHarvest = 60_000;
 const longestList = 40;
 const keepsBody = 0.5;

@@ -1,3 +1,4 @@
+import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { single } from '../../sdk/collection';
 import { durationText } from '../../sdk/duration';
@@ -41,6 +42,7 @@ export const configPath = path('config', {
     defaults: none,
     auditClear: 'all',
     run({ storage, input }) {
+      if (input.max_versions < 0) throw new Refusal('invalid', 'max_versions must not be negative');
       config.put(storage, input);
       return empty;
     },

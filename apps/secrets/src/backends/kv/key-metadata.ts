@@ -88,7 +88,8 @@ export function withNextVersion(
     ...key.versions,
     [version]: { createdAtMs: nowMs, deletedAtMs, destroyed: false },
   };
-  const keep = key.maxVersions || config.max_versions || defaultMaxVersions;
+  // A version that is written is kept, whatever was stored as a setting once.
+  const keep = [key.maxVersions, config.max_versions].find((most) => most > 0) ?? defaultMaxVersions;
   const numbers = Object.keys(versions)
     .map(Number)
     .sort((a, b) => a - b);

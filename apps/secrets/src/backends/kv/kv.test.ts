@@ -136,6 +136,7 @@ describe('kv version 2', () => {
     ['destroy/s', { versions: ['x'] }, 'versions must be version numbers'],
     ['metadata/s', { custom_metadata: { a: 1 } }, 'custom_metadata: value of "a" must be a string'],
     ['metadata/s', { max_versions: -1 }, 'max_versions must not be negative'],
+    ['config', { max_versions: -1 }, 'max_versions must not be negative'],
   ])('refuses %s with %j', async (path, body, message) => {
     await secrets.root.write(`kv/${path}`, body).expect(400, { errors: [message] });
   });

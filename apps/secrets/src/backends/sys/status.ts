@@ -227,8 +227,9 @@ export function statusPaths(seal: SealPort, node: NodeFacts) {
   ];
 }
 
+// A status below 200 announces another answer, which never comes.
 const statusCode = () =>
-  int().pipe(z.int().min(100).max(599)).optional().describe('Status to answer with in this state.');
+  int().pipe(z.int().min(200).max(599)).optional().describe('Status to answer with in this state.');
 
 const healthInput = z.object({
   standbyok: anything().optional().describe('Answer 200 on a standby.'),
