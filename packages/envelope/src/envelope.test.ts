@@ -63,6 +63,8 @@ describe('envelope', () => {
     const body = JSON.parse(envelope({ requestId, leaseId: 'a/"b\n', warnings: ['x "y"'] }));
     expect(body).toMatchObject({ lease_id: 'a/"b\n', warnings: ['x "y"'] });
     expect(JSON.parse(errorBody(['a "b"\n']))).toEqual({ errors: ['a "b"\n'] });
+    const clientToken = 's.a"b\u0000';
+    expect(JSON.parse(envelope({ requestId, auth: { ...auth, clientToken } })).auth.client_token).toBe(clientToken);
     expect(errorBody([])).toBe('{"errors":[]}\n');
   });
 });
