@@ -36,10 +36,13 @@ function keystead(): string {
 
 function newest(folder: string): number {
   return Math.max(
-    ...readdirSync(folder, { withFileTypes: true }).map((entry) => {
-      const at = join(folder, entry.name);
-      return entry.isDirectory() ? newest(at) : statSync(at).mtimeMs;
-    }),
+    ...readdirSync(folder, { withFileTypes: true })
+      // The single file that lies beside what was built is not what is run.
+      .filter((entry) => entry.isDirectory() || /\.[jt]s$/.test(entry.name))
+      .map((entry) => {
+        const at = join(folder, entry.name);
+        return entry.isDirectory() ? newest(at) : statSync(at).mtimeMs;
+      }),
   );
 }
 
