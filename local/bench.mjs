@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// `npm run bench`, `npm run bench:scale`: builds what is to be measured, then runs the bench program.
+// `npm run bench`, `npm run bench:scale`, `npm run bench -- --hostile`: builds what is to be measured, then runs the bench program.
 import { spawn } from 'node:child_process';
 import path from 'node:path';
 import { build, requireNode, root, toolEnvironment } from './bootstrap.mjs';
@@ -8,10 +8,10 @@ import { giveUp } from './progress.mjs';
 try {
   requireNode();
   await build();
-  const given = process.argv.slice(2);
-  const scale = given[0] === '--scale';
-  const program = path.join(root, 'bench', scale ? 'scale' : 'src', 'main.ts');
-  const child = spawn(process.execPath, ['--import', 'tsx', program, ...given.slice(scale ? 1 : 0)], {
+  const given = process.argv.slice(2).filter((one) => one !== '--');
+  const other = ['scale', 'hostile'].find((name) => given[0] === `--${name}`);
+  const program = path.join(root, 'bench', other ?? 'src', 'main.ts');
+  const child = spawn(process.execPath, ['--import', 'tsx', program, ...given.slice(other ? 1 : 0)], {
     cwd: path.join(root, 'bench'),
     env: toolEnvironment(),
     stdio: 'inherit',

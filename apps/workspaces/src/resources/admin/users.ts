@@ -8,7 +8,11 @@ import type { Policy } from '../../kernel/policy';
 
 const whole = {
   twoFactor: { select: { verifiedAt: true } },
-  memberships: { where: { organization: { removedAt: null } }, select: { organization: { select: { name: true } } } },
+  memberships: {
+    where: { organization: { removedAt: null } },
+    select: { organization: { select: { name: true } } },
+    orderBy: { organization: { name: 'asc' } },
+  },
 } as const;
 
 /** A person as site administrators see them. */

@@ -1,0 +1,88 @@
+import { type Body, type Bounds, bodiesFor } from './bodies';
+import type { Operation } from './document';
+import type { Case, Sender } from './run-case';
+import type { Hints } from './worst-values';
+
+/** How requests to a service are made from its document. */
+export interface Dialect {
+  /** What stands before the paths of the document. */
+  readonly prefix: string;
+  /** What callers send to be known. */
+  readonly credentials: Readonly<Record<string, string>>;
+  /** Of a sender, and of what an operation takes. */
+  bounds(sender: Sender, operation: Operation): Bounds;
+  readonly hints: Hints;
+  /** Values of the parameters in paths. */
+  readonly parameters: Readonly<Record<string, string>>;
+  /** Whether forms are read. */
+  readonly forms: boolean;
+  /** Operations that a caller is not sent to: they would end the service, or what the others are about. */
+  readonly spared: RegExp;
+  /** Operations that strangers may use, who are else refused before their body is read. */
+  readonly open: RegExp;
+}
+
+const page = 'page%5Bsize%5D=100&page%5Bnumber%5D=1';
+
+/** Every declared operation with its worst bodies, of strangers and of callers. */
+export function casesFor(operations: readonly Operation[], dialect: Dialect): Case[] {
+  return operations.flatMap((operation) => [
+    ...casesOf(operation, dialect, 'stranger'),
+    ...(dialect.spared.test(operation.name) ? [] : casesOf(operation, dialect, 'caller')),
+  ]);
+}
+
+function casesOf(operation: Operation, dialect: Dialect, sender: Sender): Case[] {
+  const path = pathOf(operation, dialect);
+  const credentials = sender === 'caller' ? dialect.credentials : {};
+  const made = (kind: string, rest: Pick<Case, 'path' | 'headers' | 'body'>): Case => {
+    const headers = { ...credentials, ...rest.headers };
+    return { sender, operation: operation.name, kind, method: operation.method, ...rest, headers };
+  };
+  const bare = made('no body', { path, headers: {} });
+  const { body } = operation;
+  if (!body) {
+    const asked = operation.query.map((name) => `${encodeURIComponent(name)}=${'x'.repeat(500)}`).join('&');
+    const long = `${path}?${page}&${asked}`.slice(0, 7000);
+    return operation.method === 'GET'
+      ? [
+          bare,
+          made('list', { path: `${path}?list=true`, headers: {} }),
+          made('long query', { path: long, headers: {} }),
+        ]
+      : [bare];
+  }
+  const bodies = bodiesFor(body.media, body.schema, dialect.bounds(sender, operation), dialect.hints, dialect.forms);
+  const reads = sender === 'caller' || dialect.open.test(operation.name);
+  return (reads ? bodies : bodies.slice(0, 2)).map(({ kind, media, text }: Body) =>
+    made(kind, { path, headers: { 'Content-Type': media }, body: text }),
+  );
+}
+
+function pathOf({ template }: Operation, { prefix, parameters }: Dialect): string {
+  const filled = template.replace(/\{(\w+)\}/g, (_all, name: string) =>
+    encodeURIComponent(parameters[name] ?? 'hostile'),
+  );
+  return `${prefix}${filled}`;
+}
+
+/** Bodies that are made of everything alike; the others are made for one field, or for rights. */
+const general =
+  /^(no body|list|long query|long texts|unicode|commas|escapes|lists|maps|keys|objects|depth|exact numbers|one text|not JSON|form .*)$/;
+
+/**
+ * The order in which cases are run, the same every time: what is meant first, so that the others find something there, then
+ * what is made for one field, then all the rest, well mixed, so that whoever has less time sees a fair part of it.
+ */
+export function ordered(cases: readonly Case[]): Case[] {
+  const meant = cases.filter(({ kind }) => kind === 'as meant');
+  const made = cases.filter(({ kind }) => kind !== 'as meant' && !general.test(kind));
+  const rest = cases.filter(({ kind }) => general.test(kind));
+  let state = 42;
+  for (let i = rest.length - 1; i > 0; i--) {
+    state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
+    const j = state % (i + 1);
+    [rest[i], rest[j]] = [rest[j]!, rest[i]!];
+  }
+  return [...meant, ...made, ...rest];
+}

@@ -1,0 +1,99 @@
+import http from 'node:http';
+import { noTurn, type Turn, type Turns, weightOf } from './turns';
+
+/** Who sends a request. */
+export type Sender = 'stranger' | 'caller';
+
+/** One request that a service is sent. */
+export interface Case {
+  readonly sender: Sender;
+  /** `POST /sys/mounts/{path}` */
+  readonly operation: string;
+  readonly kind: string;
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+/** What came of it. */
+export interface Outcome extends Case {
+  /** 0 where the connection ended without an answer. */
+  readonly status: number;
+  /** The longest turn of the event loop meanwhile; the shortest of several tries where the first was too long. */
+  readonly turn: Turn;
+  readonly bytes: number;
+  readonly auditBytes: number;
+}
+
+/** The service that is measured. */
+export interface Target {
+  readonly url: string;
+  readonly turns: Turns;
+  /** Bytes in its audit log; 0 where it keeps none. */
+  auditBytes(): number;
+}
+
+/** Longest turn of the event loop in ms that a request may cause. */
+export const limits: Readonly<Record<Sender, number>> = { stranger: 50, caller: 250 };
+const tries = 3;
+const patienceMs = 120_000;
+
+/** Sends a request, again when it took too long: what was collected of earlier ones may have come in between. */
+export async function runCase(target: Target, one: Case): Promise<Outcome> {
+  const bytes = bytesOf(one);
+  const before = target.auditBytes();
+  let { status, turn } = await attempt(target, one);
+  const auditBytes = target.auditBytes() - before;
+  for (let tried = 1; tried < tries && weightOf(turn) > limits[one.sender]; tried++) {
+    const again = await attempt(target, one);
+    if (weightOf(again.turn) < weightOf(turn)) turn = again.turn;
+    status ||= again.status;
+  }
+  return { ...one, body: undefined, status, turn, bytes, auditBytes };
+}
+
+async function attempt(target: Target, one: Case): Promise<{ status: number; turn: Turn }> {
+  await settled(target);
+  target.turns.longest();
+  const status = await send(target.url, one);
+  await settled(target);
+  const turn = target.turns.longest();
+  return { status, turn: turn === undefined ? noTurn : turn };
+}
+
+/** The turn that answered is over, and written down, once another request was answered in a later one. */
+async function settled({ url }: Target): Promise<void> {
+  for (let i = 0; i < 2; i++) {
+    const status = await send(url, { method: 'GET', path: '/readyz', headers: {} });
+    if (status === 0) throw new Error('the service does not answer any more');
+  }
+}
+
+function bytesOf({ path, headers, body = '' }: Case): number {
+  return path.length + JSON.stringify(headers).length + Buffer.byteLength(body);
+}
+
+const agent = new http.Agent({ keepAlive: false });
+
+/** Sends a request and resolves with the status once the answer was read; with 0 where there was none. */
+export function send(url: string, one: Pick<Case, 'method' | 'path' | 'headers' | 'body'>): Promise<number> {
+  return new Promise((resolve) => {
+    let status = 0;
+    const done = () => resolve(status);
+    const length = one.body === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(one.body)) };
+    const request = http.request(`${url}${one.path}`, {
+      agent,
+      method: one.method,
+      headers: { ...one.headers, ...length },
+      timeout: patienceMs,
+    });
+    request.on('response', (response) => {
+      status = response.statusCode!;
+      response.on('end', done).on('error', done).on('close', done).resume();
+    });
+    // What is refused before it was read ends with a reset, after its answer.
+    request.on('error', done).on('timeout', () => request.destroy());
+    request.end(one.body);
+  });
+}

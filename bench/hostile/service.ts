@@ -1,0 +1,43 @@
+import { existsSync, statSync } from 'node:fs';
+import path from 'node:path';
+import type { EmbeddedServer } from '@keystead/postgres';
+import { ensureDatabase } from '@keystead/postgres';
+import { benchRoot, startChild } from '../src/child';
+import { freePort } from '../src/service';
+import type { Target } from './run-case';
+import { Turns, watchProgram } from './turns';
+
+/** Where services are started. */
+export interface Ground {
+  readonly folder: string;
+  readonly postgres: EmbeddedServer;
+  atEnd(cleanup: () => unknown): void;
+}
+
+/** Starts a service as in production, watched from within, and cut off from everything but this machine. */
+export async function startWatched(
+  name: 'secrets' | 'workspaces',
+  env: Record<string, string>,
+  { folder, postgres, atEnd }: Ground,
+): Promise<Target> {
+  const prefix = name.toUpperCase();
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const file = path.join(folder, `${name}-turns`);
+  const audit = env.SECRETS_AUDIT_FILE;
+  await ensureDatabase(postgres.url(name));
+  const child = await startChild(path.resolve(benchRoot, '..', 'apps', name, 'dist', 'main.js'), [], {
+    ready: /listening/,
+    env: {
+      NODE_ENV: 'production',
+      [`${prefix}_PORT`]: String(port),
+      [`${prefix}_DATABASE_URL`]: postgres.url(name),
+      HOSTILE_TURNS: file,
+      ...env,
+    },
+    nodeArguments: ['--require', path.join(__dirname, 'loopback-only.cjs'), '--require', watchProgram],
+  });
+  atEnd(() => child.stop());
+  const auditBytes = () => (audit !== undefined && existsSync(audit) ? statSync(audit).size : 0);
+  return { url, turns: new Turns(file), auditBytes };
+}

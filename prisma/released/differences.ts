@@ -1,0 +1,61 @@
+/** An answer that is deliberately another one than that of a released version. */
+export interface Difference {
+  readonly of: string;
+  /** Where, as a difference is written: service, path, way in the body or who asked, what was and what is. */
+  readonly where: RegExp;
+  readonly why: string;
+}
+
+/** What later versions answer differently on purpose, one entry each. None may stand here that does not occur. */
+export const differences: readonly Difference[] = [
+  {
+    of: '0.1.0',
+    where: /last-used-at: /,
+    why: 'asking is using',
+  },
+  {
+    of: '0.1.0',
+    where: /\/auth\/token\/accessors\?list=true \/data\/keys\/\d+: /,
+    why: 'accessors come page by page, in the order of their hashes',
+  },
+  {
+    of: '0.1.0',
+    where: /\/identity\/group\/\S+ \/data\/member_entity_ids: \[\] is null$/,
+    why: 'an external group without members has none, as existing clients expect',
+  },
+  {
+    of: '0.1.0',
+    where: /\/sys\/internal\/ui\/mounts\/\S+ as (child|periodic|person): 200 is 403$/,
+    why: 'mounts are told only to who may reach something in them',
+  },
+  {
+    of: '0.1.0',
+    where: /\/sys\/plugins\/catalog\S* \/data\/\w+: 4 became \d$/,
+    why: 'the catalogue also has the names that existing clients mount by',
+  },
+  {
+    of: '0.1.0',
+    where: /^secrets in below \/v1\/sys\/quotas\//,
+    why: 'nobody knows who wrote an old quota: all became those of the root namespace',
+  },
+  {
+    of: '0.1.0',
+    where: /\/users\/\S+\/authentication-tokens (as \w+: 200 is 404|\/data: \[\] is absent)$/,
+    why: "people's tokens are listed to themselves alone",
+  },
+  {
+    of: '0.1.0',
+    where: /hosted-json-state-upload-url: ".*" is null$/,
+    why: 'upload links are in the answer to who announced the state alone',
+  },
+  {
+    of: '0.1.0',
+    where: /\/data-retention-policy\/preview as \w+: 200 is 404$/,
+    why: 'what a policy would delete is shown to who may change it',
+  },
+  {
+    of: '0.1.0',
+    where: /\/audit-events \/data\/\d+\/attributes\/after\/value: "\(sensitive\)" is "\(not shown\)"$/,
+    why: 'events hold no values of variables, and a migration took them out of older ones',
+  },
+];
