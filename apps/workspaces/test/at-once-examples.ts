@@ -71,6 +71,8 @@ const project = (world: World): Promise<Body> => makeIn(world, 'projects', 'proj
 const team = (world: World): Promise<Body> => makeIn(world, 'teams', 'teams');
 const set = (world: World): Promise<Body> => makeIn(world, 'varsets', 'varsets');
 const pool = (world: World): Promise<Body> => makeIn(world, 'agent-pools', 'agent-pools');
+const reservedKey = (world: World): Promise<Body> =>
+  world.root('POST', under(world, 'reserved-tag-keys'), resource('reserved-tag-keys', { key: world.fresh() }));
 const key = (world: World): Promise<Body> => makeIn(world, 'ssh-keys', 'ssh-keys', { value: world.sshKey });
 const connection = (world: World, more: object = {}): Promise<Body> =>
   makeIn(world, 'oauth-clients', 'oauth-clients', {
@@ -328,6 +330,9 @@ export const examples: Readonly<Record<string, Making>> = {
     return { at: { token_id: made.id }, ...once };
   },
   'POST /teams/:team_id/authentication-token': tokenOf('team_id', idOf(team), 'POST'),
+  'POST /teams/:team_id/authentication-tokens': onThing('team_id', team, (n) =>
+    resource('authentication-tokens', { description: `t${n}` }),
+  ),
   'DELETE /teams/:team_id/authentication-token': tokenOf('team_id', idOf(team), 'DELETE'),
   'POST /organizations/:organization_name/authentication-token': tokenOf('organization_name', organization, 'POST'),
   'DELETE /organizations/:organization_name/authentication-token': tokenOf('organization_name', organization, 'DELETE'),
@@ -452,6 +457,17 @@ export const examples: Readonly<Record<string, Making>> = {
   'PATCH /workspaces/:workspace_id/tag-bindings': onWorkspace((n) => ({
     data: [{ type: 'tag-bindings', attributes: { key: 'same', value: `v${n}` } }],
   })),
+  'PATCH /projects/:project_id/tag-bindings': onThing('project_id', project, (n) => ({
+    data: [{ type: 'tag-bindings', attributes: { key: 'same', value: `v${n}` } }],
+  })),
+  'POST /organizations/:organization_name/reserved-tag-keys': async (world) => ({
+    at: { organization_name: world.organization },
+    body: () => resource('reserved-tag-keys', { key: world.fresh() }),
+  }),
+  'PATCH /reserved-tag-keys/:reserved_tag_key_id': onThing('reserved_tag_key_id', reservedKey, (n) =>
+    resource('reserved-tag-keys', { 'disable-overrides': n % 2 === 0 }),
+  ),
+  'DELETE /reserved-tag-keys/:reserved_tag_key_id': onThing('reserved_tag_key_id', reservedKey, undefined, once),
   'POST /team-workspaces': async (world) => {
     const body = await grants('workspace').make(world);
     return { body: () => body, ...taken };

@@ -22,7 +22,9 @@ export interface ExecutionInput {
 export function settledExecution(current: Execution, input: ExecutionInput): Execution {
   const { defaultExecutionMode: own, defaultAgentPool: ownPool } = input.settingOverwrites ?? {};
   if (typeof own === 'boolean' && typeof ownPool === 'boolean' && own !== ownPool) {
-    throw invalid('settingOverwrites', 'must be equal for default execution mode and default agent pool');
+    const message =
+      'If agent-pool and execution-mode are both included in setting-overwrites, their values must be the same.';
+    throw invalid('settingOverwrites', message);
   }
   if (own === false) return { executionMode: null, agentPoolId: null };
   const mode = input.defaultExecutionMode ?? current.executionMode;
