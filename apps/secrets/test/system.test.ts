@@ -176,6 +176,8 @@ describe('tools and the rest of sys', () => {
     expect(await length('sys/tools/random/all/8')).toBe(8);
     expect(await length('sys/tools/random', { bytes: 3 })).toBe(3);
     await secrets.root.write('sys/tools/random/0').expect(400, { errors: ["'bytes' cannot be less than 1"] });
+    for (const algorithm of ['constructor', '__proto__', 'toString'])
+      await secrets.root.write(`sys/tools/hash/${algorithm}`, { input: 'YQ==' }).expect(400);
     await secrets.root.write('sys/tools/hash', { input: '***' }).expect(400, {
       errors: ['unable to decode input as base64: illegal base64 data at input byte 0'],
     });

@@ -217,6 +217,8 @@ export class Caller {
     this.tally.count(answers[0]?.status ?? ended);
     for (const { status } of answers.slice(1)) this.tally.statuses[status] = (this.tally.statuses[status] ?? 0) + 1;
     const wrong = judgeRaw(this.operations, made, answers, ended);
+    // Whose token has ended is refused first.
+    if (wrong !== undefined && made.exactly && answers.some(({ status }) => status === 403)) return this.checkSelf();
     if (wrong !== undefined) await this.foundRaw(made, wrong, answers);
   }
 

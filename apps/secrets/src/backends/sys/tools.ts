@@ -37,7 +37,7 @@ const hash = (operationId: string) =>
     output: z.object({ sum: z.string() }),
     run({ input, params }: Call<object, z.output<typeof HashInput>>) {
       const name = (params as { algorithm?: string }).algorithm ?? input.algorithm ?? 'sha2-256';
-      const algorithm = algorithms[name];
+      const algorithm = Object.hasOwn(algorithms, name) ? algorithms[name] : undefined;
       if (!algorithm) throw new Refusal('invalid', `unsupported algorithm ${name}`);
       return data({ sum: createHash(algorithm).update(decode(input.input)).digest(formatOf(input.format, 'hex')) });
     },
