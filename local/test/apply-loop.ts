@@ -21,6 +21,10 @@ const retryMs = 100;
 const patienceMs = 300_000;
 type Version = { data: { id: string; attributes: Record<string, string> } };
 
+/** What stands in the state of a serial, so that it can be known again. */
+export const noteOf = (workspace: string, serial: number): string =>
+  `${workspace} ${serial} ${'x'.repeat(serial % 5000)}`;
+
 /**
  * Applies to one workspace over and over, with the calls of the real tool in local execution and its patience: lock,
  * announce, upload in both forms, unlock. What gets no answer is sent again until one comes.
@@ -59,7 +63,7 @@ export async function applyLoop(
     const lock = await insist(`${at}/actions/lock`, token, 'POST', { reason: 'apply' });
     // Nobody else locks here: held already means that our own call had worked.
     expectStatus('lock', lock.status, lock.again ? [200, 409] : [200]);
-    const { bytes, md5 } = smallState(serial, `${workspace} ${serial} ${'x'.repeat(serial % 5000)}`);
+    const { bytes, md5 } = smallState(serial, noteOf(workspace, serial));
     const body = document('state-versions', { serial, md5, lineage: 'one' });
     const announced = await insist(`${at}/state-versions`, token, 'POST', body);
     expectStatus('announce', announced.status, [201]);

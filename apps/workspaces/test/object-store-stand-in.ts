@@ -46,6 +46,18 @@ export class ObjectStoreStandIn {
     await new Promise((resolve) => this.server.close(resolve));
   }
 
+  /** Ends as a killed process does: what it has not taken in whole is gone. Answers how it is started again, at its address. */
+  async kill(): Promise<() => Promise<void>> {
+    const { port } = this.server.address() as AddressInfo;
+    const ended = new Promise((resolve) => this.server.close(resolve));
+    this.server.closeAllConnections();
+    await ended;
+    return async () => {
+      this.server.listen(port, '127.0.0.1');
+      await once(this.server, 'listening');
+    };
+  }
+
   private async answer(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
     const pieces: Buffer[] = [];
     for await (const piece of request) pieces.push(piece as Buffer);
