@@ -58,3 +58,22 @@ export async function writeTables(url: string, { rows, sequences }: Tables): Pro
     throw new Error(`the rows do not fit into ${databaseName(url)}: ${(error as Error).message}`, { cause: error });
   });
 }
+
+/** Beyond that a recording is good for as long as it is kept. */
+const SOON_MS = 365 * 24 * 3600_000;
+
+/**
+ * The same rows as if they had been read now: what was to end soon after they were recorded has as much time left as it had.
+ * What is due or recorded stays as it is.
+ */
+export function asOf(nowMs: number, recordedAtMs: number, tables: Tables): Tables {
+  const moved = (text: string): string =>
+    text.replace(/("expires_at(?:_ms)?":)(?:(\d{13})|"([^"]+)")/g, (whole, name: string, ms?: string, date?: string) => {
+      const atMs = ms === undefined ? Date.parse(/[Z+]/.test(date!) ? date! : `${date}Z`) : Number(ms);
+      if (!(atMs > recordedAtMs && atMs < recordedAtMs + SOON_MS)) return whole;
+      const nextMs = atMs + nowMs - recordedAtMs;
+      return `${name}${ms === undefined ? JSON.stringify(new Date(nextMs).toISOString()) : nextMs}`;
+    });
+  const rows = Object.entries(tables.rows).map(([name, texts]) => [name, texts.map(moved)] as const);
+  return { ...tables, rows: Object.fromEntries(rows) };
+}

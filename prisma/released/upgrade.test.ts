@@ -14,7 +14,7 @@ import { below, kept } from './make-secrets';
 import { codeOf, document, reaches, stateOf, workspacesMaker } from './make-workspaces';
 import { askAs, askers, lacking, linksIn, type Question } from './questions';
 import { readRelease, recordedVersions } from './release';
-import { readTables, type Tables, writeTables } from './tables';
+import { asOf, readTables, type Tables, writeTables } from './tables';
 
 // What would be lost: an upgrade that somebody's data does not survive. Each released version was recorded with something of
 // every kind, and what it answered; this version must take its tables and answer the same.
@@ -46,7 +46,7 @@ describe.each(recordedVersions())('the data of version %s', (version) => {
       databases[name] = await emptyDatabase();
       const { url } = databases[name];
       await applyMigrations({ url, dir: migrationsOf(name, release.databases[name]) });
-      await writeTables(url, release.databases[name]);
+      await writeTables(url, asOf(Date.now(), Date.parse(release.recordedAt), release.databases[name]));
     }
     const urls = { secrets: databases.secrets.url, workspaces: databases.workspaces.url };
     installation = await Installation.start({ root, built: false }, urls, release.settings);

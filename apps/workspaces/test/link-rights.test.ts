@@ -190,7 +190,7 @@ describe('links that hold their own secret', () => {
   it('work, and those to write once', async () => {
     for (const { endpoint, url, body } of links) {
       await ask(endpoint.method, url, body).expect(200);
-      if (endpoint.method === 'PUT') await ask('PUT', url, body).expect(409);
+      if (endpoint.method === 'PUT') await ask('PUT', url, Buffer.concat([body, Buffer.from('\n')])).expect(409);
     }
   });
 });
