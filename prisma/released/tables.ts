@@ -68,12 +68,15 @@ const SOON_MS = 365 * 24 * 3600_000;
  */
 export function asOf(nowMs: number, recordedAtMs: number, tables: Tables): Tables {
   const moved = (text: string): string =>
-    text.replace(/("expires_at(?:_ms)?":)(?:(\d{13})|"([^"]+)")/g, (whole, name: string, ms?: string, date?: string) => {
-      const atMs = ms === undefined ? Date.parse(/[Z+]/.test(date!) ? date! : `${date}Z`) : Number(ms);
-      if (!(atMs > recordedAtMs && atMs < recordedAtMs + SOON_MS)) return whole;
-      const nextMs = atMs + nowMs - recordedAtMs;
-      return `${name}${ms === undefined ? JSON.stringify(new Date(nextMs).toISOString()) : nextMs}`;
-    });
+    text.replace(
+      /("expires_at(?:_ms)?":)(?:(\d{13})|"([^"]+)")/g,
+      (whole, name: string, ms?: string, date?: string) => {
+        const atMs = ms === undefined ? Date.parse(/[Z+]/.test(date!) ? date! : `${date}Z`) : Number(ms);
+        if (!(atMs > recordedAtMs && atMs < recordedAtMs + SOON_MS)) return whole;
+        const nextMs = atMs + nowMs - recordedAtMs;
+        return `${name}${ms === undefined ? JSON.stringify(new Date(nextMs).toISOString()) : nextMs}`;
+      },
+    );
   const rows = Object.entries(tables.rows).map(([name, texts]) => [name, texts.map(moved)] as const);
   return { ...tables, rows: Object.fromEntries(rows) };
 }

@@ -47,7 +47,7 @@ export function mountPort(parts: Parts): MountPort & RemountPort {
   return {
     ttls,
     list: (namespaceId, kind) => mounts.list(namespaceId, kind),
-    at: (namespaceId, path) => mounts.at(namespaceId, path),
+    seek: (namespaceId, path) => mounts.seek(namespaceId, path),
     conflict: (namespaceId, path) => mounts.conflict(namespaceId, path),
     async create(namespaceId, spec) {
       refuseBelowNamespace(namespaceId, spec.path);

@@ -114,7 +114,7 @@ function failureOf(status: number, { auth, largeBody }: Endpoint): string {
   return largeBody === undefined ? `${most}.` : `${most}: ${largeBody.instead}.`;
 }
 
-function failureStatuses({ auth, method, body, idempotent, refuses, streams }: Endpoint): number[] {
+function failureStatuses({ auth, method, body, refuses, streams }: Endpoint): number[] {
   const changes = method !== 'GET';
   return [
     400,

@@ -26,14 +26,23 @@ const document = {
   },
 } as unknown as Document;
 
+/** What a segment of a path says; undefined where it says nothing. */
+function segmentOf(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** A service that keeps things by id and is right about everything. */
 function soundService(): Answer {
   const ids = new Set<string>();
   return (method, path, body) => {
     if (path === '/found') return { status: 200, body: {} };
     if (method === 'GET') {
-      const id = decodeURIComponent(path.slice('/things/'.length));
-      return ids.has(id) ? { status: 200, body: { id } } : { status: 404, body: { errors: [] } };
+      const id = segmentOf(path.slice('/things/'.length));
+      return id !== undefined && ids.has(id) ? { status: 200, body: { id } } : { status: 404, body: { errors: [] } };
     }
     if (method !== 'POST' || path !== '/things') return { status: 404, body: { errors: [] } };
     try {

@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Call } from '../../sdk/call';
-import { id, string } from '../../sdk/fields';
+import { id } from '../../sdk/fields';
 import { type Path, path } from '../../sdk/path';
 import { data, empty } from '../../sdk/reply';
 import type { MethodFacts, MfaPort, MfaSurroundings, NewSecretFacts } from './mfa-ports';

@@ -24,7 +24,7 @@ export interface MountRecord {
 export interface MountPort {
   list(namespaceId: string, kind: 'secret' | 'auth'): readonly MountRecord[];
   /** The mount at exactly this path. */
-  at(namespaceId: string, path: string): MountRecord | undefined;
+  seek(namespaceId: string, path: string): Promise<MountRecord | undefined>;
   create(
     namespaceId: string,
     spec: {
@@ -62,8 +62,8 @@ export function mountPaths(mounts: MountPort, kind: 'secret' | 'auth') {
   const words = kind === 'auth' ? authWords : secretWords;
   const full = (given: string) => `${kind === 'auth' ? 'auth/' : ''}${given.replace(/^\/+|(?<!\/)\/+$/g, '')}/`;
 
-  const find = (namespaceId: string, given: string): MountRecord => {
-    const mount = mounts.at(namespaceId, full(given));
+  const find = async (namespaceId: string, given: string): Promise<MountRecord> => {
+    const mount = await mounts.seek(namespaceId, full(given));
     if (!mount) throw new Refusal('invalid', `${words.none} at ${given.replace(/(?<!\/)\/+$/, '')}/`);
     return mount;
   };
@@ -103,7 +103,7 @@ export function mountPaths(mounts: MountPort, kind: 'secret' | 'auth') {
     auditClear: 'all',
     async run({ input, params, namespace }) {
       const target = full(params.path);
-      const mount = mounts.at(namespace.uuid, target);
+      const mount = await mounts.seek(namespace.uuid, target);
       const absent = () => new Refusal('invalid', `tune of path "${params.path}/" failed: no mount entry found`);
       if (!mount) throw absent();
       const touchesTtl = input.default_lease_ttl !== undefined || input.max_lease_ttl !== undefined;
@@ -158,7 +158,7 @@ export function mountPaths(mounts: MountPort, kind: 'secret' | 'auth') {
         operationId: words.readId,
         output: mountOutput,
         auditClear: 'all',
-        run: ({ params, namespace }) => data(showMount(find(namespace.uuid, params.path))),
+        run: async ({ params, namespace }) => data(showMount(await find(namespace.uuid, params.path))),
       },
       write: enable,
       delete: {
@@ -171,7 +171,7 @@ export function mountPaths(mounts: MountPort, kind: 'secret' | 'auth') {
             throw new Refusal('invalid', `cannot unmount "${target}"`);
           }
           if (target === 'auth/token/') throw new Refusal('invalid', 'token credential backend cannot be disabled');
-          const mount = mounts.at(namespace.uuid, target);
+          const mount = await mounts.seek(namespace.uuid, target);
           if (mount) await mounts.unmount(mount);
           return empty;
         },
@@ -188,7 +188,7 @@ export function mountPaths(mounts: MountPort, kind: 'secret' | 'auth') {
         operationId: words.readTuneId,
         output: tuneOutput,
         auditClear: 'all',
-        run: ({ params, namespace }) => data(showTuning(find(namespace.uuid, params.path), mounts.ttls)),
+        run: async ({ params, namespace }) => data(showTuning(await find(namespace.uuid, params.path), mounts.ttls)),
       },
       write: tune,
     }),

@@ -15,7 +15,7 @@ export interface MoveFacts {
 
 /** Moving mounts: the leases of the old path are ended first, in the background. */
 export interface RemountPort {
-  at(namespaceId: string, path: string): MountRecord | undefined;
+  seek(namespaceId: string, path: string): Promise<MountRecord | undefined>;
   conflict(namespaceId: string, path: string): MountRecord | undefined;
   /** Begins the move and answers its id. */
   move(mount: MountRecord, target: string): Promise<string>;
@@ -43,7 +43,7 @@ export function remountPaths(mounts: RemountPort) {
         async run({ input, namespace, warn }) {
           const from = tidy(input.from, 'from');
           const to = tidy(input.to, 'to');
-          const mount = mounts.at(namespace.uuid, from);
+          const mount = await mounts.seek(namespace.uuid, from);
           if (fixed.includes(from)) throw new Refusal('invalid', `cannot remount "${from}"`);
           if (fixed.some((taken) => to.startsWith(taken))) {
             throw new Refusal('invalid', `cannot remount to destination ${to}`);

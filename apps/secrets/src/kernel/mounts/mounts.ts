@@ -94,6 +94,14 @@ export class Mounts {
     return found?.path === path ? found : undefined;
   }
 
+  /** The same, and never absent only because another node has made it a moment ago. */
+  async seek(namespaceId: string, path: string): Promise<LiveMount | undefined> {
+    const known = this.at(namespaceId, path);
+    if (known || !this.parts.changes.mustTell) return known;
+    await this.table.reread();
+    return this.at(namespaceId, path);
+  }
+
   /** Mounts of a namespace by path. System mounts count as secret engines, as clients expect. */
   list(namespaceId: string, kind?: 'secret' | 'auth'): LiveMount[] {
     return [...this.byUuid.values()]

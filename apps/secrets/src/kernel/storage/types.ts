@@ -217,6 +217,8 @@ export interface ChangeNotices {
   listen(topic: Topic, forget: (key: string) => void): void;
   /** False while this node cannot know what changed elsewhere: cached authority must then be read again. */
   readonly fresh: boolean;
+  /** True where other nodes may change things, of which this one hears a moment later. */
+  readonly mustTell: boolean;
 }
 
 /** A memory of answers that storage can give again. */

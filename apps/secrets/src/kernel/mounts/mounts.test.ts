@@ -1,0 +1,33 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { freshStorage, type TestStorage } from '../../../test/fresh-storage';
+import { ROOT_NAMESPACE_ID } from '../storage/types';
+import { type Catalog, Mounts } from './mounts';
+
+const catalog = {
+  find: (type: string, kind: string) => ({ type, kind, paths: [] }),
+} as unknown as Catalog;
+const ttls = { defaultLeaseTtlSeconds: 60, maxLeaseTtlSeconds: 60 };
+
+describe('a mount that another node has just made', () => {
+  let test: TestStorage;
+  beforeAll(async () => {
+    test = await freshStorage();
+  });
+  afterAll(() => test.close());
+
+  it('is looked for in the database before it is called absent', async () => {
+    const { database, committer, changes, barrier, clock } = test.storage;
+    const parts = { database, committer, changes, barrier, clock, catalog, ttls };
+    const maker = new Mounts(parts);
+    // Word of what is made does not come.
+    const deaf = (mustTell: boolean) => new Mounts({ ...parts, changes: { listen: () => {}, fresh: true, mustTell } });
+    const [among, alone] = [deaf(true), deaf(false)];
+    await Promise.all([maker.refresh(), among.refresh(), alone.refresh()]);
+    await maker.create(ROOT_NAMESPACE_ID, { kind: 'secret', type: 'thing', path: 'late/' });
+    expect(among.at(ROOT_NAMESPACE_ID, 'late/')).toBeUndefined();
+    expect(await among.seek(ROOT_NAMESPACE_ID, 'late/')).toMatchObject({ path: 'late/' });
+    expect(await among.seek(ROOT_NAMESPACE_ID, 'later/')).toBeUndefined();
+    // Nobody else is there who could have made one.
+    expect(await alone.seek(ROOT_NAMESPACE_ID, 'late/')).toBeUndefined();
+  });
+});
