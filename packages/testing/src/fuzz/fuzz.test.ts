@@ -41,7 +41,7 @@ function soundService(): Answer {
   return (method, path, body) => {
     if (path === '/found') return { status: 200, body: {} };
     if (method === 'GET') {
-      const id = segmentOf(path.slice('/things/'.length));
+      const id = path.startsWith('/things/') ? segmentOf(path.slice('/things/'.length)) : undefined;
       return id !== undefined && ids.has(id) ? { status: 200, body: { id } } : { status: 404, body: { errors: [] } };
     }
     if (method !== 'POST' || path !== '/things') return { status: 404, body: { errors: [] } };
