@@ -106,7 +106,11 @@ function touchesOthers({ method, url, headers, data }: Request): boolean {
   if (own.some((pattern) => pattern.test(pathname))) return false;
   if (headers.some((header) => /Namespace: guide-/.test(header))) return false;
   // What is made is named in the body; what is its own in a drawer is private to the token.
-  return !/"name": "guide-/.test(data) && !/@-/.test(data) && !/\/v1\/cubbyhole\/(careful|anything)/.test(pathname);
+  return (
+    !/"name": "guide-/.test(data) &&
+    !/@-/.test(data) &&
+    !/\/v1\/cubbyhole\/(careful|anything|notes\/first)/.test(pathname)
+  );
 }
 
 /** Tools of which one must be installed, from a comment at the top of the page: `<!-- needs: tofu or terraform -->`. */
