@@ -113,6 +113,9 @@ describe('runs over the API', () => {
     expect(await ids('filter[operation]=plan_only')).toEqual([speculative]);
     expect(await ids('filter[operation]=destroy,save_plan')).toEqual([saved, destroy]);
     expect(await ids('filter[operation]=refresh_only')).toEqual([refresh]);
+    for (const none of ['nothing', '__proto__', 'constructor']) {
+      await admin.get(`workspaces/${runs.workspace}/runs?filter[operation]=${none}`).expect(400);
+    }
     expect(await ids('filter[status]=discarded,applied')).toEqual([plain]);
     expect(await ids('filter[status_group]=final')).toEqual([plain]);
     expect(await ids('filter[status_group]=non_final')).toEqual([refresh, saved, destroy]);

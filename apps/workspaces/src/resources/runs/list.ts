@@ -27,14 +27,14 @@ export const organizationParameters = {
   'filter[workspace_names]': 'Comma-separated names of workspaces.',
 } as const;
 
-const operations: Record<string, Prisma.Sql> = {
-  plan_only: Prisma.sql`r.plan_only`,
-  plan_and_apply: Prisma.sql`NOT r.plan_only AND NOT r.save_plan`,
-  save_plan: Prisma.sql`r.save_plan`,
-  refresh_only: Prisma.sql`r.refresh_only`,
-  destroy: Prisma.sql`r.is_destroy`,
-  empty_apply: Prisma.sql`r.allow_empty_apply`,
-};
+const operations: ReadonlyMap<string, Prisma.Sql> = new Map([
+  ['plan_only', Prisma.sql`r.plan_only`],
+  ['plan_and_apply', Prisma.sql`NOT r.plan_only AND NOT r.save_plan`],
+  ['save_plan', Prisma.sql`r.save_plan`],
+  ['refresh_only', Prisma.sql`r.refresh_only`],
+  ['destroy', Prisma.sql`r.is_destroy`],
+  ['empty_apply', Prisma.sql`r.allow_empty_apply`],
+]);
 
 const contains = (text: string): string => `%${text.replace(/[\\%_]/g, '\\$&')}%`;
 
@@ -44,7 +44,7 @@ const byUser = (text: string): Prisma.Sql => Prisma.sql`EXISTS (
 function operationFilter(asked: readonly string[]): Prisma.Sql[] {
   if (asked.length === 0) return [Prisma.sql`NOT r.plan_only`];
   const chosen = asked.map((name) => {
-    const condition = operations[name];
+    const condition = operations.get(name);
     if (!condition) throw badParameter('filter[operation]', `Invalid filter parameter: ${name}`);
     return Prisma.sql`(${condition})`;
   });
