@@ -3,6 +3,7 @@ import { call, document, fightForLock, isLinearizable, lockClients, lockModel } 
 import { type Applied, applyLoop, lostOf } from './apply-loop';
 import { createInstallation, type TestInstallation } from './installation';
 import { killAndRecover, type Victim } from './kills';
+import { makerOf } from './maker';
 
 // A short form always; --long kills two hundred times.
 const rounds = process.env.KEYSTEAD_LONG ? 200 : 10;
@@ -21,11 +22,7 @@ describe('applies that never stop', () => {
   it('lose no acknowledged state to kill -9, leave no lock behind, and never let two hold one', async () => {
     const { address: origin, token } = installation.firstRun().workspaces;
     const api = `${origin}/api/v2`;
-    const made = async (path: string, body: object): Promise<string> => {
-      const answer = await call(`${api}/${path}`, token, 'POST', body);
-      expect(answer?.status).toBe(201);
-      return (answer!.body as { data: { id: string } }).data.id;
-    };
+    const made = makerOf(api, token);
     await made('organizations', document('organizations', { name: 'loops', email: 'loops@example.com' }));
     const workspace = (name: string) => made('organizations/loops/workspaces', document('workspaces', { name }));
     const ids: string[] = [];

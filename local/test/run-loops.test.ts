@@ -5,6 +5,7 @@ import { call, document } from '@keystead/testing';
 import { archiveOf } from '../../apps/workspaces/test/worker-fixture';
 import { createInstallation, type TestInstallation } from './installation';
 import { killAndRecover, type Victim } from './kills';
+import { makerOf } from './maker';
 import { numbered, runLoop } from './run-loop';
 
 // With the real tool, so only where it is; a short form always, --long kills sixty times.
@@ -30,11 +31,7 @@ const hasTool = (process.env.PATH ?? '')
   it('end, with the state they acknowledged, whatever is killed under them, and leave no lock behind', async () => {
     const { address: origin, token } = installation.firstRun().workspaces;
     const api = `${origin}/api/v2`;
-    const made = async (at: string, body: object): Promise<string> => {
-      const answer = await call(`${api}/${at}`, token, 'POST', body);
-      expect(answer?.status).toBe(201);
-      return (answer!.body as { data: { id: string } }).data.id;
-    };
+    const made = makerOf(api, token);
     await made('organizations', document('organizations', { name: 'turns', email: 'turns@example.com' }));
     const archive = await archiveOf({ 'main.tf': numbered });
     let running = true;

@@ -5,6 +5,7 @@ import { call, document, smallState } from '@keystead/testing';
 import { ObjectStoreStandIn } from '../../apps/workspaces/test/object-store-stand-in';
 import { applyLoop, lostOf, noteOf } from './apply-loop';
 import { createInstallation, type TestInstallation } from './installation';
+import { makerOf } from './maker';
 import { waitFor } from './start';
 
 // What would be lost: a state that was acknowledged before the store had it, or half a state that looks whole.
@@ -28,11 +29,7 @@ describe('an object store that is killed under uploads', () => {
   it('keeps every acknowledged state byte for byte, and of others all or nothing', async () => {
     const { address: origin, token } = installation.firstRun().workspaces;
     const api = `${origin}/api/v2`;
-    const made = async (at: string, body: object): Promise<string> => {
-      const answer = await call(`${api}/${at}`, token, 'POST', body);
-      expect(answer?.status).toBe(201);
-      return (answer!.body as { data: { id: string } }).data.id;
-    };
+    const made = makerOf(api, token);
     await made('organizations', document('organizations', { name: 'stored', email: 'stored@example.com' }));
     let running = true;
     let acknowledged = 0;

@@ -8,6 +8,7 @@ import { call, document } from '@keystead/testing';
 import { archiveOf } from '../../apps/workspaces/test/worker-fixture';
 import { type Program, startProgram } from '../../prisma/released/programs';
 import { createInstallation, type TestInstallation } from './installation';
+import { makerOf } from './maker';
 import { runLoop } from './run-loop';
 import { waitFor } from './start';
 
@@ -70,11 +71,7 @@ esac
     const { workspaces, secrets } = installation.firstRun();
     const { address: origin, token } = workspaces;
     const api = `${origin}/api/v2`;
-    const made = async (at: string, body: object): Promise<string> => {
-      const answer = await call(`${api}/${at}`, token, 'POST', body);
-      expect(answer?.status).toBe(201);
-      return (answer!.body as { data: { id: string } }).data.id;
-    };
+    const made = makerOf(api, token);
     const root = async (at: string, body: object) => {
       const headers = { 'X-Service-Token': secrets.root_token };
       const answer = await fetch(`${secrets.address}/v1/${at}`, {
