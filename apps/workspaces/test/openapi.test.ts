@@ -61,6 +61,30 @@ describe.each(['self-hosted', 'hosted'] as const)('the API description of the %s
     expect(ids.length).toBeGreaterThan(80);
   });
 
+  it('names operations as one would name methods', async () => {
+    const { paths } = await read();
+    const ids = Object.values(paths).flatMap((methods) => Object.values(methods).map(({ operationId }) => operationId));
+    expect(ids.filter((id) => !/^[a-z][a-z0-9]*(_[a-z0-9]+)*$/.test(id))).toEqual([]);
+    const named = (verb: string, path: string) => paths[`/api/v2/${path}`]?.[verb]?.operationId;
+    const ofOrganization = 'organizations/{organization_name}';
+    expect(named('get', 'workspaces/{workspace_id}')).toBe('workspaces_read');
+    expect(named('get', `${ofOrganization}/workspaces`)).toBe('workspaces_list');
+    expect(named('post', `${ofOrganization}/workspaces`)).toBe('workspaces_create');
+    expect(named('patch', `${ofOrganization}/workspaces/{name}`)).toBe('workspaces_update_by_name');
+    expect(named('post', 'workspaces/{workspace_id}/actions/force-unlock')).toBe('workspaces_force_unlock');
+    expect(named('get', `${ofOrganization}/entitlement-set`)).toBe('organizations_entitlement_set_read');
+    expect(named('delete', 'teams/{team_id}/relationships/users')).toBe('teams_users_remove');
+    expect(named('put', 'state-versions/{state_version_id}/content/raw')).toBe('state_versions_content_raw_upload');
+    expect(named('get', 'organization-memberships')).toBe('organization_memberships_list_own');
+  });
+
+  it('is made once', async () => {
+    const first = await workspaces.anyone.get('openapi.json').expect(200);
+    expect(first.headers.etag).toMatch(/^"[\w-]{27}"$/);
+    const again = await workspaces.anyone.get('openapi.json').set('If-None-Match', first.headers.etag!).expect(304);
+    expect(again.text).toBe('');
+  });
+
   it('describes only what the edition has', async () => {
     const { paths } = await read();
     const isSelfHosted = edition === 'self-hosted';

@@ -21,3 +21,4 @@ export {
   smallState,
 } from './lock-clients';
 export { propertySettings } from './property-settings';
+export { noPython, type Python, pythonWith } from './python';

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from '@jest/globals';
+import { noPython } from '@keystead/testing';
 import { startSecrets } from '../start-secrets';
-import { noPython } from './python';
 
 const run = promisify(execFile);
 const withPython = noPython() ? it.skip : it;

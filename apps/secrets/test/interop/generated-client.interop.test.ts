@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { describe, expect, test } from '@jest/globals';
+import { noPython, pythonWith } from '@keystead/testing';
 import { startSecrets } from '../start-secrets';
-import { noPython, pythonWith } from './python';
 
 const it = noPython() ? test.skip : test;
 

@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { noPython, type Python, pythonWith } from '@keystead/testing';
 import { DirectoryStandIn } from '../../src/backends/cloudone/stand-in';
 import { CloudStandIn } from '../../src/backends/cloudtwo/stand-in';
 import { startSecrets } from '../start-secrets';
-import { noPython, type Python, pythonWith } from './python';
 
 const withPython = noPython() ? describe.skip : describe;
 

@@ -2,8 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { describe, expect, test } from '@jest/globals';
+import { noPython, type Python, pythonWith } from '@keystead/testing';
 import { startSecrets } from '../start-secrets';
-import { noPython, type Python, pythonWith } from './python';
 
 const it = noPython() ? test.skip : test;
 

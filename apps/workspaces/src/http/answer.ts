@@ -64,7 +64,7 @@ async function sendRaw(res: ServerResponse, raw: Raw, headers: string[]): Promis
     headers.push(name, value);
   }
   if (raw.body === undefined || typeof raw.body === 'string' || Buffer.isBuffer(raw.body)) {
-    if (raw.status !== 204) {
+    if (raw.status !== 204 && raw.status !== 304) {
       headers.push('Content-Length', String(Buffer.byteLength(raw.body ?? '')));
     }
     res.writeHead(raw.status, headers);

@@ -1,6 +1,7 @@
 import { LARGEST_PAGE } from '@keystead/jsonapi';
 import type { Edition } from './edition';
 import { bodyBytes, type Endpoint, type Resource, unknownBody } from './endpoint';
+import { operationId } from './operation-id';
 
 type Json = Record<string, unknown>;
 
@@ -204,12 +205,8 @@ function bodyOf({ body, takes }: Endpoint): Json {
   return takes === undefined ? {} : { requestBody: { content: { [takes]: { schema } } } };
 }
 
-function operation(resource: Resource, endpoint: Endpoint): Json {
-  const { method, path, summary, auth } = endpoint;
-  const words = path
-    .replace(/[:{}]/g, '')
-    .split(/[/.\-_]/)
-    .filter(Boolean);
+function operation(resource: Resource, declared: Endpoint, endpoint: Endpoint): Json {
+  const { summary, auth } = endpoint;
   const refused = Object.fromEntries(
     failureStatuses(endpoint).map((status) => [
       status,
@@ -222,7 +219,7 @@ function operation(resource: Resource, endpoint: Endpoint): Json {
     return [status, type === undefined ? { description } : { description, content: { ...usual, [type]: { schema } } }];
   });
   return {
-    operationId: [method.toLowerCase(), ...words].join('_'),
+    operationId: operationId(declared),
     tags: [resource.name],
     summary,
     parameters: parametersOf(endpoint),
@@ -249,7 +246,7 @@ export function openapiDocument(
       const endpoint = { ...declared, path: known.get(shape) ?? declared.path };
       known.set(shape, endpoint.path);
       const path = (endpoint.outside ? '' : options.prefix) + endpoint.path.replace(/:([A-Za-z_]+)/g, '{$1}');
-      paths[path] = { ...paths[path], [endpoint.method.toLowerCase()]: operation(resource, endpoint) };
+      paths[path] = { ...paths[path], [endpoint.method.toLowerCase()]: operation(resource, declared, endpoint) };
     }
   }
   return {

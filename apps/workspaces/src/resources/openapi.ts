@@ -1,4 +1,6 @@
-import { endpoints, type Resource } from '../kernel/endpoint';
+import { createHash } from 'node:crypto';
+import { endpoints, type Raw, type Resource } from '../kernel/endpoint';
+import type { Environment } from '../kernel/environment';
 import { openapiDocument } from '../kernel/openapi';
 import type { Policy } from '../kernel/policy';
 
@@ -6,14 +8,28 @@ const { raw } = endpoints({} as Policy<undefined>, undefined);
 
 /** The description of all other resources, at `/api/v2/openapi.json`. Open to everybody: it tells nothing of anybody. */
 export function openapiResource(described: readonly Resource[]): Resource {
+  // Made when first asked for, and the same as long as the service runs.
+  const made = new WeakMap<Environment, { readonly body: Buffer; readonly etag: string }>();
+  const documentOf = (env: Environment) => {
+    const known = made.get(env);
+    if (known) return known;
+    const body = Buffer.from(JSON.stringify(openapiDocument(described, { ...env, prefix: '/api/v2' })));
+    const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`;
+    const document = { body, etag };
+    made.set(env, document);
+    return document;
+  };
   const show = raw('GET')('/openapi.json', {
     summary: 'Describe this interface as an OpenAPI document.',
-    answers: { 200: { description: 'The document.', type: 'application/json', schema: { type: 'object' } } },
+    answers: {
+      200: { description: 'The document.', type: 'application/json', schema: { type: 'object' } },
+      304: { description: 'The document is still the one that If-None-Match names.' },
+    },
     auth: 'none',
-    run: async ({ env }) => {
-      const options = { edition: env.edition, publicUrl: env.publicUrl, prefix: '/api/v2' };
-      const body = JSON.stringify(openapiDocument(described, options));
-      return { status: 200, headers: { 'Content-Type': 'application/json' }, body };
+    run: async ({ env, request }): Promise<Raw> => {
+      const { body, etag } = documentOf(env);
+      if (request.headers['if-none-match'] === etag) return { status: 304, headers: { ETag: etag } };
+      return { status: 200, headers: { 'Content-Type': 'application/json', ETag: etag }, body };
     },
   });
   return { name: 'openapi', endpoints: [show] };

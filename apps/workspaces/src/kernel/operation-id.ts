@@ -1,0 +1,47 @@
+import type { Endpoint } from './endpoint';
+
+/** Operations whose rule-made name would be wrong or taken; everything else follows the rule. */
+const exceptions: Readonly<Record<string, string>> = {
+  'GET /ping': 'ping',
+  'PATCH /account/update': 'account_update',
+  'POST /one-time-links/:secret': 'one_time_links_use',
+  'PATCH /workspaces/:workspace_id/state-versions': 'workspaces_state_versions_rollback',
+  // The same of the caller, or of everybody, has the plain name.
+  'GET /organization-memberships': 'organization_memberships_list_own',
+  'GET /organizations/:organization_name/feature-sets': 'organizations_feature_sets_list',
+};
+
+const isPlural = (word: string): boolean => word.endsWith('s') && !word.endsWith('ss');
+
+/** Second ways to the same: by a name instead of an id, by the secret of a link instead of a token. */
+const ways = ['name', 'signature'];
+
+/**
+ * The name by which generated clients call an operation: what it is about, then what it does (`workspaces_read`). It
+ * depends on nothing but the path, the verb and what is shown, so that no other operation can change it. What belongs to
+ * an organization is named without it, as all lists do; what it has one of is named with it.
+ */
+export function operationId({ method, path, shows, streams }: Pick<Endpoint, 'method' | 'path' | 'shows' | 'streams'>) {
+  const exception = exceptions[`${method} ${path}`];
+  if (exception !== undefined) return exception;
+  const segments = path.split('/').filter(Boolean);
+  const fixed = segments.filter((segment) => !segment.startsWith(':'));
+  const action = fixed.at(-2) === 'actions' ? fixed.at(-1) : undefined;
+  const nouns = fixed.slice(0, action === undefined ? undefined : -2).filter((word) => word !== 'relationships');
+  const isScope = nouns[0] === 'organizations' && nouns[1] !== undefined && isPlural(nouns[1]);
+  const verb = action ?? verbOf(method, shows, streams, segments.at(-2) === 'relationships' && isPlural(nouns.at(-1)!));
+  const way = ways.find((one) => segments.includes(`:${one}`));
+  const words = [...nouns.slice(isScope ? 1 : 0), verb, ...(way === undefined ? [] : ['by', way])];
+  return words
+    .join('_')
+    .replace(/[^a-z0-9]+/g, '_')
+    .replace(/^_/, '');
+}
+
+function verbOf(method: Endpoint['method'], shows: Endpoint['shows'], streams: boolean, isMembership: boolean): string {
+  if (method === 'GET') return shows === 'many' ? 'list' : 'read';
+  // References that come and go; the resources they name stay.
+  if (isMembership && shows === 'nothing')
+    return { POST: 'add', DELETE: 'remove', PATCH: 'replace', PUT: 'replace' }[method];
+  return { POST: 'create', PATCH: 'update', PUT: streams ? 'upload' : 'replace', DELETE: 'delete' }[method];
+}
