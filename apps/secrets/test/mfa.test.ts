@@ -162,6 +162,21 @@ describe('TOTP methods', () => {
   });
 });
 
+describe('TOTP methods of a namespace above', () => {
+  const secrets = startSecrets();
+
+  it('are seen from below and deleted only where they are', async () => {
+    const id = await method(secrets);
+    await secrets.root.write('sys/namespaces/below').expect(200);
+    const below = secrets.as(secrets.rootToken, { 'X-Service-Namespace': 'below' });
+    await below.read(`${methods}/${id}`).expect(200);
+    await below.delete(`${methods}/${id}`).expect(404);
+    await secrets.root.read(`${methods}/${id}`).expect(200);
+    await secrets.root.delete(`${methods}/${id}`).expect(204);
+    await below.delete(`${methods}/${id}`).expect(204);
+  });
+});
+
 describe('TOTP secrets', () => {
   const secrets = startSecrets();
   const entity = async () => (await secrets.root.write('identity/entity').expect(200)).body.data.id as string;

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { bool, commaList, duration, int, oneOf } from './fields';
 import type { Login } from './reply';
 
-const tokenTypes = ['service', 'batch', 'default', 'default-service', 'default-batch', ''] as const;
+const tokenTypes = ['service', 'batch', 'default', ''] as const;
 
 const MOST_USES = 2 ** 31 - 1;
 
@@ -112,7 +112,7 @@ export function checkTokenParams(params: TokenParams): void {
     throw new Refusal('invalid', "'token_ttl' cannot be greater than 'token_max_ttl'");
   }
   checkNumUses(params.token_num_uses);
-  if (params.token_type === 'batch' || params.token_type === 'default-batch') {
+  if (params.token_type === 'batch') {
     if (params.token_period > 0)
       throw new Refusal('invalid', "'token_type' cannot be 'batch' when 'token_period' is set");
     if (params.token_num_uses > 0) {
@@ -169,6 +169,7 @@ export function showTokenParams(params: TokenParams & TokenAliases): Record<stri
 
 /** Token parameters as a login reply wants them. */
 export function loginParams(params: TokenParams): Partial<Login> {
+  // Roles of an earlier version may say default-service or default-batch.
   const type = params.token_type.replace('default-', '') as 'service' | 'batch' | 'default' | '';
   return {
     policies: params.token_policies,

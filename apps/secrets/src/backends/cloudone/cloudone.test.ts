@@ -134,6 +134,7 @@ describe('cloud identity login', () => {
       [{ bound_group_ids: 'g', token_period: '9000h' }, 'token period of "9000h0m0s" is greater than'],
       [{ bound_group_ids: 'g', token_num_uses: -1 }, "'token_num_uses' cannot be negative"],
       [{ bound_group_ids: 'g', token_num_uses: 2 ** 31 }, "'token_num_uses' cannot be greater than 2147483647"],
+      [{ bound_group_ids: 'g', token_type: 'default-batch' }, `invalid 'token_type' value "default-batch"`],
       [{ bound_group_ids: 'g', token_type: 'zz' }, `invalid 'token_type' value "zz"`],
       [{ bound_group_ids: 'g', token_bound_cidrs: 'zzz' }, 'error parsing address "zzz"'],
       [{ bound_group_ids: 'g', token_ttl: '-5' }, "cannot provide negative value '-5'"],

@@ -51,6 +51,7 @@ export const cloudtwo = (cloud: CloudTwo): Backend => {
       },
       assumed_role: endsByItself,
       federation_token: endsByItself,
+      session_token: endsByItself,
     },
     tick: (errand) => rotateWhenDue(cloud, errand),
     undo: {

@@ -198,6 +198,39 @@ describe('cloud provider engine', () => {
       [{ arn: readOnly, policy_arns: readOnly }, 'cannot supply deprecated role or policy parameters with policy_arns'],
       [{ arn: readOnly, iam_groups: 'g' }, 'cannot supply deprecated role or policy parameters with iam_groups'],
       [{ arn: readOnly, iam_tags: 'a=b' }, 'cannot supply deprecated role or policy parameters with iam_tags'],
+      [
+        { credential_type: 'iam_user', policy_arns: 'arn:aws:iam::1:role/x' },
+        'invalid policy_arns parameter: "arn:aws:iam::1:role/x": expected a resource type of policy but got role/x',
+      ],
+      [
+        { credential_type: 'assumed_role', role_arns: 'arn:aws:iam::1:user/x' },
+        'invalid role_arns parameter: "arn:aws:iam::1:user/x": expected a resource type of role but got user/x',
+      ],
+      [
+        { credential_type: 'iam_user', policy_arns: readOnly, external_id: 'ours' },
+        "cannot supply external_id when credential_type isn't assumed_role",
+      ],
+      [
+        { credential_type: 'session_token', session_tags: 'a=b' },
+        "cannot supply session_tags when credential_type isn't assumed_role",
+      ],
+      [
+        { credential_type: 'federation_token', policy_arns: readOnly, mfa_serial_number: 'GAHT12345678' },
+        "cannot supply mfa_serial_number when credential_type isn't session_token",
+      ],
+      [
+        { credential_type: 'assumed_role', role_arns: 'arn:aws:iam::1:role/a', external_id: 'a b' },
+        'external_id must have 2 to 1224 characters',
+      ],
+      [
+        { credential_type: 'session_token', policy_arns: readOnly },
+        'cannot supply policy_arns when credential_type is session_token',
+      ],
+      [
+        { credential_type: 'session_token', mfa_serial_number: 'GAHT12345678', reuse_percent_left: 50 },
+        'cannot supply reuse_percent_left with mfa_serial_number',
+      ],
+      [{ arn: readOnly, external_id: 'e1' }, 'deprecated role or policy parameters with external_id'],
       [{ arn: 'arn:aws:iam::1:group/x' }, 'unable to parse supplied data: "arn:aws:iam::1:group/x"'],
       [{ policy: 'zz' }, 'unable to parse supplied data: "zz"'],
     ])('refuses %j (S13.2, S13.7, S13.8)', async (fields, text) => {
@@ -207,7 +240,9 @@ describe('cloud provider engine', () => {
     });
 
     it('count every broken rule', async () => {
-      const message = await refused(role('bad', { credential_type: 'iam_user', max_sts_ttl: 60, role_arns: 'arn:a' }));
+      const message = await refused(
+        role('bad', { credential_type: 'iam_user', max_sts_ttl: 60, role_arns: 'arn:aws:iam::1:role/a' }),
+      );
       expect(message).toMatch(/^error\(s\) validating supplied role data: "3 errors occurred:\\n\\t\* /);
     });
 
@@ -404,7 +439,14 @@ describe('cloud provider engine', () => {
       expect(asked('AssumeRole')).toMatchObject({ RoleArn: one, DurationSeconds: '3600' });
       expect(body.renewable).toBe(false);
       expect(body.lease_duration).toBeGreaterThan(3000);
-      expect(Object.keys(body.data).sort()).toEqual(['access_key', 'arn', 'secret_key', 'security_token', 'ttl']);
+      expect(Object.keys(body.data).sort()).toEqual([
+        'access_key',
+        'arn',
+        'secret_key',
+        'security_token',
+        'session_token',
+        'ttl',
+      ]);
       expect(body.data.arn).toMatch(/^arn:aws:sts::123456789012:assumed-role\/one\/service-/);
       await secrets.root.write('sys/leases/renew', { lease_id: body.lease_id }).expect(400, /lease is not renewable/);
       cloud.calls.length = 0;
@@ -455,11 +497,67 @@ describe('cloud provider engine', () => {
       expect(form['PolicyArns.member.1.arn']).toBe(readOnly);
     });
 
+    it('tell a trust policy what it asks for', async () => {
+      cloud.externalIds.set(one, 'agreed');
+      expect(await refused(secrets.root.read('cloudtwo/creds/assume'), 502)).toContain('AccessDenied');
+      const fields = { credential_type: 'assumed_role', role_arns: one };
+      await role('trusted', { ...fields, external_id: 'agreed', session_tags: ['team=a', 'cost=b'] }).expect(204);
+      const { body } = await secrets.root.read('cloudtwo/roles/trusted').expect(200);
+      expect(body.data).toMatchObject({ external_id: 'agreed', session_tags: { team: 'a', cost: 'b' } });
+      cloud.calls.length = 0;
+      await secrets.root.read('cloudtwo/creds/trusted').expect(200);
+      expect(asked('AssumeRole')).toMatchObject({
+        ExternalId: 'agreed',
+        'Tags.member.1.Key': 'team',
+        'Tags.member.1.Value': 'a',
+        'Tags.member.2.Key': 'cost',
+      });
+      const check = await secrets.root.read('cloudtwo/config/root/check?role=trusted').expect(200);
+      expect(check.body.data).toMatchObject({ missing: [], unknown: [] });
+      cloud.externalIds.clear();
+    });
+
+    it('are sessions of the root user, proven by a code of its device where the role names one', async () => {
+      await role('own', { credential_type: 'session_token', default_sts_ttl: '15m' }).expect(204);
+      const { body } = await secrets.root.write('cloudtwo/sts/own', { role_arn: one }).expect(200);
+      expect(asked('GetSessionToken')).toMatchObject({ DurationSeconds: '900' });
+      expect(asked('GetSessionToken')).not.toHaveProperty('SerialNumber');
+      expect(body.data).toMatchObject({ session_token: body.data.security_token });
+      expect(body.data).not.toHaveProperty('arn');
+      expect(body.warnings).toEqual(['role_arn has no meaning for session_token credentials and is ignored']);
+      const device = 'arn:aws:iam::123456789012:mfa/root-svc';
+      await role('own', { mfa_serial_number: device }).expect(204);
+      cloud.calls.length = 0;
+      expect(await refused(secrets.root.read('cloudtwo/creds/own'))).toContain('mfa_code is needed');
+      expect(cloud.actions()).toEqual([]);
+      await refused(secrets.root.read('cloudtwo/creds/own?mfa_code=000000'), 502);
+      cloud.calls.length = 0;
+      await secrets.root.write('cloudtwo/creds/own', { mfa_code: '123456' }).expect(200);
+      expect(asked('GetSessionToken')).toMatchObject({ SerialNumber: device, TokenCode: '123456' });
+    });
+
+    it('warn of parameters that mean nothing to a federated user', async () => {
+      const { body } = await secrets.root
+        .write('cloudtwo/sts/federate', { role_arn: one, role_session_name: 'me' })
+        .expect(200);
+      expect(body.warnings).toEqual([
+        'role_arn has no meaning for federation_token credentials and is ignored',
+        'role_session_name has no meaning for federation_token credentials and is ignored',
+      ]);
+    });
+
     it('federate a user under a short name', async () => {
       const { body } = await secrets.root.write('cloudtwo/sts/federate', { ttl: '30m' }).expect(200);
       expect(asked('GetFederationToken')).toMatchObject({ DurationSeconds: '1800', Policy: document });
       expect(asked('GetFederationToken').Name).toMatch(/^service-\d{10}-\w{13}$/);
-      expect(Object.keys(body.data).sort()).toEqual(['access_key', 'arn', 'secret_key', 'security_token', 'ttl']);
+      expect(Object.keys(body.data).sort()).toEqual([
+        'access_key',
+        'arn',
+        'secret_key',
+        'security_token',
+        'session_token',
+        'ttl',
+      ]);
     });
   });
 
@@ -473,6 +571,21 @@ describe('cloud provider engine', () => {
       await secrets.root.read('cloudtwo/config/root').expect(200, new RegExp(body.data.access_key));
       const creds = await secrets.root.read('cloudtwo/creds/deploy').expect(200);
       await revoke(creds.body.lease_id);
+    });
+
+    it('says when the old key could not be deleted, and deletes it later', async () => {
+      const { access_key: old } = (await secrets.root.read('cloudtwo/config/root').expect(200)).body.data;
+      cloud.fail = (action) =>
+        action === 'DeleteAccessKey' ? { status: 500, code: 'Away', message: 'no' } : undefined;
+      const { body } = await secrets.root.write('cloudtwo/config/rotate-root').expect(200);
+      expect(body.warnings).toEqual([expect.stringContaining('it is tried again later')]);
+      expect(body.data.access_key).not.toBe(old);
+      expect(cloud.keys.has(old)).toBe(true);
+      cloud.fail = () => undefined;
+      aheadMs += 6 * 60_000;
+      await until(() => !cloud.keys.has(old));
+      expect(cloud.keys.has(body.data.access_key)).toBe(true);
+      await intentsAreGone();
     });
 
     it('changes nothing where two keys exist already (S23.6)', async () => {

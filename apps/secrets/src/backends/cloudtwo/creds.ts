@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Call } from '../../sdk/call';
-import { duration, string } from '../../sdk/fields';
+import { duration, secretString, string } from '../../sdk/fields';
 import { operation, path } from '../../sdk/path';
 import { secret } from '../../sdk/reply';
 import type { CloudTwo } from './cloud';
@@ -11,7 +11,7 @@ import { createUser } from './iam-user';
 import { waitForKey } from './key-wait';
 import { again, reuseKey } from './reuse';
 import { type CredentialType, type Role, roles } from './role';
-import { assumeRole, federationToken, filterOf, type StsCredentials } from './sts-credentials';
+import { assumeRole, federationToken, filterOf, type StsCredentials, sessionToken } from './sts-credentials';
 import { normalise, userName } from './user-name';
 
 const sessionNameLimit = 64;
@@ -21,6 +21,7 @@ const CredsInput = z.object({
   role_arn: string().optional().describe('Which role to assume; needed where the role allows several.'),
   role_session_name: string().optional().describe('Name of the session; cut to 64 characters.'),
   ttl: duration().optional().describe('Lifetime of short credentials; the role’s default, else 3600s.'),
+  mfa_code: secretString().optional().describe('Code of the device that the role names; only for session_token.'),
 });
 type CredsCall = Call<{ readonly name: string }, z.output<typeof CredsInput>>;
 
@@ -28,6 +29,7 @@ const Output = z.object({
   access_key: z.string(),
   secret_key: z.string(),
   security_token: z.string().nullable(),
+  session_token: z.string().optional().describe('The same under its newer name; short credentials only.'),
   arn: z.string().optional(),
   ttl: z.number().optional(),
   key_answers: z.boolean().optional(),
@@ -78,10 +80,8 @@ function typeFor(role: Role, where: 'creds' | 'sts'): CredentialType {
 }
 
 async function user(cloud: CloudTwo, call: CredsCall, role: Role) {
-  const { params, storage, caller, nowMs, input, warn } = call;
-  for (const field of ['ttl', 'role_arn'] as const) {
-    if (input[field] !== undefined) warn(`${field} has no meaning for iam_user credentials and is ignored`);
-  }
+  const { params, storage, caller, nowMs, warn } = call;
+  warnOfIdle(call, 'iam_user', ['ttl', 'role_arn', 'role_session_name', 'mfa_code']);
   const config = await rootInForce(storage);
   const { iam, check } = cloud.of(connection(config));
   // Nothing is promised that could not be kept.
@@ -108,20 +108,27 @@ async function user(cloud: CloudTwo, call: CredsCall, role: Role) {
   });
 }
 
-async function session(cloud: CloudTwo, call: CredsCall, role: Role, type: 'assumed_role' | 'federation_token') {
+async function session(cloud: CloudTwo, call: CredsCall, role: Role, type: SessionType) {
   const { params, storage, nowMs, input } = call;
+  warnOfIdle(call, type, idleFor[type]);
   // Everything that can be refused without a call is refused before the first one.
   const arn = type === 'assumed_role' ? roleArn(role, input.role_arn, params.name) : '';
   const sessionName = type === 'assumed_role' ? givenSessionName(input.role_session_name) : undefined;
   const seconds = ttlFor(call, role);
+  const code = type === 'session_token' ? mfaCode(role, call) : '';
   const config = await rootInForce(storage);
   const name = sessionName ?? madeName(config.username_template, type, call);
   const { iam, sts } = cloud.of(connection(config));
-  const filter = await filterOf(iam, role);
-  const made: StsCredentials =
-    type === 'assumed_role'
-      ? await assumeRole(sts, { arn, sessionName: name, seconds, filter })
-      : await federationToken(sts, { name, seconds, filter });
+  const ask: Readonly<Record<SessionType, () => Promise<StsCredentials>>> = {
+    async assumed_role() {
+      const filter = await filterOf(iam, role);
+      const { external_id: externalId = '', session_tags: tags = {} } = role;
+      return assumeRole(sts, { arn, sessionName: name, seconds, filter, externalId, tags });
+    },
+    federation_token: async () => federationToken(sts, { name, seconds, filter: await filterOf(iam, role) }),
+    session_token: () => sessionToken(sts, { seconds, device: role.mfa_serial_number ?? '', code }),
+  };
+  const made = await ask[type]();
   // The provider counts from when it was asked, by its own clock; the lease never tells of more than was asked for.
   const left = Math.min(seconds, Math.max(1, Math.floor((made.expiresAtMs - nowMs) / 1000)));
   return secret(type, {
@@ -130,6 +137,7 @@ async function session(cloud: CloudTwo, call: CredsCall, role: Role, type: 'assu
       ...(made.arn ? { arn: made.arn } : {}),
       secret_key: made.secretKey,
       security_token: made.securityToken,
+      session_token: made.securityToken,
       ttl: left,
     },
     internal: {},
@@ -139,11 +147,33 @@ async function session(cloud: CloudTwo, call: CredsCall, role: Role, type: 'assu
   });
 }
 
-function madeName(
-  template: string,
-  type: 'assumed_role' | 'federation_token',
-  { caller, params, nowMs }: CredsCall,
-): string {
+type SessionType = Exclude<CredentialType, 'iam_user'>;
+type Asked = 'ttl' | 'role_arn' | 'role_session_name' | 'mfa_code';
+
+const idleFor: Readonly<Record<SessionType, readonly Asked[]>> = {
+  assumed_role: ['mfa_code'],
+  federation_token: ['role_arn', 'role_session_name', 'mfa_code'],
+  session_token: ['role_arn', 'role_session_name'],
+};
+
+/** Says which parameters of a request have no effect on credentials of this type. */
+function warnOfIdle({ input, warn }: CredsCall, type: CredentialType, idle: readonly Asked[]): void {
+  for (const field of idle) {
+    if (input[field] !== undefined) warn(`${field} has no meaning for ${type} credentials and is ignored`);
+  }
+}
+
+/** The code that proves the device of the role; empty where the role names none. */
+function mfaCode(role: Role, { input, warn }: CredsCall): string {
+  if (!role.mfa_serial_number) {
+    if (input.mfa_code !== undefined) warn('mfa_code is ignored: the role names no mfa_serial_number');
+    return '';
+  }
+  if (input.mfa_code && /^\d{6}$/.test(input.mfa_code)) return input.mfa_code;
+  throw new Refusal('invalid', 'mfa_code is needed: six digits of the device that the role names');
+}
+
+function madeName(template: string, type: SessionType, { caller, params, nowMs }: CredsCall): string {
   const who = { displayName: caller.displayName, role: params.name };
   return userName(template, type === 'assumed_role' ? 'IAM' : 'STS', who, { nowMs });
 }

@@ -1,10 +1,13 @@
 import type { Role } from './role';
+import type { Trust } from './sts-credentials';
 
 /** A right the root credentials must have at the provider, and what it is needed for. */
 export interface NeededRight {
   readonly action: string;
   readonly resource: string;
   readonly neededFor: string;
+  /** Without which the trust policy of a role to be assumed lets nobody in. */
+  readonly trust?: Trust | undefined;
 }
 
 /** What needs depend on besides the roles. */
@@ -54,9 +57,14 @@ export function neededRights(roles: ReadonlyMap<string, Role>, context: NeedsCon
         for (const group of role.iam_groups) add(forMembership, iam(`group/${group}`), what);
         continue;
       }
+      // Every user may ask for a session of its own.
+      if (type === 'session_token') continue;
       for (const group of role.iam_groups) add(forGroupPolicies, iam(`group/${group}`), what);
-      if (type === 'assumed_role') for (const arn of role.role_arns) add(['sts:AssumeRole'], arn, what);
-      else add(['sts:GetFederationToken'], `arn:${context.partition}:sts::${context.account}:federated-user/*`, what);
+      if (type === 'assumed_role') {
+        const trust = { externalId: role.external_id ?? '', tags: role.session_tags ?? {} };
+        const action = 'sts:AssumeRole';
+        needs.push(...role.role_arns.map((resource) => ({ action, resource, neededFor: what, trust })));
+      } else add(['sts:GetFederationToken'], `arn:${context.partition}:sts::${context.account}:federated-user/*`, what);
     }
   }
   if (context.rotates && context.ownUser) add(forRotation, iam(`user/${context.ownUser}`), 'rotation of the root key');
@@ -66,7 +74,7 @@ export function neededRights(roles: ReadonlyMap<string, Role>, context: NeedsCon
 function merged(needs: readonly NeededRight[]): NeededRight[] {
   const found = new Map<string, NeededRight>();
   for (const need of needs) {
-    const key = `${need.action} ${need.resource}`;
+    const key = JSON.stringify([need.action, need.resource, need.trust]);
     const before = found.get(key);
     const neededFor =
       before && before.neededFor !== need.neededFor ? `${before.neededFor}, ${need.neededFor}` : need.neededFor;

@@ -23,6 +23,7 @@ import {
 import { AssumeRoleCommand, GetFederationTokenCommand, type STSClient } from '@aws-sdk/client-sts';
 import { codeOf } from './cloud-error';
 import type { NeededRight, NeedsContext } from './needed-rights';
+import { trusted } from './sts-credentials';
 
 /** What is known of a right: true, false, or nothing; and how it was found out. */
 export interface Finding {
@@ -64,7 +65,7 @@ export async function probe(
   }
 }
 
-function attemptOf(iam: IAMClient, sts: STSClient, { action, resource }: NeededRight, context: NeedsContext) {
+function attemptOf(iam: IAMClient, sts: STSClient, { action, resource, trust }: NeededRight, context: NeedsContext) {
   // The user with this name does not exist: what is asked about it cannot be done.
   const user = { UserName: context.userName };
   const group = { GroupName: resource.split('/').at(-1)! };
@@ -96,6 +97,7 @@ function attemptOf(iam: IAMClient, sts: STSClient, { action, resource }: NeededR
           RoleSessionName: someName,
           DurationSeconds: shortestSeconds,
           Policy: nothing,
+          ...(trust ? trusted(trust) : {}),
         }),
       ),
     'sts:GetFederationToken': () =>

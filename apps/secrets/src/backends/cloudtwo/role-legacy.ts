@@ -11,6 +11,9 @@ const notBeside = [
   'permissions_boundary_arn',
   'iam_groups',
   'iam_tags',
+  'external_id',
+  'session_tags',
+  'mfa_serial_number',
 ] as const;
 
 /** Why the older parameters cannot stand beside the other fields given; undefined where they can. */

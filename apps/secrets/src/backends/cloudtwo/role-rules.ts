@@ -1,6 +1,8 @@
-import type { Role } from './role';
+import type { CredentialType, Role } from './role';
 
-const stsTypes = 'assumed_role and federation_token';
+const stsTypes = 'assumed_role, federation_token and session_token';
+const externalId = /^[\w+=,.@:/-]{2,1224}$/;
+const device = /^[\w+=/:,.@-]{9,256}$/;
 /** A request has other things to do as well, and an end. */
 const longestWaitSeconds = 30;
 const userPath = /^\/([\x21-\x7F]{0,510}\/)?$/;
@@ -12,7 +14,7 @@ export function roleFaults(role: Role): string[] {
   const faults: string[] = [];
   const type = role.credential_types.length === 1 ? role.credential_types[0] : undefined;
   if (role.credential_types.length === 0) return ['did not supply credential_type'];
-  const short = type === 'assumed_role' || type === 'federation_token';
+  const short = type !== undefined && type !== 'iam_user';
   for (const field of ['default_sts_ttl', 'max_sts_ttl'] as const) {
     if (role[field] > 0 && !short) faults.push(`${field} parameter only valid for ${stsTypes} credential types`);
   }
@@ -39,10 +41,16 @@ export function roleFaults(role: Role): string[] {
   if ((type === 'iam_user' || type === 'federation_token') && !role.policy_arns.length && !role.policy_document) {
     faults.push(`must specify at least one of policy_arns or policy_document with ${type} credential_type`);
   }
-  for (const field of ['role_arns', 'policy_arns'] as const) {
-    for (const arn of role[field])
-      if (!arn.startsWith('arn:')) faults.push(`invalid ${field} parameter: "${arn}": arn: invalid prefix`);
+  for (const [field, kind] of [
+    ['role_arns', 'role'],
+    ['policy_arns', 'policy'],
+  ] as const) {
+    for (const arn of role[field]) {
+      const why = arnFault(arn, kind);
+      if (why) faults.push(`invalid ${field} parameter: "${arn}": ${why}`);
+    }
   }
+  faults.push(...sessionFaults(role, type));
   if (role.wait_for_key > 0 && type !== 'iam_user') {
     faults.push('wait_for_key parameter only valid for iam_user credential type');
   }
@@ -55,11 +63,52 @@ export function roleFaults(role: Role): string[] {
 }
 
 function boundaryFaults(arn: string): string[] {
-  const wrong = (why: string) => [`invalid permissions_boundary_arn parameter: ${why}`];
-  if (!arn.startsWith('arn:')) return wrong('arn: invalid prefix');
+  const why = arnFault(arn, 'policy');
+  return why ? [`invalid permissions_boundary_arn parameter: ${why}`] : [];
+}
+
+/** Why a text does not name a thing of that kind of the identity API; undefined where it does. */
+function arnFault(arn: string, kind: 'policy' | 'role'): string | undefined {
+  if (!arn.startsWith('arn:')) return 'arn: invalid prefix';
   const [, , service, , , resource] = arn.split(':');
-  if (resource === undefined) return wrong('arn: not enough sections');
-  if (service !== 'iam') return wrong(`expected a service of iam but got ${service}`);
-  if (!resource.startsWith('policy/')) return wrong(`expected a resource type of policy but got ${resource}`);
-  return [];
+  if (resource === undefined) return 'arn: not enough sections';
+  if (service !== 'iam') return `expected a service of iam but got ${service}`;
+  if (!resource.startsWith(`${kind}/`)) return `expected a resource type of ${kind} but got ${resource}`;
+  return undefined;
+}
+
+/** What sessions of the token service may be told, and by which types. Roles of an earlier version say nothing. */
+function sessionFaults(role: Role, type: CredentialType | undefined): string[] {
+  const faults: string[] = [];
+  const tags = Object.entries(role.session_tags ?? {});
+  if (type !== 'assumed_role') {
+    if (role.external_id) faults.push("cannot supply external_id when credential_type isn't assumed_role");
+    if (tags.length > 0) faults.push("cannot supply session_tags when credential_type isn't assumed_role");
+  } else {
+    if (role.external_id && !externalId.test(role.external_id)) {
+      faults.push('external_id must have 2 to 1224 characters out of letters, digits and _+=,.@:/-');
+    }
+    if (tags.length > 50) faults.push('session_tags holds more than 50 tags');
+    if (tags.some(([key, value]) => key.length < 1 || key.length > 128 || value.length > 256)) {
+      faults.push('session_tags holds a key of more than 128 or a value of more than 256 characters');
+    }
+  }
+  if (type !== 'session_token') {
+    if (role.mfa_serial_number) {
+      faults.push("cannot supply mfa_serial_number when credential_type isn't session_token");
+    }
+    return faults;
+  }
+  if (role.mfa_serial_number && !device.test(role.mfa_serial_number)) {
+    faults.push('mfa_serial_number is neither the serial number nor the ARN of a device');
+  }
+  if (role.mfa_serial_number && role.reuse_percent_left > 0) {
+    faults.push('cannot supply reuse_percent_left with mfa_serial_number: each session is proven by a code');
+  }
+  // The provider gives such a session all rights of the root user: what cannot narrow it is not taken.
+  for (const field of ['policy_arns', 'iam_groups'] as const) {
+    if (role[field].length > 0) faults.push(`cannot supply ${field} when credential_type is session_token`);
+  }
+  if (role.policy_document) faults.push('cannot supply policy_document when credential_type is session_token');
+  return faults;
 }

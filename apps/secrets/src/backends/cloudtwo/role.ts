@@ -7,7 +7,7 @@ import { data, empty, keys, listed, missing } from '../../sdk/reply';
 import { fromLegacy, legacyMix } from './role-legacy';
 import { roleFaults } from './role-rules';
 
-export const credentialTypes = ['iam_user', 'assumed_role', 'federation_token'] as const;
+export const credentialTypes = ['iam_user', 'assumed_role', 'federation_token', 'session_token'] as const;
 export type CredentialType = (typeof credentialTypes)[number];
 
 const unrecognised = (value: string) => invalidRole([`unrecognized credential type: ${value}`]);
@@ -24,6 +24,11 @@ const RoleFields = z.object({
   permissions_boundary_arn: string().describe('Policy that bounds the rights of users.'),
   wait_for_key: duration().describe(
     'How long to wait until a new key answers, at most 30s; 0 does not wait. Only for iam_user.',
+  ),
+  external_id: string().describe('What the trust policies of the roles ask for; only for assumed_role.'),
+  session_tags: keyValues().describe('Tags of sessions, as key=value texts or as a map; only for assumed_role.'),
+  mfa_serial_number: string().describe(
+    'Serial number or ARN of the MFA device of the root user; requests name its mfa_code. Only for session_token.',
   ),
   reuse_percent_left: int().describe(
     'Answer a caller’s earlier credentials while at least so much of their lifetime is left; 0 always makes new ones.',
@@ -54,6 +59,9 @@ const defaults: z.output<typeof RoleFields> = {
   user_path: '',
   permissions_boundary_arn: '',
   wait_for_key: 0,
+  external_id: '',
+  session_tags: {},
+  mfa_serial_number: '',
   reuse_percent_left: 0,
 };
 
@@ -163,6 +171,9 @@ function shownRole(role: Role): Record<string, unknown> {
     role_arns: orNull(role.role_arns),
     user_path: role.user_path,
     ...(role.wait_for_key ? { wait_for_key: role.wait_for_key } : {}),
+    ...(role.external_id ? { external_id: role.external_id } : {}),
+    ...(Object.keys(role.session_tags ?? {}).length > 0 ? { session_tags: role.session_tags } : {}),
+    ...(role.mfa_serial_number ? { mfa_serial_number: role.mfa_serial_number } : {}),
     ...(role.reuse_percent_left ? { reuse_percent_left: role.reuse_percent_left } : {}),
     ...(role.invalid_data ? { invalid_data: role.invalid_data } : {}),
   };

@@ -54,6 +54,10 @@ export class CloudStandIn {
   nowMs: () => number = Date.now;
   /** Actions nobody may do, such as `iam:TagUser`. */
   readonly denied = new Set<string>();
+  /** What the trust policies of roles ask for, by their ARN. */
+  readonly externalIds = new Map<string, string>();
+  /** What the MFA device of the root user shows. */
+  deviceCode = '123456';
   /** New keys are unknown to the token service for this long. */
   keyDelayMs = 0;
   delayMs = 0;
@@ -158,7 +162,7 @@ export class CloudStandIn {
       if (answer === 'absent') throw new Fault(404, 'NoSuchEntity', `${action}: there is none.`);
       return answer;
     }
-    const right = `${/^(AssumeRole|GetFederationToken)$/.test(action) ? 'sts' : 'iam'}:${action}`;
+    const right = `${/^(AssumeRole|GetFederationToken|GetSessionToken)$/.test(action) ? 'sts' : 'iam'}:${action}`;
     if (this.denied.has(right)) {
       throw new Fault(403, 'AccessDenied', `User: ${caller.user} is not authorized to perform: ${right}`);
     }
@@ -310,12 +314,24 @@ export class CloudStandIn {
   protected doAssumeRole(form: Form): string {
     matches(form.RoleSessionName ?? '', sessionPattern, 'roleSessionName');
     const role = (form.RoleArn ?? '').split('/').at(-1);
+    const wanted = this.externalIds.get(form.RoleArn ?? '');
+    if (wanted !== undefined && form.ExternalId !== wanted) {
+      throw new Fault(403, 'AccessDenied', `User is not authorized to perform: sts:AssumeRole on ${form.RoleArn}`);
+    }
     return `${this.credentials(form, 900, 43_200)}<AssumedRoleUser><AssumedRoleId>AROA1:${form.RoleSessionName}</AssumedRoleId><Arn>arn:aws:sts::${accountId}:assumed-role/${role}/${form.RoleSessionName}</Arn></AssumedRoleUser>`;
   }
 
   protected doGetFederationToken(form: Form): string {
     matches(form.Name ?? '', federationPattern, 'name');
     return `${this.credentials(form, 900, 129_600)}<FederatedUser><FederatedUserId>${accountId}:${form.Name}</FederatedUserId><Arn>arn:aws:sts::${accountId}:federated-user/${form.Name}</Arn></FederatedUser>`;
+  }
+
+  protected doGetSessionToken(form: Form): string {
+    if (form.SerialNumber !== undefined && form.TokenCode !== this.deviceCode) {
+      const text = 'MultiFactorAuthentication failed with invalid MFA one time pass code.';
+      throw new Fault(403, 'AccessDenied', text);
+    }
+    return this.credentials(form, 900, 129_600);
   }
 
   private credentials(form: Form, least: number, most: number): string {

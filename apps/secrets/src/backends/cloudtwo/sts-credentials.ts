@@ -4,7 +4,12 @@ import {
   paginateListAttachedGroupPolicies,
   paginateListGroupPolicies,
 } from '@aws-sdk/client-iam';
-import { AssumeRoleCommand, GetFederationTokenCommand, type STSClient } from '@aws-sdk/client-sts';
+import {
+  AssumeRoleCommand,
+  GetFederationTokenCommand,
+  GetSessionTokenCommand,
+  type STSClient,
+} from '@aws-sdk/client-sts';
 import { Refusal } from '@keystead/refusal';
 import { attempt } from './cloud-error';
 import { mergeDocuments } from './policy-document';
@@ -53,10 +58,27 @@ function narrowed({ document, arns }: Filter) {
   };
 }
 
+/** What is told to the trust policy of a role. */
+export interface Trust {
+  readonly externalId: string;
+  readonly tags: Readonly<Record<string, string>>;
+}
+
+/** The same on the wire; nothing is sent that a role does not say. */
+export function trusted({ externalId, tags }: Trust) {
+  const list = Object.entries(tags).map(([Key, Value]) => ({ Key, Value }));
+  return { ...(externalId ? { ExternalId: externalId } : {}), ...(list.length > 0 ? { Tags: list } : {}) };
+}
+
 /** Assumes a role of the provider for `seconds`. */
 export async function assumeRole(
   sts: STSClient,
-  what: { arn: string; sessionName: string; seconds: number; filter: Filter },
+  what: Trust & {
+    readonly arn: string;
+    readonly sessionName: string;
+    readonly seconds: number;
+    readonly filter: Filter;
+  },
 ): Promise<StsCredentials> {
   const answer = await attempt('Error assuming role', () =>
     sts.send(
@@ -65,6 +87,7 @@ export async function assumeRole(
         RoleSessionName: what.sessionName,
         DurationSeconds: what.seconds,
         ...narrowed(what.filter),
+        ...trusted(what),
       }),
     ),
   );
@@ -87,6 +110,19 @@ export async function federationToken(
   });
   const answer = await attempt('Error generating STS keys', () => sts.send(command));
   return { ...credentialsOf(answer.Credentials), arn: answer.FederatedUser?.Arn };
+}
+
+/** Short credentials of the root user itself, proven by a code of its MFA device where the role names one. */
+export async function sessionToken(
+  sts: STSClient,
+  what: { readonly seconds: number; readonly device: string; readonly code: string },
+): Promise<StsCredentials> {
+  const command = new GetSessionTokenCommand({
+    DurationSeconds: what.seconds,
+    ...(what.device ? { SerialNumber: what.device, TokenCode: what.code } : {}),
+  });
+  const answer = await attempt('Error generating STS keys', () => sts.send(command));
+  return credentialsOf(answer.Credentials);
 }
 
 interface Given {

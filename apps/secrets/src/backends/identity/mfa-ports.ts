@@ -56,7 +56,8 @@ export interface MfaPort {
     update(namespaceId: string, id: string, name: string | undefined, fields: MethodFields): Promise<boolean>;
     find(namespaceId: string, id: string): Promise<MethodFacts | undefined>;
     list(namespaceId: string): Promise<readonly MethodFacts[]>;
-    delete(namespaceId: string, id: string): Promise<void>;
+    /** False for a method of a namespace above. */
+    delete(namespaceId: string, id: string): Promise<boolean>;
   };
   readonly secrets: {
     generate(method: MethodFacts, entityId: string): Promise<NewSecretFacts | undefined>;

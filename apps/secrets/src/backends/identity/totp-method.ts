@@ -96,8 +96,7 @@ export function totpMethodPaths({ methods }: MfaPort, surroundings: MfaSurroundi
       delete: {
         summary: 'Delete a method and all its secrets; refused while a login enforcement uses it.',
         async run({ namespace, params }) {
-          await methods.delete(namespace.uuid, params.method_id);
-          return empty;
+          return (await methods.delete(namespace.uuid, params.method_id)) ? empty : missing;
         },
       },
     }),

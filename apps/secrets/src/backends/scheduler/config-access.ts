@@ -138,7 +138,11 @@ function checkCertificates(config: { ca_cert: string; client_cert: string; clien
   for (const field of ['ca_cert', 'client_cert'] as const) {
     if (config[field]) attempt(field, 'an x509 PEM certificate', () => new X509Certificate(config[field]));
   }
-  if (config.client_key) attempt('client_key', 'a PEM private key', () => createPrivateKey(config.client_key));
+  if (!config.client_key) return;
+  attempt('client_key', 'a PEM private key', () => createPrivateKey(config.client_key));
+  if (!new X509Certificate(config.client_cert).checkPrivateKey(createPrivateKey(config.client_key))) {
+    throw new Refusal('invalid', 'client_key is not the key of client_cert');
+  }
 }
 
 function attempt(field: string, what: string, parse: () => unknown): void {

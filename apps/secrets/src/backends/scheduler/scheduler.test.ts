@@ -1,7 +1,13 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { testCertificate } from '@keystead/testing';
 import { until } from '../../../test/fresh-storage';
 import { startSecrets } from '../../../test/start-secrets';
 import { SchedulerStandIn } from './stand-in';
+
+const otherKey = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  .privateKey.export({ type: 'pkcs8', format: 'pem' })
+  .toString();
 
 describe('scheduler engine', () => {
   const secrets = startSecrets();
@@ -39,6 +45,7 @@ describe('scheduler engine', () => {
       [{ address: 'ftp://x:1' }, 'address must have the form'],
       [{ client_cert: 'x' }, 'Both client cert and client key must be provided'],
       [{ client_key: 'x' }, 'Both client cert and client key must be provided'],
+      [{ client_cert: testCertificate.cert, client_key: otherKey }, 'client_key is not the key of client_cert'],
       [{ ca_cert: 'no pem' }, 'ca_cert is not an x509 PEM certificate'],
       [{ max_token_name_length: -1 }, 'max_token_name_length cannot be negative'],
       [{ max_token_name_length: 'zz' }, 'for field "max_token_name_length"'],

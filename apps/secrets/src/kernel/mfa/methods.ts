@@ -88,9 +88,14 @@ export class Methods {
     return rows.map((row) => this.toMethod(row));
   }
 
-  /** Deletes a method with its secrets; an absent one is no error. Throws `conflict` while an enforcement uses it. */
-  async delete(namespaceId: string, id: string): Promise<void> {
-    if (!isId(id)) return;
+  /**
+   * Deletes a method with its secrets; an absent one is no error. False for one that is only seen from here, because it is
+   * of a namespace above. Throws `conflict` while an enforcement uses it.
+   */
+  async delete(namespaceId: string, id: string): Promise<boolean> {
+    if (!isId(id)) return true;
+    const elsewhere = (await this.find(namespaceId, id))?.namespaceId ?? namespaceId;
+    if (elsewhere !== namespaceId) return false;
     await this.needs.committer.transaction(
       async (tx) => {
         // Enforcements lock the methods they name, so none can come to use it meanwhile.
@@ -113,6 +118,7 @@ export class Methods {
       },
       [mfaNotice],
     );
+    return true;
   }
 
   private async idOf(tx: Tx, namespaceId: string, name: string): Promise<string | undefined> {
