@@ -135,6 +135,7 @@ describe('state versions', () => {
     const urls = body.data.attributes;
     expect(urls).toMatchObject({ status: 'pending', 'hosted-state-download-url': null });
     await admin.get(`workspaces/${id}/current-state-version`).expect(404);
+    await put(urls['hosted-json-state-upload-url'], Buffer.from('"values"')).expect(422);
     await Promise.all([
       put(urls['hosted-json-state-upload-url'], Buffer.from('{"values":{}}')).expect(200, ''),
       put(urls['hosted-state-upload-url'], state).expect(200, ''),
@@ -259,6 +260,10 @@ describe('state versions', () => {
     [{ state: 'no base64!' }, 'state'],
     [{ state: Buffer.from('{bad').toString('base64'), md5: md5(Buffer.from('{bad')) }, 'state'],
     [{ 'json-state-outputs': Buffer.from('[]').toString('base64') }, 'json-state-outputs'],
+    ...['"values"', '[{}]', '{"values":', '{} {}', ''].map((text): [object, string] => [
+      { 'json-state': Buffer.from(`${text} `).toString('base64') },
+      'json-state',
+    ]),
   ])('refuse %j and change nothing', async (more, attribute) => {
     const id = await locked();
     const { body } = await create(id, stateOf(1), more).expect(422);

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { withClient } from '@keystead/postgres';
 import { type Away, DatabaseProxy } from '@keystead/testing';
@@ -105,6 +107,23 @@ describe('a service whose database is away', () => {
     proxy.hold(undefined);
     await again();
     await workspaces.admin.get('organizations/acme').expect(200);
+  });
+
+  it('is not what a caller makes it who leaves before the body is complete', async () => {
+    lines.length = 0;
+    const { port } = workspaces.server.address() as AddressInfo;
+    const closed = once(workspaces.server, 'request').then(([, res]) => once(res, 'close'));
+    const socket = connect(port, '127.0.0.1');
+    const length = 'Content-Type: application/vnd.api+json\r\nContent-Length: 100';
+    const caller = `Host: x\r\nAuthorization: Bearer ${workspaces.admin.token}`;
+    socket.write(`POST /api/v2/organizations HTTP/1.1\r\n${caller}\r\n${length}\r\n\r\n{"data"`);
+    await once(workspaces.server, 'request');
+    // The body is being read by now.
+    for (let n = 0; n < 5; n++) await workspaces.admin.get('organizations/acme').expect(200);
+    socket.destroy();
+    await closed;
+    await workspaces.admin.get('organizations/acme').expect(200);
+    expect(lines).toEqual([]);
   });
 
   /** Much sooner than statements are given up, and much later than the service needs to notice. */

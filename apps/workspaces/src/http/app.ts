@@ -113,7 +113,7 @@ export function buildApp(parts: AppParts): express.Express {
     } catch (error) {
       if (res.writableEnded) return;
       const refusal = asRefusal(error);
-      if (isConnectionLoss(error)) {
+      if (refusal?.kind === 'unavailable' && isConnectionLoss(error)) {
         parts.outage.lost(error);
       } else if (refusal === undefined) {
         parts.log.error({ err: error, requestId: id }, 'request failed');

@@ -11,6 +11,7 @@ import type { Workspace } from '../workspaces/workspace';
 import { accept, holdWorkspace } from './accept';
 import { type Base64, decoded, wholeOf } from './base64';
 import { announceAtOnce } from './hot-write';
+import { jsonObject } from './json-object';
 import * as outputs from './outputs';
 import { type ParsedOutput, parseOutputs } from './parse-state';
 import type * as quarantine from './quarantine';
@@ -96,8 +97,8 @@ export async function create(
   const { md5, parsed } = end();
   if (md5 !== claim.md5) throw invalid('md5', 'does not match the state');
   if (!parsed) throw invalid('state', 'is not a state file');
-  const json = input.jsonState ? await written(db, env, input.jsonState) : undefined;
-  const blob = await written(db, env, input.state);
+  const json = input.jsonState ? await written(db, env, jsonObject(decoded(input.jsonState), 'jsonState')) : undefined;
+  const blob = await written(db, env, decoded(input.state));
   const content = { blob, parsed, jsonBlobId: json?.id };
   const id = await accept(db, env, actor, workspace, claim, content, (tx) =>
     insert(tx, env, actor, workspace, claim, input, outputList),
@@ -111,8 +112,8 @@ async function requireRun(db: Database, { id: workspaceId }: Workspace, id: stri
 }
 
 const unlimited = Number.MAX_SAFE_INTEGER;
-const written = (db: Database, { keyring }: Keep, text: Base64) =>
-  writeBlob(db, keyring, decoded(text), { limit: unlimited, provisional: true });
+const written = (db: Database, { keyring }: Keep, source: AsyncIterable<Uint8Array>) =>
+  writeBlob(db, keyring, source, { limit: unlimited, provisional: true });
 
 async function insert(
   tx: Database,

@@ -8,6 +8,7 @@ import type { Environment } from '../../kernel/environment';
 import { requireWorkspace } from '../workspaces/service';
 import { accept } from './accept';
 import { finalizeAtOnce } from './hot-write';
+import { jsonObject } from './json-object';
 import { NoState, type ParsedState } from './parse-state';
 import * as quarantine from './quarantine';
 import { StateReader } from './state-reader';
@@ -93,7 +94,7 @@ export async function uploadRaw(
   });
 }
 
-/** Takes the JSON form of a state version; before, after or beside the state itself. */
+/** Takes the JSON form of a state version, an object; before, after or beside the state itself. */
 export async function uploadJson(
   db: Database,
   env: Keep,
@@ -102,7 +103,7 @@ export async function uploadJson(
   limit: number,
 ): Promise<void> {
   requireMissing(version, 'json');
-  const blob = await writeBlob(db, env.keyring, source, { limit, provisional: true });
+  const blob = await writeBlob(db, env.keyring, jsonObject(source, 'jsonState'), { limit, provisional: true });
   const taken = await db.transaction(async (tx) => {
     const { count } = await tx.prisma.stateVersion.updateMany({
       where: { id: version.id, jsonBlobId: null, status: { in: ['pending', 'finalized'] } },
