@@ -170,6 +170,7 @@ function kernelOf(
     committer: storage.committer,
     entries: storage.entries,
     turns,
+    changes: storage.changes,
     namespaces,
     mounts,
     access,

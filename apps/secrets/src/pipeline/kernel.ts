@@ -9,7 +9,7 @@ import type { PathTree } from '../kernel/mounts/path-tree';
 import type { Namespace, Namespaces } from '../kernel/namespaces/namespaces';
 import type { Access, Identified } from '../kernel/policy/access';
 import type { QuotaQuestion } from '../kernel/quotas/quotas';
-import type { Barrier, Clock, Committer, EntryStore, WriteSet } from '../kernel/storage/types';
+import type { Barrier, ChangeNotices, Clock, Committer, EntryStore, WriteSet } from '../kernel/storage/types';
 import type { TokenRecord, Tokens } from '../kernel/tokens/types';
 import type { Path } from '../sdk/path';
 import type { Login, SecretReply } from '../sdk/reply';
@@ -119,6 +119,7 @@ export interface Kernel {
   readonly committer: Committer;
   readonly entries: EntryStore;
   readonly turns: Turns;
+  readonly changes: Pick<ChangeNotices, 'mustTell' | 'catchUp'>;
   readonly namespaces: Namespaces;
   readonly mounts: Mounts;
   readonly access: Access;

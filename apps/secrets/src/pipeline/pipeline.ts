@@ -53,7 +53,7 @@ async function carryOut(kernel: Kernel, request: Request, trail: Trail): Promise
   if (reading) await reading;
   const mounting = kernel.mounts.refresh();
   if (mounting) await mounting;
-  const place = request.path.locate(kernel.namespaces, kernel.mounts, request.verb, request.namespace);
+  const place = knownPlace(kernel, request) ?? (await newestPlace(kernel, request));
   trail.place = place;
   checkPlace(place);
   request.route = routeOf(place);
@@ -100,6 +100,24 @@ async function carryOut(kernel: Kernel, request: Request, trail: Trail): Promise
     void kernel.leases.letGo(set.opened);
     throw error;
   }
+}
+
+/** Where a request leads; undefined where that is nowhere, and another node may have made something there a moment ago. */
+function knownPlace(kernel: Kernel, { path, verb, namespace }: Request): Place | undefined {
+  try {
+    const place = path.locate(kernel.namespaces, kernel.mounts, verb, namespace);
+    return place.mount || !kernel.changes.mustTell ? place : undefined;
+  } catch (error) {
+    if (kernel.changes.mustTell && error instanceof Refusal && error.kind === 'missing') return undefined;
+    throw error;
+  }
+}
+
+async function newestPlace(kernel: Kernel, { path, verb, namespace }: Request): Promise<Place> {
+  await kernel.changes.catchUp();
+  await kernel.namespaces.refresh();
+  await kernel.mounts.refresh();
+  return path.locate(kernel.namespaces, kernel.mounts, verb, namespace);
 }
 
 /** Runs the handler; one that lays fields over what is stored decides by what is stored when its turn comes. */

@@ -19,9 +19,16 @@ describe('a mount that another node has just made', () => {
     const { database, committer, changes, barrier, clock } = test.storage;
     const parts = { database, committer, changes, barrier, clock, catalog, ttls };
     const maker = new Mounts(parts);
-    // Word of what is made does not come.
-    const deaf = (mustTell: boolean) => new Mounts({ ...parts, changes: { listen: () => {}, fresh: true, mustTell } });
-    const [among, alone] = [deaf(true), deaf(false)];
+    // Word of what is made comes when it is asked for.
+    const late = (mustTell: boolean) => {
+      const told: (() => void)[] = [];
+      const catchUp = async () => {
+        for (const forget of told) forget();
+      };
+      const listen = (_topic: string, forget: (key: string) => void) => told.push(() => forget('*'));
+      return new Mounts({ ...parts, changes: { listen, fresh: true, mustTell, catchUp } });
+    };
+    const [among, alone] = [late(true), late(false)];
     await Promise.all([maker.refresh(), among.refresh(), alone.refresh()]);
     await maker.create(ROOT_NAMESPACE_ID, { kind: 'secret', type: 'thing', path: 'late/' });
     expect(among.at(ROOT_NAMESPACE_ID, 'late/')).toBeUndefined();

@@ -98,7 +98,8 @@ export class Mounts {
   async seek(namespaceId: string, path: string): Promise<LiveMount | undefined> {
     const known = this.at(namespaceId, path);
     if (known || !this.parts.changes.mustTell) return known;
-    await this.table.reread();
+    await this.parts.changes.catchUp();
+    await this.refresh();
     return this.at(namespaceId, path);
   }
 

@@ -54,6 +54,17 @@ describe('a node serves nothing from its memory a second after it changed elsewh
     await until(async () => other.changes.fresh && (await read(path)) === 'new');
   });
 
+  it('once it has caught up, however short a time ago that was', async () => {
+    await until(async () => other.changes.fresh && test.storage.changes.fresh);
+    const heard: string[] = [];
+    other.changes.listen('mount', (key) => heard.push(key));
+    for (let n = 0; n < 200; n++) {
+      await test.storage.committer.inTurn('x', async () => undefined, [{ topic: 'mount', key: String(n) }]);
+      await Promise.all([other.changes.catchUp(), other.changes.catchUp()]);
+      expect(heard.at(-1)).toBe(String(n));
+    }
+  });
+
   it('when the change is too long to be told and lies in the database', async () => {
     const paths = Array.from({ length: 200 }, (_, n) => `many/${'long'.repeat(20)}/${n}`);
     const all = async (value: string) => {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
 import { DATABASE_TIME, type DatabaseClock, type Silence } from '@keystead/postgres';
 import type pg from 'pg';
 import type { Database } from './database';
@@ -86,6 +87,7 @@ const TIDY = {
   text: `WITH gone AS (DELETE FROM node WHERE seen_at < clock_timestamp() - interval '1 minute')
          DELETE FROM change WHERE at < clock_timestamp() - interval '1 minute'`,
 };
+const NOTHING = { name: 'change-nothing', text: 'SELECT' };
 const LEAVE = { name: 'node-leave', text: 'DELETE FROM node WHERE id = $1' };
 const TELL = { name: 'change-tell', text: `SELECT pg_notify('${CHANNEL}', $1)` };
 const STORE = { name: 'change-store', text: 'INSERT INTO change (node, keys) VALUES ($1, $2) RETURNING id' };
@@ -130,6 +132,9 @@ export class NodeChanges implements ChangeNotices {
   private beatCount = 0;
   private failing = false;
   private running: Promise<void> | undefined;
+  /** A question whether anything was told that is not heard yet, and the one that waits for it to be answered. */
+  private asking: Promise<void> | undefined;
+  private nextAsking: Promise<void> | undefined;
 
   constructor(private readonly options: ChangesOptions) {
     this.polls = options.poll ?? false;
@@ -184,6 +189,33 @@ export class NodeChanges implements ChangeNotices {
     return this.others > 0 || performance.now() - this.beatMs > beatMs * 2 + 100;
   }
 
+  /**
+   * Hears what was told before now. Notices come before the answer to whatever is asked on the connection that listens,
+   * so one round trip will do, and callers at the same time share it. Where it fails, this node is not fresh.
+   */
+  catchUp(): Promise<void> {
+    if (!this.mustTell) return Promise.resolve();
+    // One that is under way may have been asked before the change.
+    this.nextAsking ??= (this.asking ?? Promise.resolve()).then(() => {
+      this.nextAsking = undefined;
+      const asking = this.ask().finally(() => {
+        if (this.asking === asking) this.asking = undefined;
+      });
+      this.asking = asking;
+      return asking;
+    });
+    return this.nextAsking;
+  }
+
+  private async ask(): Promise<void> {
+    try {
+      if (this.polls) await this.poll();
+      else await Promise.race([this.own?.query(NOTHING), setTimeout(STALE_MS, undefined, { ref: false })]);
+    } catch {
+      this.heardMs = Number.NEGATIVE_INFINITY;
+    }
+  }
+
   /** Tells notices inside a transaction, so that they are heard exactly when it commits. */
   async tell(tx: Pick<Tx, 'query'>, notices: readonly Notice[]): Promise<void> {
     if (notices.length === 0) return;
@@ -214,7 +246,7 @@ export class NodeChanges implements ChangeNotices {
   private schedule(): void {
     if (this.stopped) return;
     const waitMs = Math.max(0, (this.options.beatMs ?? 300) - (performance.now() - this.begunMs));
-    this.timer = setTimeout(() => {
+    this.timer = globalThis.setTimeout(() => {
       this.running = this.beat().finally(() => this.schedule());
     }, waitMs);
   }

@@ -219,6 +219,8 @@ export interface ChangeNotices {
   readonly fresh: boolean;
   /** True where other nodes may change things, of which this one hears a moment later. */
   readonly mustTell: boolean;
+  /** Resolves when every notice of what was committed before now has been heard, or this node is not fresh. */
+  catchUp(): Promise<void>;
 }
 
 /** A memory of answers that storage can give again. */

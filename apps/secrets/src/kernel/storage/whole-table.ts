@@ -30,12 +30,6 @@ export class WholeTable {
     await this.refresh();
   }
 
-  /** Reads it again, whatever is known: for what another node may have written a moment ago. */
-  reread(): Promise<void> {
-    this.forget();
-    return this.reload();
-  }
-
   /** It is read again before it is used again. */
   forget(): void {
     this.known = false;
