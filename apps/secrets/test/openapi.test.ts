@@ -83,6 +83,71 @@ describe('the OpenAPI document', () => {
     expect(ids.length).toBeGreaterThan(150);
   });
 
+  // Every default, choice and bound of the specification that is not plain emptiness.
+  it.each<[string, string, Json]>([
+    ['identity/mfa/method/totp', 'period', { default: '30' }],
+    ['identity/mfa/method/totp', 'key_size', { default: 20, minimum: 10, maximum: 256 }],
+    ['identity/mfa/method/totp', 'qr_size', { default: 200, minimum: 0, maximum: 1024 }],
+    ['identity/mfa/method/totp', 'algorithm', { default: 'SHA1', enum: ['SHA1', 'SHA256', 'SHA512'] }],
+    ['identity/mfa/method/totp', 'digits', { default: 6, enum: [6, 8] }],
+    ['identity/mfa/method/totp', 'skew', { default: 1, enum: [0, 1] }],
+    ['identity/mfa/method/totp', 'max_validation_attempts', { default: 5, minimum: 0, maximum: 100 }],
+    ['identity/mfa/method/totp/{method_id}', 'digits', { default: 6, enum: [6, 8] }],
+    ['sys/rekey-recovery-key/init', 'secret_shares', { minimum: 1, maximum: 255 }],
+    ['sys/rekey-recovery-key/init', 'secret_threshold', { minimum: 1, maximum: 255 }],
+    ['sys/rekey-recovery-key/init', 'backup', { default: false }],
+    ['sys/rekey-recovery-key/init', 'require_verification', { default: false }],
+    [
+      'auth/cloudone/config',
+      'environment',
+      { default: 'CloudonePublicCloud', enum: expect.arrayContaining(['CloudoneGermanCloud']) },
+    ],
+    ['auth/cloudone/login', 'vm_name', { default: '' }],
+    ['auth/cloudone/role/{name}', 'token_num_uses', { default: 0 }],
+    ['auth/cloudone/role/{name}', 'token_no_default_policy', { default: false }],
+    ['scheduler/role/{name}', 'type', { default: 'client', enum: ['client', 'management'] }],
+    ['scheduler/role/{name}', 'global', { default: false }],
+    ['cloudtwo/config/root', 'max_retries', { default: -1, minimum: -1, maximum: 20 }],
+    ['cloudtwo/roles/{name}', 'user_path', { default: '/' }],
+    [
+      'cloudtwo/roles/{name}',
+      'credential_type',
+      { enum: ['iam_user', 'assumed_role', 'federation_token', 'session_token'] },
+    ],
+    ['cloudtwo/sts/{name}', 'ttl', { default: '3600s' }],
+  ])('says of %s what %s may be, and is when it is left out (S2.3)', async (path, field, facts) => {
+    const { paths, components } = await document();
+    const { $ref } = paths[`/${path}`].post.requestBody.content['application/json'].schema;
+    expect(components.schemas[$ref.split('/').at(-1)].properties[field]).toMatchObject(facts);
+  });
+
+  it.each([
+    ['identity/mfa/method/totp', { issuer: 'bounds' }],
+    ['sys/rekey-recovery-key/init', { secret_shares: 3, secret_threshold: 2 }],
+    ['cloudtwo/config/root', { access_key: 'a', secret_key: 'b' }],
+    ['cloudtwo/roles/bounded', { credential_type: 'iam_user', policy_arns: 'arn:aws:iam::aws:policy/ReadOnlyAccess' }],
+    ['scheduler/role/bounded', { policies: 'some' }],
+    ['auth/cloudone/config', { tenant_id: 'example.com', resource: 'https://example.com' }],
+  ])('refuses at %s what is beyond the bounds that it announces', async (path, sound) => {
+    const { paths, components } = await document();
+    const { $ref } = paths[`/${path.replace('bounded', '{name}')}`].post.requestBody.content['application/json'].schema;
+    const properties = Object.entries<Json>(components.schemas[$ref.split('/').at(-1)].properties);
+    const beyond = properties.flatMap(([name, { type, enum: choices, minimum, maximum, maxLength }]) => [
+      ...(choices ? [[name, type === 'string' ? 'none of them' : Math.max(...choices) + 1]] : []),
+      ...(minimum === undefined ? [] : [[name, minimum - 1]]),
+      ...(maximum === undefined ? [] : [[name, maximum + 1]]),
+      ...(maxLength === undefined ? [] : [[name, 'x'.repeat(maxLength + 1)]]),
+    ]);
+    expect(beyond).not.toEqual([]);
+    const statuses = [];
+    for (const [name, value] of beyond) {
+      statuses.push([name, value, (await secrets.root.write(path, { ...sound, [name]: value })).status]);
+    }
+    expect(statuses).toEqual(beyond.map(([name, value]) => [name, value, 400]));
+    // Sound without it: nothing else was refused.
+    expect((await secrets.root.write(path, sound)).status).toBeLessThan(300);
+  });
+
   it('lists every status of an operation, and names what it has by the rules of the reference', async () => {
     const { paths, components } = await document();
     const health = paths['/sys/health'].get.responses;

@@ -9,4 +9,4 @@ export {
   type SealKeys,
   sealWithSealKey,
 } from './seal-key';
-export { combineShares, sameSecret, splitKey } from './shares';
+export { combineShares, sameSecret, shareBounds, splitKey } from './shares';

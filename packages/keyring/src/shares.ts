@@ -1,6 +1,9 @@
 import { timingSafeEqual } from 'node:crypto';
 import { combine, split } from 'shamir-secret-sharing';
 
+/** How many shares a key can be cut into, and how many of them can be needed. */
+export const shareBounds = { minimum: 1, maximum: 255 } as const;
+
 /**
  * Splits a key so that any `threshold` of its shares give it back and fewer tell nothing. A share is one byte longer
  * than the key: its last byte is where the polynomial was taken. A single share is the key itself.

@@ -158,7 +158,9 @@ function withDefaults(schema: JsonSchema, defaults: object | undefined): JsonSch
   const given = defaults as Record<string, unknown>;
   const filled = Object.entries(properties).map(([name, property]) => [
     name,
-    given[name] === undefined ? property : { ...property, default: asSent(property, given[name]) },
+    given[name] === undefined || 'default' in property
+      ? property
+      : { ...property, default: asSent(property, given[name]) },
   ]);
   return { ...schema, properties: Object.fromEntries(filled) };
 }

@@ -22,6 +22,22 @@ export interface FieldMeta {
   readonly json: Readonly<Record<string, unknown>>;
 }
 
+/** What a document says of a field besides its type. */
+export interface FieldFacts {
+  readonly default?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly maxLength?: number;
+}
+
+/**
+ * A field with facts for the document that it does not look after itself: bounds and choices that the operation judges, in
+ * its own words, and the default that it puts in place of nothing.
+ */
+export const announced = <T extends z.ZodType>(type: T, facts: FieldFacts): T =>
+  type.meta({ json: { ...(type.meta() as unknown as FieldMeta).json, ...facts } });
+
 type Convert<T> = (value: unknown) => T | Failure;
 
 function field<T>(json: Record<string, unknown>, convert: Convert<T>, hidden = false) {

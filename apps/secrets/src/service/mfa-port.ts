@@ -5,6 +5,7 @@ import { totpSecretPaths } from '../backends/identity/totp-secret';
 import type { Identity } from '../kernel/identity/identity';
 import type { AuthMounts } from '../kernel/mfa/enforcements';
 import type { MfaRequirement } from '../kernel/mfa/logins';
+import { methodRules } from '../kernel/mfa/method-config';
 import type { Mfa } from '../kernel/mfa/mfa';
 import type { Method } from '../kernel/mfa/types';
 import type { Mounts } from '../kernel/mounts/mounts';
@@ -32,6 +33,7 @@ export function mfaPaths(mfa: Mfa, { namespaces, identity }: { namespaces: Names
   const { methods, secrets, enforcements, logins } = mfa;
   const lent: MfaPathPort = {
     methods: {
+      rules: methodRules,
       // The kernel checks every field itself.
       write: (namespaceId, name, fields) => methods.write(namespaceId, name, fields as Partial<Method>),
       update: (namespaceId, id, name, fields) => methods.update(namespaceId, id, name, fields as Partial<Method>),

@@ -33,6 +33,9 @@ const clouds: Readonly<Record<string, CloudHosts>> = {
 /** The name used where none is given. Spec: Cloud-identity auth method configuration. */
 export const defaultCloud = 'CloudonePublicCloud';
 
+/** Every name of a cloud, as the specification spells it. */
+export const cloudNames = Object.keys(clouds);
+
 /**
  * The cloud of a name, compared without case, as it is spelled in the specification; existing clients say `AzurePublicCloud`
  * and so on for the same clouds. Throws `invalid`.

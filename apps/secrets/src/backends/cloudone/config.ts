@@ -1,16 +1,18 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { single } from '../../sdk/collection';
-import { secretString, string } from '../../sdk/fields';
+import { announced, secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { data, empty, missing } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
-import { type CloudHosts, cloudNamed, defaultCloud } from './clouds';
+import { type CloudHosts, cloudNamed, cloudNames, defaultCloud } from './clouds';
 
 const Config = z.object({
   tenant_id: string().describe('Tenant of the directory organization; else CLOUDONE_TENANT_ID.'),
   resource: string().describe('Audience that tokens given to login must be for; else CLOUDONE_AD_RESOURCE.'),
-  environment: string().describe('Name of the cloud; else CLOUDONE_ENVIRONMENT, else CloudonePublicCloud.'),
+  environment: announced(string(), { enum: cloudNames, default: defaultCloud }).describe(
+    'Name of the cloud; else CLOUDONE_ENVIRONMENT, else the default.',
+  ),
   client_id: string().describe('Who asks the compute API; needs to read compute resources. Else CLOUDONE_CLIENT_ID.'),
   client_secret: secretString().describe('Secret of client_id; else CLOUDONE_CLIENT_SECRET.'),
 });

@@ -1,7 +1,7 @@
 import { verifyJwt } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
-import { secretString, string } from '../../sdk/fields';
+import { announced, secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { login } from '../../sdk/reply';
 import { loginParams, withinCidrs } from '../../sdk/token-params';
@@ -16,8 +16,10 @@ const LoginInput = z.object({
   jwt: secretString().optional().describe('Signed token from the instance identity service.'),
   subscription_id: string().optional().describe('Subscription of the machine.'),
   resource_group_name: string().optional().describe('Resource group of the machine.'),
-  vm_name: string().optional().describe('Name of the machine; ignored when vmss_name is given.'),
-  vmss_name: string().optional().describe('Name of the scale set the machine is in.'),
+  vm_name: announced(string(), { default: '' })
+    .optional()
+    .describe('Name of the machine; ignored when vmss_name is given.'),
+  vmss_name: announced(string(), { default: '' }).optional().describe('Name of the scale set the machine is in.'),
 });
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;

@@ -2,13 +2,16 @@ import { randomUUID } from 'node:crypto';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { single } from '../../sdk/collection';
-import { duration, int, oneOf, secretString, string } from '../../sdk/fields';
+import { announced, duration, int, oneOf, secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { data, empty, missing } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 import type { CloudTwo, Connection } from './cloud';
 import { checkTerms, hasTerms, noRotation, plan, replan, rotationFields, shownRotation } from './rotation-plan';
 import { checkTemplate, nameLimits } from './user-name';
+
+/** Beside -1, which leaves it to the provider library. */
+const retryBounds = { minimum: -1, maximum: 20 } as const;
 
 const credentialSources = ['static', 'environment'] as const;
 
@@ -19,7 +22,9 @@ const RootInput = z.object({
     'static: access_key and secret_key as given. environment: what the service finds around it.',
   ),
   region: string().describe('Region; empty takes CLOUDTWO_REGION, CLOUDTWO_DEFAULT_REGION, then us-east-1.'),
-  max_retries: int().describe('Retries of a failed call; -1 leaves it to the provider library.'),
+  max_retries: announced(int(), retryBounds).describe(
+    'Retries of a failed call; -1 leaves it to the provider library.',
+  ),
   iam_endpoint: string().describe('Address of the identity API, where it is not the provider’s own.'),
   sts_endpoint: string().describe('Address of the token service, where it is not the provider’s own.'),
   username_template: string().describe('Template of generated names; empty takes the built-in one.'),
@@ -114,8 +119,9 @@ export const rootPath = (cloud: CloudTwo) =>
         checkKeys(input);
         if (input.identity_token_audience) cloud.checkIdentityTokens();
         for (const field of ['iam_endpoint', 'sts_endpoint'] as const) checkEndpoint(field, input[field]);
-        if (input.max_retries < -1 || input.max_retries > 20) {
-          throw new Refusal('invalid', 'max_retries must be -1 (as the provider library has it) or between 0 and 20');
+        if (input.max_retries < retryBounds.minimum || input.max_retries > retryBounds.maximum) {
+          const text = 'max_retries must be -1 (as the provider library has it) or between 0 and';
+          throw new Refusal('invalid', `${text} ${retryBounds.maximum}`);
         }
         const worst = checkTemplate(input.username_template, { nowMs });
         for (const type of ['IAM', 'STS'] as const) {

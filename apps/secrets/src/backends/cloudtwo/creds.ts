@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Call } from '../../sdk/call';
-import { duration, secretString, string } from '../../sdk/fields';
+import { announced, duration, secretString, string } from '../../sdk/fields';
 import { operation, path } from '../../sdk/path';
 import { secret } from '../../sdk/reply';
 import type { CloudTwo } from './cloud';
@@ -20,7 +20,9 @@ const defaultTtlSeconds = 3600;
 const CredsInput = z.object({
   role_arn: string().optional().describe('Which role to assume; needed where the role allows several.'),
   role_session_name: string().optional().describe('Name of the session; cut to 64 characters.'),
-  ttl: duration().optional().describe('Lifetime of short credentials; the role’s default, else 3600s.'),
+  ttl: announced(duration(), { default: `${defaultTtlSeconds}s` })
+    .optional()
+    .describe('Lifetime of short credentials; the role’s default comes before this one.'),
   mfa_code: secretString().optional().describe('Code of the device that the role names; only for session_token.'),
 });
 type CredsCall = Call<{ readonly name: string }, z.output<typeof CredsInput>>;

@@ -28,6 +28,7 @@ import {
 import { Refusal } from '@keystead/refusal';
 import { attempt, cloudRefusal, codeOf, isGone, wasRefused } from './cloud-error';
 import type { Role } from './role';
+import { defaultUserPath } from './role-rules';
 
 /** How far two clocks may be apart after their difference was taken off: that is known to a second or so. */
 const clocksApartMs = 2 * 60_000;
@@ -57,7 +58,7 @@ export async function createUser(
     iam.send(
       new CreateUserCommand({
         UserName,
-        Path: role.user_path || '/',
+        Path: role.user_path || defaultUserPath,
         ...(role.permissions_boundary_arn ? { PermissionsBoundary: role.permissions_boundary_arn } : {}),
         ...(tags.length > 0 ? { Tags: tags } : {}),
       }),

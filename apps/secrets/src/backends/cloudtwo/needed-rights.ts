@@ -1,4 +1,5 @@
 import type { Role } from './role';
+import { defaultUserPath } from './role-rules';
 import type { Trust } from './sts-credentials';
 
 /** A right the root credentials must have at the provider, and what it is needed for. */
@@ -49,7 +50,7 @@ export function neededRights(roles: ReadonlyMap<string, Role>, context: NeedsCon
     const what = `role ${name}`;
     for (const type of role.credential_types) {
       if (type === 'iam_user') {
-        const user = iam(`user${role.user_path || '/'}${context.userName}`);
+        const user = iam(`user${role.user_path || defaultUserPath}${context.userName}`);
         add(forUsers, user, what);
         if (Object.keys(role.iam_tags).length > 0) add(['iam:TagUser'], user, what);
         if (role.policy_arns.length > 0) add(forPolicies, user, what);

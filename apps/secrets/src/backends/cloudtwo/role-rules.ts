@@ -5,6 +5,12 @@ const externalId = /^[\w+=,.@:/-]{2,1224}$/;
 const device = /^[\w+=/:,.@-]{9,256}$/;
 /** A request has other things to do as well, and an end. */
 const longestWaitSeconds = 30;
+/** How much of their lifetime credentials that are answered again must have left, in percent. */
+export const reusePercent = { minimum: 0, maximum: 99 } as const;
+
+/** Where users are that no path is named for. */
+export const defaultUserPath = '/';
+
 const userPath = /^\/([\x21-\x7F]{0,510}\/)?$/;
 
 /**
@@ -55,8 +61,9 @@ export function roleFaults(role: Role): string[] {
     faults.push('wait_for_key parameter only valid for iam_user credential type');
   }
   if (role.wait_for_key > longestWaitSeconds) faults.push(`wait_for_key cannot be longer than ${longestWaitSeconds}s`);
-  if (role.reuse_percent_left < 0 || role.reuse_percent_left > 99) {
-    faults.push('reuse_percent_left must be between 0 and 99');
+  const { minimum, maximum } = reusePercent;
+  if (role.reuse_percent_left < minimum || role.reuse_percent_left > maximum) {
+    faults.push(`reuse_percent_left must be between ${minimum} and ${maximum}`);
   }
   if (Object.keys(role.iam_tags).length > 50) faults.push('iam_tags holds more than 50 tags');
   return faults;

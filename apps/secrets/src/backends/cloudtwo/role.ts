@@ -1,11 +1,11 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { collection } from '../../sdk/collection';
-import { commaList, duration, int, keyValues, oneOf, string } from '../../sdk/fields';
+import { announced, commaList, duration, int, keyValues, oneOf, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { data, empty, keys, listed, missing } from '../../sdk/reply';
 import { fromLegacy, legacyMix } from './role-legacy';
-import { roleFaults } from './role-rules';
+import { defaultUserPath, reusePercent, roleFaults } from './role-rules';
 
 export const credentialTypes = ['iam_user', 'assumed_role', 'federation_token', 'session_token'] as const;
 export type CredentialType = (typeof credentialTypes)[number];
@@ -20,7 +20,7 @@ const RoleFields = z.object({
   iam_tags: keyValues().describe('Tags of users, as key=value texts or as a map.'),
   default_sts_ttl: duration().describe('Lifetime where a request names none; not for iam_user.'),
   max_sts_ttl: duration().describe('Longest lifetime a request can name; not for iam_user.'),
-  user_path: string().describe('Path of users; empty is /.'),
+  user_path: announced(string(), { default: defaultUserPath }).describe('Path of users; only for iam_user.'),
   permissions_boundary_arn: string().describe('Policy that bounds the rights of users.'),
   wait_for_key: duration().describe(
     'How long to wait until a new key answers, at most 30s; 0 does not wait. Only for iam_user.',
@@ -30,7 +30,7 @@ const RoleFields = z.object({
   mfa_serial_number: string().describe(
     'Serial number or ARN of the MFA device of the root user; requests name its mfa_code. Only for session_token.',
   ),
-  reuse_percent_left: int().describe(
+  reuse_percent_left: announced(int(), reusePercent).describe(
     'Answer a caller’s earlier credentials while at least so much of their lifetime is left; 0 always makes new ones.',
   ),
 });

@@ -1,3 +1,5 @@
+import type { FieldFacts } from '../../sdk/fields';
+
 /** A TOTP method. */
 export interface MethodFacts {
   readonly id: string;
@@ -29,6 +31,9 @@ export interface MethodFields {
   readonly recoveryCodes?: number;
 }
 
+/** What the fields of a method may be, and what they are where nothing is said. */
+export type MethodRules = Readonly<Record<keyof MethodFields, FieldFacts>>;
+
 /** A secret that was just made. */
 export interface NewSecretFacts {
   readonly url: string;
@@ -51,6 +56,7 @@ export interface EnforcementFacts {
 /** Login MFA, as the kernel lends it; methods and secrets already judge what they are given. */
 export interface MfaPort {
   readonly methods: {
+    readonly rules: MethodRules;
     /** Creates a method, or changes the one of that name; answers its id. */
     write(namespaceId: string, name: string, fields: MethodFields): Promise<string>;
     update(namespaceId: string, id: string, name: string | undefined, fields: MethodFields): Promise<boolean>;

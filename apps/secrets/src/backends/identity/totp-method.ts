@@ -1,34 +1,47 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Call } from '../../sdk/call';
-import { bool, duration, id, int, string } from '../../sdk/fields';
+import { announced, bool, duration, id, int, string } from '../../sdk/fields';
 import { type Path, path } from '../../sdk/path';
 import { data, empty, keys, missing } from '../../sdk/reply';
-import type { MethodFacts, MethodFields, MfaPort, MfaSurroundings } from './mfa-ports';
+import type { MethodFacts, MethodFields, MethodRules, MfaPort, MfaSurroundings } from './mfa-ports';
 import { listOutput, methodOutput } from './outputs';
 
-const MethodInput = z.object({
-  method_name: string().optional().describe('A name that logins may use instead of the id.'),
-  issuer: string().optional().describe("Name of the key's issuing organisation; required for a new method."),
-  period: duration().optional().describe('Seconds a code holds, 30 unless given.'),
-  key_size: int().optional().describe('Bytes of a generated key, 20 unless given.'),
-  qr_size: int().optional().describe('Edge of the QR code in pixels, 200 unless given; 0 for none.'),
-  algorithm: string().optional().describe('SHA1 (unless given), SHA256 or SHA512.'),
-  digits: int().optional().describe('6 (unless given) or 8.'),
-  skew: int().optional().describe('Periods before and after the present one whose codes count: 0, or 1 unless given.'),
-  max_validation_attempts: int().optional().describe('Wrong codes in a row before a lock, 5 unless given.'),
-  enable_self_enrollment: bool().optional().describe('Let people make their secret during a login that asks for it.'),
-  recovery_codes: int().optional().describe('Single-use codes handed out with a new secret, none unless given.'),
-});
-type MethodInput = z.output<typeof MethodInput>;
-
-const CreateInput = MethodInput.extend({
-  id: id().optional().describe('The method to change.'),
-  method_id: id().optional().describe('The same under another name.'),
-});
+const methodInput = (rules: MethodRules) =>
+  z.object({
+    method_name: string().optional().describe('A name that logins may use instead of the id.'),
+    issuer: announced(string(), rules.issuer)
+      .optional()
+      .describe("Name of the key's issuing organisation; required for a new method."),
+    period: announced(duration(), { default: String(rules.periodSeconds.default) })
+      .optional()
+      .describe(`Seconds a code holds, at most ${rules.periodSeconds.maximum}.`),
+    key_size: announced(int(), rules.keySizeBytes).optional().describe('Bytes of a generated key.'),
+    qr_size: announced(int(), rules.qrSizePixels).optional().describe('Edge of the QR code in pixels; 0 for none.'),
+    algorithm: announced(string(), rules.algorithm).optional().describe('What codes are made with.'),
+    digits: announced(int(), rules.digits).optional().describe('Digits of a code.'),
+    skew: announced(int(), rules.skew)
+      .optional()
+      .describe('Periods before and after the present one whose codes count.'),
+    max_validation_attempts: announced(int(), rules.maxValidationAttempts)
+      .optional()
+      .describe('Wrong codes in a row before a lock; 0 for the default.'),
+    enable_self_enrollment: announced(bool(), rules.selfEnrolment)
+      .optional()
+      .describe('Let people make their secret during a login that asks for it.'),
+    recovery_codes: announced(int(), rules.recoveryCodes)
+      .optional()
+      .describe('Single-use codes handed out with a new secret.'),
+  });
+type MethodInput = z.output<ReturnType<typeof methodInput>>;
 
 /** TOTP methods. Spec: TOTP MFA method. */
 export function totpMethodPaths({ methods }: MfaPort, surroundings: MfaSurroundings): Path[] {
+  const MethodInput = methodInput(methods.rules);
+  const CreateInput = MethodInput.extend({
+    id: id().optional().describe('The method to change.'),
+    method_id: id().optional().describe('The same under another name.'),
+  });
   const show = (method: MethodFacts) => shownMethod(surroundings, method);
   const listAll = async ({ namespace }: Call) => {
     const found = await methods.list(namespace.uuid);

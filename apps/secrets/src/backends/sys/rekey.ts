@@ -1,6 +1,7 @@
+import { shareBounds } from '@keystead/keyring';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
-import { bool, int, string, stringList } from '../../sdk/fields';
+import { announced, bool, int, string, stringList } from '../../sdk/fields';
 import { operation, type Path, path } from '../../sdk/path';
 import { data, empty, type Reply, raw } from '../../sdk/reply';
 
@@ -225,11 +226,15 @@ function backupPath(at: string, rekey: RekeyPort, id = at.replaceAll('/', '-')):
 }
 
 const startInput = z.object({
-  secret_shares: int().optional().describe('How many shares to make.'),
-  secret_threshold: int().optional().describe('How many of them are needed; at most secret_shares.'),
+  secret_shares: announced(int(), shareBounds).optional().describe('How many shares to make.'),
+  secret_threshold: announced(int(), shareBounds)
+    .optional()
+    .describe('How many of them are needed; at most secret_shares.'),
   pgp_keys: stringList().optional().describe('OpenPGP keys that encrypt the shares, base64, in order.'),
-  backup: bool().optional().describe('Keep the encrypted shares.'),
-  require_verification: bool().optional().describe('The new shares are in force only once they have been given back.'),
+  backup: announced(bool(), { default: false }).optional().describe('Keep the encrypted shares.'),
+  require_verification: announced(bool(), { default: false })
+    .optional()
+    .describe('The new shares are in force only once they have been given back.'),
 });
 const shareInput = z.object({
   key: string().optional().describe('One share, hex or base64.'),

@@ -2,21 +2,28 @@ import { algorithms } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
 import type { MethodConfig } from './types';
 
-/** What a method has that says nothing else. Spec: TOTP MFA method. */
-export const methodDefaults: Omit<MethodConfig, 'issuer'> = {
-  periodSeconds: 30,
-  keySizeBytes: 20,
-  qrSizePixels: 200,
-  algorithm: 'SHA1',
-  digits: 6,
-  skew: 1,
-  maxValidationAttempts: 5,
-  selfEnrolment: false,
-  recoveryCodes: 0,
-};
+/** What the fields of a method may be, and what they are where nothing is said. Spec: TOTP MFA method. */
+export const methodRules = {
+  issuer: { maxLength: 256 },
+  periodSeconds: { default: 30, minimum: 1, maximum: 3_600 },
+  keySizeBytes: { default: 20, minimum: 10, maximum: 256 },
+  // In pixels: a larger picture keeps everybody waiting while it is drawn.
+  qrSizePixels: { default: 200, minimum: 0, maximum: 1_024 },
+  algorithm: { default: 'SHA1', enum: algorithms },
+  digits: { default: 6, enum: [6, 8] },
+  skew: { default: 1, enum: [0, 1] },
+  // Zero attempts would lock everybody out, so clients that send it mean the default.
+  maxValidationAttempts: { default: 5, minimum: 0, maximum: 100 },
+  selfEnrolment: { default: false },
+  recoveryCodes: { default: 0, minimum: 0, maximum: 20 },
+} as const;
 
-/** In pixels: a larger picture keeps everybody waiting while it is drawn. */
-const widestPicture = 1_024;
+const methodDefaults = Object.fromEntries(
+  Object.entries(methodRules).flatMap(([field, rule]) => ('default' in rule ? [[field, rule.default]] : [])),
+) as unknown as Omit<MethodConfig, 'issuer'>;
+
+/** Narrower than this a picture cannot be read. */
+const narrowestPicture = 64;
 /** As it stands, twice, in the address that the picture shows: one of 2,953 characters is the longest it can. */
 const longestIssuer = 1_024;
 
@@ -31,19 +38,27 @@ export type UncheckedConfig = {
  */
 export function checkMethod(given: UncheckedConfig): MethodConfig {
   const config = { issuer: '', ...methodDefaults, ...given } as MethodConfig;
-  // Zero attempts would lock everybody out, so clients that send it mean the default.
+  const { keySizeBytes, qrSizePixels, recoveryCodes } = methodRules;
   const attempts =
     config.maxValidationAttempts === 0 ? methodDefaults.maxValidationAttempts : config.maxValidationAttempts;
   const checks: readonly [boolean, string, string][] = [
     [algorithms.includes(config.algorithm), 'algorithm', 'unrecognized algorithm'],
-    [config.digits === 6 || config.digits === 8, 'digits', 'digits can only be 6 or 8'],
+    [methodRules.digits.enum.includes(config.digits), 'digits', 'digits can only be 6 or 8'],
     [config.periodSeconds > 0, 'period', 'period must be greater than zero'],
-    [config.periodSeconds <= 3_600, 'period', 'period must not be greater than 3600 seconds'],
-    [config.skew === 0 || config.skew === 1, 'skew', 'skew must be 0 or 1'],
+    [
+      config.periodSeconds <= methodRules.periodSeconds.maximum,
+      'period',
+      'period must not be greater than 3600 seconds',
+    ],
+    [methodRules.skew.enum.includes(config.skew), 'skew', 'skew must be 0 or 1'],
     [config.keySizeBytes > 0, 'key_size', 'key_size must be greater than zero'],
-    [config.keySizeBytes >= 10 && config.keySizeBytes <= 256, 'key_size', 'key_size must be between 10 and 256'],
+    [
+      config.keySizeBytes >= keySizeBytes.minimum && config.keySizeBytes <= keySizeBytes.maximum,
+      'key_size',
+      `key_size must be between ${keySizeBytes.minimum} and ${keySizeBytes.maximum}`,
+    ],
     [config.issuer !== '', 'issuer', 'issuer must be set'],
-    [config.issuer.length <= 256, 'issuer', 'issuer is longer than 256 characters'],
+    [config.issuer.length <= methodRules.issuer.maxLength, 'issuer', 'issuer is longer than 256 characters'],
     [!/\p{Surrogate}/u.test(config.issuer), 'issuer', 'issuer holds half of a character'],
     [
       encodedLength(config.issuer) <= longestIssuer,
@@ -52,14 +67,19 @@ export function checkMethod(given: UncheckedConfig): MethodConfig {
     ],
     [!/[\u0000-\u001F\u007F]/.test(config.issuer), 'issuer', 'issuer cannot contain control characters'],
     [attempts > 0, 'max_validation_attempts', 'max_validation_attempts must be greater than zero'],
-    [attempts <= 100, 'max_validation_attempts', 'max_validation_attempts must not be greater than 100'],
     [
-      config.qrSizePixels === 0 || (config.qrSizePixels >= 64 && config.qrSizePixels <= widestPicture),
-      'qr_size',
-      `qr_size must be 0 or between 64 and ${widestPicture}`,
+      attempts <= methodRules.maxValidationAttempts.maximum,
+      'max_validation_attempts',
+      'max_validation_attempts must not be greater than 100',
     ],
     [
-      config.recoveryCodes >= 0 && config.recoveryCodes <= 20,
+      config.qrSizePixels === 0 ||
+        (config.qrSizePixels >= narrowestPicture && config.qrSizePixels <= qrSizePixels.maximum),
+      'qr_size',
+      `qr_size must be 0 or between ${narrowestPicture} and ${qrSizePixels.maximum}`,
+    ],
+    [
+      config.recoveryCodes >= recoveryCodes.minimum && config.recoveryCodes <= recoveryCodes.maximum,
       'recovery_codes',
       'recovery_codes must be between 0 and 20',
     ],

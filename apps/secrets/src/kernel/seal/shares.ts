@@ -1,5 +1,5 @@
 import { createHmac, randomUUID } from 'node:crypto';
-import { combineShares, sameSecret, splitKey } from '@keystead/keyring';
+import { combineShares, sameSecret, shareBounds, splitKey } from '@keystead/keyring';
 import { Refusal } from '@keystead/refusal';
 
 /** How a key is cut into shares. */
@@ -16,9 +16,9 @@ export function checkShareCount({ shares, threshold }: ShareCount, prefix: strin
   const refuse = (what: string): never => {
     throw new Refusal('invalid', `${prefix}: ${what}`);
   };
-  if (!(shares >= 1)) refuse('shares must be at least one');
-  if (!(threshold >= 1)) refuse('threshold must be at least one');
-  if (shares > 255) refuse('shares must be less than 256');
+  if (!(shares >= shareBounds.minimum)) refuse('shares must be at least one');
+  if (!(threshold >= shareBounds.minimum)) refuse('threshold must be at least one');
+  if (shares > shareBounds.maximum) refuse(`shares must be less than ${shareBounds.maximum + 1}`);
   if (threshold > shares) refuse('threshold cannot be larger than shares');
   if (shares > 1 && threshold === 1) refuse('threshold must be greater than one for multiple shares');
 }
