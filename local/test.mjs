@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // `npm test`: types, lint, then every Jest test (architecture, schema drift, conformance and OpenAPI among them) in
 // parallel on a temporary PostgreSQL. Plain Node, so that it works before any package is installed.
-//   --long              also what takes minutes
+//   --long              also what takes minutes, and every mutant of the specifications' rows
 //   --interop           instead: sessions of real clients (apps/*/test/interop)
 //   --system-postgres   on the machine's own PostgreSQL programs, in a temporary folder; skipped when there are none
 //   --second-try      files that fail, if few, are run once more alone; what passes then is named
@@ -74,6 +74,25 @@ async function jest(jestArgs, extra) {
   return together(first.report, second.report, second.code);
 }
 
+/** Plays every mutant of the rows of the specifications; its last line has the counts. */
+function mutants() {
+  const command = ['--conditions=source', '--require=tsx/cjs', path.join('docs', 'mutants', 'run.ts')];
+  return new Promise((resolve, reject) => {
+    const stdio = ['ignore', 'pipe', 'inherit'];
+    const child = spawn(process.execPath, command, { cwd: root, env: toolEnvironment(), stdio });
+    let said = '';
+    child.stdout.on('data', (text) => {
+      process.stdout.write(text);
+      said = `${said}${text}`.slice(-200);
+    });
+    child.once('error', reject);
+    child.once('close', () => {
+      const [, passed, failed] = /(\d+) passed, (\d+) failed\s*$/.exec(said) ?? ['', '0', '1'];
+      resolve({ passed: Number(passed), failed: Number(failed), skipped: 0 });
+    });
+  });
+}
+
 async function main() {
   requireNode();
   await prepare();
@@ -100,6 +119,7 @@ async function main() {
       counts.push(await check(build));
     }
     counts.push(await jest(forJest, extra));
+    if (wants('--long') && forJest.length === 0) counts.push(await mutants());
   }
   const sum = (name) => counts.reduce((total, one) => total + one[name], 0);
   const skipped = sum('skipped') > 0 ? `, ${sum('skipped')} skipped` : '';

@@ -50,8 +50,18 @@ function rangeOf(text: string): string[] {
   return Array.from({ length: to - from + 1 }, (_, index) => `${match[1]}.${from + index}`);
 }
 
-/** The committed document: one table per section, one line per row with its first test or "not yet". */
-export function renderConformance({ specs: documents, tests }: Conformance): string {
+/** What became of the mutants of a row. */
+export interface Mutants {
+  readonly planted: number;
+  /** Names of those that no test of the row notices; undefined while they have not been played. */
+  readonly survivors: readonly string[] | undefined;
+}
+
+/** Mutants by row; rows without any are left out. */
+export type MutantsByRow = ReadonlyMap<string, Mutants>;
+
+/** The committed document: one table per section, one line per row with its first test or "not yet", and its mutants. */
+export function renderConformance({ specs: documents, tests }: Conformance, mutants: MutantsByRow): string {
   const lines = [
     '# Conformance',
     '',
@@ -59,12 +69,19 @@ export function renderConformance({ specs: documents, tests }: Conformance): str
     'Generated from test titles by `pnpm conformance`; never edited by hand. A test proves a row by naming its id at',
     'the end of its title, or of a describe around it: `returns the stored pairs (S20.1)`, `(S20.1, S20.4)`, `(W3.1-W3.5)`.',
     '',
-    '| Specification | Rows | Proven |',
-    '|---|---|---|',
+    'The last column is proof that the proof can fail: faults planted in what the row is about (an attribute always null, a',
+    'field ignored on create, a rule without effect), and how many of them its tests notice. `npm run mutants` plays them.',
+    '',
+    '| Specification | Rows | Proven | Rows with mutants | Mutants planted | killed |',
+    '|---|---|---|---|---|---|',
     ...documents.map(({ spec, rows }) => {
       const proven = rows.filter((row) => tests.has(row.id)).length;
-      return `| [${spec.title}](${spec.file.replace('docs/', '')}) | ${rows.length} | ${proven} |`;
+      const planted = rows.flatMap((row) => mutants.get(row.id) ?? []);
+      const sum = (count: (one: Mutants) => number) => planted.reduce((total, one) => total + count(one), 0);
+      const numbers = [rows.length, proven, planted.length, sum((one) => one.planted), sum(killedOf)];
+      return `| [${spec.title}](${spec.file.replace('docs/', '')}) | ${numbers.join(' | ')} |`;
     }),
+    ...survivorsOf(mutants),
   ];
   for (const { spec, rows } of documents) {
     lines.push('', `## ${spec.title}`);
@@ -72,9 +89,11 @@ export function renderConformance({ specs: documents, tests }: Conformance): str
     for (const row of rows) {
       const name = row.id.slice(0, row.id.indexOf('.'));
       if (name !== table)
-        lines.push('', `### ${name}: ${row.section}`, '', '| Id | Row | Proven by |', '|---|---|---|');
+        lines.push('', `### ${name}: ${row.section}`, '', '| Id | Row | Proven by | Killed |', '|---|---|---|---|');
       table = name;
-      lines.push(`| ${row.id} | ${escapeCell(row.text)} | ${escapeCell(proofOf(row, tests.get(row.id)))} |`);
+      lines.push(
+        `| ${row.id} | ${escapeCell(row.text)} | ${escapeCell(proofOf(row, tests.get(row.id)))} | ${playedOf(mutants.get(row.id))} |`,
+      );
     }
   }
   return `${lines.join('\n')}\n`;
@@ -82,8 +101,22 @@ export function renderConformance({ specs: documents, tests }: Conformance): str
 
 /** Ids that a rendered document shows as proven. */
 export function provenIn(document: string): Set<string> {
-  const lines = [...document.matchAll(/^\| ([SW]\w+\.\d+) \|.*\| (.*) \|$/gm)];
+  const lines = [...document.matchAll(/^\| ([SW]\w+\.\d+) \|.*\| (.*) \| [^|]* \|$/gm)];
   return new Set(lines.filter((match) => match[2] !== 'not yet' && match[2] !== SILENT).map((match) => match[1] ?? ''));
+}
+
+function killedOf({ planted, survivors }: Mutants): number {
+  return survivors === undefined ? 0 : planted - survivors.length;
+}
+
+function playedOf(mutants: Mutants | undefined): string {
+  if (mutants === undefined) return '';
+  return mutants.survivors === undefined ? 'not played' : `${killedOf(mutants)} of ${mutants.planted}`;
+}
+
+function survivorsOf(mutants: MutantsByRow): string[] {
+  const lines = [...mutants].flatMap(([id, { survivors }]) => (survivors ?? []).map((name) => `- ${id}: ${name}`));
+  return lines.length === 0 ? [] : ['', 'Mutants that survive:', '', ...lines];
 }
 
 function proofOf(row: SpecRow, found: readonly TestTitle[] | undefined): string {

@@ -9,6 +9,8 @@ export interface SpecRow {
   section: string;
   /** First cells of the row, or the beginning of the list item. */
   text: string;
+  /** Every cell of the row, whole; of a list item its only one. */
+  cells: readonly string[];
   /** True where the item only says that something is not specified. */
   silent: boolean;
 }
@@ -56,7 +58,8 @@ export function rowsOf(spec: Spec, root: string): SpecRow[] {
         rows.push({
           id: `${spec.letter}${table}.${rowInTable}`,
           section,
-          text: cellsOf(line).slice(0, 2).join(' · '),
+          text: cellsOf(line).filter(Boolean).slice(0, 2).join(' · '),
+          cells: cellsOf(line),
           silent: false,
         });
       }
@@ -70,6 +73,7 @@ export function rowsOf(spec: Spec, root: string): SpecRow[] {
         id: `${spec.letter}${list}.${itemInSection}`,
         section,
         text: item[1] ?? '',
+        cells: [item[1] ?? ''],
         silent: /: not shown\.$/.test(line),
       });
     }
@@ -91,8 +95,7 @@ function cellsOf(line: string): string[] {
   return line
     .split('|')
     .slice(1, -1)
-    .map((cell) => cell.trim())
-    .filter(Boolean);
+    .map((cell) => cell.trim());
 }
 
 function shorten(text: string): string {

@@ -1,12 +1,13 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { mutantsByRow } from '../mutants/results';
 import { provenIn, readConformance, renderConformance } from './report';
 
 // `pnpm conformance`: writes docs/conformance.md. Rows that lose their proof stop it unless --allow-fewer says so.
 const root = resolve(__dirname, '../..');
 const target = join(root, 'docs/conformance.md');
 const conformance = readConformance(root);
-const document = renderConformance(conformance);
+const document = renderConformance(conformance, mutantsByRow(root, conformance));
 const before = provenIn(existsSync(target) ? readFileSync(target, 'utf8') : '');
 const after = provenIn(document);
 const lost = [...before].filter((id) => !after.has(id));

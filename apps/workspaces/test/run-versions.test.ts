@@ -11,7 +11,7 @@ describe('a run of a version', () => {
     admin.patch(`workspaces/${workspace}`, resource('workspaces', { 'infra-version': version })).expect(200);
   const reasonOf = async (id: string): Promise<string> => (await show(id)).attributes['status-reason'];
 
-  it('that no worker has waits, says so, and is carried out by none but its own (W6.12)', async () => {
+  it('that no worker has waits, says so, and is carried out by none but its own (W6.15)', async () => {
     await configured(workspaces, runs.workspace);
     await pin('1.5.7');
     await runs.worker.claim();

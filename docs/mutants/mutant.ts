@@ -1,0 +1,94 @@
+/**
+ * One planted fault: `of` names the declaration (`attributes of organizations`), `part` what of it is wrong (`email`), `how`
+ * in which way (`missing`). A fault in the text of a source has the file, the expression, and what stands there instead.
+ */
+export interface Mutant {
+  readonly of: string;
+  readonly part: string;
+  readonly how: string;
+}
+
+/** The name under which a mutant is reported. */
+export const nameOf = ({ of, part, how }: Mutant): string => `${of}${part && ` ${part}`}: ${how}`;
+
+interface Play {
+  mutant?: Mutant;
+  /** The mutated declaration was used since `play`. */
+  reached: boolean;
+  /** What a constant was at its first use. */
+  first?: { value: unknown };
+}
+
+// On the global object, because the mutated sources ask for it, too.
+const state = globalThis as typeof globalThis & { keysteadMutant?: Play; playsMutant?: (name: string) => boolean };
+state.keysteadMutant ??= { reached: false };
+const current = state.keysteadMutant;
+state.playsMutant = (name) => {
+  if (current.mutant === undefined || nameOf(current.mutant) !== name) return false;
+  current.reached = true;
+  return true;
+};
+
+/** From now on this mutant is in force, and no other. */
+export function play(mutant: Mutant | undefined): void {
+  current.mutant = mutant;
+  current.reached = false;
+  current.first = undefined;
+}
+
+/** Was what the mutant changes used at all since it was put in force? */
+export const wasReached = (): boolean => current.reached;
+
+/** The mutant in force, if it changes this declaration. */
+export function playing(of: string): Mutant | undefined {
+  return current.mutant?.of === of ? current.mutant : undefined;
+}
+
+/** Says that the mutant in force had its effect. */
+export function reached(): void {
+  current.reached = true;
+}
+
+function otherThan(value: unknown): unknown {
+  if (typeof value === 'boolean') return !value;
+  if (typeof value === 'number') return value + 1;
+  if (typeof value === 'string') return `${value}x`;
+  if (Array.isArray(value)) return value.length === 0 ? ['x'] : [];
+  return value === null || value === undefined ? 'x' : {};
+}
+
+/** What stands in place of a value; undefined where nothing does. */
+export function changed(value: unknown, how: string): unknown {
+  switch (how) {
+    case 'missing':
+      return undefined;
+    case 'null':
+      return null;
+    case 'true':
+      return true;
+    case 'false':
+      return false;
+    case 'constant':
+      current.first ??= { value: structuredClone(value) };
+      return current.first.value;
+    case 'other':
+      return otherThan(value);
+    default:
+      throw new Error(`no mutant is made by "${how}"`);
+  }
+}
+
+/** Applies the mutant in force to an object that is about to be shown, if it changes this declaration. */
+export function change(of: string, holder: unknown): void {
+  const mutant = playing(of);
+  if (mutant === undefined) return;
+  const steps = mutant.part.split('.');
+  const last = steps.pop()!;
+  let at = holder as Record<string, unknown> | undefined | null;
+  for (const step of steps) at = at?.[step] as Record<string, unknown> | undefined | null;
+  if (typeof at !== 'object' || at === null || !(last in at)) return;
+  reached();
+  const value = changed(at[last], mutant.how);
+  if (value === undefined) delete at[last];
+  else at[last] = value;
+}

@@ -1,0 +1,128 @@
+import type { SpecRow } from '../conformance/rows';
+import type { Mutant } from './mutant';
+
+const verbs: Readonly<Record<string, string>> = { GET: 'read', POST: 'write', LIST: 'list', DELETE: 'delete' };
+
+/** The backend and pattern behind a path of the specification; `read cubbyhole :path*`. */
+function operationOf(method: string, path: string): string {
+  const [address = '', query] = path.split('?');
+  const verb = query === 'list=true' ? 'list' : verbs[method];
+  const declared = address
+    .replace(/^\/auth\//, '/')
+    .replace(/^\/(\w+)\//, '$1 ')
+    .replace('totp/:id', 'totp/:method_id')
+    .replace(':path', ':path*');
+  return `${verb} ${declared}`;
+}
+
+interface Shape {
+  /** Operations that take the field. */
+  readonly writes: readonly string[];
+  /** Operations that show it. */
+  readonly reads: readonly string[];
+  /** Fields that are never shown. */
+  readonly hidden?: readonly string[];
+  /** Fields that stand under another name where they are shown. */
+  readonly shownAs?: Readonly<Record<string, string>>;
+}
+
+const methods = 'identity mfa/method/totp';
+const shapes: Readonly<Record<string, Shape>> = {
+  S3: { writes: ['write cloudone config'], reads: ['read cloudone config'] },
+  S4: { writes: ['write cloudone role/:name'], reads: ['read cloudone role/:name'], hidden: ['policies'] },
+  S6: {
+    writes: [`write ${methods}`, `write ${methods}/:method_id`],
+    reads: [`read ${methods}/:method_id`],
+    hidden: ['max_validation_attempts'],
+  },
+  S10: {
+    writes: ['write identity group-alias', 'write identity group-alias/id/:id'],
+    reads: ['read identity group-alias/id/:id'],
+  },
+  S11: {
+    writes: ['write scheduler config/access'],
+    reads: ['read scheduler config/access'],
+    hidden: ['token', 'max_token_name_length', 'ca_cert', 'client_cert', 'client_key'],
+  },
+  S12: {
+    writes: ['write cloudtwo config/root'],
+    reads: ['read cloudtwo config/root'],
+    hidden: ['secret_key', 'username_template'],
+  },
+  S13: {
+    writes: ['write cloudtwo roles/:name'],
+    reads: ['read cloudtwo roles/:name'],
+    hidden: ['policy', 'arn'],
+    shownAs: { credential_type: 'credential_types' },
+  },
+};
+
+/** What a token parameter of a role is called in the login that mints by it. */
+const inLogin: Readonly<Record<string, string>> = {
+  token_ttl: 'ttlSeconds',
+  token_max_ttl: 'maxTtlSeconds',
+  token_explicit_max_ttl: 'explicitMaxTtlSeconds',
+  token_period: 'periodSeconds',
+  token_policies: 'policies',
+  token_bound_cidrs: 'boundCidrs',
+  token_no_default_policy: 'noDefaultPolicy',
+  token_num_uses: 'numUses',
+  token_type: 'type',
+};
+
+/** Fields whose absence is refused; all others have a default. */
+const isRequired = (cells: readonly string[]): boolean => cells.slice(2).some((cell) => /^(yes|required)$/.test(cell));
+
+/** A field that operations take and show: ignored, not asked for, supposed, or shown wrongly. */
+function fieldRow({ writes, reads, hidden, shownAs }: Shape, { id, cells }: SpecRow): Mutant[] {
+  const part = (cells[0] ?? '').replace(/ \(legacy\)$/, '');
+  const taken = id === 'S6.1' ? writes.slice(1) : id === 'S10.2' ? writes.slice(0, 1) : writes;
+  const ignored = taken.map((of) => ({ of: `input of ${of}`, part, how: 'ignored' }));
+  const name = shownAs?.[part] ?? part;
+  const shown = hidden?.includes(part)
+    ? []
+    : reads.flatMap((of) => ['null', 'constant'].map((how) => ({ of: `answer of ${of}`, part: name, how })));
+  const required = isRequired(cells) ? [{ of: `input of ${writes[0]}`, part, how: 'not required' }] : [];
+  const given = (cells[2] ?? '').replaceAll('`', '');
+  const supposed = /^(\d+|SHA1|false|\/)$/.test(given)
+    ? [{ of: `input of ${writes[0]}`, part, how: 'another default' }]
+    : [];
+  const minted = inLogin[part];
+  const effect =
+    id.startsWith('S4.') && minted !== undefined
+      ? [{ of: 'answer of write cloudone login', part: minted, how: 'missing' }]
+      : [];
+  return [...ignored, ...required, ...supposed, ...shown, ...effect];
+}
+
+/** Tables of what answers hold, with the operations that answer so. */
+const answers: Readonly<Record<string, { of: string; within?: string }[]>> = {
+  S1: [{ of: 'envelope' }],
+  S5: [{ of: 'envelope', within: 'auth.' }],
+  S7: [{ of: `answer of write ${methods}/generate` }, { of: `answer of write ${methods}/admin-generate` }],
+  S8: [{ of: 'answer of read sys rekey-recovery-key/init' }],
+  S9: [{ of: 'answer of write sys rekey-recovery-key/update' }],
+};
+
+/** Values that are the same wherever the table speaks of them: only another one is wrong. */
+const sameEverywhere = ['S1.4', 'S9.1'];
+
+function answerRow(places: readonly { of: string; within?: string }[], { id, cells }: SpecRow): Mutant[] {
+  const [name = '', type = ''] = cells;
+  const ways = sameEverywhere.includes(id) ? ['other'] : type === 'bool' ? ['true', 'false'] : ['null', 'constant'];
+  return places.flatMap(({ of, within = '' }) => ways.map((how) => ({ of, part: within + name, how })));
+}
+
+/** The mutants that a row of the specification's tables stands for by its own words. */
+export function mutantsOfSecrets(row: SpecRow): Mutant[] {
+  const [table = ''] = row.id.split('.');
+  const shape = shapes[table];
+  if (shape !== undefined) return fieldRow(shape, row);
+  const places = answers[table];
+  if (places !== undefined) return answerRow(places, row);
+  const number = Number(table.slice(1));
+  if (number >= 15 && number <= 22) {
+    return [{ of: operationOf(row.cells[0] ?? '', row.cells[1] ?? ''), part: '', how: 'missing' }];
+  }
+  return [];
+}
