@@ -20,11 +20,14 @@ module.exports = {
   rootDir: __dirname,
   globalSetup: '<rootDir>/packages/testing/src/global-setup.ts',
   globalTeardown: '<rootDir>/packages/testing/src/global-teardown.ts',
-  testEnvironment: 'node',
+  // Packages and our own sources are loaded once per worker, not once per test file.
+  runtime: '<rootDir>/packages/testing/jest/runtime.cjs',
+  testEnvironment: '<rootDir>/packages/testing/jest/environment.cjs',
   testEnvironmentOptions: { customExportConditions: ['source', 'node', 'node-addons', 'require', 'default'] },
   transform: { '^.+\\.[cm]?[jt]s$': ['@swc/jest', swc] },
   transformIgnorePatterns: [`/node_modules/(?!\\.pnpm/)(?!(${esmOnly.join('|')})/)`],
   modulePathIgnorePatterns: ['<rootDir>/.*/dist/', '<rootDir>/data/', '<rootDir>/.tools/'],
+  testSequencer: '<rootDir>/packages/testing/jest/sequencer.cjs',
   testMatch: ['**/*.test.ts'],
   // Sessions of real clients need more than Node: npm test -- --interop runs them.
   testPathIgnorePatterns: ['/node_modules/', ...(process.env.KEYSTEAD_INTEROP ? [] : ['\\.interop\\.test\\.ts$'])],

@@ -1,0 +1,58 @@
+// The environment of a test file: Node as it is, without a context of its own. A context costs every access to a global,
+// and what is loaded in one cannot be used in the next. What a file changes of the process is put back after it.
+const { ModernFakeTimers } = require('@jest/fake-timers');
+const { ModuleMocker } = require('jest-mock');
+
+class OneRealm {
+  constructor({ projectConfig }) {
+    this.global = globalThis;
+    this.conditions = projectConfig.testEnvironmentOptions.customExportConditions;
+    this.moduleMocker = new ModuleMocker(globalThis);
+    this.fakeTimers = null;
+    this.fakeTimersModern = new ModernFakeTimers({ config: projectConfig, global: globalThis });
+    this.before = lookAtProcess();
+  }
+
+  async setup() {}
+
+  async teardown() {
+    this.fakeTimersModern.dispose();
+    putBack(this.before);
+  }
+
+  exportConditions() {
+    return this.conditions;
+  }
+
+  getVmContext() {
+    return globalThis;
+  }
+}
+
+function lookAtProcess() {
+  return {
+    globals: Object.getOwnPropertyDescriptors(globalThis),
+    variables: { ...process.env },
+    listeners: new Map(process.eventNames().map((name) => [name, process.rawListeners(name)])),
+    exit: process.exit,
+    exitCode: process.exitCode,
+    directory: process.cwd(),
+  };
+}
+
+function putBack({ globals, variables, listeners, exit, directory }) {
+  // What is new stays: packages that are loaded once put it there once.
+  for (const [name, descriptor] of Object.entries(globals)) {
+    if (descriptor.configurable) Object.defineProperty(globalThis, name, descriptor);
+  }
+  for (const name of Object.keys(process.env)) if (!(name in variables)) delete process.env[name];
+  Object.assign(process.env, variables);
+  for (const name of process.eventNames()) {
+    const kept = listeners.get(name) ?? [];
+    for (const listener of process.rawListeners(name)) if (!kept.includes(listener)) process.off(name, listener);
+  }
+  process.exit = exit;
+  process.chdir(directory);
+}
+
+module.exports = OneRealm;

@@ -1,0 +1,57 @@
+// What all test files of a worker load once: installed packages, and our own sources, which keep no state beside constants
+// (architecture.test.ts). Compiled once, and as fast after the first file as a service that runs for a while.
+const { createRequire, isBuiltin } = require('node:module');
+const path = require('node:path');
+const { compileFunction } = require('node:vm');
+
+const root = path.resolve(__dirname, '../../..');
+/** From within the packages, where Node loads ES modules without a word. */
+const requireInstalled = createRequire(path.join(root, 'node_modules', 'shared.cjs'));
+/** Tools of tests that each file has for itself: Jest, and what is configured. */
+const ofOneFile = /\/node_modules\/(jest(-[^/]+)?|@jest\/[^/]+|expect|fast-check)\/(?!.*\/node_modules\/)/;
+const source = /^(apps|packages)\/(?!testing\/)[^/]+\/src\/(?!.*\.test\.ts$).*\.ts$/;
+
+const modules = new Map();
+let through;
+
+/** Sets how to find and compile what was not loaded yet: as the test file does that runs now. */
+function shareThrough(loader) {
+  through = loader;
+}
+
+/** Whether a file is loaded once for all test files. */
+function isShared(file) {
+  if (file.includes('/node_modules/')) return !ofOneFile.test(file);
+  return source.test(path.relative(root, file));
+}
+
+/** The exports of a file that is loaded once. */
+function loadShared(file) {
+  return source.test(path.relative(root, file)) ? loadSource(file) : requireInstalled(file);
+}
+
+function loadSource(file) {
+  const there = modules.get(file);
+  if (there) return there.exports;
+  const module = { exports: {}, id: file, filename: file, path: path.dirname(file), loaded: false, children: [] };
+  modules.set(file, module);
+  try {
+    const code = through.transform(file);
+    const run = compileFunction(code, ['module', 'exports', 'require', '__dirname', '__filename'], { filename: file });
+    module.require = requireFrom(file);
+    run.call(module.exports, module, module.exports, module.require, module.path, file);
+    module.loaded = true;
+  } catch (error) {
+    modules.delete(file);
+    throw error;
+  }
+  return module.exports;
+}
+
+function requireFrom(file) {
+  const resolve = (name) => (isBuiltin(name) ? name : through.resolve(file, name));
+  const load = (name) => (isBuiltin(name) ? require(name) : loadShared(resolve(name)));
+  return Object.assign(load, { resolve });
+}
+
+module.exports = { isShared, loadShared, shareThrough };
