@@ -186,7 +186,7 @@ function kernelOf(
     inputs: new InputParsers(),
     timeoutSeconds: config.requestTimeoutSeconds,
     silence: storage.silence,
-    help: (mount, declared) => documents.pathDocument(mount, declared),
+    help: (mount, declared) => documents.pathsDocument(mount, declared),
     whileSealed: new PathTree(paths.filter((declared) => declared.whileSealed)),
     log,
   };

@@ -324,6 +324,15 @@ export const examples: Readonly<Record<string, Making>> = {
   'write system/generate-root/attempt': () => ({ also: once }),
   'delete system/generate-root/attempt': readsOnly(),
   'write system/generate-root/update': 'is a ceremony; see rekey-nodes.test.ts',
+  'write system/generate-root-token/attempt': () => ({ also: once }),
+  'delete system/generate-root-token/attempt': readsOnly(),
+  'write system/generate-root-token/update': 'is a ceremony; see rekey-nodes.test.ts',
+  'write system/policies/password/:name': asNamed((n) => ({
+    policy: `length = ${10 + n}\nrule "charset" { charset = "abc" }`,
+  })),
+  'delete system/policies/password/:name': removedByName('sys/policies/password', {
+    policy: 'length = 10\nrule "charset" { charset = "abc" }',
+  }),
   'write system/leases/lookup': oneLease('body'),
   'write system/leases/renew': oneLease('body'),
   'write system/leases/renew/:lease_id*': oneLease('path'),

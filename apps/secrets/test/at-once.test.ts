@@ -3,7 +3,7 @@ import http from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { SchedulerStandIn } from '../src/backends/scheduler/stand-in';
 import type { LiveMount } from '../src/kernel/mounts/mount';
-import type { Verb } from '../src/sdk/call';
+import { isReading, type Verb } from '../src/sdk/call';
 import type { Path } from '../src/sdk/path';
 import { type Example, examples, type World } from './at-once-examples';
 import { ResponseSchemas } from './response-schemas';
@@ -36,12 +36,13 @@ describe('every writing operation, called by many at once about one object', () 
       .write('scheduler/config/access', { address: upstream.address, token: upstream.management })
       .expect(204);
     await secrets.root.write('scheduler/role/ops', { policies: 'read' }).expect(204);
-    const everything = 'path "*" { capabilities = ["create", "read", "update", "delete", "list", "patch", "sudo"] }';
+    const everything =
+      'path "*" { capabilities = ["create", "read", "update", "delete", "list", "scan", "patch", "sudo"] }';
     await secrets.root.write('sys/policies/acl/everything', { policy: everything }).expect(204);
     operations = [...secrets.service.kernel.mounts.all()].flatMap((mount) =>
       mount.backend.paths.flatMap((declared) =>
         (Object.keys(declared.operations) as Verb[])
-          .filter((verb) => verb !== 'read' && verb !== 'list')
+          .filter((verb) => !isReading(verb))
           .map((verb) => ({ name: `${verb} ${mount.backend.type}/${declared.pattern}`, verb, mount, declared })),
       ),
     );

@@ -3,6 +3,7 @@ import { manualClock } from '@keystead/testing';
 import pg from 'pg';
 import { SchedulerStandIn } from '../src/backends/scheduler/stand-in';
 import { type PasswordHash, Passwords } from '../src/backends/userpass/password';
+import { isReading } from '../src/sdk/call';
 import { type Ask, absent, asker, type Furnished, furnish, type Said, type Sql } from './namespace-sweep';
 import { nobodys, owned, snapshot } from './namespace-sweep-rows';
 import { pathOf, slotsOf, type Visit, visitsOf } from './namespace-sweep-slots';
@@ -87,7 +88,7 @@ describe('every operation, asked for what belongs to another namespace', () => {
       caller: 'root',
       of: 'one',
       kinds: ['namespace'],
-      at: /(list|read) sys\/namespaces/,
+      at: /(list|scan|read) sys\/namespaces/,
       why: 'a namespace is listed by the one above',
     },
   ];
@@ -124,7 +125,7 @@ describe('every operation, asked for what belongs to another namespace', () => {
 
       // What shows things of itself comes first, before anything here is called what it is called there.
       await authenticate();
-      for (const visit of visits.filter(({ verb }) => verb === 'read' || verb === 'list')) {
+      for (const visit of visits.filter(({ verb }) => isReading(verb))) {
         const { body } = await say(visit, pathOf(visit, caller));
         for (const other of others) {
           const shown = other.things.filter(
@@ -159,7 +160,7 @@ describe('every operation, asked for what belongs to another namespace', () => {
             if (problem) problems.push(`${visit.name} ${slot} = ${thing.kind} of ${other.label}: ${problem}`);
           }
         }
-        if (visit.verb === 'read' || visit.verb === 'list') continue;
+        if (isReading(visit.verb)) continue;
         for (const [i, other] of others.entries()) {
           const after = await snapshot(sql, other);
           const changed = Object.keys(after).filter((table) => after[table] !== before[i]![table]);

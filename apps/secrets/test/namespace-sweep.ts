@@ -23,12 +23,19 @@ export type Ask = (
 /** Requests over connections that are kept, because a sweep makes tens of thousands. */
 export function asker(secrets: Secrets): Ask & { close(): void } {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 4 });
-  const verbs: Record<string, string> = { read: 'GET', list: 'GET', write: 'POST', delete: 'DELETE', patch: 'PATCH' };
+  const verbs: Record<string, string> = {
+    read: 'GET',
+    list: 'GET',
+    scan: 'GET',
+    write: 'POST',
+    delete: 'DELETE',
+    patch: 'PATCH',
+  };
   const ask: Ask = (namespace, verb, path, fields = {}, { token = secrets.rootToken, headers } = {}) =>
     new Promise((resolve, reject) => {
       const inBody = verb === 'write' || verb === 'patch';
       const query = new URLSearchParams();
-      if (verb === 'list') query.set('list', 'true');
+      if (verb === 'list' || verb === 'scan') query.set(verb, 'true');
       if (!inBody) for (const [name, value] of Object.entries(fields)) query.set(name, String(value));
       const search = query.size > 0 ? `?${query}` : '';
       const request = http.request(

@@ -8,7 +8,7 @@ import { RuleAccess } from '../src/kernel/policy/access-list';
 import type { Running } from '../src/pipeline/call';
 import type { Place } from '../src/pipeline/place';
 import { SentPath } from '../src/pipeline/sent-path';
-import type { Call, Verb } from '../src/sdk/call';
+import { type Call, isListing, type Verb } from '../src/sdk/call';
 import type { AnyOperation, Path } from '../src/sdk/path';
 import { empty } from '../src/sdk/reply';
 import { RawClient } from './raw-client';
@@ -64,7 +64,7 @@ const rules = {
   parameters: 'capabilities = [ALL] denied_parameters = { "probe" = [] }',
   required: 'capabilities = [ALL] required_parameters = ["wanted"]',
 } as const;
-const all = '"create", "read", "update", "delete", "list", "patch", "sudo"';
+const all = '"create", "read", "update", "delete", "list", "scan", "patch", "sudo"';
 
 // Handlers are replaced by ones that only say what they were handed; everything before them is the real thing.
 describe('every declared path, however it is written', () => {
@@ -86,7 +86,7 @@ describe('every declared path, however it is written', () => {
       mount.backend.paths.flatMap((declared) =>
         (Object.entries(declared.operations) as [Verb, AnyOperation][]).map(([verb, operation]) => {
           const plain = plainPath(mount, declared);
-          return { mount, declared, verb, operation, plain: verb === 'list' ? `${plain}/`.replace('//', '/') : plain };
+          return { mount, declared, verb, operation, plain: isListing(verb) ? `${plain}/`.replace('//', '/') : plain };
         }),
       ),
     );
@@ -151,7 +151,7 @@ describe('every declared path, however it is written', () => {
     return status;
   }
   /** Parameters are judged where something is read or written. */
-  const kindsFor = (verb: Verb) => Object.keys(rules).slice(0, verb === 'list' || verb === 'delete' ? -2 : undefined);
+  const kindsFor = (verb: Verb) => Object.keys(rules).slice(0, isListing(verb) || verb === 'delete' ? -2 : undefined);
   const hasBody = (verb: Verb) => verb === 'write' || verb === 'patch';
   const probed = (verb: Verb, query: string) =>
     hasBody(verb) ? query : query === '' ? '?probe=1' : `${query}&probe=1`;
@@ -170,7 +170,7 @@ describe('every declared path, however it is written', () => {
       /:(\w+)\*?/g,
       (_all, name: string) => params[name] ?? '?',
     );
-    const text = handled.verb === 'list' && filled !== '' && !filled.endsWith('/') ? `${filled}/` : filled;
+    const text = isListing(handled.verb) && filled !== '' && !filled.endsWith('/') ? `${filled}/` : filled;
     // An empty rest leaves the slash before it behind.
     if (text !== handled.path && text !== `${handled.path}/`) return `handled as ${handled.path}, but told ${text}`;
     return undefined;

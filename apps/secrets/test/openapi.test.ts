@@ -252,7 +252,7 @@ describe('the OpenAPI document', () => {
   it('names what a listing takes where one GET reads and lists', async () => {
     const { paths } = await document();
     const names = (key: string) => paths[key].get.parameters.map(({ name }: Json) => name);
-    expect(names('/cubbyhole/{path}')).toEqual(['list', 'after', 'limit']);
+    expect(names('/cubbyhole/{path}')).toEqual(['list', 'scan', 'after', 'limit']);
     expect(names('/sys/leases/lookup/{prefix}')).toEqual(['list', 'after', 'limit']);
   });
 

@@ -73,7 +73,7 @@ export class ResponseSchemas {
   private checkOf(service: Service, mount: LiveMount, declared: Path) {
     const known = this.checks.get(declared);
     if (known) return known;
-    const document = service.kernel.help(mount, declared) as {
+    const document = service.kernel.help(mount, [declared]) as {
       paths: Record<string, Record<string, { responses: Record<string, Media> }>>;
       components: { responses: Record<string, Media> };
     };

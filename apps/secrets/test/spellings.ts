@@ -137,6 +137,10 @@ export const verbForms: Readonly<Record<string, readonly { readonly method: stri
     { method: 'LIST', query: '?list=false' },
     { method: 'GET', query: '?list=1&list=0' },
   ],
+  scan: [
+    { method: 'GET', query: '?scan=true' },
+    { method: 'GET', query: '?scan=1&list=false' },
+  ],
   write: [
     { method: 'POST', query: '' },
     { method: 'PUT', query: '' },

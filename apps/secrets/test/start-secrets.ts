@@ -23,6 +23,7 @@ export interface SecretsOptions {
 export interface Client {
   read(path: string): Test;
   list(path: string): Test;
+  scan(path: string): Test;
   write(path: string, body?: object | string): Test;
   put(path: string, body?: object | string): Test;
   patch(path: string, body: object): Test;
@@ -125,6 +126,7 @@ function client(
     token,
     read: (path) => dress(request(server).get(at(path))),
     list: (path) => dress(request(server).get(`${at(path)}${path.includes('?') ? '&' : '?'}list=true`)),
+    scan: (path) => dress(request(server).get(`${at(path)}${path.includes('?') ? '&' : '?'}scan=true`)),
     write: (path, body) => send(request(server).post(at(path)), body),
     put: (path, body) => send(request(server).put(at(path)), body),
     patch: (path, body) =>

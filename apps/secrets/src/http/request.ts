@@ -4,7 +4,7 @@ import { Refusal } from '@keystead/refusal';
 import { clientAddress, requestId, type TrustedProxies } from '@keystead/server';
 import type { BodyBounds } from '../pipeline/bounds';
 import type { Request, Sent } from '../pipeline/request';
-import type { Verb } from '../sdk/call';
+import { isListing, type Verb } from '../sdk/call';
 import { pairFields } from './form-body';
 import type { Target } from './url';
 
@@ -90,7 +90,7 @@ function readOrList(query: URLSearchParams): Verb {
   const scan = query.get('scan');
   if (scan !== null && trueTexts.has(scan)) {
     if (list !== null && trueTexts.has(list)) throw new Refusal('malformed', '');
-    throw new Refusal('unsupported-operation', '');
+    return 'scan';
   }
   if (list === null) return 'read';
   if (trueTexts.has(list)) return 'list';
@@ -100,8 +100,9 @@ function readOrList(query: URLSearchParams): Verb {
 
 function inQuery(query: URLSearchParams, verb: Verb, text: string): Sent {
   const fields = pairFields(query);
-  if (verb === 'list') {
+  if (isListing(verb)) {
     delete fields.list;
+    delete fields.scan;
     // The longest page that the policies and the listing allow.
     if (fields.limit === 'max') fields.limit = '0';
   }

@@ -28,7 +28,7 @@ interface Asked {
   readonly genericMountPaths: boolean;
 }
 
-const methods = { read: 'get', list: 'get', write: 'post', patch: 'patch', delete: 'delete' } as const;
+const methods = { read: 'get', list: 'get', scan: 'get', write: 'post', patch: 'patch', delete: 'delete' } as const;
 /** Either way of sending a token will do. */
 const securitySchemes: Record<string, JsonSchema> = {
   token: { type: 'apiKey', in: 'header', name: 'X-Service-Token' },
@@ -73,9 +73,10 @@ export class OpenApiDocuments {
     return document;
   }
 
-  /** The document of a single declared path, whoever asks. */
-  pathDocument(mount: LiveMount, declared: Path): JsonSchema {
-    const steps = this.assemble([pathEntry(mount, declared, '')], () => true, false);
+  /** The document of some declared paths, whoever asks. */
+  pathsDocument(mount: LiveMount, declared: readonly Path[]): JsonSchema {
+    const entries = declared.map((one) => pathEntry(mount, one, ''));
+    const steps = this.assemble(entries, () => true, false);
     for (let step = steps.next(); ; step = steps.next()) if (step.done) return step.value;
   }
 
@@ -157,12 +158,16 @@ function pathItem(
   if (entry.creates) item['x-service-create-supported'] = true;
   const read = shown.find(({ verb }) => verb === 'read');
   const list = shown.find(({ verb }) => verb === 'list');
+  const scan = shown.find(({ verb }) => verb === 'scan');
   for (const operation of shown) {
-    // One GET stands for both; the list parameter tells them apart.
-    if (operation === list && read) continue;
+    // One GET stands for all; the list and scan parameters tell them apart.
+    if ((operation === list && read) || (operation === scan && (read || list))) continue;
     const id = register(operation);
-    const reads = operation === read || operation === list;
-    const listing = list ? [listParameter(read === undefined)] : [];
+    const reads = operation === read || operation === list || operation === scan;
+    const listing = [
+      ...(list ? [listParameter(read === undefined && scan === undefined)] : []),
+      ...(scan ? [scanParameter] : []),
+    ];
     const own = reads ? [...listing, ...unlike(list, operation), ...operation.parameters] : operation.parameters;
     const body: JsonSchema = { ...operation.body, operationId: id, ...(operation.free ? { security: [] } : {}) };
     if (own.length > 0) body.parameters = own;
@@ -220,6 +225,13 @@ function listParameter(required: boolean): JsonSchema {
     ...(required ? { required: true } : {}),
   };
 }
+
+const scanParameter: JsonSchema = {
+  name: 'scan',
+  description: 'Return all that lies below, however deep, if `true`',
+  in: 'query',
+  schema: { type: 'string' },
+};
 
 const ref = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
 

@@ -2,7 +2,7 @@ import { below } from '../kernel/mounts/fold';
 import type { LiveMount } from '../kernel/mounts/mount';
 import type { Operation as Capability } from '../kernel/policy/capability';
 import type { PathTemplate } from '../kernel/policy/types';
-import type { Verb } from '../sdk/call';
+import { isListing, isReading, type Verb } from '../sdk/call';
 import type { AnyOperation, Path } from '../sdk/path';
 import { enveloped, type JsonSchema, jsonSchema, type RefusalStatus } from './json-schema';
 
@@ -130,7 +130,7 @@ function operationEntry(
 function refusalsOf(mount: LiveMount, { operations }: Path, verb: Verb): RefusalStatus[] {
   const always: RefusalStatus[] = [400, 403, 404, 429, 503];
   // One GET stands for both, and `list` in the query may ask for the one that is not there.
-  if ((verb === 'read' || verb === 'list') && !(operations.read && operations.list)) always.push(405);
+  if (isReading(verb) && !(operations.read && operations.list)) always.push(405);
   if (verb === 'write' || verb === 'patch') always.push(408, 413);
   if (verb === 'patch') always.push(415);
   // System paths end what other mounts have handed out.
@@ -180,7 +180,7 @@ function templateOf(pattern: string, verb: Verb): PathTemplate {
     if (segment.startsWith(':') && segment.endsWith('*') && pattern.endsWith(segment)) return { segments, open: true };
     segments.push(segment.startsWith(':') ? { free: true } : segment);
   }
-  if (verb === 'list') segments.push('');
+  if (isListing(verb)) segments.push('');
   return { segments };
 }
 

@@ -5,6 +5,9 @@ import { addDelete, addPrefixDelete, addPut, isEmpty, newWriteSet } from '../ker
 import type { Intent, Page, Storage } from '../sdk/storage';
 import type { Turns, View } from './turns';
 
+/** Others have their turns between so many rows. */
+const SCANNED_AT_ONCE = 5000;
+
 /** What a call's storage stands on. */
 export interface StorageGround {
   readonly entries: EntryReader;
@@ -72,6 +75,22 @@ export class CallStorage implements Storage {
     const folder = this.prefix + prefix;
     const names = await this.ground.entries.list(this.mountId, folder, page);
     return this.pending ? [...this.pending.names(folder, names)] : names;
+  }
+
+  async scan(prefix: string, { after, limit = Number.POSITIVE_INFINITY }: Page = {}): Promise<string[]> {
+    if (this.pending) throw new Error('a call that has written cannot scan');
+    const { entries } = this.ground;
+    const folder = this.prefix + prefix;
+    const found: string[] = [];
+    let last = after === undefined ? undefined : folder + after;
+    while (found.length < limit) {
+      const asked = Math.min(SCANNED_AT_ONCE, limit - found.length);
+      const paths = await entries.listDeep(this.mountId, folder, { after: last, limit: asked });
+      for (const path of paths) found.push(path.slice(folder.length));
+      if (paths.length < asked) break;
+      last = paths.at(-1);
+    }
+    return found;
   }
 
   put(key: string, value: string): void {

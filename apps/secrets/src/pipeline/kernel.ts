@@ -139,7 +139,7 @@ export interface Kernel {
   /** While the database answers nothing nobody waits for it, whether they came before or come now. */
   readonly silence: Pick<Silence, 'lasts' | 'whenItLasts'>;
   /** The document of one declared path. */
-  readonly help: (mount: LiveMount, declared: Path) => Readonly<Record<string, unknown>>;
+  readonly help: (mount: LiveMount, declared: readonly Path[]) => Readonly<Record<string, unknown>>;
   /** System paths that answer while the service is sealed, without mounts or namespaces. */
   readonly whileSealed: PathTree;
   readonly log: Logger;

@@ -1,7 +1,8 @@
 import { Refusal } from '@keystead/refusal';
+import type { LiveMount } from '../kernel/mounts/mount';
 import type { DemandedMethod } from '../kernel/policy/types';
 import { newWriteSet, unsettled } from '../kernel/storage/write-set';
-import type { Call } from '../sdk/call';
+import { type Call, isReading } from '../sdk/call';
 import { parseDuration } from '../sdk/duration';
 import { listedText, type Reply } from '../sdk/reply';
 import { authenticate, type Bearer, identify } from './authenticate';
@@ -80,6 +81,7 @@ async function carryOut(kernel: Kernel, request: Request, trail: Trail): Promise
       ? await authorize(request, place, bearer, wrapTtlSeconds, () => exists(running!, place))
       : undefined;
   trail.grant = grant;
+  if (request.help && place.mount && place.below === '') return rootHelp(kernel, place.mount);
   if (request.help && place.declared) return helpOf(kernel, place);
   requireOperation(place, bearer);
   const factors = grant?.decision?.rule?.mfaMethods;
@@ -134,7 +136,7 @@ async function run(kernel: Kernel, call: Running, { sent: { fields, exact } }: R
     });
   }
   if (operation.update && call.stored === undefined) call.stored = await stored?.(call);
-  if (call.verb !== 'read' && call.verb !== 'list') call.storage.watch();
+  if (!isReading(call.verb)) call.storage.watch();
   call.input = kernel.inputs.parse(operation, fields, exact, call.stored);
   if (operation.dropsKeys && kernel.chained) await recordFirst(kernel, trail);
   return operation.run(call);
@@ -219,7 +221,15 @@ function helpOf(kernel: Kernel, { mount, declared }: Place): Outcome {
   const { summary, description, operations } = declared!;
   const verbs = Object.entries(operations).map(([verb, { summary: does }]) => `${verb}: ${does}`);
   const help = [`${mount!.path}${declared!.pattern}`, description ?? summary, ...verbs].join('\n');
-  return { status: 200, bare: { help, see_also: null, openapi: kernel.help(mount!, declared!) } };
+  return { status: 200, bare: { help, see_also: null, openapi: kernel.help(mount!, [declared!]) } };
+}
+
+/** The same of a mount: what it is, and its paths. */
+function rootHelp(kernel: Kernel, mount: LiveMount): Outcome {
+  const { summary, paths } = mount.backend;
+  const listed = paths.map((declared) => `    ${declared.pattern}\n        ${declared.summary}`);
+  const help = ['## DESCRIPTION', summary, '## PATHS', ...listed].join('\n\n');
+  return { status: 200, bare: { help, see_also: null, openapi: kernel.help(mount, paths) } };
 }
 
 async function exists(running: Running, place: Place): Promise<boolean> {

@@ -2,7 +2,7 @@ import { isRefusal, Refusal } from '@keystead/refusal';
 import type { Mounts } from '../kernel/mounts/mounts';
 import type { Matched, PathTree } from '../kernel/mounts/path-tree';
 import type { Namespaces } from '../kernel/namespaces/namespaces';
-import type { Verb } from '../sdk/call';
+import { isListing, type Verb } from '../sdk/call';
 import type { CanonicalPath } from '../sdk/canonical-path';
 import { pathProblem, simplify } from '../sdk/path-text';
 import type { Place } from './place';
@@ -114,6 +114,6 @@ export class SentPath {
   }
 
   private textFor(verb: Verb): string {
-    return verb === 'list' && !this.#text.endsWith('/') ? `${this.#text}/` : this.#text;
+    return isListing(verb) && !this.#text.endsWith('/') ? `${this.#text}/` : this.#text;
   }
 }

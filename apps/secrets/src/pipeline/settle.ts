@@ -2,6 +2,7 @@ import { type Envelope, envelope } from '@keystead/envelope';
 import { Refusal } from '@keystead/refusal';
 import type { WriteSet } from '../kernel/storage/types';
 import { isEmpty, PreconditionFailed, writesConfig } from '../kernel/storage/write-set';
+import { isReading } from '../sdk/call';
 import { listed, type Reply } from '../sdk/reply';
 import type { Running } from './call';
 import { issueLogin, issueToken } from './issue-token';
@@ -29,7 +30,7 @@ export async function settle(
     running.wrapTtlSeconds > 0 && plain.envelope && plain.status < 300 && reply.kind !== 'rewrapped'
       ? wrap(kernel, running, plain.envelope, accessorIn(reply, plain.envelope), set)
       : plain;
-  const changes = running.verb !== 'read' && running.verb !== 'list';
+  const changes = !isReading(running.verb);
   if (kernel.chained && !trail.chained && (changes || !isEmpty(set))) set.audit.push(trail.chainLine());
   try {
     await kernel.committer.commit(set);

@@ -189,6 +189,7 @@ function remembering(base: EntryReader, seen: Map<string, Entry | undefined>): E
       return keys.map((key) => seen.get(cacheKey(key)));
     },
     list: (mountId, prefix, page) => base.list(mountId, prefix, page),
+    listDeep: (mountId, prefix, page) => base.listDeep(mountId, prefix, page),
   };
 }
 

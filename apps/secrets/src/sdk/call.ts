@@ -1,8 +1,15 @@
 import type { CanonicalPath, Spelling } from './canonical-path';
 import type { Storage } from './storage';
 
-/** The five things a request can ask of a path. */
-export type Verb = 'read' | 'list' | 'write' | 'delete' | 'patch';
+/** What a request can ask of a path. */
+export const verbs = ['read', 'list', 'scan', 'write', 'delete', 'patch'] as const;
+export type Verb = (typeof verbs)[number];
+
+/** True of what names a folder and answers with names: those in it, or everything below. */
+export const isListing = (verb: Verb): verb is 'list' | 'scan' => verb === 'list' || verb === 'scan';
+
+/** True of what changes nothing. */
+export const isReading = (verb: Verb): boolean => verb === 'read' || isListing(verb);
 
 /** What a handler may know of the token that was used; the token itself is not among it. */
 export interface CallerToken {

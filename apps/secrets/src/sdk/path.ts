@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Call, Verb } from './call';
+import { type Call, type Verb, verbs } from './call';
 import type { Fold } from './canonical-path';
 import type { Judged } from './guesses';
 import type { Reply } from './reply';
@@ -139,6 +139,7 @@ export function path<
   S = unknown,
   R extends z.ZodObject = NoInput,
   L extends z.ZodObject = NoInput,
+  C extends z.ZodObject = NoInput,
   W extends z.ZodObject = NoInput,
   D extends z.ZodObject = NoInput,
   A extends z.ZodObject = NoInput,
@@ -147,13 +148,14 @@ export function path<
   spec: PathSpec<P, S> & {
     readonly read?: Operation<Params<P>, R, S>;
     readonly list?: Operation<Params<P>, L, S>;
+    readonly scan?: Operation<Params<P>, C, S>;
     readonly write?: Operation<Params<P>, W, S>;
     readonly delete?: Operation<Params<P>, D, S>;
     readonly patch?: Operation<Params<P>, A, S>;
   },
 ): Path {
   const operations: Partial<Record<Verb, AnyOperation>> = {};
-  for (const verb of ['read', 'list', 'write', 'delete', 'patch'] as const) {
+  for (const verb of verbs) {
     if (spec[verb]) operations[verb] = spec[verb] as unknown as AnyOperation;
   }
   return {

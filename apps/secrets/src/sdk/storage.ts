@@ -15,6 +15,8 @@ export interface Storage {
   getMany(keys: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** Names directly below `prefix` (empty or ending in `/`), bytewise sorted; folders end in `/`. */
   list(prefix: string, page?: Page): Promise<string[]>;
+  /** Paths below `prefix` of all that lies there, however deep, bytewise sorted; not for calls that have written. */
+  scan(prefix: string, page?: Page): Promise<string[]>;
   put(key: string, value: string): void;
   delete(key: string): void;
   /** Deletes every key that begins with `prefix`. */

@@ -74,5 +74,5 @@ export function authorityPort(
 
 function verbOf(operation: string): Verb {
   if (operation === 'create' || operation === 'update') return 'write';
-  return operation === 'scan' ? 'list' : (operation as Verb);
+  return operation as Verb;
 }

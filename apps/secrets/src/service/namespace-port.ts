@@ -47,6 +47,7 @@ export function namespacePort(parts: Parts): NamespacePort {
   });
   return {
     children: (uuid) => namespaces.below(parentOf(uuid)).filter(({ parentUuid }) => parentUuid === uuid),
+    below: (uuid) => namespaces.below(parentOf(uuid)),
     at: (uuid, path) => visible(namespaces.at(parentOf(uuid), path), uuid),
     async put(uuid, path, customMetadata) {
       const there = visible(namespaces.at(parentOf(uuid), path), uuid);

@@ -13,6 +13,7 @@ import { mountPaths } from '../backends/sys/mounts';
 import { namespacePaths } from '../backends/sys/namespaces';
 import { nodePaths } from '../backends/sys/node';
 import { openapiPath } from '../backends/sys/openapi';
+import { passwordPolicyPaths } from '../backends/sys/password-policies';
 import { policyPaths } from '../backends/sys/policies';
 import { quotaPaths } from '../backends/sys/quotas';
 import { rekeyPaths } from '../backends/sys/rekey';
@@ -21,6 +22,7 @@ import { type SealPort, statusPaths } from '../backends/sys/status';
 import { toolPaths } from '../backends/sys/tools';
 import { wrappingPaths } from '../backends/sys/wrapping';
 import type { Config } from '../config';
+import { generatePassword, parsePasswordPolicy } from '../kernel/policy/password-policy';
 import { RootGeneration } from '../kernel/seal/generate-root';
 import { Rekey } from '../kernel/seal/rekey';
 import { Rotation } from '../kernel/seal/rotation';
@@ -84,6 +86,10 @@ export function systemPaths(modules: Modules, config: Config, parts: SystemParts
     ...leasePaths(leasePort({ leases, tokens, mounts, namespaces })),
     ...quotaPaths(quotaPort({ quotas, mounts, namespaces })),
     ...policyPaths(policies, mfa.stepUp),
+    ...passwordPolicyPaths({
+      check: parsePasswordPolicy,
+      generate: (text) => generatePassword(parsePasswordPolicy(text)),
+    }),
     ...capabilitiesPaths(authority),
     explainPath(authority),
     mfaValidatePath(mfa.logins),

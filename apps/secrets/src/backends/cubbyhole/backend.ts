@@ -57,6 +57,17 @@ const list = operation<{ path: string }, typeof PageInput>({
   },
 });
 
+const scan = operation<{ path: string }, typeof PageInput>({
+  summary: 'List all that lies below a folder, however deep.',
+  operationId: 'cubbyhole-scan',
+  input: PageInput,
+  output: listing,
+  async run({ storage, params, caller, input }) {
+    requireOwner(caller);
+    return keys(await storage.scan(params.path, pageOf(input)));
+  },
+});
+
 /**
  * Private storage of every token: nobody else sees it, not even root, and it ends with the token.
  * Spec: Cubbyhole.
@@ -78,6 +89,7 @@ export const cubbyhole = backend({
       },
       read,
       list,
+      scan,
       write,
       delete: remove,
     }),

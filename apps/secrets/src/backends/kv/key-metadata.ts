@@ -57,6 +57,9 @@ export function removeKey(storage: Storage, path: string, key: KeyMetadata): voi
 export const listKeys = (storage: Storage, folder: string, page: Page): Promise<string[]> =>
   storage.list(prefix + folder, page);
 
+export const scanKeys = (storage: Storage, folder: string, page: Page): Promise<string[]> =>
+  storage.scan(prefix + folder, page);
+
 /** Where the value of a version lies. */
 export const valueKey = (path: string, version: number): string => `data/${version}/${path}`;
 

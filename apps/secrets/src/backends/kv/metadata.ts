@@ -8,7 +8,17 @@ import { PageInput, pageOf } from '../../sdk/paging';
 import { path } from '../../sdk/path';
 import { data, empty, gone, keys, missing } from '../../sdk/reply';
 import { findVersion } from './data';
-import { changeKey, findKey, type KeyMetadata, listKeys, newKey, putKey, removeKey, showVersion } from './key-metadata';
+import {
+  changeKey,
+  findKey,
+  type KeyMetadata,
+  listKeys,
+  newKey,
+  putKey,
+  removeKey,
+  scanKeys,
+  showVersion,
+} from './key-metadata';
 
 const Metadata = z.object({
   max_versions: int().optional().describe('Versions kept of this secret; 0: as the mount says.'),
@@ -40,6 +50,13 @@ export const metadataPath = path('metadata/:path*', {
     output: z.object({ keys: z.array(z.string()) }),
     input: PageInput,
     run: async ({ storage, params, input }) => keys(await listKeys(storage, params.path, pageOf(input))),
+  },
+  scan: {
+    summary: 'List all secrets below a folder, however deep.',
+    operationId: 'kv-v2-scan',
+    output: z.object({ keys: z.array(z.string()) }),
+    input: PageInput,
+    run: async ({ storage, params, input }) => keys(await scanKeys(storage, params.path, pageOf(input))),
   },
   write: {
     summary: 'Write the metadata of a secret.',

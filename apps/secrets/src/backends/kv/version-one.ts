@@ -35,6 +35,13 @@ export const kvOne = backend({
         input: PageInput,
         run: async ({ storage, params, input }) => keys(await storage.list(params.path, pageOf(input))),
       },
+      scan: {
+        summary: 'List all that lies below a folder, however deep.',
+        output: z.object({ keys: z.array(z.string()) }),
+        operationId: 'kv-v1-scan',
+        input: PageInput,
+        run: async ({ storage, params, input }) => keys(await storage.scan(params.path, pageOf(input))),
+      },
       write: {
         summary: 'Store pairs at a path.',
         operationId: 'kv-v1-write',

@@ -41,7 +41,7 @@ export interface RootPort {
   update(key: string, nonce: string): Promise<RootFacts>;
 }
 
-/** `sys/rotate`, `sys/key-status` and `sys/generate-root`. */
+/** `sys/rotate`, `sys/key-status`, `sys/generate-root` and `sys/generate-root-token`. */
 export function keyPaths(rotation: RotationPort, root: RootPort): Path[] {
   const rotate = (id: string) =>
     operation({
@@ -101,22 +101,36 @@ export function keyPaths(rotation: RotationPort, root: RootPort): Path[] {
         },
       },
     }),
-    path('generate-root/attempt', {
+    ...rootPaths(root, 'generate-root', 'open'),
+    ...rootPaths(root, 'generate-root-token', 'known'),
+  ];
+}
+
+/**
+ * The generation of a root token, at the older place for anybody who holds shares, and at the one that newer clients use,
+ * where a token and its policies are asked for as well. It is one and the same generation.
+ */
+function rootPaths(root: RootPort, place: 'generate-root' | 'generate-root-token', to: 'open' | 'known'): Path[] {
+  const open = to === 'open';
+  const dressed = { auth: open ? 'none' : 'token', dress: open ? 'raw' : 'standard', rootNamespaceOnly: true } as const;
+  const id = open ? 'root-token-generation' : 'known-root-token-generation';
+  const answer = (facts: RootFacts) => (open ? raw(rootBody(facts)) : data(rootBody(facts)));
+  const judged = open ? ({ judges: 'unguessable' } as const) : {};
+  return [
+    path(`${place}/attempt`, {
       summary: 'Begin, watch or cancel the generation of a root token.',
-      auth: 'none',
-      dress: 'raw',
-      rootNamespaceOnly: true,
+      ...dressed,
       read: {
         summary: 'Read how it is getting on.',
-        operationId: 'root-token-generation-read-progress',
+        operationId: `${id}-read-progress`,
         output: rootOutput,
-        run: async () => raw(rootBody(await root.status())),
+        run: async () => answer(await root.status()),
       },
       write: {
         summary: 'Begin; the one-time password in the answer is shown once.',
-        operationId: 'root-token-generation-initialize',
-        decodedInto: 'GenerateRootInitRequest',
-        judges: 'unguessable',
+        operationId: `${id}-initialize`,
+        ...(open ? { decodedInto: 'GenerateRootInitRequest' } : {}),
+        ...judged,
         input: z.object({
           otp: string().optional().describe('A one-time password of the length the status names.'),
           pgp_key: string().optional().describe('An OpenPGP key that encrypts the token instead, base64.'),
@@ -124,35 +138,31 @@ export function keyPaths(rotation: RotationPort, root: RootPort): Path[] {
         }),
         output: rootOutput,
         run: async ({ input }) =>
-          raw(
-            rootBody(
-              await root.start({
-                otp: input.otp || undefined,
-                pgpKey: input.pgp_key || undefined,
-                key: input.key || undefined,
-              }),
-            ),
+          answer(
+            await root.start({
+              otp: input.otp || undefined,
+              pgpKey: input.pgp_key || undefined,
+              key: input.key || undefined,
+            }),
           ),
       },
       delete: {
         summary: 'Cancel it, unless a share has been given for it.',
-        operationId: 'root-token-generation-cancel',
+        operationId: `${id}-cancel`,
         async run() {
           await root.cancel();
           return empty;
         },
       },
     }),
-    path('generate-root/update', {
+    path(`${place}/update`, {
       summary: 'Give one share for the generation of a root token.',
-      auth: 'none',
-      dress: 'raw',
-      rootNamespaceOnly: true,
+      ...dressed,
       write: {
         summary: 'Give one share; the last one brings the token, disguised.',
-        operationId: 'root-token-generation-update',
-        decodedInto: 'GenerateRootUpdateRequest',
-        judges: 'unguessable',
+        operationId: `${id}-update`,
+        ...(open ? { decodedInto: 'GenerateRootUpdateRequest' } : {}),
+        ...judged,
         input: z.object({
           key: string().optional().describe('One share, hex or base64.'),
           nonce: string().optional().describe('The nonce of the attempt.'),
@@ -160,7 +170,7 @@ export function keyPaths(rotation: RotationPort, root: RootPort): Path[] {
         output: rootOutput,
         async run({ input }) {
           if (!input.key) throw new Refusal('invalid', "'key' must be specified in request body as JSON");
-          return raw(rootBody(await root.update(input.key, input.nonce ?? '')));
+          return answer(await root.update(input.key, input.nonce ?? ''));
         },
       },
     }),

@@ -19,6 +19,8 @@ export interface NamespaceFacts {
 export interface NamespacePort {
   /** Right below. */
   children(parentUuid: string): readonly NamespaceFacts[];
+  /** All below, nearest first. */
+  below(parentUuid: string): readonly NamespaceFacts[];
   at(parentUuid: string, path: string): NamespaceFacts | undefined;
   /** Makes a namespace with its standing mounts, or replaces the metadata of one that is there. */
   put(parentUuid: string, path: string, customMetadata: Record<string, string> | undefined): Promise<NamespaceFacts>;
@@ -38,12 +40,11 @@ const output = z.object({
 const input = z.object({ custom_metadata: object().optional().describe('Pairs of text.') });
 
 export function namespacePaths(namespaces: NamespacePort) {
-  const children = (uuid: string, parentPath: string) => {
-    const below = namespaces.children(uuid);
-    const named = below.map((one) => [one.path.slice(parentPath.length), show(one)] as const);
+  const named = (below: readonly NamespaceFacts[], parentPath: string) => {
+    const shown = below.map((one) => [one.path.slice(parentPath.length), show(one)] as const);
     return keys(
-      named.map(([name]) => name),
-      Object.fromEntries(named),
+      shown.map(([name]) => name),
+      Object.fromEntries(shown),
     );
   };
   return [
@@ -54,7 +55,14 @@ export function namespacePaths(namespaces: NamespacePort) {
         operationId: 'namespaces-list',
         output: z.object({ keys: z.array(z.string()), key_info: z.record(z.string(), output) }),
         auditClear: 'all',
-        run: ({ namespace }) => children(namespace.uuid, namespace.path),
+        run: ({ namespace }) => named(namespaces.children(namespace.uuid), namespace.path),
+      },
+      scan: {
+        summary: 'List all namespaces below, however deep.',
+        operationId: 'namespaces-scan',
+        output: z.object({ keys: z.array(z.string()), key_info: z.record(z.string(), output) }),
+        auditClear: 'all',
+        run: ({ namespace }) => named(namespaces.below(namespace.uuid), namespace.path),
       },
     }),
     path('namespaces/:path*', {

@@ -20,6 +20,14 @@ export interface NodePort {
   kinds(): readonly { readonly type: string; readonly kind: 'secret' | 'auth' | 'system' }[];
 }
 
+const pluginOutput = z.object({
+  builtin: z.boolean(),
+  deprecation_status: z.string(),
+  name: z.string(),
+  type: z.string(),
+  version: z.string(),
+});
+
 /** Counters, settings and kinds of mounts: what tools of operators ask for. */
 export function nodePaths(node: NodePort) {
   const kindsOf = (kind: 'secret' | 'auth') =>
@@ -28,6 +36,13 @@ export function nodePaths(node: NodePort) {
       .filter((one) => one.kind === kind)
       .map(({ type }) => type)
       .sort();
+  const plugin = (type: 'auth' | 'secret', name: string) => ({
+    builtin: true,
+    deprecation_status: 'supported',
+    name,
+    type,
+    version: `v${node.version}+builtin`,
+  });
   return [
     path('ha-status', {
       summary: 'The nodes of the installation, as far as this one is concerned.',
@@ -127,9 +142,20 @@ export function nodePaths(node: NodePort) {
       read: {
         summary: 'List the kinds of mounts.',
         operationId: 'plugins-catalog-list-plugins',
-        output: z.object({ auth: z.array(z.string()), secret: z.array(z.string()), database: z.array(z.string()) }),
+        output: z.object({
+          auth: z.array(z.string()),
+          secret: z.array(z.string()),
+          database: z.array(z.string()),
+          detailed: z.array(pluginOutput),
+        }),
         auditClear: 'all',
-        run: () => data({ auth: kindsOf('auth'), database: [], secret: kindsOf('secret') }),
+        run: () =>
+          data({
+            auth: kindsOf('auth'),
+            database: [],
+            detailed: (['auth', 'secret'] as const).flatMap((kind) => kindsOf(kind).map((name) => plugin(kind, name))),
+            secret: kindsOf('secret'),
+          }),
       },
     }),
     path('plugins/catalog/:type', {
@@ -143,6 +169,23 @@ export function nodePaths(node: NodePort) {
         auditClear: 'all',
         run: ({ params }) =>
           params.type === 'auth' || params.type === 'secret' ? keys(kindsOf(params.type)) : missing,
+      },
+    }),
+    path('plugins/catalog/:type/:name', {
+      summary: 'A kind of mounts. All of them are built in.',
+      sudo: true,
+      rootNamespaceOnly: true,
+      read: {
+        summary: 'Read a kind of mounts.',
+        operationId: 'plugins-catalog-read-plugin-configuration-with-type',
+        output: pluginOutput.omit({ type: true }).extend({ args: z.null(), command: z.string(), sha256: z.string() }),
+        auditClear: 'all',
+        run({ params }) {
+          const kind = (['auth', 'secret'] as const).find((one) => one === params.type);
+          if (!kind || !kindsOf(kind).includes(params.name)) return missing;
+          const { type: _type, ...facts } = plugin(kind, params.name);
+          return data({ args: null, command: '', sha256: '', ...facts });
+        },
       },
     }),
   ];

@@ -181,7 +181,7 @@ function checkName(name: string): string {
 }
 
 /** Clients may send the text in base64. Policy text itself is never valid base64: it needs blanks or braces. */
-function decoded(text: string): string {
+export function decoded(text: string): string {
   const isBase64 = text.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(text);
   return isBase64 ? Buffer.from(text, 'base64').toString('utf8') : text;
 }

@@ -63,7 +63,7 @@ export class PathTree {
   match(path: string, verb: Verb): Matched | undefined {
     const ends = path.endsWith('/');
     const bare = ends ? path.slice(0, -1) : path;
-    const slashed = ends && verb !== 'list';
+    const slashed = ends && !isListing(verb);
     const literal = this.literal.get(bare);
     if (literal && !(slashed && literal.operations.list === undefined)) {
       return { path: literal, params: noParams, text: slashed ? bare : path, folding: undefined, written: undefined };
@@ -169,12 +169,15 @@ export class PathTree {
       if (!holds(rule, rest)) continue;
       // Only here does a trailing slash mean something: it is part of what was asked for, and lists name folders by it.
       search.keepsSlash = slashed && rest !== '' && rule !== 'folder';
-      captured.push([name, search.keepsSlash || (verb === 'list' && rest !== '') ? `${rest}/` : rest]);
+      captured.push([name, search.keepsSlash || (isListing(verb) && rest !== '') ? `${rest}/` : rest]);
       return path;
     }
     return undefined;
   }
 }
+
+/** Asks for the names in a folder, or for all below it. */
+const isListing = (verb: Verb): boolean => verb === 'list' || verb === 'scan';
 
 const namePattern = /^\w(([\w.-]+)?\w)?$/;
 const nameAtPattern = /^\w(([\w.@-]+)?\w)?$/;

@@ -32,7 +32,8 @@ export function parsePolicy(text: string): Policy {
   }
 }
 
-function parseTree(text: string): Tree {
+/** The tree of a policy text, whichever of the two notations it is in. Throws `PolicySyntaxError`. */
+export function parseTree(text: string): Tree {
   return text.trimStart().startsWith('{') ? parseJsonTree(text) : parseHcl(text);
 }
 

@@ -63,6 +63,7 @@ export class DatabaseEntries implements EntryStore {
         return entries;
       },
       list: (mountId, prefix, page) => listNames(tx, { mountId, prefix, nowMs: this.options.clock.now() }, page),
+      listDeep: (mountId, prefix, page) => this.pathsIn(tx, mountId, prefix, page),
     };
   }
 
@@ -74,9 +75,13 @@ export class DatabaseEntries implements EntryStore {
     return names;
   }
 
-  async listDeep(mountId: string, prefix: string, page: Page = {}): Promise<string[]> {
+  listDeep(mountId: string, prefix: string, page?: Page): Promise<string[]> {
+    return this.pathsIn(this.options.database, mountId, prefix, page);
+  }
+
+  private async pathsIn(database: Tx, mountId: string, prefix: string, page: Page = {}): Promise<string[]> {
     const start = page.after === undefined ? prefix : `${page.after}\u0001`;
-    const { rows } = await this.options.database.query<{ path: string }>(sql.LIST_DEEP, [
+    const { rows } = await database.query<{ path: string }>(sql.LIST_DEEP, [
       mountId,
       prefix,
       prefixEnd(prefix),

@@ -201,12 +201,12 @@ export interface EntryReader {
   readMany(keys: readonly EntryKey[]): Promise<(Entry | undefined)[]>;
   /** Names directly under a folder prefix (`''` or ending in `/`), sorted bytewise; folders end in `/`. */
   list(mountId: string, prefix: string, page?: Page): Promise<string[]>;
+  /** Full paths of all entries under a prefix, sorted bytewise. */
+  listDeep(mountId: string, prefix: string, page?: Page): Promise<string[]>;
 }
 
 /** Reads entries; cached, bounded, coherent over nodes. */
 export interface EntryStore extends EntryReader {
-  /** Full paths of all entries under a prefix, sorted bytewise. */
-  listDeep(mountId: string, prefix: string, page?: Page): Promise<string[]>;
   /** Reads in a transaction, past what is cached: nobody changes an entry that was read before the transaction ends. */
   within(tx: Tx): EntryReader;
 }

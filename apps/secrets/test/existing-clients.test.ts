@@ -1,0 +1,138 @@
+import { describe, expect, it } from '@jest/globals';
+import { startSecrets } from './start-secrets';
+
+// What clients ask for that were written for other services of this family.
+describe('names of all that lies below a folder', () => {
+  const secrets = startSecrets();
+  const all = '"create", "read", "update", "delete", "list"';
+
+  it('are told of both kinds of key/value storage, in order and page by page', async () => {
+    await secrets.root.write('sys/mounts/one', { type: 'kv' }).expect(204);
+    await secrets.root.write('sys/mounts/two', { type: 'kv', options: { version: '2' } }).expect(204);
+    for (const path of ['a', 'b/c', 'b/d/e', 'b-c', 'z']) {
+      await secrets.root.write(`one/${path}`, { x: 1 }).expect(204);
+      await secrets.root.write(`two/data/${path}`, { data: { x: 1 } }).expect(200);
+    }
+    for (const at of ['one', 'two/metadata']) {
+      const keys = async (rest: string) => (await secrets.root.scan(at + rest).expect(200)).body.data.keys;
+      expect(await keys('')).toEqual(['a', 'b-c', 'b/c', 'b/d/e', 'z']);
+      expect(await keys('/b')).toEqual(['c', 'd/e']);
+      expect(await keys('?limit=2')).toEqual(['a', 'b-c']);
+      expect(await keys('?limit=2&after=b-c')).toEqual(['b/c', 'b/d/e']);
+      await secrets.root.scan(`${at}/nothing`).expect(404);
+    }
+    await secrets.root.read('one?list=true&scan=true').expect(400);
+    await secrets.root.scan('sys/mounts').expect(405);
+  });
+
+  it('need the capability of that name, and are filtered like lists', async () => {
+    const listing = await secrets.withPolicy(`path "one/*" { capabilities = [${all}] }`);
+    await listing.scan('one').expect(403);
+    const scanning = await secrets.withPolicy('path "one/" { capabilities = ["scan"] }');
+    await scanning.scan('one').expect(200);
+    await scanning.list('one').expect(403);
+    const some = await secrets.withPolicy(
+      `path "one/" { capabilities = ["scan"] list_scan_response_keys_filter_path = "{{ .path }}{{ .key }}" }
+       path "one/b/*" { capabilities = ["read"] }`,
+    );
+    expect((await some.scan('one').expect(200)).body.data.keys).toEqual(['b/c', 'b/d/e']);
+  });
+
+  it('are those of the own private storage', async () => {
+    const own = await secrets.withPolicy('path "cubbyhole/*" { capabilities = ["create", "update", "scan"] }');
+    await own.write('cubbyhole/a/b', { x: 1 }).expect(204);
+    expect((await own.scan('cubbyhole').expect(200)).body.data.keys).toEqual(['a/b']);
+    await secrets.root.scan('cubbyhole').expect(404);
+  });
+
+  it('are those of the namespaces below', async () => {
+    for (const path of ['up', 'up/down', 'side']) await secrets.root.write(`sys/namespaces/${path}`).expect(200);
+    const { body } = await secrets.root.scan('sys/namespaces').expect(200);
+    expect([...body.data.keys].sort()).toEqual(['side/', 'up/', 'up/down/']);
+    const inner = secrets.as(secrets.rootToken, { 'X-Service-Namespace': 'up' });
+    expect((await inner.scan('sys/namespaces').expect(200)).body.data.keys).toEqual(['down/']);
+  });
+});
+
+describe('password policies', () => {
+  const secrets = startSecrets();
+  const at = 'sys/policies/password';
+  const policy = 'length = 20\nrule "charset" {\n  charset = "abc"\n}\n';
+
+  it('are written, read, listed and deleted, each namespace its own', async () => {
+    await secrets.root.list(at).expect(404);
+    await secrets.root.write(`${at}/digits`, { policy }).expect(204);
+    await secrets.root.write(`${at}/coded`, { policy: Buffer.from(policy).toString('base64') }).expect(204);
+    expect((await secrets.root.read(`${at}/coded`).expect(200)).body.data).toEqual({ policy });
+    expect((await secrets.root.list(at).expect(200)).body.data.keys).toEqual(['coded', 'digits']);
+    await secrets.root.write('sys/namespaces/other').expect(200);
+    const other = secrets.as(secrets.rootToken, { 'X-Service-Namespace': 'other' });
+    await other.read(`${at}/digits`).expect(404);
+    await other.read(`${at}/digits/generate`).expect(404);
+    await secrets.root.delete(`${at}/coded`).expect(204);
+    await secrets.root.read(`${at}/coded`).expect(404);
+  });
+
+  it('make passwords for whoever may ask', async () => {
+    const maker = await secrets.withPolicy(`path "${at}/digits/generate" { capabilities = ["read"] }`);
+    const { body } = await maker.read(`${at}/digits/generate`).expect(200);
+    expect(body.data.password).toMatch(/^[abc]{20}$/);
+    await maker.read(`${at}/digits`).expect(403);
+  });
+
+  it('are refused with the place of what is wrong', async () => {
+    const { body } = await secrets.root.write(`${at}/bad`, { policy: 'length = 2' }).expect(400);
+    expect(body.errors[0]).toBe('failed to parse password policy: length must be between 4 and 100');
+    await secrets.root.write(`${at}/bad`, {}).expect(400, /'policy' parameter not supplied or empty/);
+    await secrets.root.read(`${at}/bad`).expect(404);
+  });
+});
+
+describe('what tools of operators ask for', () => {
+  const secrets = startSecrets();
+
+  it('is the generation of a root token, also where a token is asked for', async () => {
+    const attempt = 'sys/generate-root-token/attempt';
+    await secrets.nobody.read(attempt).expect(403);
+    const operator = await secrets.withPolicy(
+      'path "sys/generate-root-token/*" { capabilities = ["read", "update", "delete"] }',
+    );
+    expect((await operator.read(attempt).expect(200)).body.data).toMatchObject({ started: false, required: 3 });
+    await operator.write(attempt, {}).expect(200);
+    // One and the same generation, wherever it is asked for.
+    expect((await secrets.nobody.read('sys/generate-root/attempt').expect(200)).body.started).toBe(true);
+    await operator.delete(attempt).expect(204);
+    const { otp, nonce } = (await operator.write(attempt, {}).expect(200)).body.data;
+    let last = { complete: false, encoded_token: '' };
+    for (const key of secrets.recoveryKeys.slice(0, 3)) {
+      last = (await operator.write('sys/generate-root-token/update', { key, nonce }).expect(200)).body.data;
+    }
+    expect(last.complete).toBe(true);
+    const bytes = Buffer.from(last.encoded_token, 'base64').map((byte, i) => byte ^ otp.charCodeAt(i));
+    const self = await secrets.as(bytes.toString()).read('auth/token/lookup-self').expect(200);
+    expect(self.body.data.policies).toEqual(['root']);
+    await operator.write('sys/generate-root-token/update', {}).expect(400);
+  });
+
+  it('is what kinds of mounts there are', async () => {
+    const { body } = await secrets.root.read('sys/plugins/catalog/secret/kv').expect(200);
+    expect(body.data).toMatchObject({ name: 'kv', builtin: true, deprecation_status: 'supported', sha256: '' });
+    await secrets.root.read('sys/plugins/catalog/secret/approle').expect(404);
+    await secrets.root.read('sys/plugins/catalog/database/kv').expect(404);
+    const all = (await secrets.root.read('sys/plugins/catalog').expect(200)).body.data;
+    expect(all.detailed).toContainEqual(expect.objectContaining({ type: 'auth', name: 'approle', builtin: true }));
+    expect(all.detailed).toHaveLength(all.auth.length + all.secret.length);
+    const reader = await secrets.withPolicy('path "sys/plugins/*" { capabilities = ["read"] }');
+    await reader.read('sys/plugins/catalog/secret/kv').expect(403);
+  });
+
+  it('is what a mount is and which paths it has', async () => {
+    for (const at of ['cubbyhole', 'auth/token', 'sys', 'identity', 'scheduler']) {
+      const { body } = await secrets.root.read(`${at}?help=1`).expect(200);
+      expect(body.help).toMatch(/^## DESCRIPTION\n\n.+\n\n## PATHS\n\n {4}\S/);
+      expect(Object.keys(body.openapi.paths).length).toBeGreaterThan(0);
+    }
+    const nobody = await secrets.withPolicy('path "sys/*" { capabilities = ["read"] }');
+    await nobody.read('cubbyhole?help=1').expect(403);
+  });
+});
