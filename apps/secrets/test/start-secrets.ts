@@ -1,8 +1,10 @@
+import { scryptSync } from 'node:crypto';
 import type { Server } from 'node:http';
-import { afterAll, beforeAll, expect } from '@jest/globals';
+import { afterAll, beforeAll, expect, jest } from '@jest/globals';
 import { createLogger, createServer } from '@keystead/server';
 import { freshDatabase, type TestDatabase } from '@keystead/testing';
 import request, { type Test } from 'supertest';
+import { type PasswordHash, Passwords } from '../src/backends/userpass/password';
 import { type Config, readConfig } from '../src/config';
 import { rescueList } from '../src/http/list-verb';
 import type { Clock, Fault } from '../src/kernel/storage/types';
@@ -60,6 +62,18 @@ export function testConfig(url: string, env: Readonly<Record<string, string>> = 
   });
 }
 
+/** A password as it is kept, with a cost that no test has to wait for: what it costs to check one stands with it. */
+function hashCheaply(password: string): PasswordHash {
+  const salt = 'c2FsdCBvZiBldmVyeSB0ZXN0';
+  const [cost, blockSize, parallelization] = [16, 1, 1] as const;
+  const key = scryptSync(password.normalize('NFC'), Buffer.from(salt, 'base64'), 32, {
+    cost,
+    blockSize,
+    parallelization,
+  });
+  return { algorithm: 'scrypt', cost, blockSize, parallelization, salt, hash: key.toString('base64') };
+}
+
 /** Starts a service before the tests of a file (or of a describe) and ends it after them. */
 export function startSecrets(options: SecretsOptions = {}): Secrets {
   const running = {} as { -readonly [K in keyof Secrets]: Secrets[K] };
@@ -68,6 +82,7 @@ export function startSecrets(options: SecretsOptions = {}): Secrets {
   beforeAll(async () => {
     const database = await freshDatabase('secrets');
     const config = { ...testConfig(database.url, options.env), ...options.config };
+    jest.spyOn(Passwords.prototype, 'hash').mockImplementation(async (password) => hashCheaply(password));
     const log = createLogger({ name: 'secrets', level: process.env.SECRETS_TEST_LOG ?? 'silent' });
     const service = await createService(config, { log, clock: options.clock, fault: options.fault });
     const server = createServer(service.app);

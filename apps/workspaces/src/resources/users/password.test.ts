@@ -1,0 +1,14 @@
+import { describe, expect, it } from '@jest/globals';
+import { checkPassword, hashPassword } from './password';
+
+// Elsewhere the tests keep a password that costs nothing.
+describe('a kept password', () => {
+  it('cost what it should, has a salt of its own, and is found again in any spelling of its letters', async () => {
+    const [kept, again] = await Promise.all([hashPassword('caf\u00e9'), hashPassword('caf\u00e9')]);
+    expect(kept).toMatch(/^scrypt\$15\$8\$1\$/);
+    expect(kept).not.toBe(again);
+    expect(await checkPassword('cafe\u0301', kept)).toBe(true);
+    expect(await checkPassword('cafe', kept)).toBe(false);
+    expect(await checkPassword('', null)).toBe(false);
+  });
+});
