@@ -190,3 +190,24 @@ function cycles(candidates: readonly Source[]): string[] {
   for (const file of next.keys()) walk(file, []);
   return found;
 }
+
+describe('tables of texts', () => {
+  // `constructor` and `__proto__` are found in every object. What a caller may name is looked up in a Map, or with Object.hasOwn.
+  const lookups = (text: string): string[] =>
+    [...text.matchAll(/^(?:export )?const (\w+): [^=\n]*Record<string,[^=\n]* = \{/gm)].flatMap(([, name]) =>
+      text
+        .split('\n')
+        .filter((line) => new RegExp(`(?<![\\w.])${name}\\[`).test(line) && !line.includes(`Object.hasOwn(${name},`)),
+    );
+
+  it('are no objects that a name is looked up in', () => {
+    const inside = product.filter(({ file }) => !/^packages\/testing\/|\/stand-in/.test(file));
+    expect(inside.flatMap(({ file, text }) => lookups(text).map((line) => `${file}: ${line.trim()}`))).toEqual([]);
+  });
+
+  it.each([
+    ['const a: Readonly<Record<string, number>> = {};\nconst b = a[name];', 1],
+    ['const a: Record<string, number> = {};\nconst b = Object.hasOwn(a, name) ? a[name] : 0;', 0],
+    ['const a: Record<Kind, number> = {};\nconst b = a[name];', 0],
+  ])('as seen in %j', (text, count) => expect(lookups(text)).toHaveLength(count));
+});

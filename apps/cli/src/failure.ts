@@ -9,25 +9,27 @@ interface Told extends Error {
   readonly severity?: unknown;
 }
 
-const ofFiles: Readonly<Record<string, string>> = {
-  ENOENT: 'is not there',
-  EACCES: 'may not be used by this user',
-  EPERM: 'may not be used by this user',
-  EISDIR: 'is a folder',
-  ENOTDIR: 'leads through something that is no folder',
-  EEXIST: 'exists already',
-  ENOSPC: 'cannot be written: no space is left there',
-  EDQUOT: 'cannot be written: the quota is used up',
-  EFBIG: 'cannot be written: it would be larger than files may be',
-  EROFS: 'cannot be written: nothing can be written there',
-  EIO: 'cannot be read or written: the device fails',
-  ENAMETOOLONG: 'has too long a name',
-  ELOOP: 'is a link that leads to itself',
-  ENXIO: 'is nothing to read or write',
-  EMFILE: 'cannot be opened: too many files are open',
-  ENFILE: 'cannot be opened: too many files are open',
-  EBUSY: 'is in use',
-};
+const ofFiles: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    ENOENT: 'is not there',
+    EACCES: 'may not be used by this user',
+    EPERM: 'may not be used by this user',
+    EISDIR: 'is a folder',
+    ENOTDIR: 'leads through something that is no folder',
+    EEXIST: 'exists already',
+    ENOSPC: 'cannot be written: no space is left there',
+    EDQUOT: 'cannot be written: the quota is used up',
+    EFBIG: 'cannot be written: it would be larger than files may be',
+    EROFS: 'cannot be written: nothing can be written there',
+    EIO: 'cannot be read or written: the device fails',
+    ENAMETOOLONG: 'has too long a name',
+    ELOOP: 'is a link that leads to itself',
+    ENXIO: 'is nothing to read or write',
+    EMFILE: 'cannot be opened: too many files are open',
+    ENFILE: 'cannot be opened: too many files are open',
+    EBUSY: 'is in use',
+  }),
+);
 
 /** What helps where nobody answers. */
 const ofConnections: readonly (readonly [RegExp, string])[] = [
@@ -59,9 +61,9 @@ export function asProblem(thrown: unknown): Problem {
       ? new Problem(`the database cannot serve this: ${message}`, exitCodes.unreachable)
       : new Problem(`the database refused this: ${message}`, exitCodes.refused);
   }
-  if (ofFiles[code]) {
+  if (ofFiles.get(code)) {
     const file = typeof error.path === 'string' ? error.path : 'the file';
-    return new Problem(`${file} ${ofFiles[code]}`, exitCodes.file);
+    return new Problem(`${file} ${ofFiles.get(code)}`, exitCodes.file);
   }
   if (code.startsWith('Z_')) {
     return new Problem(`the file is damaged: ${message}`, exitCodes.file);

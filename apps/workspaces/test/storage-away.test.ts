@@ -1,3 +1,4 @@
+import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -123,6 +124,35 @@ describe('a service whose database is away', () => {
     socket.destroy();
     await closed;
     await workspaces.admin.get('organizations/acme').expect(200);
+    expect(lines).toEqual([]);
+  });
+
+  it('is not what a caller makes it who leaves before the answer is complete, nor is that a fault', async () => {
+    const made = resource('workspaces', { name: 'large' });
+    const { id } = (await workspaces.admin.post('organizations/acme/workspaces', made).expect(201)).body.data;
+    await workspaces.admin.post(`workspaces/${id}/actions/lock`, {}).expect(200);
+    const values = randomBytes(6_000_000).toString('base64');
+    const state = Buffer.from(JSON.stringify({ version: 4, serial: 1, lineage: 'l', outputs: {}, values }));
+    const sent = {
+      serial: 1,
+      lineage: 'l',
+      md5: createHash('md5').update(state).digest('hex'),
+      state: state.toString('base64'),
+    };
+    const { body } = await workspaces.admin
+      .post(`workspaces/${id}/state-versions`, resource('state-versions', sent))
+      .expect(201);
+    lines.length = 0;
+    const { port } = workspaces.server.address() as AddressInfo;
+    const { pathname, search } = new URL(body.data.attributes['hosted-state-download-url']);
+    const closed = once(workspaces.server, 'request').then(([, res]) => once(res, 'close'));
+    const socket = connect(port, '127.0.0.1');
+    const caller = `Host: x\r\nAuthorization: Bearer ${workspaces.admin.token}`;
+    socket.write(`GET ${pathname}${search} HTTP/1.1\r\n${caller}\r\n\r\n`);
+    await once(socket, 'data');
+    socket.destroy();
+    await closed;
+    for (let n = 0; n < 5; n++) await workspaces.admin.get('organizations/acme').expect(200);
     expect(lines).toEqual([]);
   });
 

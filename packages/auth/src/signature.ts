@@ -67,14 +67,16 @@ export async function verifySignature(token: string, check: SignatureCheck): Pro
   return claims;
 }
 
-const curves: Readonly<Record<string, string>> = { ES256: 'prime256v1', ES384: 'secp384r1', ES512: 'secp521r1' };
+const curves: ReadonlyMap<string, string> = new Map(
+  Object.entries({ ES256: 'prime256v1', ES384: 'secp384r1', ES512: 'secp521r1' }),
+);
 
 /** Whether a public key is of the kind an algorithm signs with, and long enough. */
 export function keyFits(key: KeyObject, algorithm: JwtAlgorithm): boolean {
   const { asymmetricKeyType: type, asymmetricKeyDetails: details } = key;
   if (key.type !== 'public') return false;
   if (algorithm === 'EdDSA') return type === 'ed25519' || type === 'ed448';
-  if (algorithm.startsWith('ES')) return type === 'ec' && details?.namedCurve === curves[algorithm];
+  if (algorithm.startsWith('ES')) return type === 'ec' && details?.namedCurve === curves.get(algorithm);
   return type === 'rsa' && (details?.modulusLength ?? 0) >= 2048;
 }
 

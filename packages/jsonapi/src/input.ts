@@ -53,12 +53,14 @@ function camelised(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [camel(key), camelised(inner)]));
 }
 
-const ARTICLE: Record<string, string> = {
-  int: 'an integer',
-  array: 'a list',
-  object: 'an object',
-  record: 'an object',
-};
+const ARTICLE: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    int: 'an integer',
+    array: 'a list',
+    object: 'an object',
+    record: 'an object',
+  }),
+);
 
 /** Messages for what zod finds, worded to follow the spoken name of the attribute. */
 function wording(issue: z.core.$ZodRawIssue): string | undefined {
@@ -66,7 +68,7 @@ function wording(issue: z.core.$ZodRawIssue): string | undefined {
     case 'invalid_type':
       return issue.input === undefined || (issue.input === null && issue.expected === 'string')
         ? "can't be blank"
-        : `must be ${ARTICLE[issue.expected] ?? `a ${issue.expected}`}`;
+        : `must be ${ARTICLE.get(issue.expected) ?? `a ${issue.expected}`}`;
     case 'invalid_value':
       return `must be one of ${issue.values.map(String).join(', ')}`;
     case 'too_small':

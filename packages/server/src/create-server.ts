@@ -53,21 +53,23 @@ export function createServer(app: express.Express, options: ServerOptions = {}, 
   return server;
 }
 
-const reasons: Record<string, readonly [number, string]> = {
-  HPE_HEADER_OVERFLOW: [431, 'request header fields too large'],
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'chunk extensions too large'],
-  ERR_HTTP_REQUEST_TIMEOUT: [408, 'request timeout'],
-  HPE_INVALID_METHOD: [400, 'unknown method'],
-  HPE_INVALID_URL: [400, 'invalid request target'],
-  HPE_INVALID_VERSION: [400, 'invalid HTTP version'],
-};
+const reasons: ReadonlyMap<string, readonly [number, string]> = new Map(
+  Object.entries({
+    HPE_HEADER_OVERFLOW: [431, 'request header fields too large'],
+    HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'chunk extensions too large'],
+    ERR_HTTP_REQUEST_TIMEOUT: [408, 'request timeout'],
+    HPE_INVALID_METHOD: [400, 'unknown method'],
+    HPE_INVALID_URL: [400, 'invalid request target'],
+    HPE_INVALID_VERSION: [400, 'invalid HTTP version'],
+  }),
+);
 
 function refuse(socket: Socket, code: string | undefined, refusal: ConnectionRefusal): void {
   if (code === 'ECONNRESET' || code === 'EPIPE' || !socket.writable || isAnswered(socket)) {
     socket.destroy();
     return;
   }
-  const [status, message] = reasons[code ?? ''] ?? [400, 'malformed request'];
+  const [status, message] = reasons.get(code ?? '') ?? [400, 'malformed request'];
   end(socket, status, message, refusal);
 }
 

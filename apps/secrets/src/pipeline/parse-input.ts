@@ -89,12 +89,14 @@ export class InputParsers {
   }
 }
 
-const decodedTypes: Readonly<Record<string, string>> = {
-  string: 'string',
-  integer: 'int',
-  boolean: 'bool',
-  array: '[]string',
-};
+const decodedTypes: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    string: 'string',
+    integer: 'int',
+    boolean: 'bool',
+    array: '[]string',
+  }),
+);
 
 /** Refuses a value that is not of the field's own JSON type, in the words of a decoder that coerces nothing. */
 function requireType(name: string, key: string, value: unknown, field: z.ZodType): void {
@@ -102,7 +104,7 @@ function requireType(name: string, key: string, value: unknown, field: z.ZodType
     ? (field.unwrap() as z.ZodType)
     : field
   ).meta() as unknown as FieldMeta;
-  const wanted = decodedTypes[String(json.type)]!;
+  const wanted = decodedTypes.get(String(json.type))!;
   const wrong = wrongPart(value, wanted);
   if (!wrong) return;
   const text = `json: cannot unmarshal ${wrong.kind} into Go struct field ${name}.${key} of type ${wrong.wanted}`;

@@ -1,14 +1,16 @@
-const unitSeconds: Readonly<Record<string, number>> = {
-  ns: 1e-9,
-  us: 1e-6,
-  µs: 1e-6,
-  μs: 1e-6,
-  ms: 1e-3,
-  s: 1,
-  m: 60,
-  h: 3600,
-  d: 86_400,
-};
+const unitSeconds: ReadonlyMap<string, number> = new Map(
+  Object.entries({
+    ns: 1e-9,
+    us: 1e-6,
+    µs: 1e-6,
+    μs: 1e-6,
+    ms: 1e-3,
+    s: 1,
+    m: 60,
+    h: 3600,
+    d: 86_400,
+  }),
+);
 
 /** The longest duration the wire format can carry (signed 64-bit nanoseconds), in whole seconds. */
 export const maxDurationSeconds = 9_223_372_036;
@@ -31,7 +33,7 @@ export function parseDuration(text: string): number | undefined {
   while (part.lastIndex < text.length) {
     const found = part.exec(text);
     if (!found) return undefined;
-    seconds += Number(found[1]) * unitSeconds[found[2]!]!;
+    seconds += Number(found[1]) * unitSeconds.get(found[2]!)!;
   }
   return within(negative ? -seconds : seconds);
 }

@@ -6,6 +6,7 @@ import type { Leases } from '../kernel/leases/leases';
 import type { Mounts } from '../kernel/mounts/mounts';
 import type { Namespaces } from '../kernel/namespaces/namespaces';
 import type { StorageKernel } from '../kernel/storage/storage';
+import { merged } from '../sdk/merged';
 import { standingMounts } from './first-mounts';
 import { unmount } from './mount-port';
 
@@ -64,14 +65,7 @@ export function namespacePort(parts: Parts): NamespacePort {
     async patch(uuid, path, change) {
       const there = visible(namespaces.at(parentOf(uuid), path), uuid);
       if (!there) return undefined;
-      return namespaces.annotate(there, (now) => {
-        const merged: Record<string, unknown> = { ...now };
-        for (const [name, value] of Object.entries(change)) {
-          if (value === null) delete merged[name];
-          else merged[name] = value;
-        }
-        return checkMetadata(merged);
-      });
+      return namespaces.annotate(there, (now) => checkMetadata(merged(now, change)));
     },
     async remove(uuid, path) {
       const there = visible(namespaces.at(parentOf(uuid), path), uuid);

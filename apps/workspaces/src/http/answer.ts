@@ -72,7 +72,12 @@ async function sendRaw(res: ServerResponse, raw: Raw, headers: string[]): Promis
     return;
   }
   res.writeHead(raw.status, headers);
-  await pipeline(raw.body, res);
+  try {
+    await pipeline(raw.body, res);
+  } catch (error) {
+    // The client left before all was sent; what fails here says so in its own words.
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;
+  }
 }
 
 function sendText(res: ServerResponse, status: number, type: string, text: string | Buffer, headers: string[]): void {

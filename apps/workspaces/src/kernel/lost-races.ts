@@ -6,13 +6,15 @@ import { patienceMs, tooMany } from './turns';
 import { Torn } from './whole';
 
 /** The attribute a unique index stands for, where it is not its last column. */
-const attributeOfIndex: Record<string, string> = {
-  organization_name_key: 'name',
-  team_name_key: 'name',
-  project_name_key: 'name',
-  user_account_username_key: 'username',
-  user_account_email_key: 'email',
-};
+const attributeOfIndex: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    organization_name_key: 'name',
+    team_name_key: 'name',
+    project_name_key: 'name',
+    user_account_username_key: 'username',
+    user_account_email_key: 'email',
+  }),
+);
 
 interface Said {
   originalCode?: string;
@@ -37,7 +39,7 @@ function takenAttribute({ constraint, originalMessage = '' }: Said): string {
   const index = constraint?.index ?? /unique constraint "([^"]+)"/.exec(originalMessage)?.[1] ?? '';
   const column = constraint?.fields?.at(-1) ?? index.replace(/_key$/, '').split('_').at(-1) ?? 'name';
   return (
-    attributeOfIndex[index] ??
+    attributeOfIndex.get(index) ??
     column.replace(/"/g, '').replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
   );
 }

@@ -1,15 +1,17 @@
 import type { Endpoint } from './endpoint';
 
 /** Operations whose rule-made name would be wrong or taken; everything else follows the rule. */
-const exceptions: Readonly<Record<string, string>> = {
-  'GET /ping': 'ping',
-  'PATCH /account/update': 'account_update',
-  'POST /one-time-links/:secret': 'one_time_links_use',
-  'PATCH /workspaces/:workspace_id/state-versions': 'workspaces_state_versions_rollback',
-  // The same of the caller, or of everybody, has the plain name.
-  'GET /organization-memberships': 'organization_memberships_list_own',
-  'GET /organizations/:organization_name/feature-sets': 'organizations_feature_sets_list',
-};
+const exceptions: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    'GET /ping': 'ping',
+    'PATCH /account/update': 'account_update',
+    'POST /one-time-links/:secret': 'one_time_links_use',
+    'PATCH /workspaces/:workspace_id/state-versions': 'workspaces_state_versions_rollback',
+    // The same of the caller, or of everybody, has the plain name.
+    'GET /organization-memberships': 'organization_memberships_list_own',
+    'GET /organizations/:organization_name/feature-sets': 'organizations_feature_sets_list',
+  }),
+);
 
 const isPlural = (word: string): boolean => word.endsWith('s') && !word.endsWith('ss');
 
@@ -22,7 +24,7 @@ const ways = ['name', 'signature'];
  * an organization is named without it, as all lists do; what it has one of is named with it.
  */
 export function operationId({ method, path, shows, streams }: Pick<Endpoint, 'method' | 'path' | 'shows' | 'streams'>) {
-  const exception = exceptions[`${method} ${path}`];
+  const exception = exceptions.get(`${method} ${path}`);
   if (exception !== undefined) return exception;
   const segments = path.split('/').filter(Boolean);
   const fixed = segments.filter((segment) => !segment.startsWith(':'));

@@ -5,7 +5,9 @@ import { data, missing } from '../../sdk/reply';
 import { settleTokenParams, tokenAliases, tokenParams } from '../../sdk/token-params';
 import { changeRole, putRole, type Role, roleDefaults, roleFolds, roleMissing, roleOf, roleShape } from './role';
 
-const shapes: Readonly<Record<string, z.ZodType>> = { ...roleShape, ...tokenParams.shape, ...tokenAliases.shape };
+const shapes: ReadonlyMap<string, z.ZodType> = new Map(
+  Object.entries({ ...roleShape, ...tokenParams.shape, ...tokenAliases.shape }),
+);
 
 /** Endpoint name → the field of the role it stands for. */
 const settable: Readonly<Record<string, keyof typeof roleDefaults>> = {
@@ -22,11 +24,13 @@ const settable: Readonly<Record<string, keyof typeof roleDefaults>> = {
   'token-max-ttl': 'token_max_ttl',
 };
 /** Fields that the endpoint calls otherwise than the role does. */
-const olderNames: Readonly<Record<string, string>> = {
-  policies: 'policies',
-  period: 'period',
-  'bound-cidr-list': 'bound_cidr_list',
-};
+const olderNames: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    policies: 'policies',
+    period: 'period',
+    'bound-cidr-list': 'bound_cidr_list',
+  }),
+);
 
 /** One endpoint per field of a role, to read, change or reset it alone. */
 export function roleFieldPaths(): Path[] {
@@ -34,8 +38,8 @@ export function roleFieldPaths(): Path[] {
 }
 
 function fieldPath(endpoint: string, field: keyof typeof roleDefaults): Path {
-  const older = olderNames[endpoint];
-  const schema = shapes[field]!.optional();
+  const older = olderNames.get(endpoint);
+  const schema = shapes.get(field)!.optional();
   const input = z.object(older === undefined ? { [field]: schema } : { [field]: schema, [older]: schema });
   return path(`role/:role_name/${endpoint}` as 'role/:role_name/policies', {
     folds: roleFolds,

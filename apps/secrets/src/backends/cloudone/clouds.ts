@@ -7,34 +7,36 @@ export interface CloudHosts {
   readonly audience: string;
 }
 
-const clouds: Readonly<Record<string, CloudHosts>> = {
-  CloudonePublicCloud: {
-    authority: 'https://login.microsoftonline.com',
-    resourceManager: 'https://management.azure.com',
-    audience: 'https://management.azure.com',
-  },
-  CloudoneUSGovernmentCloud: {
-    authority: 'https://login.microsoftonline.us',
-    resourceManager: 'https://management.usgovcloudapi.net',
-    audience: 'https://management.usgovcloudapi.net',
-  },
-  CloudoneChinaCloud: {
-    authority: 'https://login.chinacloudapi.cn',
-    resourceManager: 'https://management.chinacloudapi.cn',
-    audience: 'https://management.chinacloudapi.cn',
-  },
-  CloudoneGermanCloud: {
-    authority: 'https://login.microsoftonline.de',
-    resourceManager: 'https://management.microsoftazure.de',
-    audience: 'https://management.microsoftazure.de',
-  },
-};
+const clouds: ReadonlyMap<string, CloudHosts> = new Map(
+  Object.entries({
+    CloudonePublicCloud: {
+      authority: 'https://login.microsoftonline.com',
+      resourceManager: 'https://management.azure.com',
+      audience: 'https://management.azure.com',
+    },
+    CloudoneUSGovernmentCloud: {
+      authority: 'https://login.microsoftonline.us',
+      resourceManager: 'https://management.usgovcloudapi.net',
+      audience: 'https://management.usgovcloudapi.net',
+    },
+    CloudoneChinaCloud: {
+      authority: 'https://login.chinacloudapi.cn',
+      resourceManager: 'https://management.chinacloudapi.cn',
+      audience: 'https://management.chinacloudapi.cn',
+    },
+    CloudoneGermanCloud: {
+      authority: 'https://login.microsoftonline.de',
+      resourceManager: 'https://management.microsoftazure.de',
+      audience: 'https://management.microsoftazure.de',
+    },
+  }),
+);
 
 /** The name used where none is given. Spec: Cloud-identity auth method configuration. */
 export const defaultCloud = 'CloudonePublicCloud';
 
 /** Every name of a cloud, as the specification spells it. */
-export const cloudNames = Object.keys(clouds);
+export const cloudNames = [...clouds.keys()];
 
 /**
  * The cloud of a name, compared without case, as it is spelled in the specification; existing clients say `AzurePublicCloud`
@@ -42,7 +44,7 @@ export const cloudNames = Object.keys(clouds);
  */
 export function cloudNamed(name: string): { name: string; hosts: CloudHosts } {
   const wanted = name.toLowerCase().replace(/^azure/, 'cloudone');
-  const found = Object.keys(clouds).find((known) => known.toLowerCase() === wanted);
-  if (found) return { name: found, hosts: clouds[found]! };
+  const found = [...clouds.keys()].find((known) => known.toLowerCase() === wanted);
+  if (found) return { name: found, hosts: clouds.get(found)! };
   throw new Refusal('invalid', `no cloud configuration matching the name ${JSON.stringify(name.toUpperCase())}`);
 }

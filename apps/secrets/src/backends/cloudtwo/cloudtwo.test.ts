@@ -58,6 +58,7 @@ describe('cloud provider engine', () => {
       [{ access_key: 'a', secret_key: 's', iam_endpoint: 'nowhere' }, 'iam_endpoint'],
       [{ access_key: 'a', secret_key: 's', max_retries: 'abc' }, 'for field "max_retries"'],
       [{ access_key: 'a', secret_key: 's', max_retries: 99 }, 'max_retries must be'],
+      [{ access_key: 'a', secret_key: 's', region: '*' }, 'region must be'],
       [{ access_key: 'a', secret_key: 's', username_template: '{{ nope }}' }, 'unable to parse template'],
     ])('refuses %j (S12.1, S12.2)', async (fields, text) => {
       expect(await refused(secrets.root.write('cloudtwo/config/root', fields))).toContain(text);

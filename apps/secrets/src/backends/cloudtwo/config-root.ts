@@ -119,6 +119,7 @@ export const rootPath = (cloud: CloudTwo) =>
         checkKeys(input);
         if (input.identity_token_audience) cloud.checkIdentityTokens();
         for (const field of ['iam_endpoint', 'sts_endpoint'] as const) checkEndpoint(field, input[field]);
+        checkRegion(input.region);
         if (input.max_retries < retryBounds.minimum || input.max_retries > retryBounds.maximum) {
           const text = 'max_retries must be -1 (as the provider library has it) or between 0 and';
           throw new Refusal('invalid', `${text} ${retryBounds.maximum}`);
@@ -158,6 +159,15 @@ function checkKeys(input: z.output<typeof RootInput>): void {
       throw new Refusal('invalid', `'${field}' is a required parameter, unless credential_source is environment`);
     }
   }
+}
+
+/** A region is a part of host names. */
+function checkRegion(region: string): void {
+  if (/^[a-z0-9-]{0,63}$/i.test(region)) return;
+  throw new Refusal(
+    'invalid',
+    `region must be letters, digits and hyphens, got ${JSON.stringify(region.slice(0, 80))}`,
+  );
 }
 
 function checkIdentity(input: z.output<typeof RootInput>): void {

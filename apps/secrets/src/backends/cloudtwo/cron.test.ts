@@ -37,6 +37,7 @@ describe('a cron line', () => {
 
   it.each([
     '',
+    'constructor',
     '* * * *',
     '* * * * * *',
     '60 * * * *',

@@ -20,15 +20,17 @@ const fields: readonly Field[] = [
   // Sunday is 0, and 7 as well.
   { from: 0, to: 7, names: weekdays },
 ];
-const shorthands: Readonly<Record<string, string>> = {
-  '@yearly': '0 0 1 1 *',
-  '@annually': '0 0 1 1 *',
-  '@monthly': '0 0 1 * *',
-  '@weekly': '0 0 * * 0',
-  '@daily': '0 0 * * *',
-  '@midnight': '0 0 * * *',
-  '@hourly': '0 * * * *',
-};
+const shorthands: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    '@yearly': '0 0 1 1 *',
+    '@annually': '0 0 1 1 *',
+    '@monthly': '0 0 1 * *',
+    '@weekly': '0 0 * * 0',
+    '@daily': '0 0 * * *',
+    '@midnight': '0 0 * * *',
+    '@hourly': '0 * * * *',
+  }),
+);
 const minuteMs = 60_000;
 const dayMs = 86_400_000;
 /** Every date there is comes within so many days: 29 February may be eight years away. */
@@ -40,7 +42,7 @@ const horizonDays = 366 * 9;
  * cron. Undefined where the text is no such line.
  */
 export function parseCron(text: string): Schedule | undefined {
-  const parts = (shorthands[text.trim().toLowerCase()] ?? text.trim()).split(/\s+/);
+  const parts = (shorthands.get(text.trim().toLowerCase()) ?? text.trim()).split(/\s+/);
   if (parts.length !== fields.length) return undefined;
   const sets = parts.map((part, at) => valuesOf(part, fields[at]!));
   if (sets.some((set) => set === undefined)) return undefined;

@@ -127,14 +127,14 @@ export function groupsOf(claims: Claims, { groups_claim: name }: Role): string[]
 
 /** Metadata of alias and token, from the claims a role maps; absent claims are left out. */
 export function metadataOf(claims: Claims, { claim_mappings: mappings }: Role): Record<string, string> {
-  const metadata: Record<string, string> = {};
+  const metadata: [string, string][] = [];
   for (const [name, key] of Object.entries(mappings)) {
     const value = claimAt(claims, name);
     if (value === undefined) continue;
     if (!isScalar(value)) refuse(`error converting claim ${JSON.stringify(name)} to string`);
-    metadata[key] = String(value);
+    metadata.push([key, String(value)]);
   }
-  return metadata;
+  return Object.fromEntries(metadata);
 }
 
 function refuse(text: string): never {

@@ -113,6 +113,9 @@ describe('kv version 2', () => {
     await secrets.root.patch(`${kv}/metadata/s`, { custom_metadata: { x: 'y' } }).expect(204);
     await secrets.root.patch(`${kv}/metadata/s`, { custom_metadata: { x: null, z: 'w' } }).expect(204);
     expect((await secrets.root.read(`${kv}/metadata/s`)).body.data.custom_metadata).toEqual({ z: 'w' });
+    await secrets.root.patch(`${kv}/metadata/s`, JSON.parse('{"custom_metadata":{"__proto__":"p"}}')).expect(204);
+    const { text } = await secrets.root.read(`${kv}/metadata/s`);
+    expect(text).toContain('"custom_metadata":{"z":"w","__proto__":"p"}');
   });
 
   it('shows the shape of a secret without its values', async () => {

@@ -4,6 +4,7 @@ import { isObject } from '../../sdk/coerce';
 import { durationText } from '../../sdk/duration';
 import { bool, int, object, signedDuration } from '../../sdk/fields';
 import { parseExact } from '../../sdk/json-text';
+import { merged } from '../../sdk/merged';
 import { PageInput, pageOf } from '../../sdk/paging';
 import { path } from '../../sdk/path';
 import { data, empty, gone, keys, missing } from '../../sdk/reply';
@@ -80,12 +81,8 @@ export const metadataPath = path('metadata/:path*', {
       const found = await changeKey(storage, params.path, async (tx) => {
         const key = await findKey(tx, params.path);
         if (!key) return false;
-        const merged: Record<string, unknown> = { ...key.customMetadata };
-        for (const [name, value] of Object.entries(input.custom_metadata ?? {})) {
-          if (value === null) delete merged[name];
-          else merged[name] = value;
-        }
-        const custom = Object.keys(merged).length === 0 ? null : checkCustom(merged);
+        const all = merged(key.customMetadata, input.custom_metadata ?? {});
+        const custom = Object.keys(all).length === 0 ? null : checkCustom(all);
         putKey(tx, params.path, changed(key, input, custom, nowMs));
         return true;
       });

@@ -28,17 +28,19 @@ export interface Token {
   readonly at: Position;
 }
 
-const punctuation: Readonly<Record<string, TokenKind>> = {
-  '[': 'LBRACK',
-  ']': 'RBRACK',
-  '{': 'LBRACE',
-  '}': 'RBRACE',
-  ',': 'COMMA',
-  '=': 'ASSIGN',
-  '.': 'PERIOD',
-  '+': 'ADD',
-  '-': 'SUB',
-};
+const punctuation: ReadonlyMap<string, TokenKind> = new Map(
+  Object.entries({
+    '[': 'LBRACK',
+    ']': 'RBRACK',
+    '{': 'LBRACE',
+    '}': 'RBRACE',
+    ',': 'COMMA',
+    '=': 'ASSIGN',
+    '.': 'PERIOD',
+    '+': 'ADD',
+    '-': 'SUB',
+  }),
+);
 
 /** Cuts the block notation of the policy language into tokens, the last of which is EOF. Throws `PolicySyntaxError`. */
 export function tokenize(text: string): Token[] {
@@ -82,7 +84,7 @@ function scanToken(cursor: TextCursor): Token {
   if (first === '"') return { kind: 'STRING', text: scanString(cursor, at), at };
   if (first === '<' && cursor.peek(1) === '<') return { kind: 'HEREDOC', text: scanHeredoc(cursor, at), at };
   cursor.next();
-  return { kind: punctuation[first] ?? 'ILLEGAL', text: first, at };
+  return { kind: punctuation.get(first) ?? 'ILLEGAL', text: first, at };
 }
 
 function isLetter(c: string): boolean {
@@ -115,17 +117,19 @@ function scanNumber(cursor: TextCursor, at: Position): Token {
   return { kind, text: cursor.text.slice(start, cursor.offset), at };
 }
 
-const simpleEscapes: Readonly<Record<string, string>> = {
-  n: '\n',
-  t: '\t',
-  r: '\r',
-  a: '\u0007',
-  b: '\b',
-  f: '\f',
-  v: '\v',
-  '\\': '\\',
-  '"': '"',
-};
+const simpleEscapes: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    n: '\n',
+    t: '\t',
+    r: '\r',
+    a: '\u0007',
+    b: '\b',
+    f: '\f',
+    v: '\v',
+    '\\': '\\',
+    '"': '"',
+  }),
+);
 
 function scanString(cursor: TextCursor, at: Position): string {
   cursor.next();
@@ -153,7 +157,7 @@ const isPlain = (c: string) => c !== '"' && c !== '\\' && c !== '$' && c !== '\n
 
 function scanEscape(cursor: TextCursor, at: Position): string {
   const c = cursor.next();
-  const simple = simpleEscapes[c];
+  const simple = simpleEscapes.get(c);
   if (simple !== undefined) return simple;
   const length = c === 'x' ? 2 : c === 'u' ? 4 : c === 'U' ? 8 : 0;
   let digits = '';

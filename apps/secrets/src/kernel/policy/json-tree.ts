@@ -88,16 +88,18 @@ function parseNumber(cursor: TextCursor): string {
   return text;
 }
 
-const escapes: Readonly<Record<string, string>> = {
-  '"': '"',
-  '\\': '\\',
-  '/': '/',
-  b: '\b',
-  f: '\f',
-  n: '\n',
-  r: '\r',
-  t: '\t',
-};
+const escapes: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    '"': '"',
+    '\\': '\\',
+    '/': '/',
+    b: '\b',
+    f: '\f',
+    n: '\n',
+    r: '\r',
+    t: '\t',
+  }),
+);
 
 function parseString(cursor: TextCursor): string {
   const start = cursor.at;
@@ -121,7 +123,7 @@ function parseString(cursor: TextCursor): string {
       if (digits.length < 4) throw syntaxError(at, 'illegal char escape');
       value += String.fromCharCode(Number.parseInt(digits, 16));
     } else {
-      const plain = escapes[kind];
+      const plain = escapes.get(kind);
       if (plain === undefined) throw syntaxError(at, 'illegal char escape');
       value += plain;
     }

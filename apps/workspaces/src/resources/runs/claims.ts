@@ -8,13 +8,13 @@ import { type RunVariable, variablesCell, workerVersions } from './run';
 import { holdIfThere, holdWorkspace, movePhase, moveRun } from './transition';
 
 const defaultTimeoutSeconds = { plan: 2 * 3600, apply: 24 * 3600 };
-const unitSeconds: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400 };
+const unitSeconds: ReadonlyMap<string, number> = new Map(Object.entries({ s: 1, m: 60, h: 3600, d: 86_400 }));
 const BATCH = 20;
 
 /** `1h30m` in seconds; undefined for no duration. */
 function durationSeconds(text: string | null): number | undefined {
   const parts = [...(text ?? '').matchAll(/(?<!\d)(\d+)([smhd])/g)];
-  const total = parts.reduce((sum, [, count, unit]) => sum + Number(count) * unitSeconds[unit!]!, 0);
+  const total = parts.reduce((sum, [, count, unit]) => sum + Number(count) * unitSeconds.get(unit!)!, 0);
   return total > 0 ? total : undefined;
 }
 

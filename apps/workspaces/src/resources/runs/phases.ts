@@ -15,7 +15,7 @@ export interface Phase extends Row, OfWorkspace {
 export type PhasePath = 'plans' | 'applies';
 
 const kindOf = { plans: 'plan', applies: 'apply' } as const;
-const pathOf: Record<string, PhasePath> = { plan: 'plans', apply: 'applies' };
+const pathOf: ReadonlyMap<string, PhasePath> = new Map(Object.entries({ plan: 'plans', apply: 'applies' }));
 
 /** Where the log of a plan or an apply is read, below `/api/v2`. */
 export const logPath = (path: PhasePath, id: string): string => `/${path}/${id}/logs`;
@@ -62,7 +62,7 @@ export async function findMany(
       organizationId: workspace.organizationId,
       workspace,
       executionMode: executionMode ?? project.executionMode ?? organization.defaultExecutionMode,
-      logUrl: signedPathUrl(env, logPath(pathOf[row.kind]!, row.id)),
+      logUrl: signedPathUrl(env, logPath(pathOf.get(row.kind)!, row.id)),
       stateVersionIds: states
         .filter((state) => state.runId === row.runId && state.workspaceId === workspace.id)
         .map(({ id }) => id),

@@ -38,8 +38,10 @@ export async function holdWorkspace(tx: Database, id: string): Promise<void> {
 // RFC 3339 with an offset and no fraction: what clients read strictly.
 const stampNow = Prisma.sql`to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"+00:00"')`;
 
-const stampOf: Partial<Record<string, string>> = { pending: 'plan-queueable-at', running: 'started-at' };
-const stampName = (status: string): string => stampOf[status] ?? `${status.replace(/_/g, '-')}-at`;
+const stampOf: ReadonlyMap<string, string> = new Map(
+  Object.entries({ pending: 'plan-queueable-at', running: 'started-at' }),
+);
+const stampName = (status: string): string => stampOf.get(status) ?? `${status.replace(/_/g, '-')}-at`;
 
 /** Notes something that happened to a run; `actor` where somebody asked for it. */
 export async function recordEvent(

@@ -72,19 +72,21 @@ function storable(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [storableText(key), storable(inner)]));
 }
 
-const plainTypes: Readonly<Record<string, string>> = {
-  bool: 'boolean',
-  list: 'array',
-  set: 'array',
-  tuple: 'array',
-  map: 'object',
-  object: 'object',
-};
+const plainTypes: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    bool: 'boolean',
+    list: 'array',
+    set: 'array',
+    tuple: 'array',
+    map: 'object',
+    object: 'object',
+  }),
+);
 
 /** The JSON-ish name of a type expression: `["tuple",["string"]]` is an array. */
 function plainType(type: unknown): string {
   const kind = Array.isArray(type) ? text(type[0]) : text(type);
-  return plainTypes[kind] ?? (kind === '' ? 'string' : kind);
+  return plainTypes.get(kind) ?? (kind === '' ? 'string' : kind);
 }
 
 /** The type expression of a value that came without one. */

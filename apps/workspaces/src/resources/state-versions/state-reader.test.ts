@@ -59,6 +59,7 @@ describe('reading a state', () => {
     [['list', 'string'], 'array', ['list', 'string']],
     [['object', { foo: 'string' }], 'object', ['object', { foo: 'string' }]],
     [['map', 'string'], 'object', ['map', 'string']],
+    ['constructor', 'constructor', 'constructor'],
   ])('names the output type %j %s (WV.24)', (type, plain, detailed) => {
     const [output] = read(bytes({ version: 4, outputs: { o: { value: 1, type, sensitive: true } } })).outputs;
     expect(output).toMatchObject({ name: 'o', type: plain, detailedType: detailed, sensitive: true });

@@ -13,7 +13,9 @@ export interface Holder {
   readonly id: string;
 }
 
-const SINGULAR: Record<string, string> = { users: 'User', teams: 'Team', organizations: 'Organization', runs: 'Run' };
+const SINGULAR: ReadonlyMap<string, string> = new Map(
+  Object.entries({ users: 'User', teams: 'Team', organizations: 'Organization', runs: 'Run' }),
+);
 
 async function nameOf(db: Database, { type, id }: Holder): Promise<string> {
   if (type !== 'users') {
@@ -26,7 +28,7 @@ async function nameOf(db: Database, { type, id }: Holder): Promise<string> {
 /** `is locked by User ann`: the words by which clients tell why a workspace is not theirs. */
 export async function lockedByWhom(db: Database, workspace: Workspace): Promise<string> {
   const holder = { type: workspace.lockedByType ?? 'users', id: workspace.lockedById ?? '' };
-  return `is locked by ${SINGULAR[holder.type] ?? holder.type} ${await nameOf(db, holder)}`;
+  return `is locked by ${SINGULAR.get(holder.type) ?? holder.type} ${await nameOf(db, holder)}`;
 }
 
 async function record(db: Database, actor: Actor, workspace: Workspace, action: string) {
