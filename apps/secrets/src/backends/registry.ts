@@ -9,6 +9,7 @@ import { cubbyhole } from './cubbyhole/backend';
 import { type IdentityBackendNeeds, identity } from './identity/backend';
 import { jwt } from './jwt/backend';
 import type { IssuerKeys } from './jwt/keys';
+import { kvUpgrading } from './kv/upgrade';
 import { kvOne } from './kv/version-one';
 import { kvTwo } from './kv/version-two';
 import { scheduler } from './scheduler/backend';
@@ -76,7 +77,11 @@ export const registry: readonly Registered[] = [
   { type: 'userpass', kind: 'auth', make: one(() => userpass()) },
   { type: 'approle', kind: 'auth', make: one(() => approle()) },
   { type: 'jwt', kind: 'auth', make: one((outside) => jwt(outside.jwt)) },
-  { type: 'kv', kind: 'secret', make: () => (options) => (options?.version === '2' ? kvTwo : kvOne) },
+  {
+    type: 'kv',
+    kind: 'secret',
+    make: () => (options) => (options?.upgrading ? kvUpgrading : options?.version === '2' ? kvTwo : kvOne),
+  },
   { type: 'scheduler', kind: 'secret', usually: 'scheduler/', make: one((outside) => scheduler(outside.scheduler)) },
   { type: 'cloudtwo', kind: 'secret', usually: 'cloudtwo/', make: one((outside) => cloudtwo(outside.cloudtwo)) },
   { type: 'cloudone', kind: 'auth', usually: 'auth/cloudone/', make: one((outside) => cloudone(outside.cloudone)) },

@@ -7,6 +7,9 @@ import type { LiveMount } from '../kernel/mounts/mount';
 import type { Mounts, SystemTtls } from '../kernel/mounts/mounts';
 import type { Namespaces } from '../kernel/namespaces/namespaces';
 import type { Jobs } from '../kernel/storage/jobs';
+import type { StorageKernel } from '../kernel/storage/storage';
+import type { Errand } from '../sdk/call';
+import { kvUpgrade } from './kv-upgrade';
 
 interface Parts {
   readonly mounts: Mounts;
@@ -14,6 +17,8 @@ interface Parts {
   readonly leases: Leases;
   readonly identity: Identity;
   readonly jobs: Jobs;
+  readonly storage: StorageKernel;
+  readonly errand: <T>(mount: LiveMount, run: (errand: Errand) => Promise<T>) => Promise<T>;
   readonly ttls: SystemTtls;
 }
 
@@ -44,8 +49,10 @@ export function mountPort(parts: Parts): MountPort & RemountPort {
     }
     return { state, advanced: 1, finished: true };
   });
+  const upgrade = kvUpgrade(parts);
   return {
     ttls,
+    upgrade: (mount) => upgrade(mount as LiveMount),
     list: (namespaceId, kind) => mounts.list(namespaceId, kind),
     seek: (namespaceId, path) => mounts.seek(namespaceId, path),
     conflict: (namespaceId, path) => mounts.conflict(namespaceId, path),

@@ -64,7 +64,16 @@ export function systemPaths(modules: Modules, config: Config, parts: SystemParts
     clusterName: config.clusterName,
     clusterId: () => (barrier.sealed ? undefined : uuidFrom(barrier.derive('cluster-id'))),
   });
-  const mountAdmin = mountPort({ mounts, namespaces, leases, identity, jobs: storage.jobs, ttls: config.ttls });
+  const mountAdmin = mountPort({
+    mounts,
+    namespaces,
+    leases,
+    identity,
+    jobs: storage.jobs,
+    storage,
+    errand: modules.errand,
+    ttls: config.ttls,
+  });
   const authority = authorityPort(kernel, { identity, mfa }, quotas);
   return [
     ...statusPart,

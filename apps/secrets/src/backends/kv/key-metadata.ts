@@ -60,6 +60,9 @@ export const listKeys = (storage: Storage, folder: string, page: Page): Promise<
 export const scanKeys = (storage: Storage, folder: string, page: Page): Promise<string[]> =>
   storage.scan(prefix + folder, page);
 
+/** Where the metadata of a secret lies. */
+export const versionedKey = (path: string): string => prefix + path;
+
 /** Where the value of a version lies. */
 export const valueKey = (path: string, version: number): string => `data/${version}/${path}`;
 

@@ -47,6 +47,8 @@ export interface MountPort {
       options?: Readonly<Record<string, string>> | null;
     },
   ): Promise<boolean>;
+  /** Gives the secrets of a kv mount versions. Throws `invalid` for too much of it, `unavailable` while it goes on. */
+  upgrade(mount: MountRecord): Promise<void>;
   /** Ends everything the mount gave out, then removes it and all it stores. */
   unmount(mount: MountRecord): Promise<void>;
   /** The lifetimes a mount without its own has. */
@@ -112,8 +114,10 @@ export function mountPaths(mounts: MountPort, kind: 'secret' | 'auth') {
         throw new Refusal('invalid', `cannot tune parameter ${name} of ${target}`);
       }
       const version = input.options?.version;
+      checkOptions(mount.type, input.options ?? null);
       if (mount.type === 'kv' && version !== undefined && version !== (mount.options?.version ?? '1')) {
-        throw new Refusal('invalid', 'the version of a kv mount cannot be changed; mount another one and copy');
+        if (version !== '2') throw new Refusal('invalid', 'a kv mount with versions cannot go without them again');
+        await mounts.upgrade(mount);
       }
       const there = await mounts.tune(mount, (now) => {
         const config = tuned(now.config, input);
@@ -257,6 +261,7 @@ function checkOptions(type: string, options: Readonly<Record<string, string>> | 
   if (type === 'kv' && version !== undefined && version !== '1' && version !== '2') {
     throw new Refusal('invalid', `option version of kv must be 1 or 2, got ${JSON.stringify(version)}`);
   }
+  if (options?.upgrading !== undefined) throw new Refusal('invalid', 'option upgrading is set by an upgrade alone');
 }
 
 function checkTarget(kind: 'secret' | 'auth', type: string, target: string): void {

@@ -3,7 +3,7 @@ import { Refusal } from '@keystead/refusal';
 import type { Backend } from '../../sdk/backend';
 import type { MountView } from '../../sdk/call';
 import type { Database } from '../storage/database';
-import type { Barrier, ChangeNotices, Clock, Committer, Tx } from '../storage/types';
+import type { Barrier, ChangeNotices, Clock, Committer, Tx, WriteSet } from '../storage/types';
 import { WholeTable } from '../storage/whole-table';
 import type { LiveMount, Mount, MountConfig, MountKind, Resolved } from './mount';
 import { deleteMount, findInTheWay, insertMount, lockMount, readMounts, updateMount } from './mount-rows';
@@ -144,6 +144,34 @@ export class Mounts {
     return this.update(`mount/${uuid}`, uuid, change);
   }
 
+  /**
+   * Changes a mount together with what is stored below it, in one commit. False, and nothing done, where `change` answers
+   * undefined of the mount as it is then.
+   */
+  async tuneWith(
+    { uuid }: LiveMount,
+    set: WriteSet,
+    change: (now: Mount) => Partial<Pick<Mount, 'options'>> | undefined,
+  ): Promise<boolean> {
+    const { barrier, committer } = this.parts;
+    set.notices.push({ topic: 'mount', key: uuid });
+    set.run.push(async (tx) => {
+      const now = await lockMount(tx, barrier, uuid);
+      const changed = now && change(now);
+      if (!changed) throw new Otherwise();
+      await updateMount(tx, barrier, { ...now, ...changed });
+    });
+    try {
+      await committer.commit(set);
+    } catch (error) {
+      if (error instanceof Otherwise) return false;
+      throw error;
+    } finally {
+      await this.table.reload();
+    }
+    return true;
+  }
+
   /** From now on the mount answers nothing; its name is not free yet. */
   taint({ uuid }: LiveMount): Promise<boolean> {
     return this.update(`mount/${uuid}`, uuid, () => ({ tainted: true }));
@@ -260,6 +288,9 @@ export class Mounts {
     };
   }
 }
+
+/** The mount is not as it was. */
+class Otherwise extends Error {}
 
 /** Whoever makes a mount, or moves one, must see what others have made: they take turns by namespace. */
 const pathsOf = (namespaceId: string): string => `mount-paths/${namespaceId}`;

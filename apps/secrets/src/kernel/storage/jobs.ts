@@ -9,6 +9,8 @@ export interface Step<S> {
   /** How many things this step dealt with. */
   readonly advanced: number;
   readonly finished: boolean;
+  /** The next step is not due before; any node may do it. */
+  readonly waitMs?: number;
   /** How many things there are in all, once known. */
   readonly total?: number;
 }
@@ -171,10 +173,10 @@ export class Jobs {
           step.advanced,
           step.total ?? null,
           step.finished ? 1 : 0,
-          step.finished ? null : over ? now : now + CLAIM_MS,
+          step.finished ? null : step.waitMs !== undefined ? now + step.waitMs : over ? now : now + CLAIM_MS,
           now,
         ]);
-        if (step.finished || over) return step.finished;
+        if (step.finished || step.waitMs !== undefined || over) return step.finished;
       }
     } catch (error) {
       if (!isRefusal(error)) log?.warn({ err: error, job: row.id, kind: row.kind }, 'job step failed');

@@ -1,0 +1,60 @@
+import { Refusal } from '@keystead/refusal';
+import { backend } from '../../sdk/backend';
+import { operation, path } from '../../sdk/path';
+import type { Storage } from '../../sdk/storage';
+import { configOf } from './config';
+import { changeKey, findKey, newKey, putKey, valueKey, versionedKey, withNextVersion } from './key-metadata';
+
+const wait = operation({
+  summary: 'Say that it is not the time.',
+  run() {
+    throw new Refusal(
+      'unavailable',
+      'Upgrading from non-versioned to versioned data. This backend will be unavailable for a brief period and will resume service shortly.',
+    );
+  },
+});
+
+/** Stands in for a key/value storage while it gets versions: whoever comes is told to wait. */
+export const kvUpgrading = backend({
+  type: 'kv',
+  kind: 'secret',
+  summary: 'key/value secret storage that is getting versions',
+  paths: [
+    path(':path*', { summary: 'Waits.', read: wait, list: wait, scan: wait, write: wait, patch: wait, delete: wait }),
+  ],
+});
+
+/** What a secret without versions becomes: version 1 of one with versions. `text` is its pairs as JSON. */
+export function firstVersionOf(at: string, text: string, nowMs: number): readonly { path: string; value: string }[] {
+  const settings = { max_versions: 0, cas_required: false, delete_version_after: 0 };
+  const { key, version } = withNextVersion(newKey(nowMs), settings, nowMs);
+  return [
+    { path: versionedKey(at), value: JSON.stringify(key) },
+    { path: valueKey(at, version), value: text },
+  ];
+}
+
+/** Where nothing of a mount without versions lies once it has them. */
+const versioned = /^(?:meta\/|data\/\d+\/|config$)/;
+
+/**
+ * Takes up what was written without versions by a request that was slower than the upgrade: it is the newest version.
+ * Answers how many there were.
+ */
+export async function adoptLate(storage: Storage, nowMs: number): Promise<number> {
+  const late = (await storage.scan('')).filter((at) => !versioned.test(at));
+  const config = await configOf(storage);
+  for (const at of late) {
+    await changeKey(storage, at, async (tx) => {
+      const text = await tx.get(at);
+      if (text === undefined) return;
+      const { key, version, dropped } = withNextVersion((await findKey(tx, at)) ?? newKey(nowMs), config, nowMs);
+      putKey(tx, at, key);
+      tx.put(valueKey(at, version), text);
+      for (const number of dropped) tx.delete(valueKey(at, number));
+      tx.delete(at);
+    });
+  }
+  return late.length;
+}

@@ -1,0 +1,97 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Refusal } from '@keystead/refusal';
+import { adoptLate, firstVersionOf } from '../backends/kv/upgrade';
+import type { LiveMount } from '../kernel/mounts/mount';
+import type { Mounts } from '../kernel/mounts/mounts';
+import type { Jobs } from '../kernel/storage/jobs';
+import type { StorageKernel } from '../kernel/storage/storage';
+import { addDelete, addPut, newWriteSet } from '../kernel/storage/write-set';
+import type { Errand } from '../sdk/call';
+
+interface Parts {
+  readonly mounts: Mounts;
+  readonly jobs: Jobs;
+  readonly storage: StorageKernel;
+  readonly errand: <T>(mount: LiveMount, run: (errand: Errand) => Promise<T>) => Promise<T>;
+}
+
+interface State {
+  readonly uuid: string;
+  readonly step: 'close' | 'convert' | 'late';
+}
+
+const kind = 'kv-upgrade';
+/** What one commit can hold without holding up others. */
+const most = { secrets: 10_000, bytes: 64 * 1024 * 1024 };
+/** Until every node knows that the mount is closed, and what was under way there has been written. */
+const quietMs = { alone: 500, amongOthers: 3_000 };
+/** Longer than any request may take: what was under way all that time is found then. */
+const lateMs = 120_000;
+const readAtOnce = 500;
+
+/**
+ * Gives a kv mount versions: it is closed, what was under way is waited for, and then all of it changes in one commit
+ * together with the mount. A job, so that another node goes on where one stopped. Decision 0086.
+ */
+export function kvUpgrade({ mounts, jobs, storage, errand }: Parts): (mount: LiveMount) => Promise<void> {
+  const { database, entries, changes, clock } = storage;
+  const find = async (uuid: string) => {
+    await mounts.refresh();
+    return mounts.find(uuid);
+  };
+  /** Puts the secrets at some old places to their new ones. */
+  const converted = async (mountId: string, paths: readonly string[]) => {
+    const set = newWriteSet();
+    for (const path of paths) addDelete(set, { mountId, path });
+    for (let at = 0; at < paths.length; at += readAtOnce) {
+      const keys = paths.slice(at, at + readAtOnce).map((path) => ({ mountId, path }));
+      for (const entry of await entries.readMany(keys)) {
+        if (!entry) continue;
+        const made = firstVersionOf(entry.path, entry.value.toString('utf8'), clock.now());
+        for (const { path, value } of made) addPut(set, { mountId, path, value: Buffer.from(value) });
+      }
+    }
+    return set;
+  };
+  jobs.define<State>(kind, async ({ uuid, step }) => {
+    const mount = await find(uuid);
+    const finished = { state: { uuid, step }, advanced: 0, finished: true };
+    if (!mount) return finished;
+    if (step === 'late') {
+      const advanced = await errand(mount, ({ storage, nowMs }) => adoptLate(storage, nowMs));
+      return { ...finished, advanced };
+    }
+    if (mount.options?.version === '2') return finished;
+    if (step === 'close') {
+      const closed = await mounts.tune(mount, (now) => ({
+        options: now.options?.version === '2' ? now.options : { ...now.options, upgrading: 'true' },
+      }));
+      if (!closed) return finished;
+      await sleep(changes.mustTell ? quietMs.amongOthers : quietMs.alone);
+      return { state: { uuid, step: 'convert' }, advanced: 0, finished: false };
+    }
+    const paths = await entries.listDeep(uuid, '');
+    const set = await converted(uuid, paths);
+    const done = await mounts.tuneWith(mount, set, (now) => {
+      if (now.options?.version === '2') return undefined;
+      const { upgrading: _upgrading, ...options } = now.options ?? {};
+      return { options: { ...options, version: '2' } };
+    });
+    if (!done) return finished;
+    return { state: { uuid, step: 'late' }, advanced: paths.length, finished: false, waitMs: lateMs };
+  });
+  return async (mount) => {
+    const { rows } = await database.query<{ count: string; bytes: string | null }>(
+      'SELECT count(*), sum(octet_length(sealed)) AS bytes FROM entry WHERE mount_id = $1',
+      [mount.uuid],
+    );
+    const { count, bytes } = rows[0]!;
+    if (Number(count) > most.secrets || Number(bytes) > most.bytes) {
+      const text = `it holds more than ${most.secrets} secrets or ${most.bytes} bytes: mount another one and copy`;
+      throw new Refusal('invalid', `${mount.path} cannot get versions in one step: ${text}`);
+    }
+    await jobs.startHere(kind, mount.uuid, { uuid: mount.uuid, step: 'close' });
+    if ((await find(mount.uuid))?.options?.version === '2') return;
+    throw new Refusal('unavailable', `${mount.path} is getting versions, and will answer shortly`);
+  };
+}
