@@ -1,4 +1,74 @@
 import type { Mutant } from './mutant';
 
-/** Mutants of rows whose words name no declaration by themselves: errors, limits, sentences, states. */
-export const explicit: Readonly<Record<string, readonly Mutant[]>> = {};
+const organization = '/organizations/:organization_name';
+const whole = (of: string, how: string): Mutant => ({ of, part: '', how });
+const ignored = (of: string, part: string): Mutant => ({ of, part, how: 'ignored' });
+
+const cloudoneConfig = 'apps/secrets/src/backends/cloudone/config.ts';
+const totp = 'identity mfa/method/totp';
+const errors = 'packages/jsonapi/src/errors.ts';
+const paging = 'packages/jsonapi/src/paging.ts';
+/** A name of a project of whatever length. */
+const ignoredLength: Mutant = { of: `body of POST ${organization}/projects`, part: 'name', how: 'unchecked' };
+
+/** Mutants of rows whose words name no declaration by themselves: errors, limits, rights, changes. */
+export const explicit: Readonly<Record<string, readonly Mutant[]>> = {
+  'S3.1': [{ of: cloudoneConfig, part: '!tenantId', how: 'false' }],
+  'S3.2': [{ of: cloudoneConfig, part: '!resource', how: 'false' }],
+  'S24.6': [{ of: `input of write ${totp}`, part: 'max_validation_attempts', how: 'another default' }],
+  'SA.4': [whole('sys rekey-recovery-key/init', 'in every namespace')],
+  'W8.1': [whole(`GET ${organization}`, 'another status')],
+  'W8.2': [whole('POST /organizations', 'another status')],
+  'W8.3': [whole(`DELETE ${organization}`, 'another status')],
+  'W8.4': [whole(`GET ${organization}`, 'for everybody')],
+  'W8.5': [{ of: errors, part: "[422, 'unprocessable entity']", how: "[400, 'bad request']" }],
+  'W9.1': [{ of: paging, part: 'size ?? DEFAULT_SIZE', how: 'size ?? 21' }],
+  'W9.2': [{ of: paging, part: "size === undefined && paging === 'optional'", how: 'false' }],
+  'W9.3': [ignoredLength],
+  'WA.1': [whole('GET /organizations', 'without a token')],
+  'WA.2': [whole('POST /organizations', 'for every token'), whole(`GET ${organization}/ssh-keys`, 'for every token')],
+  'WA.3': [whole(`GET ${organization}/ssh-keys`, 'for everybody')],
+  'WA.4': [whole('POST /organizations', 'for every token')],
+  'WV.1': [ignoredLength],
+  'WV.2': [ignored(`body of POST ${organization}/teams`, 'organization-access')],
+  'WV.3': [
+    ignored(`query of GET ${organization}/projects`, 'sort'),
+    { of: 'attributes of projects', part: 'description', how: 'null' },
+    { of: 'attributes of projects', part: 'project-count', how: 'other' },
+    { of: 'attributes of projects', part: 'workspace-count', how: 'other' },
+  ],
+  'WV.5': [
+    ignored(`body of POST ${organization}/oauth-clients`, 'organization-scoped'),
+    whole('POST /oauth-clients/:oauth_client_id/relationships/projects', 'missing'),
+    whole('DELETE /oauth-clients/:oauth_client_id/relationships/projects', 'missing'),
+    { of: 'attributes of oauth-clients', part: 'organization-scoped', how: 'true' },
+    { of: 'relationships of oauth-clients', part: 'projects', how: 'missing' },
+  ],
+  'WV.7': [
+    whole(`POST ${organization}/relationships/data-retention-policy`, 'missing'),
+    whole(`GET ${organization}/relationships/data-retention-policy`, 'for every edition'),
+  ],
+  'WV.8': [
+    ignored('body of POST /organizations', 'aggregated-commit-status-enabled'),
+    { of: 'attributes of organizations', part: 'aggregated-commit-status-enabled', how: 'other' },
+  ],
+  'WV.10': [
+    ignored(`body of POST ${organization}/varsets`, 'priority'),
+    ignored('body of PATCH /workspaces/:workspace_id', 'auto-destroy-activity-duration'),
+    ignored('body of PATCH /workspaces/:workspace_id', 'auto-apply-run-trigger'),
+  ],
+  'WV.14': [
+    { of: 'attributes of workspaces', part: 'setting-overwrites.execution-mode', how: 'false' },
+    ignored('body of PATCH /workspaces/:workspace_id', 'setting-overwrites'),
+    ignored(`body of PATCH ${organization}`, 'default-execution-mode'),
+  ],
+  'WV.16': [ignored('body of POST /runs', 'save-plan')],
+  'WV.19': [ignored(`query of GET ${organization}/workspaces`, 'sort')],
+  'WV.21': [ignored('query of GET /workspaces/:workspace_id/runs', 'filter[operation]')],
+  'WV.22': [ignored(`body of POST ${organization}/workspaces`, 'project')],
+  'WV.23': [whole('POST /workspaces/:workspace_id/actions/safe-delete', 'missing')],
+  'WV.26': [
+    ignored(`query of GET ${organization}/workspaces`, 'search[tags]'),
+    ignored(`query of GET ${organization}/workspaces`, 'search[exclude-tags]'),
+  ],
+};

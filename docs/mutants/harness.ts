@@ -1,69 +1,148 @@
 import path from 'node:path';
 import * as circus from 'jest-circus';
 import { idsIn } from '../conformance/report';
-
-/** What is known of tests that have run. */
-export interface Played {
-  /** The tests that name the row, by their titles. */
-  readonly named: number;
-  /** Titles of those that failed; after the first the rest is not run. */
-  readonly failed: readonly string[];
-  /** The first failure's own words. */
-  readonly reason?: string;
-}
-
-/** `alone` runs the tests of the row and nothing else; `after others` also those before them, which they build upon. */
-export type Manner = 'alone' | 'after others';
+import { type Restorable, restorable } from './database-pool';
 
 type State = ReturnType<typeof circus.getState>;
 type Test = State['currentlyRunningTest'] & object;
 type Block = State['rootDescribeBlock'];
+type Hook = 'beforeAll' | 'beforeEach' | 'afterEach' | 'afterAll';
+
+/** `alone` runs the tests of the row and nothing else; `after others` also those before them, which they build upon. */
+export type Manner = 'alone' | 'after others';
+
+interface Placed {
+  readonly test: Test;
+  /** Rows that its titles name. */
+  readonly ids: ReadonlySet<string>;
+  /** The describes around it below the outermost. */
+  readonly inside: readonly Block[];
+}
 
 const root = path.resolve(__dirname, '../..');
-/** Nothing that a test waits for takes so long unless a mutant keeps it from happening. */
-const LONGEST_TEST_MS = 20_000;
 
-function testsIn(block: Block, titles: readonly string[] = []): { test: Test; ids: Set<string>; top: string }[] {
-  return block.children.flatMap((child) => {
-    const path = [...titles, child.name];
-    if (child.type === 'describeBlock') return testsIn(child, path);
-    return [{ test: child, ids: new Set(path.flatMap(idsIn)), top: path[0]! }];
+async function call(fn: unknown, limitMs?: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    if (limitMs !== undefined) timer = setTimeout(() => reject(new Error('took too long')), limitMs);
+  });
+  try {
+    await Promise.race([(fn as () => unknown)(), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function hooks(blocks: readonly Block[], kind: Hook): Promise<void> {
+  for (const block of blocks) for (const hook of block.hooks) if (hook.type === kind) await call(hook.fn);
+}
+
+/**
+ * The tests of an outermost describe, with what is set up for them. The database is put back before each run, so that the
+ * same tests run any number of times; where a service remembers more than its database, it is started anew for each.
+ */
+export class Suite {
+  private readonly tests: readonly Placed[];
+  private databases: readonly Restorable[] | undefined;
+
+  constructor(
+    private readonly around: readonly Block[],
+    private readonly reuses: boolean,
+    tests: readonly Placed[],
+  ) {
+    this.tests = tests;
+  }
+
+  /** Do any of its tests name the row? */
+  names(row: string): boolean {
+    return this.tests.some(({ ids }) => ids.has(row));
+  }
+
+  /**
+   * Runs the tests that name a row until one fails; answers the failure. A mutant may keep a test waiting for ever: then
+   * it fails when the limit has passed.
+   */
+  async run(row: string, manner: Manner, limitMs?: number): Promise<Error | undefined> {
+    const last = this.tests.findLastIndex(({ ids }) => ids.has(row));
+    const chosen = this.tests.filter(({ ids }, index) => ids.has(row) || (manner === 'after others' && index < last));
+    try {
+      await this.open();
+      return await this.runTests(chosen, row, limitMs);
+    } catch (error) {
+      return error as Error;
+    } finally {
+      if (!this.reuses) await this.close();
+    }
+  }
+
+  /** Ends what was set up. */
+  async close(): Promise<void> {
+    if (this.databases === undefined) return;
+    this.databases = undefined;
+    await hooks(this.around, 'afterAll').catch(() => undefined);
+  }
+
+  private async open(): Promise<void> {
+    if (this.databases !== undefined) {
+      for (const database of this.databases) await database.restore();
+      return;
+    }
+    const made = restorable();
+    try {
+      await hooks(this.around, 'beforeAll');
+      this.databases = await made(this.reuses);
+    } catch (error) {
+      await hooks(this.around, 'afterAll').catch(() => undefined);
+      throw error;
+    }
+  }
+
+  private async runTests(chosen: readonly Placed[], row: string, limitMs?: number): Promise<Error | undefined> {
+    const entered: Block[] = [];
+    try {
+      for (const { test, ids, inside } of chosen) {
+        const fresh = inside.filter((block) => !entered.includes(block));
+        entered.push(...fresh);
+        await hooks(fresh, 'beforeAll');
+        const blocks = [...this.around, ...inside];
+        try {
+          await hooks(blocks, 'beforeEach');
+          await call(test.fn, limitMs);
+        } catch (error) {
+          if (ids.has(row)) return error as Error;
+        } finally {
+          await hooks(blocks, 'afterEach').catch(() => undefined);
+        }
+      }
+      return undefined;
+    } finally {
+      await hooks(entered, 'afterAll').catch(() => undefined);
+    }
+  }
+}
+
+function testsIn(block: Block, titles: readonly string[], inside: readonly Block[]): Placed[] {
+  return block.children.flatMap((child): Placed[] => {
+    const named = [...titles, child.name];
+    if (child.type === 'describeBlock') return testsIn(child, named, [...inside, child]);
+    return child.mode === 'skip' || child.mode === 'todo'
+      ? []
+      : [{ test: child, ids: new Set(named.flatMap(idsIn)), inside }];
   });
 }
 
-/** Runs the tests of a file that name a row, with modules as they are loaded already; stops at the first that fails. */
-export async function runNamed(file: string, row: string | undefined, manner: Manner): Promise<Played> {
+/** Reads a test file anew, with all other modules as they are loaded already. */
+export function suitesOf(file: string, reuses: boolean): Suite[] {
   const target = path.join(root, file);
   circus.resetState();
   delete require.cache[target];
   require(target);
-  const state = circus.getState();
-  state.testTimeout = LONGEST_TEST_MS;
-  const tests = testsIn(state.rootDescribeBlock);
-  const named = new Set(tests.filter(({ ids }) => row === undefined || ids.has(row)).map(({ test }) => test));
-  const lastOf = new Map<string, number>();
-  tests.forEach(({ test, top }, index) => {
-    if (named.has(test)) lastOf.set(top, index);
-  });
-  tests.forEach(({ test, top }, index) => {
-    const runs = named.has(test) || (manner === 'after others' && index < (lastOf.get(top) ?? -1));
-    if (!runs) test.mode = 'skip';
-  });
-  const failed: string[] = [];
-  let reason: string | undefined;
-  const watch = (event: circus.Event): void => {
-    if (event.name !== 'test_done' || event.test.errors.length === 0 || !named.has(event.test)) return;
-    failed.push(event.test.name);
-    reason ??= String(event.test.errors[0]).split('\n')[0];
-    for (const { test } of tests) if (test.startedAt === null || test.startedAt === undefined) test.mode = 'skip';
-  };
-  circus.addEventHandler(watch);
-  try {
-    const result = await circus.run();
-    // A failure while loading or setting up belongs to no test.
-    if (result.unhandledErrors.length > 0 && failed.length === 0) reason = String(result.unhandledErrors[0]);
-  } finally {
-    circus.removeEventHandler(watch);
-  }
-  return { named: named.size, failed, reason };
+  const { rootDescribeBlock } = circus.getState();
+  const suites = rootDescribeBlock.children.flatMap((child) =>
+    child.type === 'describeBlock'
+      ? [new Suite([rootDescribeBlock, child], reuses, testsIn(child, [child.name], []))]
+      : [],
+  );
+  const loose = { ...rootDescribeBlock, children: rootDescribeBlock.children.filter(({ type }) => type === 'test') };
+  return [...suites, new Suite([rootDescribeBlock], reuses, testsIn(loose as Block, [], []))];
 }

@@ -1,4 +1,4 @@
-import { type Manner, runNamed } from './harness';
+import { type Manner, type Suite, suitesOf } from './harness';
 import { type Mutant, play, wasReached } from './mutant';
 import type { Planned } from './plan';
 
@@ -9,47 +9,84 @@ export interface Survivor {
   readonly reached: boolean;
 }
 
-/** How the tests of a row pass where nothing is wrong, by file and row. */
-const manners = new Map<string, Manner>();
+/** The workspace service decides by its database alone; the secrets service remembers what it read. */
+const decidesByDatabase = (file: string): boolean => file.startsWith('apps/workspaces/');
 
-async function mannerOf(file: string, row: string): Promise<Manner> {
-  const key = `${file} ${row}`;
-  const known = manners.get(key);
-  if (known !== undefined) return known;
-  for (const manner of ['alone', 'after others'] as const) {
-    const { named, failed, reason } = await runNamed(file, row, manner);
-    if (named > 0 && failed.length === 0 && reason === undefined) {
-      manners.set(key, manner);
-      return manner;
-    }
-    if (manner === 'after others') throw new Error(`${file} fails for ${row} without any mutant: ${reason}`);
-  }
-  throw new Error('unreachable');
+interface Ready {
+  readonly suite: Suite;
+  readonly manner: Manner;
+  /** Far longer than the tests take where nothing is wrong, however busy the machine is. */
+  readonly limitMs: number;
 }
 
-/** How many mutants the tests of a file have killed: those that kill most are asked first. */
-const kills = new Map<string, number>();
+/** Plays rows against their tests, with the services of the files in use kept running. */
+export class Player {
+  private readonly open = new Map<string, Suite[]>();
+  /** How many mutants a suite has killed: those that kill most are asked first. */
+  private readonly kills = new Map<Suite, number>();
 
-/** Plays the mutants of a row against its tests, each until a test fails; answers those that none failed for. */
-export async function playRow({ row, files, mutants }: Planned): Promise<Survivor[]> {
-  const survivors: Survivor[] = [];
-  const known: { file: string; manner: Manner }[] = [];
-  for (const file of files) known.push({ file, manner: await mannerOf(file, row.id) });
-  for (const mutant of mutants) {
-    let killed = false;
-    let reached = false;
-    known.sort((a, b) => (kills.get(b.file) ?? 0) - (kills.get(a.file) ?? 0));
-    for (const { file, manner } of known) {
-      play(mutant);
-      const { failed, reason } = await runNamed(file, row.id, manner);
-      reached ||= wasReached();
-      killed = failed.length > 0 || reason !== undefined;
-      if (!killed) continue;
-      kills.set(file, (kills.get(file) ?? 0) + 1);
-      break;
+  /** Plays the mutants of a row, each until a test fails; answers those that none failed for. */
+  async play(planned: Planned): Promise<Survivor[]> {
+    const { row, mutants } = planned;
+    await this.closeAllBut(planned.files);
+    const ready = await this.readyFor(planned);
+    const survivors: Survivor[] = [];
+    for (const mutant of mutants) {
+      let killed = false;
+      let reached = false;
+      ready.sort((a, b) => (this.kills.get(b.suite) ?? 0) - (this.kills.get(a.suite) ?? 0));
+      for (const { suite, manner, limitMs } of ready) {
+        play(mutant);
+        killed = (await suite.run(row.id, manner, limitMs)) !== undefined;
+        reached ||= wasReached();
+        if (!killed) continue;
+        this.kills.set(suite, (this.kills.get(suite) ?? 0) + 1);
+        break;
+      }
+      play(undefined);
+      if (!killed || !reached) survivors.push({ mutant, reached });
     }
-    play(undefined);
-    if (!killed || !reached) survivors.push({ mutant, reached });
+    // What a mutant leaves behind must not have failed the tests of the next.
+    for (const { suite, manner } of ready) {
+      const failure = await suite.run(row.id, manner);
+      if (failure !== undefined) throw new Error(`${row.id} fails after its mutants: ${failure.message}`);
+    }
+    return survivors;
   }
-  return survivors;
+
+  /** Ends everything that runs. */
+  async close(): Promise<void> {
+    await this.closeAllBut([]);
+  }
+
+  private async closeAllBut(files: readonly string[]): Promise<void> {
+    for (const [file, suites] of this.open) {
+      if (files.includes(file)) continue;
+      for (const suite of suites) await suite.close();
+      this.open.delete(file);
+    }
+  }
+
+  private async readyFor({ row, files }: Planned): Promise<Ready[]> {
+    const ready: Ready[] = [];
+    for (const file of files) {
+      const suites = this.open.get(file) ?? suitesOf(file, decidesByDatabase(file));
+      this.open.set(file, suites);
+      for (const suite of suites) {
+        if (!suite.names(row.id)) continue;
+        const begun = Date.now();
+        const manner = await mannerOf(suite, row.id, file);
+        ready.push({ suite, manner, limitMs: 60_000 + 20 * (Date.now() - begun) });
+      }
+    }
+    return ready;
+  }
+}
+
+/** How the tests of a row pass where nothing is wrong. */
+async function mannerOf(suite: Suite, row: string, file: string): Promise<Manner> {
+  const alone = await suite.run(row, 'alone');
+  if (alone === undefined) return 'alone';
+  if ((await suite.run(row, 'after others')) === undefined) return 'after others';
+  throw new Error(`${file} fails for ${row} without any mutant: ${alone.stack}`);
 }

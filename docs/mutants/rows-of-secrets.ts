@@ -70,11 +70,13 @@ const inLogin: Readonly<Record<string, string>> = {
   token_type: 'type',
 };
 
-/** Fields whose absence is refused; all others have a default. */
-const isRequired = (cells: readonly string[]): boolean => cells.slice(2).some((cell) => /^(yes|required)$/.test(cell));
+/** Fields whose absence is refused by their declaration; all others have a default, or are looked for elsewhere as well. */
+const isRequired = ({ id, cells }: SpecRow): boolean =>
+  !id.startsWith('S3.') && !id.startsWith('S12.') && cells.slice(2).some((cell) => /^(yes|required)$/.test(cell));
 
 /** A field that operations take and show: ignored, not asked for, supposed, or shown wrongly. */
-function fieldRow({ writes, reads, hidden, shownAs }: Shape, { id, cells }: SpecRow): Mutant[] {
+function fieldRow({ writes, reads, hidden, shownAs }: Shape, row: SpecRow): Mutant[] {
+  const { id, cells } = row;
   const part = (cells[0] ?? '').replace(/ \(legacy\)$/, '');
   const taken = id === 'S6.1' ? writes.slice(1) : id === 'S10.2' ? writes.slice(0, 1) : writes;
   const ignored = taken.map((of) => ({ of: `input of ${of}`, part, how: 'ignored' }));
@@ -82,7 +84,7 @@ function fieldRow({ writes, reads, hidden, shownAs }: Shape, { id, cells }: Spec
   const shown = hidden?.includes(part)
     ? []
     : reads.flatMap((of) => ['null', 'constant'].map((how) => ({ of: `answer of ${of}`, part: name, how })));
-  const required = isRequired(cells) ? [{ of: `input of ${writes[0]}`, part, how: 'not required' }] : [];
+  const required = isRequired(row) ? [{ of: `input of ${writes[0]}`, part, how: 'not required' }] : [];
   const given = (cells[2] ?? '').replaceAll('`', '');
   const supposed = /^(\d+|SHA1|false|\/)$/.test(given)
     ? [{ of: `input of ${writes[0]}`, part, how: 'another default' }]

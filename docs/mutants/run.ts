@@ -1,12 +1,13 @@
 import path from 'node:path';
 import { readConformance } from '../conformance/report';
 import { readArguments, rowsToPlay } from './choose';
+import { poolDatabases } from './database-pool';
 import { loadMutated } from './loader';
 import { nameOf } from './mutant';
 import { planOf } from './plan';
 import { readResults, resultOf, writeResults } from './results';
 import { placesOfSecrets, wrappersOfSecrets } from './secrets';
-import { placesOfWorkspaces, wrappersOfWorkspaces } from './workspaces';
+import { forgetFragments, placesOfWorkspaces, wrappersOfWorkspaces } from './workspaces';
 
 // `npm run mutants`: plays every mutant of every row against the tests that name the row, and records what became of it.
 //   --changed [commit]   only rows whose declarations, tests or mutants differ from a commit; the one before, unless told
@@ -18,12 +19,14 @@ const root = path.resolve(__dirname, '../..');
 async function main(): Promise<number> {
   const given = readArguments(process.argv.slice(2));
   const plan = planOf(readConformance(root));
+  const wrappers = {
+    ...wrappersOfWorkspaces,
+    ...wrappersOfSecrets,
+    'packages/testing/src/fresh-database.ts': poolDatabases,
+    'apps/workspaces/src/kernel/fragments.ts': forgetFragments,
+  };
   const mutants = plan.flatMap((planned) => planned.mutants);
-  loadMutated(
-    mutants,
-    { ...wrappersOfWorkspaces, ...wrappersOfSecrets },
-    { '@jest/globals': path.join(__dirname, 'globals.ts') },
-  );
+  loadMutated(mutants, wrappers, { '@jest/globals': path.join(__dirname, 'globals.ts') });
   // What a mutant breaks outside of a test must not end the run.
   process.on('uncaughtException', () => undefined);
   process.on('unhandledRejection', () => undefined);
@@ -35,7 +38,8 @@ async function main(): Promise<number> {
   for (const app of ['workspaces', 'secrets']) require(path.join(root, 'apps', app, 'src/service'));
   const places = new Map([...placesOfWorkspaces, ...placesOfSecrets]);
   const chosen = rowsToPlay(root, plan, given, results, places);
-  const { playRow } = require('./play') as typeof import('./play');
+  const { Player } = require('./play') as typeof import('./play');
+  const player = new Player();
   const end = Date.now() + given.seconds * 1000;
   const begun = Date.now();
   let planted = 0;
@@ -46,7 +50,7 @@ async function main(): Promise<number> {
       left += 1;
       continue;
     }
-    const survivors = await playRow(planned);
+    const survivors = await player.play(planned);
     planted += planned.mutants.length;
     survived += survivors.length;
     results[planned.row.id] = resultOf(planned, survivors);
@@ -56,6 +60,7 @@ async function main(): Promise<number> {
       process.stdout.write(`  survives: ${nameOf(mutant)}${reached ? '' : ' (the tests never come to it)'}\n`);
     }
   }
+  await player.close();
   await setup.globalTeardown();
   const seconds = Math.round((Date.now() - begun) / 1000);
   process.stdout.write(`${chosen.length - left} rows, ${planted} mutants, ${seconds} s\n`);

@@ -135,7 +135,7 @@ const withoutRule: Readonly<Record<string, Fields>> = {
   'for every edition': { edition: undefined },
   'for every token': { tokens: ['user', 'team', 'organization', 'audit-trails'] },
   'for everybody': { rule: undefined, visible: undefined },
-  'without being asked for': { alwaysIncludes: [] },
+  'without a token': { auth: 'none' },
 };
 
 function mutableEndpoint(endpoint: Declared): Declared {
@@ -237,6 +237,20 @@ function mutablePolicy(make: Any): Any {
 const wrapping =
   (name: string, wrap: (make: Any) => Any): Wrapper =>
   (exports) => ({ ...exports, [name]: wrap(exports[name] as Any) });
+
+/** Texts made under one mutant must not be shown under the next: none is kept. */
+export const forgetFragments: Wrapper = (exports) => {
+  const Kept = exports.Fragments as new () => { get(): undefined; document(): undefined };
+  class Fragments extends Kept {
+    override get(): undefined {
+      return undefined;
+    }
+    override document(): undefined {
+      return undefined;
+    }
+  }
+  return { ...exports, Fragments };
+};
 
 /** What is wrapped where the workspace service is loaded. */
 export const wrappersOfWorkspaces: Readonly<Record<string, Wrapper>> = {
