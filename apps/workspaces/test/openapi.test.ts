@@ -4,6 +4,7 @@ import { validate } from '@readme/openapi-parser';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import createClient from 'openapi-fetch';
 import request from 'supertest';
+import { AnswerSchemas } from './answer-schemas';
 import { startWorkspaces } from './start-workspaces';
 
 interface Document {
@@ -106,6 +107,33 @@ describe.each(['self-hosted', 'hosted'] as const)('the API description of the %s
     expect(types('/oauth2/token', exchanged.status)).toContain(exchanged.type);
   });
 
+  it('holds answers against it: status, type, every attribute, and none that is not declared', async () => {
+    await workspaces.organization(`held-${edition}`);
+    const path = `/api/v2/organizations/held-${edition}`;
+    const { text, headers } = await workspaces.admin.get(path).expect(200);
+    const problemsOf = (change: (attributes: Record<string, unknown>) => void, more: object = {}) => {
+      const watch = new AnswerSchemas();
+      const body = JSON.parse(text);
+      change(body.data.attributes);
+      const answer = { req: { method: 'GET', path }, status: 200, headers, text: JSON.stringify(body), ...more };
+      watch.add(answer as never);
+      return watch.problems(workspaces.service);
+    };
+    expect(problemsOf(() => {})).toEqual([]);
+    const name = 'GET /api/v2/organizations/{organization_name}';
+    expect(problemsOf((one) => delete one.email)).toEqual([
+      expect.stringContaining(`${name} 200: body: /data/attributes`),
+    ]);
+    expect(problemsOf((one) => Object.assign(one, { email: null }))).toEqual([
+      expect.stringContaining('/data/attributes/email'),
+    ]);
+    expect(problemsOf((one) => Object.assign(one, { fresh: 1 }))).toEqual([
+      expect.stringContaining('additional properties'),
+    ]);
+    expect(problemsOf(() => {}, { status: 418 })).toEqual([`${name} 418: not announced`]);
+    expect(problemsOf(() => {}, { headers: { 'content-type': 'text/plain' } })).toHaveLength(1);
+  });
+
   it('lets a generated client talk to the service, and no other', async () => {
     const { port } = workspaces.server.address() as { port: number };
     const program = (name: string) => `import type createClient from 'openapi-fetch';
@@ -118,13 +146,15 @@ export async function session(make: typeof createClient, baseUrl: string, token:
   const made = await client.POST('/api/v2/organizations', { body, headers });
   const params = { path: { organization_name: 'generated' } };
   const shown = await client.GET('/api/v2/organizations/{organization_name}', { params });
-  return [made.response.status, shown.data?.data?.id];
+  const { email, 'created-at': since, permissions } = shown.data!.data!.attributes;
+  const texts: [string, string] = [email, since];
+  return [made.response.status, shown.data?.data?.id, texts.length, permissions['can-update'] === true];
 }`;
     const document = await read();
     const session = await generatedSession(document, program('name'));
     expect(session.faults).toEqual([]);
     const url = `http://127.0.0.1:${port}`;
-    expect(await session.run(createClient, url, workspaces.admin.token)).toEqual([201, 'generated']);
+    expect(await session.run(createClient, url, workspaces.admin.token)).toEqual([201, 'generated', 2, true]);
     expect((await generatedSession(document, program('nom'))).faults).toHaveLength(1);
   });
 });

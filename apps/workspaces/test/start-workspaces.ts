@@ -1,7 +1,7 @@
 import { scryptSync } from 'node:crypto';
 import { once } from 'node:events';
 import type { Server } from 'node:http';
-import { afterAll, beforeAll } from '@jest/globals';
+import { afterAll, beforeAll, expect } from '@jest/globals';
 import { createLogger, createServer } from '@keystead/server';
 import { freshDatabase } from '@keystead/testing';
 import request, { type Test } from 'supertest';
@@ -10,6 +10,7 @@ import { system } from '../src/kernel/audit';
 import * as tokens from '../src/resources/tokens/service';
 import * as users from '../src/resources/users/service';
 import { createService, type Service } from '../src/service';
+import { AnswerSchemas } from './answer-schemas';
 
 const JSON_API = 'application/vnd.api+json';
 /** Password of everybody `person()` makes. */
@@ -75,14 +76,15 @@ export type Spoken = Pick<Workspaces, 'admin' | 'as' | 'person' | 'organization'
   readonly server: Server | string;
 };
 
-/** A client of a server, or of an address, with a token. */
-export function clientOf(server: () => Server | string, token: string | undefined): Client {
+/** A client of a server, or of an address, with a token; `watch` is told every answer. */
+export function clientOf(server: () => Server | string, token: string | undefined, watch?: AnswerSchemas): Client {
   const send = (method: 'get' | 'post' | 'patch' | 'put' | 'delete', path: string, body?: unknown): Test => {
     const url = path.startsWith('/api/') || path.startsWith('/.') ? path : `/api/v2/${path.replace(/^\//, '')}`;
     const test = request(server())[method](url).set('Accept', JSON_API);
     if (token !== undefined) {
       test.set('Authorization', `Bearer ${token}`);
     }
+    if (watch !== undefined) test.on('response', (response) => watch.add(response));
     return body === undefined ? test : test.set('Content-Type', JSON_API).send(JSON.stringify(body));
   };
   return {
@@ -123,6 +125,7 @@ export function startWorkspaces(options: StartOptions = {}): Workspaces {
   let server: Server;
   let token = '';
   let databaseUrl = '';
+  const watch = new AnswerSchemas();
   let drop: () => Promise<void>;
 
   beforeAll(async () => {
@@ -147,13 +150,15 @@ export function startWorkspaces(options: StartOptions = {}): Workspaces {
   });
 
   afterAll(async () => {
+    const problems = service === undefined ? [] : watch.problems(service);
     server?.closeAllConnections();
     await new Promise((resolve) => server?.close(resolve));
     await service?.close();
     await drop?.();
+    expect(problems).toEqual([]);
   });
 
-  const as = (given: string | undefined): Client => clientOf(() => server, given);
+  const as = (given: string | undefined): Client => clientOf(() => server, given, watch);
   const admin: Client = {
     get token() {
       return token;

@@ -1,3 +1,4 @@
+export * from './attributes';
 export * from './errors';
 export * from './input';
 export * from './large-text';

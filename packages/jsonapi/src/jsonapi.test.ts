@@ -2,8 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import { isRefusal, Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import {
+  attributesSchema,
   document,
   errorObjects,
+  flag,
   humanised,
   invalid,
   many,
@@ -14,6 +16,7 @@ import {
   Query,
   references,
   serializer,
+  whole,
 } from './index';
 
 const issuesOf = (work: () => unknown): readonly { path: readonly unknown[]; message: string }[] => {
@@ -181,8 +184,10 @@ describe('paging', () => {
 });
 
 describe('a serializer', () => {
-  const boxes = serializer<{ id: string }, { aliases: boolean }>({
+  const shape = { size: whole, permissions: z.object({ 'can-open': flag }) };
+  const boxes = serializer<{ id: string }, { aliases: boolean }, typeof shape>({
     type: 'boxes',
+    shape,
     id: ({ id }) => id,
     attributes: () => ({ size: 1, permissions: { 'can-open': true } }),
     aliases: { size: 'legacy-size', 'permissions.can-open': 'permissions.can-unlid' },
@@ -197,6 +202,22 @@ describe('a serializer', () => {
     expect(boxes.resource({ id: 'b' }, { aliases: false }).attributes).toEqual({
       size: 1,
       permissions: { 'can-open': true },
+    });
+  });
+
+  it('declares its attributes, second names included', () => {
+    expect(attributesSchema(boxes.spec.shape, boxes.spec.aliases)).toEqual({
+      type: 'object',
+      properties: {
+        size: { type: 'integer' },
+        'legacy-size': { type: 'integer' },
+        permissions: {
+          type: 'object',
+          properties: { 'can-open': { type: 'boolean' }, 'can-unlid': { type: 'boolean' } },
+          required: ['can-open', 'can-unlid'],
+        },
+      },
+      required: ['size', 'permissions', 'legacy-size'],
     });
   });
 });

@@ -1,3 +1,5 @@
+import type { AttributeShape, AttributesOf } from './attributes';
+
 /** Names a resource without its content. */
 export interface Reference {
   id: string;
@@ -41,11 +43,13 @@ export function related(url: string): Relationship {
 export type Aliases = Readonly<Record<string, string>>;
 
 /** How a kind of resource is shown. Wire names out, and nothing else. */
-export interface SerializerSpec<T, View> {
+export interface SerializerSpec<T, View, S extends AttributeShape = AttributeShape> {
   type: string | ((item: T, view: View) => string);
   id: (item: T) => string;
+  /** What attributes there are, and of which types: the compiler holds `attributes` to it, and tests every answer. */
+  shape: S;
   self?: (item: T) => string | undefined;
-  attributes: (item: T, view: View) => Record<string, unknown>;
+  attributes: (item: T, view: View) => AttributesOf<S>;
   relationships?: (item: T, view: View) => Record<string, Relationship>;
   links?: (item: T) => Record<string, string>;
   aliases?: Aliases;
@@ -74,13 +78,15 @@ function addAlias(attributes: Record<string, unknown>, from: readonly string[], 
 }
 
 /** A serializer from its description; aliases are sent beside the neutral names when the view says so. */
-export function serializer<T, View extends { aliases: boolean }>(spec: SerializerSpec<T, View>): Serializer<T, View> {
+export function serializer<T, View extends { aliases: boolean }, S extends AttributeShape>(
+  spec: SerializerSpec<T, View, S>,
+): Serializer<T, View> {
   const aliases = Object.entries(spec.aliases ?? {}).map(([from, to]) => [from.split('.'), to.split('.')] as const);
   return {
     type: typeof spec.type === 'string' ? spec.type : '',
-    spec,
+    spec: spec as unknown as SerializerSpec<T, View>,
     resource(item, view) {
-      const attributes = spec.attributes(item, view);
+      const attributes: Record<string, unknown> = spec.attributes(item, view);
       if (view.aliases) {
         for (const [from, to] of aliases) {
           addAlias(attributes, from, to);

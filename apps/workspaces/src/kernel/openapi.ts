@@ -1,99 +1,11 @@
 import { LARGEST_PAGE } from '@keystead/jsonapi';
+import { AnswerSchemas, type Json, ref } from './answer-schemas';
 import type { Edition } from './edition';
 import { bodyBytes, type Endpoint, type Resource, unknownBody } from './endpoint';
 import { operationId } from './operation-id';
 
-type Json = Record<string, unknown>;
-
 const MEDIA_TYPE = 'application/vnd.api+json';
-const ref = (name: string): Json => ({ $ref: `#/components/schemas/${name}` });
 const content = (schema: Json): Json => ({ [MEDIA_TYPE]: { schema } });
-
-const link = { type: 'string', nullable: true };
-const count = { type: 'integer', nullable: true };
-
-/** Shapes that every answer is made of. */
-const schemas: Json = {
-  // `nullable` counts only beside a type, and a reference has none beside it.
-  Nothing: { type: 'object', nullable: true, enum: [null] },
-  Reference: {
-    type: 'object',
-    required: ['id', 'type'],
-    properties: { id: { type: 'string' }, type: { type: 'string' } },
-  },
-  Relationship: {
-    type: 'object',
-    properties: {
-      data: {
-        anyOf: [ref('Reference'), { type: 'array', items: ref('Reference') }, ref('Nothing')],
-      },
-      links: { type: 'object', additionalProperties: { type: 'string' } },
-      meta: { type: 'object', additionalProperties: true },
-    },
-  },
-  Resource: {
-    type: 'object',
-    required: ['id', 'type'],
-    properties: {
-      id: { type: 'string' },
-      type: { type: 'string' },
-      attributes: { type: 'object', additionalProperties: true },
-      relationships: { type: 'object', additionalProperties: ref('Relationship') },
-      links: { type: 'object', additionalProperties: { type: 'string' } },
-    },
-  },
-  Pagination: {
-    type: 'object',
-    required: ['current-page', 'page-size', 'prev-page', 'next-page', 'total-pages', 'total-count'],
-    properties: {
-      'current-page': { type: 'integer' },
-      'page-size': { type: 'integer' },
-      'prev-page': count,
-      'next-page': count,
-      'total-pages': { type: 'integer' },
-      'total-count': { type: 'integer' },
-    },
-  },
-  UncountedPagination: {
-    type: 'object',
-    required: ['current-page', 'page-size', 'prev-page', 'next-page'],
-    properties: {
-      'current-page': { type: 'integer' },
-      'page-size': { type: 'integer' },
-      'prev-page': count,
-      'next-page': count,
-    },
-  },
-  PageLinks: {
-    type: 'object',
-    properties: { self: link, first: link, prev: link, next: link, last: link },
-  },
-  Errors: {
-    type: 'object',
-    required: ['errors'],
-    properties: {
-      errors: {
-        type: 'array',
-        items: {
-          type: 'object',
-          required: ['status', 'title'],
-          properties: {
-            status: { oneOf: [{ type: 'string' }, { type: 'integer' }] },
-            title: { type: 'string' },
-            code: { type: 'string' },
-            detail: { type: 'string' },
-            source: {
-              type: 'object',
-              properties: { pointer: { type: 'string' }, parameter: { type: 'string' } },
-            },
-            meta: { type: 'object', additionalProperties: true },
-          },
-        },
-      },
-    },
-  },
-};
-
 const failures: Record<number, string> = {
   400: 'The request is malformed, or a query parameter is wrong.',
   401: 'The token is missing, unknown, revoked or expired.',
@@ -168,34 +80,14 @@ function parametersOf(endpoint: Endpoint): Json[] {
   return found;
 }
 
-function documentSchema(endpoint: Endpoint): Json {
-  const type = endpoint.serializer?.type;
-  const resource =
-    type === undefined || type === ''
-      ? ref('Resource')
-      : { allOf: [ref('Resource'), { type: 'object', properties: { type: { type: 'string', enum: [type] } } }] };
-  const many = endpoint.shows === 'many';
-  const pagination = ref(endpoint.uncounted ? 'UncountedPagination' : 'Pagination');
-  return {
-    type: 'object',
-    required: ['data'],
-    properties: {
-      data: many ? { type: 'array', items: resource } : { anyOf: [resource, ref('Nothing')] },
-      included: { type: 'array', items: ref('Resource') },
-      ...(many && endpoint.paging !== 'none' ? { links: ref('PageLinks') } : {}),
-      meta: { type: 'object', properties: many ? { pagination } : {}, additionalProperties: true },
-    },
-  };
-}
-
-function successOf(endpoint: Endpoint): Json {
+function successOf(endpoint: Endpoint, answers: AnswerSchemas): Json {
   if (endpoint.shows === 'raw') {
     return {};
   }
   const status = String(endpoint.status);
   return endpoint.shows === 'nothing'
     ? { [status]: { description: 'Done.' } }
-    : { [status]: { description: 'Done.', content: content(documentSchema(endpoint)) } };
+    : { [status]: { description: 'Done.', content: content(answers.documentOf(endpoint)) } };
 }
 
 /** The body in the document: its shape, or the media type of one that is streamed. */
@@ -205,7 +97,7 @@ function bodyOf({ body, takes }: Endpoint): Json {
   return takes === undefined ? {} : { requestBody: { content: { [takes]: { schema } } } };
 }
 
-function operation(resource: Resource, declared: Endpoint, endpoint: Endpoint): Json {
+function operation(area: string, declared: Endpoint, endpoint: Endpoint, answers: AnswerSchemas): Json {
   const { summary, auth } = endpoint;
   const refused = Object.fromEntries(
     failureStatuses(endpoint).map((status) => [
@@ -220,21 +112,22 @@ function operation(resource: Resource, declared: Endpoint, endpoint: Endpoint): 
   });
   return {
     operationId: operationId(declared),
-    tags: [resource.name],
+    tags: [area],
     summary,
     parameters: parametersOf(endpoint),
     ...bodyOf(endpoint),
     ...(auth === 'none' ? { security: [] } : {}),
-    responses: { ...successOf(endpoint), ...refused, ...Object.fromEntries(others) },
+    responses: { ...successOf(endpoint, answers), ...refused, ...Object.fromEntries(others) },
   };
 }
 
 /** The description of the interface, from the declarations of all endpoints that the edition has. OpenAPI 3.0.3. */
 export function openapiDocument(
   resources: readonly Resource[],
-  options: { edition: Edition; publicUrl: string; prefix: string },
+  options: { edition: Edition; aliases: boolean; publicUrl: string; prefix: string },
 ): Json {
   const paths: Record<string, Json> = {};
+  const answers = new AnswerSchemas(resources, options);
   const known = new Map<string, string>();
   for (const resource of resources) {
     for (const declared of resource.endpoints) {
@@ -246,7 +139,10 @@ export function openapiDocument(
       const endpoint = { ...declared, path: known.get(shape) ?? declared.path };
       known.set(shape, endpoint.path);
       const path = (endpoint.outside ? '' : options.prefix) + endpoint.path.replace(/:([A-Za-z_]+)/g, '{$1}');
-      paths[path] = { ...paths[path], [endpoint.method.toLowerCase()]: operation(resource, declared, endpoint) };
+      paths[path] = {
+        ...paths[path],
+        [endpoint.method.toLowerCase()]: operation(resource.name, declared, endpoint, answers),
+      };
     }
   }
   return {
@@ -261,6 +157,6 @@ export function openapiDocument(
     security: [{ token: [] }],
     tags: resources.map(({ name }) => ({ name })),
     paths,
-    components: { schemas, securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },
+    components: { schemas: answers.schemas, securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },
   };
 }

@@ -1,3 +1,5 @@
+import { flag } from '@keystead/jsonapi';
+import { z } from 'zod';
 import type { Access } from './access';
 
 /** A permission rule: pure and synchronous, so that a page of rows is judged without a query. */
@@ -23,4 +25,10 @@ export function abilities<T, Name extends string>(
   const result = {} as Record<Name, boolean>;
   for (const name in rules) result[name] = rules[name](access, target);
   return result;
+}
+
+/** The shape of `abilities`, for serializers to declare. */
+export function permissions<T, Name extends string>(rules: Policy<T, Name>) {
+  const names = Object.keys(rules) as Name[];
+  return z.object(Object.fromEntries(names.map((name) => [name, flag])) as Record<Name, typeof flag>);
 }

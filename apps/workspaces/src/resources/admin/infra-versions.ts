@@ -1,4 +1,4 @@
-import { document, serializer } from '@keystead/jsonapi';
+import { anything, document, flag, instant, serializer, text, whole } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Prisma, InfraVersion as Row } from '../../generated/prisma/client';
@@ -14,9 +14,24 @@ interface InfraVersion extends Row {
   readonly usage: number;
 }
 
+const versionAttributes = {
+  version: text,
+  url: text.nullable(),
+  sha: text.nullable(),
+  official: flag,
+  deprecated: flag,
+  'deprecated-reason': text.nullable(),
+  enabled: flag,
+  beta: flag,
+  usage: whole,
+  archs: anything,
+  'created-at': instant,
+};
+
 const serializerFor = (type: string) =>
-  serializer<InfraVersion, View>({
+  serializer<InfraVersion, View, typeof versionAttributes>({
     type,
+    shape: versionAttributes,
     id: ({ id }) => id,
     attributes: (version) => ({
       version: version.version,

@@ -1,4 +1,4 @@
-import { document, references, serializer, toMany } from '@keystead/jsonapi';
+import { document, flag, instant, references, serializer, text, toMany, whole } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { Prisma } from '../../generated/prisma/client';
@@ -15,8 +15,25 @@ interface AdminOrganization extends Organization {
   readonly ownerIds: readonly string[];
 }
 
-const adminSerializer = serializer<AdminOrganization, View>({
+const adminAttributes = {
+  name: text,
+  'external-id': text,
+  'notification-email': text,
+  'created-at': instant,
+  'access-beta-tools': flag,
+  'global-module-sharing': flag.nullable(),
+  'global-provider-sharing': flag.nullable(),
+  'is-disabled': flag,
+  'sso-enabled': flag,
+  'build-worker-plan-timeout': text.nullable(),
+  'build-worker-apply-timeout': text.nullable(),
+  'worker-sudo-enabled': flag,
+  'workspace-limit': whole.nullable(),
+};
+
+const adminSerializer = serializer<AdminOrganization, View, typeof adminAttributes>({
   type: 'organizations',
+  shape: adminAttributes,
   id: ({ name }) => name,
   self: ({ name }) => `/api/v2/admin/organizations/${name}`,
   aliases: {

@@ -1,4 +1,4 @@
-import { document, serializer } from '@keystead/jsonapi';
+import { document, flag, serializer, text, whole } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { actorOf, recordChange } from '../../kernel/audit';
 import { type Endpoint, endpoints, type View } from '../../kernel/endpoint';
@@ -6,8 +6,26 @@ import type { SiteSettings } from '../../kernel/environment';
 import type { Policy } from '../../kernel/policy';
 import { updateSettings } from '../settings/service';
 
-const settingsSerializer = serializer<SiteSettings, View>({
+const settingsAttributes = {
+  'limit-user-organization-creation': flag,
+  'api-rate-limiting-enabled': flag,
+  'api-rate-limit': whole,
+  'send-passing-statuses-for-untriggered-speculative-plans': flag,
+  'allow-speculative-plans-on-pull-requests-from-forks': flag,
+  'require-two-factor-for-admins': flag,
+  'fair-run-queuing-enabled': flag,
+  'limit-organizations-per-user': flag,
+  'default-organizations-per-user-ceiling': whole,
+  'limit-workspaces-per-organization': flag,
+  'default-workspaces-per-organization-ceiling': whole,
+  'default-remote-state-access': flag,
+  'build-worker-apply-timeout': text,
+  'build-worker-plan-timeout': text,
+};
+
+const settingsSerializer = serializer<SiteSettings, View, typeof settingsAttributes>({
   type: 'general-settings',
+  shape: settingsAttributes,
   id: () => 'general',
   aliases: {
     'build-worker-apply-timeout': 'terraform-build-worker-apply-timeout',
@@ -32,8 +50,13 @@ const settingsSerializer = serializer<SiteSettings, View>({
   }),
 });
 
-const costSerializer = serializer<SiteSettings, View>({
+const costAttributes = {
+  enabled: flag,
+};
+
+const costSerializer = serializer<SiteSettings, View, typeof costAttributes>({
   type: 'cost-estimation-settings',
+  shape: costAttributes,
   id: () => 'cost-estimation',
   attributes: ({ costEstimationEnabled }) => ({ enabled: costEstimationEnabled }),
 });

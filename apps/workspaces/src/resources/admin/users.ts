@@ -1,5 +1,6 @@
-import { serializer, toMany } from '@keystead/jsonapi';
+import { flag, serializer, text, toMany } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
 import type { Prisma } from '../../generated/prisma/client';
 import { type Actor, actorOf, recordChange } from '../../kernel/audit';
 import { type Database, still } from '../../kernel/database';
@@ -18,8 +19,22 @@ const whole = {
 /** A person as site administrators see them. */
 type AdminUser = Prisma.UserGetPayload<{ include: typeof whole }>;
 
-const userSerializer = serializer<AdminUser, View>({
+const userAttributes = {
+  username: text,
+  email: text,
+  'avatar-url': text.nullable(),
+  'is-admin': flag,
+  'is-suspended': flag,
+  'is-service-account': flag,
+  'two-factor': z.object({
+    enabled: flag,
+    verified: flag,
+  }),
+};
+
+const userSerializer = serializer<AdminUser, View, typeof userAttributes>({
   type: 'users',
+  shape: userAttributes,
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/users/${id}`,
   attributes: (user) => ({
@@ -48,7 +63,7 @@ const admin = { siteAdmin: true, edition: 'self-hosted' } as const;
 const path = '/admin/users/:user_id';
 const load = ({ db, params }: Lookup<string>) => find(db, (params as Record<string, string>).user_id!);
 
-const flag = (text: string | undefined): boolean | undefined => (text === undefined ? undefined : text === 'true');
+const readFlag = (text: string | undefined): boolean | undefined => (text === undefined ? undefined : text === 'true');
 
 const index = list('/admin/users', {
   ...admin,
@@ -61,9 +76,9 @@ const index = list('/admin/users', {
   include: ['organizations'],
   async run({ db, query, page }) {
     const text = query.get('q')?.replace(/[\\%_]/g, '\\$&');
-    const suspended = flag(query.get('filter[suspended]'));
+    const suspended = readFlag(query.get('filter[suspended]'));
     const where: Prisma.UserWhereInput = {
-      siteAdmin: flag(query.get('filter[admin]')),
+      siteAdmin: readFlag(query.get('filter[admin]')),
       suspendedAt: suspended === undefined ? undefined : suspended ? { not: null } : null,
       ...(text === undefined
         ? {}

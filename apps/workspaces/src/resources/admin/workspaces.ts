@@ -1,4 +1,5 @@
-import { serializer, toOne } from '@keystead/jsonapi';
+import { flag, instant, serializer, text, toOne } from '@keystead/jsonapi';
+import { z } from 'zod';
 import { Prisma } from '../../generated/prisma/client';
 import { actorOf, recordChange } from '../../kernel/audit';
 import { type Endpoint, endpoints, type Lookup, type View } from '../../kernel/endpoint';
@@ -6,8 +7,20 @@ import type { Policy } from '../../kernel/policy';
 import * as workspaces from '../workspaces/service';
 import { fromWorkspaces, selectWorkspaces, type Workspace, workspaceOf } from '../workspaces/workspace';
 
-const workspaceSerializer = serializer<Workspace, View>({
+const workspaceAttributes = {
+  name: text,
+  locked: flag,
+  'created-at': instant,
+  'vcs-repo': z
+    .object({
+      identifier: text,
+    })
+    .nullable(),
+};
+
+const workspaceSerializer = serializer<Workspace, View, typeof workspaceAttributes>({
   type: 'workspaces',
+  shape: workspaceAttributes,
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/admin/workspaces/${id}`,
   attributes: (workspace) => ({

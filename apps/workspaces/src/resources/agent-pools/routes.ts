@@ -1,4 +1,4 @@
-import { document, many, related, serializer, toMany, toOne } from '@keystead/jsonapi';
+import { document, flag, instant, many, related, serializer, text, toMany, toOne, whole } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { Access } from '../../kernel/access';
 import { actorOf } from '../../kernel/audit';
@@ -11,8 +11,16 @@ import { poolPolicy } from './policy';
 import type { AgentPool } from './service';
 import * as pools from './service';
 
-const poolSerializer = serializer<AgentPool, View>({
+const poolAttributes = {
+  name: text,
+  'created-at': instant,
+  'organization-scoped': flag,
+  'agent-count': whole,
+};
+
+const poolSerializer = serializer<AgentPool, View, typeof poolAttributes>({
   type: 'agent-pools',
+  shape: poolAttributes,
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/agent-pools/${id}`,
   attributes: (pool) => ({

@@ -1,13 +1,29 @@
-import { serializer, toMany } from '@keystead/jsonapi';
+import { serializer, text, timestamps, toMany, whole } from '@keystead/jsonapi';
+import { z } from 'zod';
 import { both, type Call, endpoints, includable, type Resource, type View } from '../../kernel/endpoint';
 import type { Policy } from '../../kernel/policy';
 import { loadPhase, loadPhaseOfRun, logsOf, resultOf } from '../runs/phase-endpoints';
 import { findMany, type Phase } from '../runs/phases';
 import { organizationsOf, readsRun } from '../runs/policy';
 
+const applyAttributes = {
+  status: text,
+  'status-timestamps': timestamps,
+  'resource-additions': whole.nullable(),
+  'resource-changes': whole.nullable(),
+  'resource-destructions': whole.nullable(),
+  'resource-imports': whole.nullable(),
+  'error-message': text.nullable(),
+  'execution-details': z.object({
+    mode: text,
+  }),
+  'log-read-url': text,
+};
+
 /** The apply of a run. */
-const applySerializer = serializer<Phase, View>({
+const applySerializer = serializer<Phase, View, typeof applyAttributes>({
   type: 'applies',
+  shape: applyAttributes,
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/applies/${id}`,
   attributes: (apply) => ({

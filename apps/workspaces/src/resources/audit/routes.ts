@@ -1,12 +1,33 @@
-import { badParameter, serializer, toOne } from '@keystead/jsonapi';
+import { anything, badParameter, instant, serializer, text, toOne } from '@keystead/jsonapi';
+import { z } from 'zod';
 import type { AuditEvent } from '../../generated/prisma/client';
 import { endpoints, type Resource, type View } from '../../kernel/endpoint';
 import type { Organization } from '../organizations/organization';
 import { organizationPolicy } from '../organizations/policy';
 import * as organizations from '../organizations/service';
 
-const auditEventSerializer = serializer<AuditEvent, View>({
+const auditEventAttributes = {
+  at: instant,
+  action: text,
+  actor: z.object({
+    type: text,
+    id: text,
+    name: text,
+    'token-id': text.nullable(),
+  }),
+  target: z.object({
+    type: text,
+    id: text,
+    name: text.nullable(),
+  }),
+  'request-id': text.nullable(),
+  before: anything,
+  after: anything,
+};
+
+const auditEventSerializer = serializer<AuditEvent, View, typeof auditEventAttributes>({
   type: 'audit-events',
+  shape: auditEventAttributes,
   id: (event) => event.id.toString(),
   attributes: (event) => ({
     at: event.at.toISOString(),
@@ -50,7 +71,7 @@ const list = endpoints(organizationPolicy, auditEventSerializer).list(
         where: {
           organizationId: target.id,
           ...(after === undefined ? {} : { id: { lt: after } }),
-          at: { gte: instant('filter[since]', query.get('filter[since]')) },
+          at: { gte: readInstant('filter[since]', query.get('filter[since]')) },
           AND: [
             actor === undefined ? {} : { OR: [{ actorId: actor }, { actorName: actor }] },
             action === undefined ? {} : { OR: [{ action }, { action: { startsWith: `${action}.` } }] },
@@ -73,7 +94,7 @@ function wholeNumber(name: string, text: string | undefined): number | undefined
   return Number(text);
 }
 
-function instant(name: string, text: string | undefined): Date | undefined {
+function readInstant(name: string, text: string | undefined): Date | undefined {
   if (text === undefined) return undefined;
   const at = new Date(text);
   if (Number.isNaN(at.getTime())) throw badParameter(name, `${name} must be a date`);
@@ -97,7 +118,7 @@ const trail = endpoints(organizationPolicy, undefined).raw('GET')('/organization
   run: async ({ db, target, query }) => {
     const size = Math.min(wholeNumber('page[size]', query.get('page[size]')) ?? LARGEST_TRAIL, LARGEST_TRAIL);
     const page = wholeNumber('page[number]', query.get('page[number]')) ?? 1;
-    const where = { organizationId: target.id, at: { gt: instant('since', query.get('since')) } };
+    const where = { organizationId: target.id, at: { gt: readInstant('since', query.get('since')) } };
     const [total, events] = await Promise.all([
       db.prisma.auditEvent.count({ where }),
       db.prisma.auditEvent.findMany({ where, orderBy: { id: 'desc' }, skip: (page - 1) * size, take: size }),

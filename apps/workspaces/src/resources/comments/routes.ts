@@ -1,4 +1,4 @@
-import { document, serializer, toOne } from '@keystead/jsonapi';
+import { document, instant, serializer, text, toOne } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { RunComment as Row } from '../../generated/prisma/client';
 import { actorOf } from '../../kernel/audit';
@@ -12,8 +12,14 @@ import { accountOf } from '../runs/serializer';
 /** What somebody said about a run, with what its rights depend on. */
 interface Comment extends Row, OfWorkspace {}
 
-const commentSerializer = serializer<Comment, View>({
+const commentAttributes = {
+  body: text,
+  'created-at': instant,
+};
+
+const commentSerializer = serializer<Comment, View, typeof commentAttributes>({
   type: 'comments',
+  shape: commentAttributes,
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/comments/${id}`,
   attributes: ({ body, createdAt }) => ({ body, 'created-at': createdAt }),

@@ -1,4 +1,4 @@
-import { serializer } from '@keystead/jsonapi';
+import { serializer, text } from '@keystead/jsonapi';
 import { readWholeBlob } from '../../kernel/blobs';
 import { includable, type View } from '../../kernel/endpoint';
 import { type OfWorkspace, organizationsOf, readsRun } from '../runs/policy';
@@ -10,8 +10,13 @@ interface Readme extends OfWorkspace {
   readonly text: string;
 }
 
-const readmeSerializer = serializer<Readme, View>({
+const readmeAttributes = {
+  'raw-markdown': text,
+};
+
+const readmeSerializer = serializer<Readme, View, typeof readmeAttributes>({
   type: 'workspace-readme',
+  shape: readmeAttributes,
   id: ({ id }) => id,
   attributes: ({ text }) => ({ 'raw-markdown': text }),
 });

@@ -1,12 +1,32 @@
-import { serializer, toOne } from '@keystead/jsonapi';
+import { flag, instant, serializer, text, timestamps, toOne } from '@keystead/jsonapi';
+import { z } from 'zod';
 import type { View } from '../../kernel/endpoint';
 import type { ConfigurationVersion } from './configuration-version';
 
 const self = ({ id }: ConfigurationVersion): string => `/api/v2/configuration-versions/${id}`;
 
+const configurationVersionAttributes = {
+  'auto-queue-runs': flag,
+  'changed-files': z.array(text),
+  'created-at': instant,
+  error: text.nullable(),
+  'error-message': text.nullable(),
+  provisional: flag,
+  source: text,
+  speculative: flag,
+  status: text,
+  'status-timestamps': timestamps,
+  'upload-url': text.optional(),
+};
+
 /** A bundle of configuration. */
-export const configurationVersionSerializer = serializer<ConfigurationVersion, View>({
+export const configurationVersionSerializer = serializer<
+  ConfigurationVersion,
+  View,
+  typeof configurationVersionAttributes
+>({
   type: 'configuration-versions',
+  shape: configurationVersionAttributes,
   id: ({ id }) => id,
   self,
   links: (cv) => (cv.status === 'uploaded' ? { download: `${self(cv)}/download` } : ({} as Record<string, string>)),

@@ -1,4 +1,4 @@
-import { document, freeForm, serializer } from '@keystead/jsonapi';
+import { document, freeForm, serializer, text, whole } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { actorOf } from '../../kernel/audit';
 import { type Call, type Endpoint, endpoints, type Lookup, type Resource, type View } from '../../kernel/endpoint';
@@ -11,15 +11,20 @@ import { workspacePolicy } from '../workspaces/policy';
 import * as workspaces from '../workspaces/service';
 import type { Workspace } from '../workspaces/workspace';
 import * as retention from './service';
-import { type Preview, preview } from './sweep';
+import { type Kind, type Preview, preview } from './sweep';
 
 /** A policy as it is shown; `legacy` under the one type that older clients know. */
 interface ShownPolicy extends retention.RetentionPolicy {
   readonly legacy?: boolean;
 }
 
-const policySerializer = serializer<ShownPolicy, View>({
+const policyAttributes = {
+  'delete-older-than-n-days': whole.optional(),
+};
+
+const policySerializer = serializer<ShownPolicy, View, typeof policyAttributes>({
   type: ({ days, legacy }) => (legacy ? 'data-retention-policies' : retentionType(days)),
+  shape: policyAttributes,
   id: ({ id }) => id,
   attributes: ({ days }) => (days === null ? {} : { 'delete-older-than-n-days': days }),
 });
@@ -30,11 +35,18 @@ interface ShownPreview {
   readonly found: readonly Preview[];
 }
 
-const previewSerializer = serializer<ShownPreview, View>({
+const found = z.object({ count: whole, 'first-ids': z.array(text) });
+const previewAttributes = { 'state-versions': found, 'configuration-versions': found } satisfies Record<Kind, unknown>;
+
+const previewSerializer = serializer<ShownPreview, View, typeof previewAttributes>({
   type: 'data-retention-previews',
+  shape: previewAttributes,
   id: ({ id }) => id,
   attributes: ({ found }) =>
-    Object.fromEntries(found.map(({ kind, count, ids }) => [kind, { count, 'first-ids': ids }])),
+    Object.fromEntries(found.map(({ kind, count, ids }) => [kind, { count, 'first-ids': ids }])) as Record<
+      Kind,
+      { count: number; 'first-ids': readonly string[] }
+    >,
 });
 
 const attributes = { 'delete-older-than-n-days': z.int().min(1).max(100_000) };

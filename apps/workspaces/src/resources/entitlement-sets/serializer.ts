@@ -1,11 +1,16 @@
 import { serializer } from '@keystead/jsonapi';
 import type { View } from '../../kernel/endpoint';
 import type { Organization } from '../organizations/organization';
-import { entitlementAttributes } from '../subscriptions/entitlement-attributes';
+import { entitlementAttributes, entitlementShape } from '../subscriptions/entitlement-attributes';
+
+const entitlementSetAttributes = {
+  ...entitlementShape,
+};
 
 /** Spec: Entitlement set (type `entitlement-sets`; id equals the organization external-id) */
-export const entitlementSetSerializer = serializer<Organization, View>({
+export const entitlementSetSerializer = serializer<Organization, View, typeof entitlementSetAttributes>({
   type: 'entitlement-sets',
+  shape: entitlementSetAttributes,
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/entitlement-sets/${id}`,
   aliases: { polengine: 'sentinel' },

@@ -1,10 +1,18 @@
-import { serializer, toMany, toOne } from '@keystead/jsonapi';
+import { instant, serializer, text, toMany, toOne } from '@keystead/jsonapi';
+import { z } from 'zod';
 import type { View } from '../../kernel/endpoint';
 import { seesTeam } from '../teams/policy';
 import type { Membership } from './service';
 
-export const membershipSerializer = serializer<Membership, View>({
+const membershipAttributes = {
+  status: z.enum(['invited', 'active']),
+  email: text,
+  'created-at': instant,
+};
+
+export const membershipSerializer = serializer<Membership, View, typeof membershipAttributes>({
   type: 'organization-memberships',
+  shape: membershipAttributes,
   id: (membership) => membership.id,
   self: (membership) => `/api/v2/organization-memberships/${membership.id}`,
   attributes: (membership) => ({

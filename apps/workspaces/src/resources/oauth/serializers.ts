@@ -1,12 +1,40 @@
-import { serializer, toMany, toOne } from '@keystead/jsonapi';
+import { flag, instant, serializer, text, toMany, toOne } from '@keystead/jsonapi';
+import { z } from 'zod';
 import type { View } from '../../kernel/endpoint';
 import type { OauthClient } from './clients';
 import { type Provider, providers } from './providers';
 import type { OauthToken } from './tokens';
 
+const clientAttributes = {
+  name: text.nullable(),
+  'created-at': instant,
+  'service-provider': text,
+  'service-provider-display-name': z.enum([
+    'GitHub',
+    'GitHub Enterprise',
+    'GitLab.com',
+    'GitLab Community Edition',
+    'GitLab Enterprise Edition',
+    'Azure DevOps Server',
+    'Azure DevOps Services',
+    'Bitbucket Cloud',
+    'Bitbucket Server',
+    'Bitbucket Data Center',
+  ]),
+  'http-url': text,
+  'api-url': text,
+  'callback-url': text,
+  'connect-path': text,
+  key: text.nullable(),
+  secret: text.nullable(),
+  'rsa-public-key': text.nullable(),
+  'organization-scoped': flag,
+};
+
 /** A connection; secret, private key and token text are never shown. */
-export const clientSerializer = serializer<OauthClient, View>({
+export const clientSerializer = serializer<OauthClient, View, typeof clientAttributes>({
   type: 'oauth-clients',
+  shape: clientAttributes,
   id: (client) => client.id,
   self: (client) => `/api/v2/oauth-clients/${client.id}`,
   attributes: (client, view) => ({
@@ -31,8 +59,16 @@ export const clientSerializer = serializer<OauthClient, View>({
   }),
 });
 
-export const tokenSerializer = serializer<OauthToken, View>({
+const tokenAttributes = {
+  uid: text.nullable(),
+  'created-at': instant,
+  'service-provider-user': text.nullable(),
+  'has-ssh-key': flag,
+};
+
+export const tokenSerializer = serializer<OauthToken, View, typeof tokenAttributes>({
   type: 'oauth-tokens',
+  shape: tokenAttributes,
   id: (token) => token.id,
   self: (token) => `/api/v2/oauth-tokens/${token.id}`,
   attributes: (token) => ({

@@ -1,12 +1,18 @@
-import { serializer } from '@keystead/jsonapi';
+import { serializer, text } from '@keystead/jsonapi';
 import { Prisma } from '../../generated/prisma/client';
 import { endpoints, type Resource, type View } from '../../kernel/endpoint';
 import type { Organization } from './organization';
 import { organizationPolicy } from './policy';
 import * as organizations from './service';
 
-const producerSerializer = serializer<Organization, View>({
+const producerAttributes = {
+  name: text,
+  'external-id': text,
+};
+
+const producerSerializer = serializer<Organization, View, typeof producerAttributes>({
   type: 'organizations',
+  shape: producerAttributes,
   id: ({ name }) => name,
   self: ({ name }) => `/api/v2/organizations/${name}`,
   attributes: ({ name, id }) => ({ name, 'external-id': id }),

@@ -1,6 +1,6 @@
-import { related, serializer, toOne } from '@keystead/jsonapi';
+import { flag, instant, related, serializer, text, toOne, whole } from '@keystead/jsonapi';
 import type { Cached, View } from '../../kernel/endpoint';
-import { abilities } from '../../kernel/policy';
+import { abilities, permissions } from '../../kernel/policy';
 import type { Organization } from './organization';
 import { organizationPolicy } from './policy';
 
@@ -11,7 +11,7 @@ export function retentionType(days: number | null): string {
   return days === null ? 'data-retention-policy-dont-deletes' : 'data-retention-policy-delete-olders';
 }
 
-function planAttributes(org: Organization, { edition }: View): Record<string, unknown> {
+function planAttributes(org: Organization, { edition }: View) {
   if (edition === 'self-hosted') {
     return {
       'plan-expired': false,
@@ -33,9 +33,40 @@ function planAttributes(org: Organization, { edition }: View): Record<string, un
   };
 }
 
+const organizationAttributes = {
+  name: text,
+  email: text,
+  'external-id': text,
+  'created-at': instant,
+  'session-timeout': whole.nullable(),
+  'session-remember': whole.nullable(),
+  'collaborator-auth-policy': text,
+  'plan-expired': flag,
+  'plan-expires-at': instant.nullable(),
+  'plan-is-trial': flag,
+  'plan-is-enterprise': flag,
+  'plan-identifier': text,
+  'trial-expires-at': instant.nullable(),
+  'cost-estimation-enabled': flag,
+  'send-passing-statuses-for-untriggered-speculative-plans': flag,
+  'aggregated-commit-status-enabled': flag,
+  'speculative-plan-management-enabled': flag,
+  'allow-force-delete-workspaces': flag,
+  'user-tokens-enabled': flag,
+  'fair-run-queuing-enabled': flag,
+  'saml-enabled': flag,
+  'owners-team-saml-role-id': text.nullable(),
+  'two-factor-conformant': flag.optional(),
+  'assessments-enforced': flag.optional(),
+  'default-execution-mode': text,
+  'remaining-testable-count': whole,
+  permissions: permissions(organizationPolicy),
+};
+
 /** Spec: Organization (type `organizations`; id is the organization name) */
-export const organizationSerializer = serializer<Organization, View>({
+export const organizationSerializer = serializer<Organization, View, typeof organizationAttributes>({
   type: 'organizations',
+  shape: organizationAttributes,
   id: ({ name }) => name,
   self: path,
   aliases: { 'permissions.can-update-polengine': 'permissions.can-update-sentinel' },

@@ -1,13 +1,31 @@
-import { serializer, toMany } from '@keystead/jsonapi';
+import { flag, serializer, text, timestamps, toMany, whole } from '@keystead/jsonapi';
+import { z } from 'zod';
 import { both, type Call, endpoints, includable, type Resource, type View } from '../../kernel/endpoint';
 import type { Policy } from '../../kernel/policy';
 import { loadPhase, loadPhaseOfRun, logsOf, resultOf } from '../runs/phase-endpoints';
 import { findMany, type Phase } from '../runs/phases';
 import { administers, organizationsOf, readsRun } from '../runs/policy';
 
+const planAttributes = {
+  status: text,
+  'status-timestamps': timestamps,
+  'has-changes': flag,
+  'resource-additions': whole.nullable(),
+  'resource-changes': whole.nullable(),
+  'resource-destructions': whole.nullable(),
+  'resource-imports': whole.nullable(),
+  'generated-configuration': flag,
+  'error-message': text.nullable(),
+  'execution-details': z.object({
+    mode: text,
+  }),
+  'log-read-url': text,
+};
+
 /** The plan of a run. */
-const planSerializer = serializer<Phase, View>({
+const planSerializer = serializer<Phase, View, typeof planAttributes>({
   type: 'plans',
+  shape: planAttributes,
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/plans/${id}`,
   links: ({ id }) => ({ 'json-output': `/api/v2/plans/${id}/json-output` }),

@@ -1,11 +1,31 @@
-import { related, serializer, toOne } from '@keystead/jsonapi';
+import { flag, instant, related, serializer, text, toOne, whole } from '@keystead/jsonapi';
+import { z } from 'zod';
 import type { View } from '../../kernel/endpoint';
-import { abilities } from '../../kernel/policy';
+import { abilities, permissions } from '../../kernel/policy';
 import { projectPolicy } from './policy';
 import type { Project } from './service';
 
-export const projectSerializer = serializer<Project, View>({
+const projectAttributes = {
+  name: text,
+  description: text.nullable(),
+  'created-at': instant,
+  'project-count': whole,
+  'workspace-count': whole,
+  'team-count': whole,
+  'auto-destroy-activity-duration': text.nullable(),
+  'default-execution-mode': text,
+  'secrets-role': text.nullable(),
+  'secrets-namespace': text.nullable(),
+  'setting-overwrites': z.object({
+    'default-execution-mode': flag,
+    'default-agent-pool': flag,
+  }),
+  permissions: permissions(projectPolicy),
+};
+
+export const projectSerializer = serializer<Project, View, typeof projectAttributes>({
   type: 'projects',
+  shape: projectAttributes,
   id: (project) => project.id,
   self: (project) => `/api/v2/projects/${project.id}`,
   attributes: (project, view) => ({

@@ -1,4 +1,4 @@
-import { serializer, toOne } from '@keystead/jsonapi';
+import { instant, serializer, text, toOne } from '@keystead/jsonapi';
 import type { RunEvent as Row } from '../../generated/prisma/client';
 import type { Database } from '../../kernel/database';
 import { type Call, endpoints, includable, type Resource, type View } from '../../kernel/endpoint';
@@ -10,8 +10,15 @@ import { accountOf } from '../runs/serializer';
 /** Something that happened to a run, with what its rights depend on. */
 interface RunEvent extends Row, OfWorkspace {}
 
-const eventSerializer = serializer<RunEvent, View>({
+const eventAttributes = {
+  action: text,
+  description: text.nullable(),
+  'created-at': instant,
+};
+
+const eventSerializer = serializer<RunEvent, View, typeof eventAttributes>({
   type: 'run-events',
+  shape: eventAttributes,
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/run-events/${id}`,
   attributes: ({ action, description, createdAt }) => ({ action, description, 'created-at': createdAt }),

@@ -1,4 +1,4 @@
-import { document, invalid, requiredOne, serializer, toOne } from '@keystead/jsonapi';
+import { document, instant, invalid, requiredOne, serializer, text, toOne } from '@keystead/jsonapi';
 import type { Access } from '../../kernel/access';
 import { actorOf } from '../../kernel/audit';
 import { endpoints, type Lookup, type Resource, type View } from '../../kernel/endpoint';
@@ -13,8 +13,15 @@ import {
   remove as removeTrigger,
 } from './run-trigger';
 
-const runTriggerSerializer = serializer<RunTrigger, View>({
+const runTriggerAttributes = {
+  'workspace-name': text,
+  'sourceable-name': text,
+  'created-at': instant,
+};
+
+const runTriggerSerializer = serializer<RunTrigger, View, typeof runTriggerAttributes>({
   type: 'run-triggers',
+  shape: runTriggerAttributes,
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/run-triggers/${id}`,
   attributes: ({ workspace, sourceable, createdAt }) => ({

@@ -1,4 +1,4 @@
-import { MissingPermission, serializer } from '@keystead/jsonapi';
+import { MissingPermission, serializer, whole } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { actorOf } from '../../kernel/audit';
 import { type Call, endpoints, includable, type Lookup, type Resource, type View } from '../../kernel/endpoint';
@@ -145,8 +145,14 @@ interface Capacity {
   readonly running: number;
 }
 
-const capacitySerializer = serializer<Capacity, View>({
+const capacityAttributes = {
+  pending: whole,
+  running: whole,
+};
+
+const capacitySerializer = serializer<Capacity, View, typeof capacityAttributes>({
   type: 'organization-capacity',
+  shape: capacityAttributes,
   id: ({ id }) => id,
   attributes: ({ pending, running }) => ({ pending, running }),
 });

@@ -1,7 +1,8 @@
-import { serializer, toMany, toOne } from '@keystead/jsonapi';
+import { flag, instant, serializer, text, timestamps, toMany, toOne, whole } from '@keystead/jsonapi';
+import { z } from 'zod';
 import { accountIdOf } from '../../kernel/audit';
 import type { View } from '../../kernel/endpoint';
-import { abilities } from '../../kernel/policy';
+import { abilities, permissions } from '../../kernel/policy';
 import { runPolicy } from './policy';
 import type { Run } from './run';
 import { actionsOf, waitingStatuses } from './statuses';
@@ -35,9 +36,51 @@ export function statusReason(run: Run): string | null {
   return 'Waiting for a worker that is free';
 }
 
+const runAttributes = {
+  actions: z.object({
+    'is-cancelable': flag,
+    'is-confirmable': flag,
+    'is-discardable': flag,
+    'is-force-cancelable': flag,
+  }),
+  permissions: permissions(runPolicy),
+  status: text,
+  'status-reason': text.nullable(),
+  'status-timestamps': timestamps,
+  'auto-apply': flag,
+  'allow-config-generation': flag,
+  'allow-empty-apply': flag,
+  'created-at': instant,
+  'canceled-at': instant.nullable(),
+  'force-cancel-available-at': instant.optional(),
+  'debugging-mode': flag,
+  'has-changes': flag,
+  'infra-version': text.nullable(),
+  'is-destroy': flag,
+  message: text.nullable(),
+  'plan-only': flag,
+  'position-in-queue': whole,
+  refresh: flag,
+  'refresh-only': flag,
+  'replace-addrs': z.array(text).nullable(),
+  'save-plan': flag,
+  source: text,
+  'target-addrs': z.array(text).nullable(),
+  'trigger-reason': text,
+  variables: z
+    .array(
+      z.object({
+        key: text,
+        value: text,
+      }),
+    )
+    .nullable(),
+};
+
 /** A run. */
-export const runSerializer = serializer<Run, View>({
+export const runSerializer = serializer<Run, View, typeof runAttributes>({
   type: 'runs',
+  shape: runAttributes,
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/runs/${id}`,
   aliases: { 'infra-version': 'terraform-version' },

@@ -1,12 +1,21 @@
-import { serializer, toOne } from '@keystead/jsonapi';
+import { flag, instant, serializer, text, toOne, whole } from '@keystead/jsonapi';
+import { z } from 'zod';
 import type { View } from '../../kernel/endpoint';
 import type { Token } from '../tokens/service';
 import type { OpenedLink } from './links';
 import type { TwoFactorState } from './two-factor';
 
+const sessionAttributes = {
+  token: text.nullable(),
+  'created-at': instant,
+  'last-used-at': instant.nullable(),
+  'expired-at': instant.nullable(),
+};
+
 /** A session; its token is shown once, by the answer to signing in. */
-export const sessionSerializer = serializer<Token, View>({
+export const sessionSerializer = serializer<Token, View, typeof sessionAttributes>({
   type: 'sessions',
+  shape: sessionAttributes,
   id: (token) => token.id,
   self: () => '/api/v2/session',
   attributes: (token) => ({
@@ -18,9 +27,20 @@ export const sessionSerializer = serializer<Token, View>({
   relationships: (token) => ({ user: toOne('users', token.userId) }),
 });
 
+const twoFactorAttributes = {
+  enabled: flag,
+  verified: flag,
+  'recovery-codes-left': whole,
+  secret: text.optional(),
+  url: text.optional(),
+  'qr-code': text.optional(),
+  'recovery-codes': z.array(text).optional(),
+};
+
 /** A person's second factor; secret and recovery codes are shown once, when it is begun. */
-export const twoFactorSerializer = serializer<TwoFactorState, View>({
+export const twoFactorSerializer = serializer<TwoFactorState, View, typeof twoFactorAttributes>({
   type: 'two-factor',
+  shape: twoFactorAttributes,
   id: (state) => state.userId,
   self: () => '/api/v2/account/two-factor',
   attributes: ({ enabled, verified, recoveryCodesLeft, enrolment }) => ({
@@ -39,9 +59,19 @@ export const twoFactorSerializer = serializer<TwoFactorState, View>({
   relationships: ({ userId }) => ({ user: toOne('users', userId) }),
 });
 
+const linkAttributes = {
+  kind: z.enum(['invitation', 'password-reset']),
+  email: text,
+  organization: text.nullable(),
+  'needs-username': flag,
+  'needs-password': flag,
+  'expired-at': instant,
+};
+
 /** An invitation or a password reset, to whoever holds its link. */
-export const linkSerializer = serializer<OpenedLink, View>({
+export const linkSerializer = serializer<OpenedLink, View, typeof linkAttributes>({
   type: 'one-time-links',
+  shape: linkAttributes,
   id: (link) => link.membershipId ?? link.userId,
   attributes: (link) => ({
     kind: link.kind,

@@ -1,4 +1,4 @@
-import { serializer } from '@keystead/jsonapi';
+import { instant, serializer, text } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { type Endpoint, endpoints, type Raw, type View } from '../../kernel/endpoint';
 import { requireFreshSession } from '../tokens/fresh-session';
@@ -8,8 +8,14 @@ import { createLoginCode, exchangeCode, type LoginCode, problemOf } from './tool
 
 const formBytes = 16 * 1024;
 
-const codeSerializer = serializer<LoginCode, View>({
+const codeAttributes = {
+  code: text,
+  'expired-at': instant,
+};
+
+const codeSerializer = serializer<LoginCode, View, typeof codeAttributes>({
   type: 'login-codes',
+  shape: codeAttributes,
   id: () => 'shown-once',
   attributes: ({ code, expiresAt }) => ({ code, 'expired-at': expiresAt.toISOString() }),
 });

@@ -1,4 +1,4 @@
-import { serializer, toOne } from '@keystead/jsonapi';
+import { instant, serializer, text, toOne, whole } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import type { Access, WorkspaceTarget } from '../../kernel/access';
 import { actorOf } from '../../kernel/audit';
@@ -226,8 +226,18 @@ const backingData = backingDataActions.map((name) =>
 );
 
 interface KeptState extends quarantine.QuarantinedState, OfWorkspace {}
-const quarantineSerializer = serializer<KeptState, View>({
+const quarantineAttributes = {
+  serial: whole,
+  lineage: text.nullable(),
+  md5: text,
+  size: whole,
+  reason: text,
+  'created-at': instant,
+};
+
+const quarantineSerializer = serializer<KeptState, View, typeof quarantineAttributes>({
   type: 'quarantined-states',
+  shape: quarantineAttributes,
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/quarantined-states/${id}`,
   attributes: ({ serial, lineage, md5, size, reason, createdAt }) => ({

@@ -1,4 +1,4 @@
-import { serializer, toMany, toOne } from '@keystead/jsonapi';
+import { anything, flag, instant, serializer, text, toMany, toOne, whole } from '@keystead/jsonapi';
 import type { View } from '../../kernel/endpoint';
 import type { StateOutput } from './outputs';
 import type { StateVersion } from './state-version';
@@ -13,9 +13,31 @@ export interface ShownStateVersion extends StateVersion {
   };
 }
 
+const stateVersionAttributes = {
+  'created-at': instant,
+  size: whole,
+  serial: whole,
+  lineage: text.nullable(),
+  status: text,
+  intermediate: flag,
+  'state-version': whole.nullable(),
+  'infra-version': text.nullable(),
+  'resources-processed': flag,
+  modules: anything,
+  providers: anything,
+  resources: anything,
+  'vcs-commit-sha': text.nullable(),
+  'vcs-commit-url': text.nullable(),
+  'hosted-state-download-url': text.nullable(),
+  'hosted-json-state-download-url': text.nullable(),
+  'hosted-state-upload-url': text.nullable(),
+  'hosted-json-state-upload-url': text.nullable(),
+};
+
 /** Spec: Workspace (relationships current-state-version). */
-export const stateVersionSerializer = serializer<ShownStateVersion, View>({
+export const stateVersionSerializer = serializer<ShownStateVersion, View, typeof stateVersionAttributes>({
   type: 'state-versions',
+  shape: stateVersionAttributes,
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/state-versions/${id}`,
   aliases: { 'infra-version': 'terraform-version' },
@@ -48,9 +70,18 @@ export const stateVersionSerializer = serializer<ShownStateVersion, View>({
   }),
 });
 
+const outputAttributes = {
+  name: text,
+  sensitive: flag,
+  type: text,
+  value: anything,
+  'detailed-type': anything,
+};
+
 /** An output of a state version. */
-export const outputSerializer = serializer<StateOutput, View>({
+export const outputSerializer = serializer<StateOutput, View, typeof outputAttributes>({
   type: 'state-version-outputs',
+  shape: outputAttributes,
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/state-version-outputs/${id}`,
   attributes: ({ name, sensitive, type, value, detailedType }) => ({
@@ -62,9 +93,18 @@ export const outputSerializer = serializer<StateOutput, View>({
   }),
 });
 
+const workspaceOutputAttributes = {
+  name: text,
+  sensitive: flag,
+  'output-type': text,
+  'detailed-type': anything,
+  value: anything,
+};
+
 /** An output as workspaces include it, under a type of its own. */
-export const workspaceOutputSerializer = serializer<StateOutput, View>({
+export const workspaceOutputSerializer = serializer<StateOutput, View, typeof workspaceOutputAttributes>({
   type: 'workspace-outputs',
+  shape: workspaceOutputAttributes,
   id: ({ id }) => id,
   attributes: ({ name, sensitive, type, detailedType, value }) => ({
     name,

@@ -1,7 +1,42 @@
+import { flag, whole } from '@keystead/jsonapi';
 import type { Entitlements } from '../../kernel/feature-sets';
 
+/** Entitlements as answers show them. */
+export const entitlementShape = {
+  agents: flag,
+  'audit-logging': flag,
+  'configuration-designer': flag,
+  'cost-estimation': flag,
+  'global-run-tasks': flag,
+  'module-deprecations': flag,
+  'module-revocations': flag,
+  'module-tests-generation': flag,
+  operations: flag,
+  'policy-enforcement': flag,
+  'policy-limit': whole.nullable(),
+  'policy-mandatory-enforcement-limit': whole.nullable(),
+  'policy-set-limit': whole.nullable(),
+  polengine: flag,
+  'private-module-registry': flag,
+  'private-policy-agents': flag,
+  'private-run-tasks': flag,
+  'private-vcs': flag,
+  'run-task-limit': whole.nullable(),
+  'run-task-mandatory-enforcement-limit': whole.nullable(),
+  'run-task-workspace-limit': whole.nullable(),
+  'run-tasks': flag,
+  'self-serve-billing': flag,
+  sso: flag,
+  'state-storage': flag,
+  teams: flag,
+  'usage-reporting': flag,
+  'user-limit': whole.nullable(),
+  'vcs-integrations': flag,
+  'versioned-policy-set-limit': whole.nullable(),
+};
+
 /** Entitlements by wire name, for entitlement sets and feature sets alike. */
-export function entitlementAttributes(plan: Entitlements): Record<string, boolean | number | null> {
+export function entitlementAttributes(plan: Entitlements) {
   return {
     agents: plan.agents,
     'audit-logging': plan.auditLogging,

@@ -1,4 +1,4 @@
-import { document, invalid, requiredOne, serializer, toOne } from '@keystead/jsonapi';
+import { document, flag, instant, invalid, requiredOne, serializer, text, toOne, whole } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { Subscription } from '../../generated/prisma/client';
 import { actorOf, recordChange } from '../../kernel/audit';
@@ -9,15 +9,36 @@ import type { Policy } from '../../kernel/policy';
 import type { Organization, PlanEnvironment } from '../organizations/organization';
 import { organizationPolicy } from '../organizations/policy';
 import * as organizations from '../organizations/service';
-import { entitlementAttributes } from './entitlement-attributes';
+import { entitlementAttributes, entitlementShape } from './entitlement-attributes';
 
 /** A subscription, its plan, and the name of its organization. */
 interface OrganizationPlan extends Subscription {
   readonly organization: string;
 }
 
-const subscriptionSerializer = serializer<OrganizationPlan, View>({
+const subscriptionAttributes = {
+  'start-at': instant,
+  'end-at': instant.nullable(),
+  'is-active': flag,
+  'is-public-free-tier': flag,
+  'is-self-serve-trial': flag,
+  'runs-ceiling': whole,
+  'agents-ceiling': whole,
+  'contract-start-at': instant.nullable(),
+  'contract-user-limit': whole.nullable(),
+  'contract-apply-limit': whole.nullable(),
+  'run-task-limit': whole.nullable(),
+  'run-task-workspace-limit': whole.nullable(),
+  'run-task-mandatory-enforcement-limit': whole.nullable(),
+  'policy-set-limit': whole.nullable(),
+  'policy-limit': whole.nullable(),
+  'policy-mandatory-enforcement-limit': whole.nullable(),
+  'versioned-policy-set-limit': whole.nullable(),
+};
+
+const subscriptionSerializer = serializer<OrganizationPlan, View, typeof subscriptionAttributes>({
   type: 'subscriptions',
+  shape: subscriptionAttributes,
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/subscriptions/${id}`,
   attributes: (subscription) => {
@@ -52,8 +73,20 @@ const subscriptionSerializer = serializer<OrganizationPlan, View>({
 /** A plan, and whether it is the organization's. */
 type ShownPlan = FeatureSet & { readonly isCurrent: boolean };
 
-const featureSetSerializer = serializer<ShownPlan, View>({
+const featureSetAttributes = {
+  name: text,
+  identifier: text,
+  cost: whole,
+  'is-current': flag,
+  'is-free-tier': flag,
+  'default-runs-ceiling': whole,
+  'default-agents-ceiling': whole,
+  ...entitlementShape,
+};
+
+const featureSetSerializer = serializer<ShownPlan, View, typeof featureSetAttributes>({
   type: 'feature-sets',
+  shape: featureSetAttributes,
   id: ({ id }) => id,
   attributes: (plan) => ({
     name: plan.name,
@@ -94,7 +127,7 @@ function searchPlans(
     : { items: found.slice(page.offset, page.offset + page.size), total: found.length };
 }
 
-const whole = z.int().min(0).max(1_000_000_000).nullable().optional();
+const ceiling = z.int().min(0).max(1_000_000_000).nullable().optional();
 const moment = z.iso
   .datetime({ offset: true })
   .transform((text) => new Date(text))
@@ -103,11 +136,11 @@ const moment = z.iso
 
 const ChangePlan = document('subscription', {
   attributes: {
-    'runs-ceiling': whole,
-    'agents-ceiling': whole,
+    'runs-ceiling': ceiling,
+    'agents-ceiling': ceiling,
     'contract-start-at': moment,
-    'contract-user-limit': whole,
-    'contract-apply-limit': whole,
+    'contract-user-limit': ceiling,
+    'contract-apply-limit': ceiling,
     'end-at': moment,
   },
   relationships: { 'feature-set': requiredOne('feature-sets') },

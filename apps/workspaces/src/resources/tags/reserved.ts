@@ -1,4 +1,4 @@
-import { document, invalid, serializer, toOne } from '@keystead/jsonapi';
+import { document, flag, instant, invalid, serializer, text, toOne } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { actorOf, recordChange } from '../../kernel/audit';
 import type { Database } from '../../kernel/database';
@@ -28,9 +28,17 @@ const ChangeKey = document('reserved-tag-keys', {
   attributes: { key: key.optional(), 'disable-overrides': disableOverrides },
 });
 
+const reservedTagKeyAttributes = {
+  key: text,
+  'disable-overrides': flag,
+  'created-at': instant,
+  'updated-at': instant,
+};
+
 /** A reserved key of bindings. */
-export const reservedTagKeySerializer = serializer<ReservedTagKey, View>({
+export const reservedTagKeySerializer = serializer<ReservedTagKey, View, typeof reservedTagKeyAttributes>({
   type: 'reserved-tag-keys',
+  shape: reservedTagKeyAttributes,
   id: ({ id }) => id,
   attributes: (reserved) => ({
     key: reserved.key,

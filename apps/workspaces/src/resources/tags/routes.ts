@@ -1,4 +1,4 @@
-import { references, serializer, toOne } from '@keystead/jsonapi';
+import { instant, references, type SerializerSpec, serializer, text, toOne, whole } from '@keystead/jsonapi';
 import { actorOf } from '../../kernel/audit';
 import type { Database } from '../../kernel/database';
 import { endpoints, includable, type Lookup, type Resource, type View } from '../../kernel/endpoint';
@@ -15,23 +15,38 @@ import type { Workspace } from '../workspaces/workspace';
 import { findReservedTagKeys, reservedTagKeyEndpoints, reservedTagKeySerializer } from './reserved';
 import * as tags from './service';
 
-const tagSerializer = serializer<tags.Tag, View>({
+const tagAttributes = {
+  name: text,
+  'created-at': instant,
+  'instance-count': whole,
+};
+
+const tagSerializer = serializer<tags.Tag, View, typeof tagAttributes>({
   type: 'tags',
+  shape: tagAttributes,
   id: ({ id }) => id,
   attributes: ({ name, createdAt, instances }) => ({ name, 'created-at': createdAt, 'instance-count': instances }),
   relationships: ({ organization }) => ({ organization: toOne('organizations', organization) }),
 });
 
-const bindingSerializer = serializer<Binding, View>({
+const bindingAttributes = {
+  key: text,
+  value: text,
+  'created-at': instant,
+};
+
+const bindingSpec: SerializerSpec<Binding, View, typeof bindingAttributes> = {
   type: 'tag-bindings',
+  shape: bindingAttributes,
   id: ({ id }) => id,
   attributes: ({ key, value, createdAt }) => ({ key, value, 'created-at': createdAt }),
   links: ({ inheritedFrom }): Record<string, string> =>
     inheritedFrom === null ? {} : { 'inherited-from': `/api/v2/projects/${inheritedFrom}` },
-});
+};
+const bindingSerializer = serializer(bindingSpec);
 
-const effectiveBindingSerializer = serializer<Binding, View>({
-  ...bindingSerializer.spec,
+const effectiveBindingSerializer = serializer({
+  ...bindingSpec,
   type: 'effective-tag-bindings',
 });
 

@@ -1,13 +1,25 @@
 import { serializer, toOne } from '@keystead/jsonapi';
+import { z } from 'zod';
 import { projectDials, projectWorkspaceDials, workspaceDials } from '../../kernel/capabilities';
 import type { View } from '../../kernel/endpoint';
 import type { ProjectGrant } from './project-grants';
-import { settingsOf } from './settings';
+import { settingsOf, shownDial } from './settings';
 import type { WorkspaceGrant } from './workspace-grants';
 
+const workspaceGrantAttributes = {
+  access: z.enum(['plan', 'read', 'write', 'admin', 'custom']),
+  runs: shownDial(workspaceDials.runs),
+  variables: shownDial(workspaceDials.variables),
+  'state-versions': shownDial(workspaceDials.stateVersions),
+  'polengine-mocks': shownDial(workspaceDials.polengineMocks),
+  'workspace-locking': shownDial(workspaceDials.workspaceLocking),
+  'run-tasks': shownDial(workspaceDials.runTasks),
+};
+
 /** A team's access to a workspace, with what it amounts to. */
-export const workspaceGrantSerializer = serializer<WorkspaceGrant, View>({
+export const workspaceGrantSerializer = serializer<WorkspaceGrant, View, typeof workspaceGrantAttributes>({
   type: 'team-workspaces',
+  shape: workspaceGrantAttributes,
   id: (grant) => grant.id,
   self: (grant) => `/api/v2/team-workspaces/${grant.id}`,
   attributes: (grant) => {
@@ -29,9 +41,29 @@ export const workspaceGrantSerializer = serializer<WorkspaceGrant, View>({
   aliases: { 'polengine-mocks': 'sentinel-mocks' },
 });
 
+const projectGrantAttributes = {
+  access: z.enum(['read', 'write', 'admin', 'custom', 'maintain']),
+  'project-access': z.object({
+    teams: shownDial(projectDials.teams),
+    settings: shownDial(projectDials.settings),
+  }),
+  'workspace-access': z.object({
+    runs: shownDial(projectWorkspaceDials.runs),
+    'polengine-mocks': shownDial(projectWorkspaceDials.polengineMocks),
+    'state-versions': shownDial(projectWorkspaceDials.stateVersions),
+    variables: shownDial(projectWorkspaceDials.variables),
+    create: shownDial(projectWorkspaceDials.create),
+    locking: shownDial(projectWorkspaceDials.locking),
+    delete: shownDial(projectWorkspaceDials.delete),
+    move: shownDial(projectWorkspaceDials.move),
+    'run-tasks': shownDial(projectWorkspaceDials.runTasks),
+  }),
+};
+
 /** A team's access to a project and to every workspace in it. */
-export const projectGrantSerializer = serializer<ProjectGrant, View>({
+export const projectGrantSerializer = serializer<ProjectGrant, View, typeof projectGrantAttributes>({
   type: 'team-projects',
+  shape: projectGrantAttributes,
   id: (grant) => grant.id,
   self: (grant) => `/api/v2/team-projects/${grant.id}`,
   attributes: (grant) => {

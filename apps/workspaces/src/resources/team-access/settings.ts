@@ -1,4 +1,5 @@
 import { invalidAll } from '@keystead/jsonapi';
+import { z } from 'zod';
 import { type Dial, dialValue, type Mask } from '../../kernel/capabilities';
 
 /** The values of some dials, by their names in the service. */
@@ -6,6 +7,12 @@ export type Settings<D extends Record<string, Dial>> = Record<keyof D, string | 
 
 /** The same as a request may send them: absent and null leave a dial where it is. */
 export type Sent<D extends Record<string, Dial>> = { readonly [K in keyof D]?: string | boolean | null };
+
+/** What answers show of a dial. */
+export const shownDial = ({ values }: Dial) =>
+  z
+    .custom<string | boolean>()
+    .meta(values.includes(true) ? { type: 'boolean' } : { type: 'string', enum: [...values] });
 
 /** Where the dials stand in a mask. */
 export function settingsOf<D extends Record<string, Dial>>(dials: D, mask: Mask): Settings<D> {

@@ -1,12 +1,24 @@
-import { related, serializer, toMany, toOne } from '@keystead/jsonapi';
+import { flag, related, serializer, text, toMany, toOne, whole } from '@keystead/jsonapi';
+import { z } from 'zod';
 import type { View } from '../../kernel/endpoint';
 import { everyRight, hasRight, organizationRights } from '../../kernel/organization-rights';
-import { abilities } from '../../kernel/policy';
+import { abilities, permissions } from '../../kernel/policy';
 import { teamPolicy } from './policy';
 import type { Team } from './service';
 
-export const teamSerializer = serializer<Team, View>({
+const teamAttributes = {
+  name: text,
+  'users-count': whole,
+  visibility: text,
+  'sso-team-id': text.nullable(),
+  'allow-member-token-management': flag,
+  'organization-access': z.record(z.string(), flag),
+  permissions: permissions(teamPolicy),
+};
+
+export const teamSerializer = serializer<Team, View, typeof teamAttributes>({
   type: 'teams',
+  shape: teamAttributes,
   id: (team) => team.id,
   self: (team) => `/api/v2/teams/${team.id}`,
   attributes: (team, view) => ({

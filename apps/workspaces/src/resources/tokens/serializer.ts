@@ -1,10 +1,19 @@
-import { serializer, toOne } from '@keystead/jsonapi';
+import { instant, serializer, text, toOne } from '@keystead/jsonapi';
 import type { View } from '../../kernel/endpoint';
 import type { Token } from './service';
 
+const tokenAttributes = {
+  'created-at': instant,
+  'last-used-at': instant.nullable(),
+  description: text.nullable(),
+  token: text.nullable(),
+  'expired-at': instant.nullable(),
+};
+
 /** A credential; its text is shown once, by the answer to its creation. */
-export const tokenSerializer = serializer<Token, View>({
+export const tokenSerializer = serializer<Token, View, typeof tokenAttributes>({
   type: 'authentication-tokens',
+  shape: tokenAttributes,
   id: (token) => token.id,
   self: (token) => `/api/v2/authentication-tokens/${token.id}`,
   attributes: (token) => ({

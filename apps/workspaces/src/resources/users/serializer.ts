@@ -1,13 +1,35 @@
 import { createHash } from 'node:crypto';
-import { related, serializer, toOne } from '@keystead/jsonapi';
+import { flag, related, serializer, text, toOne } from '@keystead/jsonapi';
+import { z } from 'zod';
 import type { View } from '../../kernel/endpoint';
-import { abilities } from '../../kernel/policy';
+import { abilities, permissions } from '../../kernel/policy';
 import { userPolicy } from './policy';
 import type { Account } from './service';
 
+const userAttributes = {
+  username: text,
+  'is-service-account': flag,
+  'auth-method': text,
+  'avatar-url': text,
+  'v2-only': flag,
+  'is-site-admin': flag,
+  'is-sso-login': flag,
+  'two-factor': z.object({
+    enabled: flag,
+    verified: flag,
+  }),
+  permissions: permissions(userPolicy),
+  email: text.nullable().optional(),
+  'unconfirmed-email': text.nullable().optional(),
+  'has-git-hub-app-token': flag.optional(),
+  'is-confirmed': flag.optional(),
+  'is-sudo': flag.optional(),
+};
+
 /** A person or service account. Settings are shown to themselves only, the address also to who manages their membership. */
-export const userSerializer = serializer<Account, View>({
+export const userSerializer = serializer<Account, View, typeof userAttributes>({
   type: 'users',
+  shape: userAttributes,
   id: (account) => account.id,
   self: (account) => `/api/v2/users/${account.id}`,
   attributes: (account, view) => ({

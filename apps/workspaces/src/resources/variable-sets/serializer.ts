@@ -1,4 +1,5 @@
-import { serializer, toMany, toOne } from '@keystead/jsonapi';
+import { flag, instant, serializer, text, toMany, toOne, whole } from '@keystead/jsonapi';
+import { z } from 'zod';
 import type { View } from '../../kernel/endpoint';
 import { abilities } from '../../kernel/policy';
 import { variableSetPolicy } from './policy';
@@ -14,8 +15,23 @@ function assigned(set: VariableSet, { access }: View) {
   };
 }
 
-export const variableSetSerializer = serializer<VariableSet, View>({
+const variableSetAttributes = {
+  name: text,
+  description: text,
+  global: flag,
+  priority: flag,
+  'updated-at': instant,
+  'var-count': whole,
+  'workspace-count': whole,
+  'project-count': whole,
+  permissions: z.object({
+    'can-update': flag,
+  }),
+};
+
+export const variableSetSerializer = serializer<VariableSet, View, typeof variableSetAttributes>({
   type: 'varsets',
+  shape: variableSetAttributes,
   id: (set) => set.id,
   self: (set) => `/api/v2/varsets/${set.id}`,
   attributes: (set, view) => ({

@@ -1,10 +1,22 @@
-import { type Relationship, serializer, toOne } from '@keystead/jsonapi';
+import { flag, instant, type Relationship, serializer, text, toOne } from '@keystead/jsonapi';
 import type { View } from '../../kernel/endpoint';
 import type { Variable } from './service';
 
+const variableAttributes = {
+  key: text,
+  value: text.nullable(),
+  description: text.nullable(),
+  category: text,
+  hcl: flag,
+  sensitive: flag,
+  'created-at': instant,
+  'version-id': text,
+};
+
 /** A variable of a workspace or of a variable set; sensitive values are never shown. */
-export const variableSerializer = serializer<Variable, View>({
+export const variableSerializer = serializer<Variable, View, typeof variableAttributes>({
   type: 'vars',
+  shape: variableAttributes,
   id: (variable) => variable.id,
   self: ({ id, workspaceId, variableSetId }) =>
     workspaceId === null

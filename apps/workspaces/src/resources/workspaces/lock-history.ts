@@ -1,11 +1,21 @@
-import { type Page, serializer, toOne } from '@keystead/jsonapi';
+import { flag, instant, type Page, serializer, text, toOne, whole } from '@keystead/jsonapi';
 import type { WorkspaceLock } from '../../generated/prisma/client';
 import type { Database } from '../../kernel/database';
 import type { View } from '../../kernel/endpoint';
 
+const lockAttributes = {
+  reason: text.nullable(),
+  'locked-at': instant,
+  'unlocked-at': instant.nullable(),
+  forced: flag,
+  'heartbeat-seconds': whole.nullable(),
+  'expired-at': instant.nullable(),
+};
+
 /** One time that a workspace was locked: by whom, why, from when to when, and who ended it. */
-export const lockSerializer = serializer<WorkspaceLock, View>({
+export const lockSerializer = serializer<WorkspaceLock, View, typeof lockAttributes>({
   type: 'workspace-locks',
+  shape: lockAttributes,
   id: ({ id }) => String(id),
   attributes: ({ reason, lockedAt, unlockedAt, forced, heartbeatSeconds, expiresAt }) => ({
     reason,

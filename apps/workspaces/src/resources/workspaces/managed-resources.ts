@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Page, serializer } from '@keystead/jsonapi';
+import { instant, type Page, serializer, text, whole } from '@keystead/jsonapi';
 import { Prisma } from '../../generated/prisma/client';
 import type { Database } from '../../kernel/database';
 import type { View } from '../../kernel/endpoint';
@@ -75,9 +75,23 @@ export async function listResources(
   return { items, total };
 }
 
+const managedResourceAttributes = {
+  address: text,
+  name: text,
+  module: text,
+  provider: text,
+  'provider-type': text,
+  instances: whole,
+  'created-at': instant,
+  'updated-at': instant,
+  'modified-by-state-version-id': text,
+  'name-index': text.nullable(),
+};
+
 /** A managed resource; `instances` tells how many it has. */
-export const managedResourceSerializer = serializer<ManagedResource, View>({
+export const managedResourceSerializer = serializer<ManagedResource, View, typeof managedResourceAttributes>({
   type: 'resources',
+  shape: managedResourceAttributes,
   id: ({ id }) => id,
   attributes: ({ address, name, type, module, provider, count, stateVersionId, updatedAt }) => ({
     address,

@@ -1,6 +1,7 @@
-import { type Relationship, related, serializer, toMany, toOne } from '@keystead/jsonapi';
+import { flag, instant, type Relationship, related, serializer, text, toMany, toOne, whole } from '@keystead/jsonapi';
+import { z } from 'zod';
 import type { View } from '../../kernel/endpoint';
-import { abilities } from '../../kernel/policy';
+import { abilities, permissions } from '../../kernel/policy';
 import { retentionType } from '../organizations/serializer';
 import { workspacePolicy } from './policy';
 import { effectiveMode, isAssessed, type Workspace } from './workspace';
@@ -8,7 +9,7 @@ import { effectiveMode, isAssessed, type Workspace } from './workspace';
 const path = ({ organization, name }: Workspace): string => `/api/v2/organizations/${organization}/workspaces/${name}`;
 const below = ({ id }: Workspace, rest: string): string => `/api/v2/workspaces/${id}/${rest}`;
 
-function repository(workspace: Workspace): Record<string, unknown> | null {
+function repository(workspace: Workspace) {
   const { vcsIdentifier, oauthTokenId, vcsInstallationId } = workspace;
   if (vcsIdentifier === null) {
     return null;
@@ -31,9 +32,78 @@ function lockedBy({ lockedByType, lockedById }: Workspace): Relationship {
   return { data: lockedByType === null || lockedById === null ? null : { id: lockedById, type: lockedByType } };
 }
 
+const workspaceAttributes = {
+  name: text,
+  description: text.nullable(),
+  environment: text,
+  'execution-mode': z.enum(['agent', 'remote', 'local']),
+  operations: flag,
+  'allow-destroy-plan': flag,
+  'auto-apply': flag,
+  'auto-apply-run-trigger': flag,
+  'auto-destroy-at': instant.nullable(),
+  'auto-destroy-activity-duration': text.nullable(),
+  'file-triggers-enabled': flag,
+  'global-remote-state': flag,
+  'secrets-role': text.nullable(),
+  'secrets-namespace': text.nullable(),
+  'queue-all-runs': flag,
+  'speculative-enabled': flag,
+  'structured-run-output-enabled': flag,
+  'assessments-enabled': flag.optional(),
+  locked: flag,
+  'locked-reason': text.nullable(),
+  'locked-at': instant.nullable(),
+  'infra-version': text,
+  'trigger-prefixes': z.array(text),
+  'trigger-patterns': z.array(text),
+  'tag-names': z.array(text),
+  'working-directory': text.nullable(),
+  'vcs-repo': z
+    .object({
+      branch: text.nullable(),
+      'display-identifier': text,
+      identifier: text,
+      'ingress-submodules': flag,
+      'oauth-token-id': text.nullable(),
+      'vcshost-app-installation-id': text.optional(),
+      'repository-http-url': text.nullable(),
+      'service-provider': text.nullable(),
+      'tags-regex': text.nullable(),
+      'webhook-url': text.nullable(),
+    })
+    .nullable(),
+  'vcs-repo-identifier': text.nullable(),
+  source: text,
+  'source-name': text.nullable(),
+  'source-url': text.nullable(),
+  'source-module-id': text.nullable(),
+  'migration-environment': text.nullable(),
+  'created-at': instant,
+  'updated-at': instant,
+  'latest-change-at': instant,
+  'last-assessment-result-at': instant.nullable(),
+  'resource-count': whole,
+  'apply-duration-average': whole.nullable(),
+  'plan-duration-average': whole.nullable(),
+  'policy-check-failures': whole.nullable(),
+  'run-failures': whole.nullable(),
+  'workspace-kpis-runs-count': whole.nullable(),
+  'setting-overwrites': z.object({
+    'execution-mode': flag,
+    'agent-pool': flag,
+  }),
+  'can-queue-destroy-plan': flag,
+  actions: z.object({
+    'is-destroyable': flag,
+  }),
+  permissions: permissions(workspacePolicy),
+};
+
 /** Spec: Workspace (type `workspaces`; id of the form `ws-<id>`) */
-export const workspaceSerializer = serializer<Workspace, View>({
+export const workspaceSerializer = serializer<Workspace, View, typeof workspaceAttributes>({
   type: 'workspaces',
+  shape: workspaceAttributes,
   id: ({ id }) => id,
   self: path,
   links: ({ organization, name }) => ({ 'self-html': `/app/${organization}/workspaces/${name}` }),

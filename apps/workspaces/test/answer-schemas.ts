@@ -1,0 +1,68 @@
+import { type ApiDocument, type ApiOperation, Operations } from '@keystead/testing';
+import type { Response } from 'supertest';
+import { openapiDocument } from '../src/kernel/openapi';
+import { resources } from '../src/resources/registry';
+import type { Service } from '../src/service';
+
+interface Seen {
+  readonly method: string;
+  readonly path: string;
+  readonly answer: { readonly status: number; readonly headers: Map<string, string>; readonly body: Buffer };
+}
+
+type Schema = { properties?: Record<string, Schema>; additionalProperties?: unknown };
+
+const most = 3000;
+/** Nothing that an operation announces: faults, which tests provoke, and heads that are too large. */
+const unannounced = [405, 431, 500];
+
+/**
+ * Holds the answers a test file saw against the OpenAPI document: each has to be of a status, a media type and a shape that
+ * its operation announces, with no attribute that is not declared.
+ */
+export class AnswerSchemas {
+  private readonly seen: Seen[] = [];
+
+  add({ req, status, headers, text }: Response & { req?: { method: string; path: string } }): void {
+    if (req === undefined || this.seen.length >= most || unannounced.includes(status)) return;
+    const sent = new Map(Object.entries(headers as Record<string, string>));
+    const answer = { status, headers: sent, body: Buffer.from(text ?? '') };
+    this.seen.push({ method: req.method, path: req.path.replace(/\?.*$/s, ''), answer });
+  }
+
+  /** One line per answer that is not as announced. */
+  problems({ env }: Service): string[] {
+    const document = openapiDocument(resources, { ...env, prefix: '/api/v2' }) as unknown as ApiDocument;
+    const schemas = Object.entries(document.components?.schemas ?? {}) as [string, Schema][];
+    for (const [name, { properties }] of schemas) {
+      if (name.endsWith('Resource') && name !== 'Resource') properties!.attributes!.additionalProperties = false;
+    }
+    const operations = new Operations(document);
+    const find = finder(operations.all);
+    const problems = new Set<string>();
+    for (const { method, path, answer } of this.seen) {
+      const operation = find(method, path);
+      if (operation === undefined) continue;
+      const problem = operation.statuses.has(answer.status) ? operations.misfit(operation, answer) : 'not announced';
+      if (problem !== undefined) problems.add(`${operation.name} ${answer.status}: ${problem}`);
+    }
+    return [...problems];
+  }
+}
+
+/** Finds the operation of a path: a literal segment is nearer than a parameter. */
+function finder(all: readonly ApiOperation[]): (method: string, path: string) => ApiOperation | undefined {
+  const known = all.map((operation) => {
+    const segments = operation.template.split('/');
+    return { operation, segments, literals: segments.filter((one) => !one.startsWith('{')).length };
+  });
+  known.sort((a, b) => b.literals - a.literals);
+  return (method, path) => {
+    const sent = path.split('/');
+    const fits = (segments: readonly string[]) =>
+      segments.length === sent.length &&
+      segments.every((one, at) => (one.startsWith('{') ? sent[at] !== '' : one === sent[at]));
+    return known.find(({ operation, segments }) => operation.method === method.toLowerCase() && fits(segments))
+      ?.operation;
+  };
+}

@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import type { Aliases } from './serializer';
+
+/** The attributes of a kind of resource, by wire name: what the serializer answers, and the document says. */
+export type AttributeShape = Readonly<Record<string, z.ZodType>>;
+
+/** What a serializer has to answer for its declared attributes. */
+export type AttributesOf<S extends AttributeShape> = Untouched<z.input<z.ZodObject<S>>>;
+
+/** Only looked at: what is read-only may be shown, too. */
+type Untouched<T> = T extends Date ? T : T extends object ? { readonly [K in keyof T]: Untouched<T[K]> } : T;
+
+export const text = z.string();
+export const flag = z.boolean();
+/** A whole number. */
+export const whole = z.number().meta({ type: 'integer' });
+/** A moment: what a `Date` becomes on the wire. */
+export const instant = z.custom<Date | string>().meta({ type: 'string', format: 'date-time' });
+/** Any JSON value, null included. */
+export const anything = z.unknown();
+/** Moments by what happened then. */
+export const timestamps = z
+  .custom<unknown>()
+  .meta({ type: 'object', nullable: true, additionalProperties: { type: 'string', format: 'date-time' } });
+/** One of a closed list, where the type of the value is wider than the list. */
+export const choice = (values: readonly string[]) => z.string().meta({ enum: [...values] });
+
+/** The JSON schema of declared attributes; with aliases, second names stand beside the first. */
+export function attributesSchema(shape: AttributeShape, aliases: Aliases = {}): Record<string, unknown> {
+  const { $schema: _, ...schema } = z.toJSONSchema(z.object(shape), {
+    target: 'openapi-3.0',
+    io: 'input',
+    unrepresentable: 'any',
+  }) as Record<string, unknown>;
+  for (const [from, to] of Object.entries(aliases)) addAlias(schema, from.split('.'), to.split('.').at(-1)!);
+  return schema;
+}
+
+interface ObjectSchema {
+  properties?: Record<string, ObjectSchema>;
+  required?: string[];
+}
+
+function addAlias(schema: ObjectSchema, path: readonly string[], alias: string): void {
+  const [key, ...rest] = path as [string, ...string[]];
+  const property = schema.properties?.[key];
+  if (property === undefined) return;
+  if (rest.length > 0) {
+    addAlias(property, rest, alias);
+    return;
+  }
+  schema.properties![alias] = property;
+  if (schema.required?.includes(key)) schema.required.push(alias);
+}
