@@ -328,7 +328,7 @@ export const examples: Readonly<Record<string, Making>> = {
   'delete system/generate-root-token/attempt': readsOnly(),
   'write system/generate-root-token/update': 'is a ceremony; see rekey-nodes.test.ts',
   'write system/policies/password/:name': asNamed((n) => ({
-    policy: `length = ${10 + n}\nrule "charset" { charset = "abc" }`,
+    policy: `length = ${10 + (n % 90)}\nrule "charset" { charset = "abc" }`,
   })),
   'delete system/policies/password/:name': removedByName('sys/policies/password', {
     policy: 'length = 10\nrule "charset" { charset = "abc" }',
