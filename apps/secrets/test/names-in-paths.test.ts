@@ -61,6 +61,8 @@ describe('a thing under a denied path', () => {
     await put('token/roles/:name', `auth/token/roles/${name}`, { allowed_policies: 'mine' });
     await put('system/policies/acl/:name*', `sys/policies/acl/${name}`, { policy: 'path "mine" { policy = "read" }' });
     things.set('system/policy/:name*', `sys/policy/${name}`);
+    const charset = 'rule "charset" { charset = "mine" }';
+    await put('system/policies/password/:name', `sys/policies/password/${name}`, { policy: `length = 10\n${charset}` });
     await put('system/quotas/rate-limit/:name', `sys/quotas/rate-limit/${name}`, { rate: 77_777 });
     await put('system/quotas/lease-count/:name', `sys/quotas/lease-count/${name}`, { max_leases: 77_777 });
 
@@ -108,6 +110,8 @@ describe('a thing under a denied path', () => {
       'system/internal/counters/:what',
       'system/internal/ui/mounts/:path*',
       'system/leases/jobs/:id',
+      'system/plugins/catalog/:type/:name',
+      'system/policies/password/:name/generate',
       'system/remount/status/:id',
     ];
     const declared = [...secrets.service.kernel.mounts.all()].flatMap(({ type, backend }) =>
