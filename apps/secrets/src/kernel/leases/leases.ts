@@ -366,7 +366,7 @@ export class Leases {
   }
 
   private answered(mountId: string, askedMs: number): void {
-    if (this.sweep.answered(mountId, askedMs)) this.rests.answered(mountId);
+    if (this.sweep.answered(mountId, askedMs)) this.rests.answered(mountId, askedMs);
   }
 
   private async tailsAt(namespaceId: string, prefix: string, page: Page): Promise<string[]> {

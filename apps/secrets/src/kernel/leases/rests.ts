@@ -9,14 +9,15 @@ const OLD_CALLS_MS = 35_000;
  * node, and all of a mount whose configuration was written. They are due then, wherever they lie.
  */
 export class Rests {
-  private readonly answering = new Set<string>();
+  /** When the systems that answered had been asked. */
+  private readonly answering = new Map<string, number>();
   private readonly reconfigured = new Set<string>();
 
   constructor(private readonly storage: StorageKernel) {}
 
-  /** The system behind a mount did something it was asked for. */
-  answered(mountId: string): void {
-    this.answering.add(mountId);
+  /** The system behind a mount did something it was asked for at that time; rests that began later go on. */
+  answered(mountId: string, askedMs: number): void {
+    this.answering.set(mountId, Math.max(askedMs, this.answering.get(mountId) ?? 0));
   }
 
   /** How the system behind a mount is reached was written. */
@@ -35,10 +36,11 @@ export class Rests {
     const { clock, database } = this.storage;
     try {
       if (reconfigured.length > 0) await database.query(HASTEN_INTENTS, [reconfigured, clock.now()]);
-      const { rowCount } = await database.query(END_RESTS, [answering, reconfigured, clock.now()]);
+      const [ids, askedMs] = [answering.map(([id]) => id), answering.map(([, at]) => at)];
+      const { rowCount } = await database.query(END_RESTS, [ids, reconfigured, clock.now(), askedMs]);
       return rowCount ?? 0;
     } catch (error) {
-      for (const mountId of answering) this.answering.add(mountId);
+      for (const [mountId, at] of answering) this.answered(mountId, at);
       for (const mountId of reconfigured) this.reconfigured.add(mountId);
       throw error;
     }
@@ -53,12 +55,13 @@ export class Rests {
 
 const AWAKE = 'state = 1, attempts = 0, away_since_ms = NULL, due_at_ms';
 
-/** $1 mounts whose system answers, $2 mounts configured anew, $3 now. Those being ended at this moment are let be. */
+/** $1 mounts whose system answers, $2 mounts configured anew, $3 now, $4 when those of $1 had been asked. Those being ended at this moment are let be. */
 const END_RESTS: Statement = {
   name: 'lease-end-rests',
   text: `UPDATE lease SET ${AWAKE} = $3 WHERE hash IN (
     SELECT hash FROM lease WHERE state > 0 AND claimed_by IS NULL AND due_at_ms > $3
-       AND ((mount_id = ANY($1::uuid[]) AND away_since_ms IS NOT NULL)
+       AND ((mount_id = ANY($1::uuid[])
+             AND away_since_ms <= (SELECT a.asked FROM unnest($1::uuid[], $4::bigint[]) AS a (id, asked) WHERE a.id = mount_id))
          OR (mount_id = ANY($2::uuid[]) AND (attempts > 0 OR away_since_ms IS NOT NULL)))
      ORDER BY hash FOR UPDATE SKIP LOCKED)`,
 };
