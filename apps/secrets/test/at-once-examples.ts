@@ -289,6 +289,19 @@ export const examples: Readonly<Record<string, Making>> = {
     at: { path: world.fresh() },
     body: (n) => ({ custom_metadata: { n: `${n}` } }),
   }),
+  'write system/namespaces/api-lock/lock': 'is refused in the root namespace, and the same as for those below',
+  'write system/namespaces/api-lock/unlock': 'is refused in the root namespace, and the same as for those below',
+  'write system/namespaces/api-lock/lock/:path*': async (world) => {
+    const path = world.fresh();
+    await world.root('POST', `sys/namespaces/${path}`);
+    return { at: { path }, also: once };
+  },
+  'write system/namespaces/api-lock/unlock/:path*': async (world) => {
+    const path = world.fresh();
+    await world.root('POST', `sys/namespaces/${path}`);
+    await world.root('POST', `sys/namespaces/api-lock/lock/${path}`);
+    return { at: { path }, also: once };
+  },
   'patch system/namespaces/:path*': async (world) => {
     const path = world.fresh();
     await world.root('POST', `sys/namespaces/${path}`);

@@ -136,3 +136,59 @@ describe('what tools of operators ask for', () => {
     await nobody.read('cubbyhole?help=1').expect(403);
   });
 });
+
+describe('a locked namespace', () => {
+  const secrets = startSecrets();
+  const at = 'sys/namespaces/api-lock';
+  const inside = (path: string, token = secrets.rootToken) => secrets.as(token, { 'X-Service-Namespace': path });
+
+  it('answers nobody, nor do those below, until it is unlocked by the key', async () => {
+    for (const path of ['shut', 'shut/deep', 'open']) await secrets.root.write(`sys/namespaces/${path}`).expect(200);
+    const { unlock_key } = (await secrets.root.write(`${at}/lock/shut`).expect(200)).body.data;
+    for (const path of ['shut', 'shut/deep']) {
+      const { body } = await inside(path).read('sys/mounts').expect(503);
+      expect(body.errors[0]).toContain('"shut/" must be unlocked');
+    }
+    await secrets.root.read('shut/deep/sys/mounts').expect(503);
+    await inside('open').read('sys/mounts').expect(200);
+    expect((await secrets.root.read('sys/namespaces/shut').expect(200)).body.data.locked).toBe(true);
+    await secrets.root.write(`${at}/lock/shut`).expect(400, /is already locked/);
+    await secrets.root.write(`${at}/lock/shut/deep`).expect(400, /ancestor namespace \\"shut\/\\" is already locked/);
+    await secrets.root.write(`${at}/unlock/shut`, { unlock_key: 'other' }).expect(400, /incorrect unlock key/);
+    await inside('shut').read('sys/mounts').expect(503);
+    // What it says of itself can be changed meanwhile, and the key stays.
+    await secrets.root.write('sys/namespaces/shut', { custom_metadata: { a: 'b' } }).expect(200);
+    await secrets.root.write(`${at}/unlock/shut`, { unlock_key }).expect(204);
+    await inside('shut/deep').read('sys/mounts').expect(200);
+    await secrets.root.write(`${at}/unlock/shut`, { unlock_key }).expect(400, /is not locked/);
+  });
+
+  it('is locked from inside as well, and unlocked without a key by sudo alone', async () => {
+    await inside('open').write(`${at}/lock`).expect(200);
+    const rules = `path "${at}/unlock/*" { capabilities = ["update"] }`;
+    const some = await secrets.withPolicy(rules);
+    await some.write(`${at}/unlock/open`).expect(400, /provided empty key/);
+    const sudo = await secrets.withPolicy(rules.replace('"update"', '"update", "sudo"'));
+    const { body } = await sudo.write(`${at}/unlock/open`).expect(200);
+    expect(body.warnings).toEqual(['Namespace unlocked using sudo capabilities']);
+    const { unlock_key } = (await inside('open').write(`${at}/lock`).expect(200)).body.data;
+    await inside('open').write(`${at}/unlock`, { unlock_key }).expect(204);
+  });
+
+  it('is none that is absent, nor root', async () => {
+    await secrets.root.write(`${at}/lock`).expect(400, /root namespace cannot be locked/);
+    await secrets.root.write(`${at}/lock/absent`).expect(400, /requested namespace does not exist/);
+    await secrets.root.write(`${at}/unlock/absent`, { unlock_key: 'x' }).expect(400, /does not exist/);
+  });
+});
+
+describe('the version that clients are told', () => {
+  const secrets = startSecrets();
+
+  it('is that of the interface, with our own behind it', async () => {
+    for (const path of ['sys/health', 'sys/seal-status']) {
+      const { body } = await secrets.nobody.read(path).expect(200);
+      expect(body.version).toMatch(/^1\.19\.0\+keystead\.\d+\.\d+\.\d+$/);
+    }
+  });
+});

@@ -91,6 +91,13 @@ describe('every operation, asked for what belongs to another namespace', () => {
       at: /(list|scan|read) sys\/namespaces/,
       why: 'a namespace is listed by the one above',
     },
+    {
+      caller: 'root',
+      of: 'one',
+      kinds: ['namespace'],
+      at: /write sys\/namespaces\/api-lock\//,
+      why: 'a namespace is locked and unlocked by the one above',
+    },
   ];
   const isMeant = (caller: Furnished, of: Furnished, kind: string, at: string) =>
     meant.some(

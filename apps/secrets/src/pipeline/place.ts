@@ -37,8 +37,14 @@ export function askedOf(place: Place): Pick<Question, 'path' | 'folding' | 'free
   };
 }
 
-/** Refuses what no caller may ask here, whoever it is. Throws `invalid`. */
-export function checkPlace({ declared, namespace }: Place): void {
+/** Refuses what no caller may ask here, whoever it is. Throws `invalid`, and `unavailable` in a locked namespace. */
+export function checkPlace({ declared, namespace, path }: Place): void {
+  if (namespace.lockedBy !== undefined && path !== 'sys/namespaces/api-lock/unlock') {
+    throw new Refusal(
+      'unavailable',
+      `API access to this namespace has been locked by an administrator - "${namespace.lockedBy}" must be unlocked to gain access.`,
+    );
+  }
   if (declared?.rootNamespaceOnly && namespace.parentUuid !== undefined) {
     throw new Refusal('invalid', 'operation unavailable in namespaces');
   }

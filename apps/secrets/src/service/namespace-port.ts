@@ -24,6 +24,12 @@ const removal = 'namespace-removal';
 export function namespacePort(parts: Parts): NamespacePort {
   const { namespaces, mounts, storage } = parts;
   const parentOf = (uuid: string) => namespaces.find(uuid)!;
+  const lockable = (uuid: string, path: string) => {
+    const found = namespaces.at(parentOf(uuid), path);
+    if (!found) throw new Refusal('invalid', 'requested namespace does not exist');
+    if (found.parentUuid === undefined) throw new Refusal('invalid', 'root namespace cannot be locked/unlocked');
+    return found;
+  };
   // Paths of the mount would be read as paths inside the namespace from then on.
   const refuseOverMount = (uuid: string, path: string) => {
     const all = path.split('/');
@@ -67,6 +73,8 @@ export function namespacePort(parts: Parts): NamespacePort {
       if (!there) return undefined;
       return namespaces.annotate(there, (now) => checkMetadata(merged(now, change)));
     },
+    lock: async (uuid, path) => namespaces.lock(lockable(uuid, path)),
+    unlock: async (uuid, path, key) => namespaces.unlock(lockable(uuid, path), key),
     async remove(uuid, path) {
       const there = visible(namespaces.at(parentOf(uuid), path), uuid);
       if (!there) return false;

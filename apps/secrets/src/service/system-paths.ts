@@ -41,7 +41,7 @@ import { preflightPort } from './preflight-port';
 import { quotaPort } from './quota-port';
 import type { ReleaseHistory } from './release-history';
 import { mintRootToken } from './seal-port';
-import { version } from './version';
+import { interfaceVersion } from './version';
 
 /** What the system's paths need besides the kernel's modules. */
 export interface SystemParts {
@@ -60,7 +60,7 @@ export function systemPaths(modules: Modules, config: Config, parts: SystemParts
   const { kernel, documents, origins, history } = parts;
   const { barrier } = storage;
   const statusPart = statusPaths(parts.seal, {
-    version,
+    version: interfaceVersion,
     clusterName: config.clusterName,
     clusterId: () => (barrier.sealed ? undefined : uuidFrom(barrier.derive('cluster-id'))),
   });

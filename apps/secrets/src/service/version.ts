@@ -1,2 +1,5 @@
-/** Shown in sys/health, sys/seal-status and the OpenAPI document. */
+/** Of this program: in the OpenAPI document and the history of releases. */
 export const version = '0.1.0';
+
+/** What clients are told in sys/health and sys/seal-status: up to which version of the interface they may ask. Decision 0085. */
+export const interfaceVersion = `1.19.0+keystead.${version}`;

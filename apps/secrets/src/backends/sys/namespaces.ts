@@ -1,9 +1,9 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { isObject } from '../../sdk/coerce';
-import { object } from '../../sdk/fields';
-import { path } from '../../sdk/path';
-import { data, keys, missing } from '../../sdk/reply';
+import { object, secretString } from '../../sdk/fields';
+import { operation, path } from '../../sdk/path';
+import { data, empty, keys, missing } from '../../sdk/reply';
 
 /** A namespace as its administration sees it. */
 export interface NamespaceFacts {
@@ -25,6 +25,10 @@ export interface NamespacePort {
   /** Makes a namespace with its standing mounts, or replaces the metadata of one that is there. */
   put(parentUuid: string, path: string, customMetadata: Record<string, string> | undefined): Promise<NamespaceFacts>;
   patch(parentUuid: string, path: string, change: Record<string, unknown>): Promise<NamespaceFacts | undefined>;
+  /** Locks one with all below it, or this one itself where the path is empty; answers the key that unlocks it. */
+  lock(uuid: string, path: string): Promise<string>;
+  /** Unlocks it again, by its key or, where that is undefined, without. */
+  unlock(uuid: string, path: string, key: string | undefined): Promise<void>;
   /** Refuses whoever comes from now on, and removes everything inside in the background. False when there is none. */
   remove(parentUuid: string, path: string): Promise<boolean>;
 }
@@ -37,6 +41,9 @@ const output = z.object({
   tainted: z.boolean(),
   uuid: z.string(),
 });
+const UnlockInput = z.object({
+  unlock_key: secretString().optional().describe('What the answer of the lock said.'),
+});
 const input = z.object({ custom_metadata: object().optional().describe('Pairs of text.') });
 
 export function namespacePaths(namespaces: NamespacePort) {
@@ -47,7 +54,39 @@ export function namespacePaths(namespaces: NamespacePort) {
       Object.fromEntries(shown),
     );
   };
+  const lock = operation<{ path?: string }>({
+    summary: 'Lock a namespace with all below it; the answer has the key that unlocks it.',
+    operationId: 'namespaces-lock',
+    output: z.object({ unlock_key: z.string() }),
+    run: async ({ namespace, params }) =>
+      data({ unlock_key: await namespaces.lock(namespace.uuid, params.path ?? '') }),
+  });
+  const unlock = operation<{ path?: string }, typeof UnlockInput>({
+    summary: 'Unlock a namespace by its key; who has sudo here needs none.',
+    operationId: 'namespaces-unlock',
+    input: UnlockInput,
+    async run({ namespace, params, input, caller, warn }) {
+      if (!input.unlock_key && !caller.sudo) throw new Refusal('invalid', 'provided empty key');
+      await namespaces.unlock(namespace.uuid, params.path ?? '', input.unlock_key || undefined);
+      if (!input.unlock_key) warn('Namespace unlocked using sudo capabilities');
+      return empty;
+    },
+  });
+  const below = {
+    params: { path: 'folder' },
+    paramDocs: { path: 'Its path, relative to that of the request.' },
+  } as const;
   return [
+    path('namespaces/api-lock/lock', {
+      summary: 'Locks this namespace.',
+      write: { ...lock, operationId: 'namespaces-lock-own' },
+    }),
+    path('namespaces/api-lock/lock/:path*', { summary: 'Locks a namespace below.', ...below, write: lock }),
+    path('namespaces/api-lock/unlock', {
+      summary: 'Unlocks this namespace.',
+      write: { ...unlock, operationId: 'namespaces-unlock-own' },
+    }),
+    path('namespaces/api-lock/unlock/:path*', { summary: 'Unlocks a namespace below.', ...below, write: unlock }),
     path('namespaces', {
       summary: 'The namespaces right below this one.',
       list: {

@@ -1,4 +1,5 @@
-import { randomInt, randomUUID } from 'node:crypto';
+import { createHash, randomInt, randomUUID } from 'node:crypto';
+import { randomBase62 } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
 import type { Database } from '../storage/database';
 import {
@@ -23,6 +24,15 @@ export interface Namespace {
   /** Being removed: refuses every request. */
   readonly tainted: boolean;
   readonly locked: boolean;
+  /** The nearest locked namespace to root of those it lies in, itself among them. */
+  readonly lockedBy: string | undefined;
+}
+
+/** What is sealed of a namespace. */
+interface Stored {
+  readonly customMetadata: Record<string, string>;
+  /** Digest of the key that unlocks it. */
+  readonly unlockDigest?: string;
 }
 
 interface Row {
@@ -43,7 +53,7 @@ interface Parts {
   readonly clock: Clock;
 }
 
-const reserved = new Set(['sys', 'root', 'audit', 'auth', 'cubbyhole', 'identity']);
+const reserved = new Set(['sys', 'root', 'audit', 'auth', 'cubbyhole', 'identity', 'api-lock']);
 const columns = 'id, short_id, parent_id, path, tainted, locked, sealed';
 
 /** The tree of namespaces, and what a path belongs to. All of it is kept in memory. */
@@ -152,6 +162,7 @@ export class Namespaces {
       customMetadata,
       tainted: false,
       locked: false,
+      lockedBy: undefined,
     };
     const sealed = barrier.sealJson({ customMetadata }, cell(made.uuid));
     const there = await committer.inTurn(
@@ -189,7 +200,7 @@ export class Namespaces {
         if (!rows[0]) return undefined;
         const now = this.opened(rows[0]);
         const customMetadata = change(now.customMetadata);
-        const sealed = this.parts.barrier.sealJson({ customMetadata }, cell(uuid));
+        const sealed = this.parts.barrier.sealJson({ ...this.storedOf(rows[0]), customMetadata }, cell(uuid));
         await tx.query('UPDATE namespace SET sealed = $2 WHERE id = $1', [uuid, sealed]);
         return { ...now, customMetadata };
       },
@@ -197,6 +208,59 @@ export class Namespaces {
     );
     await this.table.reload();
     return changed;
+  }
+
+  /**
+   * Locks a namespace with all below it: nobody is answered there until it is unlocked. Returns the key for that. Throws
+   * `invalid` where it is locked already, or lies in one that is.
+   */
+  async lock(namespace: Namespace): Promise<string> {
+    const key = randomBase62(24);
+    await this.relock(namespace, (now) => {
+      const { lockedBy = now.locked ? now.path : undefined } = this.byUuid.get(now.uuid) ?? {};
+      if (lockedBy === now.path) {
+        throw new Refusal('invalid', `cannot lock namespace "${now.path}": is already locked`);
+      }
+      if (lockedBy !== undefined) {
+        const text = `cannot lock namespace "${now.path}": ancestor namespace "${lockedBy}" is already locked`;
+        throw new Refusal('invalid', text);
+      }
+      return digestOf(key);
+    });
+    return key;
+  }
+
+  /** Unlocks a namespace by its key, or without one. Throws `invalid` where it is not locked, or for another key. */
+  unlock(namespace: Namespace, key: string | undefined): Promise<void> {
+    return this.relock(namespace, (now, { unlockDigest = '' }) => {
+      if (!now.locked) throw new Refusal('invalid', `namespace "${now.path}" is not locked`);
+      const { lockedBy } = this.byUuid.get(now.uuid) ?? {};
+      if (lockedBy !== undefined && lockedBy !== now.path) {
+        throw new Refusal('invalid', `cannot unlock "${now.path}" with namespace "${lockedBy}" being locked`);
+      }
+      if (key !== undefined && digestOf(key) !== unlockDigest) throw new Refusal('invalid', 'incorrect unlock key');
+      return undefined;
+    });
+  }
+
+  private async relock(
+    { uuid }: Namespace,
+    change: (now: Namespace, stored: Stored) => string | undefined,
+  ): Promise<void> {
+    await this.parts.committer.inTurn(
+      `namespace/${uuid}`,
+      async (tx) => {
+        const { rows } = await tx.query<Row>(`SELECT ${columns} FROM namespace WHERE id = $1 FOR UPDATE`, [uuid]);
+        if (!rows[0]) throw new Refusal('invalid', 'requested namespace does not exist');
+        const stored = this.storedOf(rows[0]);
+        const unlockDigest = change(this.opened(rows[0]), stored);
+        const sealed = this.parts.barrier.sealJson({ ...stored, unlockDigest }, cell(uuid));
+        const values = [uuid, unlockDigest !== undefined, sealed];
+        await tx.query('UPDATE namespace SET locked = $2, sealed = $3 WHERE id = $1', values);
+      },
+      [{ topic: 'namespace', key: uuid }],
+    );
+    await this.table.reload();
   }
 
   /** From now on nobody gets in; what is inside can be removed. */
@@ -218,9 +282,7 @@ export class Namespaces {
   }
 
   private opened(row: Row): Namespace {
-    const stored = row.sealed
-      ? this.parts.barrier.openJson<{ customMetadata: Record<string, string> }>(row.sealed, cell(row.id))
-      : { customMetadata: {} };
+    const stored = this.storedOf(row);
     return {
       uuid: row.id,
       id: row.id === ROOT_NAMESPACE_ID ? 'root' : row.short_id,
@@ -229,15 +291,23 @@ export class Namespaces {
       customMetadata: stored.customMetadata,
       tainted: row.tainted,
       locked: row.locked,
+      lockedBy: undefined,
     };
+  }
+
+  private storedOf(row: Row): Stored {
+    if (!row.sealed) return { customMetadata: {} };
+    return this.parts.barrier.openJson<Stored>(row.sealed, cell(row.id));
   }
 
   private async read(): Promise<void> {
     const { rows } = await this.parts.database.query<Row>(`SELECT ${columns} FROM namespace`);
     const byPath = new Map<string, Namespace>();
     const byUuid = new Map<string, Namespace>();
+    const locked = rows.filter((row) => row.locked).map(({ path }) => path);
     for (const row of rows) {
-      const namespace = this.opened(row);
+      const lockedBy = locked.filter((path) => row.path.startsWith(path)).sort((a, b) => a.length - b.length)[0];
+      const namespace = { ...this.opened(row), lockedBy };
       byPath.set(row.path, namespace);
       byUuid.set(row.id, namespace);
     }
@@ -245,6 +315,9 @@ export class Namespaces {
     this.byUuid = byUuid;
   }
 }
+
+/** The key is as long as a token: nobody finds it by its digest. */
+const digestOf = (key: string): string => createHash('sha256').update(key).digest('base64url');
 
 const cell = (row: string) => ({ table: 'namespace', row, column: 'sealed' });
 
