@@ -35,6 +35,7 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   jsonapi: ['refusal'],
   auth: ['refusal'],
   server: [],
+  'api-page': [],
   postgres: [],
   keyring: [],
   testing: ['postgres'],

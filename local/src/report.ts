@@ -28,6 +28,7 @@ export function readyText(ready: Ready): string {
     '',
     `  secrets service     ${secrets.address}/v1`,
     `  workspace service   ${workspaces.address}/api/v2`,
+    `  their interfaces    ${secrets.address}/docs  ${workspaces.address}/docs`,
     `  database            ${database}`,
     `  data and logs       ${config.dataDir}`,
     '  command line        ./keystead',

@@ -14,6 +14,7 @@ describe('npm start', () => {
     const program = await installation.start();
     expect(program.output()).toContain(`${installation.secretsUrl}/v1`);
     expect(program.output()).toContain(`${installation.workspacesUrl}/api/v2`);
+    expect(program.output()).toContain(`${installation.secretsUrl}/docs  ${installation.workspacesUrl}/docs`);
     const { secrets, workspaces } = installation.firstRun();
     expect(secrets.address).toBe(installation.secretsUrl);
     expect(secrets.recovery_keys).toHaveLength(5);

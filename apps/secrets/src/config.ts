@@ -81,6 +81,7 @@ const Variables = z.object({
   SECRETS_MAX_LEASE_TTL: seconds(768 * 3600).describe('Longest lifetime where no mount says another.'),
   SECRETS_REQUEST_TIMEOUT: seconds(90).describe('How long a request may take.'),
   SECRETS_FAMILY_HEADERS: onOff(true).describe('Also understand X-Vault-* headers, which existing clients send.'),
+  SECRETS_API_PAGE: onOff(true).describe('Show the OpenAPI document as a page at /docs.'),
   SECRETS_CLUSTER_NAME: z.string().default('keystead').describe('Name shown in sys/health and sys/seal-status.'),
   SECRETS_LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
@@ -200,6 +201,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     publicUrl: given.SECRETS_PUBLIC_URL,
     trustedProxies: given.SECRETS_TRUSTED_PROXIES ?? [],
     familyHeaders: given.SECRETS_FAMILY_HEADERS,
+    apiPage: given.SECRETS_API_PAGE,
     audit: {
       file: given.SECRETS_AUDIT_FILE,
       stdout: given.SECRETS_AUDIT_STDOUT,

@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { ApiPage } from '@keystead/api-page';
 import { applyMigrations, ensureDatabase, requireMigrated } from '@keystead/postgres';
 import { Gate, type Logger, Registry } from '@keystead/server';
 import type { Express } from 'express';
@@ -54,6 +55,15 @@ const SILENCE_MS = 3000;
 /** So many bodies of up to 32 MiB are in memory at once; others wait, their bytes still with the client. */
 const LARGE_BODIES = { atOnce: 3, waiting: 64, waitMs: 60_000 } as const;
 
+const apiPage = {
+  title: 'Keystead secrets service',
+  document: 'v1/sys/internal/specs/openapi',
+  server: 'v1',
+  header: 'X-Service-Token',
+  prefix: '',
+  namespaceHeader: 'X-Service-Namespace',
+} as const;
+
 /** Builds a service from its configuration and brings it to where it can answer. */
 export async function createService(config: Config, parts: ServiceParts): Promise<Service> {
   await prepareSchema(config, parts.log);
@@ -107,6 +117,7 @@ export async function createService(config: Config, parts: ServiceParts): Promis
     origins,
     log: parts.log,
     largeBodies,
+    apiPage: config.apiPage ? new ApiPage(apiPage) : undefined,
   });
   return {
     app,

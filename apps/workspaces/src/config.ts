@@ -61,6 +61,7 @@ const Variables = z.object({
   WORKSPACES_CLIENT_ALIASES: onOff(true).describe(
     'Send and accept the names existing clients use beside the neutral ones.',
   ),
+  WORKSPACES_API_PAGE: onOff(true).describe('Show the OpenAPI document as a page at /docs.'),
   WORKSPACES_REASONS: onOff(true).describe('Refusals name the missing permission where the caller may see the target.'),
   WORKSPACES_CONFIGURATION_LIMIT_MIB: z.coerce
     .number()
@@ -285,6 +286,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     trustedProxies: given.WORKSPACES_TRUSTED_PROXIES ?? [],
     edition: given.WORKSPACES_EDITION,
     aliases: given.WORKSPACES_CLIENT_ALIASES,
+    apiPage: given.WORKSPACES_API_PAGE,
     reasons: given.WORKSPACES_REASONS,
     configurationBytes: given.WORKSPACES_CONFIGURATION_LIMIT_MIB * 1024 * 1024,
     checksSshKeys: given.WORKSPACES_CHECK_SSH_KEYS,

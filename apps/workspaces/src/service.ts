@@ -1,3 +1,4 @@
+import { ApiPage } from '@keystead/api-page';
 import { createPool, DatabaseClock, DatabaseWatch, Silence } from '@keystead/postgres';
 import { createLogger, Gate, type Logger } from '@keystead/server';
 import type { Express } from 'express';
@@ -29,6 +30,14 @@ const SILENT_MS = 3000;
 
 /** Two states of any size at once; others wait, their bytes still with the client. */
 const largeUploads = { atOnce: 3, waiting: 64, waitMs: 60_000 } as const;
+
+const apiPage = {
+  title: 'Keystead workspace service',
+  document: 'api/v2/openapi.json',
+  server: '',
+  header: 'Authorization',
+  prefix: 'Bearer ',
+} as const;
 
 /** A service put together but not listening. */
 export interface Service {
@@ -109,6 +118,7 @@ export async function createService(config: Config, parts: Parts = {}): Promise<
     log,
     outage,
     silence,
+    apiPage: config.apiPage ? new ApiPage(apiPage) : undefined,
   });
   const watch = new DatabaseWatch({
     url: config.databaseUrl,

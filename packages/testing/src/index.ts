@@ -1,4 +1,5 @@
 export type { Service } from './broker';
+export { findBrowser, type Visit, visit } from './browser';
 export { testCertificate } from './certificate';
 export { type Clock, manualClock } from './clock';
 export { type Away, DatabaseProxy, type Held } from './database-proxy';

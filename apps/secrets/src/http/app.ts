@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ApiPage } from '@keystead/api-page';
 import { errorBody } from '@keystead/envelope';
 import { isRefusal } from '@keystead/refusal';
 import { BodyAborted, createApp, discardBody, type Gate, type Logger, labelRoute } from '@keystead/server';
@@ -20,6 +21,8 @@ export interface AppParts {
   readonly log: Logger;
   /** Where requests with large bodies wait for each other. */
   readonly largeBodies: Gate;
+  /** Undefined: no page shows the interface. */
+  readonly apiPage: ApiPage | undefined;
 }
 
 const prefix = '/v1/';
@@ -36,6 +39,11 @@ export function createHttpApp(parts: AppParts): Express {
 async function answer(parts: AppParts, req: IncomingMessage, res: ServerResponse): Promise<void> {
   const url = req.url!;
   if (!url.startsWith(prefix)) {
+    if (parts.apiPage?.owns(url)) {
+      labelRoute(req, '/docs');
+      await parts.apiPage.answer(req, res);
+      return;
+    }
     send(res, 404, errorBody([]));
     return;
   }

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ApiPage } from '@keystead/api-page';
 import { readBearer } from '@keystead/auth';
 import { isConnectionLoss, type Silence } from '@keystead/postgres';
 import { Refusal } from '@keystead/refusal';
@@ -35,6 +36,8 @@ export interface AppParts {
   readonly outage: Outage;
   /** While the database answers nothing nobody waits for it, whether they came before or come now. */
   readonly silence: Pick<Silence, 'lasts' | 'whenItLasts'>;
+  /** Undefined: no page shows the interface. */
+  readonly apiPage: ApiPage | undefined;
 }
 
 const UNLIMITED: RateVerdict = { allowed: true, limit: 0, remaining: 0, resetSeconds: 0 };
@@ -135,7 +138,21 @@ export function buildApp(parts: AppParts): express.Express {
     if (!res.headersSent) sendRefusal(res, silent(), commonHeaders(fixed, requestId(req), UNLIMITED));
   };
 
+  const showPage = async (page: ApiPage, req: IncomingMessage, res: ServerResponse): Promise<void> => {
+    labelRoute(req, '/docs');
+    try {
+      await page.answer(req, res);
+    } catch (error) {
+      parts.log.error({ err: error, requestId: requestId(req) }, 'request failed');
+      sendRefusal(res, undefined, commonHeaders(fixed, requestId(req), UNLIMITED));
+    }
+  };
+
   app.use((req, res) => {
+    if (parts.apiPage?.owns(req.url)) {
+      void showPage(parts.apiPage, req, res);
+      return;
+    }
     const over = parts.silence.whenItLasts(() => giveUp(req, res));
     void handle(req, res).finally(over);
   });

@@ -1,0 +1,139 @@
+import { createHash } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type PageFile, readFiles } from './files';
+import { markup } from './markup';
+
+/** What a service tells of its interface. Addresses are relative to the root of the service. */
+export interface ApiPageOptions {
+  readonly title: string;
+  /** Where its OpenAPI document is. */
+  readonly document: string;
+  /** Where the paths of the document begin; empty where they begin at the root. */
+  readonly server: string;
+  /** The header that takes a token, and what stands before the token there. */
+  readonly header: string;
+  readonly prefix: string;
+  /** The header that takes a namespace, where there are any. */
+  readonly namespaceHeader?: string;
+}
+
+const place = '/docs';
+
+/** The page loads nothing from elsewhere, runs nothing that stands in it, and may be framed by nobody. */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+].join('; ');
+
+const guards = {
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+};
+
+/**
+ * The page at `/docs` that shows the OpenAPI document of a service, and its files. The document is asked for by the
+ * browser, as the caller whose token was pasted: the page itself is the same for everybody and knows nothing.
+ */
+export class ApiPage {
+  private files: Promise<ReadonlyMap<string, PageFile>> | undefined;
+
+  constructor(private readonly options: ApiPageOptions) {}
+
+  /** Whether the address, query included, is the page's or of one of its files. */
+  owns(url: string): boolean {
+    return url.startsWith(place) && (url.length === place.length || '/?'.includes(url[place.length]!));
+  }
+
+  /** Answers a request that it owns. */
+  async answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    if (req.method !== 'GET' && req.method !== 'HEAD') {
+      end(res, 405, { Allow: 'GET, HEAD' });
+      return;
+    }
+    const path = req.url!.replace(/\?.*$/s, '');
+    if (path === `${place}/`) {
+      end(res, 308, { Location: '../docs' });
+      return;
+    }
+    const files = await this.read();
+    if (path === place) {
+      const body = Buffer.from(markup(this.options, addresses(files)));
+      const headers = {
+        'Content-Type': 'text/html; charset=utf-8',
+        'Cache-Control': 'no-cache',
+        'Content-Security-Policy': policy,
+        'Cross-Origin-Opener-Policy': 'same-origin',
+      };
+      send(req, res, headers, digestOf(body), body);
+      return;
+    }
+    const [digest, name, ...more] = path.slice(place.length + 1).split('/');
+    const file = more.length > 0 ? undefined : files.get(name ?? '');
+    if (file === undefined) {
+      end(res, 404, {});
+      return;
+    }
+    const packed = takesGzip(req.headers['accept-encoding']);
+    const headers = {
+      'Content-Type': file.type,
+      // While nodes of two versions answer, a page may ask for a file of the other version: it gets ours, for now.
+      'Cache-Control': digest === file.digest ? 'public, max-age=31536000, immutable' : 'no-cache',
+      Vary: 'Accept-Encoding',
+      ...(packed ? { 'Content-Encoding': 'gzip' } : {}),
+    };
+    send(req, res, headers, file.digest, packed ? file.packed : file.body);
+  }
+
+  // Read when first asked for: most processes never are. What could not be read is tried again.
+  private read(): Promise<ReadonlyMap<string, PageFile>> {
+    this.files ??= readFiles().catch((error) => {
+      this.files = undefined;
+      throw error;
+    });
+    return this.files;
+  }
+}
+
+function addresses(files: ReadonlyMap<string, PageFile>): string[] {
+  return [...files].map(([name, { digest }]) => `docs/${digest}/${name}`);
+}
+
+function digestOf(body: Buffer): string {
+  return createHash('sha256').update(body).digest('hex').slice(0, 20);
+}
+
+function takesGzip(accepted: string | string[] | undefined): boolean {
+  return String(accepted ?? '')
+    .split(',')
+    .map((one) => one.replace(/\s/g, '').toLowerCase())
+    .some((one) => one === 'gzip' || (one.startsWith('gzip;q=') && Number(one.slice('gzip;q='.length)) > 0));
+}
+
+function send(
+  req: IncomingMessage,
+  res: ServerResponse,
+  headers: Record<string, string>,
+  digest: string,
+  body: Buffer,
+): void {
+  // Weak: the packed and the plain file are the same to the browser.
+  const etag = `W/"${digest}"`;
+  if (req.headers['if-none-match'] === etag) {
+    const { 'Content-Type': _type, 'Content-Encoding': _encoding, ...kept } = headers;
+    res.writeHead(304, { ...guards, ...kept, ETag: etag }).end();
+    return;
+  }
+  res.writeHead(200, { ...guards, ...headers, ETag: etag, 'Content-Length': body.length });
+  res.end(req.method === 'HEAD' ? undefined : body);
+}
+
+function end(res: ServerResponse, status: number, headers: Record<string, string>): void {
+  res.writeHead(status, { ...guards, 'Cache-Control': 'no-cache', 'Content-Length': 0, ...headers }).end();
+}

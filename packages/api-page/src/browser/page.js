@@ -1,0 +1,127 @@
+// Shows the OpenAPI document of this service as whoever's token was pasted may see it. The token lives in one variable
+// here: it is in no element, no address, no storage and no log, and what is shown of a request has a placeholder for it.
+(() => {
+  const operations = document.querySelector('#operations');
+  const { document: source, server, header, prefix, namespaceHeader } = operations.dataset;
+  const form = document.querySelector('#caller');
+  const tokenField = document.querySelector('#token');
+  const namespaceField = document.querySelector('#namespace');
+  const forget = document.querySelector('#forget');
+  const said = document.querySelector('#said');
+  const address = (path) => new URL(path, document.baseURI).href;
+  const base = address(server || '.').replace(/\/$/, '');
+  let token = '';
+  let namespace = '';
+  let asked = 0;
+
+  const say = (text, refused = false) => {
+    said.textContent = text;
+    said.className = refused ? 'refused' : '';
+  };
+
+  const headersFor = (credential, inside) => ({
+    ...(credential ? { [header]: `${prefix}${credential}` } : {}),
+    ...(inside ? { [namespaceHeader]: inside } : {}),
+  });
+
+  const ask = (url, options) =>
+    fetch(url, {
+      ...options,
+      credentials: 'omit',
+      cache: 'no-store',
+      redirect: 'error',
+      referrerPolicy: 'no-referrer',
+    });
+
+  async function reasonOf(answer) {
+    const body = await answer.json().catch(() => undefined);
+    const errors = Array.isArray(body?.errors) ? body.errors : [];
+    const reasons = errors.map((one) => (typeof one === 'string' ? one : one.detail || one.title));
+    return [`The service answered ${answer.status}`, ...reasons].join(': ');
+  }
+
+  // The service's own answer decides what is listed; where it is reached is where this page came from.
+  async function load(credential, inside) {
+    const answer = await ask(address(source), { headers: headersFor(credential, inside) });
+    if (!answer.ok) throw new Error(await reasonOf(answer));
+    return { ...(await answer.json()), servers: [{ url: base }] };
+  }
+
+  // Requests that are tried out go here and nowhere else; the token is added after the request has been shown.
+  function prepare(request) {
+    if (!`${request.url}/`.startsWith(`${base}/`)) throw new Error('Not an address of this service.');
+    const sent = { ...headersFor(token, namespace) };
+    request.headers = { ...request.headers, ...headersFor(token && '<token>', namespace) };
+    request.userFetch = (url, options) => ask(url, { ...options, headers: { ...options.headers, ...sent } });
+    return request;
+  }
+
+  const nothing = () => null;
+  const withoutOwnTokens = () => ({
+    wrapComponents: { authorizeBtn: () => nothing, authorizeOperationBtn: () => nothing },
+  });
+
+  function render(spec) {
+    const domNode = document.createElement('div');
+    operations.replaceChildren(domNode);
+    window.SwaggerUIBundle({
+      spec,
+      domNode,
+      presets: [window.SwaggerUIBundle.presets.apis],
+      plugins: [withoutOwnTokens],
+      layout: 'BaseLayout',
+      docExpansion: 'none',
+      defaultModelsExpandDepth: -1,
+      filter: true,
+      persistAuthorization: false,
+      queryConfigEnabled: false,
+      validatorUrl: null,
+      requestInterceptor: prepare,
+    });
+  }
+
+  const countOf = ({ paths }) =>
+    Object.values(paths).reduce(
+      (sum, item) => sum + ['get', 'post', 'put', 'patch', 'delete'].filter((method) => method in item).length,
+      0,
+    );
+
+  // Only the last of several that were asked for is shown, and only a token that was taken is kept.
+  async function show(credential, inside) {
+    asked += 1;
+    const turn = asked;
+    say('Loading …');
+    try {
+      const spec = await load(credential, inside);
+      if (turn !== asked) return;
+      token = credential;
+      namespace = inside;
+      forget.disabled = token === '';
+      render(spec);
+      const whose = token === '' ? 'without a token' : 'with the pasted token';
+      say(`${countOf(spec)} operations ${whose}${inside ? ` in ${inside}` : ''}.`);
+    } catch (error) {
+      if (turn === asked) say(error.message, true);
+    }
+  }
+
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    const pasted = tokenField.value.trim();
+    tokenField.value = '';
+    show(pasted || token, namespaceField?.value.trim() ?? '');
+  });
+  forget.addEventListener('click', () => {
+    token = '';
+    show('', namespace);
+  });
+  // A page that is left may be kept by the browser for the way back.
+  window.addEventListener('pagehide', () => {
+    token = '';
+    operations.replaceChildren();
+  });
+  window.addEventListener('pageshow', (event) => {
+    if (event.persisted) show('', '');
+  });
+  show('', '');
+})();

@@ -1,0 +1,1 @@
+export { ApiPage, type ApiPageOptions } from './api-page';
