@@ -132,6 +132,9 @@ describe('what tools of operators ask for', () => {
       expect(body.help).toMatch(/^## DESCRIPTION\n\n.+\n\n## PATHS\n\n {4}\S/);
       expect(Object.keys(body.openapi.paths).length).toBeGreaterThan(0);
     }
+    const { help } = (await secrets.root.read('auth/token/create/x?help=1').expect(200)).body;
+    expect(help).toMatch(/## PARAMETERS\n[\s\S]*\n {4}role \(string\)\n {8}\S[\s\S]*\n {4}ttl \(\w+\)\n {8}\S/);
+    expect(help).toMatch(/## DESCRIPTION\n[\s\S]*\n {4}write\n {8}\S/);
     const nobody = await secrets.withPolicy('path "sys/*" { capabilities = ["read"] }');
     await nobody.read('cubbyhole?help=1').expect(403);
   });

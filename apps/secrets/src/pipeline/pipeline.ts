@@ -1,5 +1,4 @@
 import { Refusal } from '@keystead/refusal';
-import type { LiveMount } from '../kernel/mounts/mount';
 import type { DemandedMethod } from '../kernel/policy/types';
 import { newWriteSet, unsettled } from '../kernel/storage/write-set';
 import { type Call, isReading } from '../sdk/call';
@@ -10,6 +9,7 @@ import { authorize, requireOperation } from './authorize';
 import { boundsOf, requireWithin } from './bounds';
 import { Running } from './call';
 import type { Joining } from './call-storage';
+import { mountHelp, pathHelp } from './help';
 import type { Kernel } from './kernel';
 import { shapeListing } from './listing';
 import type { Outcome } from './outcome';
@@ -81,8 +81,8 @@ async function carryOut(kernel: Kernel, request: Request, trail: Trail): Promise
       ? await authorize(request, place, bearer, wrapTtlSeconds, () => exists(running!, place))
       : undefined;
   trail.grant = grant;
-  if (request.help && place.mount && place.below === '') return rootHelp(kernel, place.mount);
-  if (request.help && place.declared) return helpOf(kernel, place);
+  if (request.help && place.mount && place.below === '') return mountHelp(kernel, place.mount);
+  if (request.help && place.declared) return pathHelp(kernel, place.mount!, place.declared);
   requireOperation(place, bearer);
   const factors = grant?.decision?.rule?.mfaMethods;
   if (factors && factors.length > 0) await proveFactors(kernel, request, bearer!, factors);
@@ -214,22 +214,6 @@ function proveFactors(
     method,
   }));
   return mfa.prove(bearer.record.entityId ?? '', wanted, request.mfa);
-}
-
-/** `?help=1`: what the path is, for whoever may use it. */
-function helpOf(kernel: Kernel, { mount, declared }: Place): Outcome {
-  const { summary, description, operations } = declared!;
-  const verbs = Object.entries(operations).map(([verb, { summary: does }]) => `${verb}: ${does}`);
-  const help = [`${mount!.path}${declared!.pattern}`, description ?? summary, ...verbs].join('\n');
-  return { status: 200, bare: { help, see_also: null, openapi: kernel.help(mount!, [declared!]) } };
-}
-
-/** The same of a mount: what it is, and its paths. */
-function rootHelp(kernel: Kernel, mount: LiveMount): Outcome {
-  const { summary, paths } = mount.backend;
-  const listed = paths.map((declared) => `    ${declared.pattern}\n        ${declared.summary}`);
-  const help = ['## DESCRIPTION', summary, '## PATHS', ...listed].join('\n\n');
-  return { status: 200, bare: { help, see_also: null, openapi: kernel.help(mount, paths) } };
 }
 
 async function exists(running: Running, place: Place): Promise<boolean> {

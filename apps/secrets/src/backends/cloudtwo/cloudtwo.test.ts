@@ -55,7 +55,8 @@ describe('cloud provider engine', () => {
       [{ secret_key: 's' }, 'access_key'],
       [{ access_key: 'a' }, 'secret_key'],
       [{ credential_source: 'environment', access_key: 'a' }, 'credential_source environment'],
-      [{ access_key: 'a', secret_key: 's', iam_endpoint: 'nowhere' }, 'iam_endpoint'],
+      [{ access_key: 'a', secret_key: 's', iam_endpoint: 'ftp://nowhere' }, 'iam_endpoint'],
+      [{ access_key: 'a', secret_key: 's', sts_endpoint: 'no where' }, 'sts_endpoint'],
       [{ access_key: 'a', secret_key: 's', max_retries: 'abc' }, 'for field "max_retries"'],
       [{ access_key: 'a', secret_key: 's', max_retries: 99 }, 'max_retries must be'],
       [{ access_key: 'a', secret_key: 's', region: '*' }, 'region must be'],
@@ -394,8 +395,9 @@ describe('cloud provider engine', () => {
       );
     });
 
-    it('answer 502 when the provider cannot be reached', async () => {
-      await configure({ iam_endpoint: 'http://127.0.0.1:1' }).expect(204);
+    it.each(['http://127.0.0.1:1', '127.0.0.1:1'])('answer 502 when %s cannot be reached', async (iam_endpoint) => {
+      await configure({ iam_endpoint }).expect(204);
+      expect((await secrets.root.read('cloudtwo/config/root').expect(200)).body.data).toMatchObject({ iam_endpoint });
       expect(await refused(secrets.root.read('cloudtwo/creds/deploy'), 502)).toContain('cannot be reached');
       await configure().expect(204);
     });

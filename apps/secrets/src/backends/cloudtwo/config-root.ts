@@ -73,8 +73,8 @@ export function connection(config: Root): Connection {
   return {
     region: config.region,
     maxRetries: config.max_retries,
-    iamEndpoint: config.iam_endpoint,
-    stsEndpoint: config.sts_endpoint,
+    iamEndpoint: addressOf(config.iam_endpoint),
+    stsEndpoint: addressOf(config.sts_endpoint),
     credentials: isStatic ? { accessKeyId: config.access_key, secretAccessKey: config.secret_key } : undefined,
     webIdentity: config.identity_token_audience
       ? {
@@ -190,6 +190,10 @@ function checkIdentity(input: z.output<typeof RootInput>): void {
 
 function checkEndpoint(field: string, value: string): void {
   if (value === '') return;
-  if (URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)) return;
+  const address = addressOf(value);
+  if (URL.canParse(address) && /^https?:$/.test(new URL(address).protocol)) return;
   throw new Refusal('invalid', `${field} must be an http or https address, got ${JSON.stringify(value)}`);
 }
+
+/** Existing configurations name a host alone; it is reached as the provider’s own addresses are. */
+const addressOf = (value: string): string => (/^[a-z0-9.-]+(:\d+)?$/i.test(value) ? `https://${value}` : value);
