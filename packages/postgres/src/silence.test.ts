@@ -37,6 +37,23 @@ describe('silence', () => {
     expect(told).not.toHaveBeenCalled();
   });
 
+  it('tells who has waited too long for themselves, and nobody else', () => {
+    const told = jest.fn();
+    const patient = jest.fn();
+    silence.whenItLasts(told, 500);
+    silence.whenItLasts(patient, 10_000);
+    jest.advanceTimersByTime(250);
+    silence.heard();
+    expect(told).not.toHaveBeenCalled();
+    jest.advanceTimersByTime(500);
+    silence.heard();
+    jest.advanceTimersByTime(500);
+    expect(told.mock.calls).toEqual([['late']]);
+    expect(patient).not.toHaveBeenCalled();
+    jest.advanceTimersByTime(3000);
+    expect(patient.mock.calls).toEqual([['silent']]);
+  });
+
   it('does not count the time in which this process itself did nothing', () => {
     let steadyMs = 0;
     const own = new Silence(3000, () => steadyMs);

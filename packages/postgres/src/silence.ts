@@ -1,5 +1,15 @@
 const TICK_MS = 250;
 
+/** Why nobody waits any longer: the database says nothing, or their own time is over. */
+export type Impatience = 'silent' | 'late';
+
+interface Waiting {
+  readonly untilMs: number;
+  tell: (why: Impatience) => void;
+}
+
+const nobody = (): void => {};
+
 /**
  * Notices that a database has stopped answering, as when it is frozen or the network swallows everything: nothing came back
  * for a while although it was asked all the time. Time in which this process itself was held up does not count.
@@ -8,7 +18,7 @@ export class Silence {
   private silentMs = 0;
   private tickedMs: number;
   private readonly timer: NodeJS.Timeout;
-  private readonly waiting = new Set<() => void>();
+  private readonly waiting = new Set<Waiting>();
 
   constructor(
     private readonly limitMs: number,
@@ -29,10 +39,19 @@ export class Silence {
     this.silentMs = 0;
   }
 
-  /** Calls back, once, when the silence has lasted too long; what it returns takes the call back. */
-  whenItLasts(tell: () => void): () => void {
-    this.waiting.add(tell);
-    return () => void this.waiting.delete(tell);
+  /**
+   * Calls back, once, when the silence has lasted too long, or `longestMs` are over; what it returns takes the call back.
+   * One clock looks after all that wait: a timer for each would cost a request a tenth of its time.
+   */
+  whenItLasts(tell: (why: Impatience) => void, longestMs = Number.POSITIVE_INFINITY): () => void {
+    const waiting: Waiting = { tell, untilMs: this.steady() + longestMs };
+    this.waiting.add(waiting);
+    return () => {
+      this.waiting.delete(waiting);
+      // A table that is changed all the time leaves old tables behind, whose members survive the quick collections of
+      // garbage: with them went the whole request, and cost a third of its time.
+      waiting.tell = nobody;
+    };
   }
 
   stop(): void {
@@ -44,8 +63,11 @@ export class Silence {
     const nowMs = this.steady();
     this.silentMs += Math.min(nowMs - this.tickedMs, 2 * TICK_MS);
     this.tickedMs = nowMs;
-    if (!this.lasts) return;
-    for (const tell of this.waiting) tell();
-    this.waiting.clear();
+    const { lasts } = this;
+    for (const waiting of this.waiting) {
+      if (!lasts && waiting.untilMs > nowMs) continue;
+      this.waiting.delete(waiting);
+      waiting.tell(lasts ? 'silent' : 'late');
+    }
   }
 }

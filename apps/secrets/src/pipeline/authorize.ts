@@ -37,10 +37,12 @@ export async function authorize(
 ): Promise<Grant> {
   const { access } = bearer;
   if (access.root) return { capability: capabilityOf(request), sudo: true, guard: undefined, decision: undefined };
-  const asked = askedOf(place);
+  const { path, folding, freeform } = askedOf(place);
   const ask = (operation: Capability): Decision =>
     access.decide({
-      ...asked,
+      path,
+      folding,
+      freeform,
       operation,
       parameters: request.sent.fields,
       wrapTtlSeconds: wrapTtlSeconds > 0 ? wrapTtlSeconds : undefined,

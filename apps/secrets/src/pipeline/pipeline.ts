@@ -168,16 +168,14 @@ async function recordFirst(kernel: Kernel, trail: Trail): Promise<void> {
   trail.chained = true;
 }
 
-/** Requests that take longer are answered; what they began goes on. One timer costs less than a microsecond. */
+/** Requests that take longer are answered; what they began goes on. */
 function within<T>({ silence, timeoutSeconds }: Kernel, work: () => Promise<T>): Promise<T> {
   if (silence.lasts) return Promise.reject(unavailable());
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(timedOut()), timeoutSeconds * 1000);
-    const ended = silence.whenItLasts(() => reject(unavailable()));
-    const over = () => {
-      clearTimeout(timer);
-      ended();
-    };
+    const over = silence.whenItLasts(
+      (why) => reject(why === 'late' ? timedOut() : unavailable()),
+      timeoutSeconds * 1000,
+    );
     work().then(
       (value) => {
         over();
