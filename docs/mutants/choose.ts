@@ -8,6 +8,7 @@ export interface Given {
   /** Undefined: changed or not. */
   readonly changedSince: string | undefined;
   readonly seconds: number;
+  readonly workers: number;
 }
 
 /** Reads the arguments of the command. */
@@ -15,6 +16,7 @@ export function readArguments(args: readonly string[]): Given {
   const rows: string[] = [];
   let changedSince: string | undefined;
   let seconds = Number.POSITIVE_INFINITY;
+  let workers = 2;
   for (let i = 0; i < args.length; i++) {
     const next = args[i + 1];
     if (args[i] === '--changed') {
@@ -24,11 +26,14 @@ export function readArguments(args: readonly string[]): Given {
     } else if (args[i] === '--seconds') {
       seconds = Number(next);
       i += 1;
+    } else if (args[i] === '--workers') {
+      workers = Math.max(1, Number(next));
+      i += 1;
     } else {
       rows.push(args[i]!);
     }
   }
-  return { rows, changedSince, seconds };
+  return { rows, changedSince, seconds, workers };
 }
 
 function changedFiles(root: string, since: string): Set<string> {

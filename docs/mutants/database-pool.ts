@@ -26,6 +26,9 @@ async function contentsOf(client: Client): Promise<Contents> {
   return new Map(names.map((name, index) => [name, texts[index]!]));
 }
 
+/** Waits for nobody for long: what a test left open may hold a lock for ever. */
+const impatient = "SET lock_timeout = '20s'; SET statement_timeout = '40s';";
+
 async function restore(client: Client, contents: Contents): Promise<void> {
   const statements = [...contents].map(([name, rows]) =>
     rows === '[]'
@@ -34,7 +37,7 @@ async function restore(client: Client, contents: Contents): Promise<void> {
          INSERT INTO ${name} SELECT * FROM json_populate_recordset(NULL::${name}, '${rows.replaceAll("'", "''")}');`,
   );
   // Without triggers and references, in whatever order.
-  await client.query(`SET session_replication_role = replica; ${statements.join(' ')}`);
+  await client.query(`${impatient} SET session_replication_role = replica; ${statements.join(' ')}`);
 }
 
 interface InUse {
@@ -82,10 +85,15 @@ export const poolDatabases: Wrapper = (exports) => {
         inUse.delete(used);
         const others = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
                          WHERE datname = current_database() AND pid <> pg_backend_pid()`;
-        await client.query(others);
-        await restore(client, initial.get(service)!);
-        await client.end();
-        free.push(database);
+        try {
+          await client.query(others);
+          await restore(client, initial.get(service)!);
+          free.push(database);
+        } catch {
+          // Not to be handed out again; it goes with the server.
+        } finally {
+          await client.end();
+        }
       },
     };
   };

@@ -2,6 +2,7 @@ import path from 'node:path';
 import * as circus from 'jest-circus';
 import { idsIn } from '../conformance/report';
 import { type Restorable, restorable } from './database-pool';
+import { STEP_LIMIT_MS, TooLong, within } from './limits';
 
 type State = ReturnType<typeof circus.getState>;
 type Test = State['currentlyRunningTest'] & object;
@@ -21,36 +22,41 @@ interface Placed {
 
 const root = path.resolve(__dirname, '../..');
 
-async function call(fn: unknown, limitMs?: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    if (limitMs !== undefined) timer = setTimeout(() => reject(new Error('took too long')), limitMs);
-  });
-  try {
-    await Promise.race([(fn as () => unknown)(), late]);
-  } finally {
-    clearTimeout(timer);
+async function hooks(blocks: readonly Block[], kind: Hook): Promise<void> {
+  for (const block of blocks) {
+    for (const hook of block.hooks) {
+      if (hook.type === kind) await within(STEP_LIMIT_MS, kind, hook.fn as () => unknown);
+    }
   }
 }
 
-async function hooks(blocks: readonly Block[], kind: Hook): Promise<void> {
-  for (const block of blocks) for (const hook of block.hooks) if (hook.type === kind) await call(hook.fn);
+/** An outermost describe, or what stands outside of any. */
+interface Declared {
+  readonly around: readonly Block[];
+  readonly tests: readonly Placed[];
 }
+
+/** What is set up for tests failed, or putting it back did: which may be the fault of a mutant, and may not. */
+export class SetUpFailed extends Error {}
+
+const asSetUp = (error: unknown): never => {
+  throw new SetUpFailed(String((error as Error)?.stack ?? error));
+};
 
 /**
  * The tests of an outermost describe, with what is set up for them. The database is put back before each run, so that the
  * same tests run any number of times; where a service remembers more than its database, it is started anew for each.
  */
 export class Suite {
-  private readonly tests: readonly Placed[];
   private databases: readonly Restorable[] | undefined;
+  private around: readonly Block[];
+  private tests: readonly Placed[];
 
   constructor(
-    private readonly around: readonly Block[],
+    private readonly read: () => Declared,
     private readonly reuses: boolean,
-    tests: readonly Placed[],
   ) {
-    this.tests = tests;
+    ({ around: this.around, tests: this.tests } = read());
   }
 
   /** Do any of its tests name the row? */
@@ -58,20 +64,35 @@ export class Suite {
     return this.tests.some(({ ids }) => ids.has(row));
   }
 
+  /** Sets up what runs share, or puts it back, while no mutant is in force. What does not go back is set up anew. */
+  async prepare(): Promise<void> {
+    if (!this.reuses) return;
+    try {
+      for (const { restore } of this.databases ?? []) await within(STEP_LIMIT_MS, 'putting a database back', restore);
+    } catch {
+      await this.close();
+    }
+    if (this.databases === undefined) await this.open();
+  }
+
   /**
    * Runs the tests that name a row until one fails; answers the failure. A mutant may keep a test waiting for ever: then
-   * it fails when the limit has passed.
+   * it fails when the limit has passed, and all is set up anew for the next, as what was left waiting may still act.
    */
-  async run(row: string, manner: Manner, limitMs?: number): Promise<Error | undefined> {
-    const last = this.tests.findLastIndex(({ ids }) => ids.has(row));
-    const chosen = this.tests.filter(({ ids }, index) => ids.has(row) || (manner === 'after others' && index < last));
+  async run(row: string, manner: Manner, limitMs: number): Promise<Error | undefined> {
+    let keep = this.reuses;
     try {
-      await this.open();
-      return await this.runTests(chosen, row, limitMs);
+      if (!this.reuses) await this.open();
+      const last = this.tests.findLastIndex(({ ids }) => ids.has(row));
+      const chosen = this.tests.filter(({ ids }, index) => ids.has(row) || (manner === 'after others' && index < last));
+      const failure = await this.runTests(chosen, row, limitMs);
+      keep &&= !(failure instanceof TooLong);
+      return failure;
     } catch (error) {
+      keep = false;
       return error as Error;
     } finally {
-      if (!this.reuses) await this.close();
+      if (!keep) await this.close();
     }
   }
 
@@ -83,31 +104,29 @@ export class Suite {
   }
 
   private async open(): Promise<void> {
-    if (this.databases !== undefined) {
-      for (const database of this.databases) await database.restore();
-      return;
-    }
     const made = restorable();
+    // What the file remembers from test to test is forgotten, too.
+    ({ around: this.around, tests: this.tests } = this.read());
     try {
       await hooks(this.around, 'beforeAll');
       this.databases = await made(this.reuses);
     } catch (error) {
       await hooks(this.around, 'afterAll').catch(() => undefined);
-      throw error;
+      asSetUp(error);
     }
   }
 
-  private async runTests(chosen: readonly Placed[], row: string, limitMs?: number): Promise<Error | undefined> {
+  private async runTests(chosen: readonly Placed[], row: string, limitMs: number): Promise<Error | undefined> {
     const entered: Block[] = [];
     try {
       for (const { test, ids, inside } of chosen) {
         const fresh = inside.filter((block) => !entered.includes(block));
         entered.push(...fresh);
-        await hooks(fresh, 'beforeAll');
+        await hooks(fresh, 'beforeAll').catch(asSetUp);
         const blocks = [...this.around, ...inside];
+        await hooks(blocks, 'beforeEach').catch(asSetUp);
         try {
-          await hooks(blocks, 'beforeEach');
-          await call(test.fn, limitMs);
+          await within(limitMs, test.name, test.fn as () => unknown);
         } catch (error) {
           if (ids.has(row)) return error as Error;
         } finally {
@@ -132,17 +151,22 @@ function testsIn(block: Block, titles: readonly string[], inside: readonly Block
 }
 
 /** Reads a test file anew, with all other modules as they are loaded already. */
-export function suitesOf(file: string, reuses: boolean): Suite[] {
+function declaredIn(file: string): Declared[] {
   const target = path.join(root, file);
   circus.resetState();
   delete require.cache[target];
   require(target);
   const { rootDescribeBlock } = circus.getState();
-  const suites = rootDescribeBlock.children.flatMap((child) =>
+  const outermost = rootDescribeBlock.children.flatMap((child): Declared[] =>
     child.type === 'describeBlock'
-      ? [new Suite([rootDescribeBlock, child], reuses, testsIn(child, [child.name], []))]
+      ? [{ around: [rootDescribeBlock, child], tests: testsIn(child, [child.name], []) }]
       : [],
   );
   const loose = { ...rootDescribeBlock, children: rootDescribeBlock.children.filter(({ type }) => type === 'test') };
-  return [...suites, new Suite([rootDescribeBlock], reuses, testsIn(loose as Block, [], []))];
+  return [...outermost, { around: [rootDescribeBlock], tests: testsIn(loose as Block, [], []) }];
+}
+
+/** The outermost describes of a test file. */
+export function suitesOf(file: string, reuses: boolean): Suite[] {
+  return declaredIn(file).map((_, index) => new Suite(() => declaredIn(file)[index]!, reuses));
 }

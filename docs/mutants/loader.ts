@@ -36,8 +36,9 @@ export function loadMutated(
   modules._resolveFilename = function (this: unknown, request, ...rest) {
     return replaced[request] ?? resolve.call(this, request, ...rest);
   };
-  modules._extensions['.ts'] = (module, file) => {
-    const name = path.relative(root, file);
+  // Test files are read many times.
+  const compiled = new Map<string, string>();
+  const compile = (file: string, name: string): string => {
     const source = withMutants(name, readFileSync(file, 'utf8'), texts.get(name) ?? []);
     const { code } = transformSync(source, {
       filename: file,
@@ -45,6 +46,12 @@ export function loadMutated(
       module: { type: 'commonjs' },
       sourceMaps: 'inline',
     });
+    compiled.set(file, code);
+    return code;
+  };
+  modules._extensions['.ts'] = (module, file) => {
+    const name = path.relative(root, file);
+    const code = compiled.get(file) ?? compile(file, name);
     loading.push(name);
     try {
       module._compile(code, file);

@@ -1,5 +1,6 @@
-import { type Manner, type Suite, suitesOf } from './harness';
-import { type Mutant, play, wasReached } from './mutant';
+import { type Manner, SetUpFailed, type Suite, suitesOf } from './harness';
+import { STEP_LIMIT_MS } from './limits';
+import { type Mutant, nameOf, play, wasReached } from './mutant';
 import type { Planned } from './plan';
 
 /** A mutant that no test of its row noticed. */
@@ -25,38 +26,81 @@ export class Player {
   /** How many mutants a suite has killed: those that kill most are asked first. */
   private readonly kills = new Map<Suite, number>();
 
-  /** Plays the mutants of a row, each until a test fails; answers those that none failed for. */
-  async play(planned: Planned): Promise<Survivor[]> {
-    const { row, mutants } = planned;
+  /** Is told which mutant is in force, by name; undefined where none is. */
+  constructor(private readonly inForce: (mutant: string | undefined) => void) {}
+
+  /**
+   * Plays mutants of a row, each until a test fails; answers those that none failed for. Where the tests fail without any
+   * mutant afterwards, one left something behind: then all are played again, each on what was set up for it alone.
+   */
+  async play(planned: Planned, mutants: readonly Mutant[]): Promise<Survivor[]> {
     await this.closeAllBut(planned.files);
     const ready = await this.readyFor(planned);
-    const survivors: Survivor[] = [];
-    for (const mutant of mutants) {
-      let killed = false;
-      let reached = false;
-      ready.sort((a, b) => (this.kills.get(b.suite) ?? 0) - (this.kills.get(a.suite) ?? 0));
-      for (const { suite, manner, limitMs } of ready) {
-        play(mutant);
-        killed = (await suite.run(row.id, manner, limitMs)) !== undefined;
-        reached ||= wasReached();
-        if (!killed) continue;
-        this.kills.set(suite, (this.kills.get(suite) ?? 0) + 1);
-        break;
-      }
-      play(undefined);
-      if (!killed || !reached) survivors.push({ mutant, reached });
-    }
-    // What a mutant leaves behind must not have failed the tests of the next.
-    for (const { suite, manner } of ready) {
-      const failure = await suite.run(row.id, manner);
-      if (failure !== undefined) throw new Error(`${row.id} fails after its mutants: ${failure.message}`);
-    }
+    const id = planned.row.id;
+    let survivors = await this.playAll(id, mutants, ready);
+    if ((await this.failureOf(id, ready)) === undefined) return survivors;
+    const restart = async () => {
+      for (const { suite } of ready) await suite.close();
+    };
+    survivors = await this.playAll(id, mutants, ready, restart);
+    await restart();
+    const failure = await this.failureOf(id, ready);
+    if (failure !== undefined) throw new Error(`${id} fails after its mutants: ${failure.stack}`);
     return survivors;
   }
 
   /** Ends everything that runs. */
   async close(): Promise<void> {
     await this.closeAllBut([]);
+  }
+
+  private async playAll(
+    row: string,
+    mutants: readonly Mutant[],
+    ready: Ready[],
+    before: () => Promise<void> = async () => undefined,
+  ): Promise<Survivor[]> {
+    const survivors: Survivor[] = [];
+    for (const mutant of mutants) {
+      await before();
+      let killed = false;
+      let reached = false;
+      ready.sort((a, b) => (this.kills.get(b.suite) ?? 0) - (this.kills.get(a.suite) ?? 0));
+      for (const { suite, manner, limitMs } of ready) {
+        await suite.prepare();
+        this.putInForce(mutant);
+        const failure = await suite.run(row, manner, limitMs);
+        reached ||= wasReached();
+        this.putInForce(undefined);
+        if (failure === undefined) continue;
+        // Only a mutant fails what passes without it.
+        if (failure instanceof SetUpFailed) await this.requireHealth(row, suite, manner, limitMs);
+        killed = true;
+        this.kills.set(suite, (this.kills.get(suite) ?? 0) + 1);
+        break;
+      }
+      if (!killed || !reached) survivors.push({ mutant, reached });
+    }
+    return survivors;
+  }
+
+  private putInForce(mutant: Mutant | undefined): void {
+    play(mutant);
+    this.inForce(mutant && nameOf(mutant));
+  }
+
+  private async failureOf(row: string, ready: readonly Ready[]): Promise<Error | undefined> {
+    for (const { suite, manner, limitMs } of ready) {
+      await suite.prepare();
+      const failure = await suite.run(row, manner, limitMs);
+      if (failure !== undefined) return failure;
+    }
+    return undefined;
+  }
+
+  private async requireHealth(row: string, suite: Suite, manner: Manner, limitMs: number): Promise<void> {
+    const failure = await this.failureOf(row, [{ suite, manner, limitMs }]);
+    if (failure !== undefined) throw new Error(`${row} fails without any mutant by now: ${failure.stack}`);
   }
 
   private async closeAllBut(files: readonly string[]): Promise<void> {
@@ -76,7 +120,11 @@ export class Player {
         if (!suite.names(row.id)) continue;
         const begun = Date.now();
         const manner = await mannerOf(suite, row.id, file);
-        ready.push({ suite, manner, limitMs: 60_000 + 20 * (Date.now() - begun) });
+        ready.push({
+          suite,
+          manner,
+          limitMs: Math.min(STEP_LIMIT_MS / 2 + 10 * (Date.now() - begun), 3 * STEP_LIMIT_MS),
+        });
       }
     }
     return ready;
@@ -85,8 +133,12 @@ export class Player {
 
 /** How the tests of a row pass where nothing is wrong. */
 async function mannerOf(suite: Suite, row: string, file: string): Promise<Manner> {
-  const alone = await suite.run(row, 'alone');
+  const run = async (manner: Manner) => {
+    await suite.prepare();
+    return suite.run(row, manner, 2 * STEP_LIMIT_MS);
+  };
+  const alone = await run('alone');
   if (alone === undefined) return 'alone';
-  if ((await suite.run(row, 'after others')) === undefined) return 'after others';
+  if ((await run('after others')) === undefined) return 'after others';
   throw new Error(`${file} fails for ${row} without any mutant: ${alone.stack}`);
 }

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Conformance, MutantsByRow } from '../conformance/report';
+import type { Outcome } from './crew';
 import { nameOf } from './mutant';
 import { type Planned, planOf } from './plan';
-import type { Survivor } from './play';
 
 /** What became of the mutants of one row. */
 export interface RowResult {
@@ -27,10 +27,10 @@ export function digestOf({ mutants }: Pick<Planned, 'mutants'>): string {
 }
 
 /** The result of a row. */
-export function resultOf(planned: Planned, survivors: readonly Survivor[]): RowResult {
+export function resultOf(planned: Planned, survivors: Outcome['survivors']): RowResult {
   return {
     planted: planned.mutants.length,
-    survivors: survivors.map(({ mutant }) => nameOf(mutant)).sort(),
+    survivors: survivors.map(({ name }) => name).sort(),
     digest: digestOf(planned),
   };
 }

@@ -108,8 +108,9 @@ export function startSecrets(options: SecretsOptions = {}): Secrets {
   });
   afterAll(async () => {
     const problems = running.service ? watch.problems(running.service) : [];
-    running.server?.closeAllConnections();
-    await new Promise((resolve) => running.server?.close(resolve));
+    const { server } = running;
+    server?.closeAllConnections();
+    if (server) await new Promise((resolve) => server.close(resolve));
     await running.service?.close();
     await running.database?.drop();
     expect(problems).toEqual([]);

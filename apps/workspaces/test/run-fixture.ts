@@ -1,4 +1,4 @@
-import { beforeEach } from '@jest/globals';
+import { beforeAll, beforeEach } from '@jest/globals';
 import { configured, startRun } from './configurations';
 import { fakeWorker } from './fake-worker';
 import { startWorkspaces } from './start-workspaces';
@@ -46,8 +46,10 @@ export function startRuns() {
       return runs.made(attributes);
     },
   };
+  beforeAll(async () => {
+    await workspaces.organization('acme');
+  });
   beforeEach(async () => {
-    if (runs.counter === 0) await workspaces.organization('acme');
     ({ id: runs.workspace } = await workspaces.workspace('acme', `web-${++runs.counter}`));
     // What earlier tests left behind is no work for this one.
     await workspaces.service.pool.query('DELETE FROM run; DELETE FROM run_worker');

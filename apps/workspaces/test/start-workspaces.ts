@@ -152,7 +152,7 @@ export function startWorkspaces(options: StartOptions = {}): Workspaces {
   afterAll(async () => {
     const problems = service === undefined ? [] : watch.problems(service);
     server?.closeAllConnections();
-    await new Promise((resolve) => server?.close(resolve));
+    if (server) await new Promise((resolve) => server.close(resolve));
     await service?.close();
     await drop?.();
     expect(problems).toEqual([]);
