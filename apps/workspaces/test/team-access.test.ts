@@ -122,11 +122,11 @@ describe('team access', () => {
   });
 
   it.each([
-    ['read', ['read', 'none'], ['read', 'none', 'read', 'read', false, false, false, false, false]],
-    ['write', ['read', 'none'], ['apply', 'read', 'write', 'write', false, true, false, false, false]],
-    ['maintain', ['read', 'none'], ['apply', 'read', 'write', 'write', true, true, true, false, true]],
-    ['admin', ['delete', 'manage'], ['apply', 'read', 'write', 'write', true, true, true, true, true]],
-    ['custom', ['read', 'none'], ['read', 'none', 'none', 'none', false, false, false, false, false]],
+    ['read', ['read', 'none', 'read'], ['read', 'none', 'read', 'read', false, false, false, false, false]],
+    ['write', ['read', 'none', 'read'], ['apply', 'read', 'write', 'write', false, true, false, false, false]],
+    ['maintain', ['read', 'none', 'read'], ['apply', 'read', 'write', 'write', true, true, true, false, true]],
+    ['admin', ['delete', 'manage', 'write'], ['apply', 'read', 'write', 'write', true, true, true, true, true]],
+    ['custom', ['read', 'none', 'none'], ['read', 'none', 'none', 'none', false, false, false, false, false]],
   ])('shows what %s on a project amounts to', async (level, onProject, onWorkspaces) => {
     const organization = `project-${level}`;
     await workspaces.organization(organization);
@@ -134,8 +134,8 @@ describe('team access', () => {
     const teamId = await team(workspaces, organization, 'ops');
     const granted = await grantProject(workspaces, teamId, id, level);
     const { body } = await workspaces.admin.get(`team-projects/${granted}?include=team,project`).expect(200);
-    const { settings, teams } = body.data.attributes['project-access'];
-    expect([settings, teams]).toEqual(onProject);
+    const { settings, teams, 'variable-sets': sets } = body.data.attributes['project-access'];
+    expect([settings, teams, sets]).toEqual(onProject);
     const names = [
       'runs',
       'polengine-mocks',
@@ -150,6 +150,43 @@ describe('team access', () => {
     const shown = body.data.attributes['workspace-access'];
     expect(names.map((name) => shown[name])).toEqual(onWorkspaces);
     expect(body.included.map(({ type }: { type: string }) => type).sort()).toEqual(['projects', 'teams']);
+  });
+
+  it('says what a team may do with the variable sets that a project owns', async () => {
+    await workspaces.organization('owned');
+    const id = await project(workspaces, 'owned', 'the project');
+    const own = { parent: ref('projects', id), projects: { data: [{ type: 'projects', id }] } };
+    const make = (client: typeof workspaces.admin, name: string) =>
+      client.post('organizations/owned/varsets', resource('varsets', { name, global: false }, own));
+    const set = (await make(workspaces.admin, 'first').expect(201)).body.data.id;
+    const teamId = await team(workspaces, 'owned', 'ops');
+    const granted = await grantProject(workspaces, teamId, id, 'custom');
+    const client = await member(workspaces, 'owned', [teamId]);
+    const turn = (value: string) =>
+      workspaces.admin
+        .patch(`team-projects/${granted}`, resource('team-projects', { 'project-access': { 'variable-sets': value } }))
+        .expect(200);
+    const may = async () => [
+      (await client.get(`varsets/${set}`)).status,
+      (await client.get('organizations/owned/varsets')).body.data.length,
+      (await client.patch(`varsets/${set}`, resource('varsets', { description: 'changed' }))).status,
+      (await make(client, '')).status,
+    ];
+    await client.get(`projects/${id}`).expect(200);
+    expect(await may()).toEqual([404, 0, 404, 404]);
+    const { body } = await turn('read');
+    expect(body.data.attributes['project-access']).toEqual({
+      settings: 'read',
+      teams: 'none',
+      'variable-sets': 'read',
+    });
+    expect(await may()).toEqual([200, 1, 404, 404]);
+    await turn('write');
+    expect(await may()).toEqual([200, 1, 200, 422]);
+    await turn('none');
+    expect(await may()).toEqual([404, 0, 404, 404]);
+    const refused = { 'project-access': { 'variable-sets': 'manage' } };
+    await workspaces.admin.patch(`team-projects/${granted}`, resource('team-projects', refused)).expect(422);
   });
 
   it('joins what organization, project and workspace give, the most winning', async () => {

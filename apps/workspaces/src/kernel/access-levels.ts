@@ -34,11 +34,11 @@ export const workspaceLevelSettings = {
 
 /** The project dials of each project level. */
 export const projectLevelSettings = {
-  read: { settings: 'read', teams: 'none' },
-  write: { settings: 'read', teams: 'none' },
-  maintain: { settings: 'read', teams: 'none' },
-  admin: { settings: 'delete', teams: 'manage' },
-  custom: { settings: 'read', teams: 'none' },
+  read: { settings: 'read', teams: 'none', variableSets: 'read' },
+  write: { settings: 'read', teams: 'none', variableSets: 'read' },
+  maintain: { settings: 'read', teams: 'none', variableSets: 'read' },
+  admin: { settings: 'delete', teams: 'manage', variableSets: 'write' },
+  custom: { settings: 'read', teams: 'none', variableSets: 'none' },
 } as const;
 
 /** The workspace dials of each project level: what the team may do in every workspace of the project. */

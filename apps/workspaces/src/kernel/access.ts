@@ -235,10 +235,10 @@ export class Access {
     return this.someGrant(organizationId, 'workspaces:create');
   }
 
-  /** Manages the teams, and with them what belongs to the project itself, of at least one project. */
-  administersSomeProject(organizationId: string): boolean {
-    if (holds(this.projectFloor(organizationId), 'teams:manage')) return true;
-    return this.someGrant(organizationId, 'teams:manage');
+  /** May write the variable sets that belong to at least one project. */
+  writesSetsOfSomeProject(organizationId: string): boolean {
+    if (holds(this.projectFloor(organizationId), 'varsets:write')) return true;
+    return this.someGrant(organizationId, 'varsets:write');
   }
 
   /** The caller's teams in the organization, for SQL that mirrors these rules. */

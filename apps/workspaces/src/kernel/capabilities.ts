@@ -24,6 +24,8 @@ export const projectCapabilities = [
   'teams:manage',
   'workspaces:create',
   'workspaces:move',
+  'varsets:read',
+  'varsets:write',
 ] as const;
 
 export type WorkspaceCapability = (typeof workspaceCapabilities)[number];
@@ -81,6 +83,8 @@ export const workspaceDials = {
 export const projectDials = {
   settings: ladder(['read', 'update', 'delete'], ['project:read'], ['project:update'], ['project:delete']),
   teams: ladder(['none', 'read', 'manage'], [], ['teams:read'], ['teams:manage']),
+  /** The sets that the project owns; those assigned to it are seen with it. */
+  variableSets: ladder(['none', 'read', 'write'], [], ['varsets:read'], ['varsets:write']),
 } as const satisfies Record<string, Dial>;
 
 /** The parts of a project grant that reach every workspace of the project. */

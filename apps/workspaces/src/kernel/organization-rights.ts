@@ -72,6 +72,6 @@ export function workspaceFloor(rights: Rights): Mask {
 /** What organization rights grant on every project. Who manages all workspaces sees and fills every project. */
 export function projectFloor(rights: Rights): Mask {
   if (hasRight(rights, 'manage-projects')) return projectAdmin;
-  const reads = hasRight(rights, 'read-projects') ? maskOf('project:read') : 0;
+  const reads = hasRight(rights, 'read-projects') ? maskOf('project:read', 'varsets:read') : 0;
   return hasRight(rights, 'manage-workspaces') ? reads | maskOf('project:read', 'workspaces:create') : reads;
 }

@@ -18,7 +18,7 @@ export const projectPolicy = policy<JudgedProject>()({
   'can-read-teams': (access, project) => access.hasProject(project, 'teams:read'),
   'can-manage-teams': (access, project) => access.hasProject(project, 'teams:manage'),
   'can-manage-tags': (access, project) => access.hasProject(project, 'project:update'),
-  'can-manage-varsets': (access, project) => access.hasProject(project, 'teams:manage'),
+  'can-manage-varsets': (access, project) => access.hasProject(project, 'varsets:write'),
 });
 
 /** May the caller delete projects like this one, were it not the default? */

@@ -32,6 +32,7 @@ const projectSettings = {
     .object({
       settings: oneOf(projectDials.settings.values as readonly string[]),
       teams: oneOf(projectDials.teams.values as readonly string[]),
+      'variable-sets': oneOf(projectDials.variableSets.values as readonly string[]),
     })
     .nullish(),
   'workspace-access': z

@@ -46,6 +46,7 @@ const projectGrantAttributes = {
   'project-access': z.object({
     teams: shownDial(projectDials.teams),
     settings: shownDial(projectDials.settings),
+    'variable-sets': shownDial(projectDials.variableSets),
   }),
   'workspace-access': z.object({
     runs: shownDial(projectWorkspaceDials.runs),
@@ -67,10 +68,11 @@ export const projectGrantSerializer = serializer<ProjectGrant, View, typeof proj
   id: (grant) => grant.id,
   self: (grant) => `/api/v2/team-projects/${grant.id}`,
   attributes: (grant) => {
+    const { variableSets, ...project } = settingsOf(projectDials, grant.capabilities);
     const workspaces = settingsOf(projectWorkspaceDials, grant.capabilities);
     return {
       access: grant.access,
-      'project-access': settingsOf(projectDials, grant.capabilities),
+      'project-access': { ...project, 'variable-sets': variableSets },
       'workspace-access': {
         runs: workspaces.runs,
         'polengine-mocks': workspaces.polengineMocks,

@@ -58,7 +58,8 @@ export function visibleSets(access: Access, organizationId: string): Prisma.Sql 
   if (!access.isMember(organizationId)) return Prisma.sql`FALSE`;
   const teams = access.teamIds(organizationId);
   const reads = maskOf('variables:read');
-  const manages = maskOf('teams:manage');
+  const readsOwned = maskOf('varsets:read', 'varsets:write');
+  const ofAll = holds(access.projectFloor(organizationId), 'varsets:read') ? Prisma.sql`TRUE` : Prisma.sql`FALSE`;
   const floor = holds(access.workspaceFloor(organizationId), 'variables:read') ? Prisma.sql`TRUE` : Prisma.sql`FALSE`;
   return Prisma.sql`(s.global
     OR EXISTS (SELECT 1 FROM variable_set_workspace x JOIN workspace w ON w.id = x.workspace_id
@@ -68,7 +69,9 @@ export function visibleSets(access: Access, organizationId: string): Prisma.Sql 
           OR EXISTS (SELECT 1 FROM team_project g
               WHERE g.project_id = w.project_id AND g.team_id = ANY(${teams}) AND g.capabilities & ${reads} <> 0)))
     OR EXISTS (SELECT 1 FROM variable_set_project x JOIN project p ON p.id = x.project_id
-        WHERE x.variable_set_id = s.id AND ${visibleProjects(access, organizationId)})
+        WHERE x.variable_set_id = s.id AND p.id IS DISTINCT FROM s.parent_project_id
+          AND ${visibleProjects(access, organizationId)})
+    OR (${ofAll} AND s.parent_project_id IS NOT NULL)
     OR EXISTS (SELECT 1 FROM team_project g
-        WHERE g.project_id = s.parent_project_id AND g.team_id = ANY(${teams}) AND g.capabilities & ${manages} <> 0))`;
+        WHERE g.project_id = s.parent_project_id AND g.team_id = ANY(${teams}) AND g.capabilities & ${readsOwned} <> 0))`;
 }

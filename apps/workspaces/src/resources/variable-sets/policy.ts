@@ -17,14 +17,16 @@ function manages(access: Access, set: JudgedSet): boolean {
   return id !== null && projectPolicy['can-manage-varsets'](access, { id, organizationId, isDefault: false });
 }
 
-// Whoever reads the variables of a workspace also reads the sets that reach it.
+// Whoever reads the variables of a workspace also reads the sets that reach it. Those that a project owns are read by whom its
+// grants let read them, not by all who see it.
 function reads(access: Access, set: JudgedSet): boolean {
-  const { organizationId } = set;
+  const { organizationId, parentProjectId } = set;
   if (access.can(organizationId, 'read-workspaces') || manages(access, set)) return true;
   if (set.global) return access.isMember(organizationId);
   return (
     set.workspaces.some((workspace) => access.has(workspace, 'variables:read')) ||
-    set.projectIds.some((id) => access.seesProject({ id, organizationId }))
+    set.projectIds.some((id) => id !== parentProjectId && access.seesProject({ id, organizationId })) ||
+    (parentProjectId !== null && access.hasProject({ id: parentProjectId, organizationId }, 'varsets:read'))
   );
 }
 

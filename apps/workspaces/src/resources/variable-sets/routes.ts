@@ -41,9 +41,9 @@ const list = inOrganization.list(inPath, {
 
 const create = inOrganization.post(inPath, {
   summary: 'Create a variable set, with its variables and assignments.',
-  // Who administers a project may create sets that belong to it: which, the document says.
+  // Who writes the sets of a project may create more of them: of which one, the document says.
   requires: (access, organization) =>
-    organizationPolicy['can-manage-varsets'](access, organization) || access.administersSomeProject(organization.id),
+    organizationPolicy['can-manage-varsets'](access, organization) || access.writesSetsOfSomeProject(organization.id),
   include,
   body: CreateVariableSet,
   load: loadOrganization,
