@@ -10,7 +10,7 @@ interface Seen {
   readonly answer: { readonly status: number; readonly headers: Map<string, string>; readonly body: Buffer };
 }
 
-type Schema = { properties?: Record<string, Schema>; additionalProperties?: unknown };
+type Schema = { properties?: Record<string, Schema>; additionalProperties?: unknown; not?: object };
 
 const most = 3000;
 /** Nothing that an operation announces: faults, which tests provoke, and heads that are too large. */
@@ -34,8 +34,16 @@ export class AnswerSchemas {
   problems({ env }: Service): string[] {
     const document = openapiDocument(resources, { ...env, prefix: '/api/v2' }) as unknown as ApiDocument;
     const schemas = Object.entries(document.components?.schemas ?? {}) as [string, Schema][];
-    for (const [name, { properties }] of schemas) {
-      if (name.endsWith('Resource') && name !== 'Resource') properties!.attributes!.additionalProperties = false;
+    for (const [name, schema] of schemas) {
+      if (!name.endsWith('Resource')) continue;
+      const { attributes, relationships } = schema.properties!;
+      attributes!.additionalProperties = false;
+      if (relationships) relationships.additionalProperties = false;
+      // Not even relationships, where none are declared.
+      else schema.properties!.relationships = { not: {} };
+    }
+    for (const { properties = {} } of answersOf(document)) {
+      if ('data' in properties && !('included' in properties)) properties.included = { not: {} };
     }
     const operations = new Operations(document);
     const find = finder(operations.all);
@@ -48,6 +56,14 @@ export class AnswerSchemas {
     }
     return [...problems];
   }
+}
+
+/** The schemas of all answers that are documents. */
+function answersOf({ paths }: ApiDocument): Schema[] {
+  type Described = { responses?: Record<string, { content?: Record<string, { schema?: Schema }> }> };
+  const operations = Object.values(paths).flatMap((item) => Object.values(item) as Described[]);
+  const contents = operations.flatMap(({ responses = {} }) => Object.values(responses).map(({ content }) => content));
+  return contents.flatMap((content = {}) => Object.values(content).flatMap(({ schema }) => schema ?? []));
 }
 
 /** Finds the operation of a path: a literal segment is nearer than a parameter. */

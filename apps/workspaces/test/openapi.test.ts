@@ -111,10 +111,10 @@ describe.each(['self-hosted', 'hosted'] as const)('the API description of the %s
     await workspaces.organization(`held-${edition}`);
     const path = `/api/v2/organizations/held-${edition}`;
     const { text, headers } = await workspaces.admin.get(path).expect(200);
-    const problemsOf = (change: (attributes: Record<string, unknown>) => void, more: object = {}) => {
+    const problemsOf = (change: (attributes: Record<string, unknown>, body: Sent) => void, more: object = {}) => {
       const watch = new AnswerSchemas();
       const body = JSON.parse(text);
-      change(body.data.attributes);
+      change(body.data.attributes, body);
       const answer = { req: { method: 'GET', path }, status: 200, headers, text: JSON.stringify(body), ...more };
       watch.add(answer as never);
       return watch.problems(workspaces.service);
@@ -130,6 +130,22 @@ describe.each(['self-hosted', 'hosted'] as const)('the API description of the %s
     expect(problemsOf((one) => Object.assign(one, { fresh: 1 }))).toEqual([
       expect.stringContaining('additional properties'),
     ]);
+    const relationship = (name: string, value: unknown) =>
+      problemsOf((_, { data }) => Object.assign(data.relationships, { [name]: value }));
+    expect(relationship('default-project', undefined)).toEqual([expect.stringContaining('/data/relationships')]);
+    expect(relationship('default-project', { data: { id: 'ws-1', type: 'workspaces' } })).toHaveLength(1);
+    expect(relationship('default-project', { links: { related: '/' } })).toHaveLength(1);
+    expect(relationship('default-project', { data: { id: 'prj-1', type: 'projects' } })).toEqual([]);
+    expect(relationship('default-project', { data: null })).toEqual([]);
+    expect(relationship('fresh', { data: null })).toEqual([expect.stringContaining('additional properties')]);
+    const [entitlements] = JSON.parse((await workspaces.admin.get(`${path}?include=entitlement_set`).expect(200)).text)
+      .included as object[];
+    const including = (...types: string[]) =>
+      problemsOf((_, body) => {
+        body.included = types.map((type) => ({ ...entitlements, type }));
+      });
+    expect(including('entitlement-sets')).toEqual([]);
+    expect(including('entitlement-sets', 'teams')).toEqual([expect.stringContaining('/included/1')]);
     expect(problemsOf(() => {}, { status: 418 })).toEqual([`${name} 418: not announced`]);
     expect(problemsOf(() => {}, { headers: { 'content-type': 'text/plain' } })).toHaveLength(1);
   });
@@ -148,16 +164,41 @@ export async function session(make: typeof createClient, baseUrl: string, token:
   const shown = await client.GET('/api/v2/organizations/{organization_name}', { params });
   const { email, 'created-at': since, permissions } = shown.data!.data!.attributes;
   const texts: [string, string] = [email, since];
-  return [made.response.status, shown.data?.data?.id, texts.length, permissions['can-update'] === true];
+  const query = { include: 'entitlement_set,default-project' };
+  const whole = await client.GET('/api/v2/organizations/{organization_name}', { params: { ...params, query } });
+  const project = whole.data!.data!.relationships['default-project'].data!;
+  const type: 'projects' = project.type;
+  const kinds = (whole.data?.included ?? []).map((one) =>
+    one.type === 'projects' ? one.attributes.name : one.type === 'entitlement-sets' ? one.attributes.agents : one,
+  );
+  const found = (whole.data?.included ?? []).find(({ id }) => id === project.id)?.type === type;
+  return [made.response.status, shown.data?.data?.id, texts.length, permissions['can-update'] === true, found, kinds];
 }`;
     const document = await read();
     const session = await generatedSession(document, program('name'));
     expect(session.faults).toEqual([]);
     const url = `http://127.0.0.1:${port}`;
-    expect(await session.run(createClient, url, workspaces.admin.token)).toEqual([201, 'generated', 2, true]);
-    expect((await generatedSession(document, program('nom'))).faults).toHaveLength(1);
+    expect(await session.run(createClient, url, workspaces.admin.token)).toEqual([
+      201,
+      'generated',
+      2,
+      true,
+      true,
+      expect.arrayContaining(['Default Project', true]),
+    ]);
+    const wrong = program('nom').replace("const type: 'projects'", "const type: 'teams'");
+    expect((await generatedSession(document, wrong)).faults).toEqual([
+      expect.stringContaining('nom'),
+      expect.stringContaining(`Type '"projects"' is not assignable to type '"teams"'`),
+      expect.stringContaining(`'"projects" | "entitlement-sets" | "subscriptions" | undefined' and '"teams"'`),
+    ]);
   });
 });
+
+interface Sent {
+  data: { relationships: object };
+  included?: unknown[];
+}
 
 interface Part {
   properties?: Record<string, { type?: string; minimum?: number; maximum?: number }>;

@@ -4,4 +4,5 @@ export * from './input';
 export * from './large-text';
 export * from './paging';
 export * from './query';
+export * from './relations';
 export * from './serializer';

@@ -1,4 +1,5 @@
 import type { AttributeShape, AttributesOf } from './attributes';
+import type { Relation, RelationShape, RelationshipsOf } from './relations';
 
 /** Names a resource without its content. */
 export interface Reference {
@@ -22,20 +23,37 @@ export interface ResourceObject {
   links?: Record<string, string>;
 }
 
+/** Names a resource of a type, or none. */
+export interface ToOne<T extends string = string> {
+  data: { id: string; type: T } | null;
+  links?: { related: string };
+}
+
+/** Names resources of a type. */
+export interface ToMany<T extends string = string> {
+  data: { id: string; type: T }[];
+  links?: { related: string };
+}
+
+/** Says where to look, and names nothing. */
+export interface Linked {
+  links: { related: string };
+}
+
 /** A relationship to one resource; a missing id is `data: null`. */
-export function toOne(type: string, id: string | null | undefined, related?: string): Relationship {
+export function toOne<T extends string>(type: T, id: string | null | undefined, related?: string): ToOne<T> {
   const data = id === null || id === undefined ? null : { id, type };
   return related === undefined ? { data } : { data, links: { related } };
 }
 
 /** A relationship to many resources of one type. */
-export function toMany(type: string, ids: readonly string[], related?: string): Relationship {
+export function toMany<T extends string>(type: T, ids: readonly string[], related?: string): ToMany<T> {
   const data = ids.map((id) => ({ id, type }));
   return related === undefined ? { data } : { data, links: { related } };
 }
 
 /** A relationship that only says where to look. */
-export function related(url: string): Relationship {
+export function related(url: string): Linked {
   return { links: { related: url } };
 }
 
@@ -43,14 +61,21 @@ export function related(url: string): Relationship {
 export type Aliases = Readonly<Record<string, string>>;
 
 /** How a kind of resource is shown. Wire names out, and nothing else. */
-export interface SerializerSpec<T, View, S extends AttributeShape = AttributeShape> {
+export interface SerializerSpec<
+  T,
+  View,
+  S extends AttributeShape = AttributeShape,
+  R extends RelationShape = RelationShape,
+> {
   type: string | ((item: T, view: View) => string);
   id: (item: T) => string;
   /** What attributes there are, and of which types: the compiler holds `attributes` to it, and tests every answer. */
   shape: S;
+  /** What relationships there are, and to what: held to it like `shape`. */
+  relations?: R;
   self?: (item: T) => string | undefined;
   attributes: (item: T, view: View) => AttributesOf<S>;
-  relationships?: (item: T, view: View) => Record<string, Relationship>;
+  relationships?: [keyof R] extends [never] ? undefined : (item: T, view: View) => RelationshipsOf<R>;
   links?: (item: T) => Record<string, string>;
   aliases?: Aliases;
 }
@@ -78,9 +103,12 @@ function addAlias(attributes: Record<string, unknown>, from: readonly string[], 
 }
 
 /** A serializer from its description; aliases are sent beside the neutral names when the view says so. */
-export function serializer<T, View extends { aliases: boolean }, S extends AttributeShape>(
-  spec: SerializerSpec<T, View, S>,
-): Serializer<T, View> {
+export function serializer<
+  T,
+  View extends { aliases: boolean },
+  S extends AttributeShape,
+  R extends RelationShape = Record<never, Relation>,
+>(spec: SerializerSpec<T, View, S, R>): Serializer<T, View> {
   const aliases = Object.entries(spec.aliases ?? {}).map(([from, to]) => [from.split('.'), to.split('.')] as const);
   return {
     type: typeof spec.type === 'string' ? spec.type : '',
@@ -98,7 +126,7 @@ export function serializer<T, View extends { aliases: boolean }, S extends Attri
         attributes,
       };
       if (spec.relationships !== undefined) {
-        object.relationships = spec.relationships(item, view);
+        object.relationships = spec.relationships(item, view) as Record<string, Relationship>;
       }
       const self = spec.self?.(item);
       if (self !== undefined || spec.links !== undefined) {

@@ -1,5 +1,6 @@
 import { attributesSchema, type Serializer } from '@keystead/jsonapi';
-import type { Endpoint, Resource, View } from './endpoint';
+import type { Endpoint, Includable, Resource, View } from './endpoint';
+import { pascal, RelationSchemas } from './relation-schemas';
 
 /** A JSON schema as OpenAPI 3.0 writes it. */
 export type Json = Record<string, unknown>;
@@ -19,27 +20,7 @@ const sharedSchemas: Json = {
     required: ['id', 'type'],
     properties: { id: { type: 'string' }, type: { type: 'string' } },
   },
-  Relationship: {
-    type: 'object',
-    properties: {
-      data: {
-        anyOf: [ref('Reference'), { type: 'array', items: ref('Reference') }, ref('Nothing')],
-      },
-      links: { type: 'object', additionalProperties: { type: 'string' } },
-      meta: { type: 'object', additionalProperties: true },
-    },
-  },
-  Resource: {
-    type: 'object',
-    required: ['id', 'type'],
-    properties: {
-      id: { type: 'string' },
-      type: { type: 'string' },
-      attributes: { type: 'object', additionalProperties: true },
-      relationships: { type: 'object', additionalProperties: ref('Relationship') },
-      links: { type: 'object', additionalProperties: { type: 'string' } },
-    },
-  },
+  RelationshipLinks: { type: 'object', required: ['related'], properties: { related: { type: 'string' } } },
   Pagination: {
     type: 'object',
     required: ['current-page', 'page-size', 'prev-page', 'next-page', 'total-pages', 'total-count'],
@@ -92,12 +73,6 @@ const sharedSchemas: Json = {
   },
 };
 
-const pascal = (words: string): string =>
-  words
-    .split(/[^a-z0-9]+/i)
-    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
-    .join('');
-
 /**
  * The schemas of all answers: one for each way of showing a resource, typed attribute by attribute as its serializer
  * declares it. Of two serializers of one type the later is named with its area (`AdminUsersResource`).
@@ -105,22 +80,26 @@ const pascal = (words: string): string =>
 export class AnswerSchemas {
   readonly schemas: Json = { ...sharedSchemas };
   private readonly names = new Map<Serializer<never, View>, string>();
+  private readonly relations = new RelationSchemas(this.schemas);
+  private readonly includables: ReadonlyMap<string, Includable>;
 
   constructor(
     resources: readonly Resource[],
     private readonly options: { readonly aliases: boolean },
   ) {
+    this.includables = new Map(resources.flatMap(({ includable }) => Object.entries(includable ?? {})));
     for (const { name, endpoints } of resources) {
       for (const { serializer, shows } of endpoints) {
         if (serializer !== undefined && (shows === 'one' || shows === 'many')) this.add(name, serializer);
       }
     }
+    for (const [name, { serializer }] of this.includables) this.add(name, serializer);
   }
 
   /** What a document with one or many of a resource looks like. */
   documentOf(endpoint: Endpoint): Json {
-    const name = endpoint.serializer && this.names.get(endpoint.serializer);
-    const resource = ref(name ?? 'Resource');
+    const resource = ref(this.names.get(endpoint.serializer!)!);
+    const included = this.includedIn(endpoint);
     const many = endpoint.shows === 'many';
     const pagination = ref(endpoint.uncounted ? 'UncountedPagination' : 'Pagination');
     return {
@@ -128,11 +107,32 @@ export class AnswerSchemas {
       required: ['data'],
       properties: {
         data: many ? { type: 'array', items: resource } : { anyOf: [resource, ref('Nothing')] },
-        included: { type: 'array', items: ref('Resource') },
+        ...(included === undefined ? {} : { included }),
         ...(many && endpoint.paging !== 'none' ? { links: ref('PageLinks') } : {}),
         meta: { type: 'object', properties: many ? { pagination } : {}, additionalProperties: true },
       },
     };
+  }
+
+  /** What can come along: whatever the relationships on the way name. Undefined where nothing can be asked for. */
+  private includedIn({ serializer, include, alwaysIncludes }: Endpoint): Json | undefined {
+    const paths = [...alwaysIncludes, ...include];
+    if (paths.length === 0) return undefined;
+    const found = new Set<string>();
+    for (const path of paths) {
+      let level: readonly Serializer<never, View>[] = [serializer!];
+      for (const step of path.split('.')) {
+        const types = level.flatMap(({ spec: { relations = {} } }) => {
+          const relation = relations[step] ?? relations[step.replace(/_/g, '-')];
+          return relation?.types ?? [];
+        });
+        level = types.flatMap((type) => this.includables.get(type)?.serializer ?? []);
+        for (const one of level) found.add(this.names.get(one)!);
+      }
+    }
+    return found.size === 0
+      ? { type: 'array', maxItems: 0, items: ref('Reference') }
+      : { type: 'array', items: { anyOf: [...found].sort().map(ref) } };
   }
 
   private add(area: string, serializer: Serializer<never, View>): void {
@@ -144,12 +144,12 @@ export class AnswerSchemas {
     this.names.set(serializer, name);
     this.schemas[name] = {
       type: 'object',
-      required: ['id', 'type', 'attributes'],
+      required: ['id', 'type', 'attributes', ...(spec.relations ? ['relationships'] : [])],
       properties: {
         id: { type: 'string' },
         type: { type: 'string', ...(type === '' ? {} : { enum: [type] }) },
         attributes: attributesSchema(spec.shape, this.options.aliases ? spec.aliases : {}),
-        relationships: { type: 'object', additionalProperties: ref('Relationship') },
+        ...(spec.relations ? { relationships: this.relations.of(spec.relations) } : {}),
         links: { type: 'object', additionalProperties: { type: 'string' } },
       },
     };

@@ -2,9 +2,12 @@ import type { Prisma } from '../generated/prisma/client';
 import type { Database } from './database';
 import type { Principal } from './principal';
 
+/** Whoever can make a change. */
+export const actorTypes = ['users', 'teams', 'organizations', 'system', 'runs'] as const;
+
 /** Who makes a change, as audit events name them. */
 export interface Actor {
-  readonly type: 'users' | 'teams' | 'organizations' | 'system' | 'runs';
+  readonly type: (typeof actorTypes)[number];
   readonly id: string;
   readonly name: string;
   readonly tokenId?: string;

@@ -1,4 +1,4 @@
-import { document, flag, instant, references, serializer, text, toMany, whole } from '@keystead/jsonapi';
+import { document, flag, hasMany, instant, references, serializer, text, toMany, whole } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { Prisma } from '../../generated/prisma/client';
@@ -31,9 +31,12 @@ const adminAttributes = {
   'workspace-limit': whole.nullable(),
 };
 
-const adminSerializer = serializer<AdminOrganization, View, typeof adminAttributes>({
+const adminRelations = { owners: hasMany('users') };
+
+const adminSerializer = serializer<AdminOrganization, View, typeof adminAttributes, typeof adminRelations>({
   type: 'organizations',
   shape: adminAttributes,
+  relations: adminRelations,
   id: ({ name }) => name,
   self: ({ name }) => `/api/v2/admin/organizations/${name}`,
   aliases: {

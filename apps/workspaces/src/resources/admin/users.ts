@@ -1,4 +1,4 @@
-import { flag, serializer, text, toMany } from '@keystead/jsonapi';
+import { flag, hasMany, serializer, text, toMany } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Prisma } from '../../generated/prisma/client';
@@ -32,9 +32,12 @@ const userAttributes = {
   }),
 };
 
-const userSerializer = serializer<AdminUser, View, typeof userAttributes>({
+const userRelations = { organizations: hasMany('organizations') };
+
+const userSerializer = serializer<AdminUser, View, typeof userAttributes, typeof userRelations>({
   type: 'users',
   shape: userAttributes,
+  relations: userRelations,
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/users/${id}`,
   attributes: (user) => ({

@@ -1,4 +1,4 @@
-import { flag, instant, serializer, text, toOne } from '@keystead/jsonapi';
+import { flag, hasOne, instant, serializer, text, toOne } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { Prisma } from '../../generated/prisma/client';
 import { actorOf, recordChange } from '../../kernel/audit';
@@ -18,9 +18,12 @@ const workspaceAttributes = {
     .nullable(),
 };
 
-const workspaceSerializer = serializer<Workspace, View, typeof workspaceAttributes>({
+const workspaceRelations = { organization: hasOne('organizations'), 'current-run': hasOne('runs') };
+
+const workspaceSerializer = serializer<Workspace, View, typeof workspaceAttributes, typeof workspaceRelations>({
   type: 'workspaces',
   shape: workspaceAttributes,
+  relations: workspaceRelations,
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/admin/workspaces/${id}`,
   attributes: (workspace) => ({

@@ -1,4 +1,18 @@
-import { document, flag, instant, many, related, serializer, text, toMany, toOne, whole } from '@keystead/jsonapi';
+import {
+  document,
+  flag,
+  hasMany,
+  hasOne,
+  instant,
+  linksTo,
+  many,
+  related,
+  serializer,
+  text,
+  toMany,
+  toOne,
+  whole,
+} from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { Access } from '../../kernel/access';
 import { actorOf } from '../../kernel/audit';
@@ -18,9 +32,20 @@ const poolAttributes = {
   'agent-count': whole,
 };
 
-const poolSerializer = serializer<AgentPool, View, typeof poolAttributes>({
+const poolRelations = {
+  organization: hasOne('organizations'),
+  workspaces: hasMany('workspaces'),
+  'allowed-workspaces': hasMany('workspaces'),
+  'allowed-projects': hasMany('projects'),
+  'excluded-workspaces': hasMany('workspaces'),
+  agents: linksTo(),
+  'authentication-tokens': linksTo(),
+};
+
+const poolSerializer = serializer<AgentPool, View, typeof poolAttributes, typeof poolRelations>({
   type: 'agent-pools',
   shape: poolAttributes,
+  relations: poolRelations,
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/agent-pools/${id}`,
   attributes: (pool) => ({

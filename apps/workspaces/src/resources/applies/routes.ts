@@ -1,4 +1,4 @@
-import { serializer, text, timestamps, toMany, whole } from '@keystead/jsonapi';
+import { hasMany, serializer, text, timestamps, toMany, whole } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { both, type Call, endpoints, includable, type Resource, type View } from '../../kernel/endpoint';
 import type { Policy } from '../../kernel/policy';
@@ -20,10 +20,13 @@ const applyAttributes = {
   'log-read-url': text,
 };
 
+const applyRelations = { 'state-versions': hasMany('state-versions') };
+
 /** The apply of a run. */
-const applySerializer = serializer<Phase, View, typeof applyAttributes>({
+const applySerializer = serializer<Phase, View, typeof applyAttributes, typeof applyRelations>({
   type: 'applies',
   shape: applyAttributes,
+  relations: applyRelations,
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/applies/${id}`,
   attributes: (apply) => ({

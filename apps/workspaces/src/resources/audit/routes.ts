@@ -1,4 +1,4 @@
-import { anything, badParameter, instant, serializer, text, toOne } from '@keystead/jsonapi';
+import { anything, badParameter, hasOneOf, instant, serializer, text, toOne } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { AuditEvent } from '../../generated/prisma/client';
 import { endpoints, type Resource, type View } from '../../kernel/endpoint';
@@ -25,9 +25,12 @@ const auditEventAttributes = {
   after: anything,
 };
 
-const auditEventSerializer = serializer<AuditEvent, View, typeof auditEventAttributes>({
+const auditEventRelations = { actor: hasOneOf(), target: hasOneOf() };
+
+const auditEventSerializer = serializer<AuditEvent, View, typeof auditEventAttributes, typeof auditEventRelations>({
   type: 'audit-events',
   shape: auditEventAttributes,
+  relations: auditEventRelations,
   id: (event) => event.id.toString(),
   attributes: (event) => ({
     at: event.at.toISOString(),

@@ -1,4 +1,4 @@
-import { document, instant, serializer, text, toOne } from '@keystead/jsonapi';
+import { document, hasOne, instant, serializer, text, toOne } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { RunComment as Row } from '../../generated/prisma/client';
 import { actorOf } from '../../kernel/audit';
@@ -17,9 +17,12 @@ const commentAttributes = {
   'created-at': instant,
 };
 
-const commentSerializer = serializer<Comment, View, typeof commentAttributes>({
+const commentRelations = { run: hasOne('runs'), 'created-by': hasOne('users') };
+
+const commentSerializer = serializer<Comment, View, typeof commentAttributes, typeof commentRelations>({
   type: 'comments',
   shape: commentAttributes,
+  relations: commentRelations,
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/comments/${id}`,
   attributes: ({ body, createdAt }) => ({ body, 'created-at': createdAt }),

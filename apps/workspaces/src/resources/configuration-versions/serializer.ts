@@ -1,4 +1,4 @@
-import { flag, instant, serializer, text, timestamps, toOne } from '@keystead/jsonapi';
+import { flag, hasOne, instant, serializer, text, timestamps, toOne } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { View } from '../../kernel/endpoint';
 import type { ConfigurationVersion } from './configuration-version';
@@ -19,14 +19,21 @@ const configurationVersionAttributes = {
   'upload-url': text.optional(),
 };
 
+const configurationVersionRelations = {
+  workspace: hasOne('workspaces'),
+  'ingress-attributes': hasOne('ingress-attributes'),
+};
+
 /** A bundle of configuration. */
 export const configurationVersionSerializer = serializer<
   ConfigurationVersion,
   View,
-  typeof configurationVersionAttributes
+  typeof configurationVersionAttributes,
+  typeof configurationVersionRelations
 >({
   type: 'configuration-versions',
   shape: configurationVersionAttributes,
+  relations: configurationVersionRelations,
   id: ({ id }) => id,
   self,
   links: (cv) => (cv.status === 'uploaded' ? { download: `${self(cv)}/download` } : ({} as Record<string, string>)),

@@ -1,4 +1,4 @@
-import { instant, serializer, text, toMany, toOne } from '@keystead/jsonapi';
+import { hasMany, hasOne, instant, serializer, text, toMany, toOne } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { View } from '../../kernel/endpoint';
 import { seesTeam } from '../teams/policy';
@@ -10,9 +10,17 @@ const membershipAttributes = {
   'created-at': instant,
 };
 
-export const membershipSerializer = serializer<Membership, View, typeof membershipAttributes>({
+const membershipRelations = { user: hasOne('users'), organization: hasOne('organizations'), teams: hasMany('teams') };
+
+export const membershipSerializer = serializer<
+  Membership,
+  View,
+  typeof membershipAttributes,
+  typeof membershipRelations
+>({
   type: 'organization-memberships',
   shape: membershipAttributes,
+  relations: membershipRelations,
   id: (membership) => membership.id,
   self: (membership) => `/api/v2/organization-memberships/${membership.id}`,
   attributes: (membership) => ({

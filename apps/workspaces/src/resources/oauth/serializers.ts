@@ -1,4 +1,4 @@
-import { flag, instant, serializer, text, toMany, toOne } from '@keystead/jsonapi';
+import { flag, hasMany, hasOne, instant, serializer, text, toMany, toOne } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { View } from '../../kernel/endpoint';
 import type { OauthClient } from './clients';
@@ -31,10 +31,18 @@ const clientAttributes = {
   'organization-scoped': flag,
 };
 
+const clientRelations = {
+  organization: hasOne('organizations'),
+  projects: hasMany('projects'),
+  'oauth-tokens': hasMany('oauth-tokens'),
+  'agent-pool': hasOne('agent-pools'),
+};
+
 /** A connection; secret, private key and token text are never shown. */
-export const clientSerializer = serializer<OauthClient, View, typeof clientAttributes>({
+export const clientSerializer = serializer<OauthClient, View, typeof clientAttributes, typeof clientRelations>({
   type: 'oauth-clients',
   shape: clientAttributes,
+  relations: clientRelations,
   id: (client) => client.id,
   self: (client) => `/api/v2/oauth-clients/${client.id}`,
   attributes: (client, view) => ({
@@ -66,9 +74,12 @@ const tokenAttributes = {
   'has-ssh-key': flag,
 };
 
-export const tokenSerializer = serializer<OauthToken, View, typeof tokenAttributes>({
+const tokenRelations = { 'oauth-client': hasOne('oauth-clients') };
+
+export const tokenSerializer = serializer<OauthToken, View, typeof tokenAttributes, typeof tokenRelations>({
   type: 'oauth-tokens',
   shape: tokenAttributes,
+  relations: tokenRelations,
   id: (token) => token.id,
   self: (token) => `/api/v2/oauth-tokens/${token.id}`,
   attributes: (token) => ({

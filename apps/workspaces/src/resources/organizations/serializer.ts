@@ -1,4 +1,4 @@
-import { flag, instant, related, serializer, text, toOne, whole } from '@keystead/jsonapi';
+import { flag, hasOne, instant, linksTo, related, serializer, sometimes, text, toOne, whole } from '@keystead/jsonapi';
 import type { Cached, View } from '../../kernel/endpoint';
 import { abilities, permissions } from '../../kernel/policy';
 import type { Organization } from './organization';
@@ -6,8 +6,11 @@ import { organizationPolicy } from './policy';
 
 const path = ({ name }: Organization): string => `/api/v2/organizations/${name}`;
 
-/** The type under which a retention policy is shown. */
-export function retentionType(days: number | null): string {
+/** The types under which a retention policy is shown. */
+export const retentionTypes = ['data-retention-policy-dont-deletes', 'data-retention-policy-delete-olders'] as const;
+
+/** Whether what is old is deleted, as a type. */
+export function retentionType(days: number | null): (typeof retentionTypes)[number] {
   return days === null ? 'data-retention-policy-dont-deletes' : 'data-retention-policy-delete-olders';
 }
 
@@ -63,10 +66,27 @@ const organizationAttributes = {
   permissions: permissions(organizationPolicy),
 };
 
+const organizationRelations = {
+  'default-agent-pool': hasOne('agent-pools'),
+  'default-project': hasOne('projects'),
+  'oauth-tokens': linksTo(),
+  'authentication-token': linksTo(),
+  'entitlement-set': hasOne('entitlement-sets'),
+  subscription: hasOne('subscriptions'),
+  'module-producers': sometimes(linksTo()),
+  'data-retention-policy': sometimes(hasOne(...retentionTypes)),
+};
+
 /** Spec: Organization (type `organizations`; id is the organization name) */
-export const organizationSerializer = serializer<Organization, View, typeof organizationAttributes>({
+export const organizationSerializer = serializer<
+  Organization,
+  View,
+  typeof organizationAttributes,
+  typeof organizationRelations
+>({
   type: 'organizations',
   shape: organizationAttributes,
+  relations: organizationRelations,
   id: ({ name }) => name,
   self: path,
   aliases: { 'permissions.can-update-polengine': 'permissions.can-update-sentinel' },

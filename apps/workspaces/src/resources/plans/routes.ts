@@ -1,4 +1,4 @@
-import { flag, serializer, text, timestamps, toMany, whole } from '@keystead/jsonapi';
+import { flag, hasMany, serializer, text, timestamps, toMany, whole } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { both, type Call, endpoints, includable, type Resource, type View } from '../../kernel/endpoint';
 import type { Policy } from '../../kernel/policy';
@@ -22,10 +22,13 @@ const planAttributes = {
   'log-read-url': text,
 };
 
+const planRelations = { exports: hasMany('plan-exports'), 'state-versions': hasMany('state-versions') };
+
 /** The plan of a run. */
-const planSerializer = serializer<Phase, View, typeof planAttributes>({
+const planSerializer = serializer<Phase, View, typeof planAttributes, typeof planRelations>({
   type: 'plans',
   shape: planAttributes,
+  relations: planRelations,
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/plans/${id}`,
   links: ({ id }) => ({ 'json-output': `/api/v2/plans/${id}/json-output` }),

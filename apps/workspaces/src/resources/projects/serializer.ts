@@ -1,4 +1,4 @@
-import { flag, instant, related, serializer, text, toOne, whole } from '@keystead/jsonapi';
+import { flag, hasOne, instant, linksTo, related, serializer, text, toOne, whole } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { View } from '../../kernel/endpoint';
 import { abilities, permissions } from '../../kernel/policy';
@@ -23,9 +23,17 @@ const projectAttributes = {
   permissions: permissions(projectPolicy),
 };
 
-export const projectSerializer = serializer<Project, View, typeof projectAttributes>({
+const projectRelations = {
+  organization: hasOne('organizations'),
+  'default-agent-pool': hasOne('agent-pools'),
+  'tag-bindings': linksTo(),
+  'effective-tag-bindings': linksTo('effective-tag-bindings'),
+};
+
+export const projectSerializer = serializer<Project, View, typeof projectAttributes, typeof projectRelations>({
   type: 'projects',
   shape: projectAttributes,
+  relations: projectRelations,
   id: (project) => project.id,
   self: (project) => `/api/v2/projects/${project.id}`,
   attributes: (project, view) => ({

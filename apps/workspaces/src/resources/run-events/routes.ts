@@ -1,4 +1,4 @@
-import { instant, serializer, text, toOne } from '@keystead/jsonapi';
+import { hasOne, instant, serializer, text, toOne } from '@keystead/jsonapi';
 import type { RunEvent as Row } from '../../generated/prisma/client';
 import type { Database } from '../../kernel/database';
 import { type Call, endpoints, includable, type Resource, type View } from '../../kernel/endpoint';
@@ -16,9 +16,12 @@ const eventAttributes = {
   'created-at': instant,
 };
 
-const eventSerializer = serializer<RunEvent, View, typeof eventAttributes>({
+const eventRelations = { run: hasOne('runs'), actor: hasOne('users'), comment: hasOne('comments') };
+
+const eventSerializer = serializer<RunEvent, View, typeof eventAttributes, typeof eventRelations>({
   type: 'run-events',
   shape: eventAttributes,
+  relations: eventRelations,
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/run-events/${id}`,
   attributes: ({ action, description, createdAt }) => ({ action, description, 'created-at': createdAt }),

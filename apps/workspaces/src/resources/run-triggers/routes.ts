@@ -1,4 +1,4 @@
-import { document, instant, invalid, requiredOne, serializer, text, toOne } from '@keystead/jsonapi';
+import { document, hasOne, instant, invalid, requiredOne, serializer, text, toOne } from '@keystead/jsonapi';
 import type { Access } from '../../kernel/access';
 import { actorOf } from '../../kernel/audit';
 import { endpoints, type Lookup, type Resource, type View } from '../../kernel/endpoint';
@@ -19,9 +19,12 @@ const runTriggerAttributes = {
   'created-at': instant,
 };
 
-const runTriggerSerializer = serializer<RunTrigger, View, typeof runTriggerAttributes>({
+const runTriggerRelations = { workspace: hasOne('workspaces'), sourceable: hasOne('workspaces') };
+
+const runTriggerSerializer = serializer<RunTrigger, View, typeof runTriggerAttributes, typeof runTriggerRelations>({
   type: 'run-triggers',
   shape: runTriggerAttributes,
+  relations: runTriggerRelations,
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/run-triggers/${id}`,
   attributes: ({ workspace, sourceable, createdAt }) => ({

@@ -1,4 +1,4 @@
-import { flag, instant, serializer, text, timestamps, toMany, toOne, whole } from '@keystead/jsonapi';
+import { flag, hasMany, hasOne, instant, serializer, text, timestamps, toMany, toOne, whole } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { accountIdOf } from '../../kernel/audit';
 import type { View } from '../../kernel/endpoint';
@@ -77,10 +77,28 @@ const runAttributes = {
     .nullable(),
 };
 
+const runRelations = {
+  workspace: hasOne('workspaces'),
+  plan: hasOne('plans'),
+  apply: hasOne('applies'),
+  'configuration-version': hasOne('configuration-versions'),
+  'created-by': hasOne('users'),
+  'confirmed-by': hasOne('users'),
+  'canceled-by': hasOne('users'),
+  'cost-estimate': hasOne('cost-estimates'),
+  'input-state-version': hasOne('state-versions'),
+  'policy-checks': hasMany('policy-checks'),
+  'task-stages': hasMany('task-stages'),
+  'workspace-run-alerts': hasMany('workspace-run-alerts'),
+  'run-events': hasMany('run-events'),
+  comments: hasMany('comments'),
+};
+
 /** A run. */
-export const runSerializer = serializer<Run, View, typeof runAttributes>({
+export const runSerializer = serializer<Run, View, typeof runAttributes, typeof runRelations>({
   type: 'runs',
   shape: runAttributes,
+  relations: runRelations,
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/runs/${id}`,
   aliases: { 'infra-version': 'terraform-version' },

@@ -1,4 +1,4 @@
-import { flag, instant, serializer, text, toOne, whole } from '@keystead/jsonapi';
+import { flag, hasOne, instant, serializer, text, toOne, whole } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { View } from '../../kernel/endpoint';
 import type { Token } from '../tokens/service';
@@ -12,10 +12,13 @@ const sessionAttributes = {
   'expired-at': instant.nullable(),
 };
 
+const sessionRelations = { user: hasOne('users') };
+
 /** A session; its token is shown once, by the answer to signing in. */
-export const sessionSerializer = serializer<Token, View, typeof sessionAttributes>({
+export const sessionSerializer = serializer<Token, View, typeof sessionAttributes, typeof sessionRelations>({
   type: 'sessions',
   shape: sessionAttributes,
+  relations: sessionRelations,
   id: (token) => token.id,
   self: () => '/api/v2/session',
   attributes: (token) => ({
@@ -37,10 +40,18 @@ const twoFactorAttributes = {
   'recovery-codes': z.array(text).optional(),
 };
 
+const twoFactorRelations = { user: hasOne('users') };
+
 /** A person's second factor; secret and recovery codes are shown once, when it is begun. */
-export const twoFactorSerializer = serializer<TwoFactorState, View, typeof twoFactorAttributes>({
+export const twoFactorSerializer = serializer<
+  TwoFactorState,
+  View,
+  typeof twoFactorAttributes,
+  typeof twoFactorRelations
+>({
   type: 'two-factor',
   shape: twoFactorAttributes,
+  relations: twoFactorRelations,
   id: (state) => state.userId,
   self: () => '/api/v2/account/two-factor',
   attributes: ({ enabled, verified, recoveryCodesLeft, enrolment }) => ({

@@ -1,4 +1,4 @@
-import { instant, serializer, text, toOne, whole } from '@keystead/jsonapi';
+import { hasOne, instant, serializer, text, toOne, whole } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import type { Access, WorkspaceTarget } from '../../kernel/access';
 import { actorOf } from '../../kernel/audit';
@@ -235,9 +235,12 @@ const quarantineAttributes = {
   'created-at': instant,
 };
 
-const quarantineSerializer = serializer<KeptState, View, typeof quarantineAttributes>({
+const quarantineRelations = { workspace: hasOne('workspaces') };
+
+const quarantineSerializer = serializer<KeptState, View, typeof quarantineAttributes, typeof quarantineRelations>({
   type: 'quarantined-states',
   shape: quarantineAttributes,
+  relations: quarantineRelations,
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/quarantined-states/${id}`,
   attributes: ({ serial, lineage, md5, size, reason, createdAt }) => ({

@@ -1,4 +1,17 @@
-import { anything, flag, instant, serializer, text, toMany, toOne, whole } from '@keystead/jsonapi';
+import {
+  anything,
+  flag,
+  hasMany,
+  hasOne,
+  hasOneOf,
+  instant,
+  serializer,
+  text,
+  toMany,
+  toOne,
+  whole,
+} from '@keystead/jsonapi';
+import { actorTypes } from '../../kernel/audit';
 import type { View } from '../../kernel/endpoint';
 import type { StateOutput } from './outputs';
 import type { StateVersion } from './state-version';
@@ -34,10 +47,24 @@ const stateVersionAttributes = {
   'hosted-json-state-upload-url': text.nullable(),
 };
 
+const stateVersionRelations = {
+  workspace: hasOne('workspaces'),
+  run: hasOne('runs'),
+  'created-by': hasOneOf(actorTypes),
+  outputs: hasMany('state-version-outputs'),
+  'rollback-state-version': hasOne('state-versions'),
+};
+
 /** Spec: Workspace (relationships current-state-version). */
-export const stateVersionSerializer = serializer<ShownStateVersion, View, typeof stateVersionAttributes>({
+export const stateVersionSerializer = serializer<
+  ShownStateVersion,
+  View,
+  typeof stateVersionAttributes,
+  typeof stateVersionRelations
+>({
   type: 'state-versions',
   shape: stateVersionAttributes,
+  relations: stateVersionRelations,
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/state-versions/${id}`,
   aliases: { 'infra-version': 'terraform-version' },

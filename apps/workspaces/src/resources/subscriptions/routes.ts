@@ -1,4 +1,15 @@
-import { document, flag, instant, invalid, requiredOne, serializer, text, toOne, whole } from '@keystead/jsonapi';
+import {
+  document,
+  flag,
+  hasOne,
+  instant,
+  invalid,
+  requiredOne,
+  serializer,
+  text,
+  toOne,
+  whole,
+} from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { Subscription } from '../../generated/prisma/client';
 import { actorOf, recordChange } from '../../kernel/audit';
@@ -36,9 +47,21 @@ const subscriptionAttributes = {
   'versioned-policy-set-limit': whole.nullable(),
 };
 
-const subscriptionSerializer = serializer<OrganizationPlan, View, typeof subscriptionAttributes>({
+const subscriptionRelations = {
+  organization: hasOne('organizations'),
+  'billing-account': hasOne('billing-accounts'),
+  'feature-set': hasOne('feature-sets'),
+};
+
+const subscriptionSerializer = serializer<
+  OrganizationPlan,
+  View,
+  typeof subscriptionAttributes,
+  typeof subscriptionRelations
+>({
   type: 'subscriptions',
   shape: subscriptionAttributes,
+  relations: subscriptionRelations,
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/subscriptions/${id}`,
   attributes: (subscription) => {

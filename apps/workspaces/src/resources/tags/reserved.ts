@@ -1,4 +1,4 @@
-import { document, flag, instant, invalid, serializer, text, toOne } from '@keystead/jsonapi';
+import { document, flag, hasOne, instant, invalid, serializer, text, toOne } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { actorOf, recordChange } from '../../kernel/audit';
 import type { Database } from '../../kernel/database';
@@ -35,10 +35,18 @@ const reservedTagKeyAttributes = {
   'updated-at': instant,
 };
 
+const reservedTagKeyRelations = { organization: hasOne('organizations') };
+
 /** A reserved key of bindings. */
-export const reservedTagKeySerializer = serializer<ReservedTagKey, View, typeof reservedTagKeyAttributes>({
+export const reservedTagKeySerializer = serializer<
+  ReservedTagKey,
+  View,
+  typeof reservedTagKeyAttributes,
+  typeof reservedTagKeyRelations
+>({
   type: 'reserved-tag-keys',
   shape: reservedTagKeyAttributes,
+  relations: reservedTagKeyRelations,
   id: ({ id }) => id,
   attributes: (reserved) => ({
     key: reserved.key,

@@ -1,4 +1,4 @@
-import { instant, references, type SerializerSpec, serializer, text, toOne, whole } from '@keystead/jsonapi';
+import { hasOne, instant, references, type SerializerSpec, serializer, text, toOne, whole } from '@keystead/jsonapi';
 import { actorOf } from '../../kernel/audit';
 import type { Database } from '../../kernel/database';
 import { endpoints, includable, type Lookup, type Resource, type View } from '../../kernel/endpoint';
@@ -21,9 +21,12 @@ const tagAttributes = {
   'instance-count': whole,
 };
 
-const tagSerializer = serializer<tags.Tag, View, typeof tagAttributes>({
+const tagRelations = { organization: hasOne('organizations') };
+
+const tagSerializer = serializer<tags.Tag, View, typeof tagAttributes, typeof tagRelations>({
   type: 'tags',
   shape: tagAttributes,
+  relations: tagRelations,
   id: ({ id }) => id,
   attributes: ({ name, createdAt, instances }) => ({ name, 'created-at': createdAt, 'instance-count': instances }),
   relationships: ({ organization }) => ({ organization: toOne('organizations', organization) }),

@@ -1,4 +1,4 @@
-import { serializer, toOne } from '@keystead/jsonapi';
+import { hasOne, serializer, toOne } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { projectDials, projectWorkspaceDials, workspaceDials } from '../../kernel/capabilities';
 import type { View } from '../../kernel/endpoint';
@@ -16,10 +16,18 @@ const workspaceGrantAttributes = {
   'run-tasks': shownDial(workspaceDials.runTasks),
 };
 
+const workspaceGrantRelations = { team: hasOne('teams'), workspace: hasOne('workspaces') };
+
 /** A team's access to a workspace, with what it amounts to. */
-export const workspaceGrantSerializer = serializer<WorkspaceGrant, View, typeof workspaceGrantAttributes>({
+export const workspaceGrantSerializer = serializer<
+  WorkspaceGrant,
+  View,
+  typeof workspaceGrantAttributes,
+  typeof workspaceGrantRelations
+>({
   type: 'team-workspaces',
   shape: workspaceGrantAttributes,
+  relations: workspaceGrantRelations,
   id: (grant) => grant.id,
   self: (grant) => `/api/v2/team-workspaces/${grant.id}`,
   attributes: (grant) => {
@@ -61,10 +69,18 @@ const projectGrantAttributes = {
   }),
 };
 
+const projectGrantRelations = { team: hasOne('teams'), project: hasOne('projects') };
+
 /** A team's access to a project and to every workspace in it. */
-export const projectGrantSerializer = serializer<ProjectGrant, View, typeof projectGrantAttributes>({
+export const projectGrantSerializer = serializer<
+  ProjectGrant,
+  View,
+  typeof projectGrantAttributes,
+  typeof projectGrantRelations
+>({
   type: 'team-projects',
   shape: projectGrantAttributes,
+  relations: projectGrantRelations,
   id: (grant) => grant.id,
   self: (grant) => `/api/v2/team-projects/${grant.id}`,
   attributes: (grant) => {

@@ -1,4 +1,4 @@
-import { flag, related, serializer, text, toMany, toOne, whole } from '@keystead/jsonapi';
+import { flag, hasMany, hasOne, linksTo, related, serializer, text, toMany, toOne, whole } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { View } from '../../kernel/endpoint';
 import { everyRight, hasRight, organizationRights } from '../../kernel/organization-rights';
@@ -16,9 +16,17 @@ const teamAttributes = {
   permissions: permissions(teamPolicy),
 };
 
-export const teamSerializer = serializer<Team, View, typeof teamAttributes>({
+const teamRelations = {
+  organization: hasOne('organizations'),
+  users: hasMany('users'),
+  'organization-memberships': hasMany('organization-memberships'),
+  'authentication-token': linksTo(),
+};
+
+export const teamSerializer = serializer<Team, View, typeof teamAttributes, typeof teamRelations>({
   type: 'teams',
   shape: teamAttributes,
+  relations: teamRelations,
   id: (team) => team.id,
   self: (team) => `/api/v2/teams/${team.id}`,
   attributes: (team, view) => ({

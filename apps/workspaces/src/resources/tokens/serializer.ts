@@ -1,4 +1,4 @@
-import { instant, serializer, text, toOne } from '@keystead/jsonapi';
+import { hasOne, instant, serializer, sometimes, text, toOne } from '@keystead/jsonapi';
 import type { View } from '../../kernel/endpoint';
 import type { Token } from './service';
 
@@ -10,10 +10,13 @@ const tokenAttributes = {
   'expired-at': instant.nullable(),
 };
 
+const tokenRelations = { 'created-by': hasOne('users'), team: sometimes(hasOne('teams')) };
+
 /** A credential; its text is shown once, by the answer to its creation. */
-export const tokenSerializer = serializer<Token, View, typeof tokenAttributes>({
+export const tokenSerializer = serializer<Token, View, typeof tokenAttributes, typeof tokenRelations>({
   type: 'authentication-tokens',
   shape: tokenAttributes,
+  relations: tokenRelations,
   id: (token) => token.id,
   self: (token) => `/api/v2/authentication-tokens/${token.id}`,
   attributes: (token) => ({

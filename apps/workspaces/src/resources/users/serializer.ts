@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { flag, related, serializer, text, toOne } from '@keystead/jsonapi';
+import { flag, hasOne, linksTo, related, serializer, sometimes, text, toOne } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { View } from '../../kernel/endpoint';
 import { abilities, permissions } from '../../kernel/policy';
@@ -26,10 +26,17 @@ const userAttributes = {
   'is-sudo': flag.optional(),
 };
 
+const userRelations = {
+  'authentication-tokens': linksTo(),
+  'github-app-oauth-tokens': linksTo(),
+  'authenticated-resource': sometimes(hasOne('users', 'teams', 'organizations')),
+};
+
 /** A person or service account. Settings are shown to themselves only, the address also to who manages their membership. */
-export const userSerializer = serializer<Account, View, typeof userAttributes>({
+export const userSerializer = serializer<Account, View, typeof userAttributes, typeof userRelations>({
   type: 'users',
   shape: userAttributes,
+  relations: userRelations,
   id: (account) => account.id,
   self: (account) => `/api/v2/users/${account.id}`,
   attributes: (account, view) => ({

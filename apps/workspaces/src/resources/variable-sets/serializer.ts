@@ -1,4 +1,4 @@
-import { flag, instant, serializer, text, toMany, toOne, whole } from '@keystead/jsonapi';
+import { flag, hasMany, hasOne, instant, serializer, text, toMany, toOne, whole } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { View } from '../../kernel/endpoint';
 import { abilities } from '../../kernel/policy';
@@ -29,9 +29,23 @@ const variableSetAttributes = {
   }),
 };
 
-export const variableSetSerializer = serializer<VariableSet, View, typeof variableSetAttributes>({
+const variableSetRelations = {
+  organization: hasOne('organizations'),
+  parent: hasOne('organizations', 'projects'),
+  vars: hasMany('vars'),
+  workspaces: hasMany('workspaces'),
+  projects: hasMany('projects'),
+};
+
+export const variableSetSerializer = serializer<
+  VariableSet,
+  View,
+  typeof variableSetAttributes,
+  typeof variableSetRelations
+>({
   type: 'varsets',
   shape: variableSetAttributes,
+  relations: variableSetRelations,
   id: (set) => set.id,
   self: (set) => `/api/v2/varsets/${set.id}`,
   attributes: (set, view) => ({

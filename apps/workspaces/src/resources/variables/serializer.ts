@@ -1,4 +1,4 @@
-import { flag, instant, type Relationship, serializer, text, toOne } from '@keystead/jsonapi';
+import { flag, hasOne, instant, serializer, sometimes, text, toOne } from '@keystead/jsonapi';
 import type { View } from '../../kernel/endpoint';
 import type { Variable } from './service';
 
@@ -13,10 +13,13 @@ const variableAttributes = {
   'version-id': text,
 };
 
+const variableRelations = { varset: sometimes(hasOne('varsets')), configurable: sometimes(hasOne('workspaces')) };
+
 /** A variable of a workspace or of a variable set; sensitive values are never shown. */
-export const variableSerializer = serializer<Variable, View, typeof variableAttributes>({
+export const variableSerializer = serializer<Variable, View, typeof variableAttributes, typeof variableRelations>({
   type: 'vars',
   shape: variableAttributes,
+  relations: variableRelations,
   id: (variable) => variable.id,
   self: ({ id, workspaceId, variableSetId }) =>
     workspaceId === null
@@ -32,7 +35,7 @@ export const variableSerializer = serializer<Variable, View, typeof variableAttr
     'created-at': variable.createdAt.toISOString(),
     'version-id': variable.versionId,
   }),
-  relationships: ({ workspaceId, variableSetId }): Record<string, Relationship> =>
+  relationships: ({ workspaceId, variableSetId }) =>
     workspaceId === null
       ? { varset: toOne('varsets', variableSetId) }
       : { configurable: toOne('workspaces', workspaceId, `/api/v2/workspaces/${workspaceId}`) },

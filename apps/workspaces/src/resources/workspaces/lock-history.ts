@@ -1,5 +1,6 @@
-import { flag, instant, type Page, serializer, text, toOne, whole } from '@keystead/jsonapi';
+import { flag, hasOneOf, instant, type Page, serializer, text, toOne, whole } from '@keystead/jsonapi';
 import type { WorkspaceLock } from '../../generated/prisma/client';
+import { actorTypes } from '../../kernel/audit';
 import type { Database } from '../../kernel/database';
 import type { View } from '../../kernel/endpoint';
 
@@ -12,10 +13,13 @@ const lockAttributes = {
   'expired-at': instant.nullable(),
 };
 
+const lockRelations = { 'locked-by': hasOneOf(actorTypes), 'unlocked-by': hasOneOf(actorTypes) };
+
 /** One time that a workspace was locked: by whom, why, from when to when, and who ended it. */
-export const lockSerializer = serializer<WorkspaceLock, View, typeof lockAttributes>({
+export const lockSerializer = serializer<WorkspaceLock, View, typeof lockAttributes, typeof lockRelations>({
   type: 'workspace-locks',
   shape: lockAttributes,
+  relations: lockRelations,
   id: ({ id }) => String(id),
   attributes: ({ reason, lockedAt, unlockedAt, forced, heartbeatSeconds, expiresAt }) => ({
     reason,

@@ -1,8 +1,24 @@
-import { flag, instant, type Relationship, related, serializer, text, toMany, toOne, whole } from '@keystead/jsonapi';
+import {
+  flag,
+  hasMany,
+  hasOne,
+  hasOneOf,
+  instant,
+  linksTo,
+  related,
+  serializer,
+  sometimes,
+  type ToOne,
+  text,
+  toMany,
+  toOne,
+  whole,
+} from '@keystead/jsonapi';
 import { z } from 'zod';
+import { actorTypes } from '../../kernel/audit';
 import type { View } from '../../kernel/endpoint';
 import { abilities, permissions } from '../../kernel/policy';
-import { retentionType } from '../organizations/serializer';
+import { retentionType, retentionTypes } from '../organizations/serializer';
 import { workspacePolicy } from './policy';
 import { effectiveMode, isAssessed, type Workspace } from './workspace';
 
@@ -28,7 +44,7 @@ function repository(workspace: Workspace) {
   };
 }
 
-function lockedBy({ lockedByType, lockedById }: Workspace): Relationship {
+function lockedBy({ lockedByType, lockedById }: Workspace): ToOne {
   return { data: lockedByType === null || lockedById === null ? null : { id: lockedById, type: lockedByType } };
 }
 
@@ -100,10 +116,31 @@ const workspaceAttributes = {
   permissions: permissions(workspacePolicy),
 };
 
+const workspaceRelations = {
+  organization: hasOne('organizations'),
+  project: hasOne('projects'),
+  'agent-pool': hasOne('agent-pools'),
+  'current-configuration-version': hasOne('configuration-versions'),
+  'current-run': hasOne('runs'),
+  'latest-run': hasOne('runs'),
+  'current-state-version': hasOne('state-versions'),
+  'current-assessment-result': hasOne('assessment-results'),
+  'locked-by': hasOneOf(actorTypes),
+  'ssh-key': hasOne('ssh-keys'),
+  outputs: hasMany('workspace-outputs'),
+  readme: hasOne('workspace-readme'),
+  vars: hasMany('vars'),
+  'remote-state-consumers': linksTo(),
+  'tag-bindings': linksTo(),
+  'effective-tag-bindings': linksTo('effective-tag-bindings'),
+  'data-retention-policy': sometimes(hasOne(...retentionTypes)),
+};
+
 /** Spec: Workspace (type `workspaces`; id of the form `ws-<id>`) */
-export const workspaceSerializer = serializer<Workspace, View, typeof workspaceAttributes>({
+export const workspaceSerializer = serializer<Workspace, View, typeof workspaceAttributes, typeof workspaceRelations>({
   type: 'workspaces',
   shape: workspaceAttributes,
+  relations: workspaceRelations,
   id: ({ id }) => id,
   self: path,
   links: ({ organization, name }) => ({ 'self-html': `/app/${organization}/workspaces/${name}` }),
