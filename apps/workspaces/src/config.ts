@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { type TrustedProxies, trustedProxies } from '@keystead/server';
 import { z } from 'zod';
 import { editions } from './kernel/edition';
+import { parseRanges } from './kernel/ip-ranges';
 import { parsePlace, type S3Place } from './kernel/s3-objects';
 
 const onOff = (fallback: boolean) =>
@@ -62,6 +63,15 @@ const Variables = z.object({
     'Send and accept the names existing clients use beside the neutral ones.',
   ),
   WORKSPACES_API_PAGE: onOff(true).describe('Show the OpenAPI document as a page at /docs.'),
+  WORKSPACES_IP_RANGES: z
+    .string()
+    .transform((text, context) => {
+      const blocks = parseRanges(text);
+      if (!blocks) context.addIssue({ code: 'custom', message: 'must be comma-separated addresses or CIDR blocks' });
+      return blocks;
+    })
+    .optional()
+    .describe('Addresses or CIDR blocks of the service, which /api/meta/ip-ranges tells everybody; 404 unless set.'),
   WORKSPACES_REASONS: onOff(true).describe('Refusals name the missing permission where the caller may see the target.'),
   WORKSPACES_CONFIGURATION_LIMIT_MIB: z.coerce
     .number()
@@ -288,6 +298,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     aliases: given.WORKSPACES_CLIENT_ALIASES,
     apiPage: given.WORKSPACES_API_PAGE,
     reasons: given.WORKSPACES_REASONS,
+    ipRanges: given.WORKSPACES_IP_RANGES,
     configurationBytes: given.WORKSPACES_CONFIGURATION_LIMIT_MIB * 1024 * 1024,
     checksSshKeys: given.WORKSPACES_CHECK_SSH_KEYS,
     rateLimit: given.WORKSPACES_RATE_LIMIT,

@@ -101,6 +101,7 @@ export async function createService(config: Config, parts: Parts = {}): Promise<
     configurationBytes: config.configurationBytes,
     publicUrl: config.publicUrl,
     defaultFeatureSet: config.defaultFeatureSet,
+    ipRanges: config.ipRanges,
     keyring,
     accessStore: new AccessStore(pool, db, now),
     largeUploads: new Gate(largeUploads, 'large uploads'),

@@ -30,6 +30,10 @@ describe('the protocol', () => {
     expect(body).toMatchObject({ 'tfe.v2': '/api/v2/', 'state.v2': '/api/v2/' });
   });
 
+  it('says where it is as far as the configuration does', async () => {
+    await anyone.get('/api/meta/ip-ranges').expect(404);
+  });
+
   it.each([
     ['no token', undefined],
     ['an unknown token', 'Bearer nonsense'],

@@ -42,6 +42,8 @@ export interface Environment {
   readonly configurationBytes: number;
   /** The tier of organizations without a subscription of their own. */
   readonly defaultFeatureSet: string;
+  /** Where the service is and calls from, as blocks of addresses; undefined where nobody says. */
+  readonly ipRanges: readonly string[] | undefined;
   readonly keyring: Keyring;
   readonly accessStore: AccessStore;
   /** Where uploads wait that are too large to be many at once. */

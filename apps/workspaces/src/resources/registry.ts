@@ -20,6 +20,7 @@ import { runTriggerResource } from './run-triggers/routes';
 import { runResource } from './runs/routes';
 import { sessionResource } from './sessions/routes';
 import { serviceResource } from './settings/discovery';
+import { ipRangesResource } from './settings/ip-ranges';
 import { sshKeyResource } from './ssh-keys/routes';
 import { stateVersionResource } from './state-versions/routes';
 import { subscriptionResource } from './subscriptions/routes';
@@ -35,6 +36,7 @@ import { workspaceResource } from './workspaces/routes';
 /** What the service is about, each after those it calls. */
 const described: readonly Resource[] = [
   serviceResource,
+  ipRangesResource,
   identityTokensResource,
   userResource,
   organizationResource,

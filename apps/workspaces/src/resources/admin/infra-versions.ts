@@ -88,7 +88,7 @@ type Arch = z.infer<typeof arch>;
 
 /**
  * Where a version is fetched from stands twice: by platform, and for the first of them by itself. What is changed in one
- * place is changed in the other.
+ * place is changed in the other; what was known of other platforms is of another file then, and goes.
  */
 function inStep<I extends Input>(input: I, before?: Row): I & { archs?: Arch[] } {
   const isFirst = ({ os, arch: kind }: Arch) => os === platform.os && kind === platform.arch;
@@ -99,8 +99,7 @@ function inStep<I extends Input>(input: I, before?: Row): I & { archs?: Arch[] }
   if (input.url === undefined && input.sha === undefined) return input;
   const url = input.url === undefined ? before?.url : input.url;
   const sha = input.sha === undefined ? before?.sha : input.sha;
-  const others = ((before?.archs ?? []) as Arch[]).filter((one) => !isFirst(one));
-  return { ...input, archs: url && sha ? [{ url, sha, ...platform }, ...others] : others };
+  return { ...input, archs: url && sha ? [{ url, sha, ...platform }] : [] };
 }
 
 interface Input {
