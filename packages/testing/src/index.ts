@@ -23,4 +23,11 @@ export {
   smallState,
 } from './lock-clients';
 export { propertySettings } from './property-settings';
-export { noPython, type Python, pythonWith } from './python';
+export {
+  generatedPythonSession,
+  noPython,
+  operationsIn,
+  type Python,
+  pythonGenerator,
+  pythonWith,
+} from './python';

@@ -1,5 +1,5 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -56,4 +56,36 @@ export async function pythonWith(packages: readonly string[]): Promise<Python> {
     run: (program, args, options) => run(bin(program), [...args], { maxBuffer: 64 * 1024 * 1024, ...options }),
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
+}
+
+/** What `generatedPythonSession` needs in its Python. */
+export const pythonGenerator = 'openapi-python-client==0.29.1';
+
+/**
+ * Generates a client from an OpenAPI document and runs a program with it: the program gets the folder that holds the client,
+ * `service_client`, and then the arguments. Answers what it printed. A warning of the generator ends it.
+ */
+export async function generatedPythonSession(
+  python: Python,
+  document: object,
+  program: string,
+  args: readonly string[],
+): Promise<string> {
+  const described = path.join(python.folder, 'openapi.json');
+  writeFileSync(described, JSON.stringify(document));
+  const config = path.join(python.folder, 'config.json');
+  writeFileSync(config, JSON.stringify({ post_hooks: [] }));
+  const into = path.join(python.folder, 'made');
+  const client = path.join(into, 'service_client');
+  const generate = ['generate', '--path', described, '--output-path', client, '--meta', 'none', '--config', config];
+  const { stdout, stderr } = await python.run('openapi-python-client', [...generate, '--fail-on-warning']);
+  const complaint = /unable|warning|error/i.exec(`${stdout}${stderr}`);
+  if (complaint) throw new Error(`the generator complains: ${stdout}${stderr}`);
+  return (await python.run('python', [program, into, ...args])).stdout;
+}
+
+/** How many operations a document has. */
+export function operationsIn({ paths }: { readonly paths: Readonly<Record<string, object>> }): number {
+  const methods = ['get', 'post', 'put', 'patch', 'delete'];
+  return Object.values(paths).flatMap((item) => methods.filter((method) => method in item)).length;
 }

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { noPython, pythonWith } from '@keystead/testing';
+import { generatedPythonSession, noPython, operationsIn, pythonGenerator, pythonWith } from '@keystead/testing';
 import { startSecrets } from '../start-secrets';
 
 const it = noPython() ? test.skip : test;
@@ -12,28 +12,16 @@ describe('a Python client generated from the OpenAPI document', () => {
   const secrets = startSecrets();
 
   it('has every operation, and goes through mounts, policies, tokens, second factors and a rekey', async () => {
-    const python = await pythonWith(['openapi-python-client==0.29.1', 'pyotp==2.9.0']);
+    const python = await pythonWith([pythonGenerator, 'pyotp==2.9.0']);
     try {
       await secrets.root.write('sys/mounts/kv1', { type: 'kv' }).expect(204);
       await secrets.root.write('sys/auth/userpass', { type: 'userpass' }).expect(204);
       const { body: document } = await secrets.root.read('sys/internal/specs/openapi').expect(200);
-      const described = path.join(python.folder, 'openapi.json');
-      writeFileSync(described, JSON.stringify(document));
-      const into = path.join(python.folder, 'made');
-      const config = path.join(python.folder, 'config.json');
-      writeFileSync(config, JSON.stringify({ post_hooks: [] }));
-      const client = path.join(into, 'service_client');
-      const generate = ['generate', '--path', described, '--output-path', client, '--meta', 'none', '--config', config];
-      const generated = await python.run('openapi-python-client', [...generate, '--fail-on-warning']);
-      expect(`${generated.stdout}${generated.stderr}`).not.toMatch(/unable|warning|error/i);
       const { port } = secrets.server.address() as AddressInfo;
-      const session = path.join(__dirname, 'generated-client-session.py');
-      const args = [session, into, `http://127.0.0.1:${port}`, secrets.rootToken];
-      const { stdout } = await python.run('python', args);
-      const methods = Object.values<object>(document.paths).flatMap((item) =>
-        ['get', 'post', 'patch', 'delete'].filter((method) => method in item),
-      );
-      expect(stdout).toContain(`generated client: ${methods.length} operations, done`);
+      const program = path.join(__dirname, 'generated-client-session.py');
+      const args = [`http://127.0.0.1:${port}`, secrets.rootToken];
+      const said = await generatedPythonSession(python, document, program, args);
+      expect(said).toContain(`generated client: ${operationsIn(document)} operations, done`);
     } finally {
       python.remove();
     }

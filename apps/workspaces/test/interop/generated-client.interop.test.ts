@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { noPython, pythonWith } from '@keystead/testing';
+import { generatedPythonSession, noPython, operationsIn, pythonGenerator, pythonWith } from '@keystead/testing';
 import { startWorkspaces } from '../start-workspaces';
 
 const it = noPython() ? test.skip : test;
@@ -21,4 +22,18 @@ describe.each(['self-hosted', 'hosted'] as const)('the document of the %s editio
       python.remove();
     }
   }, 600_000);
+
+  it('makes a client that goes through projects, workspaces, variables, locks, states and access', async () => {
+    const python = await pythonWith([pythonGenerator]);
+    try {
+      const { body } = await workspaces.anyone.get('openapi.json').expect(200);
+      const { port } = workspaces.server.address() as AddressInfo;
+      const program = path.join(__dirname, 'generated-client-session.py');
+      const args = [`http://127.0.0.1:${port}`, workspaces.admin.token!];
+      const said = await generatedPythonSession(python, body, program, args);
+      expect(said).toContain(`generated client: ${operationsIn(body)} operations, done`);
+    } finally {
+      python.remove();
+    }
+  }, 1_200_000);
 });
