@@ -16,6 +16,7 @@ const kept = [
   'execution-mode',
   'file-triggers-enabled',
   'global-remote-state',
+  'project-remote-state',
   'queue-all-runs',
   'speculative-enabled',
   'structured-run-output-enabled',
@@ -87,7 +88,8 @@ export async function copyConsumers(
   workspaces: Ids,
 ): Promise<void> {
   const to = workspaces.get(source.id);
-  if (source.attributes['global-remote-state'] !== false || to === undefined) return;
+  const { 'global-remote-state': toAll, 'project-remote-state': toProject } = source.attributes;
+  if (toAll !== false || toProject === true || to === undefined) return;
   const label = `${organization}/${text(source, 'name')}`;
   const path = (id: string) => `workspaces/${id}/relationships/remote-state-consumers`;
   const found = await shown(job, 'remote state consumers', label, path(source.id));

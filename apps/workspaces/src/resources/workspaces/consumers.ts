@@ -7,17 +7,19 @@ import type { Database } from '../../kernel/database';
 import { visibleWorkspaces } from '../../kernel/visible';
 import { fromWorkspaces, selectWorkspaces, type Workspace, workspaceOf } from './workspace';
 
-/** The workspaces that may read this one's state: those chosen, or all of the organization when it is open to all. */
+/** The workspaces that may read this one's state: those chosen, or all of the project or organization it is open to. */
 export async function listConsumers(
   db: Database,
   access: Access,
   workspace: Workspace,
   page: Page,
 ): Promise<{ items: Workspace[]; total: number }> {
-  const { id, organizationId } = workspace;
+  const { id, organizationId, projectId } = workspace;
   const chosen = workspace.globalRemoteState
     ? Prisma.sql`w.organization_id = ${organizationId} AND w.id <> ${id}`
-    : Prisma.sql`w.id IN (SELECT consumer_id FROM remote_state_consumer WHERE workspace_id = ${id})`;
+    : workspace.projectRemoteState
+      ? Prisma.sql`w.project_id = ${projectId} AND w.id <> ${id}`
+      : Prisma.sql`w.id IN (SELECT consumer_id FROM remote_state_consumer WHERE workspace_id = ${id})`;
   const where = Prisma.sql`${chosen} AND ${visibleWorkspaces(access, organizationId)}`;
   const rows = await db.prisma.$queryRaw<Record<string, unknown>[]>`
     ${Prisma.raw(selectWorkspaces + fromWorkspaces())} WHERE ${where}
@@ -50,7 +52,7 @@ async function requireConsumers(
   return ids;
 }
 
-/** Adds, replaces or removes consumers. Refused (`invalid`) while the state is open to the whole organization. */
+/** Adds, replaces or removes consumers. Refused (`invalid`) while the state is open to the whole project or organization. */
 export async function changeConsumers(
   db: Database,
   caller: { access: Access; actor: Actor },
@@ -60,6 +62,9 @@ export async function changeConsumers(
 ): Promise<void> {
   if (workspace.globalRemoteState) {
     throw new Refusal('invalid', 'Remote state consumers cannot be changed while global remote state is on');
+  }
+  if (workspace.projectRemoteState) {
+    throw new Refusal('invalid', 'Remote state consumers cannot be changed while project remote state is on');
   }
   const ids = await requireConsumers(db, caller.access, workspace, sent);
   await db.transaction(async ({ prisma, ...rest }) => {

@@ -53,6 +53,7 @@ const shared = {
   'execution-mode': z.enum(['remote', 'local', 'agent']).nullable().optional(),
   'file-triggers-enabled': z.boolean().optional(),
   'global-remote-state': z.boolean().optional(),
+  'project-remote-state': z.boolean().optional(),
   ...secretsLogin,
   operations: z.boolean().optional(),
   'queue-all-runs': z.boolean().optional(),

@@ -20,6 +20,7 @@ export type Settings = Pick<
   | 'autoDestroyActivityDuration'
   | 'fileTriggersEnabled'
   | 'globalRemoteState'
+  | 'projectRemoteState'
   | 'secretsRole'
   | 'secretsNamespace'
   | 'queueAllRuns'
@@ -52,6 +53,7 @@ export function initialSettings(name: string, infraVersion: string, globalRemote
     autoDestroyActivityDuration: null,
     fileTriggersEnabled: true,
     globalRemoteState,
+    projectRemoteState: false,
     secretsRole: null,
     secretsNamespace: null,
     queueAllRuns: false,
@@ -78,7 +80,6 @@ const plain = [
   'autoApply',
   'autoApplyRunTrigger',
   'fileTriggersEnabled',
-  'globalRemoteState',
   'secretsRole',
   'secretsNamespace',
   'queueAllRuns',
@@ -191,6 +192,19 @@ function triggersAfter(before: Settings, changes: Changes, issues: Issue[]): Par
   return { triggerPrefixes: [...triggerPrefixes], triggerPatterns: [...triggerPatterns] };
 }
 
+function sharingAfter(before: Settings, changes: Changes, issues: Issue[]): Partial<Settings> {
+  const { globalRemoteState: all, projectRemoteState: inProject } = changes;
+  if (all && inProject) {
+    const message = 'cannot be enabled when global remote state sharing is enabled';
+    issues.push({ path: ['projectRemoteState'], message });
+  }
+  // One kind replaces the other.
+  return {
+    globalRemoteState: all ?? (inProject ? false : before.globalRemoteState),
+    projectRemoteState: inProject ?? (all ? false : before.projectRemoteState),
+  };
+}
+
 function regexIssues(after: Settings, changes: Changes): Issue[] {
   if (after.vcsTagsRegex === null) {
     return [];
@@ -242,6 +256,7 @@ export function settingsAfter(
   Object.assign(after, repositoryAfter(before, changes, around.isNew, issues));
   Object.assign(after, triggersAfter(before, changes, issues));
   Object.assign(after, destroyAfter(before, changes, issues));
+  Object.assign(after, sharingAfter(before, changes, issues));
   if (changes.workingDirectory !== undefined) {
     after.workingDirectory = changes.workingDirectory === '' ? null : changes.workingDirectory;
   }
