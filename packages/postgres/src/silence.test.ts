@@ -1,5 +1,12 @@
+import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Silence } from './silence';
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as (how?: { type: 'minor' }) => void;
+const oldBytes = (): number =>
+  getHeapSpaceStatistics().find(({ space_name: name }) => name === 'old_space')!.space_used_size;
 
 describe('silence', () => {
   let silence: Silence;
@@ -61,5 +68,24 @@ describe('silence', () => {
     jest.advanceTimersByTime(250);
     expect(own.lasts).toBe(false);
     own.stop();
+  });
+
+  it('keeps nothing of those who have left, which else would survive the quick collections of garbage', () => {
+    const leaving: (() => void)[] = [];
+    const pass = (times: number): void => {
+      for (let n = 0; n < times; n++) {
+        const all = Array.from({ length: 100 }, (_, i) => n + i);
+        leaving.push(silence.whenItLasts(() => void all.length));
+        if (leaving.length > 32) leaving.shift()!();
+        if (n % 500 === 0) collect({ type: 'minor' });
+      }
+    };
+    pass(1000);
+    // What is in the table now is old from here on.
+    collect();
+    const before = oldBytes();
+    pass(20_000);
+    // All of them are 17 MB.
+    expect(oldBytes() - before).toBeLessThan(5_000_000);
   });
 });

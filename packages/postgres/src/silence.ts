@@ -48,8 +48,7 @@ export class Silence {
     this.waiting.add(waiting);
     return () => {
       this.waiting.delete(waiting);
-      // A table that is changed all the time leaves old tables behind, whose members survive the quick collections of
-      // garbage: with them went the whole request, and cost a third of its time.
+      // Decision 0096.
       waiting.tell = nobody;
     };
   }
