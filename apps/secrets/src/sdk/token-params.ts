@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import { Refusal } from '@keystead/refusal';
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
+import type { Caller } from './call';
 import { bool, commaList, duration, int, oneOf } from './fields';
 import type { Login } from './reply';
 
@@ -26,6 +27,7 @@ export const tokenParams = z.object({
   token_no_default_policy: bool().describe('Leaves out the default policy.'),
   token_num_uses: int().describe('Uses of a token; 0 is unlimited.'),
   token_type: oneOf(tokenTypes, invalidType).describe('service, batch, or default (as the mount says).'),
+  token_strictly_bind_ip: bool().describe('Only the address that logged in may use the token.'),
 });
 
 /** The older names; set alone they fill their token_* field and are echoed on read. */
@@ -51,6 +53,7 @@ export const tokenParamsOutput = z.object({
   token_no_default_policy: z.boolean(),
   token_num_uses: z.int(),
   token_type: z.string(),
+  token_strictly_bind_ip: z.boolean(),
   policies: names.optional(),
   ttl: z.int().optional(),
   max_ttl: z.int().optional(),
@@ -74,6 +77,7 @@ export const tokenDefaults: TokenParams = {
   token_no_default_policy: false,
   token_num_uses: 0,
   token_type: 'default',
+  token_strictly_bind_ip: false,
 };
 
 const aliasOf = {
@@ -120,6 +124,10 @@ export function checkTokenParams(params: TokenParams): void {
     }
   }
   checkCidrs(params.token_bound_cidrs);
+  if (params.token_strictly_bind_ip && params.token_bound_cidrs.length > 0) {
+    const text = "'token_strictly_bind_ip' conflicts with 'token_bound_cidrs'; set only one";
+    throw new Refusal('invalid', text);
+  }
 }
 
 /** Refuses a number of uses that no counter can hold. */
@@ -160,15 +168,16 @@ export function withinCidrs(address: string, cidrs: readonly string[]): boolean 
 /** Token parameters as a read shows them: all of token_*, and the aliases that were used. */
 export function showTokenParams(params: TokenParams & TokenAliases): Record<string, unknown> {
   const shown: Record<string, unknown> = {};
-  for (const key of Object.keys(tokenDefaults) as (keyof TokenParams)[]) shown[key] = params[key];
+  // What was stored by an earlier version lacks what came later.
+  for (const [key, value] of Object.entries(tokenDefaults)) shown[key] = params[key as keyof TokenParams] ?? value;
   for (const alias of Object.keys(aliasOf) as (keyof TokenAliases)[]) {
     if (params[alias] !== undefined) shown[alias] = params[alias];
   }
   return shown;
 }
 
-/** Token parameters as a login reply wants them. */
-export function loginParams(params: TokenParams): Partial<Login> {
+/** Token parameters as the reply to a login from an address wants them, or that to a renewal. */
+export function loginParams(params: TokenParams, from: Pick<Caller, 'address'> | undefined): Partial<Login> {
   // Roles of an earlier version may say default-service or default-batch.
   const type = params.token_type.replace('default-', '') as 'service' | 'batch' | 'default' | '';
   return {
@@ -179,7 +188,9 @@ export function loginParams(params: TokenParams): Partial<Login> {
     explicitMaxTtlSeconds: params.token_explicit_max_ttl,
     periodSeconds: params.token_period,
     numUses: params.token_num_uses,
-    boundCidrs: params.token_bound_cidrs,
+    boundCidrs: params.token_strictly_bind_ip && from ? [hostOf(from.address)] : params.token_bound_cidrs,
     type,
   };
 }
+
+const hostOf = (address: string): string => (ipaddr.isValid(address) ? ipaddr.process(address).toString() : address);

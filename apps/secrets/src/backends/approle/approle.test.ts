@@ -37,6 +37,7 @@ describe('approle', () => {
       token_policies: ['dev'],
       token_ttl: 0,
       token_type: 'default',
+      token_strictly_bind_ip: false,
     });
     await secrets.root.write(path, { secret_id_num_uses: 4 }).expect(204);
     expect(

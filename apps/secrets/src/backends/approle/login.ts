@@ -29,7 +29,7 @@ export const loginPath = path('login', {
       if (!role) throw new Refusal('invalid', 'invalid role or secret ID');
       const outside = (cidrs: readonly string[]) => !withinCidrs(caller.address, cidrs);
       let metadata: Record<string, string> = {};
-      let boundCidrs = role.token_bound_cidrs;
+      let { boundCidrs } = loginParams(role, caller);
       if (role.bind_secret_id) {
         if (!input.secret_id) throw new Refusal('invalid', 'missing secret_id');
         const secretId = await spendSecretId(storage, role, input.secret_id, nowMs, ({ cidrs }) => {
@@ -39,14 +39,14 @@ export const loginPath = path('login', {
         });
         if (!secretId) throw new Refusal('invalid', 'invalid role or secret ID');
         metadata = secretId.metadata;
-        if (secretId.tokenCidrs.length > 0) boundCidrs = secretId.tokenCidrs;
+        if (secretId.tokenCidrs.length > 0 && !role.token_strictly_bind_ip) boundCidrs = secretId.tokenCidrs;
       } else if (outside(role.secret_id_bound_cidrs) || outside(role.token_bound_cidrs)) {
         throw new Refusal('denied', 'permission denied');
       }
       const facts = { ...metadata, role_name: role.name };
       return login({
         policies: [],
-        ...loginParams(role),
+        ...loginParams(role, caller),
         boundCidrs,
         alias: { name: role.roleId, metadata: facts },
         displayName: mount.path.replace(/^auth\/|\/$/g, '').replaceAll('/', '-'),
@@ -61,5 +61,5 @@ export const loginPath = path('login', {
 export async function renewLogin({ internal }: StoredLogin, { storage }: Errand): Promise<Partial<Login>> {
   const role = await roles.find(storage, String(internal.role_name));
   if (!role) throw new Refusal('invalid', `role ${JSON.stringify(internal.role_name)} does not exist during renewal`);
-  return loginParams(role);
+  return loginParams(role, undefined);
 }

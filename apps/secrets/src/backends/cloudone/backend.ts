@@ -16,6 +16,6 @@ export const cloudone = (parts: CloudOneParts): Backend =>
       const name = String(stored.internal.role);
       const role = await findRole(storage, name);
       if (!role) throw new Refusal('invalid', `failed to renew entry: role ${name} does not exist during renewal`);
-      return roleLogin(role);
+      return roleLogin(role, undefined);
     },
   });

@@ -108,6 +108,7 @@ describe('cloud identity login', () => {
         token_policies: ['dev', 'prod'],
         token_ttl: 1800,
         token_type: 'service',
+        token_strictly_bind_ip: false,
       });
       await role('old', { bound_group_ids: 'g', policies: 'dev', max_ttl: '1h' }).expect(204);
       const old = await secrets.root.read('auth/cloudone/role/old').expect(200);

@@ -1,6 +1,7 @@
 import { verifyJwt } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import type { Caller } from '../../sdk/call';
 import { announced, secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { login } from '../../sdk/reply';
@@ -86,15 +87,15 @@ export const loginPath = ({ defaults, directory, resources }: CloudOneParts) =>
           displayName: `${mount.path.replace(/^auth\//, '').replace(/\/$/, '')}-${who.oid}`,
           metadata: { role: roleName, ...metadata },
           internal: { role: roleName },
-          ...roleLogin(role),
+          ...roleLogin(role, caller),
         });
       },
     },
   });
 
 /** What a role gives to every login, at the login and at each renewal. */
-export function roleLogin(role: Role) {
-  return { policies: role.token_policies, ...loginParams(role) };
+export function roleLogin(role: Role, from: Pick<Caller, 'address'> | undefined) {
+  return { policies: role.token_policies, ...loginParams(role, from) };
 }
 
 function need(field: string, value: string | undefined): string {

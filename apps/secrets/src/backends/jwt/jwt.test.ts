@@ -187,6 +187,7 @@ describe('login with signed tokens', () => {
         token_policies: ['dev'],
         token_ttl: 1200,
         token_type: 'default',
+        token_strictly_bind_ip: false,
       });
       await role('other', { bound_subject: 'x' }).expect(204);
       const { body: listed } = await secrets.root.list('auth/jwt/role').expect(200);

@@ -42,7 +42,7 @@ export const loginPath = (keys: IssuerKeys) =>
         });
         return login({
           policies: [],
-          ...loginParams(role),
+          ...loginParams(role, caller),
           alias: { name: who.user, metadata: who.metadata },
           groupAliases: who.groups,
           displayName: `${mount.path.replace(/^auth\/|\/$/g, '').replaceAll('/', '-')}-${who.user}`,
@@ -58,7 +58,7 @@ export async function renewLogin({ internal }: StoredLogin, { storage }: Errand)
   const name = String(internal.role);
   const role = await findRole(storage, name);
   if (!role) throw new Refusal('invalid', `role ${name} does not exist during renewal`);
-  return loginParams(role);
+  return loginParams(role, undefined);
 }
 
 async function verified(keys: IssuerKeys, verifier: Config, role: Role, jwt: string, nowMs: number): Promise<Claims> {

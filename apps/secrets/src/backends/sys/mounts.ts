@@ -206,6 +206,7 @@ export const shownPath = ({ path: at }: MountRecord): string => (at.startsWith('
 export function showMount(mount: MountRecord): Record<string, unknown> {
   const { config } = mount;
   return {
+    ...(unmountable.has(mount.type) ? {} : { deprecation_status: 'supported' }),
     accessor: mount.accessor,
     config: {
       default_lease_ttl: config.defaultLeaseTtlSeconds,
@@ -309,6 +310,7 @@ const configOutput = z.looseObject({
   force_no_cache: z.boolean(),
 });
 const mountOutput = z.object({
+  deprecation_status: z.string().optional(),
   accessor: z.string(),
   config: configOutput,
   description: z.string(),

@@ -34,7 +34,7 @@ export function loginPath(passwords: Passwords) {
         if (!withinCidrs(caller.address, user.token_bound_cidrs)) throw new Refusal('denied', 'permission denied');
         return login({
           policies: [],
-          ...loginParams(user),
+          ...loginParams(user, caller),
           alias: { name: username },
           displayName: `${mount.path.replace(/^auth\/|\/$/g, '').replaceAll('/', '-')}-${username}`,
           metadata: { username },
@@ -53,5 +53,5 @@ export async function renewLogin({ internal }: StoredLogin, { storage }: Errand)
   if (JSON.stringify(before) !== JSON.stringify([...user.token_policies].sort())) {
     throw new Refusal('invalid', 'policies have changed, not renewing');
   }
-  return loginParams(user);
+  return loginParams(user, undefined);
 }

@@ -27,6 +27,7 @@ describe('userpass', () => {
       token_policies: ['dev', 'ops'],
       token_ttl: 3600,
       token_type: 'default',
+      token_strictly_bind_ip: false,
     });
     await secrets.root.write('auth/userpass/users/bob', { token_num_uses: 3 }).expect(204);
     expect((await secrets.root.read('auth/userpass/users/bob')).body.data).toMatchObject({
