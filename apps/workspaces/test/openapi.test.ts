@@ -38,6 +38,19 @@ describe.each(['self-hosted', 'hosted'] as const)('the API description of the %s
     expect([...new Set(unbounded.map(([name]) => name))]).toEqual(['serial']);
   });
 
+  it('lists the choices of every status, mode, category and visibility that it shows', async () => {
+    const { components } = (await read()) as unknown as { components: { schemas: Record<string, Part> } };
+    const shown = Object.entries(components.schemas).flatMap(([name, { properties = {} }]) =>
+      Object.entries(properties.attributes?.properties ?? {}).map(([attribute, schema]) => ({
+        at: `${name} ${attribute}`,
+        schema,
+      })),
+    );
+    const closed = shown.filter(({ at }) => /^\w+Resource .*\b(status|execution-mode|category|visibility)$/.test(at));
+    expect(closed.length).toBeGreaterThan(8);
+    expect(closed.filter(({ schema }) => schema.enum === undefined).map(({ at }) => at)).toEqual([]);
+  });
+
   it('names the status of every answer, so that a tool can tell what was not meant to happen', async () => {
     const { paths } = await read();
     const operations = Object.values(paths).flatMap((methods) => Object.values(methods));
@@ -201,7 +214,7 @@ interface Sent {
 }
 
 interface Part {
-  properties?: Record<string, { type?: string; minimum?: number; maximum?: number }>;
+  properties?: Record<string, Part & { type?: string; minimum?: number; maximum?: number; enum?: unknown[] }>;
 }
 
 /** Every object of a document. */

@@ -98,7 +98,7 @@ raw = json.dumps(state).encode()
 attributes = {"serial": 1, "lineage": "orchard", "md5": hashlib.md5(raw).hexdigest(), "state": base64.b64encode(raw).decode()}
 wish = body("WorkspacesStateVersionsCreate", "state-versions", attributes)
 version = call("workspaces_state_versions_create", grove.id, status=201, body=wish).data
-assert (version.attributes.serial, version.attributes.status) == (1, "finalized")
+assert (version.attributes.serial, version.attributes.status.value) == (1, "finalized")
 current = call("workspaces_current_state_version_read", grove.id, include="outputs,created_by")
 output = next(item for item in current.included if isinstance(item, models.StateVersionOutputsResource))
 assert (output.attributes.name, output.attributes.value) == ("trees", [3, "x"])

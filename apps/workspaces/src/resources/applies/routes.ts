@@ -1,13 +1,14 @@
-import { hasMany, serializer, text, timestamps, toMany, whole } from '@keystead/jsonapi';
+import { choice, hasMany, serializer, text, timestamps, toMany, whole } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { both, type Call, endpoints, includable, type Resource, type View } from '../../kernel/endpoint';
 import type { Policy } from '../../kernel/policy';
 import { loadPhase, loadPhaseOfRun, logsOf, resultOf } from '../runs/phase-endpoints';
 import { findMany, type Phase } from '../runs/phases';
 import { organizationsOf, readsRun } from '../runs/policy';
+import { phaseStatuses } from '../runs/statuses';
 
 const applyAttributes = {
-  status: text,
+  status: choice(phaseStatuses),
   'status-timestamps': timestamps,
   'resource-additions': whole.nullable(),
   'resource-changes': whole.nullable(),

@@ -1,5 +1,6 @@
-import { flag, hasOne, instant, serializer, text, timestamps, toOne } from '@keystead/jsonapi';
+import { choice, flag, hasOne, instant, serializer, text, timestamps, toOne } from '@keystead/jsonapi';
 import { z } from 'zod';
+import { gone, hidden } from '../../kernel/backing-data';
 import type { View } from '../../kernel/endpoint';
 import type { ConfigurationVersion } from './configuration-version';
 
@@ -14,7 +15,7 @@ const configurationVersionAttributes = {
   provisional: flag,
   source: text,
   speculative: flag,
-  status: text,
+  status: choice(['pending', 'uploaded', 'errored', 'archived', hidden, gone]),
   'status-timestamps': timestamps,
   'upload-url': text.optional(),
 };

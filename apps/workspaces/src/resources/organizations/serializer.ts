@@ -1,4 +1,16 @@
-import { flag, hasOne, instant, linksTo, related, serializer, sometimes, text, toOne, whole } from '@keystead/jsonapi';
+import {
+  choice,
+  flag,
+  hasOne,
+  instant,
+  linksTo,
+  related,
+  serializer,
+  sometimes,
+  text,
+  toOne,
+  whole,
+} from '@keystead/jsonapi';
 import type { Cached, View } from '../../kernel/endpoint';
 import { abilities, permissions } from '../../kernel/policy';
 import type { Organization } from './organization';
@@ -61,7 +73,7 @@ const organizationAttributes = {
   'owners-team-saml-role-id': text.nullable(),
   'two-factor-conformant': flag.optional(),
   'assessments-enforced': flag.optional(),
-  'default-execution-mode': text,
+  'default-execution-mode': choice(['remote', 'local', 'agent']),
   'remaining-testable-count': whole,
   permissions: permissions(organizationPolicy),
 };

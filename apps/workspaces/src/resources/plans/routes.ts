@@ -1,13 +1,14 @@
-import { flag, hasMany, serializer, text, timestamps, toMany, whole } from '@keystead/jsonapi';
+import { choice, flag, hasMany, serializer, text, timestamps, toMany, whole } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { both, type Call, endpoints, includable, type Resource, type View } from '../../kernel/endpoint';
 import type { Policy } from '../../kernel/policy';
 import { loadPhase, loadPhaseOfRun, logsOf, resultOf } from '../runs/phase-endpoints';
 import { findMany, type Phase } from '../runs/phases';
 import { administers, organizationsOf, readsRun } from '../runs/policy';
+import { phaseStatuses } from '../runs/statuses';
 
 const planAttributes = {
-  status: text,
+  status: choice(phaseStatuses),
   'status-timestamps': timestamps,
   'has-changes': flag,
   'resource-additions': whole.nullable(),

@@ -1,4 +1,4 @@
-import { flag, hasOne, instant, linksTo, related, serializer, text, toOne, whole } from '@keystead/jsonapi';
+import { choice, flag, hasOne, instant, linksTo, related, serializer, text, toOne, whole } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { View } from '../../kernel/endpoint';
 import { abilities, permissions } from '../../kernel/policy';
@@ -13,7 +13,7 @@ const projectAttributes = {
   'workspace-count': whole,
   'team-count': whole,
   'auto-destroy-activity-duration': text.nullable(),
-  'default-execution-mode': text,
+  'default-execution-mode': choice(['remote', 'local', 'agent']),
   'secrets-role': text.nullable(),
   'secrets-namespace': text.nullable(),
   'setting-overwrites': z.object({

@@ -1,11 +1,23 @@
-import { flag, hasMany, hasOne, instant, serializer, text, timestamps, toMany, toOne, whole } from '@keystead/jsonapi';
+import {
+  choice,
+  flag,
+  hasMany,
+  hasOne,
+  instant,
+  serializer,
+  text,
+  timestamps,
+  toMany,
+  toOne,
+  whole,
+} from '@keystead/jsonapi';
 import { z } from 'zod';
 import { accountIdOf } from '../../kernel/audit';
 import type { View } from '../../kernel/endpoint';
 import { abilities, permissions } from '../../kernel/policy';
 import { runPolicy } from './policy';
 import type { Run } from './run';
-import { actionsOf, waitingStatuses } from './statuses';
+import { actionsOf, runStatuses, waitingStatuses } from './statuses';
 
 /** The account behind a kind of caller and its id, as clients expect to see whoever did something. */
 export function accountOf(type: string | null, id: string | null) {
@@ -44,7 +56,7 @@ const runAttributes = {
     'is-force-cancelable': flag,
   }),
   permissions: permissions(runPolicy),
-  status: text,
+  status: choice(runStatuses),
   'status-reason': text.nullable(),
   'status-timestamps': timestamps,
   'auto-apply': flag,

@@ -1,24 +1,40 @@
+const over = ['applied', 'planned_and_finished', 'errored', 'canceled', 'discarded'] as const;
+
 /** Where a run can be on its way; those of stages that are not built never come up. */
-export type RunStatus =
-  | 'pending'
-  | 'plan_queued'
-  | 'planning'
-  | 'planned'
-  | 'cost_estimated'
-  | 'policy_checked'
-  | 'policy_override'
-  | 'post_plan_completed'
-  | 'confirmed'
-  | 'apply_queued'
-  | 'applying'
-  | FinalStatus
-  | 'planned_and_saved';
+export const runStatuses = [
+  'pending',
+  'plan_queued',
+  'planning',
+  'planned',
+  'cost_estimated',
+  'policy_checked',
+  'policy_override',
+  'post_plan_completed',
+  'confirmed',
+  'apply_queued',
+  'applying',
+  ...over,
+  'planned_and_saved',
+] as const;
+export type RunStatus = (typeof runStatuses)[number];
 
 /** Where a run ends. */
-export type FinalStatus = 'applied' | 'planned_and_finished' | 'errored' | 'canceled' | 'discarded';
+export type FinalStatus = (typeof over)[number];
 
 /** Statuses of runs that are over. */
-export const finalStatuses: readonly string[] = ['applied', 'planned_and_finished', 'errored', 'canceled', 'discarded'];
+export const finalStatuses: readonly string[] = over;
+
+/** Where a plan or an apply can be. */
+export const phaseStatuses = [
+  'pending',
+  'queued',
+  'running',
+  'finished',
+  'errored',
+  'canceled',
+  'unreachable',
+] as const;
+export type PhaseStatus = (typeof phaseStatuses)[number];
 
 const confirmable = new Set([
   'planned',
@@ -53,12 +69,12 @@ interface Standing {
 
 /** What can be done to a run now, permissions apart. Times are compared by whoever asked the database for `now`. */
 export function actionsOf(run: Standing, now: Date) {
-  const over = finalStatuses.includes(run.status);
+  const isOver = finalStatuses.includes(run.status);
   return {
     'is-cancelable': cancelable.has(run.status) && run.canceledAt === null,
     'is-confirmable': confirmable.has(run.status),
     'is-discardable': discardableStatuses.includes(run.status),
-    'is-force-cancelable': !over && run.canceledAt !== null && run.forceCancelAt !== null && run.forceCancelAt <= now,
+    'is-force-cancelable': !isOver && run.canceledAt !== null && run.forceCancelAt !== null && run.forceCancelAt <= now,
   };
 }
 

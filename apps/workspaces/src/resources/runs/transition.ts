@@ -5,7 +5,7 @@ import type { Actor } from '../../kernel/audit';
 import type { Database } from '../../kernel/database';
 import { newId } from '../../kernel/ids';
 import { find, type Run } from './run';
-import { finalStatuses, type RunStatus } from './statuses';
+import { finalStatuses, type PhaseStatus, type RunStatus } from './statuses';
 
 /**
  * Takes the workspace of a run and the run itself until the transaction ends, in this order everywhere, and reads the
@@ -84,7 +84,7 @@ export async function moveRun(
 export async function movePhase(
   tx: Database,
   id: string,
-  status: string,
+  status: PhaseStatus,
   more: Prisma.RunPhaseUpdateInput = {},
 ): Promise<void> {
   await tx.prisma.runPhase.update({ where: { id }, data: { ...more, status } });

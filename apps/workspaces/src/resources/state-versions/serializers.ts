@@ -1,5 +1,6 @@
 import {
   anything,
+  choice,
   flag,
   hasMany,
   hasOne,
@@ -12,6 +13,7 @@ import {
   whole,
 } from '@keystead/jsonapi';
 import { actorTypes } from '../../kernel/audit';
+import { gone, hidden } from '../../kernel/backing-data';
 import type { View } from '../../kernel/endpoint';
 import type { StateOutput } from './outputs';
 import type { StateVersion } from './state-version';
@@ -31,7 +33,7 @@ const stateVersionAttributes = {
   size: whole,
   serial: whole,
   lineage: text.nullable(),
-  status: text,
+  status: choice(['pending', 'finalized', 'discarded', hidden, gone]),
   intermediate: flag,
   'state-version': whole.nullable(),
   'infra-version': text.nullable(),

@@ -1,4 +1,16 @@
-import { flag, hasMany, hasOne, linksTo, related, serializer, text, toMany, toOne, whole } from '@keystead/jsonapi';
+import {
+  choice,
+  flag,
+  hasMany,
+  hasOne,
+  linksTo,
+  related,
+  serializer,
+  text,
+  toMany,
+  toOne,
+  whole,
+} from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { View } from '../../kernel/endpoint';
 import { everyRight, hasRight, organizationRights } from '../../kernel/organization-rights';
@@ -9,7 +21,7 @@ import type { Team } from './service';
 const teamAttributes = {
   name: text,
   'users-count': whole,
-  visibility: text,
+  visibility: choice(['secret', 'organization']),
   'sso-team-id': text.nullable(),
   'allow-member-token-management': flag,
   'organization-access': z.record(z.string(), flag),

@@ -1,4 +1,4 @@
-import { flag, hasOne, instant, serializer, sometimes, text, toOne } from '@keystead/jsonapi';
+import { choice, flag, hasOne, instant, serializer, sometimes, text, toOne } from '@keystead/jsonapi';
 import type { View } from '../../kernel/endpoint';
 import type { Variable } from './service';
 
@@ -6,7 +6,7 @@ const variableAttributes = {
   key: text,
   value: text.nullable(),
   description: text.nullable(),
-  category: text,
+  category: choice(['terraform', 'env']),
   hcl: flag,
   sensitive: flag,
   'created-at': instant,
