@@ -1,4 +1,5 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import type { Client } from '../client';
 import type { CommandSpec } from '../command';
 import { exitCodes, Problem } from '../problem';
 import { printOrSay } from './print';
@@ -72,10 +73,11 @@ export const auditCommands: readonly CommandSpec[] = [
     examples: ['audit verify', 'audit verify -heads=audit-heads.json'],
     async run({ client, output, exitWith }, options: { heads?: string }) {
       const heads = options.heads && existsSync(options.heads) ? readHeads(options.heads) : [];
-      const { body } = await client.post('sys/audit-chain/verify', { heads });
-      const { valid, rows, heads: ends, problems } = body?.data ?? {};
-      output.show(body, { whole: valid, rows, chains: (ends as unknown[])?.length });
-      for (const problem of (problems as string[]) ?? []) output.note(problem);
+      const { valid, rows, ends, problems, body } = await verifyInParts(client, heads, (so) => {
+        if (!output.forPrograms) output.note(`${so} rows so far`);
+      });
+      output.show(body, { whole: valid, rows, chains: ends.length });
+      for (const problem of problems) output.note(problem);
       if (!valid) {
         exitWith(exitCodes.refused);
       } else if (options.heads) {
@@ -85,6 +87,39 @@ export const auditCommands: readonly CommandSpec[] = [
     },
   },
 ];
+
+interface Head {
+  readonly chain: string;
+}
+interface Part {
+  readonly rows: number;
+  readonly heads: readonly Head[];
+  readonly problems: readonly string[];
+  readonly next: Head | null;
+}
+
+/** Goes through the whole table, and adds up what its parts are answered with. */
+async function verifyInParts(client: Client, kept: unknown, tell: (rows: number) => void) {
+  const ends = new Map<string, Head>();
+  const problems = new Set<string>();
+  let rows = 0;
+  for (let after: Head | undefined; ; ) {
+    const { body } = await client.post('sys/audit-chain/verify', { heads: kept, ...(after && { after }) });
+    const part = body!.data as unknown as Part;
+    rows += part.rows;
+    for (const head of part.heads) ends.set(head.chain, head);
+    for (const problem of part.problems) problems.add(problem);
+    if (part.next) {
+      after = part.next;
+      tell(rows);
+      continue;
+    }
+    const valid = problems.size === 0;
+    const heads = [...ends.values()];
+    const whole = { ...body, data: { valid, rows, heads, problems: [...problems], next: null } };
+    return { valid, rows, ends: heads, problems, body: whole };
+  }
+}
 
 function readHeads(file: string): unknown {
   try {

@@ -1,6 +1,6 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
-import { objectList } from '../../sdk/fields';
+import { object, objectList } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { data } from '../../sdk/reply';
 
@@ -13,10 +13,14 @@ interface Head {
 /** The hash-chained audit table. */
 export interface ChainPort {
   heads(): Promise<readonly Head[]>;
-  verify(kept: readonly Head[]): Promise<{ rows: number; heads: readonly Head[]; problems: readonly string[] }>;
+  verify(
+    kept: readonly Head[],
+    after: Head | undefined,
+  ): Promise<{ rows: number; heads: readonly Head[]; problems: readonly string[]; next: Head | undefined }>;
 }
 
 const head = z.object({ chain: z.string(), sequence: z.int(), digest: z.string() });
+const sentHead = head.extend({ chain: z.guid().toLowerCase(), sequence: z.int().positive() });
 
 export function auditChainPaths(chain: ChainPort) {
   return [
@@ -36,28 +40,38 @@ export function auditChainPaths(chain: ChainPort) {
     }),
     path('audit-chain/verify', {
       summary: 'Checks every link of the audit table.',
+      description:
+        'A large table is checked in parts of some seconds: where the answer has a next, it is sent again as after. What is found and the ends of chains add up; valid is true only of an answer that comes to the end, so each of them must be without problems.',
       sudo: true,
       rootNamespaceOnly: true,
       write: {
         summary: 'Verify the audit chains, and that nothing behind kept ends is gone.',
         operationId: 'auditing-verify-chain',
-        input: z.object({ heads: objectList().optional().describe('Ends that were kept.') }),
-        output: z.object({ valid: z.boolean(), rows: z.int(), heads: z.array(head), problems: z.array(z.string()) }),
+        input: z.object({
+          heads: objectList().optional().describe('Ends that were kept.'),
+          after: object().optional().describe('Where to go on: the next of the answer before.'),
+        }),
+        output: z.object({
+          valid: z.boolean(),
+          rows: z.int(),
+          heads: z.array(head),
+          problems: z.array(z.string()),
+          next: head.nullable(),
+        }),
         auditClear: 'all',
         async run({ input }) {
-          const { rows, heads, problems } = await chain.verify((input.heads ?? []).map(parseHead));
-          return data({ valid: problems.length === 0, rows, heads, problems });
+          const kept = (input.heads ?? []).map((one) => parseHead('heads must be objects', one));
+          const after = input.after && parseHead('after must be an object', input.after);
+          const { rows, heads, problems, next } = await chain.verify(kept, after);
+          return data({ valid: problems.length === 0 && !next, rows, heads, problems, next: next ?? null });
         },
       },
     }),
   ];
 }
 
-function parseHead(given: Record<string, unknown>): Head {
-  const parsed = head.safeParse(given);
+function parseHead(what: string, given: Record<string, unknown>): Head {
+  const parsed = sentHead.safeParse(given);
   if (parsed.success) return parsed.data;
-  throw new Refusal(
-    'invalid',
-    'heads must be objects with chain, sequence and digest, as sys/audit-chain answers them',
-  );
+  throw new Refusal('invalid', `${what} with chain, sequence and digest, as sys/audit-chain answers them`);
 }

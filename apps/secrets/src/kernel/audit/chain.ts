@@ -16,6 +16,8 @@ export interface ChainReport {
   readonly heads: readonly ChainHead[];
   /** One sentence per broken link, and where nothing is recorded; empty when everything holds. */
   readonly problems: readonly string[];
+  /** Where to go on; undefined once everything was gone through. */
+  readonly next: ChainHead | undefined;
 }
 
 interface Row {
@@ -33,6 +35,8 @@ interface Parts {
   readonly clock: Clock;
   /** This node keeps its changes in the table. */
   readonly recording: boolean;
+  /** How long it is verified in one go; 10 s. */
+  readonly verifyMs?: number;
 }
 
 const beginning = Buffer.alloc(32);
@@ -86,56 +90,74 @@ export class AuditChain {
     }));
   }
 
-  /** Goes through every row. `kept` are heads that were written down earlier: what lies before them must still be there. */
-  async verify(kept: readonly ChainHead[] = []): Promise<ChainReport> {
+  /**
+   * Goes through the rows behind `after`, for a while: a table of years is verified in parts. `kept` are heads that were
+   * written down earlier: what lies before them must still be there. `heads` are the ends of this part.
+   */
+  async verify(kept: readonly ChainHead[] = [], after?: ChainHead): Promise<ChainReport> {
+    const { recording, verifyMs = 10_000 } = this.parts;
+    const untilMs = performance.now() + verifyMs;
     const problems: string[] = [];
-    const wanted = new Map(kept.map((head) => [`${head.chain}/${head.sequence}`, head.digest]));
-    const heads = new Map<string, ChainHead>();
+    const wanted = new Map(
+      kept.filter((head) => !after || comesAfter(head, after)).map((head) => [nameOf(head), head]),
+    );
+    const heads = new Map<string, ChainHead>(after && [[after.chain, after]]);
     let rows = 0;
-    for await (const row of this.all()) {
-      rows += 1;
-      const sequence = Number(row.sequence);
-      const before = heads.get(row.chain);
-      const name = `row ${sequence} of chain ${row.chain}`;
-      if (sequence !== (before?.sequence ?? 0) + 1) problems.push(`${name} does not follow the one before it`);
-      else if (row.previous.toString('hex') !== (before?.digest ?? beginning.toString('hex'))) {
-        problems.push(`${name} does not point at the one before it`);
+    let last = after;
+    let more = true;
+    while (more) {
+      const page = await this.pageAfter(last);
+      for (const row of page) {
+        last = this.check(row, heads.get(row.chain), problems);
+        heads.set(row.chain, last);
+        const expected = wanted.get(nameOf(last));
+        if (expected === undefined) continue;
+        wanted.delete(nameOf(last));
+        if (expected.digest !== last.digest) problems.push(`${nameOf(last)} is not the one that was kept`);
       }
-      const digest = this.digest(row.chain, sequence, Number(row.at_ms), row.previous, row.entries);
-      if (!digest.equals(row.digest)) problems.push(`${name} was changed`);
-      heads.set(row.chain, { chain: row.chain, sequence, digest: row.digest.toString('hex') });
-      const expected = wanted.get(`${row.chain}/${sequence}`);
-      if (expected === undefined) continue;
-      wanted.delete(`${row.chain}/${sequence}`);
-      if (expected !== row.digest.toString('hex')) problems.push(`${name} is not the one that was kept`);
+      rows += page.length;
+      more = page.length === pageSize;
+      if (more && performance.now() >= untilMs) break;
     }
-    for (const missing of wanted.keys()) {
-      const [chain, sequence] = missing.split('/');
-      problems.push(`row ${sequence} of chain ${chain} was kept and is gone`);
+    for (const [name, head] of wanted) {
+      if (!more || !comesAfter(head, last!)) problems.push(`${name} was kept and is gone`);
     }
     // What is not there cannot be broken: that must not look like a table that is whole.
-    if (!this.parts.recording) problems.push('this node records nothing: SECRETS_AUDIT_TABLE is off');
-    else if (rows === 0) problems.push('nothing is recorded');
-    return { rows, heads: [...heads.values()], problems };
+    if (!recording) problems.push('this node records nothing: SECRETS_AUDIT_TABLE is off');
+    else if (rows === 0 && !after) problems.push('nothing is recorded');
+    return { rows, heads: [...heads.values()], problems, next: more ? last : undefined };
   }
 
-  private async *all(): AsyncGenerator<Row> {
-    let chain = '00000000-0000-0000-0000-000000000000';
-    let sequence = 0;
-    for (;;) {
-      const { rows } = await this.parts.database.query<Row>(
-        'SELECT * FROM audit_record WHERE (chain, sequence) > ($1, $2) ORDER BY chain, sequence LIMIT $3',
-        [chain, sequence, pageSize],
-      );
-      yield* rows;
-      if (rows.length < pageSize) return;
-      chain = rows.at(-1)!.chain;
-      sequence = Number(rows.at(-1)!.sequence);
+  /** Adds what is wrong with a row, and answers the head that it makes. */
+  private check(row: Row, before: ChainHead | undefined, problems: string[]): ChainHead {
+    const head = { chain: row.chain, sequence: Number(row.sequence), digest: row.digest.toString('hex') };
+    if (head.sequence !== (before?.sequence ?? 0) + 1)
+      problems.push(`${nameOf(head)} does not follow the one before it`);
+    else if (row.previous.toString('hex') !== (before?.digest ?? beginning.toString('hex'))) {
+      problems.push(`${nameOf(head)} does not point at the one before it`);
     }
+    const digest = this.digest(row.chain, head.sequence, Number(row.at_ms), row.previous, row.entries);
+    if (!digest.equals(row.digest)) problems.push(`${nameOf(head)} was changed`);
+    return head;
+  }
+
+  private async pageAfter(last: ChainHead | undefined): Promise<readonly Row[]> {
+    const { rows } = await this.parts.database.query<Row>(
+      'SELECT * FROM audit_record WHERE (chain, sequence) > ($1, $2) ORDER BY chain, sequence LIMIT $3',
+      [last?.chain ?? '00000000-0000-0000-0000-000000000000', last?.sequence ?? 0, pageSize],
+    );
+    return rows;
   }
 
   private digest(chain: string, sequence: number, atMs: number, previous: Buffer, entries: string): Buffer {
     const head = `${chain}\n${sequence}\n${atMs}\n${previous.toString('hex')}\n`;
     return this.parts.barrier.mac('audit-chain', head + entries);
   }
+}
+
+const nameOf = ({ chain, sequence }: ChainHead): string => `row ${sequence} of chain ${chain}`;
+
+/** In the order of the table. */
+function comesAfter(head: ChainHead, other: ChainHead): boolean {
+  return head.chain === other.chain ? head.sequence > other.sequence : head.chain > other.chain;
 }

@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { freshStorage, type TestStorage } from '../../../test/fresh-storage';
+import { newWriteSet } from '../storage/write-set';
+import { AuditChain, type ChainHead, type ChainReport } from './chain';
+
+describe('a long audit table', () => {
+  let test: TestStorage;
+  let chains: AuditChain[];
+  beforeAll(async () => {
+    test = await freshStorage();
+    const { database, barrier, clock, committer } = test.storage;
+    const made = () => new AuditChain({ database, barrier, clock, recording: true, verifyMs: 0 });
+    chains = [made(), made(), made()];
+    for (let n = 0; n < 130; n++) {
+      const set = newWriteSet();
+      for (const chain of chains) set.run.push((tx) => chain.append(tx, [`{"n":${n}}`]));
+      await committer.commit(set);
+    }
+  });
+  afterAll(() => test.close());
+
+  const parts = async (kept: readonly ChainHead[] = []): Promise<ChainReport[]> => {
+    const found = [await chains[0]!.verify(kept)];
+    for (let next = found[0]!.next; next; next = found.at(-1)!.next) found.push(await chains[0]!.verify(kept, next));
+    return found;
+  };
+  const problemsOf = async (kept?: readonly ChainHead[]) => (await parts(kept)).flatMap(({ problems }) => problems);
+  const broken = async (statement: string, kept: readonly ChainHead[] = []): Promise<string[]> => {
+    await test.byHand('CREATE TABLE kept_record AS SELECT * FROM audit_record');
+    await test.byHand(statement);
+    const problems = await problemsOf(kept);
+    await test.byHand('DELETE FROM audit_record');
+    await test.byHand('INSERT INTO audit_record SELECT * FROM kept_record');
+    await test.byHand('DROP TABLE kept_record');
+    return problems;
+  };
+
+  it('is verified in parts, which add up', async () => {
+    const found = await parts();
+    expect(found.map(({ rows }) => rows)).toEqual([100, 100, 100, 90]);
+    const ends = new Map(found.flatMap(({ heads }) => heads).map((head) => [head.chain, head]));
+    expect([...ends.values()]).toEqual(await chains[0]!.heads());
+    expect(await problemsOf([...ends.values()])).toEqual([]);
+  });
+
+  it('shows what is wrong once, in whichever part it is', async () => {
+    const heads = await chains[0]!.heads();
+    for (const { chain } of heads) {
+      for (const sequence of [1, 69, 70, 99, 100, 101, 130]) {
+        const row = `WHERE chain = '${chain}' AND sequence = ${sequence}`;
+        const name = `row ${sequence} of chain ${chain}`;
+        expect(await broken(`UPDATE audit_record SET entries = entries || 'x' ${row}`)).toEqual([
+          `${name} was changed`,
+        ]);
+        const gone = await broken(`DELETE FROM audit_record ${row}`, heads);
+        expect(gone).toEqual([
+          sequence === 130
+            ? `${name} was kept and is gone`
+            : `row ${sequence + 1} of chain ${chain} does not follow the one before it`,
+        ]);
+      }
+      expect(await broken(`DELETE FROM audit_record WHERE chain = '${chain}'`, heads)).toEqual([
+        `row 130 of chain ${chain} was kept and is gone`,
+      ]);
+    }
+  });
+});
