@@ -93,6 +93,7 @@ export async function createService(config: Config, parts: ServiceParts): Promis
     origins,
     history,
     metrics: () => measured.metrics(),
+    log: parts.log,
   });
   const kernel = kernelOf(modules, config, parts.log, paths, documents);
   const outside = outsideOf(modules, config, kernel, paths);

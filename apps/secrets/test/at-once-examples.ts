@@ -320,6 +320,10 @@ export const examples: Readonly<Record<string, Making>> = {
   'write system/internal/specs/openapi': 'is made for each mount once, and decides nothing',
   'write system/config/cors': readsOnly({ allowed_origins: 'https://console.example.com' }),
   'delete system/config/cors': readsOnly(),
+  'write system/loggers': readsOnly({ level: 'error' }),
+  'delete system/loggers': readsOnly(),
+  'write system/loggers/:name': () => ({ at: { name: 'secrets' }, body: () => ({ level: 'error' }) }),
+  'delete system/loggers/:name': () => ({ at: { name: 'secrets' } }),
   ...Object.fromEntries(
     ['rekey-recovery-key', 'rekey', 'rotate/recovery', 'rotate/root'].flatMap((ceremony) => [
       [`write system/${ceremony}/init`, 'is a ceremony; see rekey-nodes.test.ts'],

@@ -110,6 +110,7 @@ describe('a thing under a denied path', () => {
       'system/internal/counters/:what',
       'system/internal/ui/mounts/:path*',
       'system/leases/jobs/:id',
+      'system/loggers/:name',
       'system/plugins/catalog/:type/:name',
       'system/policies/password/:name/generate',
       'system/remount/status/:id',

@@ -183,6 +183,28 @@ describe('tools and the rest of sys', () => {
     });
   });
 
+  it('says how much it writes to its log, and writes more or less of it when told', async () => {
+    const { data: first } = (await secrets.root.read('sys/loggers').expect(200)).body;
+    expect(Object.keys(first)).toEqual(['secrets']);
+    const { log } = secrets.service.kernel;
+    for (const [path, level, becomes] of [
+      ['sys/loggers', 'warning', 'warn'],
+      ['sys/loggers/secrets', 'ERR', 'error'],
+    ] as const) {
+      await secrets.root.write(path, { level }).expect(204);
+      expect(log.level).toBe(becomes);
+      expect((await secrets.root.read(path).expect(200)).body.data).toEqual({ secrets: becomes });
+      await secrets.root.delete(path).expect(204);
+      expect(log.level).toBe(first.secrets);
+    }
+    for (const level of ['', 'loud', 'silent', '__proto__'])
+      await secrets.root.write('sys/loggers', { level }).expect(400);
+    await secrets.root.write('sys/loggers/other', { level: 'info' }).expect(400);
+    await secrets.root.read('sys/loggers/other').expect(404);
+    const some = await secrets.withPolicy('path "sys/loggers" { capabilities = ["read", "update"] }');
+    await some.write('sys/loggers', { level: 'info' }).expect(403);
+  });
+
   it('web pages may call once an operator says so', async () => {
     const ask = () =>
       request(secrets.server)

@@ -8,6 +8,7 @@ import { hostPaths } from '../backends/sys/host';
 import { internalUiPaths } from '../backends/sys/internal-ui';
 import { keyPaths } from '../backends/sys/keys';
 import { leasePaths } from '../backends/sys/leases';
+import { type LogPort, loggerPaths } from '../backends/sys/loggers';
 import { mfaValidatePath } from '../backends/sys/mfa';
 import { mountPaths } from '../backends/sys/mounts';
 import { namespacePaths } from '../backends/sys/namespaces';
@@ -51,6 +52,8 @@ export interface SystemParts {
   readonly origins: Origins;
   readonly history: ReleaseHistory;
   readonly metrics: () => Promise<string>;
+  /** Its level can be changed while the node runs. */
+  readonly log: { level: string };
 }
 
 /** Every path below `sys/`. */
@@ -90,6 +93,7 @@ export function systemPaths(modules: Modules, config: Config, parts: SystemParts
     ...hostPaths(history),
     ...nodePaths(nodePort(modules, config, parts.metrics)),
     ...corsPaths(origins),
+    ...loggerPaths(logPort(parts.log)),
     ...rekeyPaths({ recovery: new Rekey(storage, seal, 'recovery'), barrier: new Rekey(storage, seal, 'barrier') }),
     ...keyPaths(new Rotation(storage, seal), new RootGeneration(storage, seal, (set) => mintRootToken(tokens, set))),
     ...leasePaths(leasePort({ leases, tokens, mounts, namespaces })),
@@ -103,6 +107,21 @@ export function systemPaths(modules: Modules, config: Config, parts: SystemParts
     explainPath(authority),
     mfaValidatePath(mfa.logins),
   ];
+}
+
+/** Its name is the program's, as in the lines it writes. */
+function logPort(log: { level: string }): LogPort {
+  const configured = log.level;
+  return {
+    name: 'secrets',
+    configured,
+    get level() {
+      return log.level;
+    },
+    set level(level) {
+      log.level = level;
+    },
+  };
 }
 
 /** A stable id made from a key that only an unsealed node has. */
