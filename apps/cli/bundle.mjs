@@ -1,4 +1,4 @@
-// The whole program as one file that needs nothing beside it but Node: dist/keystead.cjs.
+// The whole program as one file that needs nothing beside it but Node: dist/keystead.cjs, or the file that is named.
 import { chmodSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';
@@ -16,7 +16,7 @@ function migrationsOf(service) {
   );
 }
 
-const outfile = join(import.meta.dirname, 'dist', 'keystead.cjs');
+const outfile = process.argv[2] ?? join(import.meta.dirname, 'dist', 'keystead.cjs');
 await build({
   entryPoints: [join(import.meta.dirname, 'src', 'main.ts')],
   outfile,

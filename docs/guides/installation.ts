@@ -1,5 +1,5 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -21,29 +21,12 @@ export interface Installation {
 const root = resolve(__dirname, '../..');
 const START_SECONDS = 300;
 const inSource = ['--conditions=source', `--require=${require.resolve('tsx/cjs')}`];
-/** The command line: as built where that is newer than its text, since it starts ten times as fast. */
-function keystead(): string {
-  const parts = ['apps/cli', 'packages/keyring', 'packages/postgres'].map((part) => join(root, part));
-  const built = parts.map((part) => join(part, 'dist'));
-  const fresh =
-    built.every(existsSync) &&
-    Math.min(...built.map((folder) => newest(folder))) > Math.max(...parts.map((part) => newest(join(part, 'src'))));
-  const program = fresh ? ['apps/cli/dist/main.js'] : [...inSource, 'apps/cli/src/main.ts'];
-  return [process.execPath, ...program.map((arg) => (arg.startsWith('apps/') ? join(root, arg) : arg))]
-    .map((word) => `'${word}'`)
-    .join(' ');
-}
 
-function newest(folder: string): number {
-  return Math.max(
-    ...readdirSync(folder, { withFileTypes: true })
-      // The single file that lies beside what was built is not what is run.
-      .filter((entry) => entry.isDirectory() || /\.[jt]s$/.test(entry.name))
-      .map((entry) => {
-        const at = join(folder, entry.name);
-        return entry.isDirectory() ? newest(at) : statSync(at).mtimeMs;
-      }),
-  );
+/** The command line as a single file: it starts six times as fast as from its text. */
+function keystead(folder: string): string {
+  const file = join(folder, 'keystead.cjs');
+  execFileSync(process.execPath, [join(root, 'apps/cli/bundle.mjs'), file]);
+  return `'${process.execPath}' '${file}'`;
 }
 
 /** Starts an installation as the guides expect it: initialised, with root token and site administrator. */
@@ -53,7 +36,7 @@ export async function startInstallation(secretsSettings: Record<string, string> 
   mkdirSync(data);
   const commands = join(folder, 'commands');
   mkdirSync(commands);
-  const watched = watch(commands, { curl: programOf('curl'), keystead: keystead() });
+  const watched = watch(commands, { curl: programOf('curl'), keystead: keystead(folder) });
   // Where `npm start` puts it.
   symlinkSync(join(commands, 'keystead'), join(folder, 'keystead'));
   const databases = { secrets: await freshDatabase('secrets'), workspaces: await freshDatabase('workspaces') };
