@@ -1,34 +1,50 @@
+import { explicitOfSecrets } from './explicit-secrets';
 import type { Mutant } from './mutant';
 
 const organization = '/organizations/:organization_name';
 const whole = (of: string, how: string): Mutant => ({ of, part: '', how });
 const ignored = (of: string, part: string): Mutant => ({ of, part, how: 'ignored' });
 
-const cloudoneConfig = 'apps/secrets/src/backends/cloudone/config.ts';
-const totp = 'identity mfa/method/totp';
+const workspaceSettings = 'apps/workspaces/src/resources/workspaces/settings.ts';
+const configurationVersions = 'apps/workspaces/src/resources/configuration-versions/serializer.ts';
 const errors = 'packages/jsonapi/src/errors.ts';
 const paging = 'packages/jsonapi/src/paging.ts';
 /** A name of a project of whatever length. */
 const ignoredLength: Mutant = { of: `body of POST ${organization}/projects`, part: 'name', how: 'unchecked' };
 
+const entitlementLimits = [
+  'run-task-limit',
+  'run-task-workspace-limit',
+  'run-task-mandatory-enforcement-limit',
+  'policy-set-limit',
+  'policy-limit',
+  'policy-mandatory-enforcement-limit',
+  'versioned-policy-set-limit',
+  'user-limit',
+];
+
 /** Mutants of rows whose words name no declaration by themselves: errors, limits, rights, changes. */
 export const explicit: Readonly<Record<string, readonly Mutant[]>> = {
-  'S3.1': [{ of: cloudoneConfig, part: '!tenantId', how: 'false' }],
-  'S3.2': [{ of: cloudoneConfig, part: '!resource', how: 'false' }],
-  'S24.6': [{ of: `input of write ${totp}`, part: 'max_validation_attempts', how: 'another default' }],
-  'SA.4': [whole('sys rekey-recovery-key/init', 'in every namespace')],
+  ...explicitOfSecrets,
+  'W6.23': [{ of: workspaceSettings, part: "repo.vcshostAppInstallationId === ''", how: 'true' }],
   'W8.1': [whole(`GET ${organization}`, 'another status')],
   'W8.2': [whole('POST /organizations', 'another status')],
   'W8.3': [whole(`DELETE ${organization}`, 'another status')],
   'W8.4': [whole(`GET ${organization}`, 'for everybody')],
-  'W8.5': [{ of: errors, part: "[422, 'unprocessable entity']", how: "[400, 'bad request']" }],
+  'W8.5': [{ of: errors, part: 'ANSWERS[kind][0]', how: "kind === 'invalid' ? 400 : ANSWERS[kind][0]" }],
   'W9.1': [{ of: paging, part: 'size ?? DEFAULT_SIZE', how: 'size ?? 21' }],
   'W9.2': [{ of: paging, part: "size === undefined && paging === 'optional'", how: 'false' }],
   'W9.3': [ignoredLength],
+  'W9.4': [
+    { of: 'body of POST /organizations', part: 'session-timeout', how: 'left out means 77' },
+    { of: 'body of POST /organizations', part: 'session-remember', how: 'left out means 77' },
+  ],
+  'W9.5': entitlementLimits.map((part) => ({ of: 'attributes of entitlement-sets', part, how: 'missing' })),
   'WA.1': [whole('GET /organizations', 'without a token')],
-  'WA.2': [whole('POST /organizations', 'for every token'), whole(`GET ${organization}/ssh-keys`, 'for every token')],
+  // An organization token cannot make another organization whatever the endpoint says: it is no person to be its owner.
+  'WA.2': [whole(`GET ${organization}/ssh-keys`, 'for every token'), whole(`PATCH ${organization}`, 'for everybody')],
   'WA.3': [whole(`GET ${organization}/ssh-keys`, 'for everybody')],
-  'WA.4': [whole('POST /organizations', 'for every token')],
+  'WA.4': [whole(`PATCH ${organization}`, 'for everybody')],
   'WV.1': [ignoredLength],
   'WV.2': [ignored(`body of POST ${organization}/teams`, 'organization-access')],
   'WV.3': [
@@ -36,6 +52,11 @@ export const explicit: Readonly<Record<string, readonly Mutant[]>> = {
     { of: 'attributes of projects', part: 'description', how: 'null' },
     { of: 'attributes of projects', part: 'project-count', how: 'other' },
     { of: 'attributes of projects', part: 'workspace-count', how: 'other' },
+  ],
+  'WV.4': [
+    { of: 'attributes of entitlement-sets', part: 'private-vcs', how: 'missing' },
+    ignored(`query of GET ${organization}/varsets`, 'q'),
+    ignored('body of POST /runs', 'debugging-mode'),
   ],
   'WV.5': [
     ignored(`body of POST ${organization}/oauth-clients`, 'organization-scoped'),
@@ -70,5 +91,13 @@ export const explicit: Readonly<Record<string, readonly Mutant[]>> = {
   'WV.26': [
     ignored(`query of GET ${organization}/workspaces`, 'search[tags]'),
     ignored(`query of GET ${organization}/workspaces`, 'search[exclude-tags]'),
+  ],
+  'WV.29': [
+    ignored(`query of GET ${organization}/ssh-keys`, 'page[number]'),
+    ignored('query of GET /organizations', 'page[number]'),
+  ],
+  'WV.30': [
+    { of: configurationVersions, part: 'cv.uploadUrl === undefined', how: 'true' },
+    { of: configurationVersions, part: 'cv.uploadUrl === undefined', how: 'false' },
   ],
 };

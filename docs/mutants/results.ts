@@ -26,8 +26,7 @@ export function digestOf({ mutants }: Pick<Planned, 'mutants'>): string {
   return createHash('sha256').update(mutants.map(nameOf).sort().join('\n')).digest('hex').slice(0, 12);
 }
 
-/** The result of a row. */
-export function resultOf(planned: Planned, survivors: Outcome['survivors']): RowResult {
+function resultOf(planned: Planned, survivors: Outcome['survivors']): RowResult {
   return {
     planted: planned.mutants.length,
     survivors: survivors.map(({ name }) => name).sort(),
@@ -41,8 +40,10 @@ export function readResults(root: string): Results {
   return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Results) : {};
 }
 
-/** Records the results of all rows that have mutants. */
-export function writeResults(root: string, results: Results, plan: readonly Planned[]): void {
+/** Records the result of one row, beside those of all rows that have mutants. */
+export function recordResult(root: string, plan: readonly Planned[], planned: Planned, outcome: Outcome): void {
+  // Another run may have recorded its own meanwhile.
+  const results = { ...readResults(root), [planned.row.id]: resultOf(planned, outcome.survivors) };
   const kept = plan.flatMap(({ row }) => (results[row.id] === undefined ? [] : [[row.id, results[row.id]]]));
   const lines = kept.map(([id, result]) => `  ${JSON.stringify(id)}: ${JSON.stringify(result)}`);
   writeFileSync(fileIn(root), `{\n${lines.join(',\n')}\n}\n`);

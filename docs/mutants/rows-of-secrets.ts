@@ -70,25 +70,38 @@ const inLogin: Readonly<Record<string, string>> = {
   token_type: 'type',
 };
 
-/** Fields whose absence is refused by their declaration; all others have a default, or are looked for elsewhere as well. */
+/** Fields whose absence is refused by their declaration; that of all others is judged later, which is for explicit mutants. */
 const isRequired = ({ id, cells }: SpecRow): boolean =>
-  !id.startsWith('S3.') && !id.startsWith('S12.') && cells.slice(2).some((cell) => /^(yes|required)$/.test(cell));
+  !/^S(3|6|12|13)\./.test(id) && cells.slice(2).some((cell) => /^(yes|required)$/.test(cell));
+
+/** What could as well be the default, by the default that the specification gives. */
+const otherDefault: Readonly<Record<string, string>> = {
+  '0': '1',
+  '1': '0',
+  '5': '6',
+  '6': '8',
+  '20': '21',
+  '30': '31',
+  '200': '201',
+  SHA1: '"SHA256"',
+  false: 'true',
+  '0 / empty': '77',
+  '/': '"/x/"',
+};
 
 /** A field that operations take and show: ignored, not asked for, supposed, or shown wrongly. */
 function fieldRow({ writes, reads, hidden, shownAs }: Shape, row: SpecRow): Mutant[] {
   const { id, cells } = row;
   const part = (cells[0] ?? '').replace(/ \(legacy\)$/, '');
-  const taken = id === 'S6.1' ? writes.slice(1) : id === 'S10.2' ? writes.slice(0, 1) : writes;
+  const taken = id === 'S6.1' || id === 'S10.2' ? writes.slice(0, 1) : writes;
   const ignored = taken.map((of) => ({ of: `input of ${of}`, part, how: 'ignored' }));
   const name = shownAs?.[part] ?? part;
   const shown = hidden?.includes(part)
     ? []
     : reads.flatMap((of) => ['null', 'constant'].map((how) => ({ of: `answer of ${of}`, part: name, how })));
   const required = isRequired(row) ? [{ of: `input of ${writes[0]}`, part, how: 'not required' }] : [];
-  const given = (cells[2] ?? '').replaceAll('`', '');
-  const supposed = /^(\d+|SHA1|false|\/)$/.test(given)
-    ? [{ of: `input of ${writes[0]}`, part, how: 'another default' }]
-    : [];
+  const other = otherDefault[(cells[2] ?? '').replaceAll('`', '')];
+  const supposed = other === undefined ? [] : [{ of: `input of ${writes[0]}`, part, how: `left out means ${other}` }];
   const minted = inLogin[part];
   const effect =
     id.startsWith('S4.') && minted !== undefined

@@ -64,17 +64,23 @@ function otherDefault(type: string, given: string): string | undefined {
   return undefined;
 }
 
+/** Attributes whose wrong values are refused alike by what comes later: no such pool; a repository without identifier. */
+const refusedTwice = ['agent-pool-id', 'vcs-repo'];
+
 /** A row of a request's body: ignored, unchecked or supposed, on create and on update. */
 function bodyRow(create: string, update: string, { cells }: SpecRow): Mutant[] {
   const [path = '', type = '', given = '', rules = ''] = cells;
   const part = path.replace(/^data\.(attributes|relationships)\./, '').replace(/\.data\.id$/, '');
   const [made, changed] = [`body of ${create}`, `body of ${update}`];
-  const on = given === 'update only' ? [changed] : rules === 'create only' ? [made] : [made, changed];
+  const on = given === 'update only' ? [changed] : rules.startsWith('create only') ? [made] : [made, changed];
   const ignored = on.map((of) => ({ of, part, how: 'ignored' }));
+  // No installation is ever taken: what refuses them has a mutant of its own.
+  if (part === 'vcs-repo.vcshost-app-installation-id') return [];
   if (part.includes('.') || !path.startsWith('data.attributes')) return ignored;
   const other = otherDefault(type, given);
   const supposed = other === undefined ? [] : [{ of: made, part, how: `left out means ${other}` }];
-  return [...ignored, ...on.map((of) => ({ of, part, how: 'unchecked' })), ...supposed];
+  const unchecked = refusedTwice.includes(part) ? [] : on.map((of) => ({ of, part, how: 'unchecked' }));
+  return [...ignored, ...unchecked, ...supposed];
 }
 
 /** A row of the table of endpoints: absent, answering otherwise, deaf to a parameter, or there in the wrong edition. */

@@ -3,7 +3,7 @@ import { readConformance } from '../conformance/report';
 import { readArguments, rowsToPlay } from './choose';
 import { type Outcome, Rows, Worker } from './crew';
 import { type Planned, planOf } from './plan';
-import { readResults, resultOf, writeResults } from './results';
+import { readResults, recordResult } from './results';
 
 // `npm run mutants`: plays every mutant of every row against the tests that name the row, and records what became of it.
 //   --changed [commit]   only rows whose declarations, tests or mutants differ from a commit; the one before, unless told
@@ -24,10 +24,9 @@ function tell({ row, mutants }: Planned, { survivors, failure }: Outcome): void 
 async function main(): Promise<number> {
   const given = readArguments(process.argv.slice(2));
   const plan = planOf(readConformance(root));
-  const results = readResults(root);
   const workers = Array.from({ length: given.workers }, () => new Worker());
   const [places] = await Promise.all(workers.map((worker) => worker.start()));
-  const chosen = rowsToPlay(root, plan, given, results, places!);
+  const chosen = rowsToPlay(root, plan, given, readResults(root), places!);
   const rows = new Rows(chosen);
   const begun = Date.now();
   const end = begun + given.seconds * 1000;
@@ -43,8 +42,7 @@ async function main(): Promise<number> {
       }
       counts.planted += planned.mutants.length;
       counts.survived += outcome.survivors.length;
-      results[planned.row.id] = resultOf(planned, outcome.survivors);
-      writeResults(root, results, plan);
+      recordResult(root, plan, planned, outcome);
     }
     await worker.end();
   };

@@ -1,6 +1,6 @@
 import { Refusal } from '../../packages/refusal/src/index';
 import { declaredIn, type Wrapper } from './loader';
-import { change, changed, playing, reached } from './mutant';
+import { change, playing, reached } from './mutant';
 
 // Mutants of what the secrets service declares: the fields, defaults, answers and rights of operations, and the envelope.
 
@@ -61,6 +61,35 @@ function changedInput(of: string, input: ZodLike | undefined): ZodLike | undefin
   return input.extend({ [part]: input.shape[part]!.optional() });
 }
 
+interface Called {
+  readonly input: Record<string, unknown>;
+}
+
+/** The field of an operation that is taken to be something where it is left out, if that is the mutant in force. */
+function supposedIn(of: string): { part: string; value: unknown } | undefined {
+  const mutant = playing(`input of ${of}`);
+  const how = 'left out means ';
+  if (!mutant?.how.startsWith(how)) return undefined;
+  return { part: mutant.part, value: JSON.parse(mutant.how.slice(how.length)) };
+}
+
+const isDefault = ({ defaults }: Operation, part: string): boolean => defaults !== undefined && part in defaults;
+
+/** Fills in what the mutant in force supposes, where the operation declares no default by which it could. */
+function suppose(of: string, operation: Operation, { input }: Called): void {
+  const supposed = supposedIn(of);
+  if (supposed === undefined || isDefault(operation, supposed.part) || input[supposed.part] !== undefined) return;
+  reached();
+  input[supposed.part] = supposed.value;
+}
+
+/** An answer that something is there, where nothing is. */
+function instead(reply: Reply): Reply {
+  if (reply.kind !== 'missing') return reply;
+  reached();
+  return { kind: 'data', data: {} };
+}
+
 function mutableOperation(of: string, operation: Operation): Operation {
   return new Proxy(
     {
@@ -70,17 +99,19 @@ function mutableOperation(of: string, operation: Operation): Operation {
           reached();
           throw new Refusal('unsupported-path', 'unsupported path');
         }
-        const reply = (await operation.run(call)) as Reply;
+        suppose(of, operation, call as Called);
+        const found = (await operation.run(call)) as Reply;
+        const reply = playing(of)?.how === 'answers where nothing is' ? instead(found) : found;
         return changedReply(`answer of ${of}`, reply);
       },
     },
     {
       get(target, key) {
         if (key === 'input') return changedInput(`input of ${of}`, operation.input);
-        const mutant = playing(`input of ${of}`);
-        if (key === 'defaults' && mutant?.how === 'another default') {
+        const supposed = supposedIn(of);
+        if (key === 'defaults' && supposed !== undefined && isDefault(operation, supposed.part)) {
           reached();
-          return { ...operation.defaults, [mutant.part]: changed(operation.defaults?.[mutant.part], 'other') };
+          return { ...operation.defaults, [supposed.part]: supposed.value };
         }
         if (key === 'sudo' && playing(of)?.how === 'without sudo') {
           reached();
@@ -97,6 +128,9 @@ const open: Readonly<Record<string, Fields>> = {
   'in every namespace': { rootNamespaceOnly: false },
   'with a token': { auth: 'token' },
 };
+
+/** Backends that the specification calls otherwise, by where they are mounted. */
+const mountedAt: Readonly<Record<string, string>> = { system: 'sys' };
 
 function mutablePath(type: string, path: Path): Path {
   const of = `${type} ${path.pattern}`;
@@ -137,7 +171,10 @@ export const wrappersOfSecrets: Readonly<Record<string, Wrapper>> = {
   'apps/secrets/src/sdk/backend.ts': (exports) => ({
     ...exports,
     backend: (spec: Backend) =>
-      (exports.backend as Any)({ ...spec, paths: spec.paths.map((path) => mutablePath(spec.type, path)) } as never),
+      (exports.backend as Any)({
+        ...spec,
+        paths: spec.paths.map((path) => mutablePath(mountedAt[spec.type] ?? spec.type, path)),
+      } as never),
   }),
   'packages/envelope/src/index.ts': (exports) => ({
     ...exports,

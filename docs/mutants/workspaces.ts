@@ -76,7 +76,7 @@ function pointsAt(error: unknown, part: string): boolean {
 /** The body read as if one part of it were right: nothing, or what stands for a name or an address. */
 function takenUnchecked(body: Shape, part: string, raw: Document, options: unknown): { value: Fields } {
   const { [part]: given, ...attributes } = raw.data?.attributes ?? {};
-  const tries = [attributes, ...['x', 'x@example.com'].map((right) => ({ ...attributes, [part]: right }))];
+  const tries = [attributes, ...['x', 'right', 'x@example.com'].map((right) => ({ ...attributes, [part]: right }))];
   for (const attributes of tries) {
     try {
       const parsed = body.parse({ ...raw, data: { ...raw.data, attributes } }, options);
@@ -133,7 +133,12 @@ interface Declared extends Fields {
 /** What each way of breaking an endpoint leaves out of its declaration. */
 const withoutRule: Readonly<Record<string, Fields>> = {
   'for every edition': { edition: undefined },
-  'for every token': { tokens: ['user', 'team', 'organization', 'audit-trails'] },
+  // Rules refuse kinds of tokens, too: as long as one of the two does, nothing is wrong.
+  'for every token': {
+    tokens: ['user', 'team', 'organization', 'audit-trails'],
+    rule: undefined,
+    visible: undefined,
+  },
   'for everybody': { rule: undefined, visible: undefined },
   'without a token': { auth: 'none' },
 };

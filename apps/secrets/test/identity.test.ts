@@ -328,7 +328,7 @@ describe('group aliases over HTTP', () => {
     });
   });
 
-  it('are changed through their id in the body or the URL (S10.2, S19.2)', async () => {
+  it('are changed through their id in the body or the URL (S10.1-S10.4, S19.2)', async () => {
     const accessor = await accessorOf(secrets, 'up2');
     const [one, other] = [await external(), await external()];
     const { id } = (
@@ -342,11 +342,22 @@ describe('group aliases over HTTP', () => {
     expect(same.body.data).toEqual({ canonical_id: one, id });
     await secrets.root.write('identity/group-alias', { id, name: 'mv2' }).expect(200);
     expect((await secrets.root.read(`identity/group-alias/id/${id}`)).body.data).toMatchObject({
+      id,
       name: 'mv2',
       mount_accessor: accessor,
     });
+    const second = (await secrets.root.write('identity/group-alias', { name: 'mv3', mount_accessor: accessor })).body
+      .data;
+    expect((await secrets.root.read(`identity/group-alias/id/${second.id}`)).body.data.id).toBe(second.id);
+    expect((await secrets.root.read(`identity/group-alias/id/${id}`)).body.data.canonical_id).toBe(one);
     const moved = await secrets.root.write(`identity/group-alias/id/${id}`, { canonical_id: other }).expect(200);
     expect(moved.body.data).toEqual({ canonical_id: other, id });
+    const elsewhere = { name: 'mv4', mount_accessor: await accessorOf(secrets, 'up3') };
+    await secrets.root.write(`identity/group-alias/id/${id}`, elsewhere).expect(200);
+    expect((await secrets.root.read(`identity/group-alias/id/${id}`)).body.data).toMatchObject({
+      ...elsewhere,
+      canonical_id: other,
+    });
     expect((await secrets.root.read(`identity/group/id/${one}`)).body.data.alias).toEqual({});
   });
 

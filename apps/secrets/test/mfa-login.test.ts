@@ -372,7 +372,7 @@ describe('logins with second factors', () => {
     await user.validate(await user.begin(), [user.app.code(clock.now())]).expect(200);
   });
 
-  it('let an entity make its own secret (S17.6)', async () => {
+  it('let an entity make its own secret (S7.1, S7.2, S17.6)', async () => {
     const user = await enrolled();
     // The default policy does not give it to everybody.
     const plain = await user.validate(await user.begin(), [user.app.code(clock.now(), -1)]).expect(200);
@@ -385,6 +385,10 @@ describe('logins with second factors', () => {
     const other = await method(secrets);
     const made = await token.write(`${methods}/generate`, { method_id: other }).expect(200);
     expect(made.body.data.url).toContain(user.entity);
+    const third = await method(secrets);
+    const another = await token.write(`${methods}/generate`, { method_id: third }).expect(200);
+    for (const { body } of [made, another]) expect(scan(body.data.barcode).text).toBe(body.data.url);
+    expect(another.body.data.url).not.toBe(made.body.data.url);
     await token.write(`${methods}/generate`, { method_id: other }).expect(200, /Entity already has a secret/);
     await token
       .write(`${methods}/generate`, { method_id: 'zz' })

@@ -73,6 +73,23 @@ describe('TOTP methods', () => {
     await secrets.root.write(methods, { id: randomUUID(), issuer: 'x' }).expect(404);
   });
 
+  it('keep each field given on create and on change, and the default of one left out (S6.1-S6.9, S24.6)', async () => {
+    const [first, second] = [
+      { issuer: 'A', period: 45, key_size: 32, qr_size: 256, algorithm: 'SHA256', digits: 8, skew: 0 },
+      { issuer: 'B', period: 60, key_size: 64, qr_size: 320, algorithm: 'SHA512', digits: 6, skew: 1 },
+    ];
+    const show = async (id: string) => (await secrets.root.read(`${methods}/${id}`).expect(200)).body.data;
+    const id = await method(secrets, { ...first, max_validation_attempts: 7 });
+    expect(await show(id)).toMatchObject({ id, ...first, max_validation_attempts: 7 });
+    await secrets.root.write(`${methods}/${id}`, { ...second, max_validation_attempts: 9 }).expect(204);
+    expect(await show(id)).toMatchObject({ id, ...second, max_validation_attempts: 9 });
+    const least = await method(secrets, { issuer: 'C' });
+    expect(await show(least)).toMatchObject({
+      ...{ id: least, issuer: 'C', period: 30, key_size: 20, qr_size: 200, algorithm: 'SHA1', digits: 6, skew: 1 },
+      max_validation_attempts: 5,
+    });
+  });
+
   it('can have a name, by which they are changed as well', async () => {
     const id = await method(secrets, { method_name: 'phone' });
     const again = await secrets.root.write(methods, { method_name: 'Phone', digits: 8 }).expect(200);

@@ -17,8 +17,10 @@ describe('the OpenAPI document', () => {
     const body = await document();
     expect(body).toMatchObject({
       openapi: '3.0.2',
-      info: { license: { name: 'Apache-2.0' } },
+      info: { description: expect.any(String), license: { name: 'Apache-2.0' } },
     });
+    const described = Object.values<Json>(body.paths).map(({ description }) => typeof description);
+    expect(new Set(described)).toEqual(new Set(['string']));
     expect(body).not.toHaveProperty('request_id');
     expect((await new Validator().validate(structuredClone(body))).errors ?? []).toEqual([]);
     const checked = await validate(structuredClone(body));

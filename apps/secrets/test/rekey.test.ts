@@ -38,6 +38,17 @@ describe('recovery rekey', () => {
 
   it('answers the idle status with what the shares in force take (S8.1, S8.2, S8.3, S8.4, S8.5, S8.6, S8.7, S8.8, S8.9, S18.1)', async () => {
     await secrets.root.read(init).expect(200, idle);
+    const { publicKey } = await generateKey({ type: 'ecc', userIDs: [{ name: 'a' }], format: 'object' });
+    const print = publicKey.getFingerprint().toLowerCase();
+    const pgp_keys = [1, 2, 3].map(() => Buffer.from(publicKey.write()).toString('base64'));
+    const { nonce } = await start({ pgp_keys, backup: true, require_verification: true });
+    await secrets.root.write(update, { key: given()[0], nonce }).expect(200);
+    await secrets.root.read(init).expect(200, {
+      ...{ nonce, started: true, t: 2, n: 3, progress: 1, required: 3, backup: true, verification_required: true },
+      pgp_fingerprints: [print, print, print],
+    });
+    await secrets.root.delete(init).expect(204);
+    await secrets.root.read(init).expect(200, idle);
   });
 
   it('needs a token with sudo, and the root namespace (SA.4)', async () => {
@@ -98,7 +109,7 @@ describe('recovery rekey', () => {
     await secrets.root.delete(init).expect(204);
   });
 
-  it('gives new shares at the threshold; they are in force at once (S14.3, S9.1, S9.2, S9.3, S9.4, S9.5, S9.6, S9.7)', async () => {
+  it('gives new shares at the threshold; they are in force at once (S8.6, S14.3, S9.1, S9.2, S9.3, S9.4, S9.5, S9.6, S9.7)', async () => {
     const { nonce } = await start();
     const done = await give(nonce);
     expect(done).toEqual({
@@ -147,16 +158,18 @@ describe('recovery rekey', () => {
     await secrets.root.read(init).expect(200, { ...idle, required: 2 });
   });
 
-  it('cancelled while verification is pending leaves the shares in force as they were (S14.9)', async () => {
+  it('cancelled while verification is pending leaves the shares in force as they were (S9.4, S9.7, S9.8, S14.9)', async () => {
     const { nonce } = await start({ require_verification: true });
-    await give(nonce);
+    const pending = await give(nonce);
+    expect(pending).toMatchObject({ nonce, verification_required: true });
+    expect((await secrets.root.read(verify).expect(200)).body.nonce).toBe(pending.verification_nonce);
     await secrets.root.delete(init).expect(204);
     const again = await start();
     shares = (await give(again.nonce)).keys;
     expect(shares).toHaveLength(3);
   });
 
-  it('keeps encrypted shares when asked, until they are deleted (S18.4, S18.5)', async () => {
+  it('keeps encrypted shares when asked, until they are deleted (S9.1-S9.6, S18.4, S18.5)', async () => {
     const backup = 'sys/rekey/recovery-key-backup';
     await secrets.root.read(backup).expect(400, { errors: ['no backed-up keys found'] });
     const made = await Promise.all(
@@ -167,7 +180,8 @@ describe('recovery rekey', () => {
     const { nonce, pgp_fingerprints } = await start({ secret_shares: 2, pgp_keys: keys, backup: true });
     expect(pgp_fingerprints).toEqual(prints);
     const done = await give(nonce);
-    expect(done).toMatchObject({ backup: true, pgp_fingerprints: prints });
+    expect(done).toMatchObject({ nonce, complete: true, backup: true, pgp_fingerprints: prints });
+    expect(done.keys_base64).toEqual(done.keys.map((key) => Buffer.from(key, 'hex').toString('base64')));
     const { body } = await secrets.root.read(backup).expect(200);
     const byPrint = Object.fromEntries(prints.map((print, at) => [print, done.keys[at]]));
     expect(body).toMatchObject({ nonce, keys: byPrint, data: { nonce, keys: byPrint } });

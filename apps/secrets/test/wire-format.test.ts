@@ -43,6 +43,13 @@ describe('wire format', () => {
     });
     expect(first.body.request_id).toMatch(/^[0-9a-f-]{36}$/);
     expect(first.body.request_id).not.toBe(second.body.request_id);
+    await secrets.root.write('cubbyhole/f', { c: 'd' }).expect(204);
+    const other = await secrets.root.read('cubbyhole/f').expect(200);
+    expect([first.body.data, second.body.data, other.body.data]).toEqual([{ a: 'b' }, { a: 'b' }, { c: 'd' }]);
+    const listed = await secrets.root.list('cubbyhole/').expect(200);
+    expect(listed.body).toMatchObject({ data: { keys: ['e', 'f'] }, auth: null, lease_id: '', lease_duration: 0 });
+    const made = await secrets.root.write('auth/token/create', {}).expect(200);
+    expect(made.body).toMatchObject({ data: null, auth: { client_token: expect.any(String), policies: ['root'] } });
   });
 
   it('sends created tokens in auth, data being null', async () => {

@@ -84,7 +84,7 @@ describe.each(['self-hosted', 'hosted'] as const)('attributes of organizations a
     await workspaces.service.db.prisma.twoFactor.create({ data: factor });
   });
 
-  it('are as they were given, on create and on update (W1.1, W1.2, W1.5-W1.7, W1.11-W1.14, W1.17, W1.19, W1.20, W4.1-W4.12)', async () => {
+  it('are as they were given, on create and on update (W1.1, W1.2, W1.5-W1.7, W1.11-W1.14, W1.17, W1.19, W1.20, W4.1-W4.12, WV.8)', async () => {
     const { body } = await create(one).expect(201);
     expect(body.data.attributes).toMatchObject(shown(one));
     expect(await attributesOf('one')).toEqual(body.data.attributes);

@@ -359,12 +359,19 @@ describe.each(['self-hosted', 'hosted'] as const)('organizations as specified, %
   });
 
   it('lists module producers in the self-hosted edition only (W3.7)', async () => {
-    const answer = await admin.get('organizations/whole/relationships/module-producers').expect(hosted ? 404 : 200);
-    if (!hosted) expect(answer.body.meta.pagination['page-size']).toBe(20);
+    await named('producing').expect(201);
+    const path = 'organizations/producing/relationships/module-producers';
+    const answer = await admin.get(path).expect(hosted ? 404 : 200);
+    if (hosted) return;
+    expect(answer.body.data).toEqual([]);
+    expect(answer.body.meta.pagination).toMatchObject({ 'current-page': 1, 'page-size': 20 });
+    const second = await admin.get(`${path}?page[number]=2&page[size]=5`).expect(200);
+    expect(second.body.meta.pagination).toMatchObject({ 'current-page': 2, 'page-size': 5 });
   });
 
   it('keeps a data retention policy in the self-hosted edition only (W3.8-W3.10, WV.7)', async () => {
-    const path = 'organizations/whole/relationships/data-retention-policy';
+    await named('keeping').expect(201);
+    const path = 'organizations/keeping/relationships/data-retention-policy';
     const policy = resource('data-retention-policy-delete-olders', { 'delete-older-than-n-days': 33 });
     if (hosted) {
       await admin.get(path).expect(404);
@@ -379,7 +386,7 @@ describe.each(['self-hosted', 'hosted'] as const)('organizations as specified, %
       type: 'data-retention-policy-delete-olders',
       attributes: { 'delete-older-than-n-days': 33 },
     });
-    const shown = await admin.get('organizations/whole').expect(200);
+    const shown = await admin.get('organizations/keeping').expect(200);
     expect(shown.body.data.relationships['data-retention-policy'].data).toEqual({
       id: body.data.id,
       type: body.data.type,
@@ -403,13 +410,14 @@ describe.each(['self-hosted', 'hosted'] as const)('organizations as specified, %
   });
 
   it('is 404 for what is absent and for what is not the caller’s, alike (W8.4)', async () => {
+    await named('unseen').expect(201);
     const stranger = await workspaces.person('outsider');
     const absent = await stranger.get('organizations/absent').expect(404);
-    const foreign = await stranger.get('organizations/whole').expect(404);
+    const foreign = await stranger.get('organizations/unseen').expect(404);
     expect(absent.text).toBe(foreign.text);
     expect(absent.body).toEqual({ errors: [{ status: '404', title: 'not found' }] });
-    await stranger.patch('organizations/whole', resource('organizations', {})).expect(404);
-    await stranger.delete('organizations/whole').expect(404);
+    await stranger.patch('organizations/unseen', resource('organizations', {})).expect(404);
+    await stranger.delete('organizations/unseen').expect(404);
   });
 
   it('needs a bearer token (WA.1)', async () => {
@@ -419,12 +427,13 @@ describe.each(['self-hosted', 'hosted'] as const)('organizations as specified, %
   });
 
   it('is created by user tokens only (WA.2, WA.4)', async () => {
+    await named('tokens').expect(201);
     const made = await admin
-      .post('organizations/whole/authentication-token', resource('authentication-tokens'))
+      .post('organizations/tokens/authentication-token', resource('authentication-tokens'))
       .expect(201);
     const own = workspaces.as(made.body.data.attributes.token);
     await create({ name: 'by-token', email: 'a@example.com' }, own).expect(404);
-    await own.get('organizations/whole').expect(200);
-    await own.patch('organizations/whole', resource('organizations', { email: 'b@example.com' })).expect(404);
+    await own.get('organizations/tokens').expect(200);
+    await own.patch('organizations/tokens', resource('organizations', { email: 'b@example.com' })).expect(404);
   });
 });

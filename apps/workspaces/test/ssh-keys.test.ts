@@ -107,6 +107,9 @@ describe('SSH keys', () => {
       'key 21',
     ]);
     expect(page.body.meta.pagination).toMatchObject({ 'current-page': 2, 'page-size': 20, 'total-count': 22 });
+    const few = await workspaces.admin.get('organizations/many/ssh-keys?page%5Bsize%5D=3').expect(200);
+    expect(few.body.data).toHaveLength(3);
+    expect(few.body.meta.pagination).toMatchObject({ 'current-page': 1, 'page-size': 3, 'total-pages': 8 });
   });
 
   it('renames, replaces and deletes a key; workspaces that used it have none', async () => {
@@ -129,7 +132,7 @@ describe('SSH keys', () => {
     expect(shown.body.data.relationships['ssh-key'].data).toBeNull();
   });
 
-  it('refuses organization tokens everywhere, and lets readers only read (W8.4)', async () => {
+  it('refuses organization tokens everywhere, and lets readers only read (W7.1-W7.3, WA.2, W8.4)', async () => {
     const made = await workspaces.admin.post(collection, keyBody('guarded', pem('pkcs8', ed.privateKey))).expect(201);
     const byId = `ssh-keys/${made.body.data.id}`;
     const organization = await organizationToken(workspaces, 'acme');

@@ -45,12 +45,15 @@ describe('cloud identity login', () => {
       await secrets.root.read('auth/cloudone/config').expect(404);
     });
 
-    it('is written, merged, read with its credentials, and deleted (S3.4, S3.5, S16.1-S16.3)', async () => {
+    it('is written, merged, read with its credentials, and deleted (S3.1, S3.2, S3.4, S3.5, S16.1-S16.3)', async () => {
       await secrets.root.write('auth/cloudone/config', config()).expect(204);
       await secrets.root.write('auth/cloudone/config', { client_id: 'other' }).expect(204);
       const read = await secrets.root.read('auth/cloudone/config').expect(200);
       expect(read.body.data).toEqual({ ...config(), client_id: 'other', environment: 'CloudonePublicCloud' });
       expect(read.body.warnings[0]).toContain('client_secret');
+      const others = { tenant_id: 'other.example', resource: 'https://other', client_id: 'o', client_secret: 'os' };
+      await secrets.root.write('auth/cloudone/config', others).expect(204);
+      expect((await secrets.root.read('auth/cloudone/config').expect(200)).body.data).toMatchObject(others);
       await secrets.root.delete('auth/cloudone/config').expect(204);
       await secrets.root.read('auth/cloudone/config').expect(404);
     });
@@ -125,6 +128,51 @@ describe('cloud identity login', () => {
       await secrets.root.read('auth/cloudone/role/old').expect(404);
     });
 
+    it('keep each token parameter they are given, and the default of one that is left out (S4.1-S4.10)', async () => {
+      const sets = [
+        {
+          token_ttl: 600,
+          token_max_ttl: 1200,
+          token_explicit_max_ttl: 1800,
+          token_period: 300,
+          token_policies: ['one'],
+          token_bound_cidrs: ['10.0.0.0/8'],
+          token_no_default_policy: true,
+          token_num_uses: 3,
+          token_type: 'service',
+        },
+        {
+          token_ttl: 700,
+          token_max_ttl: 1300,
+          token_explicit_max_ttl: 1900,
+          token_period: 400,
+          token_policies: ['two', 'three'],
+          token_bound_cidrs: ['192.168.0.0/16'],
+          token_no_default_policy: false,
+          token_num_uses: 4,
+          token_type: 'default',
+        },
+      ];
+      for (const fields of sets) {
+        await role('each', { bound_group_ids: 'g', ...fields }).expect(204);
+        const { body: read } = await secrets.root.read('auth/cloudone/role/each').expect(200);
+        expect(read.data).toMatchObject(fields);
+      }
+      await role('least', { bound_group_ids: 'g' }).expect(204);
+      const { body: least } = await secrets.root.read('auth/cloudone/role/least').expect(200);
+      expect(least.data).toMatchObject({
+        token_ttl: 0,
+        token_max_ttl: 0,
+        token_explicit_max_ttl: 0,
+        token_period: 0,
+        token_policies: [],
+        token_bound_cidrs: [],
+        token_no_default_policy: false,
+        token_num_uses: 0,
+        token_type: 'default',
+      });
+    });
+
     it.each([
       [{}, 'must have at least one bound constraint'],
       [{ bound_group_ids: '*', bound_service_principal_ids: '*' }, 'must have at least one bound constraint'],
@@ -172,6 +220,39 @@ describe('cloud identity login', () => {
       const self = await secrets.as(answer.auth.client_token).read('auth/token/lookup-self').expect(200);
       expect(self.body.data).toMatchObject({ path: 'auth/cloudone/login', display_name: 'cloudone-oid-1' });
       expect(self.body.data.entity_id).not.toBe('');
+    });
+
+    it('mints by every token parameter of the role (S4.1-S4.5, S4.7-S4.10, S5.1-S5.5, SA.3)', async () => {
+      const mint = async (name: string, fields: object) => {
+        await role(name, { bound_service_principal_ids: 'oid-1', ...fields }).expect(204);
+        const { auth } = (await login({ ...body, role: name, jwt: directory.sign() }).expect(200)).body;
+        const token = secrets.as(auth.client_token);
+        return { auth, token, facts: (await token.read('auth/token/lookup-self').expect(200)).body.data };
+      };
+      const own = 'path "auth/token/*" { capabilities = ["read", "update"] }';
+      await secrets.root.write('sys/policies/acl/looker', { policy: own }).expect(204);
+      const one = await mint('one', {
+        token_ttl: '10m',
+        token_max_ttl: '30m',
+        token_policies: 'looker',
+        token_no_default_policy: true,
+        token_num_uses: 9,
+        token_bound_cidrs: '127.0.0.0/8,::1',
+      });
+      expect(one.auth).toMatchObject({ token_policies: ['looker'], lease_duration: 600, renewable: true });
+      expect(one.facts).toMatchObject({ bound_cidrs: ['127.0.0.0/8', '::1'], num_uses: 8, policies: ['looker'] });
+      const renewed = await one.token.write('auth/token/renew-self', { increment: '2h' }).expect(200);
+      expect(renewed.body.auth.lease_duration).toBe(1800);
+      const two = await mint('two', { token_period: '15m', token_explicit_max_ttl: '2h', token_policies: 'dev' });
+      expect(two.facts).toMatchObject({ period: 900, explicit_max_ttl: 7200 });
+      expect(two.auth).toMatchObject({ token_policies: ['default', 'dev'], lease_duration: 900 });
+      const three = await mint('three', { token_type: 'batch', token_ttl: '5m' });
+      expect(three.facts.type).toBe('batch');
+      expect(three.auth).toMatchObject({ renewable: false, lease_duration: 300 });
+      const four = await mint('four', { token_max_ttl: '20m' });
+      expect(four.auth.lease_duration).toBe(1200);
+      expect(two.auth.accessor).not.toBe(one.auth.accessor);
+      expect(two.facts.accessor).toBe(two.auth.accessor);
     });
 
     it('finds the same entity again', async () => {

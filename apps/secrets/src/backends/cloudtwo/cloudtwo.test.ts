@@ -66,7 +66,7 @@ describe('cloud provider engine', () => {
       await secrets.root.read('cloudtwo/config/root').expect(404);
     });
 
-    it('is written whole and read without its secret (S12.3-S12.7, S22.1, S22.2)', async () => {
+    it('is written whole and read without its secret (S12.1-S12.7, S22.1, S22.2)', async () => {
       await configure({ region: 'eu-west-1' }).expect(204);
       const { body } = await secrets.root.read('cloudtwo/config/root').expect(200);
       expect(body.data).toEqual({
@@ -81,7 +81,11 @@ describe('cloud provider engine', () => {
         .write('cloudtwo/config/root', { access_key: 'a', secret_key: 's', max_retries: null })
         .expect(204);
       const again = await secrets.root.read('cloudtwo/config/root').expect(200);
-      expect(again.body.data).toMatchObject({ region: '', max_retries: -1, iam_endpoint: '' });
+      expect(again.body.data).toMatchObject({
+        ...{ access_key: 'a', region: '', max_retries: -1, iam_endpoint: '', sts_endpoint: '' },
+      });
+      await configure({ username_template: 'constant-name' }).expect(204);
+      expect((await secrets.root.read('cloudtwo/config/root')).body.data.username_template).toBe('constant-name');
       await configure().expect(204);
     });
 
@@ -136,6 +140,40 @@ describe('cloud provider engine', () => {
         role_arns: null,
         user_path: '/svc/',
       });
+    });
+
+    it('keep each field they are given (S13.1-S13.10)', async () => {
+      const sts = {
+        credential_type: 'assumed_role',
+        role_arns: ['arn:aws:iam::1:role/a'],
+        policy_arns: ['arn:aws:iam::aws:policy/Other'],
+        policy_document: document.replace('Allow', 'Deny'),
+        iam_groups: ['g2', 'g3'],
+        default_sts_ttl: 1800,
+        max_sts_ttl: 3600,
+      };
+      const user = {
+        credential_type: 'iam_user',
+        policy_arns: [readOnly],
+        policy_document: document,
+        iam_groups: ['g1'],
+        iam_tags: { team: 'a' },
+        user_path: '/svc/',
+        permissions_boundary_arn: 'arn:aws:iam::aws:policy/PB',
+      };
+      const boundary = 'arn:aws:iam::aws:policy/PB2';
+      const otherUser = { ...user, iam_tags: { team: 'b' }, user_path: '/o/', permissions_boundary_arn: boundary };
+      const otherSts = { ...sts, role_arns: ['arn:aws:iam::1:role/b'], default_sts_ttl: 900, max_sts_ttl: 2700 };
+      for (const [at, fields] of [sts, user, otherUser, otherSts].entries()) {
+        await role(`kept-${at}`, fields).expect(204);
+        const { body } = await secrets.root.read(`cloudtwo/roles/kept-${at}`).expect(200);
+        expect(body.data).toMatchObject({ ...fields, credential_types: [fields.credential_type] });
+        await secrets.root.delete(`cloudtwo/roles/kept-${at}`).expect(204);
+      }
+      await role('least', { credential_type: 'iam_user', policy_arns: [readOnly] }).expect(204);
+      const { body } = await secrets.root.read('cloudtwo/roles/least').expect(200);
+      expect(body.data).toMatchObject({ user_path: '', permissions_boundary_arn: '', iam_tags: null, role_arns: null });
+      await secrets.root.delete('cloudtwo/roles/least').expect(204);
     });
 
     it.each([
@@ -235,7 +273,7 @@ describe('cloud provider engine', () => {
       [{ arn: readOnly, external_id: 'e1' }, 'deprecated role or policy parameters with external_id'],
       [{ arn: 'arn:aws:iam::1:group/x' }, 'unable to parse supplied data: "arn:aws:iam::1:group/x"'],
       [{ policy: 'zz' }, 'unable to parse supplied data: "zz"'],
-    ])('refuses %j (S13.2, S13.7, S13.8)', async (fields, text) => {
+    ])('refuses %j (S13.1, S13.2, S13.7, S13.8)', async (fields, text) => {
       const message = await refused(role('bad', fields));
       expect(message.replace(/\\"/g, '"')).toContain(text);
       await secrets.root.read('cloudtwo/roles/bad').expect(404);

@@ -22,6 +22,7 @@ describe('user names of the cloud provider', () => {
 
   it('names sessions without caller and role, in at most 32 characters (S24.3)', () => {
     expect(userName('', 'STS', who, world)).toMatch(/^service-1795256681-[0-9A-Za-z]{13}$/);
+    expect(userName('s{{ .DisplayName }}{{ .PolicyName }}', 'STS', who, world)).toBe('s');
   });
 
   it('replaces characters the provider refuses', () => {

@@ -31,10 +31,15 @@ describe('scheduler engine', () => {
       await configure();
       const { body } = await secrets.root.read('scheduler/config/access').expect(200);
       expect(body.data).toEqual({ address: upstream.address, ca_cert: '', client_cert: '', max_token_name_length: 0 });
+      const other = { address: 'http://127.0.0.1:1', ca_cert: testCertificate.cert };
+      await secrets.root.write('scheduler/config/access', other).expect(204);
+      expect((await secrets.root.read('scheduler/config/access').expect(200)).body.data).toMatchObject(other);
+      await secrets.root.write('scheduler/config/access', { address: upstream.address, ca_cert: '' }).expect(204);
     });
 
     it('keeps what is not named, but for the name length (S11.3)', async () => {
       await secrets.root.write('scheduler/config/access', { max_token_name_length: 40 }).expect(204);
+      expect((await secrets.root.read('scheduler/config/access')).body.data.max_token_name_length).toBe(40);
       await secrets.root.write('scheduler/config/access', { ca_cert: '' }).expect(204);
       const { body } = await secrets.root.read('scheduler/config/access').expect(200);
       expect(body.data).toMatchObject({ address: upstream.address, max_token_name_length: 0 });
@@ -152,7 +157,7 @@ describe('scheduler engine', () => {
   });
 
   describe('credentials', () => {
-    it('are made with the role’s shape and end with their lease (S21.11, SA.6)', async () => {
+    it('are made with the role’s shape and end with their lease (S1.3, S1.5, S11.2, S21.11, SA.6)', async () => {
       await configure();
       const { body } = await secrets.root.read('scheduler/creds/ops').expect(200);
       expect(body).toMatchObject({ renewable: true, lease_duration: 2764800 });
