@@ -91,6 +91,8 @@ async function makeEngines(make: Make, { scheduler, cloud }: Outside) {
 path "${kept}/data/{{identity.entity.name}}" { capabilities = ["read"], allowed_parameters = { "*" = [] } }
 path "sys/*" { capabilities = ["deny"] }`;
   await make('POST', `sys/policies/acl/${kept}`, { policy });
+  const ofPasswords = 'length = 20\nrule "charset" { charset = "abcdefghij0123456789" }';
+  await make('POST', `sys/policies/password/${kept}`, { policy: ofPasswords });
   await make('POST', 'cubbyhole/kept', { of: 'its token' });
   await make('POST', 'cubbyhole/kept', { of: 'its token alone' });
   await make('POST', `sys/mounts/${kept}`, { type: 'kv', description: 'versions', options: { version: '2' } });

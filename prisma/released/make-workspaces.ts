@@ -135,9 +135,14 @@ export async function makeWorkspaces(
     data: {
       type: 'agent-pools',
       attributes: {},
-      relationships: { 'allowed-workspaces': { data: [{ type: 'workspaces', id: local }] } },
+      relationships: {
+        'allowed-workspaces': { data: [{ type: 'workspaces', id: local }] },
+        'allowed-projects': { data: [ref('projects', project).data] },
+        'excluded-workspaces': { data: [{ type: 'workspaces', id: source }] },
+      },
     },
   });
+  await id(`${under}/reserved-tag-keys`, 'reserved-tag-keys', { key: `${kept}-reserved`, 'disable-overrides': true });
   await make('POST', `workspaces/${workspace}/relationships/tags`, {
     data: [{ type: 'tags', attributes: { name: kept } }],
   });

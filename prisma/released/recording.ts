@@ -26,6 +26,9 @@ const silent: readonly (readonly [RegExp, string])[] = [
   [/^\/sys\/(leases\/jobs|remount\/status)\/\{id\}$/, 'named by the answer that began the work alone'],
   [/^\/sys\/wrapping\/lookup$/, 'is asked with the wrapping token'],
   [/^\/api\/v2\/(ping|session)$/, 'has nothing stored to tell a token'],
+  [/^\/sys\/loggers\//, 'is how a process logs until its restart'],
+  [/^\/api\/meta\/ip-ranges$/, 'is configured'],
+  [/^\/api\/v2\/organization\/audit-trail$/, 'is read with a token for nothing else'],
   [/\/ingress-attributes$/, 'of configurations that a provider sends'],
 ];
 

@@ -9,12 +9,15 @@ const shares = { recovery_shares: 5, recovery_threshold: 3 };
 const verbs = '["create", "read", "update", "delete", "list", "patch", "sudo"]';
 const refused = '[1000000, "1000000", -1, "x", "", "1e9"]';
 
-/** Everything, except what ends the caller itself, seals the service, or refuses everybody for having asked too often. */
+/** Everything, except what ends the caller itself, seals the service or a namespace, or refuses everybody for having asked too often. */
 const callerPolicy = `
 path "*" { capabilities = ${verbs} }
 path "auth/token/revoke-self" { capabilities = ["deny"] }
 path "sys/seal" { capabilities = ["deny"] }
 path "sys/step-down" { capabilities = ["deny"] }
+path "sys/namespaces/api-lock/lock*" { capabilities = ["deny"] }
+path "+/sys/namespaces/api-lock/lock*" { capabilities = ["deny"] }
+path "+/+/sys/namespaces/api-lock/lock*" { capabilities = ["deny"] }
 path "sys/policy/caller" { capabilities = ["deny"] }
 path "sys/policies/acl/caller" { capabilities = ["deny"] }
 path "sys/leases/revoke-prefix/auth*" { capabilities = ["deny"] }
