@@ -300,8 +300,12 @@ describe('runs', () => {
       await varset('g', { global: true }, {}, [value('a', 'global'), value('e', 'global')]),
       await varset('b', {}, here, [value('a', 'second'), value('b', 'second')]),
       await varset('a', {}, here, [value('b', 'first'), value('c', 'first'), value('d', 'first')]),
-      await varset('p', { priority: true }, here, [value('p', 'priority')]),
+      await varset('prio', { priority: true }, here, [value('p', 'priority')]),
     ];
+    const searched = (await admin.get('organizations/acme/varsets?q=RIO').expect(200)).body.data;
+    expect(searched.map(({ attributes }: { attributes: object }) => attributes)).toMatchObject([{ name: 'prio' }]);
+    const features = (await admin.get('organizations/acme/entitlement-set').expect(200)).body.data.attributes;
+    expect(features['private-vcs']).toBe(true);
     await admin.post(`workspaces/${runs.workspace}/vars`, value('c', 'own', { sensitive: true })).expect(201);
     await admin.post(`workspaces/${runs.workspace}/vars`, value('d', 'own')).expect(201);
     await admin.post(`workspaces/${runs.workspace}/vars`, value('p', 'own')).expect(201);
@@ -313,7 +317,11 @@ describe('runs', () => {
     const id = await started({ variables, 'target-addrs': ['null_resource.a'], 'debugging-mode': true });
     expect((await show(id)).attributes).toMatchObject({ variables, 'target-addrs': ['null_resource.a'] });
     const job = await runs.worker.take('plan');
-    expect(job).toMatchObject({ targets: ['null_resource.a'], infraVersion: expect.stringMatching(/^\d+\.\d+\.\d+$/) });
+    expect(job).toMatchObject({
+      targets: ['null_resource.a'],
+      infraVersion: expect.stringMatching(/^\d+\.\d+\.\d+$/),
+      debuggingMode: true,
+    });
     const inputs = await runs.worker.inputs(job);
     const given = Object.fromEntries(inputs.variables.map((one) => [one.key, [one.value, one.hcl, one.sensitive]]));
     expect(given).toEqual({

@@ -298,7 +298,7 @@ describe.each(['self-hosted', 'hosted'] as const)('organizations as specified, %
       for (const item of body.data) expect(typeof item.attributes['plan-identifier']).toBe('string');
     });
 
-    it('by page, twenty unless told (W9.1)', async () => {
+    it('by page, twenty unless told (W9.1, WV.29)', async () => {
       const { body } = await admin.get('organizations?page%5Bnumber%5D=1').expect(200);
       expect(body.meta.pagination).toMatchObject({ 'current-page': 1, 'page-size': 20, 'prev-page': null });
       const small = await admin.get('organizations?page[size]=2&page[number]=2').expect(200);
