@@ -138,15 +138,16 @@ function reportOf(target: FuzzTarget, plan: FuzzPlan, seen: Seen): FuzzReport {
   if (!service.running) findings.push(`the service ended: ${service.complaints.slice(-5).join('\n')}`);
   for (const line of service.complaints.slice(0, 20)) findings.push(`the service complained: ${line.slice(0, 1500)}`);
   const total = sum(results.map(({ sent }) => sent));
-  const at = (share: number) => {
-    const from = moments.findIndex(({ sent }) => sent >= total * share);
-    return median(moments.slice(Math.max(0, from), from + Math.max(3, moments.length >> 4)).map((m) => m.residentMb));
+  // What waits to be collected grows with the rate of requests, and goes again; what leaks is there in every moment.
+  const leastAfter = (share: number) => {
+    const from = Math.max(0, Math.min(moments.findIndex(({ sent }) => sent >= total * share), moments.length - 3));
+    return Math.min(...moments.slice(from, from + Math.max(3, moments.length >> 4)).map((m) => m.residentMb));
   };
   const memoryAt = (share: number) => {
     const { residentMb, heapMb } = moments.find(({ sent }) => sent >= total * share) ?? moments.at(-1) ?? {};
     return `${residentMb} and ${heapMb} MB after ${share * 100} %`;
   };
-  const residentMb = { start: moments[0]?.residentMb ?? 0, middle: at(0.5), end: at(0.93) };
+  const residentMb = { start: moments[0]?.residentMb ?? 0, middle: leastAfter(0.5), end: leastAfter(0.93) };
   const neverGood = all
     .filter((name) => !operations.get(name)?.good)
     .map((name) => `${name}: ${commonest(operations.get(name)?.refusals ?? {}) || 'not called'}`);
@@ -162,7 +163,7 @@ function reportOf(target: FuzzTarget, plan: FuzzPlan, seen: Seen): FuzzReport {
       .map(([status, count]) => `${status} × ${count}`)
       .join(', ')}`,
     `${all.length} operations, ${neverGood.length} of them never answered 2xx; most time: ${slow.join(', ')}`,
-    `resident memory and heap: ${[0.1, 0.5, 1].map((share) => memoryAt(share)).join('; ')}`,
+    `resident memory and heap: ${[0.1, 0.5, 1].map((share) => memoryAt(share)).join('; ')}; least from half on ${residentMb.middle}, in the end ${residentMb.end} MB`,
     `longest loop delay ${Math.round(Math.max(0, ...lags))} ms, median of the longest of every moment ${Math.round(median(lags))} ms`,
     `warnings: ${[...service.warnings].map(([what, times]) => `${times} × ${what}`).join('; ') || 'none'}`,
     `${seen.tokens - plan.programs} times a caller ended its own token`,
