@@ -189,6 +189,57 @@ describe('team access', () => {
     await workspaces.admin.patch(`team-projects/${granted}`, resource('team-projects', refused)).expect(422);
   });
 
+  it('lets who writes the sets of a project reach nothing outside of it', async () => {
+    await workspaces.organization('outside');
+    const [here, there] = await Promise.all(['here', 'there'].map((name) => project(workspaces, 'outside', name)));
+    const [inside, outside] = await Promise.all(
+      [here, there].map(async (id, n) => {
+        const create = resource('workspaces', { name: `web-${n}` }, { project: ref('projects', id!) });
+        return (await workspaces.admin.post('organizations/outside/workspaces', create).expect(201)).body.data.id;
+      }),
+    );
+    const teamId = await team(workspaces, 'outside', 'ops');
+    const granted = await grantProject(workspaces, teamId, here!, 'custom');
+    const allowed = resource('team-projects', { 'project-access': { 'variable-sets': 'write' } });
+    await workspaces.admin.patch(`team-projects/${granted}`, allowed).expect(200);
+    const client = await member(workspaces, 'outside', [teamId]);
+    const sets = 'organizations/outside/varsets';
+    const parent = ref('projects', here!);
+    const of = (more: object) => ({ parent, ...more });
+    const many = (type: string, id: string) => ({ data: [{ type, id }] });
+    for (const by of [client, workspaces.admin]) {
+      const make = (attributes: object, more: object = {}) =>
+        by.post(sets, resource('varsets', { name: 'no', global: false, ...attributes }, of(more)));
+      expect((await make({ global: true }).expect(422)).body.errors[0].source.pointer).toBe('/data/attributes/global');
+      await make({}, { workspaces: many('workspaces', outside) }).expect(422);
+      await make({}, { projects: many('projects', there!) }).expect(422);
+    }
+    const own = resource('varsets', { name: 'own', global: false, priority: true }, of({}));
+    const set = `varsets/${(await client.post(sets, own).expect(201)).body.data.id}`;
+    await client.post(`${set}/relationships/vars`, resource('vars', { key: 'PROXY', value: 'mine', category: 'env' }));
+    await client.patch(set, resource('varsets', { global: true })).expect(422);
+    await client.post(`${set}/relationships/workspaces`, many('workspaces', outside)).expect(404);
+    await client.post(`${set}/relationships/projects`, many('projects', there!)).expect(404);
+    await client.post(`${set}/relationships/workspaces`, many('workspaces', inside)).expect(204);
+    await client.post(`${set}/relationships/projects`, many('projects', here!)).expect(204);
+    const reaches = async (workspace: string) => [
+      (await workspaces.admin.get(`workspaces/${workspace}/all-vars`).expect(200)).body.data.length,
+      (await workspaces.admin.get(`workspaces/${workspace}/varsets`).expect(200)).body.data.length,
+    ];
+    expect(await reaches(inside)).toEqual([1, 1]);
+    // As it may have been stored before, or stays behind where a workspace or a project goes.
+    await workspaces.admin.patch(
+      `workspaces/${inside}`,
+      resource('workspaces', {}, { project: ref('projects', there!) }),
+    );
+    expect(await reaches(inside)).toEqual([0, 0]);
+    await workspaces.service.pool.query(`UPDATE variable_set SET global = true WHERE name = 'own'`);
+    expect([await reaches(inside), await reaches(outside)]).toEqual([
+      [0, 0],
+      [0, 0],
+    ]);
+  });
+
   it('joins what organization, project and workspace give, the most winning', async () => {
     await workspaces.organization('joined');
     const id = await project(workspaces, 'joined', 'the project');

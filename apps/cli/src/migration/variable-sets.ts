@@ -1,5 +1,5 @@
 import { attempt, type Ids, type Import, make, once, shown } from './import';
-import { pick, type Resource, relations, text } from './resource';
+import { pick, type Reference, type Resource, relations, text } from './resource';
 import { copyVariables } from './variables';
 
 const kept = ['name', 'description', 'global', 'priority'];
@@ -18,15 +18,32 @@ export async function copyVariableSets(
     const source = (await job.from.find(`varsets/${id}`)) ?? { id, ...listed };
     const label = `${organization}, variable set ${text(source, 'name')}`;
     job.progress(label);
+    const owner = ownerOf(source, ids.projects);
+    if (owner === 'missing') {
+      job.report.leave(`${label}: the project that owns it was not copied, so it was left out`);
+      continue;
+    }
     await attempt(job, label, async () => {
       const made = await once(job, 'variable set', here.get(text(source, 'name')), () =>
-        make(job, label, `${base}/varsets`, { type: 'varsets', attributes: pick(source, kept) }),
+        make(job, label, `${base}/varsets`, {
+          type: 'varsets',
+          attributes: pick(source, kept),
+          relationships: owner && { parent: { data: owner } },
+        }),
       );
       const variables = made && `varsets/${made.id}/relationships/vars`;
       await copyVariables(job, label, `varsets/${id}/relationships/vars`, variables);
       if (made && !source.attributes.global) await assign(job, source, made, ids);
     });
   }
+}
+
+/** The project here that a set is of; undefined for one of the organization. */
+function ownerOf(source: Resource, projects: Ids): Reference | 'missing' | undefined {
+  const parent = source.relationships?.parent?.data;
+  if (!parent || Array.isArray(parent) || parent.type !== 'projects') return undefined;
+  const id = projects.get(parent.id);
+  return id === undefined ? 'missing' : { type: 'projects', id };
 }
 
 async function assign(job: Import, source: Resource, made: Resource, ids: Record<string, Ids>): Promise<void> {

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Pool } from 'pg';
 import { Access, type Standing, type TeamGrants } from './access';
+import type { Mask } from './capabilities';
 import type { Database } from './database';
 import type { Principal } from './principal';
 import type { KeyedRead } from './waves';
@@ -33,7 +34,7 @@ interface GrantsRow {
   revision: string;
   workspaces: Record<string, number> | null;
   projects: Record<string, number> | null;
-  around: string[] | null;
+  around: Record<string, Mask> | null;
 }
 
 const readEpochs: KeyedRead = {
@@ -70,8 +71,10 @@ const readGrants = {
 SELECT t.id AS team_id, t.grants_revision AS revision,
        (SELECT json_object_agg(workspace_id, capabilities) FROM team_workspace WHERE team_id = t.id) AS workspaces,
        (SELECT json_object_agg(project_id, capabilities) FROM team_project WHERE team_id = t.id) AS projects,
-       (SELECT json_agg(DISTINCT w.project_id) FROM team_workspace tw JOIN workspace w ON w.id = tw.workspace_id
-         WHERE tw.team_id = t.id) AS around
+       (SELECT json_object_agg(a.project_id, a.capabilities)
+          FROM (SELECT w.project_id, bit_or(tw.capabilities) AS capabilities
+                  FROM team_workspace tw JOIN workspace w ON w.id = tw.workspace_id
+                 WHERE tw.team_id = t.id GROUP BY w.project_id) a) AS around
   FROM team t WHERE t.id = ANY($1)`,
 };
 
@@ -151,7 +154,7 @@ export class AccessStore {
       const grants: TeamGrants = {
         workspaces: new Map(Object.entries(row.workspaces ?? {})),
         projects: new Map(Object.entries(row.projects ?? {})),
-        around: new Set(row.around ?? []),
+        around: new Map(Object.entries(row.around ?? {})),
       };
       this.grants.set(row.team_id, { revision: row.revision, grants });
       result.set(row.team_id, grants);

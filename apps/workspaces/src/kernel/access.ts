@@ -25,11 +25,11 @@ export interface ProjectTarget {
   readonly organizationId: string;
 }
 
-/** The grants of one team: masks by workspace and by project, and the projects its workspace grants lie in. */
+/** The grants of one team: masks by workspace and by project, and the projects its workspace grants lie in with theirs. */
 export interface TeamGrants {
   readonly workspaces: ReadonlyMap<string, Mask>;
   readonly projects: ReadonlyMap<string, Mask>;
-  readonly around: ReadonlySet<string>;
+  readonly around: ReadonlyMap<string, Mask>;
 }
 
 /** What one organization gives the caller. Built by the access store; `teamIds` are the caller's own teams. */
@@ -195,6 +195,12 @@ export class Access {
   seesProject(project: ProjectTarget): boolean {
     if (this.hasProject(project, 'project:read')) return true;
     return (this.effective(project.organizationId)?.grants ?? []).some(({ around }) => around.has(project.id));
+  }
+
+  /** Reads the variables of a workspace of the project by a grant on that workspace. */
+  readsVariablesInProject(project: ProjectTarget): boolean {
+    const grants = this.effective(project.organizationId)?.grants ?? [];
+    return grants.some(({ around }) => holds(around.get(project.id) ?? 0, 'variables:read'));
   }
 
   /** Everything the caller may do on the project. */

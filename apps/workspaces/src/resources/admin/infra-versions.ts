@@ -99,6 +99,7 @@ function inStep<I extends Input>(input: I, before?: Row): I & { archs?: Arch[] }
   if (input.url === undefined && input.sha === undefined) return input;
   const url = input.url === undefined ? before?.url : input.url;
   const sha = input.sha === undefined ? before?.sha : input.sha;
+  if (before !== undefined && url === before.url && sha === before.sha) return input;
   return { ...input, archs: url && sha ? [{ url, sha, ...platform }] : [] };
 }
 

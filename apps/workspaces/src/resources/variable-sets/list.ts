@@ -46,10 +46,10 @@ export async function listVariableSets(
 }
 
 function reaching(projectId: string, workspaceId?: string): Prisma.Sql {
-  return Prisma.sql`(s.global
+  return Prisma.sql`((s.parent_project_id IS NULL OR (NOT s.global AND s.parent_project_id = ${projectId})) AND (s.global
     OR EXISTS (SELECT 1 FROM variable_set_project x WHERE x.variable_set_id = s.id AND x.project_id = ${projectId})
     OR EXISTS (SELECT 1 FROM variable_set_workspace x
-                WHERE x.variable_set_id = s.id AND x.workspace_id = ${workspaceId ?? ''}))`;
+                WHERE x.variable_set_id = s.id AND x.workspace_id = ${workspaceId ?? ''})))`;
 }
 
 /** SQL for "the caller sees this set" over rows named `s`: mirrors the rule `can-read`. */
@@ -61,16 +61,20 @@ export function visibleSets(access: Access, organizationId: string): Prisma.Sql 
   const readsOwned = maskOf('varsets:read', 'varsets:write');
   const ofAll = holds(access.projectFloor(organizationId), 'varsets:read') ? Prisma.sql`TRUE` : Prisma.sql`FALSE`;
   const floor = holds(access.workspaceFloor(organizationId), 'variables:read') ? Prisma.sql`TRUE` : Prisma.sql`FALSE`;
-  return Prisma.sql`(s.global
+  return Prisma.sql`((s.global AND s.parent_project_id IS NULL)
     OR EXISTS (SELECT 1 FROM variable_set_workspace x JOIN workspace w ON w.id = x.workspace_id
-        WHERE x.variable_set_id = s.id AND (${floor}
+        WHERE x.variable_set_id = s.id AND coalesce(s.parent_project_id = w.project_id, TRUE) AND (${floor}
           OR EXISTS (SELECT 1 FROM team_workspace g
               WHERE g.workspace_id = w.id AND g.team_id = ANY(${teams}) AND g.capabilities & ${reads} <> 0)
           OR EXISTS (SELECT 1 FROM team_project g
               WHERE g.project_id = w.project_id AND g.team_id = ANY(${teams}) AND g.capabilities & ${reads} <> 0)))
     OR EXISTS (SELECT 1 FROM variable_set_project x JOIN project p ON p.id = x.project_id
-        WHERE x.variable_set_id = s.id AND p.id IS DISTINCT FROM s.parent_project_id
+        WHERE x.variable_set_id = s.id AND s.parent_project_id IS NULL
           AND ${visibleProjects(access, organizationId)})
+    OR EXISTS (SELECT 1 FROM variable_set_project x JOIN workspace w ON w.project_id = x.project_id
+          JOIN team_workspace g ON g.workspace_id = w.id
+        WHERE x.variable_set_id = s.id AND x.project_id = s.parent_project_id
+          AND g.team_id = ANY(${teams}) AND g.capabilities & ${reads} <> 0)
     OR (${ofAll} AND s.parent_project_id IS NOT NULL)
     OR EXISTS (SELECT 1 FROM team_project g
         WHERE g.project_id = s.parent_project_id AND g.team_id = ANY(${teams}) AND g.capabilities & ${readsOwned} <> 0))`;

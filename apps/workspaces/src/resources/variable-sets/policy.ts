@@ -18,16 +18,20 @@ function manages(access: Access, set: JudgedSet): boolean {
 }
 
 // Whoever reads the variables of a workspace also reads the sets that reach it. Those that a project owns are read by whom its
-// grants let read them, not by all who see it.
+// grants let read them, and by whom a grant on one of its workspaces does, not by all who see it.
 function reads(access: Access, set: JudgedSet): boolean {
   const { organizationId, parentProjectId } = set;
   if (access.can(organizationId, 'read-workspaces') || manages(access, set)) return true;
-  if (set.global) return access.isMember(organizationId);
-  return (
-    set.workspaces.some((workspace) => access.has(workspace, 'variables:read')) ||
-    set.projectIds.some((id) => id !== parentProjectId && access.seesProject({ id, organizationId })) ||
-    (parentProjectId !== null && access.hasProject({ id: parentProjectId, organizationId }, 'varsets:read'))
+  if (set.global && parentProjectId === null) return access.isMember(organizationId);
+  const readsOne = set.workspaces.some(
+    (workspace) =>
+      (parentProjectId === null || workspace.projectId === parentProjectId) && access.has(workspace, 'variables:read'),
   );
+  if (readsOne) return true;
+  if (parentProjectId === null) return set.projectIds.some((id) => access.seesProject({ id, organizationId }));
+  const project = { id: parentProjectId, organizationId };
+  if (access.hasProject(project, 'varsets:read')) return true;
+  return set.projectIds.includes(parentProjectId) && access.readsVariablesInProject(project);
 }
 
 /** Who may do what with a variable set. */

@@ -15,7 +15,8 @@ export interface Candidate {
 
 /**
  * All variables that reach a workspace. Ranks: global, project and workspace sets, the workspace itself, [the run], and
- * above them sets with priority: the wider, the stronger. Of sets of one rank the first by name counts.
+ * above them sets with priority: the wider, the stronger. Of sets of one rank the first by name counts. A set that a
+ * project owns reaches nothing outside of it, whatever it was once assigned to.
  */
 export async function candidates(db: Database, workspaceId: string): Promise<Candidate[]> {
   return db.prisma.$queryRaw<Candidate[]>`
@@ -26,7 +27,9 @@ export async function candidates(db: Database, workspaceId: string): Promise<Can
         JOIN variable_set s ON s.organization_id = w.organization_id
         LEFT JOIN variable_set_workspace vw ON vw.variable_set_id = s.id AND vw.workspace_id = w.id
         LEFT JOIN variable_set_project vp ON vp.variable_set_id = s.id AND vp.project_id = w.project_id
-       WHERE w.id = ${workspaceId} AND (s.global OR vw.workspace_id IS NOT NULL OR vp.project_id IS NOT NULL))
+       WHERE w.id = ${workspaceId}
+         AND (s.parent_project_id IS NULL OR (NOT s.global AND s.parent_project_id = w.project_id))
+         AND (s.global OR vw.workspace_id IS NOT NULL OR vp.project_id IS NOT NULL))
     SELECT v.id, v.key, v.category, v.value, v.sealed, v.hcl, v.sensitive,
            CASE WHEN v.workspace_id IS NOT NULL THEN 4 WHEN r.priority THEN 9 - r.width ELSE r.width END AS rank
       FROM variable v LEFT JOIN reaching r ON r.id = v.variable_set_id

@@ -127,7 +127,8 @@ export async function update(
 
 // Lists in the request replace; a global set has none.
 async function assign(tx: Database, organizationId: string, id: string, input: VariableSetInput): Promise<void> {
-  const { global } = await tx.prisma.variableSet.findUniqueOrThrow({ where: { id }, select: { global: true } });
+  const { global, parentProjectId } = await tx.prisma.variableSet.findUniqueOrThrow({ where: { id } });
+  if (global && parentProjectId !== null) throw invalid('global', 'must be false: the set is of one project');
   if (global || input.workspaceIds) await tx.prisma.variableSetWorkspace.deleteMany({ where: { variableSetId: id } });
   if (global || input.projectIds) await tx.prisma.variableSetProject.deleteMany({ where: { variableSetId: id } });
   if (global) return;
@@ -143,7 +144,13 @@ async function assign(tx: Database, organizationId: string, id: string, input: V
   }
 }
 
-/** Assigns workspaces of the organization; those assigned already stay. Throws `missing` for any other id. */
+/** The project that a set is of: it reaches nothing outside of that. Null for a set of the organization. */
+async function projectOf(db: Database, variableSetId: string): Promise<string | null> {
+  const set = await db.prisma.variableSet.findUnique({ where: { id: variableSetId } });
+  return still(set ?? undefined).parentProjectId;
+}
+
+/** Assigns workspaces of the organization, or of the project that the set is of. Throws `missing` for any other id. */
 export async function addWorkspaces(
   db: Database,
   organizationId: string,
@@ -151,7 +158,8 @@ export async function addWorkspaces(
   workspaceIds: readonly string[],
 ): Promise<void> {
   const ids = [...new Set(workspaceIds)];
-  const known = await db.prisma.workspace.count({ where: { id: { in: ids }, organizationId } });
+  const projectId = (await projectOf(db, variableSetId)) ?? undefined;
+  const known = await db.prisma.workspace.count({ where: { id: { in: ids }, organizationId, projectId } });
   if (known < ids.length) throw new Refusal('missing', '');
   await db.prisma.variableSetWorkspace.createMany({
     data: ids.map((workspaceId) => ({ variableSetId, workspaceId })),
@@ -159,7 +167,7 @@ export async function addWorkspaces(
   });
 }
 
-/** Assigns projects of the organization; those assigned already stay. Throws `missing` for any other id. */
+/** Assigns projects of the organization, or the one that the set is of. Throws `missing` for any other id. */
 export async function addProjects(
   db: Database,
   organizationId: string,
@@ -167,7 +175,8 @@ export async function addProjects(
   projectIds: readonly string[],
 ): Promise<void> {
   const ids = [...new Set(projectIds)];
-  const known = await db.prisma.project.count({ where: { id: { in: ids }, organizationId } });
+  const own = await projectOf(db, variableSetId);
+  const known = await db.prisma.project.count({ where: { id: { in: ids, equals: own ?? undefined }, organizationId } });
   if (known < ids.length) throw new Refusal('missing', '');
   await db.prisma.variableSetProject.createMany({
     data: ids.map((projectId) => ({ variableSetId, projectId })),
