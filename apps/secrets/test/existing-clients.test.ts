@@ -178,6 +178,31 @@ describe('a locked namespace', () => {
     await inside('open').write(`${at}/unlock`, { unlock_key }).expect(204);
   });
 
+  it('is not lifted from inside, by no spelling of itself, and gives out nothing through the one above', async () => {
+    const all = 'path "*" { capabilities = ["create", "read", "update", "sudo"] }';
+    await inside('open').write('sys/policies/acl/all', { policy: all }).expect(204);
+    const made = await inside('open')
+      .write('auth/token/create', { policies: ['all'] })
+      .expect(200);
+    const own = secrets.as(made.body.auth.client_token, { 'X-Service-Namespace': 'open' });
+    const wrapped = await secrets
+      .as(made.body.auth.client_token, { 'X-Service-Namespace': 'open', 'X-Service-Wrap-TTL': '1h' })
+      .read('auth/token/lookup-self')
+      .expect(200);
+    await own.write(`${at}/lock/root`).expect(400, /does not exist/);
+    const { unlock_key } = (await secrets.root.write(`${at}/lock/open`).expect(200)).body.data;
+    await own.write(`${at}/unlock`).expect(400, /provided empty key/);
+    const { token } = wrapped.body.wrap_info;
+    for (const how of ['unwrap', 'lookup', 'rewrap']) {
+      await secrets.root.write(`sys/wrapping/${how}`, { token }).expect(503, /has been locked/);
+    }
+    await own.write(`${at}/unlock`, { unlock_key }).expect(204);
+    await secrets.root.write('sys/wrapping/unwrap', { token }).expect(200);
+    // Root comes from above.
+    await secrets.root.write(`${at}/lock/open`).expect(200);
+    await inside('open').write(`${at}/unlock`).expect(200);
+  });
+
   it('is none that is absent, nor root', async () => {
     await secrets.root.write(`${at}/lock`).expect(400, /root namespace cannot be locked/);
     await secrets.root.write(`${at}/lock/absent`).expect(400, /requested namespace does not exist/);

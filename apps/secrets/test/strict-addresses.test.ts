@@ -18,8 +18,9 @@ describe('tokens of one address', () => {
       await secrets.root.write(role, { token_strictly_bind_ip: true }).expect(204);
       const { role_id } = (await secrets.root.read(`${role}/role-id`).expect(200)).body.data;
       // What a secret id allows is wider than the one address.
-      const cidrs = { token_bound_cidrs: ['198.51.100.0/24'] };
+      const cidrs = { token_bound_cidrs: ['198.51.100.0/24', '2001:db8::/32'] };
       const { secret_id } = (await secrets.root.write(`${role}/secret-id`, cidrs).expect(200)).body.data;
+      await from('203.0.113.5').write('auth/approle/login', { role_id, secret_id }).expect(403);
       return ['auth/approle/login', { role_id, secret_id }] as const;
     },
   };

@@ -70,8 +70,11 @@ async function carryOut(kernel: Kernel, request: Request, trail: Trail): Promise
     address: request.address,
   });
   const bounds = boundsOf(place, found !== undefined);
-  if (request.readBody) request.sent = await request.readBody(bounds);
-  else requireWithin(request.sent, bounds);
+  if (request.readBody) {
+    request.sent = await request.readBody(bounds);
+    // A body may take its time, and the namespace be locked meanwhile.
+    checkPlace({ ...place, namespace: kernel.namespaces.find(place.namespace.uuid) ?? place.namespace });
+  } else requireWithin(request.sent, bounds);
   const bearer = found && (await authenticate(kernel, found));
   trail.bearer = bearer;
   const set = newWriteSet();

@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { below } from '../kernel/mounts/fold';
 import type { LiveMount } from '../kernel/mounts/mount';
-import type { Namespace } from '../kernel/namespaces/namespaces';
+import { type Namespace, requireUnlocked } from '../kernel/namespaces/namespaces';
 import type { Question } from '../kernel/policy/types';
 import type { CanonicalPath, Folding, Spelling } from '../sdk/canonical-path';
 import type { AnyOperation, Auth, Path } from '../sdk/path';
@@ -39,12 +39,7 @@ export function askedOf(place: Place): Pick<Question, 'path' | 'folding' | 'free
 
 /** Refuses what no caller may ask here, whoever it is. Throws `invalid`, and `unavailable` in a locked namespace. */
 export function checkPlace({ declared, namespace, path }: Place): void {
-  if (namespace.lockedBy !== undefined && path !== 'sys/namespaces/api-lock/unlock') {
-    throw new Refusal(
-      'unavailable',
-      `API access to this namespace has been locked by an administrator - "${namespace.lockedBy}" must be unlocked to gain access.`,
-    );
-  }
+  if (path !== 'sys/namespaces/api-lock/unlock') requireUnlocked(namespace);
   if (declared?.rootNamespaceOnly && namespace.parentUuid !== undefined) {
     throw new Refusal('invalid', 'operation unavailable in namespaces');
   }

@@ -57,8 +57,10 @@ export async function buildModules(
   const chain = new AuditChain({ database, barrier, clock: storage.clock, recording: config.audit.table });
   if (config.audit.table) {
     committer.chainAudit(chain.append);
+    // A copy outside the database, whatever else is logged: whoever sets the level must not be able to silence it.
+    const ends = log.child({}, { level: 'info' });
     storage.background.every('audit-heads', 300_000, async () => {
-      for (const head of await chain.heads()) if (head.chain === chain.id) log.info(head, 'end of the audit chain');
+      for (const head of await chain.heads()) if (head.chain === chain.id) ends.info(head, 'end of the audit chain');
       return undefined;
     });
   }

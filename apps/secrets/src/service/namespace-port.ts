@@ -26,7 +26,10 @@ export function namespacePort(parts: Parts): NamespacePort {
   const parentOf = (uuid: string) => namespaces.find(uuid)!;
   const lockable = (uuid: string, path: string) => {
     const found = namespaces.at(parentOf(uuid), path);
-    if (!found) throw new Refusal('invalid', 'requested namespace does not exist');
+    // `root` names the namespace of the request as well, and would be another spelling of it.
+    if (!found || (path !== '' && found.uuid === uuid)) {
+      throw new Refusal('invalid', 'requested namespace does not exist');
+    }
     if (found.parentUuid === undefined) throw new Refusal('invalid', 'root namespace cannot be locked/unlocked');
     return found;
   };

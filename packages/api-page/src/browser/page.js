@@ -49,7 +49,9 @@
 
   // Requests that are tried out go here and nowhere else; the token is added after the request has been shown.
   function prepare(request) {
-    if (!`${request.url}/`.startsWith(`${base}/`)) throw new Error('Not an address of this service.');
+    // As the browser will read it: what looks like a name may be a way out of here.
+    const { href, hash } = new URL(request.url, document.baseURI);
+    if (hash !== '' || !`${href}/`.startsWith(`${base}/`)) throw new Error('Not an address of this service.');
     const sent = { ...headersFor(token, namespace) };
     request.headers = { ...request.headers, ...headersFor(token && '<token>', namespace) };
     request.userFetch = (url, options) => ask(url, { ...options, headers: { ...options.headers, ...sent } });

@@ -140,7 +140,8 @@ function reportOf(target: FuzzTarget, plan: FuzzPlan, seen: Seen): FuzzReport {
   const total = sum(results.map(({ sent }) => sent));
   // What waits to be collected grows with the rate of requests, and goes again; what leaks is there in every moment.
   const leastAfter = (share: number) => {
-    const from = Math.max(0, Math.min(moments.findIndex(({ sent }) => sent >= total * share), moments.length - 3));
+    const first = moments.findIndex(({ sent }) => sent >= total * share);
+    const from = Math.max(0, Math.min(first, moments.length - 3));
     return Math.min(...moments.slice(from, from + Math.max(3, moments.length >> 4)).map((m) => m.residentMb));
   };
   const memoryAt = (share: number) => {

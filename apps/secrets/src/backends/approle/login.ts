@@ -32,8 +32,10 @@ export const loginPath = path('login', {
       let { boundCidrs } = loginParams(role, caller);
       if (role.bind_secret_id) {
         if (!input.secret_id) throw new Refusal('invalid', 'missing secret_id');
-        const secretId = await spendSecretId(storage, role, input.secret_id, nowMs, ({ cidrs }) => {
-          if (outside(cidrs) || outside(role.secret_id_bound_cidrs) || outside(role.token_bound_cidrs)) {
+        const secretId = await spendSecretId(storage, role, input.secret_id, nowMs, ({ cidrs, tokenCidrs }) => {
+          // Its token will be of this one address: that must be one that the secret id allows.
+          const bounds = role.token_strictly_bind_ip ? [cidrs, tokenCidrs] : [cidrs];
+          if ([...bounds, role.secret_id_bound_cidrs, role.token_bound_cidrs].some(outside)) {
             throw new Refusal('denied', 'permission denied');
           }
         });

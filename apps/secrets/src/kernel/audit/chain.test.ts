@@ -43,6 +43,16 @@ describe('a long audit table', () => {
     expect(await problemsOf([...ends.values()])).toEqual([]);
   });
 
+  it('goes on from nowhere but a row that is there', async () => {
+    const [head] = await chains[0]!.heads();
+    const invented = { chain: 'ffffffff-ffff-ffff-ffff-ffffffffffff', sequence: 1, digest: 'x' };
+    for (const after of [invented, { ...head!, digest: 'x' }, { ...head!, sequence: 131 }]) {
+      const { problems } = await chains[0]!.verify([], after);
+      expect(problems).toContain(`row ${after.sequence} of chain ${after.chain} is not the one to go on from`);
+    }
+    expect((await chains[0]!.verify([], head)).problems).toEqual([]);
+  });
+
   it('shows what is wrong once, in whichever part it is', async () => {
     const heads = await chains[0]!.heads();
     for (const { chain } of heads) {

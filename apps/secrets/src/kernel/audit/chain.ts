@@ -102,6 +102,7 @@ export class AuditChain {
       kept.filter((head) => !after || comesAfter(head, after)).map((head) => [nameOf(head), head]),
     );
     const heads = new Map<string, ChainHead>(after && [[after.chain, after]]);
+    if (after && !(await this.holds(after))) problems.push(`${nameOf(after)} is not the one to go on from`);
     let rows = 0;
     let last = after;
     let more = true;
@@ -139,6 +140,15 @@ export class AuditChain {
     const digest = this.digest(row.chain, head.sequence, Number(row.at_ms), row.previous, row.entries);
     if (!digest.equals(row.digest)) problems.push(`${nameOf(head)} was changed`);
     return head;
+  }
+
+  /** Is there such a row? Whether it is as it was written the part that ended with it has said. */
+  private async holds({ chain, sequence, digest }: ChainHead): Promise<boolean> {
+    const { rows } = await this.parts.database.query<Pick<Row, 'digest'>>(
+      'SELECT digest FROM audit_record WHERE chain = $1 AND sequence = $2',
+      [chain, sequence],
+    );
+    return rows[0]?.digest.toString('hex') === digest;
   }
 
   private async pageAfter(last: ChainHead | undefined): Promise<readonly Row[]> {

@@ -53,6 +53,15 @@ interface Parts {
   readonly clock: Clock;
 }
 
+/** Nobody is answered in a namespace that is locked, or lies in one. Throws `unavailable`. */
+export function requireUnlocked(namespace: Pick<Namespace, 'lockedBy'> | undefined): void {
+  if (namespace?.lockedBy === undefined) return;
+  throw new Refusal(
+    'unavailable',
+    `API access to this namespace has been locked by an administrator - "${namespace.lockedBy}" must be unlocked to gain access.`,
+  );
+}
+
 const reserved = new Set(['sys', 'root', 'audit', 'auth', 'cubbyhole', 'identity', 'api-lock']);
 const columns = 'id, short_id, parent_id, path, tainted, locked, sealed';
 

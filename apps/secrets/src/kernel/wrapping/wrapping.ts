@@ -1,5 +1,5 @@
 import { Refusal } from '@keystead/refusal';
-import type { Namespace } from '../namespaces/namespaces';
+import { type Namespace, requireUnlocked } from '../namespaces/namespaces';
 import type { StorageKernel } from '../storage/storage';
 import type { WriteSet } from '../storage/types';
 import { newWriteSet } from '../storage/write-set';
@@ -128,6 +128,8 @@ export class Wrapping {
     if (!record?.wrapping || record.usesLeft === -1) throw notValid();
     const { within } = this.hosts;
     if (!within(namespaceId, record.namespaceId) && !within(record.namespaceId, namespaceId)) throw notValid();
+    // What lies in a locked namespace does not come out by way of the one above.
+    requireUnlocked(this.hosts.findNamespace(record.namespaceId));
     return record as TokenRecord & Required<Pick<TokenRecord, 'wrapping'>>;
   }
 
