@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { withClient } from '@keystead/postgres';
 import { createLogger } from '@keystead/server';
+import { addColumns } from '@keystead/testing';
 import { createService } from '../src/service';
 import { startSecrets, testConfig } from './start-secrets';
 
@@ -33,5 +34,29 @@ describe('on a database that a newer version has migrated', () => {
     expect((await service.ready()).ready).toBe(true);
     await service.close();
     expect(said.join()).toContain('29991231000000_unheard_of');
+  });
+
+  it('one that runs answers as before while columns come to its tables', async () => {
+    const { root } = secrets;
+    const round = async (n: number): Promise<number[]> => {
+      const paths = Array.from({ length: 8 }, (_, i) => `cubbyhole/upgraded-${n}-${i}`);
+      const written = await Promise.all(paths.map((path) => root.write(path, { n: `${n}` })));
+      const asked = await Promise.all([
+        ...paths.map((path) => root.read(path)),
+        ...paths.map(() => root.write('auth/token/create', { ttl: '1h', policies: ['default'] })),
+        root.list('auth/token/accessors'),
+        root.read('sys/mounts'),
+        root.write(`sys/policies/acl/upgraded-${n}`, { policy: 'path "a" { capabilities = ["read"] }' }),
+        root.write(`sys/namespaces/upgraded-${n}`, {}),
+        root.write('identity/entity', { name: `upgraded-${n}` }),
+        root.write(`sys/mounts/upgraded-${n}`, { type: 'kv' }),
+      ]);
+      return [...written, ...asked].map(({ status }) => status).filter((status) => status >= 300);
+    };
+    expect(await round(0)).toEqual([]);
+    await withClient(secrets.database.url, addColumns);
+    expect(await round(1)).toEqual([]);
+    await withClient(secrets.database.url, addColumns);
+    expect(await round(2)).toEqual([]);
   });
 });

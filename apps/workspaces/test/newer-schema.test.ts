@@ -1,12 +1,13 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { withClient } from '@keystead/postgres';
 import { createLogger } from '@keystead/server';
+import { addColumns } from '@keystead/testing';
 import { readConfig } from '../src/config';
 import { createService } from '../src/service';
 import { startWorker } from '../src/worker';
 import { readWorkerConfig } from '../src/worker/config';
 import type { Means } from '../src/worker/means';
-import { startWorkspaces } from './start-workspaces';
+import { resource, startWorkspaces } from './start-workspaces';
 
 // What would be lost: an older version writes into tables whose meaning it does not know, without a word.
 
@@ -48,5 +49,35 @@ describe('on a database that a newer version has migrated', () => {
     const service = await start({ WORKSPACES_ALLOW_NEWER_SCHEMA: 'on' });
     expect(await service.ready()).toEqual({ ready: true, reasons: [] });
     await service.close();
+  });
+
+  it('one that runs answers as before while columns come to its tables', async () => {
+    const { admin } = workspaces;
+    await workspaces.organization('upgraded');
+    const at = 'organizations/upgraded/workspaces';
+    const ids: string[] = [];
+    const round = async (n: number): Promise<number[]> => {
+      const made = await Promise.all(
+        Array.from({ length: 8 }, (_, i) => admin.post(at, resource('workspaces', { name: `web-${n}-${i}` }))),
+      );
+      ids.push(...made.map(({ body }) => body.data?.id));
+      const [first] = ids;
+      const asked = await Promise.all([
+        ...ids.map((id) => admin.get(`workspaces/${id}`)),
+        ...ids.map((id) => admin.patch(`workspaces/${id}`, resource('workspaces', { description: `${n}` }))),
+        ...[at, `${at}?search[name]=web`, `${at}/web-${n}-1`, 'organizations/upgraded', 'account/details'].map((path) =>
+          admin.get(path),
+        ),
+        admin
+          .post(`workspaces/${first}/actions/lock`, {})
+          .then(({ status }) => admin.post(`workspaces/${first}/actions/unlock`, {}).then(() => ({ status }))),
+      ]);
+      return [...made, ...asked].map(({ status }) => status).filter((status) => status >= 300);
+    };
+    expect(await round(0)).toEqual([]);
+    await withClient(workspaces.databaseUrl, addColumns);
+    expect(await round(1)).toEqual([]);
+    await withClient(workspaces.databaseUrl, addColumns);
+    expect(await round(2)).toEqual([]);
   });
 });

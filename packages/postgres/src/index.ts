@@ -24,4 +24,5 @@ export {
 } from './migrations';
 export { createPool, type PoolOptions } from './pool';
 export { Silence } from './silence';
+export { isStalePlan, withFreshPlan } from './stale-plan';
 export { DatabaseWatch, type WatchOptions } from './watch';

@@ -1,3 +1,4 @@
+export { addColumns } from './add-columns';
 export type { Service } from './broker';
 export { findBrowser, type Visit, visit } from './browser';
 export { testCertificate } from './certificate';

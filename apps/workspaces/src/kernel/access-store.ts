@@ -1,3 +1,4 @@
+import { withFreshPlan } from '@keystead/postgres';
 import { LRUCache } from 'lru-cache';
 import type { Pool } from 'pg';
 import { Access, type Standing, type TeamGrants } from './access';
@@ -127,10 +128,9 @@ export class AccessStore {
   }
 
   private async read(principal: Principal, ids: readonly string[]): Promise<Standing[]> {
-    const { rows } = await this.pool.query<StandingRow>({
-      ...readStanding,
-      values: [ids, principal.id, principal.kind],
-    });
+    const { rows } = await withFreshPlan(() =>
+      this.pool.query<StandingRow>({ ...readStanding, values: [ids, principal.id, principal.kind] }),
+    );
     const teams = await this.readTeams(rows.flatMap((row) => row.teams ?? []));
     return rows.map((row) => {
       const standing = buildStanding(row, teams);
@@ -149,7 +149,7 @@ export class AccessStore {
       else stale.push(id);
     }
     if (stale.length === 0) return result;
-    const { rows } = await this.pool.query<GrantsRow>({ ...readGrants, values: [stale] });
+    const { rows } = await withFreshPlan(() => this.pool.query<GrantsRow>({ ...readGrants, values: [stale] }));
     for (const row of rows) {
       const grants: TeamGrants = {
         workspaces: new Map(Object.entries(row.workspaces ?? {})),

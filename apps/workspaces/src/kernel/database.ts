@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { gather, type LargeValue, readLargeValue } from '@keystead/postgres';
+import { gather, type LargeValue, readLargeValue, withFreshPlan } from '@keystead/postgres';
 import { Refusal } from '@keystead/refusal';
 import { LRUCache } from 'lru-cache';
 import type { Pool, QueryResultRow } from 'pg';
@@ -86,7 +86,7 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
     },
   }) as unknown as PrismaClient;
   const rows = async <R extends QueryResultRow>(statement: Statement): Promise<R[]> =>
-    (await pool.query<R>(statement)).rows;
+    (await withFreshPlan(() => pool.query<R>(statement))).rows;
   const large = (value: LargeValue) => readLargeValue(pool, value);
   const turns = new Turns();
   const waves = new Waves(quickPool);

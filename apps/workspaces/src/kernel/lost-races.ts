@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { invalid } from '@keystead/jsonapi';
+import { isStalePlan } from '@keystead/postgres';
 import { Refusal } from '@keystead/refusal';
 import { Prisma } from '../generated/prisma/client';
 import { patienceMs, tooMany } from './turns';
@@ -44,9 +45,10 @@ function takenAttribute({ constraint, originalMessage = '' }: Said): string {
   );
 }
 
-/** Did it lose to another transaction, and would it win against nobody? */
+/** Did it lose to another transaction or to a migration, and would it win against nobody? */
 function lostToAnother(error: unknown): boolean {
   const said = saidIn(error);
+  if (isStalePlan(error)) return true;
   return said !== undefined && (codeOf(error) === 'P2034' || ['40001', '40P01'].includes(said.originalCode ?? ''));
 }
 

@@ -1,3 +1,4 @@
+import { isStalePlan } from '@keystead/postgres';
 import type { Pool, PoolClient, QueryResultRow } from 'pg';
 
 /** A statement that reads many rows by key: `… WHERE x = ANY($1)`, the key again in a column `key`. */
@@ -98,6 +99,7 @@ export class Waves {
       return;
     }
     let broken: Error | undefined;
+    const again: Asked[] = [];
     await Promise.all(
       wave.map(async (asked) => {
         try {
@@ -106,12 +108,15 @@ export class Waves {
           answer(asked, rowsOf(asked.read, rows));
         } catch (error) {
           broken = error as Error;
-          fail(asked, error);
+          if (isStalePlan(error)) again.push(asked);
+          else fail(asked, error);
         }
       }),
     );
     // A connection on which something failed is not worth keeping.
     client.release(broken);
+    // Prepared before a migration: another connection, in the end a new one, takes it.
+    if (again.length > 0) await this.send(again);
   }
 }
 

@@ -1,4 +1,4 @@
-import { isConnectionLoss } from '@keystead/postgres';
+import { isConnectionLoss, isStalePlan, withFreshPlan } from '@keystead/postgres';
 import { Refusal } from '@keystead/refusal';
 import type pg from 'pg';
 import type { Tx } from './types';
@@ -23,7 +23,8 @@ const PATIENCE_MS = 30_000;
 const LONGEST_PAUSE_MS = 200;
 
 /** True when the same transaction may succeed if it is run once more. */
-export const isSerializationFailure = (error: unknown): boolean => AGAIN.has((error as { code?: string }).code ?? '');
+export const isSerializationFailure = (error: unknown): boolean =>
+  AGAIN.has((error as { code?: string }).code ?? '') || isStalePlan(error);
 
 /**
  * The pool, with lost connections turned into refusals (callers are told to come back, and nothing crashes), and so
@@ -41,7 +42,7 @@ export class Database {
   ): Promise<pg.QueryResult<R>> {
     let result: pg.QueryResult<R>;
     try {
-      result = await this.pool.query<R>(config(statement, values));
+      result = await withFreshPlan(() => this.pool.query<R>(config(statement, values)));
     } catch (error) {
       throw refusalFor(error);
     }
@@ -94,7 +95,7 @@ export class Database {
       await client.query('COMMIT');
       return result;
     } catch (error) {
-      if (isConnectionLoss(error)) broken = error as Error;
+      if (isConnectionLoss(error) || isStalePlan(error)) broken = error as Error;
       else await client.query('ROLLBACK').catch((failure: Error) => (broken = failure));
       throw error;
     } finally {
