@@ -24,7 +24,8 @@ describe('applies that never stop', () => {
     const api = `${origin}/api/v2`;
     const made = makerOf(api, token);
     await made('organizations', document('organizations', { name: 'loops', email: 'loops@example.com' }));
-    const workspace = (name: string) => made('organizations/loops/workspaces', document('workspaces', { name }));
+    const workspace = (name: string) =>
+      made('organizations/loops/workspaces', (time) => document('workspaces', { name: `${name}-${time}` }));
     const ids: string[] = [];
     for (let i = 0; i < loops; i++) ids.push(await workspace(`loop-${i}`));
 
