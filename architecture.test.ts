@@ -15,7 +15,8 @@ describe('imports', () => {
   it('follow the arrows of docs/architecture.md', () => {
     const orders = readOrders(root);
     expect(orders.kernel).toContain('storage');
-    expect(orders.resources).toContain('workspaces');
+    expect(orders.rooms).toContain('database');
+    expect(orders.resources).toContain('workspaces/workspaces');
     expect(sources.flatMap((source) => wrongArrows(source, orders))).toEqual([]);
   });
 
@@ -23,12 +24,12 @@ describe('imports', () => {
     ['apps/secrets/src/kernel/storage/entries.ts', 'apps/secrets/src/kernel/tokens/tokens.ts'],
     ['apps/secrets/src/kernel/tokens/tokens.ts', 'apps/secrets/src/http/app.ts'],
     ['apps/secrets/src/backends/kv/backend.ts', 'apps/secrets/src/kernel/storage/entries.ts'],
-    ['apps/secrets/src/backends/kv/backend.ts', 'apps/secrets/src/backends/token/backend.ts'],
+    ['apps/secrets/src/backends/kv/backend.ts', 'apps/secrets/src/system/token/backend.ts'],
     ['apps/secrets/src/sdk/path.ts', 'apps/secrets/src/pipeline/pipeline.ts'],
     ['apps/secrets/src/extras/thing.ts', 'apps/secrets/src/sdk/path.ts'],
-    ['apps/workspaces/src/resources/users/service.ts', 'apps/workspaces/src/resources/runs/service.ts'],
-    ['apps/workspaces/src/kernel/ids.ts', 'apps/workspaces/src/resources/runs/service.ts'],
-    ['apps/workspaces/src/kernel/ids.ts', 'apps/secrets/src/sdk/path.ts'],
+    ['apps/workspaces/src/resources/people/users/service.ts', 'apps/workspaces/src/resources/runs/service.ts'],
+    ['apps/workspaces/src/kernel/database/ids.ts', 'apps/workspaces/src/resources/runs/service.ts'],
+    ['apps/workspaces/src/kernel/database/ids.ts', 'apps/secrets/src/sdk/path.ts'],
     ['packages/envelope/src/index.ts', '@keystead/keyring'],
     ['apps/secrets/src/service.ts', '@keystead/testing'],
     ['apps/secrets/src/service.ts', '@keystead/auth/src/tokens'],

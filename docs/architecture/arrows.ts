@@ -6,7 +6,9 @@ import type { Source } from './sources';
 export interface Orders {
   /** Kernel modules of the secrets service, highest first. */
   kernel: readonly string[];
-  /** Resource areas of the workspace service, earliest first: each may call those before it. */
+  /** Kernel folders of the workspace service, highest first. */
+  rooms: readonly string[];
+  /** Areas of the workspace service and their resources, earliest first: each may call those before it. */
   resources: readonly string[];
 }
 
@@ -14,17 +16,16 @@ export interface Orders {
 export function readOrders(root: string): Orders {
   const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8');
   const block = (start: string) => new RegExp(`^${start} +([^]*?)(?=^\\S|\`\`\`)`, 'm').exec(page)?.[1] ?? '';
+  const names = (text: string, between: string) =>
+    text
+      .split(between)
+      .map((name) => name.trim())
+      .filter(Boolean);
+  const areas = [...block('resources').matchAll(/(\S+) \(([^)]*)\)/g)];
   return {
-    kernel: block('kernel')
-      .replace(/\(.*?\)/gs, '')
-      .split('──►')
-      .map((name) => name.trim())
-      .filter(Boolean),
-    resources: block('resources')
-      .replace(/\(.*?\)/gs, '')
-      .split(',')
-      .map((name) => name.trim())
-      .filter(Boolean),
+    kernel: names(block('kernel'), '──►'),
+    rooms: names(block('rooms'), '──►'),
+    resources: areas.flatMap(([, area, within = '']) => names(within, ',').map((name) => `${area}/${name}`)),
   };
 }
 
@@ -51,8 +52,9 @@ const secretsZones: Readonly<Record<string, readonly string[]>> = {
   kernel: ['sdk', 'generated'],
   sdk: [],
   openapi: ['kernel/mounts', 'kernel/policy', 'sdk'],
-  'backends/registry': ['backends', 'sdk'],
+  registry: ['backends', 'system', 'sdk'],
   backends: ['sdk'],
+  system: ['kernel', 'sdk'],
 };
 const workspacesZones: Readonly<Record<string, readonly string[]>> = {
   main: ['service', 'housekeeping', 'config'],
@@ -116,7 +118,7 @@ function wrongInApp(app: string, from: string, to: string, typeOnly: boolean, or
   if (!allowed) return `${zone} is no layer drawn in docs/architecture.md`;
   if (allowed.includes('*')) return undefined;
   const target = to.split('/')[0] ?? '';
-  if (target === zone.split('/')[0]) return wrongInside(zone, from, to, orders);
+  if (target === zone.split('/')[0]) return wrongInside(app, zone, from, to, orders);
   const drawn = allowed.some((name) => to === name || to.startsWith(`${name}/`));
   if (!drawn) return `${zone} may import ${allowed.join(', ') || 'packages only'}`;
   if (zone === 'kernel' && target === 'sdk' && !typeOnly && !wireText.includes(to))
@@ -124,17 +126,27 @@ function wrongInApp(app: string, from: string, to: string, typeOnly: boolean, or
   return undefined;
 }
 
-function wrongInside(zone: string, from: string, to: string, orders: Orders): string | undefined {
-  const [own, other] = [from.split('/')[1] ?? '', to.split('/')[1] ?? ''];
-  if (own === other || zone.endsWith('/registry')) return undefined;
+function wrongInside(app: string, zone: string, from: string, to: string, orders: Orders): string | undefined {
+  if (zone.endsWith('/registry')) return undefined;
+  const depth = zone === 'resources' ? 2 : 1;
+  const [own, other] = [from, to].map((file) =>
+    file
+      .split('/')
+      .slice(1, 1 + depth)
+      .join('/'),
+  ) as [string, string];
+  if (own === other) return undefined;
   if (zone === 'backends') return 'a backend never imports another; what two share belongs to the sdk';
-  const order = zone === 'kernel' ? orders.kernel : zone === 'resources' ? [...orders.resources].reverse() : undefined;
-  // The kernel of the workspace service is small files without folders: its cycles are caught by their own rule.
-  if (!order || from.split('/').length < 3 || !order.includes(own)) {
-    return order && zone === 'resources' && !order.includes(own)
-      ? `resources/${own} is missing from the order in docs/architecture.md`
-      : undefined;
+  const order = orderOf(app, zone, orders);
+  if (!order) return undefined;
+  for (const name of [own, other]) {
+    if (!order.includes(name)) return `${zone}/${name} is missing from the order in docs/architecture.md`;
   }
-  if (!order.includes(other)) return `${zone}/${other} is missing from the order in docs/architecture.md`;
   return order.indexOf(own) < order.indexOf(other) ? undefined : `${own} stands below ${other} in docs/architecture.md`;
+}
+
+/** Highest first; undefined where the files of a layer stand side by side. */
+function orderOf(app: string, zone: string, orders: Orders): readonly string[] | undefined {
+  if (zone === 'kernel') return app === 'secrets' ? orders.kernel : orders.rooms;
+  return zone === 'resources' ? [...orders.resources].reverse() : undefined;
 }

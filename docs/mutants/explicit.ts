@@ -5,8 +5,8 @@ const organization = '/organizations/:organization_name';
 const whole = (of: string, how: string): Mutant => ({ of, part: '', how });
 const ignored = (of: string, part: string): Mutant => ({ of, part, how: 'ignored' });
 
-const workspaceSettings = 'apps/workspaces/src/resources/workspaces/settings.ts';
-const configurationVersions = 'apps/workspaces/src/resources/configuration-versions/serializer.ts';
+const workspaceSettings = 'apps/workspaces/src/resources/workspaces/workspaces/settings.ts';
+const configurationVersions = 'apps/workspaces/src/resources/runs/configuration-versions/serializer.ts';
 const errors = 'packages/jsonapi/src/errors.ts';
 const paging = 'packages/jsonapi/src/paging.ts';
 /** A name of a project of whatever length. */

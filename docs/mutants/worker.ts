@@ -36,7 +36,7 @@ async function main(): Promise<void> {
     ...wrappersOfWorkspaces,
     ...wrappersOfSecrets,
     'packages/testing/src/fresh-database.ts': poolDatabases,
-    'apps/workspaces/src/kernel/fragments.ts': forgetFragments,
+    'apps/workspaces/src/kernel/endpoints/fragments.ts': forgetFragments,
   };
   const mutants = plan.flatMap((planned) => planned.mutants);
   loadMutated(mutants, wrappers, { '@jest/globals': path.join(__dirname, 'globals.ts') });

@@ -260,7 +260,7 @@ export const forgetFragments: Wrapper = (exports) => {
 /** What is wrapped where the workspace service is loaded. */
 export const wrappersOfWorkspaces: Readonly<Record<string, Wrapper>> = {
   'packages/jsonapi/src/serializer.ts': wrapping('serializer', mutableSerializer),
-  'apps/workspaces/src/kernel/endpoint.ts': wrapping('endpoints', mutableWords),
-  'apps/workspaces/src/kernel/policy.ts': wrapping('policy', mutablePolicy),
-  'apps/workspaces/src/kernel/run-endpoint.ts': wrapping('runEndpoint', mutableRun),
+  'apps/workspaces/src/kernel/endpoints/endpoint.ts': wrapping('endpoints', mutableWords),
+  'apps/workspaces/src/kernel/access/policy.ts': wrapping('policy', mutablePolicy),
+  'apps/workspaces/src/kernel/endpoints/run-endpoint.ts': wrapping('runEndpoint', mutableRun),
 };

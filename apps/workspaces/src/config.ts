@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { type TrustedProxies, trustedProxies } from '@keystead/server';
 import { z } from 'zod';
-import { editions } from './kernel/edition';
-import { parseRanges } from './kernel/ip-ranges';
-import { parsePlace, type S3Place } from './kernel/s3-objects';
+import { parsePlace, type S3Place } from './kernel/blobs/s3-objects';
+import { editions } from './kernel/installation/edition';
+import { parseRanges } from './kernel/installation/ip-ranges';
 
 const onOff = (fallback: boolean) =>
   z

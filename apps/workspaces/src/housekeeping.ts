@@ -2,17 +2,17 @@ import type { Keyring } from '@keystead/keyring';
 import { isConnectionLoss } from '@keystead/postgres';
 import type { Logger, Registry } from '@keystead/server';
 import { Counter, Gauge } from 'prom-client';
-import { sweepBlobs } from './kernel/blobs';
-import type { Database } from './kernel/database';
-import { removeObjects } from './kernel/objects';
-import type { Outage } from './kernel/outage';
-import { type Swept, sweep } from './resources/data-retention/sweep';
-import { eraseRemoved } from './resources/organizations/removal';
-import { forgetWorkers, settleAbandoned } from './resources/runs/abandoned';
-import { startTriggered } from './resources/runs/triggered';
-import { sweep as sweepQuarantine } from './resources/state-versions/quarantine';
-import { readUnread } from './resources/state-versions/unread';
-import { releaseExpired } from './resources/workspaces/lock';
+import { sweepBlobs } from './kernel/blobs/blobs';
+import { removeObjects } from './kernel/blobs/objects';
+import type { Database } from './kernel/database/database';
+import type { Outage } from './kernel/database/outage';
+import { eraseRemoved } from './resources/organizations/organizations/removal';
+import { forgetWorkers, settleAbandoned } from './resources/runs/runs/abandoned';
+import { startTriggered } from './resources/runs/runs/triggered';
+import { type Swept, sweep } from './resources/states/data-retention/sweep';
+import { sweep as sweepQuarantine } from './resources/states/state-versions/quarantine';
+import { readUnread } from './resources/states/state-versions/unread';
+import { releaseExpired } from './resources/workspaces/workspaces/lock';
 
 /** Something done every so often, on every node; the database says who does which part. */
 interface Job {

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { createSealKeyFile, Keyring, readSealKeys, type SealKeySource, type SealKeys } from '@keystead/keyring';
-import type { Database } from './kernel/database';
+import type { Database } from './kernel/database/database';
 
 const NAME = 'keyring';
 

@@ -1,6 +1,6 @@
 import { type ApiDocument, type ApiOperation, Operations } from '@keystead/testing';
 import type { Response } from 'supertest';
-import { openapiDocument } from '../src/kernel/openapi';
+import { openapiDocument } from '../src/kernel/endpoints/openapi';
 import { resources } from '../src/resources/registry';
 import type { Service } from '../src/service';
 

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import http from 'node:http';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { codeFor, counterAt, fromBase32 } from '@keystead/auth';
-import type { Endpoint } from '../src/kernel/endpoint';
+import type { Endpoint } from '../src/kernel/endpoints/endpoint';
 import { resources } from '../src/resources/registry';
 import { type Example, examples, type World } from './at-once-examples';
 import { archiveOf, configured, startRun } from './configurations';

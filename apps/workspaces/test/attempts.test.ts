@@ -1,7 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import type { Test } from 'supertest';
+import { giveBack, succeed, takeAttempt } from '../src/resources/people/users/attempts';
 import { resources } from '../src/resources/registry';
-import { giveBack, succeed, takeAttempt } from '../src/resources/users/attempts';
 import { type Client, PASSWORD, resource, startWorkspaces } from './start-workspaces';
 
 // Passwords cost processor time on purpose, and a busy machine has little.

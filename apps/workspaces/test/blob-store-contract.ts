@@ -9,9 +9,9 @@ import {
   storeBlob,
   sweepBlobs,
   writeBlob,
-} from '../src/kernel/blobs';
-import { gzip } from '../src/kernel/compression';
-import { removeObjects } from '../src/kernel/objects';
+} from '../src/kernel/blobs/blobs';
+import { gzip } from '../src/kernel/blobs/compression';
+import { removeObjects } from '../src/kernel/blobs/objects';
 import type { Workspaces } from './start-workspaces';
 
 const hourMs = 3_600_000;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { sweep } from '../src/resources/data-retention/sweep';
+import { sweep } from '../src/resources/states/data-retention/sweep';
 import { announced, archiveOf, configured, fetchUrl, putUrl, startRun } from './configurations';
 import { fakeWorker } from './fake-worker';
 import { resource, startWorkspaces } from './start-workspaces';

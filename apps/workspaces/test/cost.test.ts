@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net';
 import net from 'node:net';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
-import type { Endpoint } from '../src/kernel/endpoint';
+import type { Endpoint } from '../src/kernel/endpoints/endpoint';
 import { resources } from '../src/resources/registry';
 import { startWorkspaces } from './start-workspaces';
 

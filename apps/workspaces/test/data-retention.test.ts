@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { createLogger, Registry } from '@keystead/server';
 import { startHousekeeping } from '../src/housekeeping';
-import { sweep } from '../src/resources/data-retention/sweep';
-import { eraseRemoved } from '../src/resources/organizations/removal';
+import { eraseRemoved } from '../src/resources/organizations/organizations/removal';
+import { sweep } from '../src/resources/states/data-retention/sweep';
 import { resource, startWorkspaces } from './start-workspaces';
 
 const DAY_MS = 86_400_000;

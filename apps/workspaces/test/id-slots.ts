@@ -1,4 +1,4 @@
-import type { Endpoint } from '../src/kernel/endpoint';
+import type { Endpoint } from '../src/kernel/endpoints/endpoint';
 import { ref, resource } from './start-workspaces';
 import type { Tenant } from './tenant';
 

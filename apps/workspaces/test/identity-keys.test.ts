@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { signingKey } from '../src/kernel/identity-keys';
+import { signingKey } from '../src/kernel/installation/identity-keys';
 import { startWorkspaces } from './start-workspaces';
 
 const DAY_MS = 86_400_000;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
-import type { Endpoint, Method } from '../src/kernel/endpoint';
+import type { Endpoint, Method } from '../src/kernel/endpoints/endpoint';
 import { resources } from '../src/resources/registry';
 import { announced, archiveOf, configured, startRun } from './configurations';
 import { fakeWorker } from './fake-worker';

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLogger, createServer } from '@keystead/server';
 import { fightForLock, isLinearizable, lockClients, lockModel } from '@keystead/testing';
 import { readConfig } from '../src/config';
-import { releaseExpired } from '../src/resources/workspaces/lock';
+import { releaseExpired } from '../src/resources/workspaces/workspaces/lock';
 import { createService, type Service } from '../src/service';
 import { type Client, resource, startWorkspaces } from './start-workspaces';
 

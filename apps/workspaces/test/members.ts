@@ -1,6 +1,6 @@
-import { system } from '../src/kernel/audit';
-import type { OrganizationRight } from '../src/kernel/organization-rights';
-import * as tokens from '../src/resources/tokens/service';
+import type { OrganizationRight } from '../src/kernel/access/organization-rights';
+import { system } from '../src/kernel/audit/audit';
+import * as tokens from '../src/resources/people/tokens/service';
 import { type Client, ref, resource, type Workspaces } from './start-workspaces';
 
 let count = 0;

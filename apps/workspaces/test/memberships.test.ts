@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { system } from '../src/kernel/audit';
-import { invite as inviteDirectly } from '../src/resources/memberships/service';
+import { system } from '../src/kernel/audit/audit';
+import { invite as inviteDirectly } from '../src/resources/people/memberships/service';
 import { member, team } from './members';
 import { PASSWORD, resource, startWorkspaces } from './start-workspaces';
 

@@ -6,9 +6,9 @@ import { createLogger, createServer } from '@keystead/server';
 import { freshDatabase } from '@keystead/testing';
 import request, { type Test } from 'supertest';
 import { readConfig } from '../src/config';
-import { system } from '../src/kernel/audit';
-import * as tokens from '../src/resources/tokens/service';
-import * as users from '../src/resources/users/service';
+import { system } from '../src/kernel/audit/audit';
+import * as tokens from '../src/resources/people/tokens/service';
+import * as users from '../src/resources/people/users/service';
 import { createService, type Service } from '../src/service';
 import { AnswerSchemas } from './answer-schemas';
 

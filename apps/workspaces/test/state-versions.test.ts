@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
-import { sweepBlobs } from '../src/kernel/blobs';
-import { sweep } from '../src/resources/state-versions/quarantine';
-import { readUnread } from '../src/resources/state-versions/unread';
+import { sweepBlobs } from '../src/kernel/blobs/blobs';
+import { sweep } from '../src/resources/states/state-versions/quarantine';
+import { readUnread } from '../src/resources/states/state-versions/unread';
 import { type Client, resource, startWorkspaces } from './start-workspaces';
 
 type Errors = { status: string; title: string; detail?: string }[];

@@ -4,7 +4,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { withClient } from '@keystead/postgres';
 import { type Away, DatabaseProxy } from '@keystead/testing';
-import type { Endpoint } from '../src/kernel/endpoint';
+import type { Endpoint } from '../src/kernel/endpoints/endpoint';
 import { resources } from '../src/resources/registry';
 import { resource, startWorkspaces } from './start-workspaces';
 

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { Endpoint } from '../src/kernel/endpoint';
+import type { Endpoint } from '../src/kernel/endpoints/endpoint';
 import { resources } from '../src/resources/registry';
 import { member, organizationToken, team } from './members';
 import { type Client, PASSWORD, resource, startWorkspaces } from './start-workspaces';

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { Endpoint } from '../src/kernel/endpoint';
+import type { Endpoint } from '../src/kernel/endpoints/endpoint';
 import { resources } from '../src/resources/registry';
 import { allRows } from './database-rows';
 import { organizationToken } from './members';

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { type Header, pack } from 'tar-stream';
-import type { JobInputs, JobVariable, RunJob } from '../src/resources/runs/jobs';
+import type { JobInputs, JobVariable, RunJob } from '../src/resources/runs/runs/jobs';
 import { collect } from '../src/worker/archive';
 import { type Binary, findBinaries } from '../src/worker/binaries';
 import { cleanPath } from '../src/worker/clean-path';

@@ -1,4 +1,3 @@
-import type { AuthorityPort, Holder } from '../backends/sys/authority';
 import type { Identity } from '../kernel/identity/identity';
 import type { IdentityView } from '../kernel/identity/types';
 import type { Mfa } from '../kernel/mfa/mfa';
@@ -8,6 +7,7 @@ import type { Kernel } from '../pipeline/kernel';
 import { askedOf, type Place } from '../pipeline/place';
 import { SentPath } from '../pipeline/sent-path';
 import type { Verb } from '../sdk/call';
+import type { AuthorityPort, Holder } from '../system/sys/authority';
 
 /** Looks at tokens from outside, for capabilities and explanations. */
 export function authorityPort(

@@ -1,8 +1,8 @@
-import type { DocumentsPort } from '../backends/sys/openapi';
 import type { Identity } from '../kernel/identity/identity';
 import { stepByStep } from '../kernel/storage/in-turns';
 import type { OpenApiDocuments } from '../openapi/document';
 import type { Kernel } from '../pipeline/kernel';
+import type { DocumentsPort } from '../system/sys/openapi';
 
 /** OpenAPI documents by token. */
 export function documentPort(kernel: () => Kernel, identity: Identity, documents: OpenApiDocuments): DocumentsPort {

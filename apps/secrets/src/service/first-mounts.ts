@@ -1,5 +1,5 @@
-import { registry } from '../backends/registry';
 import type { NewMount } from '../kernel/mounts/mounts';
+import { registry } from '../registry';
 
 /** The mounts every namespace has from its beginning. */
 export function standingMounts(): NewMount[] {

@@ -1,6 +1,6 @@
 import { closeSync, fsyncSync, ftruncateSync, openSync, rmSync, writeSync } from 'node:fs';
 import { isRefusal } from '@keystead/refusal';
-import type { Initialised, SealPort } from '../backends/sys/status';
+import type { Initialised, SealPort } from '../system/sys/status';
 
 const SHARES = 5;
 const THRESHOLD = 3;

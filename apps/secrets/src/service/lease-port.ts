@@ -1,8 +1,8 @@
-import type { LeaseFacts, LeasePort } from '../backends/sys/leases';
 import type { Leases } from '../kernel/leases/leases';
 import type { Mounts } from '../kernel/mounts/mounts';
 import type { Namespaces } from '../kernel/namespaces/namespaces';
 import type { Tokens } from '../kernel/tokens/types';
+import type { LeaseFacts, LeasePort } from '../system/sys/leases';
 
 interface Parts {
   readonly leases: Leases;

@@ -1,7 +1,3 @@
-import { loginEnforcementPaths } from '../backends/identity/login-enforcement';
-import type { MfaPort as MfaPathPort, MfaSurroundings } from '../backends/identity/mfa-ports';
-import { totpMethodPaths } from '../backends/identity/totp-method';
-import { totpSecretPaths } from '../backends/identity/totp-secret';
 import type { Identity } from '../kernel/identity/identity';
 import type { AuthMounts } from '../kernel/mfa/enforcements';
 import type { MfaRequirement } from '../kernel/mfa/logins';
@@ -12,6 +8,10 @@ import type { Mounts } from '../kernel/mounts/mounts';
 import type { Namespaces } from '../kernel/namespaces/namespaces';
 import type { MfaPort } from '../pipeline/kernel';
 import type { Path } from '../sdk/path';
+import { loginEnforcementPaths } from '../system/identity/login-enforcement';
+import type { MfaPort as MfaPathPort, MfaSurroundings } from '../system/identity/mfa-ports';
+import { totpMethodPaths } from '../system/identity/totp-method';
+import { totpSecretPaths } from '../system/identity/totp-secret';
 
 /** Second factors as the pipeline needs them. */
 export function mfaPort({ logins, stepUp }: Mfa): MfaPort {

@@ -1,6 +1,4 @@
 import { Refusal } from '@keystead/refusal';
-import type { MountPort, MountRecord } from '../backends/sys/mounts';
-import type { MoveFacts, RemountPort } from '../backends/sys/remount';
 import type { Identity } from '../kernel/identity/identity';
 import type { Leases } from '../kernel/leases/leases';
 import type { LiveMount } from '../kernel/mounts/mount';
@@ -9,6 +7,8 @@ import type { Namespaces } from '../kernel/namespaces/namespaces';
 import type { Jobs } from '../kernel/storage/jobs';
 import type { StorageKernel } from '../kernel/storage/storage';
 import type { Errand } from '../sdk/call';
+import type { MountPort, MountRecord } from '../system/sys/mounts';
+import type { MoveFacts, RemountPort } from '../system/sys/remount';
 import { kvUpgrade } from './kv-upgrade';
 
 interface Parts {

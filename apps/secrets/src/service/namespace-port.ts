@@ -1,12 +1,12 @@
 import { Refusal } from '@keystead/refusal';
-import type { NamespacePort } from '../backends/sys/namespaces';
-import { checkMetadata } from '../backends/sys/namespaces';
 import type { Identity } from '../kernel/identity/identity';
 import type { Leases } from '../kernel/leases/leases';
 import type { Mounts } from '../kernel/mounts/mounts';
 import type { Namespaces } from '../kernel/namespaces/namespaces';
 import type { StorageKernel } from '../kernel/storage/storage';
 import { merged } from '../sdk/merged';
+import type { NamespacePort } from '../system/sys/namespaces';
+import { checkMetadata } from '../system/sys/namespaces';
 import { standingMounts } from './first-mounts';
 import { unmount } from './mount-port';
 

@@ -1,6 +1,6 @@
-import { registry } from '../backends/registry';
-import type { NodePort } from '../backends/sys/node';
 import type { Config } from '../config';
+import { registry } from '../registry';
+import type { NodePort } from '../system/sys/node';
 import type { Modules } from './modules';
 import { version } from './version';
 

@@ -1,7 +1,7 @@
-import type { OriginsPort } from '../backends/sys/cors';
-import { standardHeaders } from '../backends/sys/cors';
 import type { OriginRules } from '../http/cross-origin';
 import type { StorageKernel } from '../kernel/storage/storage';
+import type { OriginsPort } from '../system/sys/cors';
+import { standardHeaders } from '../system/sys/cors';
 
 interface Stored {
   readonly allowedOrigins: readonly string[];

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { signJwt } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
-import type { IssuerAddress } from '../backends/identity/plugin-issuer';
-import { pluginKeys } from '../backends/identity/plugin-keys';
 import type { LeaseHosts } from '../kernel/leases/types';
 import type { Mounts } from '../kernel/mounts/mounts';
 import type { Namespaces } from '../kernel/namespaces/namespaces';
 import type { IdentityTokens } from '../sdk/ports';
+import type { IssuerAddress } from '../system/identity/plugin-issuer';
+import { pluginKeys } from '../system/identity/plugin-keys';
 
 /** The issuer of a namespace's identity tokens: below the public address of the service. */
 export function issuerBelow(publicUrl: string | undefined): IssuerAddress {

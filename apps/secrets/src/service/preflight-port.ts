@@ -1,10 +1,10 @@
-import type { PreflightPort } from '../backends/sys/internal-ui';
 import type { Identity } from '../kernel/identity/identity';
 import { Pauses } from '../kernel/storage/in-turns';
 import type { Kernel } from '../pipeline/kernel';
 import { askedOf } from '../pipeline/place';
 import { SentPath } from '../pipeline/sent-path';
 import { pathProblem } from '../sdk/path-text';
+import type { PreflightPort } from '../system/sys/internal-ui';
 
 /** What user interfaces may learn about mounts and rules. */
 export function preflightPort(kernel: () => Kernel, identity: Identity): PreflightPort {

@@ -1,10 +1,10 @@
 import { Refusal } from '@keystead/refusal';
-import type { QuotaPort, QuotaRequest } from '../backends/sys/quotas';
 import type { Mounts } from '../kernel/mounts/mounts';
 import type { Namespaces } from '../kernel/namespaces/namespaces';
 import type { Quotas } from '../kernel/quotas/quotas';
 import type { QuotaPlace } from '../kernel/quotas/types';
 import { pathProblem } from '../sdk/path-text';
+import type { QuotaPort, QuotaRequest } from '../system/sys/quotas';
 
 interface Parts {
   readonly quotas: Quotas;

@@ -1,5 +1,5 @@
-import type { HistoryPort } from '../backends/sys/host';
 import type { StorageKernel } from '../kernel/storage/storage';
+import type { HistoryPort } from '../system/sys/host';
 
 interface Release {
   readonly version: string;

@@ -1,9 +1,9 @@
-import type { SealPort } from '../backends/sys/status';
 import type { Mounts, NewMount } from '../kernel/mounts/mounts';
 import type { Seal } from '../kernel/seal/seal';
 import { encryptShare, readShareKeys } from '../kernel/seal/share-encryption';
 import { ROOT_NAMESPACE_ID, type WriteSet } from '../kernel/storage/types';
 import type { StoredTokens } from '../kernel/tokens/tokens';
+import type { SealPort } from '../system/sys/status';
 
 interface Parts {
   readonly seal: Seal;

@@ -1,11 +1,11 @@
 import { Refusal } from '@keystead/refusal';
-import type { TokenDetails, TokenPort } from '../backends/token/port';
 import type { Identity } from '../kernel/identity/identity';
 import type { Leases } from '../kernel/leases/leases';
 import type { PolicyStore } from '../kernel/policy/store';
 import type { TokenRecord } from '../kernel/tokens/types';
 import { authOf } from '../pipeline/issue-token';
 import type { Kernel } from '../pipeline/kernel';
+import type { TokenDetails, TokenPort } from '../system/token/port';
 
 /** What the token backend is lent. */
 export function tokenPort(

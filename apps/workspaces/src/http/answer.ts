@@ -4,9 +4,9 @@ import { type ErrorObject, errorObjects, statusOf } from '@keystead/jsonapi';
 import { isConnectionLoss } from '@keystead/postgres';
 import { Refusal } from '@keystead/refusal';
 import { BodyAborted, BodyLate, BodyTooLarge, GateFull } from '@keystead/server';
-import type { Raw } from '../kernel/endpoint';
-import type { RateVerdict } from '../kernel/rate-limit';
-import type { Answer } from '../kernel/run-endpoint';
+import type { Raw } from '../kernel/endpoints/endpoint';
+import type { RateVerdict } from '../kernel/endpoints/rate-limit';
+import type { Answer } from '../kernel/endpoints/run-endpoint';
 
 /** Version of the interface that the service says it speaks. */
 export const API_VERSION = '2.6';

@@ -14,12 +14,12 @@ import {
   type TrustedProxies,
 } from '@keystead/server';
 import type express from 'express';
-import type { Endpoint } from '../kernel/endpoint';
-import type { Caller, SiteSettings } from '../kernel/environment';
-import type { Outage } from '../kernel/outage';
-import { RateLimit, type RateVerdict } from '../kernel/rate-limit';
-import type { Match, Routes } from '../kernel/routes';
-import { type Kernel, loadEarly, type Request, runEndpoint } from '../kernel/run-endpoint';
+import type { Outage } from '../kernel/database/outage';
+import type { Endpoint } from '../kernel/endpoints/endpoint';
+import type { Caller, SiteSettings } from '../kernel/endpoints/environment';
+import { RateLimit, type RateVerdict } from '../kernel/endpoints/rate-limit';
+import type { Match, Routes } from '../kernel/endpoints/routes';
+import { type Kernel, loadEarly, type Request, runEndpoint } from '../kernel/endpoints/run-endpoint';
 import { asRefusal, commonHeaders, fixedHeaders, sendAnswer, sendLimited, sendRefusal } from './answer';
 import { readJson } from './body';
 

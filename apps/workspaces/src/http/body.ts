@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { LargeText, maxListMembers, parseWithLargeTexts } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { BodyTooLarge, JsonTooMuch, nextTurn, readBody, scanJson } from '@keystead/server';
-import { bodyBytes, bodyValues, type Endpoint, type LargeBody, unknownBody } from '../kernel/endpoint';
+import { bodyBytes, bodyValues, type Endpoint, type LargeBody, unknownBody } from '../kernel/endpoints/endpoint';
 
 const DEEPEST = 64;
 

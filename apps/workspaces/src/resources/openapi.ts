@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { endpoints, type Raw, type Resource } from '../kernel/endpoint';
-import type { Environment } from '../kernel/environment';
-import { openapiDocument } from '../kernel/openapi';
-import type { Policy } from '../kernel/policy';
+import type { Policy } from '../kernel/access/policy';
+import { endpoints, type Raw, type Resource } from '../kernel/endpoints/endpoint';
+import type { Environment } from '../kernel/endpoints/environment';
+import { openapiDocument } from '../kernel/endpoints/openapi';
 
 const { raw } = endpoints({} as Policy<undefined>, undefined);
 

@@ -1,0 +1,92 @@
+import { approle } from './backends/approle/backend';
+import { cloudone } from './backends/cloudone/backend';
+import type { CloudOneParts } from './backends/cloudone/login';
+import { cloudtwo } from './backends/cloudtwo/backend';
+import type { CloudTwo } from './backends/cloudtwo/cloud';
+import { cubbyhole } from './backends/cubbyhole/backend';
+import { jwt } from './backends/jwt/backend';
+import type { IssuerKeys } from './backends/jwt/keys';
+import { kvUpgrading } from './backends/kv/upgrade';
+import { kvOne } from './backends/kv/version-one';
+import { kvTwo } from './backends/kv/version-two';
+import { scheduler } from './backends/scheduler/backend';
+import type { Scheduler } from './backends/scheduler/scheduler';
+import { userpass } from './backends/userpass/backend';
+import type { Backend } from './sdk/backend';
+import type { Path } from './sdk/path';
+import { type IdentityBackendNeeds, identity } from './system/identity/backend';
+import { system } from './system/sys/backend';
+import { token } from './system/token/backend';
+import type { TokenPort } from './system/token/port';
+
+/** What backends are lent: clients of outside systems, and ports of the kernel. */
+export interface Outside {
+  readonly scheduler: Scheduler;
+  readonly cloudone: CloudOneParts;
+  readonly cloudtwo: CloudTwo;
+  readonly jwt: IssuerKeys;
+  readonly tokens: TokenPort;
+  readonly identity: IdentityBackendNeeds;
+  readonly system: readonly Path[];
+}
+
+/** A kind of mount, where it stands from the start, and how it is made; options may decide between several. */
+export interface Registered {
+  readonly type: string;
+  readonly kind: 'secret' | 'auth' | 'system';
+  /** In every namespace from its beginning. */
+  readonly always?: { readonly path: string; readonly description: string; readonly local?: boolean };
+  /** Where an installation may begin with it. */
+  readonly usually?: string;
+  make(outside: Outside): (options: Readonly<Record<string, string>> | null) => Backend;
+}
+
+const one =
+  (make: (outside: Outside) => Backend): Registered['make'] =>
+  (outside) => {
+    const made = make(outside);
+    return () => made;
+  };
+
+/** Every kind of mount there is. */
+export const registry: readonly Registered[] = [
+  {
+    type: 'cubbyhole',
+    kind: 'secret',
+    always: { path: 'cubbyhole/', description: 'per-token private secret storage', local: true },
+    make: one(() => cubbyhole),
+  },
+  {
+    type: 'identity',
+    kind: 'system',
+    always: { path: 'identity/', description: 'identity store' },
+    make: one((outside) => identity(outside.identity)),
+  },
+  {
+    type: 'system',
+    kind: 'system',
+    always: { path: 'sys/', description: 'system endpoints used for control, policy and debugging' },
+    make: one((outside) => system(outside.system)),
+  },
+  {
+    type: 'token',
+    kind: 'system',
+    always: { path: 'auth/token/', description: 'token based credentials' },
+    make: one((outside) => token(outside.tokens)),
+  },
+  { type: 'userpass', kind: 'auth', make: one(() => userpass()) },
+  { type: 'approle', kind: 'auth', make: one(() => approle()) },
+  { type: 'jwt', kind: 'auth', make: one((outside) => jwt(outside.jwt)) },
+  {
+    type: 'kv',
+    kind: 'secret',
+    make: () => (options) => (options?.upgrading ? kvUpgrading : options?.version === '2' ? kvTwo : kvOne),
+  },
+  { type: 'scheduler', kind: 'secret', usually: 'scheduler/', make: one((outside) => scheduler(outside.scheduler)) },
+  { type: 'cloudtwo', kind: 'secret', usually: 'cloudtwo/', make: one((outside) => cloudtwo(outside.cloudtwo)) },
+  { type: 'cloudone', kind: 'auth', usually: 'auth/cloudone/', make: one((outside) => cloudone(outside.cloudone)) },
+  // The names under which existing clients know the same three.
+  { type: 'nomad', kind: 'secret', make: one((outside) => scheduler(outside.scheduler)) },
+  { type: 'aws', kind: 'secret', make: one((outside) => cloudtwo(outside.cloudtwo)) },
+  { type: 'azure', kind: 'auth', make: one((outside) => cloudone(outside.cloudone)) },
+];

@@ -1,0 +1,186 @@
+import { withFreshPlan } from '@keystead/postgres';
+import { LRUCache } from 'lru-cache';
+import type { Pool } from 'pg';
+import type { Database } from '../database/database';
+import type { KeyedRead } from '../database/keyed-reads';
+import { Access, type Standing, type TeamGrants } from './access';
+import type { Mask } from './capabilities';
+import type { Principal } from './principal';
+
+interface CachedStanding {
+  readonly epoch: string;
+  readonly standing: Standing;
+}
+
+interface CachedGrants {
+  readonly revision: string;
+  readonly grants: TeamGrants;
+}
+
+interface StandingRow {
+  organization_id: string;
+  epoch: string;
+  requires_two_factor: boolean;
+  disabled: boolean;
+  allows_force_delete: boolean;
+  user_tokens_enabled: boolean;
+  session_timeout: number | null;
+  session_remember: number | null;
+  member: boolean;
+  teams: { id: string; rights: number; owners: boolean; revision: string }[] | null;
+}
+
+interface GrantsRow {
+  team_id: string;
+  revision: string;
+  workspaces: Record<string, number> | null;
+  projects: Record<string, number> | null;
+  around: Record<string, Mask> | null;
+}
+
+const readEpochs: KeyedRead = {
+  name: 'access_epochs',
+  text: 'SELECT organization_id AS key, epoch FROM access_epoch WHERE organization_id = ANY($1)',
+  quick: true,
+};
+
+// One statement, so that epoch, membership and teams are of one moment.
+const readStanding = {
+  name: 'access_standing',
+  text: `
+SELECT o.id AS organization_id, e.epoch, o.is_disabled AS disabled,
+       o.collaborator_auth_policy = 'two_factor_mandatory' AS requires_two_factor,
+       o.allow_force_delete_workspaces AS allows_force_delete, o.user_tokens_enabled, o.session_timeout, o.session_remember,
+       CASE $3 WHEN 'organization' THEN o.id = $2
+               WHEN 'team' THEN EXISTS (SELECT 1 FROM team t WHERE t.id = $2 AND t.organization_id = o.id)
+               ELSE m.id IS NOT NULL END AS member,
+       (SELECT json_agg(json_build_object('id', t.id, 'rights', t.rights, 'owners', t.is_owners,
+                                          'revision', t.grants_revision::text) ORDER BY t.id)
+          FROM team t
+         WHERE t.organization_id = o.id
+           AND CASE $3 WHEN 'team' THEN t.id = $2
+                       ELSE t.id IN (SELECT tm.team_id FROM team_member tm WHERE tm.membership_id = m.id) END) AS teams
+  FROM organization o
+  JOIN access_epoch e ON e.organization_id = o.id
+  LEFT JOIN membership m ON $3 = 'user' AND m.organization_id = o.id AND m.user_id = $2 AND m.status = 'active'
+ WHERE o.id = ANY($1) AND o.removed_at IS NULL`,
+};
+
+const readGrants = {
+  name: 'access_grants',
+  text: `
+SELECT t.id AS team_id, t.grants_revision AS revision,
+       (SELECT json_object_agg(workspace_id, capabilities) FROM team_workspace WHERE team_id = t.id) AS workspaces,
+       (SELECT json_object_agg(project_id, capabilities) FROM team_project WHERE team_id = t.id) AS projects,
+       (SELECT json_object_agg(a.project_id, a.capabilities)
+          FROM (SELECT w.project_id, bit_or(tw.capabilities) AS capabilities
+                  FROM team_workspace tw JOIN workspace w ON w.id = tw.workspace_id
+                 WHERE tw.team_id = t.id GROUP BY w.project_id) a) AS around
+  FROM team t WHERE t.id = ANY($1)`,
+};
+
+/**
+ * Loads access snapshots and remembers them, right on every node at once.
+ *
+ * Each organization has an epoch in the database that triggers move with every change of members, teams, grants and
+ * the settings that rules look at. A request reads the epoch by key (requests at the same moment share the query) and
+ * only what was loaded under that epoch is used again. A team's grants are remembered apart, under their own revision,
+ * so that one change of one team does not read all the others again.
+ */
+export class AccessStore {
+  private readonly standings = new LRUCache<string, CachedStanding>({ max: 20_000 });
+  private readonly grants = new LRUCache<string, CachedGrants>({
+    maxSize: 2_000_000,
+    sizeCalculation: ({ grants }) => grants.workspaces.size + grants.projects.size + grants.around.size + 1,
+  });
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly db: Database,
+    private readonly now: () => number = Date.now,
+  ) {}
+
+  /** The access to one organization, at an epoch that was read during this request. */
+  async loadAt(principal: Principal, organizationId: string, epoch: string): Promise<Access> {
+    const cached = this.standings.get(key(principal, organizationId));
+    const found = cached?.epoch === epoch ? [cached.standing] : await this.read(principal, [organizationId]);
+    return new Access(principal, found, this.now());
+  }
+
+  /** The caller's access to the named organizations (`org-…` ids); unknown and removed ones give nothing. */
+  async load(principal: Principal, organizationIds: readonly string[]): Promise<Access> {
+    const wanted = [...new Set(organizationIds)];
+    const epochs = await Promise.all(wanted.map((id) => this.epochOf(id)));
+    const found: Standing[] = [];
+    const stale: string[] = [];
+    wanted.forEach((id, index) => {
+      const cached = this.standings.get(key(principal, id));
+      if (epochs[index] === undefined) return;
+      if (cached?.epoch === epochs[index]) found.push(cached.standing);
+      else stale.push(id);
+    });
+    if (stale.length > 0) found.push(...(await this.read(principal, stale)));
+    return new Access(principal, found, this.now());
+  }
+
+  private async epochOf(organizationId: string): Promise<string | undefined> {
+    return (await this.db.readOne<{ key: string; epoch: string }>(readEpochs, organizationId))?.epoch;
+  }
+
+  private async read(principal: Principal, ids: readonly string[]): Promise<Standing[]> {
+    const { rows } = await withFreshPlan(() =>
+      this.pool.query<StandingRow>({ ...readStanding, values: [ids, principal.id, principal.kind] }),
+    );
+    const teams = await this.readTeams(rows.flatMap((row) => row.teams ?? []));
+    return rows.map((row) => {
+      const standing = buildStanding(row, teams);
+      this.standings.set(key(principal, row.organization_id), { epoch: row.epoch, standing });
+      return standing;
+    });
+  }
+
+  // Grants newer than the standing's epoch do no harm: that epoch has then moved, and the next request reads again.
+  private async readTeams(teams: readonly { id: string; revision: string }[]): Promise<Map<string, TeamGrants>> {
+    const result = new Map<string, TeamGrants>();
+    const stale: string[] = [];
+    for (const { id, revision } of teams) {
+      const cached = this.grants.get(id);
+      if (cached?.revision === revision) result.set(id, cached.grants);
+      else stale.push(id);
+    }
+    if (stale.length === 0) return result;
+    const { rows } = await withFreshPlan(() => this.pool.query<GrantsRow>({ ...readGrants, values: [stale] }));
+    for (const row of rows) {
+      const grants: TeamGrants = {
+        workspaces: new Map(Object.entries(row.workspaces ?? {})),
+        projects: new Map(Object.entries(row.projects ?? {})),
+        around: new Map(Object.entries(row.around ?? {})),
+      };
+      this.grants.set(row.team_id, { revision: row.revision, grants });
+      result.set(row.team_id, grants);
+    }
+    return result;
+  }
+}
+
+function key(principal: Principal, organizationId: string): string {
+  return `${principal.kind} ${principal.id} ${organizationId}`;
+}
+
+function buildStanding(row: StandingRow, grants: ReadonlyMap<string, TeamGrants>): Standing {
+  const teams = row.teams ?? [];
+  return {
+    organizationId: row.organization_id,
+    member: row.member,
+    owner: teams.some((team) => team.owners),
+    rights: teams.reduce((all, team) => all | team.rights, 0),
+    teamIds: teams.map((team) => team.id),
+    grants: teams.map((team) => grants.get(team.id)).filter((found) => found !== undefined),
+    requiresTwoFactor: row.requires_two_factor,
+    disabled: row.disabled,
+    allowsForceDelete: row.allows_force_delete,
+    refusesUserTokens: !row.user_tokens_enabled,
+    sessionTimeoutMinutes: row.session_timeout,
+    sessionRememberMinutes: row.session_remember,
+  };
+}

@@ -1,0 +1,22 @@
+import { Prisma } from '../../generated/prisma/client';
+import type { Access } from './access';
+import { holds } from './capabilities';
+
+/** SQL for "the caller sees this workspace" over rows named `w`: mirrors `runs:read` of the access snapshot. */
+export function visibleWorkspaces(access: Access, organizationId: string): Prisma.Sql {
+  if (holds(access.workspaceFloor(organizationId), 'runs:read')) return Prisma.sql`TRUE`;
+  const teams = access.teamIds(organizationId);
+  if (teams.length === 0) return Prisma.sql`FALSE`;
+  return Prisma.sql`(EXISTS (SELECT 1 FROM team_workspace g WHERE g.workspace_id = w.id AND g.team_id = ANY(${teams}))
+    OR EXISTS (SELECT 1 FROM team_project g WHERE g.project_id = w.project_id AND g.team_id = ANY(${teams})))`;
+}
+
+/** SQL for "the caller sees this project" over rows named `p`: mirrors `Access.seesProject`. */
+export function visibleProjects(access: Access, organizationId: string): Prisma.Sql {
+  if (holds(access.projectFloor(organizationId), 'project:read')) return Prisma.sql`TRUE`;
+  const teams = access.teamIds(organizationId);
+  if (teams.length === 0) return Prisma.sql`FALSE`;
+  return Prisma.sql`(EXISTS (SELECT 1 FROM team_project g WHERE g.project_id = p.id AND g.team_id = ANY(${teams}))
+    OR EXISTS (SELECT 1 FROM team_workspace g JOIN workspace v ON v.id = g.workspace_id
+                WHERE v.project_id = p.id AND g.team_id = ANY(${teams})))`;
+}

@@ -1,0 +1,115 @@
+import type { Prisma } from '../../generated/prisma/client';
+import type { Principal } from '../access/principal';
+import type { Database } from '../database/database';
+
+/** Whoever can make a change. */
+export const actorTypes = ['users', 'teams', 'organizations', 'system', 'runs'] as const;
+
+/** Who makes a change, as audit events name them. */
+export interface Actor {
+  readonly type: (typeof actorTypes)[number];
+  readonly id: string;
+  readonly name: string;
+  readonly tokenId?: string;
+  readonly requestId?: string;
+}
+
+/**
+ * One change. `action` is a noun and a verb: `team.update`. `before` and `after` are settings, never contents: no secret,
+ * and nothing that can become one. Of an update only what differs is kept, a creation has no `before`, a deletion no
+ * `after`.
+ */
+export interface Change {
+  readonly organizationId: string | null;
+  readonly action: string;
+  readonly target: { readonly type: string; readonly id: string; readonly name?: string | null };
+  readonly before?: Readonly<Record<string, unknown>>;
+  readonly after?: Readonly<Record<string, unknown>>;
+}
+
+const kinds = { user: 'users', team: 'teams', organization: 'organizations', 'audit-trails': 'organizations' } as const;
+
+/** The actor of a request. */
+export function actorOf({ principal, request }: { principal: Principal; request: { readonly id: string } }): Actor {
+  return {
+    type: kinds[principal.kind],
+    id: principal.id,
+    name: principal.name,
+    tokenId: principal.tokenId,
+    requestId: request.id,
+  };
+}
+
+/**
+ * The account an actor is shown as: the person, or the service account of a team or an organization, whose id has the
+ * same letters.
+ */
+export function accountIdOf({ id }: { readonly id: string }): string {
+  return `user-${id.slice(id.indexOf('-') + 1)}`;
+}
+
+/** Changes that nobody asked for by request: first start, workers. */
+export const system: Actor = { type: 'system', id: 'system', name: 'system' };
+
+/** Records a change. To be called with the transaction that makes it, so that neither happens without the other. */
+export async function recordChange(db: Database, actor: Actor, change: Change): Promise<void> {
+  await recordChanges(db, actor, [change]);
+}
+
+/** Records several changes in one statement. */
+export async function recordChanges(db: Database, actor: Actor, changes: readonly Change[]): Promise<void> {
+  if (changes.length === 0) return;
+  await db.prisma.auditEvent.createMany({ data: changes.map((change) => auditRow(actor, change)) });
+}
+
+/** The row of a change, for statements that write it together with the change itself. */
+export function auditRow(actor: Actor, change: Change) {
+  const { before, after } = difference(change.before, change.after);
+  return {
+    organizationId: change.organizationId,
+    actorType: actor.type,
+    actorId: actor.id,
+    actorName: actor.name,
+    tokenId: actor.tokenId,
+    requestId: actor.requestId,
+    action: change.action,
+    targetType: change.target.type,
+    targetId: change.target.id,
+    targetName: change.target.name,
+    before: asJson(before),
+    after: asJson(after),
+  };
+}
+
+type Values = Readonly<Record<string, unknown>> | undefined;
+
+function difference(before: Values, after: Values): { before: Values; after: Values } {
+  if (!before || !after) return { before, after };
+  const was: Record<string, unknown> = {};
+  const is: Record<string, unknown> = {};
+  for (const key in { ...before, ...after }) {
+    if (isSame(before[key], after[key])) continue;
+    was[key] = before[key];
+    is[key] = after[key];
+  }
+  return { before: was, after: is };
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  return one === other || JSON.stringify(plain(one)) === JSON.stringify(plain(other));
+}
+
+function asJson(values: Values): Prisma.InputJsonValue | undefined {
+  if (!values) return undefined;
+  const json: Record<string, unknown> = {};
+  for (const key in values) json[key] = plain(values[key]);
+  return json as Prisma.InputJsonObject;
+}
+
+// Bytes are sealed values and hashes: they say nothing to a reader, so they are never copied.
+function plain(value: unknown): unknown {
+  if (value === undefined) return null;
+  if (typeof value === 'bigint') return value.toString();
+  if (value instanceof Uint8Array) return '(not shown)';
+  return value;
+}

@@ -1,0 +1,65 @@
+import { Refusal } from '@keystead/refusal';
+import { type Actor, recordChange } from '../audit/audit';
+import type { Database } from '../database/database';
+import { removeBlob } from './blobs';
+
+/** The statuses of what lost its content: for now, and for good. */
+export const hidden = 'backing_data_soft_deleted';
+export const gone = 'backing_data_permanently_deleted';
+
+/** What may be done to content that is kept; all of it where the status says so. */
+export const backingDataActions = [
+  'soft_delete_backing_data',
+  'restore_backing_data',
+  'permanently_delete_backing_data',
+] as const;
+export type BackingDataAction = (typeof backingDataActions)[number];
+
+/** Something with content of its own: a state version, or a configuration. */
+export interface Backed {
+  readonly type: 'state-versions' | 'configuration-versions';
+  readonly id: string;
+  readonly name?: string;
+  readonly organizationId: string;
+  /** Its status now, and the one in which its content can be read. */
+  readonly status: string;
+  readonly readable: string;
+  readonly blobIds: readonly (string | null)[];
+  /** Why its content must stay; undefined if it need not. */
+  needed(): Promise<string | undefined>;
+  /** Changes its row if that has the status; the row of what is gone forgets its blobs. Answers how many rows changed. */
+  move(from: string, change: { status: string; deletedAt?: Date | null }): Promise<{ count: number }>;
+}
+
+/**
+ * Hides, restores or removes content. Throws `malformed` with the words `transition not allowed` for what is needed, and
+ * for a wrong status.
+ */
+export async function changeBackingData(
+  tx: Database,
+  actor: Actor,
+  item: Backed,
+  action: BackingDataAction,
+): Promise<void> {
+  const { readable } = item;
+  const moves = {
+    soft_delete_backing_data: { from: readable, status: hidden, deletedAt: new Date() },
+    restore_backing_data: { from: hidden, status: readable, deletedAt: null },
+    permanently_delete_backing_data: { from: hidden, status: gone },
+  };
+  const { from, ...change } = moves[action];
+  const why = from === readable ? await item.needed() : undefined;
+  if (why !== undefined) throw notAllowed(why);
+  const { count } = await item.move(from, change);
+  if (count === 0) throw notAllowed(`it is ${item.status}, not ${from}`);
+  if (change.status === gone) for (const id of item.blobIds) if (id !== null) await removeBlob(tx, id);
+  await recordChange(tx, actor, {
+    organizationId: item.organizationId,
+    action: `${item.type.replace(/s$/, '')}.${action.replace(/_/g, '-')}`,
+    target: { type: item.type, id: item.id, name: item.name },
+    before: { status: from },
+    after: { status: change.status },
+  });
+}
+
+const notAllowed = (why: string) => new Refusal('malformed', `transition not allowed: ${why}`);

@@ -1,0 +1,108 @@
+import { Refusal } from '@keystead/refusal';
+import type { Database } from '../database/database';
+import { type ObjectStore, objectsOf, requireObjects } from './objects';
+
+/** Tells the sweep that the writer of a blob is alive, at most this often. */
+const aliveEveryMs = 60_000;
+/** A first chunk up to this long comes with what is known of its blob. */
+const smallBytes = 128 * 1024;
+
+/** Where the sealed chunks of one new blob are put. */
+export interface Chunks {
+  /** Whether the only chunk of a blob may be stored later, by whoever refers to the blob. */
+  readonly mayWait: boolean;
+  put(position: number, sealed: Buffer): Promise<void>;
+  /** Puts the last one and completes the blob. */
+  finish(position: number, sealed: Buffer, size: number): Promise<void>;
+}
+
+const wholeInOne = {
+  name: 'blob_whole',
+  text: `WITH made AS (INSERT INTO blob (id, size, chunks, completed_at, provisional)
+                        VALUES ($1, $2, 1, now(), $3) RETURNING id)
+    INSERT INTO blob_chunk (blob_id, position, sealed) SELECT id, 0, $4 FROM made`,
+};
+const begin = { name: 'blob_begin', text: 'INSERT INTO blob (id, store, provisional) VALUES ($1, $2, $3)' };
+const putChunk = {
+  name: 'blob_chunk_put',
+  text: 'INSERT INTO blob_chunk (blob_id, position, sealed) VALUES ($1, $2, $3)',
+};
+const alive = { name: 'blob_alive', text: 'UPDATE blob SET alive_at = now() WHERE id = $1' };
+const complete = {
+  name: 'blob_complete',
+  text: `UPDATE blob SET size = $2, chunks = $3, completed_at = now(), alive_at = now()
+          WHERE id = $1 AND completed_at IS NULL RETURNING id`,
+};
+const find = {
+  name: 'blob_find',
+  text: `SELECT b.chunks, b.store, c.sealed FROM blob b
+           LEFT JOIN blob_chunk c ON c.blob_id = b.id AND c.position = 0 AND octet_length(c.sealed) <= ${smallBytes}
+          WHERE b.id = $1 AND b.completed_at IS NOT NULL`,
+};
+
+const keyOf = (id: string, position: number): string => `${id}/${position}`;
+
+/** What the object store does, its failure a refusal that may be tried again. */
+async function asked<T>(doing: Promise<T>): Promise<T> {
+  try {
+    return await doing;
+  } catch (cause) {
+    throw new Refusal('unavailable', 'the object store does not answer; try again', [], { cause });
+  }
+}
+
+/** Where the chunks of a new blob go: to the object store if there is one, else to the database. */
+export function chunksFor(db: Database, id: string, provisional: boolean): Chunks {
+  const objects = objectsOf(db);
+  let aliveAt = performance.now();
+  let begun: Promise<unknown> | undefined;
+  const started = () => {
+    begun ??= db.rows({ ...begin, values: [id, objects ? 'objects' : 'database', provisional] });
+    return begun;
+  };
+  const store = async (position: number, sealed: Buffer): Promise<void> => {
+    await started();
+    if (objects) await asked(objects.put(keyOf(id, position), sealed));
+    else await db.rows({ ...putChunk, values: [id, position, sealed] });
+  };
+  return {
+    mayWait: !objects,
+    async put(position, sealed) {
+      await store(position, sealed);
+      if (performance.now() - aliveAt > aliveEveryMs) {
+        aliveAt = performance.now();
+        await db.rows({ ...alive, values: [id] });
+      }
+    },
+    async finish(position, sealed, size) {
+      if (position === 0 && !objects) {
+        await db.rows({ ...wholeInOne, values: [id, size, provisional, sealed] });
+        return;
+      }
+      await store(position, sealed);
+      const done = await db.rows({ ...complete, values: [id, size, position + 1] });
+      if (done.length > 0) return;
+      // Swept while it was being written: what came after the sweep is to go as well.
+      if (objects) await forget(db, objects, id);
+      throw new Refusal('unavailable', 'the upload took too long; try again');
+    },
+  };
+}
+
+async function forget(db: Database, objects: ObjectStore, id: string): Promise<void> {
+  await db.prisma.objectRemoval.createMany({ data: [{ blobId: id }], skipDuplicates: true });
+  await objects.removeAll(`${id}/`).catch(() => undefined);
+}
+
+/** The chunks of a complete blob: how many, the first one, and how to get the others. */
+export async function chunksIn(db: Database, id: string) {
+  const [blob] = await db.rows<{ chunks: number; store: string; sealed: Buffer | null }>({ ...find, values: [id] });
+  if (!blob) return undefined;
+  const get =
+    blob.store === 'database'
+      ? (position: number): Promise<Uint8Array | undefined> =>
+          db.large({ table: 'blob_chunk', column: 'sealed', where: { blob_id: id, position } })
+      : (position: number): Promise<Uint8Array | undefined> => asked(requireObjects(db).get(keyOf(id, position)));
+  const first = blob.sealed ?? (await get(0));
+  return { count: blob.chunks, first, get };
+}

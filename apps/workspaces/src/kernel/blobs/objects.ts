@@ -1,0 +1,68 @@
+import { Refusal } from '@keystead/refusal';
+import type { Database } from '../database/database';
+
+/** A store of objects outside the database, for the sealed chunks of blobs. It never sees clear text. */
+export interface ObjectStore {
+  put(key: string, bytes: Uint8Array): Promise<void>;
+  /** Undefined where there is none. */
+  get(key: string): Promise<Uint8Array | undefined>;
+  /** Removes every object whose key begins so; none is fine. */
+  removeAll(prefix: string): Promise<void>;
+  close(): void;
+}
+
+interface WithObjects extends Database {
+  readonly objects: ObjectStore;
+}
+
+/** A database whose new blobs go to an object store. */
+export function withObjects<D extends Database>(db: D, objects: ObjectStore): D {
+  const transaction: Database['transaction'] = (run) => db.transaction((tx) => run(withObjects(tx, objects)));
+  return { ...db, transaction, inTurn: (name) => withObjects(db.inTurn(name), objects), objects };
+}
+
+/** The object store that new blobs go to; undefined where they go to the database. */
+export function objectsOf(db: Database): ObjectStore | undefined {
+  return (db as Partial<WithObjects>).objects;
+}
+
+/** The object store behind a blob that lies there. Throws `unavailable` where none is set up any more. */
+export function requireObjects(db: Database): ObjectStore {
+  const objects = objectsOf(db);
+  if (!objects) throw new Refusal('unavailable', 'the object store that holds this is not set up');
+  return objects;
+}
+
+const CLAIM_SECONDS = 60;
+const BATCH = 100;
+
+/**
+ * Deletes the objects of blobs that are gone; answers of how many. What fails is tried again later, by any node, ever
+ * less often, so that a store that is away for a day loses nothing and is not asked without end.
+ */
+export async function removeObjects(db: Database): Promise<number> {
+  const objects = objectsOf(db);
+  if (!objects) return 0;
+  const claimed = await db.rows<{ blob_id: string }>({
+    name: 'object_removal_claim',
+    text: `UPDATE object_removal SET attempts = attempts + 1,
+             not_before = now() + make_interval(secs => least($1 * power(2, attempts), 86400))
+            WHERE blob_id IN (SELECT blob_id FROM object_removal WHERE not_before <= now()
+                               ORDER BY not_before LIMIT $2 FOR UPDATE SKIP LOCKED)
+            RETURNING blob_id`,
+    values: [CLAIM_SECONDS, BATCH],
+  });
+  let removed = 0;
+  let failure: unknown;
+  for (const { blob_id: id } of claimed) {
+    try {
+      await objects.removeAll(`${id}/`);
+      await db.prisma.objectRemoval.deleteMany({ where: { blobId: id } });
+      removed++;
+    } catch (error) {
+      failure = error;
+    }
+  }
+  if (failure) throw failure;
+  return removed;
+}

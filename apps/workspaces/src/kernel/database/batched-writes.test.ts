@@ -1,0 +1,126 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Pool } from 'pg';
+import { type Batched, Together } from './batched-writes';
+
+interface Asked {
+  readonly text: string;
+  readonly values?: unknown[];
+}
+type Answers = (asked: Asked) => { rows: object[] };
+
+/** A pool that notes what it is asked, transaction by transaction, and answers as it is told. */
+function fakePool(answers: Answers) {
+  const trips: Asked[][] = [];
+  const kept: boolean[] = [];
+  const pool = {
+    async connect() {
+      const trip: Asked[] = [];
+      trips.push(trip);
+      return {
+        async query(asked: Asked) {
+          trip.push(asked);
+          return answers(asked);
+        },
+        release: (broken: boolean) => kept.push(!broken),
+      };
+    },
+  };
+  return { pool: pool as unknown as Pool, trips, kept, texts: () => trips.map((trip) => trip.map(({ text }) => text)) };
+}
+
+const holds = { name: 'hold', text: 'hold' };
+const kind = (name: string, more: Partial<Batched<string, string>> = {}): Batched<string, string> => ({
+  name,
+  text: name,
+  batch: (items) => ({
+    values: [items],
+    held: items,
+    settle: (rows) => items.map((item, index) => (rows.length > index ? `${name} ${item}` : new Error(`no ${item}`))),
+  }),
+  ...more,
+});
+const echo: Answers = ({ values }) => ({ rows: ((values?.[0] as string[]) ?? []).map((item) => ({ item })) });
+const refused = (severity: string) => Object.assign(new Error('refused'), { severity });
+
+describe('writes of the same moment', () => {
+  it('share one transaction: rows are held first, each kind is one statement, everybody gets their own result', async () => {
+    const { pool, texts, trips } = fakePool(echo);
+    const writes = new Together(pool);
+    const [lock, unlock] = [kind('lock', { holds }), kind('unlock', { holds })];
+    const results = await Promise.all([
+      writes.write(lock, 'a'),
+      writes.write(unlock, 'b'),
+      writes.write(lock, 'c'),
+      writes.write(kind('edit'), 'a'),
+    ]);
+    expect(results).toEqual(['lock a', 'unlock b', 'lock c', 'edit a']);
+    expect(texts()).toEqual([['BEGIN', 'hold', 'lock', 'unlock', 'edit', 'COMMIT']]);
+    expect(trips[0]![1]!.values).toEqual([['a', 'c', 'b']]);
+  });
+
+  it('are a lone statement where one is all there is, and none where nothing is to be written', async () => {
+    const { pool, texts } = fakePool(echo);
+    const writes = new Together(pool);
+    expect(await writes.write(kind('edit'), 'a')).toBe('edit a');
+    const idle = kind('idle', { batch: (items) => ({ settle: () => items.map((item) => `idle ${item}`) }) });
+    expect(await writes.write(idle, 'b')).toBe('idle b');
+    expect(texts()).toEqual([['edit']]);
+  });
+
+  it('fail alone: what the server refuses for all is tried again one by one', async () => {
+    const { pool, kept } = fakePool((asked) => {
+      if ((asked.values?.[0] as string[] | undefined)?.includes('bad')) throw refused('ERROR');
+      return echo(asked);
+    });
+    const writes = new Together(pool);
+    const answers = await Promise.allSettled(['a', 'bad', 'c'].map((item) => writes.write(kind('edit'), item)));
+    expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect(kept).toEqual([false, true, false, true]);
+  });
+
+  it('are not tried again where the connection was lost: they may have been committed', async () => {
+    const { pool, trips } = fakePool(({ text }) => {
+      if (text === 'COMMIT') throw refused('FATAL');
+      return { rows: [] };
+    });
+    const writes = new Together(pool);
+    const both = [writes.write(kind('lock', { holds }), 'a'), writes.write(kind('edit'), 'b')];
+    const answers = await Promise.allSettled(both);
+    expect(answers.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    expect(trips).toHaveLength(1);
+  });
+
+  it('reject for everybody who waits when no connection can be had', async () => {
+    const pool = { connect: () => Promise.reject(new Error('no room')) } as unknown as Pool;
+    const writes = new Together(pool);
+    await expect(Promise.all([writes.write(kind('edit'), 'a'), writes.write(kind('edit'), 'b')])).rejects.toThrow(
+      'no room',
+    );
+  });
+
+  it('leave two transactions at a time; what comes meanwhile shares the next', async () => {
+    const waiting: (() => void)[] = [];
+    const { pool, trips } = fakePool(echo);
+    const slow = {
+      async connect() {
+        await new Promise<void>((go) => waiting.push(go));
+        return pool.connect();
+      },
+    } as unknown as Pool;
+    const writes = new Together(slow);
+    const turn = () => new Promise((resolve) => setImmediate(resolve));
+    const all = [];
+    for (const item of ['a', 'b', 'c', 'd']) {
+      all.push(writes.write(kind('edit'), item));
+      await turn();
+      await turn();
+    }
+    expect(waiting).toHaveLength(2);
+    waiting[0]!();
+    expect(await all[0]).toBe('edit a');
+    while (waiting.length < 3) await turn();
+    for (const go of waiting.slice(1)) go();
+    expect(await Promise.all(all)).toEqual(['edit a', 'edit b', 'edit c', 'edit d']);
+    expect(trips.map((trip) => trip[0]?.values?.[0])).toContainEqual(['c', 'd']);
+  });
+});

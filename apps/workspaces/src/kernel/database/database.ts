@@ -1,0 +1,169 @@
+import { createHash } from 'node:crypto';
+import { gather, type LargeValue, readLargeValue, withFreshPlan } from '@keystead/postgres';
+import { Refusal } from '@keystead/refusal';
+import { LRUCache } from 'lru-cache';
+import type { Pool, QueryResultRow } from 'pg';
+import { type Prisma, PrismaClient } from '../../generated/prisma/client';
+import { type Batched, Together } from './batched-writes';
+import { Turns } from './keyed-mutex';
+import { type KeyedRead, type KeyedRow, type PackedRow, rowsOf, Waves } from './keyed-reads';
+import { untilWon } from './lost-races';
+import { Rounds } from './rounds';
+import { PostgresInTurn } from './serial-transaction';
+import { isTorn, relationsOf, Torn } from './torn-reads';
+
+export type { KeyedRead, KeyedRow, PackedRow };
+
+/** A statement PostgreSQL plans once per connection; for the few hot paths. */
+export interface Statement {
+  name: string;
+  text: string;
+  values: unknown[];
+}
+
+/** The database as resources use it: Prisma for ordinary work, named statements for hot reads, transactions. */
+export interface Database {
+  /** Inside a transaction, that transaction. */
+  readonly prisma: Prisma.TransactionClient;
+  /** True inside a transaction. */
+  readonly inTransaction: boolean;
+  /** Runs all or nothing; run again while it loses to other transactions. Inside a transaction it joins it. */
+  transaction<T>(run: (db: Database) => Promise<T>): Promise<T>;
+  /** Turns among the requests of this node. */
+  readonly turns: Turns;
+  /** The same database; its transactions have their turn under a name, also among those of other nodes. */
+  inTurn(name: string): Database;
+  /** A named statement, outside any transaction. */
+  rows<R extends QueryResultRow>(statement: Statement): Promise<R[]>;
+  /** A large value of bytes, outside any transaction; undefined where there is no such row. */
+  large(value: LargeValue): Promise<Buffer | undefined>;
+  /** One row of a keyed read; outside a transaction, calls of the same moment share one query. */
+  readOne<R extends KeyedRow>(read: KeyedRead, key: string): Promise<R | undefined>;
+  /** What was worked out while a revision held; worked out anew when it has moved. */
+  remembered<T extends object>(key: string, revision: string, find: () => Promise<T>): Promise<T>;
+  /** What was remembered last under a key, whatever its revision; undefined inside a transaction. */
+  newest<T extends object>(key: string): T | undefined;
+  /** A write that shares a commit with those of the same moment; not for use inside a transaction. */
+  together<Item, Result>(kind: Batched<Item, Result>, item: Item): Promise<Result>;
+  /** Decisions that wait for the lock of what they are about; not for use inside a transaction. */
+  readonly rounds: Pick<Rounds, 'decide' | 'isContested' | 'lost'>;
+}
+
+const TRANSACTION = { maxWait: 10_000, timeout: 30_000 } as const;
+const TAKE_TURN = 'SELECT pg_advisory_xact_lock($1::bigint)::text AS taken';
+
+/** The number of a lock. Names may hold the secrets of links, which the database must not come to know. */
+const lockOf = (name: string): bigint => createHash('sha256').update(`turn ${name}`).digest().readBigInt64BE();
+
+/** What was found again after it was made or changed; throws `missing` where others have deleted it meanwhile. */
+export function still<T>(found: T | undefined): T {
+  if (found === undefined) throw new Refusal('missing', '');
+  return found;
+}
+
+/**
+ * The database of a service process, on pools that the caller owns: one for all work, and one of pipelined connections
+ * for the quick reads that every request begins with and for writes that share a commit.
+ */
+export function openDatabase(pool: Pool, quickPool: Pool): Database & { close(): Promise<void> } {
+  const client = new PrismaClient({
+    adapter: new PostgresInTurn(pool),
+    // Its longer words repeat the arguments of a call, and these go to the log.
+    errorFormat: 'minimal',
+  });
+  // The client tells it nowhere else.
+  const { inlineSchema } = (client as unknown as { _engineConfig: { inlineSchema: string } })._engineConfig;
+  const relations = relationsOf(inlineSchema);
+  const guarded = client.$extends({
+    query: {
+      $allOperations: ({ model, operation, args, query }) =>
+        untilWon(async () => {
+          const result: unknown = await query(args);
+          if (model === undefined || !isTorn(relations, model, (args ?? {}) as object, result)) return result;
+          // What was written is not written twice.
+          throw operation.startsWith('find') ? new Torn() : new Refusal('missing', '');
+        }),
+    },
+  }) as unknown as PrismaClient;
+  const rows = async <R extends QueryResultRow>(statement: Statement): Promise<R[]> =>
+    (await withFreshPlan(() => pool.query<R>(statement))).rows;
+  const large = (value: LargeValue) => readLargeValue(pool, value);
+  const turns = new Turns();
+  const waves = new Waves(quickPool);
+  const writes = new Together(quickPool);
+  const readers = new Map<string, (key: string) => Promise<KeyedRow | undefined>>();
+  const readerOf = (read: KeyedRead) => {
+    let reader = readers.get(read.name);
+    if (reader === undefined) {
+      reader = gather<string, KeyedRow>(async (keys) => {
+        const found = rowsOf(read, await rows<KeyedRow>({ name: read.name, text: read.text, values: [keys] }));
+        return new Map(found.map((row) => [row.key, row]));
+      });
+      readers.set(read.name, reader);
+    }
+    return reader;
+  };
+  const notHere = async (): Promise<never> => {
+    throw new Error('a shared write would not be part of this transaction');
+  };
+  const inside = (prisma: Prisma.TransactionClient): Database => {
+    const db: Database = {
+      prisma,
+      inTransaction: true,
+      turns,
+      inTurn: () => db,
+      rows,
+      large,
+      transaction: (run) => run(db),
+      remembered: (_key, _revision, find) => find(),
+      newest: () => undefined,
+      together: notHere,
+      rounds: { decide: notHere, isContested: () => true, lost: () => {} },
+      async readOne<R extends KeyedRow>(read: KeyedRead, key: string) {
+        const found = rowsOf(read, await prisma.$queryRawUnsafe<R[]>(read.text, [key]));
+        return found[0] as R | undefined;
+      },
+    };
+    return db;
+  };
+  const memory = new LRUCache<string, { revision: string; value: object }>({
+    maxSize: 4_000_000,
+    sizeCalculation: ({ value }) => (Array.isArray(value) ? value.length : 0) + 50,
+  });
+  const turn = <T>(run: (db: Database) => Promise<T>, name?: string): Promise<T> =>
+    untilWon(() =>
+      client.$transaction(async (tx) => {
+        if (name !== undefined) await tx.$queryRawUnsafe(TAKE_TURN, lockOf(name));
+        return run(inside(tx));
+      }, TRANSACTION),
+    );
+  const transaction = <T>(run: (db: Database) => Promise<T>) => turn(run);
+  const outside: Database & { close(): Promise<void> } = {
+    prisma: guarded,
+    async remembered<T extends object>(key: string, revision: string, find: () => Promise<T>) {
+      const known = memory.get(key);
+      if (known?.revision === revision) {
+        return known.value as T;
+      }
+      const value = await find();
+      memory.set(key, { revision, value });
+      return value;
+    },
+    newest: <T extends object>(key: string) => memory.get(key)?.value as T | undefined,
+    together: (kind, item) => writes.write(kind, item),
+    rounds: new Rounds(transaction),
+    inTransaction: false,
+    turns,
+    inTurn: (name) => ({ ...outside, transaction: (run) => turn(run, name) }),
+    rows,
+    large,
+    async readOne<R extends KeyedRow>(read: KeyedRead, key: string) {
+      // PostgreSQL refuses a null character, and with it the keys of everybody else.
+      if (key.includes('\0')) return undefined;
+      return (await (read.quick ? waves.read(read, key) : readerOf(read)(key))) as R | undefined;
+    },
+    transaction,
+    close: () => client.$disconnect(),
+  };
+  return outside;
+}

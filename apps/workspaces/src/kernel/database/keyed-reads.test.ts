@@ -1,0 +1,91 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Pool } from 'pg';
+import { type KeyedRead, Waves } from './keyed-reads';
+
+interface Sent {
+  readonly name: string;
+  readonly keys: readonly string[];
+}
+
+/** A pool whose statements answer with what `answer` says, a moment later. */
+function fakePool(answer: (sent: Sent) => { key: string; value: string }[]) {
+  const waves: Sent[][] = [];
+  const released: unknown[] = [];
+  const pool = {
+    async connect() {
+      const wave: Sent[] = [];
+      waves.push(wave);
+      return {
+        async query({ name, values }: { name: string; values: [string[]] }) {
+          const sent = { name, keys: values[0] };
+          wave.push(sent);
+          const rows = answer(sent);
+          await new Promise((resolve) => setTimeout(resolve, 5));
+          return { rows };
+        },
+        release: (error?: unknown) => released.push(error),
+      };
+    },
+  };
+  return { pool: pool as unknown as Pool, waves, released };
+}
+
+const tokens: KeyedRead = { name: 'tokens', text: '', quick: true };
+const stamps: KeyedRead = { name: 'stamps', text: '', quick: true };
+const shout = ({ keys }: Sent) =>
+  keys.filter((key) => key !== 'absent').map((key) => ({ key, value: key.toUpperCase() }));
+
+describe('reads in waves', () => {
+  it('lets reads of all kinds that begin together travel together, each key once', async () => {
+    const { pool, waves } = fakePool(shout);
+    const reads = new Waves(pool);
+    const asked = [
+      reads.read(tokens, 'a'),
+      reads.read(stamps, 'b'),
+      reads.read(tokens, 'a'),
+      reads.read(stamps, 'absent'),
+    ];
+    const rows = await Promise.all(asked);
+    expect(rows.map((row) => row?.value)).toEqual(['A', 'B', 'A', undefined]);
+    expect(waves).toEqual([
+      [
+        { name: 'tokens', keys: ['a'] },
+        { name: 'stamps', keys: ['b', 'absent'] },
+      ],
+    ]);
+  });
+
+  it('never answers from a wave that left before the question', async () => {
+    let value = 'old';
+    const { pool, waves } = fakePool(({ keys }) => keys.map((key) => ({ key, value })));
+    const reads = new Waves(pool, 1);
+    const before = reads.read(tokens, 'k');
+    while (waves.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    value = 'new';
+    const after = reads.read(tokens, 'k');
+    expect([(await before)?.value, (await after)?.value]).toEqual(['old', 'new']);
+  });
+
+  it('fails only those who asked by the statement that failed, and gives that connection up', async () => {
+    const gone = new Error('gone');
+    const { pool, released } = fakePool((sent) => {
+      if (sent.name === 'stamps') throw gone;
+      return shout(sent);
+    });
+    const reads = new Waves(pool);
+    const results = await Promise.allSettled([reads.read(tokens, 'a'), reads.read(stamps, 'b')]);
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
+    expect((await reads.read(tokens, 'c'))?.value).toBe('C');
+    expect(released).toEqual([gone, undefined]);
+  });
+
+  it('tells everybody when there is no connection, and asks again for the next wave', async () => {
+    const { pool } = fakePool(shout);
+    const connect = pool.connect.bind(pool);
+    const reads = new Waves(pool);
+    pool.connect = (() => Promise.reject(new Error('refused'))) as never;
+    await expect(Promise.all([reads.read(tokens, 'a'), reads.read(stamps, 'b')])).rejects.toThrow('refused');
+    pool.connect = connect;
+    expect((await reads.read(tokens, 'a'))?.value).toBe('A');
+  });
+});

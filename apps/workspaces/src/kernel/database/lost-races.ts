@@ -1,0 +1,100 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { invalid } from '@keystead/jsonapi';
+import { isStalePlan } from '@keystead/postgres';
+import { Refusal } from '@keystead/refusal';
+import { Prisma } from '../../generated/prisma/client';
+import { patienceMs, tooMany } from './keyed-mutex';
+import { Torn } from './torn-reads';
+
+/** The attribute a unique index stands for, where it is not its last column. */
+const attributeOfIndex: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    organization_name_key: 'name',
+    team_name_key: 'name',
+    project_name_key: 'name',
+    user_account_username_key: 'username',
+    user_account_email_key: 'email',
+  }),
+);
+
+interface Said {
+  originalCode?: string;
+  originalMessage?: string;
+  constraint?: { fields?: string[]; index?: string };
+}
+
+/** What PostgreSQL said, through Prisma or without it; undefined for all other errors. */
+function saidIn(error: unknown): Said | undefined {
+  if (error instanceof Prisma.PrismaClientKnownRequestError) {
+    const meta = error.meta as { driverAdapterError?: { cause?: Said } } | undefined;
+    return meta?.driverAdapterError?.cause ?? {};
+  }
+  const { severity, code, message, constraint } = (error ?? {}) as Record<string, string | undefined>;
+  if (severity !== 'ERROR') return undefined;
+  return { originalCode: code, originalMessage: message, constraint: { index: constraint } };
+}
+
+const codeOf = (error: unknown): unknown => (error as { code?: unknown } | undefined)?.code;
+
+function takenAttribute({ constraint, originalMessage = '' }: Said): string {
+  const index = constraint?.index ?? /unique constraint "([^"]+)"/.exec(originalMessage)?.[1] ?? '';
+  const column = constraint?.fields?.at(-1) ?? index.replace(/_key$/, '').split('_').at(-1) ?? 'name';
+  return (
+    attributeOfIndex.get(index) ??
+    column.replace(/"/g, '').replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+  );
+}
+
+/** Did it lose to another transaction or to a migration, and would it win against nobody? */
+function lostToAnother(error: unknown): boolean {
+  const said = saidIn(error);
+  if (isStalePlan(error)) return true;
+  return said !== undefined && (codeOf(error) === 'P2034' || ['40001', '40P01'].includes(said.originalCode ?? ''));
+}
+
+/** Did what a row refers to go meanwhile, or did a reference come to what was to go? */
+function lostReference(error: unknown): boolean {
+  if (error instanceof Torn) return true;
+  const said = saidIn(error);
+  return said !== undefined && (codeOf(error) === 'P2003' || said.originalCode === '23503');
+}
+
+/**
+ * What the database says to our own doing, as the answer it means. What is taken, gone or in use by now is a refusal, as it
+ * would have been a moment later; all else is a fault.
+ */
+export function refusalOf(error: unknown): unknown {
+  if (error instanceof Torn) return new Refusal('missing', '', [], { cause: error });
+  const said = error instanceof Refusal ? undefined : saidIn(error);
+  if (said === undefined) return error;
+  const code = codeOf(error);
+  const options = { cause: error };
+  if (code === 'P2002' || said.originalCode === '23505') return invalid(takenAttribute(said), 'has already been taken');
+  if (code === 'P2025') return new Refusal('missing', '', [], options);
+  if (lostReference(error)) {
+    const isInUse = /update or delete on/.test(said.originalMessage ?? '');
+    return isInUse ? new Refusal('conflict', 'this is in use', [], options) : new Refusal('missing', '', [], options);
+  }
+  // No connection became free, or a transaction took too long.
+  if (code === 'P2024' || code === 'P2028') return tooMany(error);
+  return lostToAnother(error) ? tooMany(error) : error;
+}
+
+/** Seen again from the start, what went is simply not there, and what came is: who then fails does so for good. */
+const REFERENCE_ATTEMPTS = 3;
+const LONGEST_PAUSE_MS = 100;
+
+/** Runs something again until it no longer loses to others. Throws refusals, and `unavailable` when time is up. */
+export async function untilWon<T>(run: () => Promise<T>, longestMs = patienceMs): Promise<T> {
+  const untilMs = performance.now() + longestMs;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await run();
+    } catch (error) {
+      const again = lostToAnother(error) || (lostReference(error) && attempt < REFERENCE_ATTEMPTS);
+      if (!again || performance.now() > untilMs) throw refusalOf(error);
+      // Those who lose to each other do not meet again at once.
+      await sleep(Math.random() * Math.min(2 ** attempt, LONGEST_PAUSE_MS));
+    }
+  }
+}

@@ -1,0 +1,405 @@
+import type { BodyShape, Page, Query, Serializer } from '@keystead/jsonapi';
+import type { Access } from '../access/access';
+import type { Policy, Rule } from '../access/policy';
+import type { Principal, PrincipalKind } from '../access/principal';
+import type { Database } from '../database/database';
+import type { Edition } from '../installation/edition';
+import type { Environment, SiteSettings } from './environment';
+
+/** What serializers know besides the item: who asks, and how the service is set up. */
+export interface View {
+  readonly access: Access;
+  readonly edition: Edition;
+  readonly aliases: boolean;
+  readonly publicUrl: string;
+  readonly settings: SiteSettings;
+  readonly defaultFeatureSet: string;
+}
+
+type ParamNames<P extends string> = P extends `${string}:${infer Name}/${infer Rest}`
+  ? Name | ParamNames<`/${Rest}`>
+  : P extends `${string}:${infer Name}`
+    ? Name
+    : never;
+
+/** The parameters of a path pattern, by name: `/workspaces/:workspace_id`. */
+export type Params<P extends string> = { readonly [Name in ParamNames<P>]: string };
+
+/** What `load` is given. */
+export interface Lookup<P extends string> {
+  readonly db: Database;
+  readonly env: Environment;
+  readonly principal: Principal;
+  readonly params: Params<P>;
+  readonly query: Query;
+}
+
+/** What `run` is given: the caller, the target, and the parsed request. */
+export interface Call<P extends string, Body, Target> extends Lookup<P> {
+  /** Loaded for the target's organization. */
+  readonly access: Access;
+  readonly target: Target;
+  readonly body: Body;
+  /** Undefined: the whole list. */
+  readonly page: Page | undefined;
+  readonly sort: readonly { key: string; descending: boolean }[];
+  readonly include: readonly string[];
+  readonly settings: SiteSettings;
+  /** The revision the caller requires the target to have, from `If-Match`. */
+  readonly ifMatch: bigint | undefined;
+  readonly request: {
+    readonly id: string;
+    readonly address: string;
+    readonly headers: NodeJS.Dict<string | string[]>;
+    /** The body as it comes, where the endpoint streams it; throws `late` when it comes too slowly. */
+    readonly stream?: AsyncIterable<Uint8Array>;
+  };
+  /** The caller's access to other organizations. */
+  accessTo(organizationIds: readonly string[]): Promise<Access>;
+}
+
+/** A page of a list with its total, or a whole list (`total` left out). */
+export interface Listed<T> {
+  readonly items: readonly T[];
+  readonly total?: number;
+  readonly meta?: Record<string, unknown>;
+}
+
+/** An answer that is no JSON:API document. */
+export interface Raw {
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  readonly body?: string | Buffer | NodeJS.ReadableStream;
+}
+
+/** An answer of an endpoint as its description shows it; without a type it has no body. */
+export interface Described {
+  readonly description: string;
+  readonly type?: string;
+  readonly schema?: Readonly<Record<string, unknown>>;
+}
+
+/** Answers by status that are no JSON:API documents. */
+export type Answers = Readonly<Record<number, Described>>;
+
+export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
+export type Shows = 'one' | 'many' | 'nothing' | 'raw';
+
+/**
+ * How items that `run` answers are turned into cached text. `run` may then answer with light stamps: what a caller's
+ * rules look at, and the revisions that tell whether a text is still right.
+ */
+export interface Cached<Stamp, Item> {
+  /** Everything that decides the text, besides type and setup. */
+  key(stamp: Stamp, view: View): string;
+  /** The item itself, where `run` answered with it instead of a stamp. */
+  whole?(stamp: Stamp): Item | undefined;
+  /** The whole items of some stamps, in any order; those gone meanwhile left out. */
+  load(db: Database, stamps: readonly Stamp[], env: Environment): Promise<readonly Item[]>;
+  idOf(item: Stamp | Item): string;
+}
+
+/** The largest JSON body of an endpoint that says nothing else: a variable of 256 KiB, however it is escaped. */
+export const bodyBytes = 2 * 1024 * 1024;
+
+/** Most values of any kind, at any depth, in a body. */
+export const bodyValues = 50_000;
+
+/** The same of somebody who is not known yet: signing in needs no more. Decision 0066. */
+export const unknownBody = { bytes: 64 * 1024, values: 1000 } as const;
+
+/**
+ * How large a body of an endpoint may be that takes large ones. They wait where large uploads do, and their long texts
+ * come as `LargeText`.
+ */
+export interface LargeBody {
+  readonly bytes: number;
+  /** What to do about a larger one; the end of a sentence. */
+  readonly instead: string;
+}
+
+/** A declared endpoint: everything the kernel, the documentation and the tests need to know about it. */
+export interface Endpoint {
+  readonly method: Method;
+  /** Below `/api/v2`, unless `outside`. */
+  readonly path: string;
+  readonly outside: boolean;
+  readonly summary: string;
+  /** Title of the section of the specification it implements. */
+  readonly spec?: string;
+  readonly auth: 'token' | 'optional' | 'none';
+  readonly edition?: Edition;
+  readonly tokens: readonly PrincipalKind[];
+  readonly siteAdmin: boolean;
+  readonly status: number;
+  readonly shows: Shows;
+  readonly paging: 'always' | 'optional' | 'none';
+  readonly query: Readonly<Record<string, string>>;
+  readonly sort: readonly string[];
+  readonly include: readonly string[];
+  readonly alwaysIncludes: readonly string[];
+  readonly body?: BodyShape<unknown>;
+  readonly streams: boolean;
+  readonly link?: 'alone' | 'or-token';
+  readonly adds?: (item: never, env: Environment) => unknown;
+  readonly largeBody?: LargeBody;
+  readonly idempotent: boolean;
+  readonly refuses: readonly number[];
+  readonly answers: Answers;
+  readonly takes?: string;
+  readonly uncounted: boolean;
+  readonly requires?: string;
+  readonly serializer?: Serializer<never, View>;
+  readonly organizationsOf: (item: never) => readonly string[];
+  readonly visible?: Rule<never>;
+  readonly rule?: Rule<never>;
+  readonly load?: (lookup: Lookup<string>) => Promise<unknown>;
+  readonly run: (call: Call<string, never, never>) => Promise<unknown>;
+  readonly documentMeta?: (item: never) => Record<string, unknown> | undefined;
+  readonly cached?: Cached<never, unknown>;
+  readonly loadsEarly: boolean;
+  readonly keepsAccess: boolean;
+  readonly turn: string | undefined;
+}
+
+/** What stands in one declaration; the rest is given by `endpoints()` and the verb. */
+export interface Declaration<P extends string, Body, Target, Result, RuleName extends string, T> {
+  summary: string;
+  spec?: string;
+  auth?: 'token' | 'optional' | 'none';
+  /** Only this edition has it; in the other it is 404. */
+  edition?: Edition;
+  /** Kinds of token that may call it; others get 404. All kinds but those for audit trails, unless told. */
+  tokens?: readonly PrincipalKind[];
+  /** Only for site administrators; others get 404. */
+  siteAdmin?: boolean;
+  status?: number;
+  paging?: 'always' | 'optional' | 'none';
+  /**
+   * Query parameters besides page, sort and include, with what they mean; `[i]` stands for any number. What is not declared
+   * is refused: it would narrow or change what is meant, and not be heeded.
+   */
+  query?: Readonly<Record<string, string>>;
+  sort?: readonly string[];
+  include?: readonly string[];
+  alwaysIncludes?: readonly string[];
+  body?: BodyShape<Body>;
+  /** The body is left on the wire for `run` to read. */
+  streams?: boolean;
+  /**
+   * Opens by a signed link for its verb and path, whoever holds it: by nothing else, or also by a token that satisfies
+   * `requires`.
+   */
+  link?: 'alone' | 'or-token';
+  /** What the answer to a create shows and no later one; also when it is sent again under its `Idempotency-Key`. */
+  adds?: (item: T, env: Environment) => T;
+  /** Takes bodies larger than the few MiB that every endpoint takes. */
+  largeBody?: LargeBody;
+  /** Accepts `Idempotency-Key`; creates do, unless told. */
+  idempotent?: boolean;
+  /** Statuses of refusals besides those that every endpoint of its kind has. */
+  refuses?: readonly number[];
+  /** Answers by status that are no JSON:API documents, for the description; `raw` must name all that are no refusals. */
+  answers?: Answers;
+  /** The media type of a body that is streamed, for the description. */
+  takes?: string;
+  /** `run` puts a pagination without totals into `meta` itself. */
+  uncounted?: boolean;
+  /** The rule the caller must satisfy on the target. */
+  requires?: RuleName | Rule<Target>;
+  /** Whether the caller may know that the target exists; the rule of `endpoints()` unless told. */
+  visible?: Rule<Target>;
+  /** Organizations the rules look at; those of `endpoints()` unless told. */
+  organizationsOf?: (target: Target) => readonly string[];
+  load?: (lookup: Lookup<P>) => Promise<Target | undefined | null>;
+  run: (call: Call<P, Body, Target>) => Promise<Result>;
+  /** How the answer is shown; the serializer of `endpoints()` unless told. */
+  serializer?: Serializer<T, View>;
+  /** `load` looks at nothing but the path, so it can begin while the caller is still being recognised. */
+  loadsEarly?: boolean;
+  /** A change by which nobody gains or loses a right, so that access need not be asked for again. */
+  keepsAccess?: boolean;
+  /**
+   * False: whatever changes it takes no turns, as it decides in batches, or under the lock of what it changes. All else that
+   * changes something takes turns with what changes the same (`turnOf`); what adds something new does not.
+   */
+  turns?: false;
+  /** Answers from cached text; `run` answers with stamps then. */
+  cached?: Cached<never, unknown>;
+  /** Top-level `meta` of an answer with one resource. */
+  documentMeta?: (item: T) => Record<string, unknown> | undefined;
+  /** Path outside `/api/v2`. */
+  outside?: boolean;
+}
+
+/** What the endpoints of a resource share. */
+export interface Shared<Item, Target> {
+  /** Whether the caller may know that a target exists. */
+  visible?: Rule<Target>;
+  /** The organizations whose rules matter for an item or a target; its `organizationId` unless told. */
+  organizationsOf?: (item: Item | Target) => readonly string[];
+}
+
+const everyKind: readonly PrincipalKind[] = ['user', 'team', 'organization'];
+
+function ownOrganization(item: unknown): readonly string[] {
+  const { organizationId } = (item ?? {}) as { organizationId?: string | null };
+  return organizationId === undefined || organizationId === null ? [] : [organizationId];
+}
+
+const linkQuery = { expires: 'When the link ends, in seconds since 1970.', signature: 'The secret of the link.' };
+
+/**
+ * The turns that an endpoint takes: those of the resource that its path names, whoever administers it. A path that names
+ * none is about the caller, or the installation.
+ */
+function turnOf(path: string, siteAdmin: boolean): string {
+  const named = /^.*:\w+/.exec(path)?.[0] ?? (siteAdmin ? path : '/users/:caller');
+  return named.replace(/^\/admin(?=\/.*:)/, '');
+}
+
+type AnyDeclaration = Declaration<string, never, never, unknown, string, never>;
+
+function declare(
+  policy: Policy<never>,
+  serializer: Serializer<never, View> | undefined,
+  shared: Shared<never, never>,
+  method: Method,
+  shows: Shows,
+  status: number,
+  path: string,
+  given: AnyDeclaration,
+): Endpoint {
+  const { requires } = given;
+  const rule = typeof requires === 'string' ? policy[requires] : requires;
+  if (given.link === 'or-token' && rule === undefined) {
+    throw new Error(`${method} ${path} opens by a link or a token, and says of no token what it needs`);
+  }
+  if (typeof requires === 'string' && rule === undefined) {
+    throw new Error(`${method} ${path} requires ${requires}, which is no rule of its policy`);
+  }
+  const idempotent = given.idempotent ?? (method === 'POST' && shows === 'one' && (given.status ?? status) === 201);
+  const adds = idempotent || given.auth === 'none' || given.streams === true;
+  return {
+    method,
+    path,
+    outside: given.outside ?? false,
+    summary: given.summary,
+    spec: given.spec,
+    auth: given.auth ?? (given.link === undefined ? 'token' : 'optional'),
+    edition: given.edition,
+    tokens: given.tokens ?? everyKind,
+    siteAdmin: given.siteAdmin ?? false,
+    status: given.status ?? status,
+    shows,
+    paging: shows === 'many' ? (given.paging ?? 'always') : 'none',
+    query: { ...given.query, ...(given.link === undefined || path.includes('/:signature') ? {} : linkQuery) },
+    sort: given.sort ?? [],
+    include: given.include ?? [],
+    alwaysIncludes: given.alwaysIncludes ?? [],
+    body: given.body,
+    streams: given.streams ?? false,
+    link: given.link,
+    adds: given.adds,
+    largeBody: given.largeBody,
+    idempotent,
+    refuses: given.refuses ?? [],
+    answers: given.answers ?? {},
+    takes: given.takes,
+    uncounted: given.uncounted ?? false,
+    requires: typeof requires === 'string' ? requires : undefined,
+    serializer: given.serializer ?? serializer,
+    organizationsOf: given.organizationsOf ?? shared.organizationsOf ?? ownOrganization,
+    visible: given.visible ?? shared.visible,
+    rule,
+    load: given.load,
+    run: given.run,
+    documentMeta: given.documentMeta,
+    cached: given.cached,
+    loadsEarly: given.loadsEarly ?? false,
+    keepsAccess: given.keepsAccess ?? method === 'GET',
+    turn: method === 'GET' || adds || given.turns === false ? undefined : turnOf(path, given.siteAdmin === true),
+  };
+}
+
+/**
+ * The vocabulary in which a resource declares its endpoints: its policy, its serializer, and the words.
+ *
+ * `get`, `post` (201), `patch` and `put` answer with one resource, `list` with many, `remove` and `command` (204) with
+ * nothing, `action` is a POST that answers with the resource (200), `raw` answers as its `answers` say.
+ */
+export function endpoints<Item, Target, RuleName extends string>(
+  policy: Policy<Target, RuleName>,
+  serializer: Serializer<Item, View> | undefined,
+  shared: Shared<Item, Target> = {},
+) {
+  const word =
+    <D>(method: Method, shows: Shows, status: number) =>
+    <P extends string, Body = undefined, On = Target, Shown = Item>(
+      path: P,
+      given: Declaration<
+        P,
+        Body,
+        On,
+        D extends 'many' ? Listed<Shown> : D extends 'one' ? Shown | null : D extends 'raw' ? Raw : void,
+        RuleName,
+        Shown
+      > &
+        (D extends 'raw' ? { answers: Answers } : unknown),
+    ): Endpoint =>
+      declare(
+        policy as Policy<never>,
+        serializer as Serializer<never, View> | undefined,
+        shared as Shared<never, never>,
+        method,
+        shows,
+        status,
+        path,
+        given as unknown as AnyDeclaration,
+      );
+  return {
+    get: word<'one'>('GET', 'one', 200),
+    list: word<'many'>('GET', 'many', 200),
+    post: word<'one'>('POST', 'one', 201),
+    patch: word<'one'>('PATCH', 'one', 200),
+    put: word<'one'>('PUT', 'one', 200),
+    action: word<'one'>('POST', 'one', 200),
+    remove: word<'nothing'>('DELETE', 'nothing', 204),
+    command: (method: Method) => word<'nothing'>(method, 'nothing', 204),
+    /** Changes something and answers with a list. */
+    change: (method: Method) => word<'many'>(method, 'many', 200),
+    raw: (method: Method) => word<'raw'>(method, 'raw', 200),
+  };
+}
+
+/** How resources of one type are fetched and shown when another answer includes them. */
+export interface Includable<T = never> {
+  readonly serializer: Serializer<T, View>;
+  load(db: Database, ids: readonly string[], env: Environment): Promise<readonly T[]>;
+  /** The items of each owner, where owners only link to them: answers that include them then name them as well. */
+  loadOf?(db: Database, ownerIds: readonly string[]): Promise<ReadonlyMap<string, readonly T[]>>;
+  visible(access: Access, item: T): boolean;
+  organizationsOf?(item: T): readonly string[];
+}
+
+/** One entry of the registry: endpoints, and what other answers may include of it. */
+export interface Resource {
+  readonly name: string;
+  readonly endpoints: readonly Endpoint[];
+  readonly includable?: Readonly<Record<string, Includable>>;
+}
+
+/** States the item type of an includable, for the registry to forget. */
+export function includable<T>(described: Includable<T>): Includable {
+  return described as unknown as Includable;
+}
+
+/** Declares one endpoint at several paths that differ only in how the target is found: by id and by name. */
+export function both<D extends object>(
+  word: (path: never, given: never) => Endpoint,
+  places: Readonly<Record<string, (lookup: Lookup<string>) => Promise<unknown>>>,
+  declaration: D,
+): Endpoint[] {
+  const declareAt = word as unknown as (path: string, given: object) => Endpoint;
+  return Object.entries(places).map(([path, load]) => declareAt(path, { ...declaration, load }));
+}

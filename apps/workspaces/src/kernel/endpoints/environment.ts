@@ -1,0 +1,56 @@
+import type { Keyring } from '@keystead/keyring';
+import type { Gate } from '@keystead/server';
+import type { AccessStore } from '../access/access-store';
+import type { Principal } from '../access/principal';
+import type { Edition } from '../installation/edition';
+
+/** Settings of the whole installation, as site administrators see them. */
+export interface SiteSettings {
+  limitUserOrganizationCreation: boolean;
+  apiRateLimitingEnabled: boolean;
+  apiRateLimit: number;
+  sendPassingStatusesForUntriggeredSpeculativePlans: boolean;
+  allowSpeculativePlansOnPullRequestsFromForks: boolean;
+  requireTwoFactorForAdmins: boolean;
+  fairRunQueuingEnabled: boolean;
+  limitOrganizationsPerUser: boolean;
+  defaultOrganizationsPerUserCeiling: number;
+  limitWorkspacesPerOrganization: boolean;
+  defaultWorkspacesPerOrganizationCeiling: number;
+  defaultRemoteStateAccess: boolean;
+  costEstimationEnabled: boolean;
+}
+
+/** Who a token belongs to, and the installation's settings at the moment it was looked up. */
+export interface Caller {
+  readonly principal: Principal;
+  readonly settings: SiteSettings;
+}
+
+/** What a service process is made of, lent to every endpoint. Built once, in `service.ts`. */
+export interface Environment {
+  readonly edition: Edition;
+  /** Names that existing clients need are sent and accepted beside the neutral ones. */
+  readonly aliases: boolean;
+  /** Refusals say which permission is missing, where the caller may see the target. */
+  readonly reasons: boolean;
+  /** Where clients reach the service, without a trailing slash: the start of absolute links. */
+  readonly publicUrl: string;
+  /** Refuses SSH keys that are no private keys, or have a passphrase. */
+  readonly checksSshKeys: boolean;
+  /** The largest configuration that can be uploaded. */
+  readonly configurationBytes: number;
+  /** The tier of organizations without a subscription of their own. */
+  readonly defaultFeatureSet: string;
+  /** Where the service is and calls from, as blocks of addresses; undefined where nobody says. */
+  readonly ipRanges: readonly string[] | undefined;
+  readonly keyring: Keyring;
+  readonly accessStore: AccessStore;
+  /** Where uploads wait that are too large to be many at once. */
+  readonly largeUploads: Gate;
+  now(): number;
+  /** The installation's settings as they are now. */
+  settings(): Promise<SiteSettings>;
+  /** Who a bearer token belongs to; undefined when it is unknown, revoked or expired. */
+  authenticate(token: string): Promise<Caller | undefined>;
+}

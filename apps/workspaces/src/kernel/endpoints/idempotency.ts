@@ -1,0 +1,62 @@
+import { Refusal } from '@keystead/refusal';
+import type { Database } from '../database/database';
+
+/** A create that may be sent again: whose, where, under which key, with which body. */
+export interface IdempotentCreate {
+  principal: string;
+  path: string;
+  key: string;
+  body: unknown;
+}
+
+interface Doing {
+  now: number;
+  /** Of bodies, which may hold secrets: worthless without the service's key. */
+  mac: (text: string) => Buffer;
+  run: (tx: Database) => Promise<unknown>;
+  idOf: (item: unknown) => string;
+  /** The created resource, read again. */
+  find: (id: string) => Promise<unknown>;
+}
+
+const DAY_MS = 86_400_000;
+const LONGEST_KEY = 255;
+
+/**
+ * Runs a create once for its key; a repetition within a day answers with what was created, as it is now.
+ *
+ * The key is written first, in the transaction of the create, so that of two at the same moment one waits and then
+ * repeats. Refuses another body under the same key (`invalid`).
+ */
+export async function claimKey(db: Database, create: IdempotentCreate, doing: Doing): Promise<unknown> {
+  const { principal, path, key } = create;
+  if (key === '' || key.length > LONGEST_KEY) {
+    throw new Refusal('malformed', `Idempotency-Key must have 1 to ${LONGEST_KEY} characters`);
+  }
+  const bodyHash = new Uint8Array(doing.mac(JSON.stringify(create.body ?? null)));
+  const where = { principal_path_key: { principal, path, key } };
+  return db.transaction(async (tx) => {
+    const createdAt = new Date(doing.now);
+    await tx.prisma.idempotencyKey.deleteMany({
+      where: { principal, path, key, createdAt: { lt: new Date(doing.now - DAY_MS) } },
+    });
+    const { count } = await tx.prisma.idempotencyKey.createMany({
+      data: [{ principal, path, key, bodyHash, resourceId: '', createdAt }],
+      skipDuplicates: true,
+    });
+    if (count === 0) {
+      const earlier = await tx.prisma.idempotencyKey.findUniqueOrThrow({ where });
+      if (Buffer.compare(bodyHash, earlier.bodyHash) !== 0) {
+        throw new Refusal('invalid', 'this Idempotency-Key was used with another body');
+      }
+      const item = await doing.find(earlier.resourceId);
+      if (item === undefined) {
+        throw new Refusal('missing', '');
+      }
+      return item;
+    }
+    const item = await doing.run(tx);
+    await tx.prisma.idempotencyKey.update({ where, data: { resourceId: doing.idOf(item) } });
+    return item;
+  });
+}

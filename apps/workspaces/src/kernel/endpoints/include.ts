@@ -1,0 +1,109 @@
+import type { Reference, ResourceObject } from '@keystead/jsonapi';
+import type { Access } from '../access/access';
+import type { Database } from '../database/database';
+import type { Includable, View } from './endpoint';
+import type { Environment } from './environment';
+
+/** What resolving includes needs to know of the request. */
+export interface IncludeContext {
+  readonly db: Database;
+  readonly env: Environment;
+  readonly includables: ReadonlyMap<string, Includable>;
+  readonly view: View;
+  accessTo(organizationIds: readonly string[]): Promise<Access>;
+}
+
+function referencesOf(resources: readonly ResourceObject[], step: string): Reference[] {
+  const names = [step, step.replace(/_/g, '-')];
+  return resources.flatMap((resource) => {
+    for (const name of names) {
+      const data = resource.relationships?.[name]?.data;
+      if (data !== undefined && data !== null) {
+        return Array.isArray(data) ? data : [data];
+      }
+    }
+    return [];
+  });
+}
+
+async function fetchType(context: IncludeContext, type: string, ids: readonly string[]): Promise<ResourceObject[]> {
+  const includable = context.includables.get(type);
+  if (includable === undefined || ids.length === 0) {
+    return [];
+  }
+  const items: readonly unknown[] = await includable.load(context.db, ids, context.env);
+  const organizationsOf = includable.organizationsOf as ((item: unknown) => readonly string[]) | undefined;
+  const access =
+    organizationsOf === undefined ? context.view.access : await context.accessTo(items.flatMap(organizationsOf));
+  const visible = includable.visible as (access: Access, item: unknown) => boolean;
+  return items
+    .filter((item) => visible(access, item))
+    .map((item) => includable.serializer.resource(item as never, { ...context.view, access }));
+}
+
+/** Names in their owners what those only link to, and returns it. */
+async function nameLinked(
+  context: IncludeContext,
+  owners: readonly ResourceObject[],
+  step: string,
+): Promise<ResourceObject[]> {
+  const relationship = step.replace(/_/g, '-');
+  const includable = context.includables.get(relationship);
+  const linking = owners.filter(({ relationships }) => relationships?.[relationship]?.links !== undefined);
+  if (includable?.loadOf === undefined || linking.length === 0) {
+    return [];
+  }
+  const found: ReadonlyMap<string, readonly unknown[]> = await includable.loadOf(
+    context.db,
+    linking.map(({ id }) => id),
+  );
+  return linking.flatMap((owner) => {
+    const resources = (found.get(owner.id) ?? []).map((item) =>
+      includable.serializer.resource(item as never, context.view),
+    );
+    owner.relationships![relationship]!.data = resources.map(({ id, type }) => ({ id, type }));
+    return resources;
+  });
+}
+
+/**
+ * The `included` list of a document: every step of every path, each resource once, one query per type and step.
+ * Resources the caller may not see, and the primary ones themselves, are left out. What the primary ones only link to
+ * is named in them.
+ */
+export async function includedFor(
+  context: IncludeContext,
+  primary: readonly ResourceObject[],
+  paths: readonly string[],
+): Promise<ResourceObject[]> {
+  const known = new Map(primary.map((resource) => [`${resource.type} ${resource.id}`, resource]));
+  const included: ResourceObject[] = [];
+  for (const path of paths) {
+    let level: readonly ResourceObject[] = primary;
+    for (const step of path.split('.')) {
+      for (const resource of await nameLinked(context, level, step)) {
+        const key = `${resource.type} ${resource.id}`;
+        if (!known.has(key)) {
+          known.set(key, resource);
+          included.push(resource);
+        }
+      }
+      const wanted = new Map<string, Set<string>>();
+      const keys = new Set<string>();
+      for (const { type, id } of referencesOf(level, step)) {
+        keys.add(`${type} ${id}`);
+        if (!known.has(`${type} ${id}`)) {
+          wanted.set(type, (wanted.get(type) ?? new Set()).add(id));
+        }
+      }
+      for (const [type, ids] of wanted) {
+        for (const resource of await fetchType(context, type, [...ids])) {
+          known.set(`${resource.type} ${resource.id}`, resource);
+          included.push(resource);
+        }
+      }
+      level = [...keys].flatMap((key) => known.get(key) ?? []);
+    }
+  }
+  return included;
+}

@@ -1,0 +1,162 @@
+import { LARGEST_PAGE } from '@keystead/jsonapi';
+import type { Edition } from '../installation/edition';
+import { AnswerSchemas, type Json, ref } from './answer-schemas';
+import { bodyBytes, type Endpoint, type Resource, unknownBody } from './endpoint';
+import { operationId } from './operation-id';
+
+const MEDIA_TYPE = 'application/vnd.api+json';
+const content = (schema: Json): Json => ({ [MEDIA_TYPE]: { schema } });
+const failures: Record<number, string> = {
+  400: 'The request is malformed, or a query parameter is wrong.',
+  401: 'The token is missing, unknown, revoked or expired.',
+  403: 'The caller may see this but not do that.',
+  404: 'There is no such thing, or the caller may not see it or do this.',
+  408: 'The body came too slowly.',
+  409: 'The state of the resource does not allow this.',
+  412: 'The resource is no longer at the revision that If-Match names.',
+  415: 'The body is of another media type.',
+  422: 'The document breaks a rule; one error for each failing attribute.',
+  429: 'Too many requests.',
+  503: 'The service, or what the answer needs, is not ready.',
+};
+
+function failureOf(status: number, { auth, largeBody }: Endpoint): string {
+  if (status !== 413) return failures[status]!;
+  if (auth === 'none') return `The body is larger than ${unknownBody.bytes / 1024} KiB.`;
+  const most = `The body is larger than ${(largeBody?.bytes ?? bodyBytes) / 1024 / 1024} MiB`;
+  return largeBody === undefined ? `${most}.` : `${most}: ${largeBody.instead}.`;
+}
+
+function failureStatuses({ auth, method, body, refuses, streams }: Endpoint): number[] {
+  const changes = method !== 'GET';
+  return [
+    400,
+    ...(auth === 'none' ? [] : [401]),
+    404,
+    ...(changes ? [403, 409, 412, 422] : []),
+    ...(body === undefined && !streams ? [] : [408]),
+    ...(body === undefined ? [] : [413, 415]),
+    429,
+    503,
+    ...refuses,
+  ];
+}
+
+function parameter(where: 'query' | 'path' | 'header', name: string, description: string, schema: Json): Json {
+  return { name, in: where, required: where === 'path', description, schema };
+}
+
+function parametersOf(endpoint: Endpoint): Json[] {
+  const { path, query, paging, sort, include, alwaysIncludes, idempotent, method, shows } = endpoint;
+  const text = { type: 'string' };
+  const found = [...path.matchAll(/:([A-Za-z_]+)/g)].map(([, name]) =>
+    parameter('path', name!, `The ${name!.replace(/_/g, ' ')}.`, text),
+  );
+  for (const [name, description] of Object.entries(query)) {
+    found.push(parameter('query', name, description, text));
+  }
+  if (paging !== 'none') {
+    const whole = paging === 'optional' ? ' Without page parameters the whole list is sent.' : '';
+    const size = { type: 'integer', minimum: 1, maximum: LARGEST_PAGE, default: 20 };
+    found.push(
+      parameter('query', 'page[number]', `Page, from 1.${whole}`, { type: 'integer', minimum: 1, default: 1 }),
+    );
+    found.push(parameter('query', 'page[size]', 'Entries of a page.', size));
+  }
+  if (sort.length > 0) {
+    const keys = sort.flatMap((key) => [key, `-${key}`]);
+    found.push(parameter('query', 'sort', `Comma-separated: ${keys.join(', ')}.`, text));
+  }
+  if (include.length > 0) {
+    const always = alwaysIncludes.length > 0 ? ` Always included: ${alwaysIncludes.join(', ')}.` : '';
+    found.push(parameter('query', 'include', `Comma-separated: ${include.join(', ')}.${always}`, text));
+  }
+  if (idempotent) {
+    found.push(parameter('header', 'Idempotency-Key', 'Makes a repetition within a day harmless.', text));
+  }
+  if (method !== 'GET' && shows === 'one' && !idempotent) {
+    found.push(parameter('header', 'If-Match', 'The ETag the resource must still have.', text));
+  }
+  return found;
+}
+
+function successOf(endpoint: Endpoint, answers: AnswerSchemas): Json {
+  if (endpoint.shows === 'raw') {
+    return {};
+  }
+  const status = String(endpoint.status);
+  return endpoint.shows === 'nothing'
+    ? { [status]: { description: 'Done.' } }
+    : { [status]: { description: 'Done.', content: content(answers.documentOf(endpoint)) } };
+}
+
+/** The body in the document: its shape, or the media type of one that is streamed. */
+function bodyOf({ body, takes }: Endpoint): Json {
+  if (body !== undefined) return { requestBody: { required: !body.optional, content: content(body.jsonSchema()) } };
+  const schema = { type: 'string', format: 'binary' };
+  return takes === undefined ? {} : { requestBody: { content: { [takes]: { schema } } } };
+}
+
+function operation(area: string, declared: Endpoint, endpoint: Endpoint, answers: AnswerSchemas): Json {
+  const { summary, auth } = endpoint;
+  const refused = Object.fromEntries(
+    failureStatuses(endpoint).map((status) => [
+      status,
+      { description: failureOf(status, endpoint), content: content(ref('Errors')) },
+    ]),
+  );
+  const others = Object.entries(endpoint.answers).map(([status, { description, type, schema }]) => {
+    // What every endpoint refuses comes in the usual form, whatever form its own refusals have.
+    const usual = refused[status]?.content;
+    return [status, type === undefined ? { description } : { description, content: { ...usual, [type]: { schema } } }];
+  });
+  return {
+    operationId: operationId(declared),
+    tags: [area],
+    summary,
+    parameters: parametersOf(endpoint),
+    ...bodyOf(endpoint),
+    ...(auth === 'none' ? { security: [] } : {}),
+    responses: { ...successOf(endpoint, answers), ...refused, ...Object.fromEntries(others) },
+  };
+}
+
+/** The description of the interface, from the declarations of all endpoints that the edition has. OpenAPI 3.0.3. */
+export function openapiDocument(
+  resources: readonly Resource[],
+  options: { edition: Edition; aliases: boolean; publicUrl: string; prefix: string },
+): Json {
+  const paths: Record<string, Json> = {};
+  const answers = new AnswerSchemas(resources, options);
+  const known = new Map<string, string>();
+  for (const resource of resources) {
+    for (const declared of resource.endpoints) {
+      if (declared.edition !== undefined && declared.edition !== options.edition) {
+        continue;
+      }
+      // One template has one set of parameter names: those of the endpoint that came first.
+      const shape = declared.path.replace(/:[A-Za-z_]+/g, ':');
+      const endpoint = { ...declared, path: known.get(shape) ?? declared.path };
+      known.set(shape, endpoint.path);
+      const path = (endpoint.outside ? '' : options.prefix) + endpoint.path.replace(/:([A-Za-z_]+)/g, '{$1}');
+      paths[path] = {
+        ...paths[path],
+        [endpoint.method.toLowerCase()]: operation(resource.name, declared, endpoint, answers),
+      };
+    }
+  }
+  return {
+    openapi: '3.0.3',
+    info: {
+      title: 'Keystead workspaces',
+      description: 'Organizations, workspaces, and who may do what with them.',
+      version: '2',
+      license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
+    },
+    servers: [{ url: options.publicUrl }],
+    security: [{ token: [] }],
+    tags: resources.map(({ name }) => ({ name })),
+    paths,
+    components: { schemas: answers.schemas, securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },
+  };
+}

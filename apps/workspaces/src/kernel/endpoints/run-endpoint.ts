@@ -1,0 +1,422 @@
+import {
+  badParameter,
+  MissingPermission,
+  pageLinks,
+  pageOf,
+  pagination,
+  Query,
+  type ResourceObject,
+} from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
+import { Access } from '../access/access';
+import type { Principal } from '../access/principal';
+import { isSigned, type LinkVerb } from '../blobs/signed-urls';
+import type { Database } from '../database/database';
+import type { Call, Endpoint, Includable, Listed, Raw, View } from './endpoint';
+import type { Environment, SiteSettings } from './environment';
+import type { Fragments } from './fragments';
+import { claimKey, type IdempotentCreate } from './idempotency';
+import { includedFor } from './include';
+import { requireDeclared } from './parameters';
+
+/** A request as the kernel sees it: nothing of HTTP but its words. */
+export interface Request {
+  readonly id: string;
+  readonly method: string;
+  /** With the prefix, without the query. */
+  readonly path: string;
+  readonly search: string;
+  readonly params: Record<string, string>;
+  readonly headers: NodeJS.Dict<string | string[]>;
+  readonly address: string;
+  /** Who calls; undefined for endpoints that need nobody. */
+  readonly principal: Principal | undefined;
+  /** The target, where looking for it has already begun. */
+  readonly early?: Promise<unknown>;
+  /** The installation's settings when the request came. */
+  readonly settings: SiteSettings;
+  /** The parsed JSON body; undefined when it was empty. */
+  readonly body: unknown;
+  /** The body as it comes, for endpoints that stream it. */
+  readonly stream: AsyncIterable<Uint8Array> | undefined;
+  /** Filled while parsing: where each part of the body was sent, for error pointers. */
+  pointers?: ReadonlyMap<string, string>;
+}
+
+/** What the kernel needs for every request. */
+export interface Kernel {
+  readonly db: Database;
+  readonly env: Environment;
+  readonly includables: ReadonlyMap<string, Includable>;
+  readonly fragments: Fragments;
+}
+
+/** An answer before it becomes bytes. `etag` is the revision of the one resource shown. */
+export interface Answer {
+  readonly status: number;
+  readonly body?: string | Buffer;
+  readonly etag?: string;
+  readonly raw?: Raw;
+}
+
+const nobody: Principal = { kind: 'user', id: '', name: '', tokenId: '', siteAdmin: false, twoFactor: false };
+
+function refuseUnlessFor(endpoint: Endpoint, env: Environment, principal: Principal): void {
+  const wrongEdition = endpoint.edition !== undefined && endpoint.edition !== env.edition;
+  const asked = endpoint.auth === 'token' || principal.kind === 'audit-trails';
+  const wrongToken = asked && !endpoint.tokens.includes(principal.kind);
+  if (wrongEdition || wrongToken || (endpoint.siteAdmin && !principal.siteAdmin)) {
+    throw new Refusal('missing', '');
+  }
+}
+
+/** Where administrators must have a second factor, those without one are like everybody else. */
+function withinRules(principal: Principal, settings: SiteSettings): Principal {
+  const lacks = principal.siteAdmin && settings.requireTwoFactorForAdmins && !principal.twoFactor;
+  return lacks ? { ...principal, siteAdmin: false } : principal;
+}
+
+/** Begins to look for the target of an endpoint that allows it before the caller is known. */
+export function loadEarly(
+  { db, env }: Kernel,
+  endpoint: Endpoint,
+  params: Record<string, string>,
+): Promise<unknown> | undefined {
+  if (!endpoint.loadsEarly || endpoint.load === undefined) {
+    return undefined;
+  }
+  const early = endpoint.load({ db, env, principal: nobody, params, query: Query.parse('') });
+  // Whoever is refused first never waits for it.
+  early.catch(() => undefined);
+  return early;
+}
+
+async function loadTarget(
+  endpoint: Endpoint,
+  lookup: Parameters<NonNullable<Endpoint['load']>>[0],
+  early: Promise<unknown> | undefined,
+): Promise<unknown> {
+  if (endpoint.load === undefined) {
+    return undefined;
+  }
+  const target = await (early ?? endpoint.load(lookup));
+  if (target === undefined || target === null) {
+    throw new Refusal('missing', '');
+  }
+  return target;
+}
+
+/** Did the request come by a signed link? An endpoint that opens by nothing else is not there for whoever has none. */
+function cameByLink({ link, method, path }: Endpoint, env: Environment, request: Request, query: Query): boolean {
+  if (link === undefined) return false;
+  const { params } = request;
+  const signed = isSigned(env, method as LinkVerb, { pattern: path, params, query: query.entries });
+  if (link === 'alone' && !signed) throw new Refusal('missing', '');
+  return signed;
+}
+
+function allow(endpoint: Endpoint, access: Access, target: unknown): void {
+  if (endpoint.rule === undefined) {
+    if (endpoint.load !== undefined && endpoint.visible !== undefined && !endpoint.visible(access, target as never)) {
+      throw new Refusal('missing', '');
+    }
+    return;
+  }
+  if (!endpoint.rule(access, target as never)) {
+    const maySee = endpoint.requires !== undefined && endpoint.visible?.(access, target as never) === true;
+    throw maySee ? new MissingPermission(endpoint.requires!) : new Refusal('missing', '');
+  }
+}
+
+function parseBody(endpoint: Endpoint, request: Request, env: Environment, target: unknown): unknown {
+  if (endpoint.body === undefined) {
+    return undefined;
+  }
+  const { value, pointers, id } = endpoint.body.parse(request.body, env);
+  request.pointers = pointers;
+  if (id !== undefined && endpoint.method === 'PATCH' && endpoint.load !== undefined) {
+    requireSameId(id, target as { id?: unknown; name?: unknown }, request.params);
+  }
+  return value;
+}
+
+/** A document that changes something names the same thing as the path, or nothing. */
+function requireSameId(id: string, target: { id?: unknown; name?: unknown }, params: Record<string, string>): void {
+  if (id === target.id || id === target.name || Object.values(params).includes(id)) return;
+  throw new Refusal('invalid', '', [
+    { path: ['data', 'id'], message: 'data.id must be the id that the path stands for' },
+  ]);
+}
+
+const ETAG = /^(?:W\/)?"(\d+)"$/;
+
+/** The revision named by `If-Match`; `*` and absence ask for nothing. */
+function ifMatch(header: string | string[] | undefined): bigint | undefined {
+  if (header === undefined || header === '*') {
+    return undefined;
+  }
+  const revision = ETAG.exec(String(header).trim())?.[1];
+  if (revision === undefined) {
+    throw new Refusal('precondition', 'If-Match names no revision of this resource');
+  }
+  return BigInt(revision);
+}
+
+function requireRevision(target: unknown, wanted: bigint | undefined): void {
+  const { revision } = (target ?? {}) as { revision?: bigint | string };
+  if (wanted !== undefined && (revision === undefined || BigInt(revision) !== wanted)) {
+    throw new Refusal('precondition', 'the resource has changed since it was read');
+  }
+}
+
+/** PostgreSQL holds no null characters: nothing has such a name, and nothing can be searched for with one. */
+function requireStorable(params: Record<string, string>, query: Query): void {
+  if (Object.values(params).some((value) => value.includes('\0'))) throw new Refusal('missing', '');
+  for (const [name, value] of query.entries) {
+    if (value.includes('\0')) throw badParameter(name, `${name} must not hold a null character`);
+  }
+}
+
+/** The life of a request, from the declaration found for it to the answer. */
+export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: Request): Promise<Answer> {
+  const { db, env } = kernel;
+  const principal = withinRules(request.principal ?? nobody, request.settings);
+  refuseUnlessFor(endpoint, env, principal);
+  const query = Query.parse(request.search);
+  requireStorable(request.params, query);
+  requireDeclared(endpoint, query);
+  const linked = cameByLink(endpoint, env, request, query);
+  const lookup = { db, env, principal, params: request.params, query };
+  const accessTo = (ids: readonly string[]): Promise<Access> =>
+    ids.length === 0 ? Promise.resolve(new Access(principal, [], env.now())) : env.accessStore.load(principal, ids);
+  const { settings } = request;
+  const wanted = endpoint.method === 'GET' ? undefined : ifMatch(request.headers['if-match']);
+  /** Who asks may do this to what is there. */
+  const judge = async (early?: Promise<unknown>) => {
+    const target = await loadTarget(endpoint, lookup, early);
+    const judged = target === undefined ? [] : endpoint.organizationsOf(target as never);
+    const { epoch } = (target ?? {}) as { epoch?: string };
+    const access =
+      epoch !== undefined && judged.length === 1
+        ? await env.accessStore.loadAt(principal, judged[0]!, epoch)
+        : await accessTo(judged);
+    // Whoever is barred for the kind of their token hears so, where they are known to be members.
+    if (!linked && judged.some((id) => access.isUserTokenRefused(id))) throw new Refusal('unauthenticated', '');
+    if (!linked) allow(endpoint, access, target);
+    requireRevision(target, wanted);
+    return { target: target as never, access, judged };
+  };
+  const at = await judge(request.early);
+  const call = {
+    ...lookup,
+    access: at.access,
+    target: at.target,
+    page: endpoint.paging === 'none' ? undefined : pageOf(query, endpoint.paging),
+    sort: query.sort(endpoint.sort),
+    include: [...endpoint.alwaysIncludes, ...query.include(endpoint.include)],
+    body: parseBody(endpoint, request, env, at.target) as never,
+    settings,
+    ifMatch: wanted,
+    request: { id: request.id, address: request.address, headers: request.headers, stream: request.stream },
+    accessTo,
+  } satisfies Call<string, never, never> & { request: { stream: unknown } };
+  const turn = turnFor(endpoint, request.params, principal);
+  // Whoever waited judges again: what was found before may have been changed by those who came first.
+  const made =
+    turn === undefined
+      ? await runOnce(kernel, endpoint, request, call)
+      : await db.turns.stand(turn, async (waited) => {
+          if (waited) Object.assign(call, await judge());
+          return runOnce(kernel, endpoint, request, { ...call, db: db.inTurn(turn) });
+        });
+  const result = endpoint.adds === undefined ? made : endpoint.adds(made as never, env);
+  // What a request reads cannot change what its caller may do, so nobody has to ask again.
+  const known = endpoint.keepsAccess ? at.judged : [];
+  return show(kernel, endpoint, request, call, result, known);
+}
+
+/** The name under which a request takes its turn; names of organizations are the same in any case. */
+function turnFor({ turn }: Endpoint, params: Record<string, string>, caller: Principal): string | undefined {
+  return turn?.replace(/:(\w+)/g, (_, name: string) => (name === 'caller' ? caller.id : params[name]!.toLowerCase()));
+}
+
+/** Runs the endpoint; with an idempotency key, at most once in a day for the same caller, path and body. */
+async function runOnce(
+  { db, includables, env }: Kernel,
+  endpoint: Endpoint,
+  request: Request,
+  call: Call<string, never, never>,
+): Promise<unknown> {
+  const key = request.headers['idempotency-key'];
+  if (key === undefined || endpoint.method === 'GET') {
+    return endpoint.run(call);
+  }
+  if (!endpoint.idempotent) {
+    throw new Refusal('malformed', 'this request does not take an Idempotency-Key');
+  }
+  const create: IdempotentCreate = {
+    principal: `${call.principal.kind} ${call.principal.id}`,
+    path: `${request.method} ${request.path}`,
+    key: String(key),
+    body: request.body,
+  };
+  return claimKey(db, create, {
+    now: env.now(),
+    mac: (text) => env.keyring.mac('workspace-idempotent-body', text),
+    run: (tx) => endpoint.run({ ...call, db: tx }),
+    idOf: (item) => endpoint.serializer!.spec.id(item as never),
+    async find(id) {
+      const items = await includables.get(endpoint.serializer!.type)?.load(db, [id], env);
+      return items?.[0];
+    },
+  });
+}
+
+async function show(
+  kernel: Kernel,
+  endpoint: Endpoint,
+  request: Request,
+  call: Call<string, never, never>,
+  result: unknown,
+  known: readonly string[],
+): Promise<Answer> {
+  if (endpoint.shows === 'raw') {
+    return { status: (result as Raw).status, raw: result as Raw };
+  }
+  if (endpoint.shows === 'nothing') {
+    return { status: endpoint.status };
+  }
+  // Deleted since it was changed.
+  if (result === undefined) throw new Refusal('missing', '');
+  const { env } = kernel;
+  const listed = endpoint.shows === 'many' ? (result as Listed<unknown>) : undefined;
+  const items = listed?.items ?? (result === null ? [] : [result]);
+  const serializer = endpoint.serializer!;
+  const ids = organizationsOf(endpoint, items);
+  const access = ids.every((id) => known.includes(id)) ? call.access : await call.accessTo(ids);
+  const view: View = {
+    access,
+    edition: env.edition,
+    aliases: env.aliases,
+    publicUrl: env.publicUrl,
+    settings: call.settings,
+    defaultFeatureSet: env.defaultFeatureSet,
+  };
+  const { cached } = endpoint;
+  if (cached !== undefined && isPlain(endpoint, call) && result !== null) {
+    const document = kernel.fragments.document(fragmentKey(cached, serializer, result as never, view));
+    if (document !== undefined) {
+      return { status: endpoint.status, body: document, etag: etagOf(result) };
+    }
+  }
+  let texts =
+    cached === undefined
+      ? items.map((item) => JSON.stringify(serializer.resource(item as never, view)))
+      : await cachedTexts(kernel, cached, serializer, items as never[], view);
+  if (listed === undefined && result !== null && texts.length === 0) {
+    throw new Refusal('missing', '');
+  }
+  const rest: Record<string, unknown> = {};
+  if (call.include.length > 0) {
+    const context = { db: kernel.db, env, includables: kernel.includables, view, accessTo: call.accessTo };
+    const resources = texts.map((text) => JSON.parse(text) as ResourceObject);
+    rest.included = await includedFor(context, resources, call.include);
+    texts = resources.map((resource) => JSON.stringify(resource));
+  }
+  if (listed !== undefined) {
+    describeList(rest, env.publicUrl + request.path, call, listed);
+  } else if (endpoint.documentMeta !== undefined && result !== null) {
+    rest.meta = endpoint.documentMeta(result as never);
+  }
+  return {
+    status: endpoint.status,
+    body: documentText(listed === undefined ? (texts[0] ?? 'null') : `[${texts.join(',')}]`, rest),
+    etag: listed === undefined ? etagOf(result) : undefined,
+  };
+}
+
+/** Is the answer one resource, and nothing beside it? */
+function isPlain({ shows, documentMeta }: Endpoint, { include }: Call<string, never, never>): boolean {
+  return shows === 'one' && include.length === 0 && documentMeta === undefined;
+}
+
+function etagOf(result: unknown): string | undefined {
+  const { revision } = (result ?? {}) as { revision?: bigint | string };
+  return revision === undefined ? undefined : `W/"${revision}"`;
+}
+
+function fragmentKey(
+  { key }: NonNullable<Endpoint['cached']>,
+  { type }: NonNullable<Endpoint['serializer']>,
+  stamp: never,
+  view: View,
+): string {
+  return `${type} ${key(stamp, view)}`;
+}
+
+/** The organizations that some items belong to, each once. */
+function organizationsOf(endpoint: Endpoint, items: readonly unknown[]): readonly string[] {
+  if (items.length === 1) {
+    return endpoint.organizationsOf(items[0] as never) ?? [];
+  }
+  return [...new Set(items.flatMap((item) => endpoint.organizationsOf(item as never) ?? []))];
+}
+
+function documentText(data: string, rest: Record<string, unknown>): string {
+  const more = JSON.stringify(rest);
+  return more === '{}' ? `{"data":${data}}` : `{"data":${data},${more.slice(1)}`;
+}
+
+/** The texts of stamps, in their order: from the cache, or serialized now, with one load for all that are missing. */
+async function cachedTexts(
+  { db, env, fragments }: Kernel,
+  cached: NonNullable<Endpoint['cached']>,
+  serializer: NonNullable<Endpoint['serializer']>,
+  stamps: readonly never[],
+  view: View,
+): Promise<string[]> {
+  const keyOf = (stamp: never): string => fragmentKey(cached, serializer, stamp, view);
+  const { load, idOf, whole } = cached;
+  const texts = new Map<string, string>();
+  const missing: never[] = [];
+  const write = (item: never): void => {
+    const text = JSON.stringify(serializer.resource(item, view));
+    // An item read now may be newer than its stamp: it is kept under its own revisions.
+    fragments.set(keyOf(item), text);
+    texts.set(idOf(item), text);
+  };
+  for (const stamp of stamps) {
+    const text = fragments.get(keyOf(stamp));
+    const item = text === undefined ? whole?.(stamp) : undefined;
+    if (text !== undefined) {
+      texts.set(idOf(stamp), text);
+    } else if (item !== undefined) {
+      write(item as never);
+    } else {
+      missing.push(stamp);
+    }
+  }
+  if (missing.length > 0) {
+    for (const item of (await load(db, missing, env)) as readonly never[]) {
+      write(item);
+    }
+  }
+  return stamps.flatMap((stamp) => texts.get(idOf(stamp)) ?? []);
+}
+
+function describeList(
+  document: Record<string, unknown>,
+  url: string,
+  call: Call<string, never, never>,
+  listed: Listed<unknown>,
+): void {
+  const meta: Record<string, unknown> = { ...listed.meta };
+  if (call.page !== undefined && listed.total !== undefined) {
+    const numbers = pagination(call.page, listed.total);
+    document.links = pageLinks(url, call.query, numbers);
+    meta.pagination = numbers;
+  }
+  if (Object.keys(meta).length > 0) {
+    document.meta = meta;
+  }
+}

@@ -1,0 +1,76 @@
+import {
+  firstTurn,
+  isTurnDue,
+  type KeyTurns,
+  newSigningKey,
+  publicJwk,
+  type SigningKey,
+  shownKeys,
+  takeTurn,
+} from '@keystead/auth';
+import type { Keyring } from '@keystead/keyring';
+import type { Database } from '../database/database';
+
+const name = 'run-identity-keys';
+const dayMs = 86_400_000;
+const rule = { turnEveryMs: 30 * dayMs, shownForMs: dayMs };
+
+/** A key as it is kept: its private half sealed, the public one as it stands in the key set. */
+interface StoredKey {
+  readonly kid: string;
+  readonly createdAtMs: number;
+  readonly jwk: Record<string, unknown>;
+  readonly sealed: string;
+}
+type Turns = KeyTurns<StoredKey>;
+/** What installations have from before keys were published ahead: a list of keys, newest first. */
+interface Listed {
+  readonly keys: readonly StoredKey[];
+  readonly current?: undefined;
+}
+
+const cell = (kid: string) => ({ table: 'setting', row: `${name}/${kid}`, column: 'sealed' });
+
+async function stored(db: Database): Promise<Turns | Listed | undefined> {
+  const row = await db.prisma.setting.findUnique({ where: { name } });
+  return row?.value as unknown as Turns | Listed | undefined;
+}
+
+/** The keys in their turns: made when first asked for, turned every 30 days; of several processes by one. */
+async function turnsOf(db: Database, keyring: Keyring, nowMs: number): Promise<Turns> {
+  const isReady = (kept: Turns | Listed | undefined): kept is Turns =>
+    kept?.current !== undefined && !isTurnDue(kept, rule, nowMs);
+  const before = await stored(db);
+  if (isReady(before)) return before;
+  const [one, other] = await Promise.all([made(keyring, nowMs), made(keyring, nowMs)]);
+  return db.transaction(async (tx) => {
+    await tx.prisma.setting.createMany({ data: [{ name, value: { keys: [] } }], skipDuplicates: true });
+    await tx.prisma.$queryRaw`SELECT 1 FROM setting WHERE name = ${name} FOR UPDATE`;
+    const seen = await stored(tx);
+    if (isReady(seen)) return seen;
+    const turns = seen?.current ? takeTurn(seen, one, rule, nowMs) : firstTurn(seen?.keys[0] ?? other, one, nowMs);
+    await tx.prisma.setting.update({ where: { name }, data: { value: JSON.parse(JSON.stringify(turns)) } });
+    return turns;
+  });
+}
+
+async function made(keyring: Keyring, nowMs: number): Promise<StoredKey> {
+  const key = await newSigningKey(nowMs);
+  const sealed = keyring.seal(Buffer.from(key.privatePem), cell(key.kid)).toString('base64');
+  return { kid: key.kid, createdAtMs: nowMs, jwk: publicJwk(key), sealed };
+}
+
+/** The public keys that tokens of runs may be signed with, as a key set: now, next, and a while ago. */
+export async function publicKeys(
+  db: Database,
+  keyring: Keyring,
+  nowMs: number,
+): Promise<{ keys: Record<string, unknown>[] }> {
+  return { keys: shownKeys(await turnsOf(db, keyring, nowMs)).map(({ jwk }) => jwk) };
+}
+
+/** The key to sign with; it has been published for as long as the one before it signed. */
+export async function signingKey(db: Database, keyring: Keyring, nowMs: number): Promise<SigningKey> {
+  const { kid, createdAtMs, sealed } = (await turnsOf(db, keyring, nowMs)).current;
+  return { kid, createdAtMs, privatePem: keyring.open(Buffer.from(sealed, 'base64'), cell(kid)).toString('utf8') };
+}

@@ -1,0 +1,222 @@
+import { anything, document, flag, instant, serializer, text, whole } from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { Prisma, InfraVersion as Row } from '../../../generated/prisma/client';
+import type { Policy } from '../../../kernel/access/policy';
+import { type Actor, actorOf, recordChange } from '../../../kernel/audit/audit';
+import { type Database, still } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+import { type Call, type Endpoint, endpoints, type Lookup, type View } from '../../../kernel/endpoints/endpoint';
+import { isExact, shippedVersions } from '../../../kernel/installation/infra-versions';
+
+/** A version of the tool and how many workspaces chose it. */
+interface InfraVersion extends Row {
+  readonly usage: number;
+}
+
+const versionAttributes = {
+  version: text,
+  url: text.nullable(),
+  sha: text.nullable(),
+  official: flag,
+  deprecated: flag,
+  'deprecated-reason': text.nullable(),
+  enabled: flag,
+  beta: flag,
+  usage: whole,
+  archs: anything,
+  'created-at': instant,
+};
+
+const serializerFor = (type: string) =>
+  serializer<InfraVersion, View, typeof versionAttributes>({
+    type,
+    shape: versionAttributes,
+    id: ({ id }) => id,
+    attributes: (version) => ({
+      version: version.version,
+      url: version.url,
+      sha: version.sha,
+      official: version.official,
+      deprecated: version.deprecated,
+      'deprecated-reason': version.deprecatedReason || null,
+      enabled: version.enabled,
+      beta: version.beta,
+      usage: version.usage,
+      archs: version.archs,
+      'created-at': version.createdAt,
+    }),
+  });
+
+const exact = z.string().min(1).max(64).refine(isExact, 'must be a complete version such as 1.11.4');
+const url = z.string().max(2048).nullable().optional();
+const arch = z.object({ url: z.string(), sha: z.string(), os: z.string(), arch: z.string() });
+const shared = {
+  url,
+  sha: z.string().max(128).nullable().optional(),
+  official: z.boolean().optional(),
+  deprecated: z.boolean().optional(),
+  'deprecated-reason': z.string().max(1024).nullable().optional(),
+  enabled: z.boolean().optional(),
+  beta: z.boolean().optional(),
+  archs: z.array(arch).max(64).optional(),
+};
+
+async function withUsage(db: Database, rows: readonly Row[]): Promise<InfraVersion[]> {
+  const counts = await db.prisma.workspace.groupBy({
+    by: ['infraVersion'],
+    where: { infraVersion: { in: rows.map(({ version }) => version) } },
+    _count: true,
+  });
+  const usage = new Map(counts.map(({ infraVersion, _count }) => [infraVersion, _count]));
+  return rows.map((row) => ({ ...row, usage: usage.get(row.version) ?? 0 }));
+}
+
+/** Shipped versions become rows at the first look, so that administrators can change them like their own. */
+async function ensureShipped(db: Database): Promise<void> {
+  const data = shippedVersions.map((version) => ({ id: newId('tool'), version, official: true }));
+  await db.prisma.infraVersion.createMany({ data, skipDuplicates: true });
+}
+
+async function find(db: Database, id: string): Promise<InfraVersion | undefined> {
+  const row = await db.prisma.infraVersion.findUnique({ where: { id } });
+  return row === null ? undefined : (await withUsage(db, [row]))[0];
+}
+
+const platform = { os: 'linux', arch: 'amd64' } as const;
+type Arch = z.infer<typeof arch>;
+
+/**
+ * Where a version is fetched from stands twice: by platform, and for the first of them by itself. What is changed in one
+ * place is changed in the other; what was known of other platforms is of another file then, and goes.
+ */
+function inStep<I extends Input>(input: I, before?: Row): I & { archs?: Arch[] } {
+  const isFirst = ({ os, arch: kind }: Arch) => os === platform.os && kind === platform.arch;
+  if (input.archs !== undefined) {
+    const first = input.archs.find(isFirst);
+    return { url: first?.url ?? null, sha: first?.sha ?? null, ...input };
+  }
+  if (input.url === undefined && input.sha === undefined) return input;
+  const url = input.url === undefined ? before?.url : input.url;
+  const sha = input.sha === undefined ? before?.sha : input.sha;
+  if (before !== undefined && url === before.url && sha === before.sha) return input;
+  return { ...input, archs: url && sha ? [{ url, sha, ...platform }] : [] };
+}
+
+interface Input {
+  version?: string;
+  url?: string | null;
+  sha?: string | null;
+  deprecated?: boolean;
+  deprecatedReason?: string | null;
+  archs?: { url: string; sha: string; os: string; arch: string }[];
+}
+
+async function record(db: Database, actor: Actor, verb: string, version: Row, before?: Row): Promise<void> {
+  const shown = (row: Row) => ({
+    version: row.version,
+    enabled: row.enabled,
+    deprecated: row.deprecated,
+    beta: row.beta,
+  });
+  await recordChange(db, actor, {
+    organizationId: null,
+    action: `infra-version.${verb}`,
+    target: { type: 'infra-versions', id: version.id, name: version.version },
+    before: before && shown(before),
+    after: verb === 'delete' ? undefined : shown(version),
+  });
+}
+
+/** The same endpoints under the neutral and under the older path, each with its own type. */
+function endpointsUnder(type: string): Endpoint[] {
+  const { get, list, post, patch, remove } = endpoints({} as Policy<undefined>, serializerFor(type));
+  const admin = { siteAdmin: true, edition: 'self-hosted' } as const;
+  const path = `/admin/${type}/:version_id`;
+  const load = ({ db, params }: Lookup<string>) => find(db, (params as Record<string, string>).version_id!);
+  type On<Body> = Call<string, Body, InfraVersion>;
+  return [
+    list(`/admin/${type}`, {
+      ...admin,
+      summary: 'List the versions of the tool that workspaces may choose.',
+      query: { 'filter[version]': 'The exact version.', 'search[version]': 'Part of the version.' },
+      async run({ db, query, page }) {
+        await ensureShipped(db);
+        const where: Prisma.InfraVersionWhereInput = {
+          AND: [
+            { version: query.get('filter[version]') },
+            { version: { contains: query.get('search[version]')?.replace(/[\\%_]/g, '\\$&') } },
+          ],
+        };
+        const order = [{ createdAt: 'asc' as const }, { version: 'asc' as const }];
+        const rows = await db.prisma.infraVersion.findMany({
+          where,
+          orderBy: order,
+          skip: page!.offset,
+          take: page!.size,
+        });
+        return { items: await withUsage(db, rows), total: await db.prisma.infraVersion.count({ where }) };
+      },
+    }),
+    post(`/admin/${type}`, {
+      ...admin,
+      summary: 'Add a version of the tool.',
+      idempotent: false,
+      body: document(type, { attributes: { version: exact, ...shared } }),
+      async run({ db, body, ...call }) {
+        const id = newId('tool');
+        await db.transaction(async (tx) => {
+          await record(
+            tx,
+            actorOf(call),
+            'create',
+            await tx.prisma.infraVersion.create({ data: { id, ...inStep(body) } }),
+          );
+        });
+        return still(await find(db, id));
+      },
+    }),
+    get(path, {
+      ...admin,
+      summary: 'Show a version of the tool.',
+      load,
+      run: async ({ target }: On<undefined>) => target,
+    }),
+    patch(path, {
+      ...admin,
+      summary: 'Change a version of the tool.',
+      body: document(type, { untyped: true, attributes: { version: exact.optional(), ...shared } }),
+      load,
+      async run({ db, target, body, ...call }: On<Input>) {
+        await db.transaction(async (tx) => {
+          const after = await tx.prisma.infraVersion.update({ where: { id: target.id }, data: inStep(body, target) });
+          await record(tx, actorOf(call), 'update', after, target);
+        });
+        return still(await find(db, target.id));
+      },
+    }),
+    remove(path, {
+      ...admin,
+      summary: 'Delete a version of the tool that no workspace chose.',
+      load,
+      async run({ db, target, ...call }: On<undefined>) {
+        if (target.usage > 0) {
+          throw new Refusal('invalid', `This version is used by ${target.usage} workspaces`);
+        }
+        if (target.official) {
+          throw new Refusal('invalid', 'An official version cannot be deleted, only disabled');
+        }
+        await db.transaction(async (tx) => {
+          await tx.prisma.infraVersion.deleteMany({ where: { id: target.id } });
+          await record(tx, actorOf(call), 'delete', target);
+        });
+      },
+    }),
+  ];
+}
+
+/** Site administration of tool versions. */
+export const infraVersionEndpoints: readonly Endpoint[] = [
+  ...endpointsUnder('infra-versions'),
+  ...endpointsUnder('terraform-versions'),
+];

@@ -1,0 +1,212 @@
+import { document, flag, hasMany, instant, references, serializer, text, toMany, whole } from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { Prisma } from '../../../generated/prisma/client';
+import type { Policy } from '../../../kernel/access/policy';
+import { actorOf, recordChange } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
+import { type Endpoint, endpoints, type Lookup, type View } from '../../../kernel/endpoints/endpoint';
+import type { Environment } from '../../../kernel/endpoints/environment';
+import type { Organization } from '../../organizations/organizations/organization';
+import * as organizations from '../../organizations/organizations/service';
+
+/** An organization as site administrators see it. */
+interface AdminOrganization extends Organization {
+  readonly ownerIds: readonly string[];
+}
+
+const adminAttributes = {
+  name: text,
+  'external-id': text,
+  'notification-email': text,
+  'created-at': instant,
+  'access-beta-tools': flag,
+  'global-module-sharing': flag.nullable(),
+  'global-provider-sharing': flag.nullable(),
+  'is-disabled': flag,
+  'sso-enabled': flag,
+  'build-worker-plan-timeout': text.nullable(),
+  'build-worker-apply-timeout': text.nullable(),
+  'worker-sudo-enabled': flag,
+  'workspace-limit': whole.nullable(),
+};
+
+const adminRelations = { owners: hasMany('users') };
+
+const adminSerializer = serializer<AdminOrganization, View, typeof adminAttributes, typeof adminRelations>({
+  type: 'organizations',
+  shape: adminAttributes,
+  relations: adminRelations,
+  id: ({ name }) => name,
+  self: ({ name }) => `/api/v2/admin/organizations/${name}`,
+  aliases: {
+    'build-worker-plan-timeout': 'terraform-build-worker-plan-timeout',
+    'build-worker-apply-timeout': 'terraform-build-worker-apply-timeout',
+    'worker-sudo-enabled': 'terraform-worker-sudo-enabled',
+  },
+  attributes: (org) => ({
+    name: org.name,
+    'external-id': org.id,
+    'notification-email': org.email,
+    'created-at': org.createdAt,
+    'access-beta-tools': org.accessBetaTools,
+    'global-module-sharing': org.globalModuleSharing,
+    'global-provider-sharing': org.globalProviderSharing,
+    'is-disabled': org.isDisabled,
+    'sso-enabled': false,
+    'build-worker-plan-timeout': org.planTimeout,
+    'build-worker-apply-timeout': org.applyTimeout,
+    'worker-sudo-enabled': org.workerSudoEnabled,
+    'workspace-limit': org.workspaceLimit,
+  }),
+  relationships: ({ ownerIds }) => ({ owners: toMany('users', ownerIds) }),
+});
+
+const timeout = z
+  .string()
+  .regex(/^\d{1,4}[smhd]$/, 'must be a number and a unit: s, m, h or d')
+  .nullable()
+  .optional();
+
+const UpdateOrganization = document('organizations', {
+  untyped: true,
+  attributes: {
+    'access-beta-tools': z.boolean().optional(),
+    'global-module-sharing': z.boolean().nullable().optional(),
+    'global-provider-sharing': z.boolean().nullable().optional(),
+    'is-disabled': z.boolean().optional(),
+    'build-worker-plan-timeout': timeout,
+    'build-worker-apply-timeout': timeout,
+    'worker-sudo-enabled': z.boolean().optional(),
+    'workspace-limit': z.int().min(0).max(1_000_000).nullable().optional(),
+  },
+  aliases: {
+    'build-worker-plan-timeout': 'terraform-build-worker-plan-timeout',
+    'build-worker-apply-timeout': 'terraform-build-worker-apply-timeout',
+    'worker-sudo-enabled': 'terraform-worker-sudo-enabled',
+  },
+});
+
+async function withOwners(db: Database, found: readonly Organization[]): Promise<AdminOrganization[]> {
+  const members = await db.prisma.teamMember.findMany({
+    where: { team: { isOwners: true, organizationId: { in: found.map(({ id }) => id) } } },
+    select: { team: { select: { organizationId: true } }, membership: { select: { userId: true } } },
+    orderBy: { membershipId: 'asc' },
+  });
+  return found.map((organization) => ({
+    ...organization,
+    ownerIds: members
+      .filter(({ team }) => team.organizationId === organization.id)
+      .map(({ membership }) => membership.userId),
+  }));
+}
+
+async function reread(db: Database, env: Environment, id: string): Promise<AdminOrganization> {
+  const found = await organizations.find(db, env, id);
+  if (found === undefined) {
+    throw new Refusal('missing', '');
+  }
+  return (await withOwners(db, [found]))[0]!;
+}
+
+const { get, list, patch, remove, command } = endpoints({} as Policy<undefined>, adminSerializer, {
+  organizationsOf: () => [],
+});
+const admin = { siteAdmin: true, edition: 'self-hosted' } as const;
+const path = '/admin/organizations/:organization_name';
+const consumersPath = `${path}/relationships/module-consumers` as const;
+const load = ({ db, env, params }: Lookup<string>) =>
+  organizations.findByName(db, env, (params as Record<string, string>).organization_name!);
+
+const index = list('/admin/organizations', {
+  ...admin,
+  summary: 'List every organization of the installation.',
+  query: { q: 'Part of the name or e-mail address.' },
+  include: ['owners'],
+  async run({ db, env, query, page }) {
+    const text = `%${(query.get('q') ?? '').replace(/[\\%_]/g, '\\$&')}%`;
+    const where = Prisma.sql`(o.name ILIKE ${text} OR o.email ILIKE ${text})`;
+    const { items, total } = await organizations.select(db, env, where, page);
+    return { items: await withOwners(db, items), total };
+  },
+});
+
+const show = get(path, {
+  ...admin,
+  summary: 'Show an organization to a site administrator.',
+  include: ['owners'],
+  load,
+  run: ({ db, env, target }) => reread(db, env, target.id),
+});
+
+const update = patch(path, {
+  ...admin,
+  summary: 'Change what only site administrators may change of an organization.',
+  include: ['owners'],
+  body: UpdateOrganization,
+  load,
+  async run({ db, env, target, body, ...call }) {
+    const { buildWorkerPlanTimeout: planTimeout, buildWorkerApplyTimeout: applyTimeout, ...rest } = body;
+    const data = { ...rest, planTimeout, applyTimeout, updatedAt: new Date() };
+    await db.transaction(async (tx) => {
+      await tx.prisma.organization.update({ where: { id: target.id }, data });
+      await recordChange(tx, actorOf(call), {
+        organizationId: target.id,
+        action: 'organization.administer',
+        target: { type: 'organizations', id: target.id, name: target.name },
+        before: Object.fromEntries(Object.keys(body).map((key) => [key, target[key as keyof Organization]])),
+        after: { ...body },
+      });
+    });
+    return reread(db, env, target.id);
+  },
+});
+
+const destroy = remove(path, {
+  ...admin,
+  summary: 'Delete any organization.',
+  load,
+  run: ({ db, target, ...call }) => organizations.remove(db, actorOf(call), target),
+});
+
+const consumers = list(consumersPath, {
+  ...admin,
+  summary: 'List the organizations that may use the modules of this one.',
+  load,
+  async run({ db, env, target, page }) {
+    const where = Prisma.sql`o.id IN (SELECT consumer_id FROM module_consumer WHERE producer_id = ${target.id})`;
+    const { items, total } = await organizations.select(db, env, where, page);
+    return { items: await withOwners(db, items), total };
+  },
+});
+
+const setConsumers = command('PATCH')(consumersPath, {
+  ...admin,
+  summary: 'Choose the organizations that may use the modules of this one; sharing with all is switched off.',
+  body: references('organizations'),
+  load,
+  async run({ db, env, target, body, ...call }) {
+    const names = [...new Set(body.map(({ id }) => id ?? ''))];
+    const found = await organizations.findMany(db, env, names);
+    if (found.length < names.length) {
+      throw new Refusal('missing', '');
+    }
+    const chosen = found.filter(({ id }) => id !== target.id);
+    await db.transaction(async (tx) => {
+      await tx.prisma.moduleConsumer.deleteMany({ where: { producerId: target.id } });
+      await tx.prisma.moduleConsumer.createMany({
+        data: chosen.map(({ id }) => ({ producerId: target.id, consumerId: id })),
+      });
+      await tx.prisma.organization.update({ where: { id: target.id }, data: { globalModuleSharing: false } });
+      await recordChange(tx, actorOf(call), {
+        organizationId: target.id,
+        action: 'organization.set-module-consumers',
+        target: { type: 'organizations', id: target.id, name: target.name },
+        after: { consumers: chosen.map(({ name }) => name) },
+      });
+    });
+  },
+});
+
+/** Site administration of organizations. */
+export const organizationEndpoints: readonly Endpoint[] = [index, show, update, destroy, consumers, setConsumers];

@@ -1,0 +1,20 @@
+import type { Resource } from '../../../kernel/endpoints/endpoint';
+import { infraVersionEndpoints } from './infra-versions';
+import { organizationEndpoints } from './organizations';
+import { runEndpoints } from './runs';
+import { settingEndpoints } from './settings';
+import { userEndpoints } from './users';
+import { workspaceEndpoints } from './workspaces';
+
+/** Site administration. Self-hosted edition only, for site administrators only. */
+export const adminResource: Resource = {
+  name: 'admin',
+  endpoints: [
+    ...organizationEndpoints,
+    ...userEndpoints,
+    ...workspaceEndpoints,
+    ...runEndpoints,
+    ...infraVersionEndpoints,
+    ...settingEndpoints,
+  ],
+};

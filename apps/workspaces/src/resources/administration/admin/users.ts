@@ -1,0 +1,189 @@
+import { flag, hasMany, serializer, text, toMany } from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { Prisma } from '../../../generated/prisma/client';
+import type { Policy } from '../../../kernel/access/policy';
+import { type Actor, actorOf, recordChange } from '../../../kernel/audit/audit';
+import { type Database, still } from '../../../kernel/database/database';
+import { type Call, type Endpoint, endpoints, type Lookup, type View } from '../../../kernel/endpoints/endpoint';
+
+const whole = {
+  twoFactor: { select: { verifiedAt: true } },
+  memberships: {
+    where: { organization: { removedAt: null } },
+    select: { organization: { select: { name: true } } },
+    orderBy: { organization: { name: 'asc' } },
+  },
+} as const;
+
+/** A person as site administrators see them. */
+type AdminUser = Prisma.UserGetPayload<{ include: typeof whole }>;
+
+const userAttributes = {
+  username: text,
+  email: text,
+  'avatar-url': text.nullable(),
+  'is-admin': flag,
+  'is-suspended': flag,
+  'is-service-account': flag,
+  'two-factor': z.object({
+    enabled: flag,
+    verified: flag,
+  }),
+};
+
+const userRelations = { organizations: hasMany('organizations') };
+
+const userSerializer = serializer<AdminUser, View, typeof userAttributes, typeof userRelations>({
+  type: 'users',
+  shape: userAttributes,
+  relations: userRelations,
+  id: ({ id }) => id,
+  self: ({ id }) => `/api/v2/users/${id}`,
+  attributes: (user) => ({
+    username: user.username,
+    email: user.email,
+    'avatar-url': null,
+    'is-admin': user.siteAdmin,
+    'is-suspended': user.suspendedAt !== null,
+    'is-service-account': false,
+    'two-factor': { enabled: user.twoFactor !== null, verified: user.twoFactor?.verifiedAt != null },
+  }),
+  relationships: ({ memberships }) => ({
+    organizations: toMany(
+      'organizations',
+      memberships.map(({ organization }) => organization.name),
+    ),
+  }),
+});
+
+async function find(db: Database, id: string): Promise<AdminUser | undefined> {
+  return (await db.prisma.user.findUnique({ where: { id }, include: whole })) ?? undefined;
+}
+
+const { list, remove, action } = endpoints({} as Policy<undefined>, userSerializer, { organizationsOf: () => [] });
+const admin = { siteAdmin: true, edition: 'self-hosted' } as const;
+const path = '/admin/users/:user_id';
+const load = ({ db, params }: Lookup<string>) => find(db, (params as Record<string, string>).user_id!);
+
+const readFlag = (text: string | undefined): boolean | undefined => (text === undefined ? undefined : text === 'true');
+
+const index = list('/admin/users', {
+  ...admin,
+  summary: 'List everybody.',
+  query: {
+    q: 'Part of the name or e-mail address.',
+    'filter[admin]': 'true or false: only site administrators, or only others.',
+    'filter[suspended]': 'true or false.',
+  },
+  include: ['organizations'],
+  async run({ db, query, page }) {
+    const text = query.get('q')?.replace(/[\\%_]/g, '\\$&');
+    const suspended = readFlag(query.get('filter[suspended]'));
+    const where: Prisma.UserWhereInput = {
+      siteAdmin: readFlag(query.get('filter[admin]')),
+      suspendedAt: suspended === undefined ? undefined : suspended ? { not: null } : null,
+      ...(text === undefined
+        ? {}
+        : {
+            OR: [
+              { username: { contains: text, mode: 'insensitive' } },
+              { email: { contains: text, mode: 'insensitive' } },
+            ],
+          }),
+    };
+    const order = [{ username: 'asc' as const }, { id: 'asc' as const }];
+    const rows = { where, include: whole, orderBy: order, skip: page!.offset, take: page!.size };
+    return { items: await db.prisma.user.findMany(rows), total: await db.prisma.user.count({ where }) };
+  },
+});
+
+async function requireOther(db: Database, actor: Actor, user: AdminUser): Promise<void> {
+  if (actor.id === user.id) {
+    throw new Refusal('denied', 'You cannot do this to your own account');
+  }
+  const others = await db.prisma.user.count({ where: { siteAdmin: true, suspendedAt: null, id: { not: user.id } } });
+  if (user.siteAdmin && others === 0) {
+    throw new Refusal('denied', 'Somebody has to stay a site administrator');
+  }
+}
+
+async function record(db: Database, actor: Actor, user: AdminUser, verb: string): Promise<void> {
+  const target = { type: 'users', id: user.id, name: user.username };
+  await recordChange(db, actor, { organizationId: null, action: `user.${verb}`, target });
+}
+
+const destroy = remove(path, {
+  ...admin,
+  summary: 'Delete an account; its tokens end and its memberships go.',
+  load,
+  async run({ db, target, ...call }) {
+    const actor = actorOf(call);
+    await db.transaction(async (tx) => {
+      await requireOther(tx, actor, target);
+      await tx.prisma.user.delete({ where: { id: target.id } });
+      await record(tx, actor, target, 'delete');
+    });
+  },
+});
+
+interface Change {
+  readonly verb: string;
+  readonly summary: string;
+  /** Not to oneself, and not to the last administrator. */
+  readonly guarded: boolean;
+  readonly apply: (db: Database, user: AdminUser) => Promise<unknown>;
+}
+
+const set = (data: Prisma.UserUpdateInput) => (db: Database, user: AdminUser) =>
+  db.prisma.user.update({ where: { id: user.id }, data });
+
+const changes: readonly Change[] = [
+  {
+    verb: 'grant_admin',
+    summary: 'Make somebody a site administrator.',
+    guarded: false,
+    apply: set({ siteAdmin: true }),
+  },
+  {
+    verb: 'revoke_admin',
+    summary: 'Make a site administrator an ordinary user.',
+    guarded: true,
+    apply: set({ siteAdmin: false }),
+  },
+  {
+    verb: 'suspend',
+    summary: 'Suspend an account: none of its tokens works.',
+    guarded: true,
+    apply: (db, user) => set({ suspendedAt: new Date() })(db, user),
+  },
+  { verb: 'unsuspend', summary: 'End a suspension.', guarded: false, apply: set({ suspendedAt: null }) },
+  {
+    verb: 'disable_two_factor',
+    summary: "Take away somebody's second factor, for example after the loss of a device.",
+    guarded: false,
+    apply: (db, user) => db.prisma.twoFactor.deleteMany({ where: { userId: user.id } }),
+  },
+];
+
+const actions = changes.map(({ verb, summary, guarded, apply }) =>
+  action(`${path}/actions/${verb}`, {
+    ...admin,
+    summary,
+    load,
+    async run({ db, target, ...call }: Call<string, undefined, AdminUser>) {
+      const actor = actorOf(call);
+      await db.transaction(async (tx) => {
+        if (guarded) {
+          await requireOther(tx, actor, target);
+        }
+        await apply(tx, target);
+        await record(tx, actor, target, verb.replace('_', '-'));
+      });
+      return still(await find(db, target.id));
+    },
+  }),
+);
+
+/** Site administration of people. */
+export const userEndpoints: readonly Endpoint[] = [index, destroy, ...actions];

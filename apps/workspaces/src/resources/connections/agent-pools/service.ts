@@ -1,0 +1,246 @@
+import { invalid, type Page, type SentReference } from '@keystead/jsonapi';
+import type { Prisma } from '../../../generated/prisma/client';
+import type { WorkspaceTarget } from '../../../kernel/access/access';
+import { type Actor, recordChange } from '../../../kernel/audit/audit';
+import { type Database, still } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+
+/** An agent pool with the workspaces that use it, and what says which may. */
+export interface AgentPool {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly organization: string;
+  readonly name: string;
+  readonly organizationScoped: boolean;
+  readonly createdAt: Date;
+  readonly revision: bigint;
+  readonly workspaceIds: readonly string[];
+  readonly allowedIds: readonly string[];
+  readonly excludedIds: readonly string[];
+  /** Projects whose workspaces may use it. */
+  readonly projectIds: readonly string[];
+  /** All of these workspaces, with what the rules need to know of them. */
+  readonly workspaces: readonly WorkspaceTarget[];
+}
+
+/** What a request says about a pool. */
+export interface PoolInput {
+  readonly name?: string;
+  readonly organizationScoped?: boolean;
+  /** Those that use it; they choose it themselves, so nothing but what is so already can be said here. */
+  readonly workspaces?: readonly SentReference[];
+  readonly allowedWorkspaces?: readonly SentReference[];
+  readonly excludedWorkspaces?: readonly SentReference[];
+  readonly allowedProjects?: readonly SentReference[];
+}
+
+const listed = {
+  select: { workspaceId: true, workspace: { select: { id: true, projectId: true } } },
+  orderBy: { workspaceId: 'asc' },
+} as const;
+
+const whole = {
+  organization: { select: { name: true } },
+  workspaces: { select: { id: true, projectId: true }, orderBy: { id: 'asc' } },
+  allowed: listed,
+  excluded: listed,
+  projects: { select: { projectId: true }, orderBy: { projectId: 'asc' } },
+} as const;
+
+type Row = Prisma.AgentPoolGetPayload<{ include: typeof whole }>;
+
+function poolOf({ organization, workspaces, allowed, excluded, projects, ...row }: Row): AgentPool {
+  return {
+    ...row,
+    organization: organization.name,
+    workspaceIds: workspaces.map(({ id }) => id),
+    allowedIds: allowed.map(({ workspaceId }) => workspaceId),
+    excludedIds: excluded.map(({ workspaceId }) => workspaceId),
+    projectIds: projects.map(({ projectId }) => projectId),
+    workspaces: [...workspaces, ...[...allowed, ...excluded].map(({ workspace }) => workspace)].map((workspace) => ({
+      ...workspace,
+      organizationId: row.organizationId,
+    })),
+  };
+}
+
+/** Pools by id, in no order; unknown ones and those of removed organizations are left out. */
+export async function findMany(db: Database, ids: readonly string[]): Promise<AgentPool[]> {
+  const where = { id: { in: [...ids] }, organization: { removedAt: null } };
+  return (await db.prisma.agentPool.findMany({ where, include: whole })).map(poolOf);
+}
+
+/** The pool with an `apool-…` id. */
+export async function find(db: Database, id: string): Promise<AgentPool | undefined> {
+  return (await findMany(db, [id]))[0];
+}
+
+/** A page of an organization's pools. */
+export async function list(
+  db: Database,
+  organizationId: string,
+  search: { text?: string; workspace?: string; project?: string },
+  sort: readonly { key: string; descending: boolean }[],
+  page: Page,
+): Promise<{ items: AgentPool[]; total: number }> {
+  const where: Prisma.AgentPoolWhereInput = { organizationId };
+  if (search.text !== undefined) {
+    where.name = { contains: search.text.replace(/[\\%_]/g, '\\$&'), mode: 'insensitive' };
+  }
+  where.AND = [];
+  if (search.workspace !== undefined) {
+    const workspace = { name: search.workspace };
+    const project = { workspaces: { some: workspace } };
+    where.AND.push({ excluded: { none: { workspace } } });
+    where.AND.push({
+      OR: [{ organizationScoped: true }, { allowed: { some: { workspace } } }, { projects: { some: { project } } }],
+    });
+  }
+  if (search.project !== undefined) {
+    const project = { name: { equals: search.project, mode: 'insensitive' as const } };
+    where.AND.push({ OR: [{ organizationScoped: true }, { projects: { some: { project } } }] });
+  }
+  const orderBy = sort.map(({ key, descending }) => ({
+    [key === 'created-at' ? 'createdAt' : 'name']: descending ? ('desc' as const) : ('asc' as const),
+  }));
+  const rows = await db.prisma.agentPool.findMany({
+    where,
+    include: whole,
+    orderBy: [...(orderBy.length === 0 ? [{ name: 'asc' as const }] : orderBy), { id: 'asc' }],
+    skip: page.offset,
+    take: page.size,
+  });
+  return { items: rows.map(poolOf), total: await db.prisma.agentPool.count({ where }) };
+}
+
+const idsOf = (sent: readonly SentReference[]): string[] => [...new Set(sent.map(({ id }) => id ?? ''))];
+
+/** Puts what is named in place of what was there: workspaces allowed and excluded, and projects. */
+async function admit(db: Database, organizationId: string, agentPoolId: string, input: PoolInput): Promise<void> {
+  const { prisma } = db;
+  const requireAll = (name: string, known: number, ids: readonly string[]) => {
+    if (known < ids.length) throw invalid(name, 'were not all found');
+  };
+  for (const name of ['allowedWorkspaces', 'excludedWorkspaces'] as const) {
+    const sent = input[name];
+    if (sent === undefined) continue;
+    const ids = idsOf(sent);
+    requireAll(name, await prisma.workspace.count({ where: { id: { in: ids }, organizationId } }), ids);
+    const data = ids.map((workspaceId) => ({ agentPoolId, workspaceId }));
+    if (name === 'allowedWorkspaces') {
+      await prisma.agentPoolWorkspace.deleteMany({ where: { agentPoolId } });
+      await prisma.agentPoolWorkspace.createMany({ data });
+    } else {
+      await prisma.agentPoolExclusion.deleteMany({ where: { agentPoolId } });
+      await prisma.agentPoolExclusion.createMany({ data });
+    }
+  }
+  if (input.allowedProjects === undefined) return;
+  const ids = idsOf(input.allowedProjects);
+  requireAll('allowedProjects', await prisma.project.count({ where: { id: { in: ids }, organizationId } }), ids);
+  await prisma.agentPoolProject.deleteMany({ where: { agentPoolId } });
+  await prisma.agentPoolProject.createMany({ data: ids.map((projectId) => ({ agentPoolId, projectId })) });
+}
+
+/** No workspace may lose the pool that it chose, and no project or organization the one that it hands down. */
+async function requireUsersAllowed(db: Database, id: string, input: PoolInput): Promise<void> {
+  const row = await db.prisma.agentPool.findUniqueOrThrow({ where: { id }, include: whole });
+  const { organizationScoped, workspaceIds, allowedIds, excludedIds, projectIds } = poolOf(row);
+  if (workspaceIds.some((workspaceId) => excludedIds.includes(workspaceId))) {
+    throw invalid('excludedWorkspaces', 'must hold no workspace that uses the pool');
+  }
+  if (organizationScoped) return;
+  const open = row.workspaces.filter(
+    ({ id: one, projectId }) => allowedIds.includes(one) || projectIds.includes(projectId),
+  );
+  if (open.length < workspaceIds.length) {
+    const said = (['allowedWorkspaces', 'allowedProjects'] as const).find((name) => input[name] !== undefined);
+    throw invalid(said ?? 'organizationScoped', 'must leave the pool open to every workspace that uses it');
+  }
+  const closed = { agentPoolId: id, id: { notIn: [...projectIds] } };
+  if ((await db.prisma.project.count({ where: closed })) > 0) {
+    throw invalid('allowedProjects', 'must include every project whose default the pool is');
+  }
+  if ((await db.prisma.organization.count({ where: { defaultAgentPoolId: id } })) > 0) {
+    throw invalid('organizationScoped', "must be true while the pool is the organization's default");
+  }
+}
+
+function requireSameUsers({ workspaces }: PoolInput, users: readonly string[]): void {
+  if (workspaces === undefined) return;
+  const ids = idsOf(workspaces);
+  if (ids.length !== users.length || !ids.every((id) => users.includes(id))) {
+    throw invalid('workspaces', 'cannot be set here: a workspace chooses its agent pool itself');
+  }
+}
+
+const shown = ({ name, organizationScoped, allowedIds, excludedIds, projectIds }: AgentPool) => ({
+  name,
+  organizationScoped,
+  allowedIds,
+  excludedIds,
+  projectIds,
+});
+
+async function changed(db: Database, actor: Actor, id: string, action: string, before?: AgentPool): Promise<AgentPool> {
+  const after = still(await find(db, id));
+  await recordChange(db, actor, {
+    organizationId: after.organizationId,
+    action,
+    target: { type: 'agent-pools', id, name: after.name },
+    before: before && shown(before),
+    after: shown(after),
+  });
+  return after;
+}
+
+/** Creates a pool. Throws `invalid` for a taken name, unknown workspaces or projects. */
+export async function create(
+  db: Database,
+  actor: Actor,
+  organizationId: string,
+  input: PoolInput & { name: string },
+): Promise<AgentPool> {
+  const { name, organizationScoped = true } = input;
+  requireSameUsers(input, []);
+  const id = newId('apool');
+  return db.transaction(async (tx) => {
+    await tx.prisma.agentPool.create({ data: { id, organizationId, name, organizationScoped } });
+    await admit(tx, organizationId, id, input);
+    return changed(tx, actor, id, 'agent-pool.create');
+  });
+}
+
+/** Changes what is named. Throws `invalid` for a taken name, unknown workspaces or projects, or users shut out. */
+export async function update(db: Database, actor: Actor, pool: AgentPool, input: PoolInput): Promise<AgentPool> {
+  const { name, organizationScoped } = input;
+  requireSameUsers(input, pool.workspaceIds);
+  return db.transaction(async (tx) => {
+    await tx.prisma.agentPool.update({ where: { id: pool.id }, data: { name, organizationScoped } });
+    await admit(tx, pool.organizationId, pool.id, input);
+    await requireUsersAllowed(tx, pool.id, input);
+    return changed(tx, actor, pool.id, 'agent-pool.update', pool);
+  });
+}
+
+/** Deletes a pool nobody uses. Throws `invalid` while a workspace, a project or the organization does. */
+export async function remove(db: Database, actor: Actor, pool: AgentPool): Promise<void> {
+  await db.transaction(async (tx) => {
+    await tx.prisma.$queryRaw`SELECT id FROM agent_pool WHERE id = ${pool.id} FOR UPDATE`;
+    const where = { agentPoolId: pool.id };
+    const users =
+      (await tx.prisma.workspace.count({ where })) +
+      (await tx.prisma.project.count({ where })) +
+      (await tx.prisma.organization.count({ where: { defaultAgentPoolId: pool.id } }));
+    if (users > 0) {
+      throw invalid('name', 'Agent pool is still in use');
+    }
+    await tx.prisma.agentPool.deleteMany({ where: { id: pool.id } });
+    await recordChange(tx, actor, {
+      organizationId: pool.organizationId,
+      action: 'agent-pool.delete',
+      target: { type: 'agent-pools', id: pool.id, name: pool.name },
+      before: shown(pool),
+    });
+  });
+}

@@ -1,0 +1,239 @@
+import { invalid } from '@keystead/jsonapi';
+import type { Keyring } from '@keystead/keyring';
+import { Refusal } from '@keystead/refusal';
+import type { OauthClient as Row } from '../../../generated/prisma/client';
+import { type Actor, recordChange } from '../../../kernel/audit/audit';
+import { type Database, still } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+import { sealedBytes } from './sealed';
+
+/** A connection to a version-control provider, without its secrets. */
+export interface OauthClient extends Omit<Row, 'secret' | 'privateKey'> {
+  readonly organizationName: string;
+  readonly tokenIds: readonly string[];
+  readonly projectIds: readonly string[];
+}
+
+/** What a request may say of a connection; the list of projects replaces. */
+export interface ClientInput {
+  readonly name?: string | null;
+  readonly serviceProvider?: string;
+  readonly httpUrl?: string;
+  readonly apiUrl?: string;
+  readonly key?: string | null;
+  readonly secret?: string | null;
+  readonly privateKey?: string | null;
+  readonly rsaPublicKey?: string | null;
+  readonly oauthTokenString?: string | null;
+  readonly organizationScoped?: boolean | null;
+  readonly agentPool?: string | null;
+  readonly projectIds?: readonly string[];
+}
+
+const shownParts = {
+  omit: { secret: true, privateKey: true },
+  include: {
+    organization: { select: { name: true } },
+    tokens: { select: { id: true }, orderBy: [{ createdAt: 'asc' as const }, { id: 'asc' as const }] },
+    projects: { select: { projectId: true }, orderBy: { projectId: 'asc' as const } },
+  },
+};
+
+/** Connections by id; unknown ids are left out. */
+export async function findMany(db: Database, ids: readonly string[]): Promise<OauthClient[]> {
+  const rows = await db.prisma.oauthClient.findMany({
+    where: { id: { in: [...ids] }, organization: { removedAt: null } },
+    ...shownParts,
+  });
+  return rows.map(({ organization, tokens, projects, ...row }) => ({
+    ...row,
+    organizationName: organization.name,
+    tokenIds: tokens.map(({ id }) => id),
+    projectIds: projects.map(({ projectId }) => projectId),
+  }));
+}
+
+/** One connection. */
+export async function find(db: Database, id: string): Promise<OauthClient | undefined> {
+  return (await findMany(db, [id]))[0];
+}
+
+/** The connections of an organization, oldest first; without a page, all of them. */
+export async function list(
+  db: Database,
+  organizationId: string,
+  page: { offset: number; size: number } | undefined,
+): Promise<{ items: OauthClient[]; total?: number }> {
+  const where = { organizationId };
+  const rows = await db.prisma.oauthClient.findMany({
+    where,
+    select: { id: true },
+    orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
+    skip: page?.offset,
+    take: page?.size,
+  });
+  const found = await findMany(
+    db,
+    rows.map(({ id }) => id),
+  );
+  const byId = new Map(found.map((client) => [client.id, client]));
+  const items = rows.map(({ id }) => byId.get(id)).filter((client) => client !== undefined);
+  return page ? { items, total: await db.prisma.oauthClient.count({ where }) } : { items };
+}
+
+/**
+ * Makes a connection, with a token if one is given. The provider is not contacted.
+ * Throws `invalid` when neither a token nor a key for signing in is given.
+ */
+export async function create(
+  db: Database,
+  keyring: Keyring,
+  actor: Actor,
+  organizationId: string,
+  input: ClientInput,
+): Promise<OauthClient> {
+  const { serviceProvider = '', oauthTokenString } = input;
+  const authorisesLater = serviceProvider.startsWith('bitbucket_') && serviceProvider !== 'bitbucket_hosted';
+  if (!oauthTokenString && !(input.key && input.secret) && !authorisesLater) {
+    throw invalid('oauthTokenString', "can't be blank");
+  }
+  if (input.privateKey && serviceProvider !== 'ado_server') {
+    throw invalid('privateKey', 'is only for Azure DevOps Server');
+  }
+  const id = newId('oc');
+  return db.transaction(async (tx) => {
+    await requirePool(tx, organizationId, input.agentPool);
+    await tx.prisma.oauthClient.create({
+      data: {
+        id,
+        organizationId,
+        serviceProvider,
+        httpUrl: input.httpUrl ?? '',
+        apiUrl: input.apiUrl ?? '',
+        privateKey: sealedBytes(keyring, 'oauth_client', id, 'private_key', input.privateKey),
+        ...settings(keyring, id, input),
+      },
+    });
+    await setToken(tx, keyring, id, oauthTokenString);
+    await setProjects(tx, organizationId, id, input.projectIds);
+    const client = still(await find(tx, id));
+    await recordChange(tx, actor, { ...changeOf(client, 'create'), after: shown(client) });
+    return client;
+  });
+}
+
+/** Changes what is named; a new token text replaces the one the connection has. */
+export async function update(
+  db: Database,
+  keyring: Keyring,
+  actor: Actor,
+  id: string,
+  input: ClientInput,
+): Promise<OauthClient> {
+  return db.transaction(async (tx) => {
+    await tx.prisma.$queryRaw`SELECT 1 FROM oauth_client WHERE id = ${id} FOR UPDATE`;
+    const before = await find(tx, id);
+    if (!before) throw new Refusal('missing', '');
+    if (input.key === '' && before.serviceProvider === 'bitbucket_data_center') {
+      throw invalid('key', 'The Consumer Key for Bitbucket Data Center must be present. Please add a value for `key`.');
+    }
+    await requirePool(tx, before.organizationId, input.agentPool);
+    await tx.prisma.oauthClient.update({ where: { id }, data: settings(keyring, id, input) });
+    await setToken(tx, keyring, id, input.oauthTokenString);
+    await setProjects(tx, before.organizationId, id, input.projectIds);
+    const after = still(await find(tx, id));
+    await recordChange(tx, actor, { ...changeOf(after, 'update'), before: shown(before), after: shown(after) });
+    return after;
+  });
+}
+
+/** Removes a connection with its tokens; workspaces linked through it keep their settings without a token. */
+export async function remove(db: Database, actor: Actor, client: OauthClient): Promise<void> {
+  await db.transaction(async (tx) => {
+    await tx.prisma.oauthClient.deleteMany({ where: { id: client.id } });
+    await recordChange(tx, actor, { ...changeOf(client, 'delete'), before: shown(client) });
+  });
+}
+
+/** Changes which projects may use the connection. */
+export async function changeProjects(
+  db: Database,
+  actor: Actor,
+  client: OauthClient,
+  verb: 'add' | 'remove',
+  ids: readonly string[],
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    if (verb === 'add') await addProjects(tx, client.organizationId, client.id, ids);
+    else {
+      await tx.prisma.oauthClientProject.deleteMany({
+        where: { oauthClientId: client.id, projectId: { in: [...ids] } },
+      });
+    }
+    const after = still(await find(tx, client.id));
+    await recordChange(tx, actor, { ...changeOf(after, 'update'), before: shown(client), after: shown(after) });
+  });
+}
+
+function settings(keyring: Keyring, id: string, input: ClientInput) {
+  return {
+    name: input.name,
+    key: input.key,
+    rsaPublicKey: input.rsaPublicKey,
+    secret: sealedBytes(keyring, 'oauth_client', id, 'secret', input.secret),
+    organizationScoped: input.organizationScoped ?? undefined,
+    agentPoolId: input.agentPool,
+  };
+}
+
+async function setToken(tx: Database, keyring: Keyring, clientId: string, text?: string | null): Promise<void> {
+  if (!text) return;
+  const known = await tx.prisma.oauthToken.findFirst({ where: { oauthClientId: clientId }, select: { id: true } });
+  const id = known?.id ?? newId('ot');
+  const value = sealedBytes(keyring, 'oauth_token', id, 'value', text)!;
+  await tx.prisma.oauthToken.upsert({
+    where: { id },
+    create: { id, oauthClientId: clientId, value },
+    update: { value },
+  });
+}
+
+async function setProjects(tx: Database, organizationId: string, id: string, ids?: readonly string[]): Promise<void> {
+  if (ids === undefined) return;
+  await tx.prisma.oauthClientProject.deleteMany({ where: { oauthClientId: id } });
+  try {
+    await addProjects(tx, organizationId, id, ids);
+  } catch (error) {
+    throw error instanceof Refusal ? invalid('projects', 'were not all found') : error;
+  }
+}
+
+async function addProjects(tx: Database, organizationId: string, id: string, ids: readonly string[]): Promise<void> {
+  const wanted = [...new Set(ids)];
+  const known = await tx.prisma.project.count({ where: { id: { in: wanted }, organizationId } });
+  if (known < wanted.length) throw new Refusal('missing', '');
+  await tx.prisma.oauthClientProject.createMany({
+    data: wanted.map((projectId) => ({ oauthClientId: id, projectId })),
+    skipDuplicates: true,
+  });
+}
+
+async function requirePool(tx: Database, organizationId: string, id?: string | null): Promise<void> {
+  if (!id) return;
+  const pool = await tx.prisma.agentPool.findFirst({ where: { id, organizationId }, select: { id: true } });
+  if (!pool) {
+    throw invalid(
+      'agentPool',
+      'is invalid: the provided agent pool does not exist or you are not authorized to use it',
+    );
+  }
+}
+
+function shown({ name, serviceProvider, httpUrl, apiUrl, key, organizationScoped, projectIds }: OauthClient) {
+  return { name, serviceProvider, httpUrl, apiUrl, key, organizationScoped, projectIds };
+}
+
+function changeOf({ organizationId, id, name, serviceProvider }: OauthClient, verb: string) {
+  const target = { type: 'oauth-clients', id, name: name ?? serviceProvider };
+  return { organizationId, action: `oauth-client.${verb}`, target };
+}

@@ -1,0 +1,15 @@
+import type { Access } from '../../../kernel/access/access';
+import { policy } from '../../../kernel/access/policy';
+
+interface InOrganization {
+  readonly organizationId: string;
+}
+
+const manages = (access: Access, { organizationId }: InOrganization): boolean =>
+  access.can(organizationId, 'manage-vcs-settings');
+
+/** Whoever administers a workspace may see the connections it can be linked through. */
+export const oauthPolicy = policy<InOrganization>()({
+  'can-read': (access, target) => manages(access, target) || access.administersSome(target.organizationId),
+  'can-update': manages,
+});

@@ -1,0 +1,43 @@
+import type { Policy } from '../../../kernel/access/policy';
+import { endpoints, type Resource } from '../../../kernel/endpoints/endpoint';
+
+const { raw } = endpoints({} as Policy<undefined>, undefined);
+
+const ping = raw('GET')('/ping', {
+  summary: 'Answer that the service is there; its headers say which version it speaks.',
+  answers: { 204: { description: 'It is there.' } },
+  auth: 'none',
+  run: async () => ({ status: 204, headers: {} }),
+});
+
+const BASE = '/api/v2/';
+
+/** The sign-in of the tool's `login` command, as the sessions resource answers it. */
+const login = {
+  client: 'keystead-cli',
+  grant_types: ['authz_code'],
+  authz: '/app/oauth2/auth',
+  token: '/oauth2/token',
+  ports: [10000, 10010],
+};
+
+const discovery = raw('GET')('/.well-known/terraform.json', {
+  summary: 'Say where the parts of the service are.',
+  answers: { 200: { description: 'Where everything is.', type: 'application/json', schema: { type: 'object' } } },
+  auth: 'none',
+  outside: true,
+  run: async () => ({
+    status: 200,
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({
+      'tfe.v2': BASE,
+      'tfe.v2.1': BASE,
+      'tfe.v2.2': BASE,
+      'state.v2': BASE,
+      'login.v1': login,
+    }),
+  }),
+});
+
+/** Ping and service discovery. */
+export const serviceResource: Resource = { name: 'service', endpoints: [ping, discovery] };

@@ -1,0 +1,38 @@
+import { Refusal } from '@keystead/refusal';
+import type { Policy } from '../../../kernel/access/policy';
+import { endpoints, type Resource } from '../../../kernel/endpoints/endpoint';
+
+const blocks = { type: 'array', items: { type: 'string' } };
+const uses = ['api', 'notifications', 'polengine', 'vcs'];
+const schema = {
+  type: 'object',
+  required: uses,
+  properties: Object.fromEntries([...uses, 'sentinel'].map((use) => [use, blocks])),
+};
+
+// They change with the configuration alone, so no sooner than the process starts.
+const since = new Date(Math.floor(Date.now() / 1000) * 1000);
+
+const { raw } = endpoints({} as Policy<undefined>, undefined);
+
+const show = raw('GET')('/api/meta/ip-ranges', {
+  summary: 'Say at which addresses the service is, and from which it calls; 404 where the configuration does not say.',
+  auth: 'none',
+  outside: true,
+  answers: {
+    200: { description: 'The addresses, as blocks.', type: 'application/json', schema },
+    304: { description: 'They are as they were at If-Modified-Since.' },
+  },
+  run: async ({ env, request }) => {
+    if (!env.ipRanges) throw new Refusal('missing', '');
+    const headers = { 'Last-Modified': since.toUTCString() };
+    const known = Date.parse(String(request.headers['if-modified-since'] ?? ''));
+    if (known >= since.getTime()) return { status: 304, headers };
+    const named = env.aliases ? [...uses, 'sentinel'] : uses;
+    const body = Object.fromEntries(named.map((use) => [use, env.ipRanges]));
+    return { status: 200, headers: { ...headers, 'Content-Type': 'application/json' }, body: JSON.stringify(body) };
+  },
+});
+
+/** Addresses for the firewalls of others. */
+export const ipRangesResource: Resource = { name: 'ip-ranges', endpoints: [show] };

@@ -1,0 +1,75 @@
+import type { Database } from '../../../kernel/database/database';
+import type { SiteSettings } from '../../../kernel/endpoints/environment';
+
+const NAME = 'general';
+
+/** What an installation starts with; `apiRateLimit` differs by edition. */
+export function defaultSettings(edition: 'hosted' | 'self-hosted'): SiteSettings {
+  return {
+    limitUserOrganizationCreation: false,
+    apiRateLimitingEnabled: true,
+    apiRateLimit: edition === 'hosted' ? 30 : 1000,
+    sendPassingStatusesForUntriggeredSpeculativePlans: false,
+    allowSpeculativePlansOnPullRequestsFromForks: false,
+    requireTwoFactorForAdmins: false,
+    fairRunQueuingEnabled: false,
+    limitOrganizationsPerUser: false,
+    defaultOrganizationsPerUserCeiling: 100,
+    limitWorkspacesPerOrganization: false,
+    defaultWorkspacesPerOrganizationCeiling: 500,
+    defaultRemoteStateAccess: false,
+    costEstimationEnabled: true,
+  };
+}
+
+const readSettings = {
+  name: 'site_settings',
+  text: 'SELECT name AS key, value::text AS value FROM setting WHERE name = ANY($1)',
+  quick: true,
+};
+
+/** The stored settings as text, for statements that read them along with something else; null where none are. */
+export const storedSettings = `(SELECT s.value::text FROM setting s WHERE s.name = '${NAME}')`;
+
+/** The installation's settings, always as they are in the database. */
+export interface SettingsReader {
+  /** Requests of one moment share a query. */
+  read(): Promise<SiteSettings>;
+  /** The settings of a text that was read as `storedSettings`. */
+  of(text: string | null): SiteSettings;
+}
+
+/** A reader of settings; `rateLimit` from the configuration replaces what is stored. */
+export function settingsReader(db: Database, edition: 'hosted' | 'self-hosted', rateLimit?: number): SettingsReader {
+  const defaults = defaultSettings(edition);
+  if (rateLimit !== undefined) {
+    Object.assign(defaults, { apiRateLimit: rateLimit, apiRateLimitingEnabled: rateLimit > 0 });
+  }
+  let lastText: string | null = null;
+  let last = defaults;
+  const of = (text: string | null): SiteSettings => {
+    if (text !== lastText) {
+      last = { ...defaults, ...(text === null ? {} : (JSON.parse(text) as Partial<SiteSettings>)) };
+      lastText = text;
+    }
+    return last;
+  };
+  return {
+    of,
+    read: async () => of((await db.readOne<{ key: string; value: string }>(readSettings, NAME))?.value ?? null),
+  };
+}
+
+/** Changes the named settings and returns them all. */
+export async function updateSettings(
+  db: Database,
+  defaults: SiteSettings,
+  changes: Partial<SiteSettings>,
+): Promise<SiteSettings> {
+  const text = JSON.stringify(changes);
+  await db.prisma.$executeRaw`
+    INSERT INTO setting (name, value) VALUES (${NAME}, ${text}::jsonb)
+    ON CONFLICT (name) DO UPDATE SET value = setting.value || EXCLUDED.value`;
+  const stored = await db.prisma.setting.findUniqueOrThrow({ where: { name: NAME } });
+  return { ...defaults, ...(stored.value as Partial<SiteSettings>) };
+}

@@ -1,0 +1,41 @@
+import type { Access } from '../../../kernel/access/access';
+import { type Policy, policy } from '../../../kernel/access/policy';
+import type { Organization } from './organization';
+
+const owner = (access: Access, { id }: Organization): boolean => access.isOwner(id);
+/** The organization's own token may use what is not about people's money or sign-in. */
+const ownToken = (access: Access, { id }: Organization): boolean => access.isOrganizationToken(id);
+
+/**
+ * Who may do what in an organization, by the names the API shows. What is not built, or not in the plan, nobody may.
+ * Spec: Organization (type `organizations`; id is the organization name)
+ */
+export const organizationPolicy = policy<Organization>()({
+  'can-update': owner,
+  'can-destroy': owner,
+  'can-access-via-teams': (access, org) => org.entitlements.teams && (owner(access, org) || ownToken(access, org)),
+  'can-create-module': () => false,
+  'can-create-team': (access, org) => org.entitlements.teams && access.can(org.id, 'manage-teams'),
+  'can-create-workspace': (access, org) =>
+    access.can(org.id, 'manage-workspaces') || access.createsInSome(org.id) || ownToken(access, org),
+  'can-manage-users': (access, org) => access.can(org.id, 'manage-membership'),
+  'can-manage-subscription': owner,
+  'can-manage-sso': () => false,
+  'can-update-oauth': (access, org) => access.can(org.id, 'manage-vcs-settings'),
+  'can-update-polengine': () => false,
+  'can-update-ssh-keys': (access, org) => access.can(org.id, 'manage-vcs-settings') && !ownToken(access, org),
+  'can-update-api-token': owner,
+  'can-traverse': (access, org) => access.canTraverse(org.id),
+  'can-start-trial': owner,
+  'can-update-agent-pools': (access, org) => org.entitlements.agents && access.can(org.id, 'manage-agent-pools'),
+  'can-manage-tags': (access, org) => access.can(org.id, 'manage-workspaces'),
+  'can-manage-varsets': (access, org) => access.can(org.id, 'manage-workspaces'),
+  'can-read-varsets': (access, org) => access.can(org.id, 'read-workspaces'),
+  'can-manage-public-providers': () => false,
+  'can-create-provider': () => false,
+  'can-manage-public-modules': () => false,
+  'can-manage-custom-providers': () => false,
+  'can-manage-run-tasks': () => false,
+  'can-read-run-tasks': () => false,
+  'can-create-project': (access, org) => access.can(org.id, 'manage-projects'),
+} satisfies Policy<Organization>);

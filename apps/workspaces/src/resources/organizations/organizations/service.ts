@@ -1,0 +1,243 @@
+import { invalid, type Page } from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
+import { Prisma } from '../../../generated/prisma/client';
+import type { Principal } from '../../../kernel/access/principal';
+import { type Actor, recordChange } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+import type { SiteSettings } from '../../../kernel/endpoints/environment';
+import {
+  type Organization,
+  organizationOf,
+  type PlanEnvironment,
+  readById,
+  readByName,
+  selectOrganizations,
+} from './organization';
+import type { NewOrganization, OrganizationChanges } from './schema';
+import { initialSettings, settingsAfter } from './settings';
+
+/** The organization of a row: mapped once for all that read the same revision. */
+function mapped(db: Database, env: PlanEnvironment, row: Record<string, unknown>): Promise<Organization> {
+  const revision = `${row.revision} ${row.epoch} ${row.two_factor_conformant}`;
+  return db.remembered(`organization ${row.id}`, revision, async () => organizationOf(row, env));
+}
+
+/** The organization with a name, whatever its case. */
+export async function findByName(db: Database, env: PlanEnvironment, name: string): Promise<Organization | undefined> {
+  const row = await db.readOne(readByName, name.toLowerCase());
+  return row && mapped(db, env, row);
+}
+
+/** The organization with an `org-…` id. */
+export async function find(db: Database, env: PlanEnvironment, id: string): Promise<Organization | undefined> {
+  const row = await db.readOne(readById, id);
+  return row && mapped(db, env, row);
+}
+
+/** Organizations by name or id, in no order; unknown ones are left out. */
+export async function findMany(db: Database, env: PlanEnvironment, keys: readonly string[]): Promise<Organization[]> {
+  const found = await Promise.all(keys.map((key) => findByName(db, env, key)));
+  return found.filter((organization) => organization !== undefined);
+}
+
+async function requireOrganization(db: Database, env: PlanEnvironment, id: string): Promise<Organization> {
+  const found = await find(db, env, id);
+  if (found === undefined) {
+    throw new Refusal('missing', '');
+  }
+  return found;
+}
+
+/** What a list is narrowed by; each is a part of the text, whatever its case. */
+export interface OrganizationSearch {
+  /** In name or address; wins over the others. */
+  any?: string;
+  name?: string;
+  email?: string;
+}
+
+const containing = (text: string): string => `%${text.replace(/[\\%_]/g, '\\$&')}%`;
+
+function matching({ any, name, email }: OrganizationSearch): Prisma.Sql {
+  if (any !== undefined) {
+    return Prisma.sql`(o.name ILIKE ${containing(any)} OR o.email ILIKE ${containing(any)})`;
+  }
+  const byName = name === undefined ? Prisma.sql`TRUE` : Prisma.sql`o.name ILIKE ${containing(name)}`;
+  const byEmail = email === undefined ? Prisma.sql`TRUE` : Prisma.sql`o.email ILIKE ${containing(email)}`;
+  return Prisma.sql`(${byName} AND ${byEmail})`;
+}
+
+/** Rows named `o` that the caller belongs to. */
+function belonging({ kind, id, organizationId }: Principal): Prisma.Sql {
+  return kind === 'user'
+    ? Prisma.sql`o.id IN (SELECT organization_id FROM membership WHERE user_id = ${id} AND status = 'active')`
+    : Prisma.sql`o.id = ${organizationId ?? ''}`;
+}
+
+/** A page of organizations by name, out of those `where` selects. */
+export async function select(
+  db: Database,
+  env: PlanEnvironment,
+  where: Prisma.Sql,
+  page: Page | undefined,
+): Promise<{ items: Organization[]; total?: number }> {
+  const cut = page === undefined ? Prisma.empty : Prisma.sql`LIMIT ${page.size} OFFSET ${page.offset}`;
+  const rows = await db.prisma.$queryRaw<Record<string, unknown>[]>`
+    ${Prisma.raw(selectOrganizations)} WHERE o.removed_at IS NULL AND ${where}
+    ORDER BY o.name COLLATE "C", o.id ${cut}`;
+  const items = rows.map((row) => organizationOf(row, env));
+  if (page === undefined) {
+    return { items };
+  }
+  const [count] = await db.prisma.$queryRaw<[{ total: number }]>`
+    SELECT count(*)::int AS total FROM organization o WHERE o.removed_at IS NULL AND ${where}`;
+  return { items, total: count.total };
+}
+
+/** A page of the caller's organizations, or all of them. Spec: Organizations */
+export async function list(
+  db: Database,
+  env: PlanEnvironment,
+  principal: Principal,
+  search: OrganizationSearch,
+  page: Page | undefined,
+): Promise<{ items: Organization[]; total?: number }> {
+  return select(db, env, Prisma.sql`${belonging(principal)} AND ${matching(search)}`, page);
+}
+
+async function requireRoom(db: Database, settings: SiteSettings, userId: string): Promise<void> {
+  if (!settings.limitOrganizationsPerUser) {
+    return;
+  }
+  const owned = await db.prisma.team.count({
+    where: { isOwners: true, members: { some: { membership: { userId } } }, organization: { removedAt: null } },
+  });
+  if (owned >= settings.defaultOrganizationsPerUserCeiling) {
+    throw new Refusal('invalid', `you own ${owned} organizations, which is as many as this installation allows`);
+  }
+}
+
+function requireOwnFactor(principal: Principal, policy: string | undefined): void {
+  if (policy === 'two_factor_mandatory' && principal.kind === 'user' && !principal.twoFactor) {
+    throw invalid('collaboratorAuthPolicy', 'can only require two factors once your own account has a second one');
+  }
+}
+
+async function requirePool(db: Database, organizationId: string, poolId: string | null, named: string): Promise<void> {
+  if (poolId === null) {
+    return;
+  }
+  const pool = await db.prisma.agentPool.findFirst({
+    where: { id: poolId, organizationId },
+    select: { organizationScoped: true },
+  });
+  if (pool === null) {
+    throw invalid(named, 'was not found');
+  }
+  if (!pool.organizationScoped) {
+    throw invalid(named, 'is not open to the whole organization');
+  }
+}
+
+/** What an audit event says of an organization. */
+const described = (org: Record<string, unknown>): Record<string, unknown> => {
+  const { revision: _revision, updatedAt: _updatedAt, ...rest } = org;
+  return rest;
+};
+
+/**
+ * Creates an organization with its owners team holding the creator, its default project and its subscription.
+ * Throws `missing` where a site setting forbids it, `invalid` for taken names and broken rules.
+ * Spec: Organizations
+ */
+export async function create(
+  db: Database,
+  env: PlanEnvironment,
+  caller: { principal: Principal; actor: Actor; settings: SiteSettings },
+  body: NewOrganization,
+): Promise<Organization> {
+  const { principal, settings } = caller;
+  if (settings.limitUserOrganizationCreation && !principal.siteAdmin) {
+    throw new Refusal('missing', '');
+  }
+  requireOwnFactor(principal, body.collaboratorAuthPolicy);
+  const after = settingsAfter({ ...initialSettings, name: body.name, email: body.email }, body, env.edition);
+  const id = newId('org');
+  await requirePool(db, id, after.defaultAgentPoolId, 'defaultAgentPool');
+  return db.transaction(async (tx) => {
+    await requireRoom(tx, settings, principal.id);
+    const [projectId, teamId, membershipId] = [newId('prj'), newId('team'), newId('ou')];
+    await tx.prisma.organization.create({ data: { ...after, id, defaultProjectId: projectId } });
+    await tx.prisma.project.create({ data: { id: projectId, organizationId: id, name: 'Default Project' } });
+    await tx.prisma.membership.create({
+      data: { id: membershipId, organizationId: id, userId: principal.id, status: 'active' },
+    });
+    await tx.prisma.team.create({ data: { id: teamId, organizationId: id, name: 'owners', isOwners: true } });
+    await tx.prisma.teamMember.create({ data: { teamId, membershipId } });
+    await tx.prisma.subscription.create({
+      data: { id: newId('sub'), organizationId: id, featureSet: env.defaultFeatureSet },
+    });
+    await recordChange(tx, caller.actor, {
+      organizationId: id,
+      action: 'organization.create',
+      target: { type: 'organizations', id, name: after.name },
+      after: described({ ...after }),
+    });
+    return requireOrganization(tx, env, id);
+  });
+}
+
+/** Changes what is named; throws `invalid` for taken names and broken rules. Spec: Organizations */
+export async function update(
+  db: Database,
+  env: PlanEnvironment,
+  caller: { principal: Principal; actor: Actor },
+  organization: Organization,
+  changes: OrganizationChanges,
+): Promise<Organization> {
+  if (changes.collaboratorAuthPolicy !== organization.collaboratorAuthPolicy) {
+    requireOwnFactor(caller.principal, changes.collaboratorAuthPolicy);
+  }
+  return db.transaction(async (tx) => {
+    await tx.prisma.$queryRaw`SELECT id FROM organization WHERE id = ${organization.id} FOR UPDATE`;
+    const current = await requireOrganization(tx, env, organization.id);
+    const { id } = current;
+    const before = Object.fromEntries(
+      Object.keys({ ...initialSettings, name: '', email: '' }).map((key) => [key, current[key as keyof Organization]]),
+    ) as Parameters<typeof settingsAfter>[0];
+    const after = settingsAfter(before, changes, env.edition);
+    await requirePool(tx, id, after.defaultAgentPoolId, 'defaultAgentPool');
+    if (JSON.stringify(before) === JSON.stringify(after)) {
+      return current;
+    }
+    await tx.prisma.organization.update({ where: { id }, data: { ...after, updatedAt: new Date() } });
+    await recordChange(tx, caller.actor, {
+      organizationId: id,
+      action: 'organization.update',
+      target: { type: 'organizations', id, name: after.name },
+      before: described({ ...before }),
+      after: described({ ...after }),
+    });
+    return requireOrganization(tx, env, id);
+  });
+}
+
+/** Marks an organization as removed: it is gone for everybody and its name is free; a worker deletes the rest. */
+export async function remove(db: Database, actor: Actor, organization: Organization): Promise<void> {
+  await db.transaction(async (tx) => {
+    const { count } = await tx.prisma.organization.updateMany({
+      where: { id: organization.id, removedAt: null },
+      data: { removedAt: new Date() },
+    });
+    if (count === 0) {
+      throw new Refusal('missing', '');
+    }
+    await recordChange(tx, actor, {
+      organizationId: organization.id,
+      action: 'organization.delete',
+      target: { type: 'organizations', id: organization.id, name: organization.name },
+      before: described({ name: organization.name, email: organization.email }),
+    });
+  });
+}

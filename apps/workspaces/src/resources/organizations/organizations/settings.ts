@@ -1,0 +1,110 @@
+import { invalidAll } from '@keystead/jsonapi';
+import type { Issue } from '@keystead/refusal';
+import type { Edition } from '../../../kernel/installation/edition';
+import type { Organization } from './organization';
+import type { OrganizationChanges } from './schema';
+
+/** The settings of an organization that rules compare with each other. */
+type Settings = Pick<
+  Organization,
+  | 'name'
+  | 'email'
+  | 'sessionTimeout'
+  | 'sessionRemember'
+  | 'collaboratorAuthPolicy'
+  | 'costEstimationEnabled'
+  | 'sendPassingStatuses'
+  | 'aggregatedCommitStatusEnabled'
+  | 'speculativePlanManagement'
+  | 'ownersTeamSamlRoleId'
+  | 'assessmentsEnforced'
+  | 'allowForceDeleteWorkspaces'
+  | 'userTokensEnabled'
+  | 'defaultExecutionMode'
+  | 'defaultAgentPoolId'
+>;
+
+/** What a new organization has where its creator says nothing. */
+export const initialSettings: Omit<Settings, 'name' | 'email'> = {
+  // In force all the same: no session lives longer than two weeks. Told as never set, or providers would plan to unset it.
+  sessionTimeout: null,
+  sessionRemember: null,
+  collaboratorAuthPolicy: 'password',
+  costEstimationEnabled: false,
+  sendPassingStatuses: false,
+  aggregatedCommitStatusEnabled: true,
+  speculativePlanManagement: true,
+  ownersTeamSamlRoleId: null,
+  assessmentsEnforced: false,
+  allowForceDeleteWorkspaces: false,
+  userTokensEnabled: true,
+  defaultExecutionMode: 'remote',
+  defaultAgentPoolId: null,
+};
+
+/** The pool that was asked for: undefined when not mentioned; an empty id is none. */
+function poolOf(changes: OrganizationChanges): string | null | undefined {
+  const given = changes.defaultAgentPoolId !== undefined ? changes.defaultAgentPoolId : changes.defaultAgentPool;
+  return given === '' ? null : given;
+}
+
+function statusIssues(after: Settings, changes: OrganizationChanges, edition: Edition): Issue[] {
+  const passing = 'sendPassingStatusesForUntriggeredSpeculativePlans';
+  if (edition === 'self-hosted' && changes[passing] === true) {
+    return [{ path: [passing], message: 'is always false in this edition' }];
+  }
+  if (!after.sendPassingStatuses || !after.aggregatedCommitStatusEnabled) {
+    return [];
+  }
+  const named = changes.aggregatedCommitStatusEnabled === true ? 'aggregatedCommitStatusEnabled' : passing;
+  return [
+    {
+      path: [named],
+      message:
+        'must not be true together with its opposite: send passing statuses and aggregated commit status exclude each other',
+    },
+  ];
+}
+
+function poolIssues(after: Settings, pool: string | null | undefined, named: string): Issue[] {
+  if (after.defaultExecutionMode !== 'agent') {
+    const message = "Default agent pool must not be specified unless using 'agent' execution mode";
+    return pool === null || pool === undefined ? [] : [{ path: [named], message }];
+  }
+  const message = "Default agent pool must be specified when using 'agent' execution mode";
+  return after.defaultAgentPoolId === null ? [{ path: [named], message }] : [];
+}
+
+/**
+ * The settings after a change, with every rule between them. Throws `invalid`, one issue per failing attribute.
+ * Spec: Organizations
+ */
+export function settingsAfter(before: Settings, changes: OrganizationChanges, edition: Edition): Settings {
+  const pool = poolOf(changes);
+  const {
+    defaultAgentPoolId: _pool,
+    defaultAgentPool: _relationship,
+    sendPassingStatusesForUntriggeredSpeculativePlans: passing,
+    speculativePlanManagementEnabled: management,
+    ...rest
+  } = changes;
+  const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
+  const after: Settings = { ...before, ...given };
+  after.sendPassingStatuses = edition === 'self-hosted' ? false : (passing ?? before.sendPassingStatuses);
+  after.speculativePlanManagement = management ?? before.speculativePlanManagement;
+  if (edition === 'self-hosted') {
+    after.assessmentsEnforced = before.assessmentsEnforced;
+  }
+  if (pool !== undefined) {
+    after.defaultAgentPoolId = pool;
+  }
+  const named = changes.defaultAgentPoolId !== undefined ? 'defaultAgentPoolId' : 'defaultAgentPool';
+  const issues = [...statusIssues(after, changes, edition), ...poolIssues(after, pool, named)];
+  if (issues.length > 0) {
+    throw invalidAll(issues);
+  }
+  if (after.defaultExecutionMode !== 'agent') {
+    after.defaultAgentPoolId = null;
+  }
+  return after;
+}

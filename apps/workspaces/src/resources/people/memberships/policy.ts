@@ -1,0 +1,18 @@
+import type { Access } from '../../../kernel/access/access';
+import { policy } from '../../../kernel/access/policy';
+import type { Membership } from './service';
+
+const isOwn = (access: Access, { userId }: Membership): boolean => access.isUser && access.principal.id === userId;
+
+/** Members see each other; people also see invitations of their own. */
+export function seesMembership(access: Access, membership: Membership): boolean {
+  return access.isMember(membership.organizationId) || isOwn(access, membership);
+}
+
+/** Who may do what with a membership. Owners are removed by owners only; others may leave by themselves. */
+export const membershipPolicy = policy<Membership>()({
+  'can-destroy': (access, membership) =>
+    isOwn(access, membership) ||
+    access.isOwner(membership.organizationId) ||
+    (!membership.isOwner && access.can(membership.organizationId, 'manage-membership')),
+});

@@ -1,0 +1,142 @@
+import { invalid } from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
+import { actorOf } from '../../../kernel/audit/audit';
+import { endpoints, type Lookup, type Resource } from '../../../kernel/endpoints/endpoint';
+import * as tokens from '../tokens/service';
+import { prove } from '../users/attempts';
+import { linkUrl } from '../users/links';
+import { checkPassword } from '../users/password';
+import { userSerializer } from '../users/serializer';
+import * as users from '../users/service';
+import { createReset, openLink, useLink } from './links';
+import { linkPageEndpoint, tokenPageEndpoint } from './pages';
+import { BeginTwoFactor, EndTwoFactor, SignIn, UseLink, VerifyCode } from './schema';
+import { linkSerializer, sessionSerializer, twoFactorSerializer } from './serializers';
+import { signIn } from './service';
+import { toolLoginEndpoints } from './tool-login-routes';
+import * as twoFactor from './two-factor';
+
+const nowhere = { organizationsOf: () => [] };
+const sessions = endpoints({}, sessionSerializer, nowhere);
+const factors = endpoints({}, twoFactorSerializer, nowhere);
+const links = endpoints({}, linkSerializer, nowhere);
+const people = endpoints({}, userSerializer, nowhere);
+
+const begin = sessions.post('/session', {
+  summary: 'Sign in with user name or address, password and, if the account has a second factor, a code.',
+  auth: 'none',
+  refuses: [401],
+  idempotent: false,
+  body: SignIn,
+  run: ({ db, env, body, request }) => signIn(db, env.keyring, request.id, body, env.now()),
+});
+
+const show = sessions.get('/session', {
+  summary: 'Show the session of the token used.',
+  tokens: ['user'],
+  run: async ({ db, principal }) => {
+    const [token] = await tokens.findMany(db, [principal.tokenId]);
+    if (token?.kind !== 'session') throw new Refusal('missing', '');
+    return token;
+  },
+});
+
+const end = sessions.remove('/session', {
+  summary: 'Sign out: end the session of the token used.',
+  tokens: ['user'],
+  run: async ({ db, principal, ...call }) => {
+    const [token] = await tokens.findMany(db, [principal.tokenId]);
+    if (token?.kind !== 'session') throw new Refusal('missing', '');
+    await tokens.remove(db, actorOf({ principal, ...call }), token);
+  },
+});
+
+/** Changes of the second factor ask for the password again: a stolen token must not be enough. */
+async function requirePassword({ db, env, principal }: Asked, password: string): Promise<void> {
+  const user = await db.prisma.user.findUnique({ where: { id: principal.id }, select: { passwordHash: true } });
+  const isRight = () => checkPassword(password, user?.passwordHash ?? null);
+  if (!(await prove(db, env.keyring, principal.id, env.now(), isRight))) throw invalid('password', 'is invalid');
+}
+type Asked = Pick<Lookup<string>, 'db' | 'env' | 'principal'>;
+
+const showFactor = factors.get('/account/two-factor', {
+  summary: "Show the state of the caller's second factor.",
+  tokens: ['user'],
+  run: ({ db, principal }) => twoFactor.findState(db, principal.id),
+});
+
+const beginFactor = factors.post('/account/two-factor', {
+  summary: 'Begin a second factor: the secret for an authenticator, and recovery codes, shown this once.',
+  tokens: ['user'],
+  idempotent: false,
+  body: BeginTwoFactor,
+  run: async ({ db, env, principal, body }) => {
+    await requirePassword({ db, env, principal }, body.password);
+    return twoFactor.enrol(db, env.keyring, principal.id, principal.name);
+  },
+});
+
+const verifyFactor = factors.action('/account/two-factor/actions/verify', {
+  summary: 'Turn the second factor on with a first code.',
+  tokens: ['user'],
+  body: VerifyCode,
+  run: ({ db, env, principal, body, ...call }) =>
+    twoFactor.verify(db, env.keyring, actorOf({ principal, ...call }), principal.id, body.code, env.now()),
+});
+
+const endFactor = factors.remove('/account/two-factor', {
+  summary: 'Remove the second factor.',
+  tokens: ['user'],
+  body: EndTwoFactor,
+  run: async ({ db, principal, body, ...call }) => {
+    await requirePassword({ db, principal, ...call }, body.password);
+    await twoFactor.disable(db, actorOf({ principal, ...call }), principal.id);
+  },
+});
+
+const showLink = links.get('/one-time-links/:secret', {
+  summary: 'Show what an invitation or password reset link is for.',
+  auth: 'none',
+  load: ({ db, env, params }) => openLink(db, env.keyring, params.secret, env.now()),
+  run: async ({ target }) => target,
+});
+
+const spend = people.action('/one-time-links/:secret', {
+  summary: 'Use the link, once: accept the invitation, or set the new password.',
+  auth: 'optional',
+  body: UseLink,
+  load: ({ db, env, params }) => openLink(db, env.keyring, params.secret, env.now()),
+  run: ({ db, env, target, principal, body, request }) =>
+    useLink(db, env.keyring, target, principal.id, request.id, body),
+});
+
+const reset = people.action('/admin/users/:user_id/actions/reset_password', {
+  summary: 'Make a link with which the person sets a new password.',
+  siteAdmin: true,
+  load: ({ db, params }) => users.find(db, params.user_id),
+  run: async ({ db, env, target, ...call }) => {
+    const secret = await createReset(db, env.keyring, actorOf(call), target, env.now());
+    return { ...target, resetUrl: linkUrl(env.publicUrl, secret) };
+  },
+  documentMeta: (account: users.Account & { resetUrl?: string }) => ({ 'reset-url': account.resetUrl }),
+});
+
+/** Signing in and out, second factors, invitations and password resets. */
+export const sessionResource: Resource = {
+  name: 'sessions',
+  endpoints: [
+    begin,
+    show,
+    end,
+    showFactor,
+    beginFactor,
+    verifyFactor,
+    endFactor,
+    showLink,
+    spend,
+    reset,
+    tokenPageEndpoint,
+    linkPageEndpoint,
+    ...toolLoginEndpoints,
+  ],
+};

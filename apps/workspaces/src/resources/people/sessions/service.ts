@@ -1,0 +1,77 @@
+import { invalid } from '@keystead/jsonapi';
+import type { Keyring } from '@keystead/keyring';
+import { Refusal } from '@keystead/refusal';
+import type { Actor } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
+import * as tokens from '../tokens/service';
+import { giveBack, inTurn, succeed, takeAttempt } from '../users/attempts';
+import { checkPassword } from '../users/password';
+import { spendCode } from './two-factor';
+
+/** Two weeks: how long a session lives where no organization says less. */
+const LONGEST_MINUTES = 20_160;
+
+/** What somebody signs in with; `code` when they have a second factor. */
+export interface Credentials {
+  readonly username: string;
+  readonly password: string;
+  readonly code?: string | null;
+}
+
+/**
+ * Signs a person in by user name or address: a token that ends with the shortest session any of their organizations
+ * allows. Throws `unauthenticated` for anything wrong, `invalid` when only the code is lacking, `limited` when locked.
+ */
+export async function signIn(
+  db: Database,
+  keyring: Keyring,
+  requestId: string,
+  { username, password, code }: Credentials,
+  now: number,
+): Promise<tokens.Token> {
+  const found = await findByLogin(db, username);
+  const subject = found ? { userId: found.id } : { name: username };
+  const user = await inTurn(db, keyring, subject, async () => {
+    const attempt = await takeAttempt(db, keyring, subject, now);
+    // The password is looked at even for nobody, so that the time taken says nothing.
+    const matches = await checkPassword(password, found?.password_hash ?? null);
+    if (!found || !matches || found.suspended_at !== null) throw new Refusal('unauthenticated', '');
+    if (found.two_factor) {
+      if (!code) {
+        await giveBack(db, attempt);
+        throw invalid('code', "can't be blank: this account has a second factor");
+      }
+      if (!(await spendCode(db, keyring, found.id, code, now))) throw new Refusal('unauthenticated', '');
+    }
+    await succeed(db, attempt);
+    return found;
+  });
+  const actor: Actor = { type: 'users', id: user.id, name: user.username, requestId };
+  const expiredAt = new Date(now + (await allowedMinutes(db, user.id)) * 60_000);
+  const holder = { kind: 'session', userId: user.id } as const;
+  return tokens.create(db, keyring, actor, holder, { description: 'session', expiredAt }, now);
+}
+
+interface LoginRow {
+  id: string;
+  username: string;
+  password_hash: string | null;
+  suspended_at: Date | null;
+  two_factor: boolean;
+}
+
+async function findByLogin(db: Database, login: string): Promise<LoginRow | undefined> {
+  const [row] = await db.prisma.$queryRaw<LoginRow[]>`
+    SELECT u.id, u.username, u.password_hash, u.suspended_at, f.verified_at IS NOT NULL AS two_factor
+      FROM user_account u LEFT JOIN two_factor f ON f.user_id = u.id
+     WHERE lower(u.username) = lower(${login}) OR lower(u.email) = lower(${login})
+     ORDER BY lower(u.username) = lower(${login}) DESC LIMIT 1`;
+  return row;
+}
+
+async function allowedMinutes(db: Database, userId: string): Promise<number> {
+  const [row] = await db.prisma.$queryRaw<{ minutes: number | null }[]>`
+    SELECT min(o.session_remember) AS minutes FROM organization o JOIN membership m ON m.organization_id = o.id
+     WHERE m.user_id = ${userId} AND m.status = 'active' AND o.removed_at IS NULL`;
+  return Math.min(row?.minutes ?? LONGEST_MINUTES, LONGEST_MINUTES);
+}

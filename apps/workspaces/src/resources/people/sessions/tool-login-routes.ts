@@ -1,0 +1,166 @@
+import { instant, serializer, text } from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
+import { type Endpoint, endpoints, type Raw, type View } from '../../../kernel/endpoints/endpoint';
+import { requireFreshSession } from '../tokens/fresh-session';
+import { page } from './page';
+import { NewLoginCode } from './schema';
+import { createLoginCode, exchangeCode, type LoginCode, problemOf } from './tool-login';
+
+const formBytes = 16 * 1024;
+
+const codeAttributes = {
+  code: text,
+  'expired-at': instant,
+};
+
+const codeSerializer = serializer<LoginCode, View, typeof codeAttributes>({
+  type: 'login-codes',
+  shape: codeAttributes,
+  id: () => 'shown-once',
+  attributes: ({ code, expiresAt }) => ({ code, 'expired-at': expiresAt.toISOString() }),
+});
+const { post } = endpoints({}, codeSerializer, { organizationsOf: () => [] });
+const { raw } = endpoints({}, undefined, { organizationsOf: () => [] });
+
+const signInPage = page(
+  'Sign in for the command line',
+  `<p>A program on this machine asks for a token to act as you. Go on only if you have just started its <code>login</code>
+command.</p>
+<form>
+<label>User name or e-mail address <input name="username" autocomplete="username" required></label>
+<label>Password <input name="password" type="password" autocomplete="current-password" required></label>
+<label>Code, if the account has a second factor <input name="code" inputmode="numeric" autocomplete="one-time-code"></label>
+<button>Sign in</button>
+</form>`,
+  `const asked = new URLSearchParams(location.search);
+const run = async (credentials) => {
+  const session = await api('POST', '/api/v2/session', { type: 'sessions', attributes: credentials });
+  const key = session.data.attributes.token;
+  const attributes = {
+    'client-id': asked.get('client_id'),
+    'redirect-uri': asked.get('redirect_uri'),
+    'code-challenge': asked.get('code_challenge'),
+  };
+  const made = await api('POST', '/api/v2/account/login-codes', { type: 'login-codes', attributes }, key);
+  await api('DELETE', '/api/v2/session', undefined, key);
+  form.reset();
+  const back = new URL(asked.get('redirect_uri'));
+  back.searchParams.set('code', made.data.attributes.code);
+  if (asked.has('state')) back.searchParams.set('state', asked.get('state'));
+  location.replace(back);
+};`,
+);
+
+const authorize = raw('GET')('/app/oauth2/auth', {
+  summary: "The page on which the user of the tool's login command signs in.",
+  answers: { 200: { description: 'The page.', type: 'text/html', schema: { type: 'string' } } },
+  outside: true,
+  auth: 'none',
+  query: {
+    client_id: 'The tool.',
+    redirect_uri: 'Where it waits for the answer, on the same machine.',
+    response_type: 'code',
+    code_challenge: 'SHA-256 hash of a secret of the tool, in base64url.',
+    code_challenge_method: 'S256',
+    state: 'Comes back as it was sent.',
+  },
+  run: async ({ query }) => {
+    const given = (name: string) => query.get(name) ?? '';
+    const problem =
+      given('response_type') !== 'code'
+        ? 'response_type is not code'
+        : given('code_challenge_method') !== 'S256'
+          ? 'code_challenge_method is not S256'
+          : problemOf({
+              clientId: given('client_id'),
+              redirectUri: given('redirect_uri'),
+              codeChallenge: given('code_challenge'),
+            });
+    // Nobody is sent anywhere by a request that is not sound.
+    if (problem) throw new Refusal('malformed', problem);
+    return signInPage;
+  },
+});
+
+const makeCode = post('/account/login-codes', {
+  summary: 'Make the code that the tool exchanges for a token of the caller.',
+  tokens: ['user'],
+  idempotent: false,
+  body: NewLoginCode,
+  run: async ({ db, env, principal, body }) => {
+    await requireFreshSession(db, principal, env.now());
+    return createLoginCode(db, env.keyring, principal.id, body, env.now());
+  },
+});
+
+const oauthError = (error: string): Raw => ({
+  status: 400,
+  headers: { 'Content-Type': 'application/json' },
+  body: JSON.stringify({ error }),
+});
+
+async function readForm(stream: AsyncIterable<Uint8Array> | undefined): Promise<URLSearchParams> {
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  for await (const piece of stream ?? []) {
+    size += piece.length;
+    if (size > formBytes) throw new Refusal('too-large', 'the form is too large');
+    pieces.push(piece);
+  }
+  return new URLSearchParams(Buffer.concat(pieces).toString('utf8'));
+}
+
+const exchange = raw('POST')('/oauth2/token', {
+  summary: 'Exchange the code of the tool’s login for a token.',
+  outside: true,
+  auth: 'none',
+  streams: true,
+  takes: 'application/x-www-form-urlencoded',
+  refuses: [413],
+  answers: {
+    200: {
+      description: 'The token.',
+      type: 'application/json',
+      schema: {
+        type: 'object',
+        required: ['access_token', 'token_type'],
+        properties: { access_token: { type: 'string' }, token_type: { type: 'string', enum: ['bearer'] } },
+      },
+    },
+    400: {
+      description: 'The code is not good, or was asked for in another way.',
+      type: 'application/json',
+      schema: {
+        type: 'object',
+        required: ['error'],
+        properties: { error: { type: 'string', enum: ['unsupported_grant_type', 'invalid_grant'] } },
+      },
+    },
+  },
+  run: async ({ db, env, request }) => {
+    const form = await readForm(request.stream);
+    const given = (name: string) => form.get(name) ?? '';
+    if (given('grant_type') !== 'authorization_code') return oauthError('unsupported_grant_type');
+    const token = await exchangeCode(
+      db,
+      env.keyring,
+      request.id,
+      {
+        code: given('code'),
+        clientId: given('client_id'),
+        redirectUri: given('redirect_uri'),
+        codeVerifier: given('code_verifier'),
+      },
+      env.now(),
+    );
+    if (!token) return oauthError('invalid_grant');
+    return {
+      status: 200,
+      headers: { 'Content-Type': 'application/json', Pragma: 'no-cache' },
+      body: JSON.stringify({ access_token: token, token_type: 'bearer' }),
+    };
+  },
+});
+
+/** The tool's `login` command: an authorization page, codes, and their exchange, with proof of possession. */
+export const toolLoginEndpoints: readonly Endpoint[] = [authorize, makeCode, exchange];

@@ -1,0 +1,126 @@
+import { createHash } from 'node:crypto';
+import { equalSecrets, randomBase62 } from '@keystead/auth';
+import { invalid } from '@keystead/jsonapi';
+import type { Keyring } from '@keystead/keyring';
+import type { Actor } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
+import * as tokens from '../tokens/service';
+
+/** The one client that signs in this way: a public one, on the user's own machine. */
+export const clientId = 'keystead-cli';
+/** Where the tool listens for the answer. */
+export const ports = [10000, 10010] as const;
+const validMs = 5 * 60_000;
+
+/** What the tool's user agrees to by signing in. */
+export interface LoginRequest {
+  readonly clientId: string;
+  readonly redirectUri: string;
+  readonly codeChallenge: string;
+}
+
+/** What is wrong with an authorization request; undefined when it may be shown to a person. */
+export function problemOf({ clientId: client, redirectUri, codeChallenge }: LoginRequest): string | undefined {
+  if (client !== clientId) return 'client_id is unknown';
+  if (!isLoopback(redirectUri)) return 'redirect_uri is no address of this machine that the tool listens on';
+  if (!/^[A-Za-z0-9_-]{43}$/.test(codeChallenge)) return 'code_challenge is no SHA-256 hash';
+  return undefined;
+}
+
+function isLoopback(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const port = Number(url?.port);
+  return (
+    url?.protocol === 'http:' &&
+    ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname) &&
+    url.username === '' &&
+    url.password === '' &&
+    url.hash === '' &&
+    port >= ports[0] &&
+    port <= ports[1]
+  );
+}
+
+/** A code as its maker sees it, this once. */
+export interface LoginCode {
+  readonly code: string;
+  readonly expiresAt: Date;
+}
+
+/** Makes the code that the tool exchanges for a token of the person who signed in. Throws `invalid`. */
+export async function createLoginCode(
+  db: Database,
+  keyring: Keyring,
+  userId: string,
+  request: LoginRequest,
+  now: number,
+): Promise<LoginCode> {
+  const problem = problemOf(request);
+  if (problem)
+    throw invalid(
+      problem.split(' ')[0]!.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase()),
+      problem,
+    );
+  const code = randomBase62(48);
+  const expiresAt = new Date(now + validMs);
+  await db.prisma.loginCode.deleteMany({ where: { expiresAt: { lt: new Date(now) } } });
+  await db.prisma.loginCode.create({
+    data: {
+      hash: hashOf(keyring, code),
+      userId,
+      clientId: request.clientId,
+      redirectUri: request.redirectUri,
+      challenge: request.codeChallenge,
+      expiresAt,
+    },
+  });
+  return { code, expiresAt };
+}
+
+/** What the tool sends for a token: the code, and proof that it is who asked for it. */
+export interface Exchange {
+  readonly code: string;
+  readonly clientId: string;
+  readonly redirectUri: string;
+  readonly codeVerifier: string;
+}
+
+/**
+ * Exchanges a code for a token; undefined for a code that is unknown, used, too old, or somebody else's. Whatever comes of
+ * it, the code is spent.
+ */
+export async function exchangeCode(
+  db: Database,
+  keyring: Keyring,
+  requestId: string,
+  given: Exchange,
+  now: number,
+): Promise<string | undefined> {
+  const [row] = await db.prisma.$queryRaw<
+    {
+      user_id: string;
+      username: string;
+      client_id: string;
+      redirect_uri: string;
+      challenge: string;
+      expires_at: Date;
+    }[]
+  >`DELETE FROM login_code c USING user_account u WHERE c.hash = ${hashOf(keyring, given.code)}
+      AND u.id = c.user_id AND u.suspended_at IS NULL
+    RETURNING c.user_id, u.username, c.client_id, c.redirect_uri, c.challenge, c.expires_at`;
+  if (!row || row.expires_at.getTime() <= now) return undefined;
+  const challenge = createHash('sha256').update(given.codeVerifier).digest('base64url');
+  const fits =
+    row.client_id === given.clientId &&
+    row.redirect_uri === given.redirectUri &&
+    /^[A-Za-z0-9._~-]{43,128}$/.test(given.codeVerifier) &&
+    equalSecrets(challenge, row.challenge);
+  if (!fits) return undefined;
+  const actor: Actor = { type: 'users', id: row.user_id, name: row.username, requestId };
+  const holder = { kind: 'user', userId: row.user_id } as const;
+  return (await tokens.create(db, keyring, actor, holder, { description: 'login of the tool' }, now)).secret;
+}
+
+function hashOf(keyring: Keyring, code: string): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(keyring.mac('workspace-login-code', code));
+}

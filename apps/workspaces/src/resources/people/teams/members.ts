@@ -1,0 +1,76 @@
+import { invalid } from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
+import { type Actor, recordChange } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
+import { changeOf, type Team } from './service';
+
+/**
+ * The memberships that users stand for in an organization. Clients name users by id or by user name.
+ * Throws `missing` when one is nobody, or not in the organization.
+ */
+export async function membershipsOfUsers(
+  db: Database,
+  organizationId: string,
+  named: readonly (string | undefined)[],
+): Promise<string[]> {
+  const wanted = [...new Set(named.map((name) => requireId(name)))];
+  const rows = await db.prisma.$queryRaw<{ wanted: string; id: string }[]>`
+    SELECT DISTINCT ON (n.wanted) n.wanted, m.id
+      FROM unnest(${wanted}::text[]) AS n(wanted)
+      JOIN user_account u ON u.id = n.wanted OR lower(u.username) = lower(n.wanted)
+      JOIN membership m ON m.user_id = u.id AND m.organization_id = ${organizationId}
+     ORDER BY n.wanted, u.id = n.wanted DESC`;
+  if (rows.length < wanted.length) throw new Refusal('missing', '');
+  return rows.map(({ id }) => id);
+}
+
+/** The named memberships, if all are of the organization; otherwise throws `missing`. */
+export async function membershipsOf(
+  db: Database,
+  organizationId: string,
+  named: readonly (string | undefined)[],
+): Promise<string[]> {
+  const wanted = [...new Set(named.map((name) => requireId(name)))];
+  const rows = await db.prisma.membership.findMany({
+    where: { id: { in: wanted }, organizationId },
+    select: { id: true },
+  });
+  if (rows.length < wanted.length) throw new Refusal('missing', '');
+  return rows.map(({ id }) => id);
+}
+
+function requireId(id: string | undefined): string {
+  if (id === undefined || id === '') {
+    throw new Refusal('invalid', '', [{ path: ['data'], message: 'every member needs an id' }]);
+  }
+  return id;
+}
+
+/** Puts people into a team; those who are in it stay. */
+export async function addMembers(db: Database, actor: Actor, team: Team, membershipIds: string[]): Promise<void> {
+  await db.transaction(async (tx) => {
+    await tx.prisma.teamMember.createMany({
+      data: membershipIds.map((membershipId) => ({ teamId: team.id, membershipId })),
+      skipDuplicates: true,
+    });
+    await recordChange(tx, actor, { ...changeOf(team, 'add-members'), after: { memberships: membershipIds } });
+  });
+}
+
+/** Takes people out of a team. Throws `invalid` when that would leave an organization without owners. */
+export async function removeMembers(db: Database, actor: Actor, team: Team, membershipIds: string[]): Promise<void> {
+  await db.transaction(async (tx) => {
+    if (team.isOwners) await tx.prisma.$queryRaw`SELECT 1 FROM team WHERE id = ${team.id} FOR UPDATE`;
+    await tx.prisma.teamMember.deleteMany({ where: { teamId: team.id, membershipId: { in: membershipIds } } });
+    if (team.isOwners) await requireOwner(tx, team.id);
+    await recordChange(tx, actor, { ...changeOf(team, 'remove-members'), before: { memberships: membershipIds } });
+  });
+}
+
+/** An organization without an active owner could never be changed again. */
+export async function requireOwner(tx: Database, ownersTeamId: string): Promise<void> {
+  const left = await tx.prisma.teamMember.count({
+    where: { teamId: ownersTeamId, membership: { status: 'active' } },
+  });
+  if (left === 0) throw invalid(['data'], 'The owners team must keep at least one member');
+}

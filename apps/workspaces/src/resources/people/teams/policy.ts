@@ -1,0 +1,52 @@
+import type { Access } from '../../../kernel/access/access';
+import { policy } from '../../../kernel/access/policy';
+import type { Team } from './service';
+
+type Judged = Pick<Team, 'id' | 'organizationId' | 'isOwners' | 'visibility' | 'rights' | 'allowMemberTokenManagement'>;
+
+/** Secret teams show to owners, to their own members, and to those who manage teams and may see secret ones. */
+export function seesTeam(access: Access, team: Pick<Judged, 'id' | 'organizationId' | 'visibility'>): boolean {
+  if (!access.isMember(team.organizationId)) return false;
+  return team.visibility === 'organization' || access.inTeam(team) || seesSecretTeams(access, team.organizationId);
+}
+
+/** May the caller see every team, secret ones included? */
+export function seesSecretTeams(access: Access, organizationId: string): boolean {
+  return access.can(organizationId, 'access-secret-teams') && access.can(organizationId, 'manage-membership');
+}
+
+const managesTeam = (access: Access, team: Judged): boolean =>
+  !team.isOwners && seesTeam(access, team) && access.can(team.organizationId, 'manage-teams');
+
+// Who could join a team with more rights than theirs, or use its token, would have these rights.
+function isWithin(access: Access, team: Judged): boolean {
+  const exceeds = (team.rights & ~access.rights(team.organizationId)) !== 0;
+  return !exceeds || access.can(team.organizationId, 'manage-organization-access');
+}
+
+function managesMembers(access: Access, team: Judged): boolean {
+  if (access.isOwner(team.organizationId)) return true;
+  if (team.isOwners || !seesTeam(access, team)) return false;
+  return access.can(team.organizationId, 'manage-membership') && isWithin(access, team);
+}
+
+function managesToken(access: Access, team: Judged): boolean {
+  if (!seesTeam(access, team)) return false;
+  if (team.isOwners) return access.isOwner(team.organizationId);
+  const isMember = access.inTeam(team) && team.allowMemberTokenManagement;
+  return isMember || (access.can(team.organizationId, 'manage-teams') && isWithin(access, team));
+}
+
+/** Who may do what with a team. The owners team keeps its name, visibility, rights and existence. */
+export const teamPolicy = policy<Judged>()({
+  'can-update-membership': managesMembers,
+  'can-destroy': managesTeam,
+  'can-update-organization-access': (access, team) =>
+    !team.isOwners && seesTeam(access, team) && access.can(team.organizationId, 'manage-organization-access'),
+  'can-update-api-token': managesToken,
+  'can-view-api-token': managesToken,
+  'can-update-visibility': managesTeam,
+  'can-update-name': managesTeam,
+  'can-update-sso-team-id': (access, team) => managesTeam(access, team) || access.isOwner(team.organizationId),
+  'can-update-member-token-management': managesTeam,
+});

@@ -1,0 +1,50 @@
+import { invalidAll } from '@keystead/jsonapi';
+import {
+  hasRight,
+  type OrganizationRight,
+  organizationRights,
+  type Rights,
+  rightsOf,
+} from '../../../kernel/access/organization-rights';
+
+/** Rights that can only be held with another one, which is then given as well, or taken together. */
+const needs: readonly (readonly [OrganizationRight, OrganizationRight])[] = [
+  ['manage-organization-access', 'manage-teams'],
+  ['manage-organization-access', 'manage-membership'],
+  ['manage-teams', 'manage-membership'],
+  ['manage-projects', 'manage-workspaces'],
+  ['read-projects', 'read-workspaces'],
+];
+
+/** Rights as a request gives them, by their names in the service: `manageProjects`; absent and null leave them. */
+export type RightsInput = Readonly<Record<string, boolean | null | undefined>>;
+
+/**
+ * The rights after a request. Giving a right gives what it needs, taking one takes what needs it.
+ * Throws `invalid` naming the right when one request gives it and takes what it needs.
+ */
+export function updateRights(current: Rights, input: RightsInput): Rights {
+  const asked = new Map(organizationRights.map((right) => [right, input[camel(right)] ?? undefined]));
+  const contradictions = needs.filter(([right, needed]) => asked.get(right) === true && asked.get(needed) === false);
+  if (contradictions.length > 0) {
+    throw invalidAll(
+      contradictions.map(([right, needed]) => ({
+        path: ['organizationAccess', right],
+        message: `requires ${needed} to be set to true`,
+      })),
+    );
+  }
+  let rights = current;
+  for (const [right, value] of asked) {
+    if (value !== undefined) rights = value ? rights | rightsOf(right) : rights & ~rightsOf(right);
+  }
+  for (const [right, needed] of needs) {
+    if (asked.get(right) === true) rights |= rightsOf(needed);
+    else if (hasRight(rights, right) && !hasRight(rights, needed)) rights &= ~rightsOf(right);
+  }
+  return rights;
+}
+
+function camel(name: string): string {
+  return name.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}

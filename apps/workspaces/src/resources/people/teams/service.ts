@@ -1,0 +1,185 @@
+import { invalid, MissingPermission } from '@keystead/jsonapi';
+import { Prisma } from '../../../generated/prisma/client';
+import type { Access } from '../../../kernel/access/access';
+import { hasRight, organizationRights, type Rights } from '../../../kernel/access/organization-rights';
+import type { Policy } from '../../../kernel/access/policy';
+import { type Actor, recordChange } from '../../../kernel/audit/audit';
+import { type Database, still } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+import { requireRevision } from '../../../kernel/database/revision';
+import { teamPolicy } from './policy';
+import { type RightsInput, updateRights } from './rights-update';
+import { visibleTeams } from './visible';
+
+/** A team. `userIds` are its active people, `membershipIds` also those who were only invited. */
+export interface Team {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly organizationName: string;
+  readonly name: string;
+  readonly isOwners: boolean;
+  readonly visibility: string;
+  readonly ssoTeamId: string | null;
+  readonly allowMemberTokenManagement: boolean;
+  readonly rights: Rights;
+  readonly userIds: readonly string[];
+  readonly membershipIds: readonly string[];
+  readonly revision: bigint;
+}
+
+/** What a request may say of a team. */
+export interface TeamInput {
+  readonly name?: string;
+  readonly visibility?: string;
+  readonly ssoTeamId?: string | null;
+  readonly allowMemberTokenManagement?: boolean;
+  readonly organizationAccess?: RightsInput;
+}
+
+const withMembers = {
+  organization: { select: { name: true } },
+  members: {
+    select: { membershipId: true, membership: { select: { userId: true, status: true } } },
+    orderBy: { membershipId: 'asc' },
+  },
+} as const;
+
+/** Teams by id; unknown ids are left out. */
+export async function findMany(db: Database, ids: readonly string[]): Promise<Team[]> {
+  const rows = await db.prisma.team.findMany({ where: { id: { in: [...ids] } }, include: withMembers });
+  return rows.map(({ organization, members, ...row }) => ({
+    ...row,
+    organizationName: organization.name,
+    userIds: members.filter(({ membership }) => membership.status === 'active').map((m) => m.membership.userId),
+    membershipIds: members.map((member) => member.membershipId),
+  }));
+}
+
+/** One team. */
+export async function find(db: Database, id: string): Promise<Team | undefined> {
+  return (await findMany(db, [id]))[0];
+}
+
+/** The teams of an organization that the caller sees, by name; `q` is part of a name, `names` whole names. */
+export async function list(
+  db: Database,
+  access: Access,
+  organizationId: string,
+  filter: { q?: string; names?: readonly string[]; page?: { offset: number; size: number } },
+): Promise<{ items: Team[]; total: number }> {
+  const q = filter.q === undefined ? null : filter.q.toLowerCase();
+  const names = filter.names?.length ? [...filter.names] : null;
+  const where = Prisma.sql`t.organization_id = ${organizationId} AND ${visibleTeams(access, organizationId)}
+    AND (${q}::text IS NULL OR position(${q} IN lower(t.name)) > 0)
+    AND (${names}::text[] IS NULL OR t.name = ANY(${names}::text[]))`;
+  const ids = await db.prisma.$queryRaw<{ id: string }[]>`
+    SELECT t.id FROM team t WHERE ${where} ORDER BY lower(t.name), t.id
+    LIMIT ${filter.page?.size ?? null} OFFSET ${filter.page?.offset ?? 0}`;
+  const [{ total } = { total: 0n }] = await db.prisma.$queryRaw<{ total: bigint }[]>`
+    SELECT count(*) AS total FROM team t WHERE ${where}`;
+  const found = new Map(
+    (
+      await findMany(
+        db,
+        ids.map(({ id }) => id),
+      )
+    ).map((team) => [team.id, team]),
+  );
+  return { items: ids.map(({ id }) => found.get(id)).filter((team) => team !== undefined), total: Number(total) };
+}
+
+/** Creates a team without members. */
+export async function create(db: Database, actor: Actor, organizationId: string, input: TeamInput): Promise<Team> {
+  const { organizationAccess, name = '', ...settings } = input;
+  return db.transaction(async (tx) => {
+    const { id } = await tx.prisma.team.create({
+      data: {
+        id: newId('team'),
+        organizationId,
+        name,
+        ...settings,
+        rights: updateRights(0, organizationAccess ?? {}),
+      },
+    });
+    const team = still(await find(tx, id));
+    await recordChange(tx, actor, { ...changeOf(team, 'create'), after: shown(team) });
+    return team;
+  });
+}
+
+/** Giving rights to a new team needs the permission that giving them to an old one does. Throws `missing`. */
+export function requireMayGive(access: Access, organizationId: string, { organizationAccess }: TeamInput): void {
+  const gives = updateRights(0, organizationAccess ?? {}) !== 0;
+  if (gives && !access.can(organizationId, 'manage-organization-access')) {
+    throw new MissingPermission('can-update-organization-access');
+  }
+}
+
+const neededFor = {
+  name: 'can-update-name',
+  visibility: 'can-update-visibility',
+  ssoTeamId: 'can-update-sso-team-id',
+  allowMemberTokenManagement: 'can-update-member-token-management',
+  rights: 'can-update-organization-access',
+} as const;
+
+/**
+ * Changes what the request names; each setting needs a permission of its own.
+ * Throws `missing` for a setting the caller may not change, `invalid` for what nobody may change of the owners team.
+ */
+export async function update(
+  db: Database,
+  actor: Actor,
+  access: Access,
+  id: string,
+  input: TeamInput,
+  ifMatch?: bigint,
+): Promise<Team> {
+  return db.transaction(async (tx) => {
+    await tx.prisma.$queryRaw`SELECT 1 FROM team WHERE id = ${id} FOR UPDATE`;
+    const before = still(await find(tx, id));
+    requireRevision(before, ifMatch);
+    const { organizationAccess, ...settings } = input;
+    const wanted = {
+      ...settings,
+      ...(organizationAccess ? { rights: updateRights(before.rights, organizationAccess) } : {}),
+    };
+    const data = Object.fromEntries(
+      Object.entries(wanted).filter(([key, value]) => value !== undefined && value !== before[key as keyof Team]),
+    );
+    for (const key of Object.keys(data) as (keyof typeof neededFor)[]) requireMay(access, before, key);
+    await tx.prisma.team.update({ where: { id }, data });
+    const after = still(await find(tx, id));
+    await recordChange(tx, actor, { ...changeOf(after, 'update'), before: shown(before), after: shown(after) });
+    return after;
+  });
+}
+
+function requireMay(access: Access, team: Team, key: keyof typeof neededFor): void {
+  const rules: Policy<Team> = teamPolicy;
+  if (rules[neededFor[key]]!(access, team)) return;
+  if (team.isOwners && access.isOwner(team.organizationId)) {
+    throw invalid(key === 'rights' ? 'organizationAccess' : key, 'cannot be changed for the owners team');
+  }
+  throw new MissingPermission(neededFor[key]);
+}
+
+/** Deletes a team with its grants and its token. */
+export async function remove(db: Database, actor: Actor, team: Team): Promise<void> {
+  await db.transaction(async (tx) => {
+    await tx.prisma.team.deleteMany({ where: { id: team.id } });
+    await recordChange(tx, actor, { ...changeOf(team, 'delete'), before: shown(team) });
+  });
+}
+
+/** What an audit event says of a change of the team. */
+export function changeOf(team: Team, verb: string) {
+  const target = { type: 'teams', id: team.id, name: team.name };
+  return { organizationId: team.organizationId, action: `team.${verb}`, target };
+}
+
+function shown(team: Team) {
+  const { name, visibility, ssoTeamId, allowMemberTokenManagement, rights } = team;
+  const organizationAccess = organizationRights.filter((right) => hasRight(rights, right));
+  return { name, visibility, ssoTeamId, allowMemberTokenManagement, organizationAccess };
+}

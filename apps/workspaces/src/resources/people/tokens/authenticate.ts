@@ -1,0 +1,143 @@
+import { hash } from 'node:crypto';
+import type { Keyring } from '@keystead/keyring';
+import { gather } from '@keystead/postgres';
+import { LRUCache } from 'lru-cache';
+import type { Principal } from '../../../kernel/access/principal';
+import type { Database } from '../../../kernel/database/database';
+import type { Caller } from '../../../kernel/endpoints/environment';
+import { type SettingsReader, storedSettings } from '../../installation/settings/service';
+import { hashSecret } from './secret';
+
+interface TokenRow {
+  readonly [column: string]: unknown;
+  /** Its hash, in hexadecimal digits. */
+  readonly key: string;
+  /** A `Said`, as text: what was said before need not be read again. */
+  readonly said: string;
+  /** Of the installation, as text: every request needs them as well. */
+  readonly settings: string | null;
+}
+
+type Said = [
+  id: string,
+  kind: string,
+  userId: string | null,
+  teamId: string | null,
+  organizationId: string | null,
+  name: string,
+  siteAdmin: boolean | null,
+  twoFactor: boolean,
+  createdAtMs: number,
+  lastUsedAtMs: number | null,
+  expiresAtMs: number | null,
+  longestRestMs: number,
+];
+
+const ms = (column: string): string => `floor(extract(epoch FROM ${column}) * 1000)::bigint`;
+
+// Everything that ends a token is asked here, at every request: no node can know a dead token as alive.
+const readTokens = {
+  name: 'token_authenticate',
+  text: `
+SELECT k.key, json_build_array(t.id, t.kind, t.user_id, t.team_id, o.id, coalesce(u.username, g.name, o.name),
+         u.site_admin, f.verified_at IS NOT NULL, ${ms('t.created_at')}, ${ms('t.last_used_at')},
+         ${ms('t.expires_at')}, t.longest_rest_ms)::text AS said,
+       ${storedSettings} AS settings
+  FROM unnest($1::text[]) AS k(key)
+  JOIN token t ON t.hash = decode(k.key, 'hex')
+  LEFT JOIN user_account u ON u.id = t.user_id
+  LEFT JOIN two_factor f ON f.user_id = t.user_id
+  LEFT JOIN team g ON g.id = t.team_id
+  LEFT JOIN organization o ON o.id = coalesce(t.organization_id, g.organization_id)
+ WHERE t.kind IN ('user', 'session', 'team', 'organization', 'audit-trails') AND u.suspended_at IS NULL
+   AND (t.kind IN ('user', 'session') OR o.removed_at IS NULL)`,
+  quick: true,
+};
+
+// How long a session rested is kept with its use: whoever asks again after too long finds it as tired as before.
+const touchTokens = {
+  name: 'token_touch',
+  text: `
+UPDATE token SET last_used_at = $2,
+       longest_rest_ms = CASE kind WHEN 'session'
+         THEN greatest(longest_rest_ms, ${ms('$2::timestamptz')} - ${ms('coalesce(last_used_at, created_at)')})
+         ELSE 0 END
+ WHERE id = ANY($1) AND (last_used_at IS NULL OR last_used_at < $2)`,
+};
+
+const TOUCH_EVERY_MS = 60_000;
+/** By how much a session may seem to have rested longer than it did; organizations count in minutes. */
+const TOUCH_SESSIONS_EVERY_MS = 5_000;
+
+/**
+ * Recognises bearer tokens: who they belong to, or undefined when unknown, revoked, expired, idle for too long, or of a
+ * suspended user. Notes the use of a token at most once a minute. Requests at the same moment share one query.
+ */
+export function createAuthenticator(options: {
+  db: Database;
+  keyring: Keyring;
+  now: () => number;
+  /** How long a session may lie idle where no organization says less. */
+  sessionIdleMinutes: number;
+  settings: SettingsReader;
+}): (token: string) => Promise<Caller | undefined> {
+  const { db, keyring, now, sessionIdleMinutes, settings } = options;
+  const hashes = new LRUCache<string, string>({ max: 5_000 });
+  const known = new LRUCache<string, { said: string; token: Recognised }>({ max: 20_000 });
+  const touch = gather<string, undefined>(async (ids) => {
+    await db.rows({ ...touchTokens, values: [ids, new Date(now())] });
+    return new Map();
+  });
+  // By a plain hash: the text of a token would outlive its revocation here.
+  const hashOf = (token: string): string => {
+    const plain = hash('sha256', token, 'base64');
+    let keyed = hashes.get(plain);
+    if (keyed === undefined) {
+      keyed = hashSecret(keyring, token).toString('hex');
+      hashes.set(plain, keyed);
+    }
+    return keyed;
+  };
+  const recognise = ({ key, said }: TokenRow): Recognised => {
+    const before = known.get(key);
+    if (before?.said === said) return before.token;
+    const token = recognised(JSON.parse(said) as Said);
+    known.set(key, { said, token });
+    return token;
+  };
+
+  return async (token) => {
+    const row = await db.readOne<TokenRow>(readTokens, hashOf(token));
+    if (row === undefined) return undefined;
+    const { principal, usedAtMs, expiresAtMs } = recognise(row);
+    if (expiresAtMs !== null && expiresAtMs <= now()) return undefined;
+    const { session } = principal;
+    if (session !== undefined && now() - session.idleSinceMs > sessionIdleMinutes * 60_000) return undefined;
+    const every = session === undefined ? TOUCH_EVERY_MS : TOUCH_SESSIONS_EVERY_MS;
+    if (usedAtMs === null || now() - usedAtMs >= every) await touch(principal.tokenId);
+    return { principal, settings: settings.of(row.settings) };
+  };
+}
+
+interface Recognised {
+  readonly principal: Principal;
+  readonly usedAtMs: number | null;
+  readonly expiresAtMs: number | null;
+}
+
+function recognised(said: Said): Recognised {
+  const [id, kind, userId, teamId, organizationId, name, siteAdmin, twoFactor, ...times] = said;
+  const [createdAtMs, usedAtMs, expiresAtMs, longestRestMs] = times;
+  const isSession = kind === 'session';
+  const principal: Principal = {
+    kind: isSession ? 'user' : (kind as Principal['kind']),
+    id: (userId ?? teamId ?? organizationId)!,
+    name,
+    tokenId: id,
+    organizationId: userId === null ? organizationId! : undefined,
+    siteAdmin: siteAdmin ?? false,
+    twoFactor,
+    session: isSession ? { startedAtMs: createdAtMs, idleSinceMs: usedAtMs ?? createdAtMs, longestRestMs } : undefined,
+  };
+  return { principal, usedAtMs, expiresAtMs };
+}

@@ -1,0 +1,43 @@
+import { randomBase62 } from '@keystead/auth';
+import type { Keyring } from '@keystead/keyring';
+import { system } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
+import * as users from '../users/service';
+import * as tokens from './service';
+
+/** What the first start shows, once. */
+export interface FirstRun {
+  readonly username: string;
+  readonly password: string;
+  readonly token: string;
+}
+
+// Any number that no other lock of this database uses.
+const FIRST_RUN_LOCK = 7_190_224;
+
+/**
+ * Makes the first site administrator with a password and a token, when there is nobody yet.
+ * Answers undefined when there is: of several nodes starting at once, one makes it.
+ */
+export async function firstRun(
+  db: Database,
+  keyring: Keyring,
+  options: { username?: string; email?: string; password?: string } = {},
+): Promise<FirstRun | undefined> {
+  return db.transaction(async (tx) => {
+    await tx.prisma.$executeRaw`SELECT pg_advisory_xact_lock(${FIRST_RUN_LOCK})`;
+    if ((await tx.prisma.user.count()) > 0) return undefined;
+    const { username = 'admin', email = 'admin@localhost.localdomain', password = randomBase62(20) } = options;
+    const account = await users.create(tx, { username, email, password, siteAdmin: true });
+    const holder = { kind: 'user', userId: account.id } as const;
+    const token = await tokens.create(
+      tx,
+      keyring,
+      system,
+      holder,
+      { description: 'first start', expiredAt: null },
+      Date.now(),
+    );
+    return { username, password, token: token.secret! };
+  });
+}

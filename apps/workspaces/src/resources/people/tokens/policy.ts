@@ -1,0 +1,33 @@
+import type { Access } from '../../../kernel/access/access';
+import { policy } from '../../../kernel/access/policy';
+import { teamPolicy } from '../teams/policy';
+import type { Team } from '../teams/service';
+import type { Token } from './service';
+
+/** A token with the team it belongs to, if it is a team's. */
+export interface JudgedToken extends Token {
+  readonly team?: Team;
+}
+
+function manages(access: Access, token: JudgedToken): boolean {
+  switch (token.kind) {
+    case 'user':
+    case 'session':
+      return access.isUser && token.userId === access.principal.id;
+    case 'team':
+      return token.team !== undefined && teamPolicy['can-view-api-token'](access, token.team);
+    case 'organization':
+    case 'audit-trails':
+      return ownsOrganization(access, token.organizationId ?? '');
+    case 'agent':
+      return access.can(token.organizationId ?? '', 'manage-agent-pools');
+  }
+}
+
+/** The owners team's token acts as an owner, but never on the organization's own token. */
+export function ownsOrganization(access: Access, organizationId: string): boolean {
+  return access.isUser && access.isOwner(organizationId);
+}
+
+/** Whoever may see a token may also end it. */
+export const tokenPolicy = policy<JudgedToken>()({ 'can-manage': manages });

@@ -1,0 +1,236 @@
+import { invalid } from '@keystead/jsonapi';
+import type { Keyring } from '@keystead/keyring';
+import { type Actor, accountIdOf, recordChange } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+import { hashSecret, newSecret } from './secret';
+
+/** Kinds of credential; `agent` is good for nothing on this interface, `audit-trails` reads these of its organization. */
+export type TokenKind = 'user' | 'session' | 'team' | 'organization' | 'audit-trails' | 'agent';
+
+/** Kinds of which an organization has one token each. */
+export type OrganizationTokenKind = 'organization' | 'audit-trails';
+
+const lifeYears = 2;
+/** Kinds that end by themselves, for which nobody has to say so. */
+const ending: readonly TokenKind[] = ['user', 'team', 'organization', 'audit-trails'];
+
+/** When a new token ends: as asked, null for never; two years from now where nobody asked. */
+function expiryOf(kind: TokenKind, asked: Date | null | undefined, now: number): Date | null | undefined {
+  if (asked !== undefined || !ending.includes(kind)) return asked;
+  const end = new Date(now);
+  end.setUTCFullYear(end.getUTCFullYear() + lifeYears);
+  return end;
+}
+
+/** A credential as it is kept. `secret` is there only when it was just made, and never again. */
+export interface Token {
+  readonly id: string;
+  readonly kind: TokenKind;
+  readonly userId: string | null;
+  readonly teamId: string | null;
+  /** The organization it belongs to; null for tokens of people. */
+  readonly organizationId: string | null;
+  readonly agentPoolId: string | null;
+  readonly description: string | null;
+  /** An account: a person's, or the service account of a team or organization. */
+  readonly createdById: string;
+  readonly createdAt: Date;
+  readonly lastUsedAt: Date | null;
+  readonly expiresAt: Date | null;
+  readonly secret?: string;
+}
+
+/** Whom a new token is for. */
+export interface Holder {
+  readonly kind: TokenKind;
+  readonly userId?: string;
+  readonly teamId?: string;
+  readonly agentPoolId?: string;
+  /** Of the team, pool or organization: where the change is audited. */
+  readonly organizationId?: string;
+}
+
+/** What `toToken` needs of whom a token belongs to. */
+export const withTeam = {
+  team: { select: { organizationId: true } },
+  agentPool: { select: { organizationId: true } },
+} as const;
+
+type TokenRow = Awaited<ReturnType<Database['prisma']['token']['findUniqueOrThrow']>> & {
+  team: { organizationId: string } | null;
+  agentPool: { organizationId: string } | null;
+};
+
+/**
+ * Makes a token and answers its secret, this once. An organization has one token of a kind, a team one without a
+ * description: making another ends the first in the same transaction.
+ * Throws `invalid` when the expiry lies in the past, and for a description that another token of the team has.
+ */
+export async function create(
+  db: Database,
+  keyring: Keyring,
+  actor: Actor,
+  holder: Holder,
+  input: { description?: string | null; expiredAt?: Date | null },
+  now: number,
+): Promise<Token> {
+  if (input.expiredAt && input.expiredAt.getTime() <= now) throw invalid('expiredAt', 'must be in the future');
+  const secret = newSecret();
+  const description = input.description || null;
+  return db.transaction(async (tx) => {
+    await endPrevious(tx, holder, description);
+    const row = await tx.prisma.token.create({
+      data: {
+        id: newId('at'),
+        kind: holder.kind,
+        hash: new Uint8Array(hashSecret(keyring, secret)),
+        userId: holder.userId,
+        teamId: holder.teamId,
+        organizationId: isOfOrganization(holder.kind) ? holder.organizationId : undefined,
+        agentPoolId: holder.agentPoolId,
+        description,
+        // By the clock that judges how old it is.
+        createdAt: new Date(now),
+        expiresAt: expiryOf(holder.kind, input.expiredAt, now),
+        createdById: actor.type === 'system' ? holder.userId! : accountIdOf(actor),
+      },
+      include: withTeam,
+    });
+    const token = toToken(row);
+    await recordChange(tx, actor, {
+      organizationId: token.organizationId,
+      action: `${token.kind}-token.create`,
+      target: { type: 'authentication-tokens', id: row.id, name: row.description },
+      after: shown(token),
+    });
+    return { ...token, secret };
+  });
+}
+
+const isOfOrganization = (kind: TokenKind): boolean => kind === 'organization' || kind === 'audit-trails';
+
+async function endPrevious(
+  tx: Database,
+  { kind, teamId, organizationId }: Holder,
+  description: string | null,
+): Promise<void> {
+  if (kind === 'team') {
+    // Two at once would both find nothing to end: the team's row is the lock.
+    await tx.prisma.$queryRaw`SELECT 1 FROM team WHERE id = ${teamId} FOR UPDATE`;
+    const where = { teamId, kind, description };
+    if (description === null) await tx.prisma.token.deleteMany({ where });
+    else if ((await tx.prisma.token.count({ where })) > 0) throw invalid('description', 'has already been taken');
+  }
+  if (isOfOrganization(kind)) {
+    await tx.prisma.$queryRaw`SELECT 1 FROM organization WHERE id = ${organizationId} FOR UPDATE`;
+    await tx.prisma.token.deleteMany({ where: { organizationId, kind } });
+  }
+}
+
+/** Ends a token at once, on every node. */
+export async function remove(db: Database, actor: Actor, token: Token): Promise<void> {
+  await db.transaction(async (tx) => {
+    const { count } = await tx.prisma.token.deleteMany({ where: { id: token.id } });
+    if (count === 0) return;
+    await recordChange(tx, actor, {
+      organizationId: token.organizationId,
+      action: `${token.kind}-token.delete`,
+      target: { type: 'authentication-tokens', id: token.id, name: token.description },
+      before: shown(token),
+    });
+  });
+}
+
+/** Tokens by id; unknown ids are left out. */
+export async function findMany(db: Database, ids: readonly string[]): Promise<Token[]> {
+  const rows = await db.prisma.token.findMany({ where: { id: { in: [...ids] } }, include: withTeam });
+  return rows.map(toToken);
+}
+
+/** The one token of a team that has no description. */
+export async function findOfTeam(db: Database, teamId: string): Promise<Token | undefined> {
+  const row = await db.prisma.token.findFirst({
+    where: { teamId, kind: 'team', description: null },
+    include: withTeam,
+  });
+  return row ? toToken(row) : undefined;
+}
+
+/** The one token of an organization of a kind. */
+export async function findOfOrganization(
+  db: Database,
+  organizationId: string,
+  kind: OrganizationTokenKind,
+): Promise<Token | undefined> {
+  const row = await db.prisma.token.findFirst({ where: { organizationId, kind }, include: withTeam });
+  return row ? toToken(row) : undefined;
+}
+
+/** The API tokens of a person, oldest first; without a page, all of them. */
+export async function listOfUser(
+  db: Database,
+  userId: string,
+  page: Page | undefined,
+): Promise<{ items: Token[]; total: number }> {
+  return listed(db, { userId, kind: 'user' }, page);
+}
+
+/** The tokens of an agent pool, oldest first. */
+export async function listOfPool(
+  db: Database,
+  agentPoolId: string,
+  page: Page | undefined,
+): Promise<{ items: Token[]; total: number }> {
+  return listed(db, { agentPoolId, kind: 'agent' }, page);
+}
+
+/** The tokens of a team, oldest first. */
+export async function listOfTeam(
+  db: Database,
+  teamId: string,
+  page: Page | undefined,
+): Promise<{ items: Token[]; total: number }> {
+  return listed(db, { teamId, kind: 'team' }, page);
+}
+
+interface Page {
+  readonly offset: number;
+  readonly size: number;
+}
+
+async function listed(
+  db: Database,
+  where: { kind: string; userId?: string; teamId?: string; agentPoolId?: string },
+  page: Page | undefined,
+): Promise<{ items: Token[]; total: number }> {
+  const rows = await db.prisma.token.findMany({
+    where,
+    include: withTeam,
+    orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
+    skip: page?.offset,
+    take: page?.size,
+  });
+  return { items: rows.map(toToken), total: page ? await db.prisma.token.count({ where }) : rows.length };
+}
+
+function shown(token: Token) {
+  return { description: token.description, expiresAt: token.expiresAt, teamId: token.teamId, userId: token.userId };
+}
+
+/** The row with the organization of its team. */
+export function toToken(row: TokenRow): Token {
+  return {
+    id: row.id,
+    kind: row.kind as TokenKind,
+    userId: row.userId,
+    teamId: row.teamId,
+    organizationId: row.organizationId ?? row.team?.organizationId ?? row.agentPool?.organizationId ?? null,
+    agentPoolId: row.agentPoolId,
+    description: row.description,
+    createdById: row.createdById,
+    createdAt: row.createdAt,
+    lastUsedAt: row.lastUsedAt,
+    expiresAt: row.expiresAt,
+  };
+}

@@ -1,0 +1,84 @@
+import type { Keyring } from '@keystead/keyring';
+import { Refusal } from '@keystead/refusal';
+import type { Database } from '../../../kernel/database/database';
+
+/** Wrong proofs in a row before an account is locked: for a minute, then twice as long each time, up to an hour. */
+export const attemptsAllowed = 5;
+const DAY_MS = 86_400_000;
+
+/** Whose budget it is: an account's, however it was named; or that of a name that nobody has. */
+export type Subject = { readonly userId: string } | { readonly name: string };
+
+/** An attempt that was taken: the how many-th since the last success. */
+export interface Attempt {
+  readonly key: Uint8Array<ArrayBuffer>;
+  readonly number: number;
+}
+
+/**
+ * Takes one attempt to prove who one is, by a password or a code, before the proof is looked at, so that many at once
+ * cannot all be tried. Throws `limited` while the budget is locked.
+ */
+export async function takeAttempt(db: Database, keyring: Keyring, subject: Subject, now: number): Promise<Attempt> {
+  const key = keyOf(keyring, subject);
+  const at = new Date(now);
+  const [taken] = await db.prisma.$queryRaw<{ failures: number }[]>`
+    WITH forgotten AS (DELETE FROM sign_in_attempt WHERE last_at < ${new Date(now - DAY_MS)} AND name_hash <> ${key})
+    INSERT INTO sign_in_attempt AS a (name_hash, failures, last_at) VALUES (${key}, 1, ${at})
+    ON CONFLICT (name_hash) DO UPDATE SET
+      failures = a.failures + 1,
+      locked_until = CASE WHEN a.failures + 1 >= ${attemptsAllowed} THEN ${at}::timestamptz
+        + least(interval '1 minute' * power(2, least(a.failures + 1 - ${attemptsAllowed}::int, 10)), interval '1 hour') END,
+      last_at = ${at}
+    WHERE a.locked_until IS NULL OR a.locked_until <= ${at}
+    RETURNING failures`;
+  if (!taken) throw new Refusal('limited', 'Too many failed attempts to sign in; try again later');
+  return { key, number: taken.failures };
+}
+
+/** A proof that was right: what failed before it is forgotten. What others have taken since goes on counting. */
+export async function succeed(db: Database, attempt: Attempt): Promise<void> {
+  await forget(db, attempt, attempt.number);
+}
+
+/** Neither right nor wrong: as if the attempt had not been taken. What others have taken since goes on counting. */
+export async function giveBack(db: Database, attempt: Attempt): Promise<void> {
+  await forget(db, attempt, 1);
+}
+
+// A lock that came with this very attempt goes with it; one that came with another's stays.
+async function forget(db: Database, { key, number }: Attempt, count: number): Promise<void> {
+  await db.prisma.$executeRaw`
+    UPDATE sign_in_attempt SET failures = greatest(failures - ${count}::int, 0),
+           locked_until = CASE WHEN failures > ${number} THEN locked_until END
+     WHERE name_hash = ${key}`;
+}
+
+/** Takes an attempt of an account, looks at the proof, and answers whether it was right. Throws `limited`. */
+export async function prove(
+  db: Database,
+  keyring: Keyring,
+  userId: string,
+  now: number,
+  isRight: () => Promise<boolean>,
+): Promise<boolean> {
+  return inTurn(db, keyring, { userId }, async () => {
+    const attempt = await takeAttempt(db, keyring, { userId }, now);
+    if (!(await isRight())) return false;
+    await succeed(db, attempt);
+    return true;
+  });
+}
+
+/**
+ * Looks at one proof after the other of an account, or of a name that nobody has: right ones that come at the same moment
+ * do not use up the budget.
+ */
+export function inTurn<T>(db: Database, keyring: Keyring, subject: Subject, look: () => Promise<T>): Promise<T> {
+  return db.turns.stand(`proof ${Buffer.from(keyOf(keyring, subject)).toString('hex')}`, look);
+}
+
+function keyOf(keyring: Keyring, subject: Subject): Uint8Array<ArrayBuffer> {
+  const text = 'userId' in subject ? `account ${subject.userId}` : `name ${subject.name.trim().toLowerCase()}`;
+  return new Uint8Array(keyring.mac('workspace-sign-in', text));
+}

@@ -1,0 +1,62 @@
+import { randomBase62 } from '@keystead/auth';
+import type { Keyring } from '@keystead/keyring';
+import type { Database } from '../../../kernel/database/database';
+
+/** What a link is good for: accepting an invitation, or setting a new password. */
+export type LinkKind = 'invitation' | 'password-reset';
+
+/** How long a link works. */
+export const linkDays = 7;
+
+/** A link that works once, as it is kept. */
+export interface Link {
+  readonly kind: LinkKind;
+  readonly userId: string;
+  readonly membershipId: string | null;
+  readonly expiresAt: Date;
+}
+
+/** Makes a link and answers the secret part of its address; earlier ones for the same end stop working. */
+export async function createLink(
+  db: Database,
+  keyring: Keyring,
+  link: { kind: LinkKind; userId: string; membershipId?: string },
+  now: number,
+): Promise<string> {
+  const secret = randomBase62(48);
+  const { kind, userId, membershipId = null } = link;
+  await db.prisma.oneTimeLink.deleteMany({ where: { kind, userId, membershipId } });
+  await db.prisma.oneTimeLink.create({
+    data: {
+      hash: new Uint8Array(hashLink(keyring, secret)),
+      kind,
+      userId,
+      membershipId,
+      expiresAt: new Date(now + linkDays * 86_400_000),
+    },
+  });
+  return secret;
+}
+
+/** Where a person opens a link; programs use the same path below `/api/v2` instead of `/app`. */
+export function linkUrl(publicUrl: string, secret: string): string {
+  return `${publicUrl}/app/one-time-links/${secret}`;
+}
+
+/** The link, if it is still good. */
+export async function findLink(db: Database, keyring: Keyring, secret: string, now: number): Promise<Link | undefined> {
+  const row = await db.prisma.oneTimeLink.findUnique({ where: { hash: new Uint8Array(hashLink(keyring, secret)) } });
+  if (!row || row.expiresAt.getTime() <= now) return undefined;
+  return { kind: row.kind as LinkKind, userId: row.userId, membershipId: row.membershipId, expiresAt: row.expiresAt };
+}
+
+/** Spends the link: true for one caller only. */
+export async function spendLink(db: Database, keyring: Keyring, secret: string): Promise<boolean> {
+  const hash = new Uint8Array(hashLink(keyring, secret));
+  const { count } = await db.prisma.oneTimeLink.deleteMany({ where: { hash } });
+  return count === 1;
+}
+
+function hashLink(keyring: Keyring, secret: string): Buffer {
+  return keyring.mac('workspace-one-time-link', secret);
+}

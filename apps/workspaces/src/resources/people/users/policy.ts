@@ -1,0 +1,12 @@
+import { policy } from '../../../kernel/access/policy';
+import type { Account } from './service';
+
+/** What a caller may do with their own account. Settings of accounts belong to people: other tokens never may. */
+export const userPolicy = policy<Account>()({
+  'can-create-organizations': (access, account) => access.isUser && access.principal.id === account.id,
+  'can-view2fa-settings': (access, account) => access.isUser && access.principal.id === account.id,
+  'can-manage-user-tokens': (access, account) => access.isUser && access.principal.id === account.id,
+  'can-change-email': (access, account) => access.isUser && access.principal.id === account.id,
+  'can-change-username': (access, account) => access.isUser && access.principal.id === account.id,
+  'can-manage-hcp-account': () => false,
+});

@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto';
+import { flag, hasOne, linksTo, related, serializer, sometimes, text, toOne } from '@keystead/jsonapi';
+import { z } from 'zod';
+import { abilities, permissions } from '../../../kernel/access/policy';
+import type { View } from '../../../kernel/endpoints/endpoint';
+import { userPolicy } from './policy';
+import type { Account } from './service';
+
+const userAttributes = {
+  username: text,
+  'is-service-account': flag,
+  'auth-method': text,
+  'avatar-url': text,
+  'v2-only': flag,
+  'is-site-admin': flag,
+  'is-sso-login': flag,
+  'two-factor': z.object({
+    enabled: flag,
+    verified: flag,
+  }),
+  permissions: permissions(userPolicy),
+  email: text.nullable().optional(),
+  'unconfirmed-email': text.nullable().optional(),
+  'has-git-hub-app-token': flag.optional(),
+  'is-confirmed': flag.optional(),
+  'is-sudo': flag.optional(),
+};
+
+const userRelations = {
+  'authentication-tokens': linksTo(),
+  'github-app-oauth-tokens': linksTo(),
+  'authenticated-resource': sometimes(hasOne('users', 'teams', 'organizations')),
+};
+
+/** A person or service account. Settings are shown to themselves only, the address also to who manages their membership. */
+export const userSerializer = serializer<Account, View, typeof userAttributes, typeof userRelations>({
+  type: 'users',
+  shape: userAttributes,
+  relations: userRelations,
+  id: (account) => account.id,
+  self: (account) => `/api/v2/users/${account.id}`,
+  attributes: (account, view) => ({
+    username: account.username,
+    'is-service-account': account.resource.type !== 'users',
+    'auth-method': 'password',
+    'avatar-url': avatarUrl(account),
+    'v2-only': false,
+    ...(isSelf(account, view) ? ownAttributes(account) : managesMember(view) ? { email: account.email } : {}),
+    'is-site-admin': account.siteAdmin,
+    'is-sso-login': false,
+    'two-factor': { ...account.twoFactor },
+    permissions: abilities(userPolicy, view.access, account),
+  }),
+  relationships: (account, view) => ({
+    'authentication-tokens': related(`/api/v2/users/${account.id}/authentication-tokens`),
+    'github-app-oauth-tokens': related(`/api/v2/users/${account.id}/github-app-oauth-tokens`),
+    ...(isSelf(account, view) ? { 'authenticated-resource': toOne(account.resource.type, account.resource.id) } : {}),
+  }),
+});
+
+function isSelf(account: Account, { access: { principal } }: View): boolean {
+  return account.resource.type !== 'users' || principal.id === account.id;
+}
+
+/** Users that come along with what an organization shows: whoever invites its members knows their addresses. */
+function managesMember({ access }: View): boolean {
+  return access.organizationIds.some((id) => access.can(id, 'manage-membership'));
+}
+
+function ownAttributes(account: Account) {
+  return {
+    email: account.email,
+    'unconfirmed-email': account.unconfirmedEmail,
+    'has-git-hub-app-token': false,
+    'is-confirmed': account.confirmed,
+    'is-sudo': false,
+  };
+}
+
+function avatarUrl({ email }: Account): string {
+  const address = createHash('md5')
+    .update((email ?? '').trim().toLowerCase())
+    .digest('hex');
+  return `https://www.gravatar.com/avatar/${address}?s=100&d=mm`;
+}

@@ -1,0 +1,207 @@
+import { invalid } from '@keystead/jsonapi';
+import type { Principal } from '../../../kernel/access/principal';
+import { type Actor, accountIdOf, recordChange } from '../../../kernel/audit/audit';
+import { type Database, still } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+import type { Environment } from '../../../kernel/endpoints/environment';
+import { prove } from './attempts';
+import { checkPassword, hashPassword, shortestPassword } from './password';
+
+/** A person, or the service account that stands for the token of a team or an organization. */
+export interface Account {
+  readonly id: string;
+  readonly username: string;
+  readonly email: string | null;
+  readonly unconfirmedEmail: string | null;
+  readonly siteAdmin: boolean;
+  readonly confirmed: boolean;
+  readonly suspended: boolean;
+  readonly twoFactor: { readonly enabled: boolean; readonly verified: boolean };
+  /** What a token stands for. */
+  readonly resource: { readonly type: 'users' | 'teams' | 'organizations'; readonly id: string };
+  readonly revision: bigint;
+}
+
+interface UserRow {
+  id: string;
+  username: string;
+  email: string;
+  unconfirmedEmail: string | null;
+  siteAdmin: boolean;
+  confirmed: boolean;
+  suspendedAt: Date | null;
+  revision: bigint;
+  twoFactor: { verifiedAt: Date | null } | null;
+}
+
+const withTwoFactor = { twoFactor: { select: { verifiedAt: true } } } as const;
+
+/** The accounts of the given users; ids that are nobody's are left out. */
+export async function findMany(db: Database, ids: readonly string[]): Promise<Account[]> {
+  const rows = await db.prisma.user.findMany({ where: { id: { in: [...ids] } }, include: withTwoFactor });
+  return rows.map(toAccount);
+}
+
+/** One user's account. */
+export async function find(db: Database, id: string): Promise<Account | undefined> {
+  return (await findMany(db, [id]))[0];
+}
+
+/** The account of whoever calls. */
+export async function findCaller(db: Database, principal: Principal): Promise<Account | undefined> {
+  return principal.kind === 'user' ? find(db, principal.id) : serviceAccount(principal);
+}
+
+/**
+ * An account that the caller may know of: their own, anyone's who shares an organization with them, and the service
+ * accounts of teams and organizations they belong to. Site administrators know everyone.
+ */
+export async function findKnown(db: Database, principal: Principal, id: string): Promise<Account | undefined> {
+  if (id === principal.id) return find(db, id);
+  const shared = await db.prisma.$queryRaw<{ kind: 'user' | 'team' | 'organization'; id: string; name: string }[]>`
+    WITH mine AS (
+      SELECT organization_id FROM membership WHERE user_id = ${principal.id} AND status = 'active'
+      UNION SELECT ${principal.organizationId ?? null}::text)
+    SELECT 'user' AS kind, u.id, u.username AS name FROM user_account u
+     WHERE u.id = ${id} AND (${principal.siteAdmin} OR EXISTS (
+       SELECT 1 FROM membership m JOIN mine USING (organization_id) WHERE m.user_id = u.id))
+    UNION ALL
+    SELECT 'team', t.id, t.name FROM team t JOIN mine USING (organization_id) WHERE t.id = ${id.replace(/^user-/, 'team-')}
+    UNION ALL
+    SELECT 'organization', o.id, o.name FROM organization o JOIN mine ON mine.organization_id = o.id
+     WHERE o.id = ${id.replace(/^user-/, 'org-')}`;
+  const [found] = shared;
+  if (!found || !id.startsWith('user-')) return undefined;
+  return found.kind === 'user' ? find(db, id) : serviceAccount(found);
+}
+
+/** The users of the given names, regardless of case. */
+export async function findIdsByName(db: Database, names: readonly string[]): Promise<Map<string, string>> {
+  const rows = await db.prisma.$queryRaw<{ id: string; name: string }[]>`
+    SELECT id, lower(username) AS name FROM user_account WHERE lower(username) = ANY(${names.map((n) => n.toLowerCase())})`;
+  return new Map(rows.map(({ id, name }) => [name, id]));
+}
+
+/** Creates a person. Without a password they can only come in by an invitation or a reset link. */
+export async function create(
+  db: Database,
+  input: { username: string; email: string; password?: string; siteAdmin?: boolean },
+): Promise<Account> {
+  const row = await db.prisma.user.create({
+    data: {
+      id: newId('user'),
+      username: input.username,
+      email: input.email,
+      passwordHash: input.password === undefined ? null : await hashPassword(input.password),
+      siteAdmin: input.siteAdmin ?? false,
+      confirmed: input.password !== undefined,
+    },
+    include: withTwoFactor,
+  });
+  return toAccount(row);
+}
+
+/** Changes the caller's own name or address; what is not given stays. */
+export async function update(
+  db: Database,
+  actor: Actor,
+  id: string,
+  input: { username?: string; email?: string },
+): Promise<Account> {
+  return db.transaction(async (tx) => {
+    const before = await tx.prisma.user.findUniqueOrThrow({ where: { id } });
+    const after = await tx.prisma.user.update({ where: { id }, data: input, include: withTwoFactor });
+    await recordChange(tx, actor, {
+      organizationId: null,
+      action: 'account.update',
+      target: { type: 'users', id, name: after.username },
+      before: { username: before.username, email: before.email },
+      after: { username: after.username, email: after.email },
+    });
+    return toAccount(after);
+  });
+}
+
+/**
+ * Changes a password after checking the current one; every session but the caller's own ends.
+ * Throws `invalid` naming the attribute that is wrong, `limited` after too many wrong ones.
+ */
+export async function changePassword(
+  db: Database,
+  { keyring, now }: Pick<Environment, 'keyring' | 'now'>,
+  actor: Actor,
+  id: string,
+  input: { currentPassword: string; password: string; passwordConfirmation: string },
+): Promise<Account> {
+  const { passwordHash } = await db.prisma.user.findUniqueOrThrow({ where: { id } });
+  const isRight = () => checkPassword(input.currentPassword, passwordHash);
+  if (!(await prove(db, keyring, id, now(), isRight))) throw invalid('currentPassword', 'is invalid');
+  requireGoodPassword(input);
+  await setPassword(db, actor, id, input.password, actor.tokenId);
+  return still(await find(db, id));
+}
+
+/** Refuses short passwords and confirmations that differ. */
+export function requireGoodPassword(input: { password: string; passwordConfirmation?: string }): void {
+  if (input.password.length < shortestPassword) {
+    throw invalid('password', `is too short (minimum is ${shortestPassword} characters)`);
+  }
+  if (input.passwordConfirmation !== undefined && input.passwordConfirmation !== input.password) {
+    throw invalid('passwordConfirmation', "doesn't match Password");
+  }
+}
+
+/** Sets a password and ends the user's sessions but for the one kept. */
+export async function setPassword(
+  db: Database,
+  actor: Actor,
+  id: string,
+  password: string,
+  keepTokenId?: string,
+): Promise<void> {
+  const passwordHash = await hashPassword(password);
+  await db.transaction(async (tx) => {
+    const { username } = await tx.prisma.user.update({
+      where: { id },
+      data: { passwordHash, confirmed: true },
+    });
+    await tx.prisma.token.deleteMany({ where: { userId: id, kind: 'session', id: { not: keepTokenId ?? '' } } });
+    await recordChange(tx, actor, {
+      organizationId: null,
+      action: 'account.change-password',
+      target: { type: 'users', id, name: username },
+    });
+  });
+}
+
+/** The service account behind a team's or an organization's token: as many letters as the thing it stands for. */
+function serviceAccount({ kind, id, name }: Pick<Principal, 'kind' | 'id' | 'name'>): Account {
+  const letters = id.slice(id.indexOf('-') + 1);
+  return {
+    id: accountIdOf({ id }),
+    username: kind === 'team' ? `api-team_${letters}` : `api-org-${name}-${letters.slice(0, 10)}`,
+    email: null,
+    unconfirmedEmail: null,
+    siteAdmin: false,
+    confirmed: true,
+    suspended: false,
+    twoFactor: { enabled: false, verified: false },
+    resource: { type: kind === 'team' ? 'teams' : 'organizations', id: kind === 'team' ? id : name },
+    revision: 0n,
+  };
+}
+
+function toAccount(row: UserRow): Account {
+  return {
+    id: row.id,
+    username: row.username,
+    email: row.email,
+    unconfirmedEmail: row.unconfirmedEmail,
+    siteAdmin: row.siteAdmin,
+    confirmed: row.confirmed,
+    suspended: row.suspendedAt !== null,
+    twoFactor: { enabled: row.twoFactor !== null, verified: row.twoFactor?.verifiedAt != null },
+    resource: { type: 'users', id: row.id },
+    revision: row.revision,
+  };
+}

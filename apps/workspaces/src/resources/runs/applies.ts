@@ -1,0 +1,81 @@
+import { choice, hasMany, serializer, text, timestamps, toMany, whole } from '@keystead/jsonapi';
+import { z } from 'zod';
+import type { Policy } from '../../kernel/access/policy';
+import { both, type Call, endpoints, includable, type Resource, type View } from '../../kernel/endpoints/endpoint';
+import { loadPhase, loadPhaseOfRun, logsOf, resultOf } from './runs/phase-endpoints';
+import { findMany, type Phase } from './runs/phases';
+import { organizationsOf, readsRun } from './runs/policy';
+import { phaseStatuses } from './runs/statuses';
+
+const applyAttributes = {
+  status: choice(phaseStatuses),
+  'status-timestamps': timestamps,
+  'resource-additions': whole.nullable(),
+  'resource-changes': whole.nullable(),
+  'resource-destructions': whole.nullable(),
+  'resource-imports': whole.nullable(),
+  'error-message': text.nullable(),
+  'execution-details': z.object({
+    mode: text,
+  }),
+  'log-read-url': text,
+};
+
+const applyRelations = { 'state-versions': hasMany('state-versions') };
+
+/** The apply of a run. */
+const applySerializer = serializer<Phase, View, typeof applyAttributes, typeof applyRelations>({
+  type: 'applies',
+  shape: applyAttributes,
+  relations: applyRelations,
+  id: ({ id }) => id,
+  self: ({ id }) => `/api/v2/applies/${id}`,
+  attributes: (apply) => ({
+    status: apply.status,
+    'status-timestamps': apply.timestamps,
+    'resource-additions': apply.additions,
+    'resource-changes': apply.changes,
+    'resource-destructions': apply.destructions,
+    'resource-imports': apply.imports,
+    'error-message': apply.errorMessage,
+    'execution-details': { mode: apply.executionMode },
+    'log-read-url': apply.logUrl,
+  }),
+  relationships: ({ stateVersionIds }) => ({ 'state-versions': toMany('state-versions', stateVersionIds) }),
+});
+
+const { get } = endpoints({} as Policy<Phase>, applySerializer, { visible: readsRun, organizationsOf });
+
+const show = both(
+  get,
+  { '/applies/:id': loadPhase('applies'), '/runs/:run_id/apply': loadPhaseOfRun('applies') },
+  {
+    summary: 'Show the apply of a run.',
+    run: async ({ target }: Call<string, undefined, Phase>) => target,
+  },
+);
+
+/** Applies, their logs, and states that could not be saved. */
+export const applyResource: Resource = {
+  name: 'applies',
+  endpoints: [
+    ...show,
+    ...logsOf('applies'),
+    ...resultOf({
+      path: 'applies',
+      name: 'errored-state',
+      summary: 'Follow to the state that an apply left and could not save.',
+      mayRead: (access, { workspace }) => access.has(workspace, 'state:read'),
+      blobOf: ({ stateBlobId }) => stateBlobId,
+      absent: 404,
+    }),
+  ],
+  includable: {
+    applies: includable<Phase>({
+      serializer: applySerializer,
+      load: (db, ids, env) => findMany(db, env, 'applies', { id: { in: [...ids] } }),
+      visible: readsRun,
+      organizationsOf,
+    }),
+  },
+};

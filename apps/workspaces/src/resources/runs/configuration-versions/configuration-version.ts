@@ -1,0 +1,52 @@
+import type { Prisma } from '../../../generated/prisma/client';
+import type { WorkspaceTarget } from '../../../kernel/access/access';
+import type { Database } from '../../../kernel/database/database';
+
+const whole = {
+  workspace: { select: { projectId: true, organizationId: true, organization: { select: { removedAt: true } } } },
+} as const;
+
+type Row = Prisma.ConfigurationVersionGetPayload<{ include: typeof whole }>;
+
+/** A bundle of configuration with the workspace whose rules protect it. */
+export interface ConfigurationVersion extends Omit<Row, 'workspace'> {
+  readonly organizationId: string;
+  readonly workspace: WorkspaceTarget;
+  /** Only when it was just created. */
+  readonly uploadUrl?: string;
+}
+
+function configurationOf({ workspace, ...row }: Row): ConfigurationVersion {
+  const { projectId, organizationId } = workspace;
+  return { ...row, organizationId, workspace: { id: row.workspaceId, projectId, organizationId } };
+}
+
+/** Configuration versions by id, in no order; unknown ones are left out. */
+export async function findMany(db: Database, ids: readonly string[]): Promise<ConfigurationVersion[]> {
+  const rows = await db.prisma.configurationVersion.findMany({ where: { id: { in: [...ids] } }, include: whole });
+  return rows.filter((row) => row.workspace.organization.removedAt === null).map(configurationOf);
+}
+
+/** The configuration version with a `cv-…` id. */
+export async function find(db: Database, id: string): Promise<ConfigurationVersion | undefined> {
+  return (await findMany(db, [id]))[0];
+}
+
+/** A page of a workspace's configuration versions, newest first. */
+export async function list(
+  db: Database,
+  workspaceId: string,
+  page: { offset: number; size: number },
+): Promise<{ items: ConfigurationVersion[]; total: number }> {
+  const rows = await db.prisma.configurationVersion.findMany({
+    where: { workspaceId },
+    include: whole,
+    orderBy: [{ createdAt: 'desc' }, { id: 'desc' }],
+    skip: page.offset,
+    take: page.size,
+  });
+  return {
+    items: rows.map(configurationOf),
+    total: await db.prisma.configurationVersion.count({ where: { workspaceId } }),
+  };
+}

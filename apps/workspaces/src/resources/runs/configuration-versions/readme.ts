@@ -1,0 +1,37 @@
+import { serializer, text } from '@keystead/jsonapi';
+import { readWholeBlob } from '../../../kernel/blobs/blobs';
+import { includable, type View } from '../../../kernel/endpoints/endpoint';
+import { type OfWorkspace, organizationsOf, readsRun } from '../runs/policy';
+import { findMany } from './configuration-version';
+
+/** The README.md of a workspace, known by the configuration it came with. */
+interface Readme extends OfWorkspace {
+  readonly id: string;
+  readonly text: string;
+}
+
+const readmeAttributes = {
+  'raw-markdown': text,
+};
+
+const readmeSerializer = serializer<Readme, View, typeof readmeAttributes>({
+  type: 'workspace-readme',
+  shape: readmeAttributes,
+  id: ({ id }) => id,
+  attributes: ({ text }) => ({ 'raw-markdown': text }),
+});
+
+/** README.md where answers about workspaces include it. Spec: Workspace (relationships readme). */
+export const readmeIncluded = includable<Readme>({
+  serializer: readmeSerializer,
+  load: async (db, ids, { keyring }) => {
+    const uploaded = (await findMany(db, ids)).filter(({ status }) => status === 'uploaded');
+    const found = uploaded.map(async ({ id, organizationId, workspace, readmeBlobId }) => {
+      const bytes = readmeBlobId ? await readWholeBlob(db, keyring, readmeBlobId) : undefined;
+      return bytes ? [{ id, organizationId, workspace, text: bytes.toString('utf8') }] : [];
+    });
+    return (await Promise.all(found)).flat();
+  },
+  visible: readsRun,
+  organizationsOf,
+});

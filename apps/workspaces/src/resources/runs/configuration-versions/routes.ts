@@ -1,0 +1,168 @@
+import { document } from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { policy } from '../../../kernel/access/policy';
+import { actorOf } from '../../../kernel/audit/audit';
+import { backingDataActions } from '../../../kernel/blobs/backing-data';
+import { readBlob } from '../../../kernel/blobs/blobs';
+import { signedUrl } from '../../../kernel/blobs/signed-urls';
+import { type Call, endpoints, includable, type Lookup, type Resource } from '../../../kernel/endpoints/endpoint';
+import { workspacePolicy } from '../../workspaces/workspaces/policy';
+import * as workspaces from '../../workspaces/workspaces/service';
+import type { Workspace } from '../../workspaces/workspaces/workspace';
+import { type OfWorkspace, organizationsOf, readsRun } from '../runs/policy';
+import { type ConfigurationVersion, find, findMany, list as listConfigurations } from './configuration-version';
+import { readmeIncluded } from './readme';
+import { configurationVersionSerializer } from './serializer';
+import { archive, changeContent, create as createConfiguration } from './service';
+import { upload as uploadArchive } from './upload';
+
+const configurationPolicy = policy<OfWorkspace>()({
+  'can-archive': (access, { workspace }) => access.has(workspace, 'runs:apply'),
+  'can-manage-backing-data': (access, { organizationId }) => access.isOwner(organizationId),
+});
+
+const ofWorkspace = endpoints(workspacePolicy, configurationVersionSerializer, {
+  visible: workspacePolicy['can-read-settings'],
+  organizationsOf,
+});
+const ofConfiguration = endpoints(configurationPolicy, configurationVersionSerializer, {
+  visible: readsRun,
+  organizationsOf,
+});
+
+const spec = 'Workspace (type `workspaces`; id of the form `ws-<id>`)';
+const inWorkspace = '/workspaces/:workspace_id/configuration-versions';
+const byId = '/configuration-versions/:configuration_version_id';
+const contentPath = (id: string): string => `/configuration-versions/${id}/content`;
+const include = ['ingress_attributes', 'run', 'workspace'];
+
+const loadWorkspace = ({ db, params }: Lookup<string>) =>
+  workspaces.find(db, (params as Record<string, string>).workspace_id ?? '');
+const load = ({ db, params }: Lookup<string>) =>
+  find(db, (params as Record<string, string>).configuration_version_id ?? '');
+
+const flag = z.boolean().nullish();
+const CreateConfiguration = document('configuration-versions', {
+  attributes: { 'auto-queue-runs': flag, speculative: flag, provisional: flag },
+  optional: true,
+});
+
+const create = ofWorkspace.post(inWorkspace, {
+  summary: 'Announce a configuration; the answer says where to upload it.',
+  spec,
+  tokens: ['user', 'team'],
+  requires: 'can-queue-run',
+  body: CreateConfiguration,
+  load: loadWorkspace,
+  run: ({ db, access, target, body, ...call }) => {
+    const by = { actor: actorOf(call), applies: workspacePolicy['can-queue-apply'](access, target), source: 'tfe-api' };
+    return createConfiguration(db, by, target, body);
+  },
+  adds: (made, env) =>
+    made.status === 'pending' ? { ...made, uploadUrl: signedUrl(env, 'PUT', contentPath(made.id)) } : made,
+});
+
+const index = ofWorkspace.list(inWorkspace, {
+  summary: 'List the configurations of a workspace, newest first.',
+  spec,
+  include,
+  load: loadWorkspace,
+  run: ({ db, target, page }: Call<string, undefined, Workspace>) => listConfigurations(db, target.id, page!),
+});
+
+const show = ofConfiguration.get(byId, {
+  summary: 'Show a configuration.',
+  spec,
+  include,
+  load,
+  run: async ({ target }) => target as ConfigurationVersion,
+});
+
+const download = ofConfiguration.raw('GET')(`${byId}/download`, {
+  summary: 'Follow to the archive of a configuration.',
+  answers: { 302: { description: 'There it is.' } },
+  load,
+  run: async ({ env, target }) => {
+    const { id, status } = target as ConfigurationVersion;
+    if (status !== 'uploaded') throw new Refusal('missing', '');
+    return { status: 302, headers: { Location: signedUrl(env, 'GET', contentPath(id)) }, body: '' };
+  },
+});
+
+const ingress = ofConfiguration.raw('GET')(`${byId}/ingress-attributes`, {
+  summary: 'Show the commit behind a configuration; those that were uploaded have none.',
+  answers: {},
+  load,
+  run: async () => {
+    throw new Refusal('missing', '');
+  },
+});
+
+const content = ofConfiguration.raw('GET')(`${byId}/content`, {
+  summary: 'Download the archive of a configuration, by a link that holds its own secret.',
+  answers: {
+    200: {
+      description: 'The archive.',
+      type: 'application/octet-stream',
+      schema: { type: 'string', format: 'binary' },
+    },
+  },
+  link: 'alone',
+  load,
+  run: async ({ db, env, target }) => {
+    const { status, blobId } = target as ConfigurationVersion;
+    const body = status === 'uploaded' && blobId ? await readBlob(db, env.keyring, blobId) : undefined;
+    if (!body) throw new Refusal('missing', '');
+    return { status: 200, headers: { 'Content-Type': 'application/octet-stream' }, body };
+  },
+});
+
+const upload = ofConfiguration.raw('PUT')(`${byId}/content`, {
+  summary: 'Upload the archive of a configuration, a gzip tar; the link is good for one upload.',
+  answers: { 200: { description: 'Taken.' } },
+  takes: 'application/octet-stream',
+  refuses: [413, 422],
+  link: 'alone',
+  streams: true,
+  load,
+  run: async ({ db, env, target, request }) => {
+    await uploadArchive(db, env, target as ConfigurationVersion, request.stream!);
+    return { status: 200, headers: {}, body: '' };
+  },
+});
+
+const archiving = ofConfiguration.command('POST')(`${byId}/actions/archive`, {
+  summary: 'Throw away the files of a configuration that is not current.',
+  spec,
+  status: 202,
+  tokens: ['user', 'team'],
+  requires: 'can-archive',
+  load,
+  run: ({ db, target, ...call }) => archive(db, actorOf(call), target as ConfigurationVersion),
+});
+
+const backingData = backingDataActions.map((name) =>
+  ofConfiguration.action(`${byId}/actions/${name}`, {
+    summary: `${name.replace(/_/g, ' ')} of a configuration.`.replace(/^./, (letter) => letter.toUpperCase()),
+    edition: 'self-hosted',
+    requires: 'can-manage-backing-data',
+    load,
+    run: ({ db, target, ...call }) => changeContent(db, actorOf(call), target as ConfigurationVersion, name),
+  }),
+);
+
+/** Configurations that runs work on. */
+export const configurationVersionResource: Resource = {
+  name: 'configuration-versions',
+  endpoints: [create, index, show, download, ingress, content, upload, archiving, ...backingData],
+  includable: {
+    'configuration-versions': includable<ConfigurationVersion>({
+      serializer: configurationVersionSerializer,
+      load: findMany,
+      visible: readsRun,
+      organizationsOf,
+    }),
+    'workspace-readme': readmeIncluded,
+  },
+};

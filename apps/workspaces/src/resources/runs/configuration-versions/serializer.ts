@@ -1,0 +1,59 @@
+import { choice, flag, hasOne, instant, serializer, text, timestamps, toOne } from '@keystead/jsonapi';
+import { z } from 'zod';
+import { gone, hidden } from '../../../kernel/blobs/backing-data';
+import type { View } from '../../../kernel/endpoints/endpoint';
+import type { ConfigurationVersion } from './configuration-version';
+
+const self = ({ id }: ConfigurationVersion): string => `/api/v2/configuration-versions/${id}`;
+
+const configurationVersionAttributes = {
+  'auto-queue-runs': flag,
+  'changed-files': z.array(text),
+  'created-at': instant,
+  error: text.nullable(),
+  'error-message': text.nullable(),
+  provisional: flag,
+  source: text,
+  speculative: flag,
+  status: choice(['pending', 'uploaded', 'errored', 'archived', hidden, gone]),
+  'status-timestamps': timestamps,
+  'upload-url': text.optional(),
+};
+
+const configurationVersionRelations = {
+  workspace: hasOne('workspaces'),
+  'ingress-attributes': hasOne('ingress-attributes'),
+};
+
+/** A bundle of configuration. */
+export const configurationVersionSerializer = serializer<
+  ConfigurationVersion,
+  View,
+  typeof configurationVersionAttributes,
+  typeof configurationVersionRelations
+>({
+  type: 'configuration-versions',
+  shape: configurationVersionAttributes,
+  relations: configurationVersionRelations,
+  id: ({ id }) => id,
+  self,
+  links: (cv) => (cv.status === 'uploaded' ? { download: `${self(cv)}/download` } : ({} as Record<string, string>)),
+  attributes: (cv) => ({
+    'auto-queue-runs': cv.autoQueueRuns,
+    'changed-files': [],
+    'created-at': cv.createdAt,
+    error: cv.error,
+    'error-message': cv.errorMessage,
+    provisional: cv.provisional,
+    source: cv.source,
+    speculative: cv.speculative,
+    status: cv.status,
+    'status-timestamps': cv.timestamps,
+    ...(cv.uploadUrl === undefined ? {} : { 'upload-url': cv.uploadUrl }),
+  }),
+  relationships: ({ workspaceId }) => ({
+    workspace: toOne('workspaces', workspaceId),
+    // Configurations come by upload; those of repositories would have them.
+    'ingress-attributes': toOne('ingress-attributes', null),
+  }),
+});

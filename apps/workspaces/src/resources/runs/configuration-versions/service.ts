@@ -1,0 +1,136 @@
+import { invalid } from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
+import { type Actor, recordChange } from '../../../kernel/audit/audit';
+import { type BackingDataAction, changeBackingData, gone } from '../../../kernel/blobs/backing-data';
+import { removeBlob } from '../../../kernel/blobs/blobs';
+import { type Database, still } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+import type { Workspace } from '../../workspaces/workspaces/workspace';
+import { type ConfigurationVersion, find } from './configuration-version';
+
+/** What a request says of a new configuration version. */
+export interface NewConfiguration {
+  readonly autoQueueRuns?: boolean | null;
+  readonly speculative?: boolean | null;
+  readonly provisional?: boolean | null;
+}
+
+const changeOf = ({ id, organizationId, workspaceId }: ConfigurationVersion, verb: string) => ({
+  organizationId,
+  action: `configuration-version.${verb}`,
+  target: { type: 'configuration-versions', id, name: workspaceId },
+});
+
+/** Announces a configuration, to be uploaded. `applies`: its creator may let the run that follows apply by itself. */
+export async function create(
+  db: Database,
+  by: { actor: Actor; applies: boolean; source: string },
+  workspace: Workspace,
+  input: NewConfiguration,
+): Promise<ConfigurationVersion> {
+  const speculative = input.speculative === true;
+  if (workspace.vcsIdentifier !== null && !speculative) {
+    throw invalid('speculative', 'must be true: the workspace takes its configuration from a repository');
+  }
+  const id = newId('cv');
+  return db.transaction(async (tx) => {
+    await tx.prisma.configurationVersion.create({
+      data: {
+        id,
+        workspaceId: workspace.id,
+        status: 'pending',
+        source: by.source,
+        autoQueueRuns: input.autoQueueRuns !== false,
+        speculative,
+        provisional: input.provisional === true,
+        createdByType: by.actor.type,
+        createdById: by.actor.id,
+        creatorApplies: by.applies,
+      },
+    });
+    await stamp(tx, id, 'queued-at');
+    if (!speculative && input.provisional !== true) {
+      await tx.prisma.workspace.update({ where: { id: workspace.id }, data: { currentConfigurationId: id } });
+    }
+    const made = still(await find(tx, id));
+    const { autoQueueRuns, provisional } = made;
+    await recordChange(tx, by.actor, {
+      ...changeOf(made, 'create'),
+      after: { autoQueueRuns, speculative, provisional },
+    });
+    return made;
+  });
+}
+
+/** Notes when a configuration came to a status. */
+export async function stamp(tx: Database, id: string, name: string): Promise<void> {
+  await tx.prisma.$executeRaw`
+    UPDATE configuration_version SET timestamps = timestamps || jsonb_build_object(${name}::text,
+             to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"+00:00"'))
+     WHERE id = ${id}`;
+}
+
+async function isCurrent(tx: Database, { id, workspaceId }: ConfigurationVersion): Promise<boolean> {
+  await tx.prisma.$queryRaw`SELECT 1 FROM workspace WHERE id = ${workspaceId} FOR UPDATE`;
+  return (await tx.prisma.workspace.count({ where: { id: workspaceId, currentConfigurationId: id } })) > 0;
+}
+
+const inUse = (tx: Database, { id }: ConfigurationVersion) =>
+  tx.prisma.run.count({ where: { configurationVersionId: id, finishedAt: null } });
+
+/** Throws away the files of a configuration. Throws `transition` for one that is current, in use, or not uploaded. */
+export async function archive(db: Database, actor: Actor, configuration: ConfigurationVersion): Promise<void> {
+  await db.transaction(async (tx) => {
+    if (await isCurrent(tx, configuration)) {
+      throw new Refusal(
+        'transition',
+        'transition not allowed: configuration could not be archived because it is current',
+      );
+    }
+    if ((await inUse(tx, configuration)) > 0) {
+      throw new Refusal('transition', 'transition not allowed: runs still work with the configuration');
+    }
+    const { count } = await tx.prisma.configurationVersion.updateMany({
+      where: { id: configuration.id, status: 'uploaded' },
+      data: { status: 'archived', blobId: null },
+    });
+    if (count === 0) {
+      throw new Refusal('transition', `transition not allowed: the configuration is ${configuration.status}`);
+    }
+    await stamp(tx, configuration.id, 'archived-at');
+    if (configuration.blobId) await removeBlob(tx, configuration.blobId);
+    await recordChange(tx, actor, changeOf(configuration, 'archive'));
+  });
+}
+
+/** Hides, restores or removes the files of a configuration; never of one that is in use. */
+export async function changeContent(
+  db: Database,
+  actor: Actor,
+  configuration: ConfigurationVersion,
+  action: BackingDataAction,
+): Promise<ConfigurationVersion> {
+  const { id, workspaceId, organizationId, status, blobId } = configuration;
+  return db.transaction(async (tx) => {
+    const item = {
+      type: 'configuration-versions',
+      id,
+      name: workspaceId,
+      organizationId,
+      status,
+      readable: 'uploaded',
+      blobIds: [blobId],
+      needed: async () =>
+        (await isCurrent(tx, configuration)) || (await inUse(tx, configuration)) > 0
+          ? 'the configuration is in use'
+          : undefined,
+      move: (from: string, change: { status: string }) =>
+        tx.prisma.configurationVersion.updateMany({
+          where: { id, status: from },
+          data: { ...change, ...(change.status === gone ? { blobId: null } : {}) },
+        }),
+    } as const;
+    await changeBackingData(tx, actor, item, action);
+    return still(await find(tx, id));
+  });
+}

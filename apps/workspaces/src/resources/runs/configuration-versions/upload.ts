@@ -1,0 +1,171 @@
+import { createHash, type Hash } from 'node:crypto';
+import { Readable } from 'node:stream';
+import type { Keyring } from '@keystead/keyring';
+import { Refusal } from '@keystead/refusal';
+import { type Actor, recordChange } from '../../../kernel/audit/audit';
+import { BlobTooLarge, keepBlob, removeBlob, writeBlob } from '../../../kernel/blobs/blobs';
+import type { Database } from '../../../kernel/database/database';
+import type { Environment } from '../../../kernel/endpoints/environment';
+import { requireWorkspace } from '../../workspaces/workspaces/find';
+import { effectiveMode } from '../../workspaces/workspaces/workspace';
+import { newestUsable } from '../runs/configuration';
+import { create as createRun } from '../runs/create';
+import { ArchiveCheck, BadArchive } from './archive-check';
+import type { ConfigurationVersion } from './configuration-version';
+import { stamp } from './service';
+
+const mostEntries = 100_000;
+/** How many times its size an archive may be once it is unpacked. */
+const growth = 4;
+
+const uploadedAlready = () => new Refusal('conflict', 'this upload URL was used already');
+
+/** The pieces of an upload, each looked at before it is passed on. */
+async function* checked(
+  source: AsyncIterable<Uint8Array>,
+  check: ArchiveCheck,
+  digest: Hash,
+): AsyncGenerator<Uint8Array> {
+  for await (const piece of source) {
+    digest.update(piece);
+    await check.write(piece);
+    yield piece;
+  }
+  await check.end();
+}
+
+/**
+ * Takes the archive of an announced configuration, once; the same again changes nothing. What is no archive, too large, or would leave its folder makes
+ * the configuration errored, with the reason. Afterwards it is what runs of the workspace work on, and its run starts.
+ */
+export async function upload(
+  db: Database,
+  { keyring, configurationBytes: limit }: Pick<Environment, 'keyring' | 'configurationBytes'>,
+  configuration: ConfigurationVersion,
+  source: AsyncIterable<Uint8Array>,
+): Promise<void> {
+  if (configuration.status !== 'pending') return requireSame(db, configuration, source, limit);
+  const digest = createHash('sha256');
+  const check = new ArchiveCheck({ bytes: growth * limit, entries: mostEntries });
+  let blob: { id: string; size: number };
+  try {
+    blob = await writeBlob(db, keyring, checked(source, check, digest), { limit, provisional: true });
+  } catch (error) {
+    check.close();
+    const tooLarge = error instanceof BlobTooLarge;
+    if (!tooLarge && !(error instanceof BadArchive)) throw error;
+    const reason = tooLarge ? `the archive is larger than ${limit} bytes` : error.message;
+    await refuse(db, configuration, reason);
+    if (tooLarge) throw new Refusal('too-large', reason);
+    return;
+  }
+  const readmeBlobId = await keepReadme(db, keyring, check.readme);
+  const taken = await take(db, configuration, { ...blob, readmeBlobId, digest: digest.digest() });
+  if (!taken) {
+    await removeBlob(db, blob.id);
+    if (readmeBlobId) await removeBlob(db, readmeBlobId);
+    throw uploadedAlready();
+  }
+  if (configuration.autoQueueRuns) await queueRun(db, keyring, configuration);
+}
+
+/** A client that never heard the answer sends its archive again: the same bytes are fine, others are refused. */
+async function requireSame(
+  db: Database,
+  { id }: ConfigurationVersion,
+  source: AsyncIterable<Uint8Array>,
+  limit: number,
+): Promise<void> {
+  const { digest } = await db.prisma.configurationVersion.findUniqueOrThrow({
+    where: { id },
+    select: { digest: true },
+  });
+  if (digest === null) throw uploadedAlready();
+  const again = createHash('sha256');
+  let size = 0;
+  for await (const piece of source) {
+    size += piece.length;
+    if (size > limit) throw uploadedAlready();
+    again.update(piece);
+  }
+  if (!again.digest().equals(digest)) throw uploadedAlready();
+}
+
+/** Nobody is to unpack an archive only because somebody looks at a workspace. */
+async function keepReadme(db: Database, keyring: Keyring, readme: Buffer | undefined): Promise<string | undefined> {
+  if (readme === undefined) return undefined;
+  const { id } = await writeBlob(db, keyring, Readable.from([readme]), { limit: readme.length, provisional: true });
+  return id;
+}
+
+async function refuse(db: Database, { id, workspaceId }: ConfigurationVersion, reason: string): Promise<void> {
+  await db.transaction(async (tx) => {
+    await tx.prisma.$queryRaw`SELECT 1 FROM workspace WHERE id = ${workspaceId} FOR UPDATE`;
+    const { count } = await tx.prisma.configurationVersion.updateMany({
+      where: { id, status: 'pending' },
+      data: { status: 'errored', error: 'invalid archive', errorMessage: reason },
+    });
+    if (count === 0) return;
+    await stamp(tx, id, 'finished-at');
+    // The workspace is at the last one that can be used.
+    const currentConfigurationId = (await newestUsable(tx, workspaceId)) ?? null;
+    const where = { id: workspaceId, currentConfigurationId: id };
+    await tx.prisma.workspace.updateMany({ where, data: { currentConfigurationId } });
+  });
+}
+
+const creatorOf = ({ createdByType, createdById }: ConfigurationVersion): Actor => ({
+  type: createdByType as Actor['type'],
+  id: createdById ?? '',
+  name: createdById ?? '',
+});
+
+interface Content {
+  readonly id: string;
+  readonly size: number;
+  readonly readmeBlobId: string | undefined;
+  readonly digest: Buffer;
+}
+
+async function take(db: Database, configuration: ConfigurationVersion, blob: Content): Promise<boolean> {
+  const { id, workspaceId, organizationId, speculative, provisional } = configuration;
+  return db.transaction(async (tx) => {
+    await tx.prisma.$queryRaw`SELECT 1 FROM workspace WHERE id = ${workspaceId} FOR UPDATE`;
+    const { count } = await tx.prisma.configurationVersion.updateMany({
+      where: { id, status: 'pending' },
+      data: {
+        status: 'uploaded',
+        blobId: blob.id,
+        size: BigInt(blob.size),
+        readmeBlobId: blob.readmeBlobId,
+        digest: new Uint8Array(blob.digest),
+      },
+    });
+    if (count === 0) return false;
+    await keepBlob(tx, blob.id, ...(blob.readmeBlobId ? [blob.readmeBlobId] : []));
+    await stamp(tx, id, 'finished-at');
+    if (!speculative && !provisional) {
+      const readmeId = blob.readmeBlobId ? id : null;
+      await tx.prisma.workspace.update({ where: { id: workspaceId }, data: { currentConfigurationId: id, readmeId } });
+    }
+    await recordChange(tx, creatorOf(configuration), {
+      organizationId,
+      action: 'configuration-version.upload',
+      target: { type: 'configuration-versions', id, name: workspaceId },
+      after: { size: blob.size },
+    });
+    return true;
+  });
+}
+
+async function queueRun(db: Database, keyring: Keyring, configuration: ConfigurationVersion): Promise<void> {
+  const workspace = await requireWorkspace(db, configuration.workspaceId);
+  if (effectiveMode(workspace).mode === 'local') return;
+  const starter = {
+    actor: creatorOf(configuration),
+    applies: configuration.creatorApplies,
+    source: 'tfe-configuration-version',
+  };
+  const message = 'Queued by the upload of a configuration';
+  await createRun(db, keyring, starter, workspace, { configurationVersion: configuration.id, message });
+}

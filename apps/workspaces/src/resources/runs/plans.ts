@@ -1,0 +1,94 @@
+import { choice, flag, hasMany, serializer, text, timestamps, toMany, whole } from '@keystead/jsonapi';
+import { z } from 'zod';
+import type { Policy } from '../../kernel/access/policy';
+import { both, type Call, endpoints, includable, type Resource, type View } from '../../kernel/endpoints/endpoint';
+import { loadPhase, loadPhaseOfRun, logsOf, resultOf } from './runs/phase-endpoints';
+import { findMany, type Phase } from './runs/phases';
+import { administers, organizationsOf, readsRun } from './runs/policy';
+import { phaseStatuses } from './runs/statuses';
+
+const planAttributes = {
+  status: choice(phaseStatuses),
+  'status-timestamps': timestamps,
+  'has-changes': flag,
+  'resource-additions': whole.nullable(),
+  'resource-changes': whole.nullable(),
+  'resource-destructions': whole.nullable(),
+  'resource-imports': whole.nullable(),
+  'generated-configuration': flag,
+  'error-message': text.nullable(),
+  'execution-details': z.object({
+    mode: text,
+  }),
+  'log-read-url': text,
+};
+
+const planRelations = { exports: hasMany('plan-exports'), 'state-versions': hasMany('state-versions') };
+
+/** The plan of a run. */
+const planSerializer = serializer<Phase, View, typeof planAttributes, typeof planRelations>({
+  type: 'plans',
+  shape: planAttributes,
+  relations: planRelations,
+  id: ({ id }) => id,
+  self: ({ id }) => `/api/v2/plans/${id}`,
+  links: ({ id }) => ({ 'json-output': `/api/v2/plans/${id}/json-output` }),
+  attributes: (plan) => ({
+    status: plan.status,
+    'status-timestamps': plan.timestamps,
+    'has-changes': plan.hasChanges === true,
+    'resource-additions': plan.additions,
+    'resource-changes': plan.changes,
+    'resource-destructions': plan.destructions,
+    'resource-imports': plan.imports,
+    'generated-configuration': plan.generatedConfiguration,
+    'error-message': plan.errorMessage,
+    'execution-details': { mode: plan.executionMode },
+    'log-read-url': plan.logUrl,
+  }),
+  relationships: () => ({ exports: toMany('plan-exports', []), 'state-versions': toMany('state-versions', []) }),
+});
+
+const { get } = endpoints({} as Policy<Phase>, planSerializer, { visible: readsRun, organizationsOf });
+
+const show = both(
+  get,
+  { '/plans/:id': loadPhase('plans'), '/runs/:run_id/plan': loadPhaseOfRun('plans') },
+  {
+    summary: 'Show the plan of a run.',
+    run: async ({ target }: Call<string, undefined, Phase>) => target,
+  },
+);
+
+/** Plans, their logs and their results. */
+export const planResource: Resource = {
+  name: 'plans',
+  endpoints: [
+    ...show,
+    ...logsOf('plans'),
+    ...resultOf({
+      path: 'plans',
+      name: 'json-output',
+      summary: 'Follow to a plan in JSON, sensitive values included. For administrators of the workspace.',
+      mayRead: administers,
+      blobOf: ({ jsonBlobId }) => jsonBlobId,
+      absent: 204,
+    }),
+    ...resultOf({
+      path: 'plans',
+      name: 'json-output-redacted',
+      summary: 'Follow to a plan in JSON without sensitive values, as the tool renders it.',
+      mayRead: readsRun,
+      blobOf: ({ redactedBlobId }) => redactedBlobId,
+      absent: 204,
+    }),
+  ],
+  includable: {
+    plans: includable<Phase>({
+      serializer: planSerializer,
+      load: (db, ids, env) => findMany(db, env, 'plans', { id: { in: [...ids] } }),
+      visible: readsRun,
+      organizationsOf,
+    }),
+  },
+};

@@ -1,0 +1,99 @@
+import { invalid } from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
+import type { RunTrigger as Row } from '../../../generated/prisma/client';
+import { Prisma } from '../../../generated/prisma/client';
+import type { Access, WorkspaceTarget } from '../../../kernel/access/access';
+import { visibleWorkspaces } from '../../../kernel/access/visible';
+import { type Actor, recordChange } from '../../../kernel/audit/audit';
+import { type Database, still } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+import * as workspaces from '../../workspaces/workspaces/find';
+import type { Workspace } from '../../workspaces/workspaces/workspace';
+
+const MOST_SOURCES = 20;
+
+/** A workspace gets a run when one has been applied in another, the sourceable one. */
+export interface RunTrigger extends Row {
+  readonly organizationId: string;
+  readonly workspace: WorkspaceTarget & { readonly name: string };
+  readonly sourceable: WorkspaceTarget & { readonly name: string };
+}
+
+const end = { select: { id: true, name: true, projectId: true, organizationId: true } } as const;
+const ends = { workspace: end, sourceable: end } as const;
+
+const triggerOf = (row: Omit<RunTrigger, 'organizationId'>): RunTrigger => ({
+  ...row,
+  organizationId: row.workspace.organizationId,
+});
+
+/** The trigger with an `rt-…` id. */
+export async function find(db: Database, id: string): Promise<RunTrigger | undefined> {
+  const where = { id, workspace: { organization: { removedAt: null } } };
+  const row = await db.prisma.runTrigger.findFirst({ where, include: ends });
+  return row ? triggerOf(row) : undefined;
+}
+
+/** A page of the triggers that start runs of a workspace, or that its applies set off; the other end must be seen. */
+export async function list(
+  db: Database,
+  access: Access,
+  { id, organizationId }: Workspace,
+  direction: 'inbound' | 'outbound',
+  page: { offset: number; size: number },
+): Promise<{ items: RunTrigger[]; total: number }> {
+  const [mine, other] = direction === 'inbound' ? ['workspace_id', 'sourceable_id'] : ['sourceable_id', 'workspace_id'];
+  const seen = await db.prisma.$queryRaw<{ id: string }[]>`
+    SELECT t.id FROM run_trigger t JOIN workspace w ON w.id = t.${Prisma.raw(other!)}
+     WHERE t.${Prisma.raw(mine!)} = ${id} AND ${visibleWorkspaces(access, organizationId)}
+     ORDER BY t.created_at, t.id`;
+  const ids = seen.slice(page.offset, page.offset + page.size).map((row) => row.id);
+  const rows = await db.prisma.runTrigger.findMany({
+    where: { id: { in: ids } },
+    include: ends,
+    orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
+  });
+  return { items: rows.map(triggerOf), total: seen.length };
+}
+
+const changeOf = ({ id, organizationId, workspace }: RunTrigger, verb: string) => ({
+  organizationId,
+  action: `run-trigger.${verb}`,
+  target: { type: 'run-triggers', id, name: workspace.name },
+});
+
+/** Lets applies of another workspace that the caller sees start runs of this one. Throws `missing` and `invalid`. */
+export async function create(
+  db: Database,
+  { access, actor }: { access: Access; actor: Actor },
+  workspace: Workspace,
+  sourceableId: string,
+): Promise<RunTrigger> {
+  const source = await workspaces.find(db, sourceableId);
+  const isSeen = source?.organizationId === workspace.organizationId && access.has(source, 'runs:read');
+  if (!isSeen) throw new Refusal('missing', '');
+  if (source.id === workspace.id) throw invalid('sourceable', 'must be another workspace');
+  return db.transaction(async (tx) => {
+    // Two at the same moment are counted one after the other.
+    await tx.prisma.$queryRaw`SELECT 1 FROM workspace WHERE id = ${workspace.id} FOR UPDATE`;
+    const there = await tx.prisma.runTrigger.findMany({ where: { workspaceId: workspace.id } });
+    if (there.some((one) => one.sourceableId === sourceableId)) throw invalid('sourceable', 'has already been taken');
+    if (there.length >= MOST_SOURCES) {
+      throw invalid('sourceable', `has too many members (maximum is ${MOST_SOURCES})`);
+    }
+    const data = { id: newId('rt'), workspaceId: workspace.id, sourceableId };
+    await tx.prisma.runTrigger.create({ data });
+    const made = still(await find(tx, data.id));
+    await recordChange(tx, actor, { ...changeOf(made, 'create'), after: { sourceable: made.sourceable.name } });
+    return made;
+  });
+}
+
+/** Ends a trigger; a run that is due already does not come any more. */
+export async function remove(db: Database, actor: Actor, trigger: RunTrigger): Promise<void> {
+  await db.transaction(async (tx) => {
+    const { count } = await tx.prisma.runTrigger.deleteMany({ where: { id: trigger.id } });
+    if (count === 0) throw new Refusal('missing', '');
+    await recordChange(tx, actor, { ...changeOf(trigger, 'delete'), before: { sourceable: trigger.sourceable.name } });
+  });
+}

@@ -1,0 +1,214 @@
+import type { Keyring } from '@keystead/keyring';
+import { Prisma } from '../../../generated/prisma/client';
+import type { Database } from '../../../kernel/database/database';
+import { settleAbandoned } from './abandoned';
+import type { ClaimingWorker, Heartbeat, RunJob } from './job';
+import { advance, finish, lockFor } from './queue';
+import { type RunVariable, variablesCell, workerVersions } from './run';
+import { holdIfThere, holdWorkspace, movePhase, moveRun } from './transition';
+
+const defaultTimeoutSeconds = { plan: 2 * 3600, apply: 24 * 3600 };
+const unitSeconds: ReadonlyMap<string, number> = new Map(Object.entries({ s: 1, m: 60, h: 3600, d: 86_400 }));
+const BATCH = 20;
+
+/** `1h30m` in seconds; undefined for no duration. */
+function durationSeconds(text: string | null): number | undefined {
+  const parts = [...(text ?? '').matchAll(/(?<!\d)(\d+)([smhd])/g)];
+  const total = parts.reduce((sum, [, count, unit]) => sum + Number(count) * unitSeconds.get(unit!)!, 0);
+  return total > 0 ? total : undefined;
+}
+
+async function noteWorker(db: Database, { workerId, versions }: ClaimingWorker): Promise<void> {
+  await db.prisma.$executeRaw`
+    INSERT INTO run_worker (id, versions) VALUES (${workerId}, ${[...versions]})
+    ON CONFLICT (id) DO UPDATE SET seen_at = now(), versions = EXCLUDED.versions`;
+}
+
+// The run of the workspace w that comes next waits for no version that no worker has.
+const nextIsOffered = Prisma.raw(`coalesce((
+  SELECT f.infra_version IS NULL OR f.infra_version = ANY(${workerVersions}) FROM run f
+   WHERE f.workspace_id = w.id AND f.finished_at IS NULL AND NOT f.plan_only
+     AND NOT (f.save_plan AND f.status NOT IN ('confirmed', 'apply_queued', 'applying'))
+   ORDER BY f.status = 'confirmed' DESC, f.forced DESC, f.number LIMIT 1), false)`);
+
+/** Starts runs whose workspace became free, or which waited for a first worker of their version. */
+async function startWaiting(db: Database): Promise<void> {
+  const rows = await db.prisma.$queryRaw<{ id: string }[]>`
+    SELECT w.id FROM run r
+      JOIN workspace w ON w.id = r.workspace_id
+      JOIN project p ON p.id = w.project_id
+      JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL
+     WHERE r.finished_at IS NULL
+       AND coalesce(w.execution_mode, p.execution_mode, o.default_execution_mode) = 'remote'
+       AND (r.status = 'pending' AND (r.plan_only OR r.save_plan)
+            AND (r.infra_version IS NULL OR r.infra_version = ANY(${Prisma.raw(workerVersions)}))
+         OR (r.status = 'pending' OR (r.save_plan AND r.status = 'confirmed')) AND w.locked_at IS NULL
+            AND ${nextIsOffered} AND NOT EXISTS (SELECT 1 FROM run b WHERE b.workspace_id = w.id AND b.finished_at IS NULL AND NOT b.plan_only
+              AND CASE WHEN b.save_plan THEN b.status IN ('apply_queued', 'applying') ELSE b.status <> 'pending' END))
+     GROUP BY w.id ORDER BY min(r.number) LIMIT ${BATCH}`;
+  for (const { id } of rows) {
+    await db.transaction(async (tx) => {
+      await holdWorkspace(tx, id);
+      await advance(tx, id);
+    });
+  }
+}
+
+/** Takes one queued job. Applies go first, speculative plans last; the fair way, whoever has least under way goes first. */
+async function takeNext(db: Database, by: ClaimingWorker): Promise<string | undefined> {
+  const rows = await db.prisma.$queryRaw<{ id: string }[]>`
+    UPDATE run_job SET state = 'claimed', worker_id = ${by.workerId}, attempt = attempt + 1,
+           claimed_until = now() + make_interval(secs => ${by.leaseSeconds})
+     WHERE id = (
+       SELECT j.id FROM run_job j JOIN run r ON r.id = j.run_id JOIN workspace w ON w.id = r.workspace_id
+        WHERE j.state = 'queued' AND (r.infra_version IS NULL OR r.infra_version = ANY(${[...by.versions]}))
+        ORDER BY CASE WHEN (SELECT (value ->> 'fairRunQueuingEnabled')::boolean FROM setting WHERE name = 'general') THEN
+            (SELECT count(*) FROM run_job k JOIN run s ON s.id = k.run_id JOIN workspace v ON v.id = s.workspace_id
+              WHERE k.state IN ('claimed', 'started') AND v.organization_id = w.organization_id) ELSE 0 END,
+          j.kind, r.plan_only, r.number
+        LIMIT 1 FOR UPDATE OF j SKIP LOCKED)
+     RETURNING id`;
+  return rows[0]?.id;
+}
+
+interface JobRow {
+  readonly kind: 'plan' | 'apply';
+  readonly attempt: number;
+  readonly run_id: string;
+  readonly workspace_id: string;
+  readonly workspace_name: string;
+  readonly organization_id: string;
+  readonly organization_name: string;
+  readonly plan_id: string;
+  readonly apply_id: string;
+  readonly blob_id: string | null;
+  readonly plan_timeout: string | null;
+  readonly apply_timeout: string | null;
+  readonly working_directory: string | null;
+  readonly is_destroy: boolean;
+  readonly refresh: boolean;
+  readonly refresh_only: boolean;
+  readonly target_addrs: string[];
+  readonly replace_addrs: string[];
+  readonly plan_only: boolean;
+  readonly save_plan: boolean;
+  readonly allow_empty_apply: boolean;
+  readonly allow_config_generation: boolean;
+  readonly infra_version: string | null;
+  readonly debugging_mode: boolean;
+  readonly structured: boolean;
+  readonly variables: Uint8Array | null;
+}
+
+async function describe(db: Database, keyring: Keyring, id: string): Promise<RunJob | undefined> {
+  const [row] = await db.prisma.$queryRaw<JobRow[]>`
+    SELECT j.kind, j.attempt, r.id AS run_id, r.workspace_id, w.name AS workspace_name, w.organization_id,
+           o.name AS organization_name, p.id AS plan_id, a.id AS apply_id, c.blob_id, o.plan_timeout, o.apply_timeout,
+           w.working_directory, r.is_destroy, r.refresh, r.refresh_only, r.target_addrs, r.replace_addrs, r.plan_only,
+           r.save_plan, r.allow_empty_apply, r.allow_config_generation, r.infra_version, r.debugging_mode, r.variables,
+           w.structured_run_output_enabled AS structured
+      FROM run_job j JOIN run r ON r.id = j.run_id
+      JOIN workspace w ON w.id = r.workspace_id JOIN organization o ON o.id = w.organization_id
+      JOIN run_phase p ON p.run_id = r.id AND p.kind = 'plan' JOIN run_phase a ON a.run_id = r.id AND a.kind = 'apply'
+      LEFT JOIN configuration_version c ON c.id = r.configuration_version_id
+     WHERE j.id = ${id}`;
+  if (!row) return undefined;
+  const variables =
+    row.variables === null ? '[]' : keyring.open(row.variables, variablesCell(row.run_id)).toString('utf8');
+  const given = durationSeconds(row.kind === 'plan' ? row.plan_timeout : row.apply_timeout);
+  return {
+    id,
+    kind: row.kind,
+    runId: row.run_id,
+    workspaceId: row.workspace_id,
+    workspaceName: row.workspace_name,
+    organizationId: row.organization_id,
+    organizationName: row.organization_name,
+    planId: row.plan_id,
+    applyId: row.apply_id,
+    attempt: row.attempt,
+    configurationBlobId: row.blob_id ?? '',
+    isDestroy: row.is_destroy,
+    refresh: row.refresh,
+    refreshOnly: row.refresh_only,
+    targets: row.target_addrs,
+    replaces: row.replace_addrs,
+    planOnly: row.plan_only,
+    savePlan: row.save_plan,
+    allowEmptyApply: row.allow_empty_apply,
+    generateConfig: row.allow_config_generation,
+    infraVersion: row.infra_version ?? '',
+    workingDirectory: row.working_directory,
+    debuggingMode: row.debugging_mode,
+    structuredOutput: row.structured,
+    timeoutSeconds: given ?? defaultTimeoutSeconds[row.kind],
+    variables: JSON.parse(variables) as RunVariable[],
+  };
+}
+
+/** Takes the next job; see `JobBoard`. */
+export async function claimJob(db: Database, keyring: Keyring, by: ClaimingWorker): Promise<RunJob | undefined> {
+  await noteWorker(db, by);
+  await settleAbandoned(db, keyring);
+  await startWaiting(db);
+  const id = await takeNext(db, by);
+  return id === undefined ? undefined : describe(db, keyring, id);
+}
+
+/** True while a job is held by this worker, in this attempt. */
+export async function isMine(tx: Database, job: RunJob, workerId: string): Promise<boolean> {
+  const state = { in: ['claimed', 'started'] };
+  return (await tx.prisma.runJob.count({ where: { id: job.id, workerId, attempt: job.attempt, state } })) > 0;
+}
+
+/** Keeps a job for another lease; see `JobBoard`. */
+export async function heartbeat(
+  db: Database,
+  job: RunJob,
+  by: { workerId: string; leaseSeconds: number },
+): Promise<Heartbeat> {
+  await db.prisma.$executeRaw`UPDATE run_worker SET seen_at = now() WHERE id = ${by.workerId}`;
+  const [row] = await db.prisma.$queryRaw<{ cancel: Heartbeat['cancel'] }[]>`
+    UPDATE run_job SET claimed_until = now() + make_interval(secs => ${by.leaseSeconds})
+     WHERE id = ${job.id} AND worker_id = ${by.workerId} AND attempt = ${job.attempt} AND state IN ('claimed', 'started')
+     RETURNING cancel`;
+  if (row) return { mine: true, cancel: row.cancel };
+  const gone = await db.prisma.runJob.findUnique({ where: { id: job.id }, select: { cancel: true } });
+  return { mine: false, cancel: gone?.cancel === 'force-cancel' ? 'force-cancel' : 'no' };
+}
+
+/** The tool is about to run; see `JobBoard`. */
+export async function started(db: Database, keyring: Keyring, job: RunJob, workerId: string): Promise<boolean> {
+  return db.transaction(async (tx) => {
+    const run = await holdIfThere(tx, keyring, job.runId);
+    if (!run || !(await isMine(tx, job, workerId))) return false;
+    if (job.kind === 'apply' && !(await lockFor(tx, run.workspaceId, run.id))) {
+      const reason = 'The lock of the workspace was taken away before the apply began; nothing was changed';
+      await movePhase(tx, job.applyId, 'errored', { errorMessage: reason });
+      await finish(tx, run, 'errored', { reason });
+      return false;
+    }
+    await tx.prisma.$executeRaw`UPDATE run_job SET state = 'started', started_at = now() WHERE id = ${job.id}`;
+    await moveRun(tx, job.runId, job.kind === 'plan' ? 'planning' : 'applying');
+    await movePhase(tx, job.kind === 'plan' ? job.planId : job.applyId, 'running');
+    if (job.kind === 'plan') {
+      await tx.prisma.$executeRaw`
+        UPDATE run SET input_state_version_id = w.current_state_version_id
+          FROM workspace w WHERE run.id = ${job.runId} AND w.id = run.workspace_id`;
+    }
+    return true;
+  });
+}
+
+/** Gives back a job that was claimed and not started, for another worker. */
+export async function releaseJob(db: Database, job: RunJob, workerId: string): Promise<void> {
+  await db.prisma.runJob.updateMany({
+    where: { id: job.id, workerId, attempt: job.attempt, state: 'claimed' },
+    data: { state: 'queued', workerId: null, claimedUntil: null },
+  });
+}
+
+/** Says that a worker is gone, so that nobody waits for it. */
+export async function retireWorker(db: Database, workerId: string): Promise<void> {
+  await db.prisma.runWorker.deleteMany({ where: { id: workerId } });
+}

@@ -1,0 +1,42 @@
+import { invalid } from '@keystead/jsonapi';
+import type { Database } from '../../../kernel/database/database';
+import type { Workspace } from '../../workspaces/workspaces/workspace';
+
+/** A configuration as runs see it. */
+export interface Configuration {
+  readonly id: string;
+  readonly speculative: boolean;
+}
+
+/** The newest configuration of a workspace that was uploaded for its ordinary runs. */
+export async function newestUsable(db: Database, workspaceId: string): Promise<string | undefined> {
+  const found = await db.prisma.configurationVersion.findFirst({
+    where: { workspaceId, status: 'uploaded', speculative: false, provisional: false },
+    orderBy: [{ createdAt: 'desc' }, { id: 'desc' }],
+    select: { id: true },
+  });
+  return found?.id;
+}
+
+/**
+ * The configuration a run works on: the one named, else the one the workspace is at, else the newest that was uploaded.
+ * Throws `invalid`.
+ */
+export async function requireConfiguration(
+  db: Database,
+  { id: workspaceId, currentConfigurationId }: Workspace,
+  named: string | null | undefined,
+): Promise<Configuration> {
+  const id = named ?? currentConfigurationId;
+  const found = id ? await db.prisma.configurationVersion.findUnique({ where: { id } }) : null;
+  if (named && found?.workspaceId !== workspaceId) {
+    throw invalid('configurationVersion', 'was not found in the workspace');
+  }
+  if (found?.status === 'uploaded') return found;
+  if (named && found) {
+    throw invalid('configurationVersion', `is ${found.status.replace(/_/g, ' ')}; runs need an uploaded one`);
+  }
+  const newest = await newestUsable(db, workspaceId);
+  if (!newest) throw invalid('configurationVersion', 'is missing: no configuration has been uploaded to the workspace');
+  return { id: newest, speculative: false };
+}

@@ -1,0 +1,142 @@
+import { invalid, invalidAll } from '@keystead/jsonapi';
+import type { Keyring } from '@keystead/keyring';
+import type { Issue } from '@keystead/refusal';
+import { type Actor, recordChange } from '../../../kernel/audit/audit';
+import { type Database, still } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+import { isPoolOpen } from '../../workspaces/projects/allowed';
+import { requireVersion, resolveVersion } from '../../workspaces/workspaces/infra-version';
+import { effectiveMode, type Workspace } from '../../workspaces/workspaces/workspace';
+import { requireConfiguration } from './configuration';
+import { advance } from './queue';
+import { find, type Run, type RunVariable, variablesCell } from './run';
+import { holdWorkspace, moveRun } from './transition';
+
+/** What a request says of a new run; what is left out takes the workspace's value. */
+export interface NewRun {
+  readonly message?: string | null;
+  readonly autoApply?: boolean | null;
+  readonly allowConfigGeneration?: boolean | null;
+  readonly allowEmptyApply?: boolean | null;
+  readonly debuggingMode?: boolean | null;
+  readonly isDestroy?: boolean | null;
+  readonly planOnly?: boolean | null;
+  readonly refresh?: boolean | null;
+  readonly refreshOnly?: boolean | null;
+  readonly replaceAddrs?: readonly string[] | null;
+  readonly savePlan?: boolean | null;
+  readonly targetAddrs?: readonly string[] | null;
+  readonly infraVersion?: string | null;
+  readonly variables?: readonly RunVariable[] | null;
+  readonly configurationVersion?: string | null;
+}
+
+/** Who starts a run, from where, and whether it may apply without being asked. */
+export interface Starter {
+  readonly actor: Actor;
+  readonly applies: boolean;
+  readonly source: string;
+}
+
+const issue = (name: string, message: string): Issue => ({ path: [name], message });
+
+/** What the request alone, and the workspace's settings, forbid. */
+function requireSense(workspace: Workspace, input: NewRun): void {
+  const { mode } = effectiveMode(workspace);
+  const issues: Issue[] = [];
+  if (mode === 'local') {
+    issues.push(issue('workspace', 'has the execution mode local: its runs take place where the tool is called'));
+  }
+  if (input.isDestroy && !workspace.allowDestroyPlan && !input.planOnly) {
+    issues.push(issue('isDestroy', 'is not allowed: the workspace does not allow destroy plans'));
+  }
+  if (input.refreshOnly) {
+    if (input.isDestroy) issues.push(issue('refreshOnly', 'cannot be combined with is-destroy'));
+    if (input.refresh === false) issues.push(issue('refreshOnly', 'cannot be combined with refresh false'));
+    if (input.replaceAddrs?.length) issues.push(issue('refreshOnly', 'cannot be combined with replace-addrs'));
+    if (input.targetAddrs?.length) issues.push(issue('refreshOnly', 'cannot be combined with target-addrs'));
+  }
+  if (input.isDestroy && input.replaceAddrs?.length) {
+    issues.push(issue('replaceAddrs', 'cannot be combined with is-destroy'));
+  }
+  if (input.planOnly && input.savePlan) issues.push(issue('savePlan', 'cannot be combined with plan-only'));
+  if (input.infraVersion && !input.planOnly) {
+    issues.push(issue('infraVersion', 'can be given for plan-only runs only'));
+  }
+  const keys = (input.variables ?? []).map(({ key }) => key);
+  if (new Set(keys).size < keys.length) issues.push(issue('variables', 'must not name a variable twice'));
+  if (issues.length > 0) throw invalidAll(issues);
+}
+
+function sealed(keyring: Keyring, id: string, variables: readonly RunVariable[]) {
+  if (variables.length === 0) return null;
+  return new Uint8Array(keyring.seal(Buffer.from(JSON.stringify(variables)), variablesCell(id)));
+}
+
+/**
+ * Creates a run; it starts when its turn comes and a worker is there. Throws `invalid` for what does not go together,
+ * for a workspace whose runs take place elsewhere, and for a configuration that is not there.
+ */
+export async function create(
+  db: Database,
+  keyring: Keyring,
+  { actor, applies, source }: Starter,
+  workspace: Workspace,
+  input: NewRun,
+): Promise<Run> {
+  requireSense(workspace, input);
+  const { mode, poolId } = effectiveMode(workspace);
+  if (mode === 'agent' && poolId !== null && (await isPoolOpen(db, workspace, poolId)) !== true) {
+    throw invalid('workspace', 'is in agent mode, and its agent pool is not open to it');
+  }
+  const configuration = await requireConfiguration(db, workspace, input.configurationVersion);
+  const planOnly = input.planOnly === true || configuration.speculative;
+  const savePlan = input.savePlan === true && !planOnly;
+  const version = input.infraVersion ? await requireVersion(db, input.infraVersion) : workspace.infraVersion;
+  const infraVersion = await resolveVersion(db, version);
+  const id = newId('run');
+  return db.transaction(async (tx) => {
+    await holdWorkspace(tx, workspace.id);
+    await tx.prisma.run.create({
+      data: {
+        id,
+        workspaceId: workspace.id,
+        configurationVersionId: configuration.id,
+        status: 'pending',
+        message: input.message ?? 'Queued manually via the API',
+        source,
+        isDestroy: input.isDestroy === true,
+        planOnly,
+        savePlan,
+        autoApply: (input.autoApply ?? workspace.autoApply) && applies && !planOnly && !savePlan,
+        allowEmptyApply: input.allowEmptyApply === true,
+        allowConfigGeneration: input.allowConfigGeneration === true,
+        refresh: input.refresh !== false,
+        refreshOnly: input.refreshOnly === true,
+        debuggingMode: input.debuggingMode === true,
+        targetAddrs: [...(input.targetAddrs ?? [])],
+        replaceAddrs: [...(input.replaceAddrs ?? [])],
+        variables: sealed(keyring, id, input.variables ?? []),
+        infraVersion,
+        createdByType: actor.type,
+        createdById: actor.id,
+        phases: {
+          create: [
+            { id: newId('plan'), kind: 'plan' },
+            { id: newId('apply'), kind: 'apply' },
+          ],
+        },
+      },
+    });
+    await moveRun(tx, id, 'pending', { actor, event: 'created' });
+    await tx.prisma.workspace.update({ where: { id: workspace.id }, data: { latestRunId: id } });
+    await recordChange(tx, actor, {
+      organizationId: workspace.organizationId,
+      action: 'run.create',
+      target: { type: 'runs', id, name: workspace.name },
+      after: { isDestroy: input.isDestroy === true, planOnly, savePlan, configurationVersionId: configuration.id },
+    });
+    await advance(tx, workspace.id);
+    return still(await find(tx, keyring, id));
+  });
+}

@@ -1,0 +1,53 @@
+import type { Keyring } from '@keystead/keyring';
+import { readBlob } from '../../../kernel/blobs/blobs';
+import type { Database } from '../../../kernel/database/database';
+import { type Candidate, candidates } from '../../workspaces/variable-sets/reaching';
+import type { JobInputs, JobVariable, RunJob } from './job';
+
+/** Where the values given to the run itself stand among the ranks below: only priority sets go before them. */
+const runRank = 5;
+
+function opened(keyring: Keyring, { id, key, value, sealed, hcl, sensitive }: Candidate): JobVariable {
+  const at = { table: 'variable', row: id, column: 'sealed' };
+  const text = sealed === null ? (value ?? '') : keyring.open(sealed, at).toString('utf8');
+  return { key, value: text, hcl, sensitive };
+}
+
+async function sshKeyOf(db: Database, keyring: Keyring, workspaceId: string): Promise<string | undefined> {
+  const workspace = await db.prisma.workspace.findUnique({ where: { id: workspaceId }, select: { sshKey: true } });
+  const key = workspace?.sshKey;
+  return key ? keyring.open(key.value, { table: 'ssh_key', row: key.id, column: 'value' }).toString('utf8') : undefined;
+}
+
+/** Everything a job works with, opened; large things as streams when they are asked for. */
+export async function jobInputs(db: Database, keyring: Keyring, job: RunJob): Promise<JobInputs> {
+  const found = await candidates(db, job.workspaceId);
+  const chosen = { terraform: new Map<string, JobVariable>(), env: new Map<string, JobVariable>() };
+  const take = (ranked: readonly Candidate[]) => {
+    for (const one of ranked) {
+      chosen[one.category === 'env' ? 'env' : 'terraform'].set(one.key, opened(keyring, one));
+    }
+  };
+  take(found.filter(({ rank }) => rank < runRank));
+  for (const { key, value } of job.variables) {
+    chosen.terraform.set(key, { key, value, hcl: true, sensitive: false });
+  }
+  take(found.filter(({ rank }) => rank >= runRank));
+  const blob = (id: string | null | undefined) => (id ? readBlob(db, keyring, id) : Promise.resolve(undefined));
+  return {
+    variables: [...chosen.terraform.values()],
+    environment: [...chosen.env.values()],
+    sshKey: await sshKeyOf(db, keyring, job.workspaceId),
+    configuration: () => blob(job.configurationBlobId),
+    async state() {
+      const [row] = await db.prisma.$queryRaw<{ raw_blob_id: string | null }[]>`
+        SELECT s.raw_blob_id FROM workspace w JOIN state_version s ON s.id = w.current_state_version_id
+         WHERE w.id = ${job.workspaceId}`;
+      return blob(row?.raw_blob_id);
+    },
+    async planFile() {
+      const plan = await db.prisma.runPhase.findUnique({ where: { id: job.planId }, select: { planBlobId: true } });
+      return blob(plan?.planBlobId);
+    },
+  };
+}

@@ -1,0 +1,136 @@
+import type { Readable } from 'node:stream';
+import type { Keyring } from '@keystead/keyring';
+import type { Database } from '../../../kernel/database/database';
+
+/** A piece of work that one worker does at a time: the plan of a run, or its apply. */
+export interface RunJob {
+  readonly id: string;
+  readonly kind: 'plan' | 'apply';
+  readonly runId: string;
+  readonly workspaceId: string;
+  readonly workspaceName: string;
+  readonly organizationId: string;
+  readonly organizationName: string;
+  readonly planId: string;
+  readonly applyId: string;
+  /** 1 for the first worker that takes it. */
+  readonly attempt: number;
+  /** The blob of the uploaded configuration: a gzip tar. */
+  readonly configurationBlobId: string;
+  readonly isDestroy: boolean;
+  readonly refresh: boolean;
+  readonly refreshOnly: boolean;
+  readonly targets: readonly string[];
+  readonly replaces: readonly string[];
+  readonly planOnly: boolean;
+  readonly savePlan: boolean;
+  readonly allowEmptyApply: boolean;
+  readonly generateConfig: boolean;
+  /** An exact version of the tool. */
+  readonly infraVersion: string;
+  readonly workingDirectory: string | null;
+  readonly debuggingMode: boolean;
+  /** The log is lines of JSON, which the tool of whoever watches renders. */
+  readonly structuredOutput: boolean;
+  /** How long the tool may run. */
+  readonly timeoutSeconds: number;
+  /** Values are expressions of the configuration language. */
+  readonly variables: readonly { readonly key: string; readonly value: string }[];
+}
+
+/** A variable for the tool; `hcl` values are expressions, the others plain strings. */
+export interface JobVariable {
+  readonly key: string;
+  readonly value: string;
+  readonly hcl: boolean;
+  readonly sensitive: boolean;
+}
+
+/** What a job works with. Streams are opened when asked for; undefined where there is nothing. */
+export interface JobInputs {
+  /** Terraform variables after all precedence, those of the run included. */
+  readonly variables: readonly JobVariable[];
+  /** Environment variables after all precedence. */
+  readonly environment: readonly JobVariable[];
+  /** The private key of the workspace, for modules fetched over SSH. */
+  readonly sshKey: string | undefined;
+  state(): Promise<Readable | undefined>;
+  configuration(): Promise<Readable | undefined>;
+  /** The plan that an apply carries out. */
+  planFile(): Promise<Readable | undefined>;
+}
+
+/** What the worker should do with a job it holds. Not `mine`: stop at once, nothing it reports counts any more. */
+export interface Heartbeat {
+  readonly mine: boolean;
+  /** `cancel`: interrupt the tool and wait; `force-cancel`: kill it. */
+  readonly cancel: 'no' | 'cancel' | 'force-cancel';
+}
+
+/** Bytes of a result. */
+export type Bytes = Uint8Array | AsyncIterable<Uint8Array>;
+
+/** How a plan ended. Of a plan that did not succeed only `errorMessage` is looked at. */
+export interface PlanResult {
+  readonly outcome: 'planned' | 'errored' | 'canceled';
+  readonly hasChanges?: boolean;
+  readonly additions?: number;
+  readonly changes?: number;
+  readonly destructions?: number;
+  readonly imports?: number;
+  /** The tool's JSON of the plan. */
+  readonly jsonPlan?: Bytes;
+  /** The same in the form the tool renders, without sensitive values. */
+  readonly redactedJsonPlan?: Bytes;
+  /** The plan file that the apply will be given. */
+  readonly planFile?: Bytes;
+  readonly generatedConfiguration?: boolean;
+  readonly errorMessage?: string;
+}
+
+/** How an apply ended. */
+export interface ApplyResult {
+  readonly outcome: 'applied' | 'errored' | 'canceled';
+  /** The state the tool left, whatever the outcome; becomes a state version of the run unless nothing changed. */
+  readonly state?: Uint8Array;
+  /** What the tool wrote because it could not save its state. */
+  readonly erroredState?: Uint8Array;
+  readonly additions?: number;
+  readonly changes?: number;
+  readonly destructions?: number;
+  readonly imports?: number;
+  readonly errorMessage?: string;
+}
+
+/** Who asks for a job, for how long, and the versions of the tool that it can run. */
+export interface ClaimingWorker {
+  readonly workerId: string;
+  readonly leaseSeconds: number;
+  readonly versions: readonly string[];
+}
+
+/** What workers may do to runs: everything a worker process needs of this service. */
+export interface JobBoard {
+  /**
+   * Takes the next job of a version that the worker has, undefined when there is none. Also says that this worker is alive, gives
+   * abandoned jobs to others, and starts runs that wait. For any number of workers at once; call it about once a second.
+   */
+  claimJob(db: Database, keyring: Keyring, by: ClaimingWorker): Promise<RunJob | undefined>;
+  /** Keeps a job for another lease; to be called at a third of the lease. */
+  heartbeat(db: Database, job: RunJob, by: { workerId: string; leaseSeconds: number }): Promise<Heartbeat>;
+  /** The tool is about to run: plan_queued becomes planning, apply_queued applying. False: the job is not ours any more. */
+  started(db: Database, keyring: Keyring, job: RunJob, workerId: string): Promise<boolean>;
+  jobInputs(db: Database, keyring: Keyring, job: RunJob): Promise<JobInputs>;
+  /** Adds to the log of the job. STX and ETX are added here. One call after the other. */
+  appendLog(db: Database, keyring: Keyring, job: RunJob, bytes: Uint8Array): Promise<void>;
+  /** Makes a state the current one while the apply goes on. Throws the refusal; the state is then in quarantine. */
+  saveState(db: Database, keyring: Keyring, job: RunJob, state: Uint8Array): Promise<void>;
+  /** Ends a plan job. False: it was not this worker's any more, and nothing was changed. */
+  finishPlan(db: Database, keyring: Keyring, job: RunJob, workerId: string, result: PlanResult): Promise<boolean>;
+  /** Ends an apply job. False: it was not this worker's any more; a state given is kept in quarantine. */
+  finishApply(db: Database, keyring: Keyring, job: RunJob, workerId: string, result: ApplyResult): Promise<boolean>;
+  /** Gives back a job that was claimed but not started, for a worker that stops. */
+  releaseJob(db: Database, job: RunJob, workerId: string): Promise<void>;
+  /** Says that a worker is gone. */
+  retireWorker(db: Database, workerId: string): Promise<void>;
+}

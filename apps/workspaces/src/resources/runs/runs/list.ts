@@ -1,0 +1,175 @@
+import { badParameter, type Page, type Query } from '@keystead/jsonapi';
+import type { Keyring } from '@keystead/keyring';
+import { Prisma } from '../../../generated/prisma/client';
+import type { Access } from '../../../kernel/access/access';
+import { visibleWorkspaces } from '../../../kernel/access/visible';
+import type { Database } from '../../../kernel/database/database';
+import { fromRuns, type Run, runOf, selectRuns } from './run';
+import { queuedStatuses, statusesOfGroup } from './statuses';
+
+/** Query parameters of run lists besides paging, for the documentation. */
+export const listParameters = {
+  'filter[operation]':
+    'Comma-separated: plan_only, plan_and_apply, save_plan, refresh_only, destroy, empty_apply. Plan-only runs are left out unless asked for.',
+  'filter[status]': 'Comma-separated statuses.',
+  'filter[status_group]': 'non_final, final or discardable.',
+  'filter[source]': 'Comma-separated sources.',
+  'filter[timeframe]': 'A year, or P1D, P7D, P30D: how long ago runs were created at most.',
+  'filter[agent_pool_names]': 'Comma-separated names of agent pools.',
+  'search[user]': 'Part of the name of whoever created the run.',
+  'search[commit]': 'Start of a commit; runs of uploaded configurations have none.',
+  'search[basic]': 'Part of the id, of the message, or of the name of whoever created the run.',
+} as const;
+
+/** Besides those, lists of an organization take: */
+export const organizationParameters = {
+  ...listParameters,
+  'filter[workspace_names]': 'Comma-separated names of workspaces.',
+} as const;
+
+const operations: ReadonlyMap<string, Prisma.Sql> = new Map([
+  ['plan_only', Prisma.sql`r.plan_only`],
+  ['plan_and_apply', Prisma.sql`NOT r.plan_only AND NOT r.save_plan`],
+  ['save_plan', Prisma.sql`r.save_plan`],
+  ['refresh_only', Prisma.sql`r.refresh_only`],
+  ['destroy', Prisma.sql`r.is_destroy`],
+  ['empty_apply', Prisma.sql`r.allow_empty_apply`],
+]);
+
+const contains = (text: string): string => `%${text.replace(/[\\%_]/g, '\\$&')}%`;
+
+const byUser = (text: string): Prisma.Sql => Prisma.sql`EXISTS (
+  SELECT 1 FROM user_account u WHERE u.id = r.created_by_id AND (u.username ILIKE ${contains(text)} OR u.email ILIKE ${contains(text)}))`;
+
+function operationFilter(asked: readonly string[]): Prisma.Sql[] {
+  if (asked.length === 0) return [Prisma.sql`NOT r.plan_only`];
+  const chosen = asked.map((name) => {
+    const condition = operations.get(name);
+    if (!condition) throw badParameter('filter[operation]', `Invalid filter parameter: ${name}`);
+    return Prisma.sql`(${condition})`;
+  });
+  return [Prisma.sql`(${Prisma.join(chosen, ' OR ')})`];
+}
+
+function timeframe(text: string): Prisma.Sql {
+  if (/^\d{4}$/.test(text)) return Prisma.sql`extract(year FROM r.created_at AT TIME ZONE 'UTC') = ${Number(text)}`;
+  const days = /^P(\d{1,4})D$/i.exec(text)?.[1];
+  if (days === undefined) throw badParameter('filter[timeframe]', `Invalid filter parameter: ${text}`);
+  return Prisma.sql`r.created_at > now() - make_interval(days => ${Number(days)})`;
+}
+
+function conditions(query: Query, ofOrganization: boolean): Prisma.Sql[] {
+  const found = operationFilter(query.list('filter[operation]'));
+  const anyOf = (column: Prisma.Sql, values: readonly string[]) => {
+    if (values.length > 0) found.push(Prisma.sql`${column} = ANY(${[...values]})`);
+  };
+  anyOf(Prisma.sql`r.status`, query.list('filter[status]'));
+  anyOf(Prisma.sql`r.source`, query.list('filter[source]'));
+  if (ofOrganization) anyOf(Prisma.sql`w.name`, query.list('filter[workspace_names]'));
+  const group = query.get('filter[status_group]');
+  if (group !== undefined) {
+    const statuses = statusesOfGroup(group);
+    if (!statuses) throw badParameter('filter[status_group]', `Invalid filter parameter: ${group}`);
+    if (statuses.in) anyOf(Prisma.sql`r.status`, statuses.in);
+    if (statuses.notIn) found.push(Prisma.sql`r.status <> ALL(${[...statuses.notIn]})`);
+  }
+  const frame = query.get('filter[timeframe]');
+  if (frame !== undefined) found.push(timeframe(frame));
+  const pools = query.list('filter[agent_pool_names]');
+  if (pools.length > 0) {
+    found.push(Prisma.sql`EXISTS (SELECT 1 FROM agent_pool g WHERE g.name = ANY(${pools})
+      AND g.id = coalesce(w.agent_pool_id, j.agent_pool_id, o.default_agent_pool_id))`);
+  }
+  const user = query.get('search[user]');
+  if (user !== undefined) found.push(byUser(user));
+  // Configurations come without commits.
+  if (query.get('search[commit]') !== undefined) found.push(Prisma.sql`FALSE`);
+  const basic = query.get('search[basic]');
+  if (basic !== undefined) {
+    const like = contains(basic);
+    found.push(Prisma.sql`(r.id ILIKE ${like} OR r.message ILIKE ${like} OR ${byUser(basic)})`);
+  }
+  return found;
+}
+
+const raw = Prisma.raw;
+
+async function read(
+  db: Database,
+  keyring: Keyring,
+  where: Prisma.Sql,
+  order: Prisma.Sql,
+  page: { size: number; offset: number },
+): Promise<Run[]> {
+  const rows = await db.prisma.$queryRaw<Record<string, unknown>[]>`
+    ${raw(selectRuns)} ${raw(fromRuns)} WHERE ${where} ORDER BY ${order} LIMIT ${page.size} OFFSET ${page.offset}`;
+  return rows.map((row) => runOf(keyring, row));
+}
+
+const newestFirst = Prisma.sql`r.number DESC`;
+
+async function count(db: Database, where: Prisma.Sql): Promise<number> {
+  const [found] = await db.prisma.$queryRaw<[{ total: number }]>`
+    SELECT count(*)::int AS total ${raw(fromRuns)} WHERE ${where}`;
+  return found.total;
+}
+
+/** A page of a workspace's runs, newest first. */
+export async function listOfWorkspace(db: Database, keyring: Keyring, workspaceId: string, query: Query, page: Page) {
+  const where = Prisma.join([Prisma.sql`r.workspace_id = ${workspaceId}`, ...conditions(query, false)], ' AND ');
+  return { items: await read(db, keyring, where, newestFirst, page), total: await count(db, where) };
+}
+
+/** A page of the runs of an organization in workspaces that the caller sees, newest first; nobody counts them all. */
+export async function listOfOrganization(
+  db: Database,
+  keyring: Keyring,
+  access: Access,
+  organizationId: string,
+  query: Query,
+  page: Page,
+): Promise<{ items: Run[]; more: boolean }> {
+  const mine = [Prisma.sql`w.organization_id = ${organizationId}`, visibleWorkspaces(access, organizationId)];
+  const where = Prisma.join([...mine, ...conditions(query, true)], ' AND ');
+  const { size, offset } = page;
+  const found = await read(db, keyring, where, newestFirst, { size: size + 1, offset });
+  return { items: found.slice(0, size), more: found.length > size };
+}
+
+/** A page of all runs of the installation, newest first. */
+export async function listAll(
+  db: Database,
+  keyring: Keyring,
+  { text, statuses, from, to }: { text?: string; statuses: readonly string[]; from?: Date; to?: Date },
+  page: Page,
+) {
+  const where: Prisma.Sql[] = [Prisma.sql`TRUE`];
+  if (statuses.length > 0) where.push(Prisma.sql`r.status = ANY(${[...statuses]})`);
+  if (from !== undefined) where.push(Prisma.sql`r.created_at >= ${from}`);
+  if (to !== undefined) where.push(Prisma.sql`r.created_at <= ${to}`);
+  if (text !== undefined) {
+    const like = contains(text);
+    where.push(Prisma.sql`(r.id ILIKE ${like} OR w.name ILIKE ${like} OR o.name ILIKE ${like})`);
+  }
+  const all = Prisma.join(where, ' AND ');
+  return { items: await read(db, keyring, all, newestFirst, page), total: await count(db, all) };
+}
+
+const queued = (access: Access, organizationId: string): Prisma.Sql => Prisma.sql`w.organization_id = ${organizationId}
+  AND ${visibleWorkspaces(access, organizationId)} AND r.finished_at IS NULL AND r.status = ANY(${[...queuedStatuses]})`;
+
+/** A page of the runs of an organization that wait for a worker or are with one, in their order. */
+export async function listQueue(db: Database, keyring: Keyring, access: Access, organizationId: string, page: Page) {
+  const where = queued(access, organizationId);
+  return { items: await read(db, keyring, where, Prisma.sql`r.number`, page), total: await count(db, where) };
+}
+
+/** How many runs of an organization wait, and how many are being carried out. */
+export async function capacityOf(db: Database, organizationId: string): Promise<{ pending: number; running: number }> {
+  const [found] = await db.prisma.$queryRaw<[{ pending: number; running: number }]>`
+    SELECT count(*) FILTER (WHERE r.status NOT IN ('planning', 'applying'))::int AS pending,
+           count(*) FILTER (WHERE r.status IN ('planning', 'applying'))::int AS running
+      FROM run r JOIN workspace w ON w.id = r.workspace_id
+     WHERE w.organization_id = ${organizationId} AND r.finished_at IS NULL AND r.status = ANY(${[...queuedStatuses]})`;
+  return found;
+}

@@ -1,0 +1,83 @@
+import type { Keyring } from '@keystead/keyring';
+import type { Database } from '../../../kernel/database/database';
+import type { RunJob } from './job';
+
+const STX = Buffer.from([2]);
+const ETX = Buffer.from([3]);
+const chunkBytes = 64 * 1024;
+const SPACE = 0x20;
+const largestRead = 1024 * 1024;
+
+const cell = (phaseId: string, start: bigint) => ({ table: 'log_chunk', row: `${phaseId}/${start}`, column: 'sealed' });
+
+/** What the tool prints must not end a log: STX and ETX become spaces. */
+function harmless(bytes: Uint8Array): Uint8Array {
+  if (!bytes.some((byte) => byte === STX[0] || byte === ETX[0])) return bytes;
+  return bytes.map((byte) => (byte === STX[0] || byte === ETX[0] ? SPACE : byte));
+}
+
+/**
+ * Adds to the log of a job: sealed pieces that never change again. What a worker says after another one took its place is
+ * left out.
+ */
+export async function append(
+  db: Database,
+  keyring: Keyring,
+  job: Pick<RunJob, 'id' | 'attempt'>,
+  bytes: Uint8Array,
+): Promise<void> {
+  if (bytes.length === 0) return;
+  await db.transaction(async (tx) => {
+    const [phase] = await tx.prisma.$queryRaw<{ id: string; log_size: bigint }[]>`
+      SELECT p.id, p.log_size FROM run_phase p JOIN run_job j ON j.phase_id = p.id
+       WHERE j.id = ${job.id} AND j.attempt = ${job.attempt} AND j.state IN ('claimed', 'started') FOR UPDATE OF p`;
+    if (!phase) return;
+    const phaseId = phase.id;
+    let start = BigInt(phase.log_size);
+    for (let at = 0; at < bytes.length; at += chunkBytes) {
+      const piece = harmless(bytes.subarray(at, at + chunkBytes));
+      const sealed = new Uint8Array(keyring.seal(piece, cell(phaseId, start)));
+      await tx.prisma.logChunk.create({ data: { phaseId, start, size: piece.length, sealed } });
+      start += BigInt(piece.length);
+    }
+    await tx.prisma.runPhase.update({ where: { id: phaseId }, data: { logSize: start } });
+  });
+}
+
+interface Logged {
+  readonly id: string;
+  readonly status: string;
+  readonly logSize: bigint;
+}
+
+const isOver = (status: string): boolean => ['finished', 'errored', 'canceled'].includes(status);
+
+/**
+ * A window of a log as clients read it: STX, the text, and ETX once nothing more will come. Offsets count STX. Empty
+ * where there is nothing yet, or nothing new.
+ */
+export async function read(
+  db: Database,
+  keyring: Keyring,
+  { id, status, logSize }: Logged,
+  window: { offset: number; limit: number },
+): Promise<Buffer> {
+  const begun = logSize > 0n || status === 'running' || isOver(status);
+  if (!begun) return Buffer.alloc(0);
+  const limit = Math.min(window.limit, largestRead);
+  const from = BigInt(window.offset) - 1n;
+  const to = from + BigInt(limit);
+  const rows = await db.prisma.$queryRaw<{ start: bigint; sealed: Uint8Array }[]>`
+    SELECT start, sealed FROM log_chunk
+     WHERE phase_id = ${id} AND start < ${to} AND start + size > ${from} AND start < ${logSize} ORDER BY start`;
+  const pieces: Buffer[] = window.offset === 0 && limit > 0 ? [STX] : [];
+  for (const row of rows) {
+    const start = BigInt(row.start);
+    const bytes = keyring.open(row.sealed, cell(id, start));
+    const first = from > start ? Number(from - start) : 0;
+    const last = to - start < BigInt(bytes.length) ? Number(to - start) : bytes.length;
+    pieces.push(bytes.subarray(first, last));
+  }
+  if (isOver(status) && from <= logSize && to > logSize) pieces.push(ETX);
+  return Buffer.concat(pieces);
+}

@@ -1,0 +1,113 @@
+import { badParameter, type Query } from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
+import type { Policy, Rule } from '../../../kernel/access/policy';
+import { readBlob } from '../../../kernel/blobs/blobs';
+import { signedUrl } from '../../../kernel/blobs/signed-urls';
+import {
+  type Answers,
+  type Call,
+  type Endpoint,
+  endpoints,
+  type Lookup,
+  type Raw,
+} from '../../../kernel/endpoints/endpoint';
+import { read } from './logs';
+import { contentPath, findMany, type Phase, type PhasePath } from './phases';
+import { organizationsOf, readsRun } from './policy';
+
+const { raw } = endpoints({} as Policy<Phase>, undefined, { visible: readsRun, organizationsOf });
+
+const idOf = ({ params }: Lookup<string>): string => (params as Record<string, string>).id ?? '';
+
+/** The plan or apply with an id. */
+export const loadPhase = (path: PhasePath) => async (lookup: Lookup<string>) =>
+  (await findMany(lookup.db, lookup.env, path, { id: { in: [idOf(lookup)] } }))[0];
+
+/** The plan or apply of a run. */
+export const loadPhaseOfRun = (path: PhasePath) => async (lookup: Lookup<string>) =>
+  (await findMany(lookup.db, lookup.env, path, { runId: (lookup.params as Record<string, string>).run_id ?? '' }))[0];
+
+function wholeNumber(query: Query, name: string, fallback: number): number {
+  const text = query.get(name);
+  if (text === undefined) return fallback;
+  if (!/^\d{1,15}$/.test(text)) throw badParameter(name, `${name} must be a whole number`);
+  return Number(text);
+}
+
+const DEFAULT_WINDOW = 65_536;
+
+/** The logs of plans or applies, read in windows: by a token, or by a link whose secret is in its path. */
+export function logsOf(path: PhasePath): Endpoint[] {
+  const common = {
+    answers: { 200: { description: 'The part.', type: 'text/plain', schema: { type: 'string' } } },
+    query: { limit: `Bytes at most; ${DEFAULT_WINDOW} unless told.`, offset: 'Where to begin.' },
+    run: async ({ db, env, target, query }: Call<string, undefined, Phase>): Promise<Raw> => {
+      const offset = wholeNumber(query, 'offset', 0);
+      const limit = wholeNumber(query, 'limit', DEFAULT_WINDOW);
+      const body = await read(db, env.keyring, target, { offset, limit });
+      return { status: 200, headers: { 'Content-Type': 'text/plain; charset=utf-8' }, body };
+    },
+  };
+  const what = `Read a part of the log of one of the ${path}`;
+  return [
+    raw('GET')(`/${path}/:id/logs`, {
+      ...common,
+      summary: `${what}: it begins with STX, and ends with ETX once it is complete.`,
+      load: loadPhase(path),
+    }),
+    raw('GET')(`/${path}/:id/logs/:expires/:signature`, {
+      ...common,
+      summary: `${what}, by a link that holds its own secret.`,
+      auth: 'none',
+      link: 'alone',
+      load: loadPhase(path),
+    }),
+  ];
+}
+
+/** A result of a plan or an apply: where to ask for it, in which form, and who may. */
+export interface ResultForm {
+  readonly path: PhasePath;
+  /** Its place below a plan or an apply, and below a run. */
+  readonly name: string;
+  readonly summary: string;
+  readonly mayRead: Rule<Phase>;
+  readonly blobOf: (phase: Phase) => string | null;
+  /** What it is answered while there is none: 204, or 404. */
+  readonly absent: 204 | 404;
+}
+
+/** The endpoints of a result: a redirect from the plan or apply and from its run, and the bytes behind a link. */
+export function resultOf({ path, name, summary, mayRead, blobOf, absent }: ResultForm): Endpoint[] {
+  const at = (id: string) => contentPath(path, id, name);
+  const followed: Answers = { 307: { description: 'There it is.' } };
+  const redirect = {
+    summary,
+    answers: absent === 204 ? { ...followed, 204: { description: 'There is none yet.' } } : followed,
+    requires: mayRead,
+    run: async ({ env, target }: { env: Parameters<typeof signedUrl>[0]; target: Phase }): Promise<Raw> => {
+      if (blobOf(target) !== null)
+        return { status: 307, headers: { Location: signedUrl(env, 'GET', at(target.id)) }, body: '' };
+      if (absent === 404) throw new Refusal('missing', '');
+      return { status: 204, headers: {} };
+    },
+  };
+  const ofRun = `/runs/:run_id/${path === 'plans' ? 'plan' : 'apply'}/${name}`;
+  return [
+    raw('GET')(`/${path}/:id/${name}`, { ...redirect, load: loadPhase(path) }),
+    raw('GET')(ofRun, { ...redirect, load: loadPhaseOfRun(path) }),
+    raw('GET')(`/${path}/:id/content/${name}`, {
+      summary: `${summary} By a link that holds its own secret.`,
+      answers: { 200: { description: 'The result.', type: 'application/json', schema: { type: 'object' } } },
+      link: 'or-token',
+      requires: mayRead,
+      load: loadPhase(path),
+      run: async ({ db, env, target }) => {
+        const id = blobOf(target as Phase);
+        const body = id === null ? undefined : await readBlob(db, env.keyring, id);
+        if (!body) throw new Refusal('missing', '');
+        return { status: 200, headers: { 'Content-Type': 'application/json' }, body };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,153 @@
+import { type Actor, recordChange, system } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+import { workerVersions } from './run';
+import type { FinalStatus } from './statuses';
+import { movePhase, moveRun } from './transition';
+
+/** What deciding about turns needs to know of a run. */
+interface Waiting {
+  readonly id: string;
+  readonly status: string;
+  readonly plan_only: boolean;
+  readonly save_plan: boolean;
+  readonly input_state_version_id: string | null;
+  readonly infra_version: string | null;
+  readonly plan_id: string;
+  readonly apply_id: string;
+}
+
+interface Place {
+  readonly locked_by_type: string | null;
+  readonly locked_by_id: string | null;
+  readonly current_run_id: string | null;
+  readonly current_state_version_id: string | null;
+  readonly mode: string;
+  readonly worker_versions: readonly string[];
+}
+
+/** Runs that take no turn: plans that change nothing, and plans to be kept until somebody applies them. */
+const bypasses = (run: Waiting): boolean => run.plan_only || (run.save_plan && !isApplying(run));
+const isApplying = ({ status }: Waiting): boolean => ['confirmed', 'apply_queued', 'applying'].includes(status);
+const waits = (run: Waiting): boolean => run.status === 'pending' || (run.save_plan && run.status === 'confirmed');
+
+async function read(tx: Database, workspaceId: string): Promise<{ place: Place | undefined; runs: Waiting[] }> {
+  const [place] = await tx.prisma.$queryRawUnsafe<Place[]>(
+    `SELECT w.locked_by_type, w.locked_by_id, w.current_run_id, w.current_state_version_id,
+            coalesce(w.execution_mode, p.execution_mode, o.default_execution_mode) AS mode, ${workerVersions} AS worker_versions
+       FROM workspace w JOIN project p ON p.id = w.project_id JOIN organization o ON o.id = w.organization_id
+      WHERE w.id = $1`,
+    workspaceId,
+  );
+  const runs = await tx.prisma.$queryRaw<Waiting[]>`
+    SELECT r.id, r.status, r.plan_only, r.save_plan, r.input_state_version_id, r.infra_version, p.id AS plan_id, a.id AS apply_id
+      FROM run r JOIN run_phase p ON p.run_id = r.id AND p.kind = 'plan'
+                 JOIN run_phase a ON a.run_id = r.id AND a.kind = 'apply'
+     WHERE r.workspace_id = ${workspaceId} AND r.finished_at IS NULL
+     ORDER BY r.status = 'confirmed' DESC, r.forced DESC, r.number`;
+  return { place, runs };
+}
+
+/** Puts the plan or the apply of a run before the workers. */
+export async function enqueue(
+  tx: Database,
+  run: { id: string; phaseId: string },
+  kind: 'plan' | 'apply',
+): Promise<void> {
+  await moveRun(tx, run.id, kind === 'plan' ? 'plan_queued' : 'apply_queued');
+  await movePhase(tx, run.phaseId, 'queued');
+  await tx.prisma.runJob.create({ data: { id: newId('job'), runId: run.id, phaseId: run.phaseId, kind } });
+}
+
+/** Gives the lock of an unlocked workspace to a run. False: somebody has it. */
+export async function lockFor(tx: Database, workspaceId: string, runId: string): Promise<boolean> {
+  const taken = await tx.prisma.$executeRaw`
+    UPDATE workspace SET locked_at = now(), locked_by_type = 'runs', locked_by_id = ${runId}, locked_reason = NULL,
+           current_run_id = ${runId}
+     WHERE id = ${workspaceId} AND (locked_at IS NULL OR (locked_by_type = 'runs' AND locked_by_id = ${runId}))`;
+  if (taken === 0) return false;
+  await tx.prisma.$executeRaw`
+    INSERT INTO workspace_lock (workspace_id, holder_type, holder_id, locked_at)
+    SELECT ${workspaceId}, 'runs', ${runId}, now()
+     WHERE NOT EXISTS (SELECT 1 FROM workspace_lock WHERE workspace_id = ${workspaceId} AND unlocked_at IS NULL)`;
+  return true;
+}
+
+async function unlockAfter(tx: Database, workspaceId: string, runId: string): Promise<void> {
+  const freed = await tx.prisma.$executeRaw`
+    UPDATE workspace SET locked_at = NULL, locked_by_type = NULL, locked_by_id = NULL, locked_reason = NULL
+     WHERE id = ${workspaceId} AND locked_by_type = 'runs' AND locked_by_id = ${runId}`;
+  if (freed === 0) return;
+  await tx.prisma.$executeRaw`
+    UPDATE workspace_lock SET unlocked_at = now(), unlocked_type = 'runs', unlocked_id = ${runId}
+     WHERE workspace_id = ${workspaceId} AND unlocked_at IS NULL`;
+  // Uploads that the run announced and never made end with its lock.
+  const where = { workspaceId, status: 'pending', createdByType: 'runs', createdById: runId };
+  await tx.prisma.stateVersion.updateMany({ where, data: { status: 'discarded' } });
+}
+
+/**
+ * Lets runs of a workspace start whose turn it is: speculative and saved plans at once, of the others one at a time,
+ * which holds the workspace's lock. Without a worker of its version none starts, and nothing overtakes it. To be called with the workspace held.
+ */
+export async function advance(tx: Database, workspaceId: string): Promise<void> {
+  const { place, runs } = await read(tx, workspaceId);
+  if (!place) return;
+  const offered = new Set(place.worker_versions);
+  const mayStart = ({ infra_version: version }: Waiting): boolean =>
+    place.mode === 'remote' && (version === null ? offered.size > 0 : offered.has(version));
+  for (const run of runs.filter((one) => bypasses(one) && waits(one) && mayStart(one))) {
+    await enqueue(tx, { id: run.id, phaseId: run.plan_id }, 'plan');
+  }
+  const inTurn = runs.filter((run) => !bypasses(run));
+  const active = inTurn.find((run) => !waits(run));
+  const next = active ?? inTurn[0];
+  if (!next) return;
+  if (place.current_run_id !== next.id) {
+    await tx.prisma.workspace.update({ where: { id: workspaceId }, data: { currentRunId: next.id } });
+  }
+  if (active || !mayStart(next) || !(await lockFor(tx, workspaceId, next.id))) return;
+  if (next.status === 'pending') return enqueue(tx, { id: next.id, phaseId: next.plan_id }, 'plan');
+  if (next.input_state_version_id === place.current_state_version_id) {
+    return enqueue(tx, { id: next.id, phaseId: next.apply_id }, 'apply');
+  }
+  const reason = 'The state has changed since the plan was saved; it cannot be applied any more';
+  await finish(tx, { ...next, workspaceId, planId: next.plan_id, applyId: next.apply_id }, 'discarded', { reason });
+}
+
+/** What ending a run needs to know of it. */
+interface Ending {
+  readonly id: string;
+  readonly workspaceId: string;
+  readonly planId: string;
+  readonly applyId: string;
+}
+
+/**
+ * Ends a run: what it did not come to is unreachable, its job is over, its lock is released, and the next one starts.
+ * To be called with the workspace held, and the phase that ended it already moved.
+ */
+export async function finish(
+  tx: Database,
+  run: Ending,
+  status: FinalStatus,
+  more: { reason?: string | null; actor?: Actor; stamp?: string; event?: string } = {},
+): Promise<void> {
+  await moveRun(tx, run.id, status, more);
+  const phases = await tx.prisma.runPhase.findMany({ where: { runId: run.id } });
+  for (const phase of phases) {
+    const begun = phase.status === 'queued' || phase.status === 'running';
+    if (phase.status === 'pending') await movePhase(tx, phase.id, 'unreachable');
+    else if (begun) await movePhase(tx, phase.id, status === 'errored' ? 'errored' : 'canceled');
+  }
+  await tx.prisma.runJob.updateMany({ where: { runId: run.id }, data: { state: 'done' } });
+  await unlockAfter(tx, run.workspaceId, run.id);
+  const workspace = await tx.prisma.workspace.findUnique({ where: { id: run.workspaceId } });
+  await recordChange(tx, more.actor ?? system, {
+    organizationId: workspace?.organizationId ?? null,
+    action: `run.${more.event ?? status.replace(/_/g, '-')}`,
+    target: { type: 'runs', id: run.id, name: workspace?.name },
+    after: { status },
+  });
+  await advance(tx, run.workspaceId);
+}

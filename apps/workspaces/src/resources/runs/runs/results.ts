@@ -1,0 +1,196 @@
+import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
+import type { Keyring } from '@keystead/keyring';
+import { isRefusal } from '@keystead/refusal';
+import type { Actor } from '../../../kernel/audit/audit';
+import { keepBlob, removeBlob, writeBlob } from '../../../kernel/blobs/blobs';
+import type { Database } from '../../../kernel/database/database';
+import * as quarantine from '../../states/state-versions/quarantine';
+import * as states from '../../states/state-versions/service';
+import { uploadRaw } from '../../states/state-versions/upload';
+import { requireWorkspace } from '../../workspaces/workspaces/find';
+import { isMine } from './claims';
+import type { ApplyResult, Bytes, PlanResult, RunJob } from './job';
+import { enqueue, finish, lockFor } from './queue';
+import type { Run } from './run';
+import { holdIfThere, movePhase, moveRun, recordEvent } from './transition';
+import { noteApplied } from './triggered';
+
+const limit = 1024 * 1024 * 1024;
+
+async function stored(db: Database, keyring: Keyring, bytes: Bytes | undefined): Promise<string | null> {
+  if (bytes === undefined) return null;
+  const source = bytes instanceof Uint8Array ? Readable.from([bytes]) : bytes;
+  return (await writeBlob(db, keyring, source, { limit, provisional: true })).id;
+}
+
+const present = (ids: readonly (string | null)[]): string[] => ids.filter((id) => id !== null);
+
+async function dropAll(db: Database, ids: readonly (string | null)[]): Promise<void> {
+  for (const id of present(ids)) await removeBlob(db, id);
+}
+
+async function noteDuration(tx: Database, job: RunJob): Promise<void> {
+  await tx.prisma.$executeRaw`
+    UPDATE run SET plan_ms = CASE WHEN j.kind = 'plan' THEN t.ms ELSE plan_ms END,
+                   apply_ms = CASE WHEN j.kind = 'apply' THEN t.ms ELSE apply_ms END
+      FROM run_job j, LATERAL (SELECT (extract(epoch FROM now() - j.started_at) * 1000)::int AS ms) t
+     WHERE j.id = ${job.id} AND run.id = j.run_id`;
+  await tx.prisma.runJob.update({ where: { id: job.id }, data: { state: 'done' } });
+}
+
+const counts = ({ additions, changes, destructions, imports }: PlanResult | ApplyResult) => ({
+  additions,
+  changes,
+  destructions,
+  imports,
+});
+
+async function isCanceled(tx: Database, job: RunJob): Promise<boolean> {
+  const row = await tx.prisma.runJob.findUnique({ where: { id: job.id }, select: { cancel: true } });
+  return row?.cancel !== 'no';
+}
+
+/** Ends a plan job; see `JobBoard`. */
+export async function finishPlan(
+  db: Database,
+  keyring: Keyring,
+  job: RunJob,
+  workerId: string,
+  result: PlanResult,
+): Promise<boolean> {
+  const planned = result.outcome === 'planned';
+  const blobs = {
+    jsonBlobId: planned ? await stored(db, keyring, result.jsonPlan) : null,
+    redactedBlobId: planned ? await stored(db, keyring, result.redactedJsonPlan) : null,
+    planBlobId: planned ? await stored(db, keyring, result.planFile) : null,
+  };
+  const kept = await db.transaction(async (tx) => {
+    const run = await holdIfThere(tx, keyring, job.runId);
+    if (!run || !(await isMine(tx, job, workerId))) return false;
+    await noteDuration(tx, job);
+    if (!planned || (await isCanceled(tx, job))) {
+      await endUnsuccessful(tx, run, job.planId, result);
+      return planned ? 'dropped' : true;
+    }
+    await keepBlob(tx, ...present(Object.values(blobs)));
+    await movePhase(tx, job.planId, 'finished', {
+      ...blobs,
+      ...counts(result),
+      hasChanges: result.hasChanges === true,
+      generatedConfiguration: result.generatedConfiguration === true,
+    });
+    await afterPlan(tx, run, job, result.hasChanges === true);
+    return true;
+  });
+  if (kept !== true) await dropAll(db, Object.values(blobs));
+  return kept !== false;
+}
+
+async function endUnsuccessful(
+  tx: Database,
+  run: Run,
+  phaseId: string,
+  { outcome, errorMessage }: Pick<PlanResult | ApplyResult, 'outcome' | 'errorMessage'>,
+): Promise<void> {
+  const status = outcome === 'errored' ? 'errored' : 'canceled';
+  await movePhase(tx, phaseId, status, { errorMessage });
+  await finish(tx, run, status, { reason: errorMessage });
+}
+
+/** What follows a plan that succeeded: the end, an apply, or waiting for somebody to confirm. */
+async function afterPlan(tx: Database, run: Run, job: RunJob, hasChanges: boolean): Promise<void> {
+  await moveRun(tx, run.id, 'planned');
+  if (run.planOnly || (!hasChanges && !run.allowEmptyApply)) return finish(tx, run, 'planned_and_finished');
+  if (run.savePlan) return moveRun(tx, run.id, 'planned_and_saved');
+  // Somebody may have taken the lock away: then nothing is applied without being asked again.
+  if (!run.autoApply || !(await lockFor(tx, run.workspaceId, run.id))) return;
+  await moveRun(tx, run.id, 'confirmed');
+  await enqueue(tx, { id: run.id, phaseId: job.applyId }, 'apply');
+}
+
+const holderOf = (runId: string): Actor => ({ type: 'runs', id: runId, name: runId });
+
+/** What a state says of its place in history. */
+function headOf(state: Uint8Array): { serial: number; lineage: string | null } {
+  const { serial, lineage } = JSON.parse(Buffer.from(state).toString('utf8')) as { serial?: number; lineage?: string };
+  return { serial: serial ?? 0, lineage: lineage ?? null };
+}
+
+/** Makes a state the current one, as the run whose lock the workspace is under. Throws the refusal. */
+export async function saveState(db: Database, keyring: Keyring, job: RunJob, state: Uint8Array): Promise<void> {
+  const workspace = await requireWorkspace(db, job.workspaceId);
+  const md5 = createHash('md5').update(state).digest('hex');
+  const current = workspace.currentStateVersionId
+    ? await db.prisma.stateVersion.findUnique({ where: { id: workspace.currentStateVersionId } })
+    : null;
+  if (current?.md5 === md5) return;
+  const { serial, lineage } = headOf(state);
+  const given = { serial, lineage, md5, run: job.runId };
+  const actor = holderOf(job.runId);
+  const version = await states.create(db, { keyring }, actor, workspace, given).catch(async (error: Error) => {
+    // Refused before its bytes were looked at, as when the run has lost the lock: they are kept all the same.
+    const blob = await writeBlob(db, keyring, Readable.from([state]), { limit, provisional: true });
+    const claim = { serial: BigInt(serial), lineage, md5, force: false };
+    await quarantine.keep(db, actor, workspace, claim, blob, error.message);
+    throw error;
+  });
+  await uploadRaw(db, { keyring }, version, Readable.from([state]), limit);
+  const run = await db.prisma.run.findUnique({ where: { id: job.runId } });
+  if (!run?.createdById) return;
+  // The run held the lock; the version is the work of whoever started it.
+  const by = { createdByType: run.createdByType, createdById: run.createdById };
+  await db.prisma.stateVersion.update({ where: { id: version.id }, data: by });
+}
+
+/** Ends an apply job; see `JobBoard`. */
+export async function finishApply(
+  db: Database,
+  keyring: Keyring,
+  job: RunJob,
+  workerId: string,
+  result: ApplyResult,
+): Promise<boolean> {
+  const lost = result.state && (await saveOrSay(db, keyring, job, result.state));
+  const stateBlobId = await stored(db, keyring, lost ? result.state : result.erroredState);
+  const errorMessage = [lost, result.errorMessage].filter(Boolean).join('. ') || undefined;
+  const kept = await db.transaction(async (tx) => {
+    const run = await holdIfThere(tx, keyring, job.runId);
+    if (!run || !(await isMine(tx, job, workerId))) return false;
+    await noteDuration(tx, job);
+    await keepBlob(tx, ...present([stateBlobId]));
+    await tx.prisma.runPhase.update({ where: { id: job.applyId }, data: { ...counts(result), stateBlobId } });
+    if (lost) await recordEvent(tx, run.id, 'state-lost', { description: lost });
+    if (lost || result.outcome !== 'applied') {
+      await endUnsuccessful(tx, run, job.applyId, { outcome: lost ? 'errored' : result.outcome, errorMessage });
+      return true;
+    }
+    await movePhase(tx, job.applyId, 'finished');
+    if (run.configurationVersionId) await workAt(tx, run.workspaceId, run.configurationVersionId);
+    await noteApplied(tx, run);
+    await finish(tx, run, 'applied');
+    return true;
+  });
+  if (!kept) await dropAll(db, [stateBlobId]);
+  return kept;
+}
+
+/** The workspace is at the configuration that was applied last, and shows its README.md. */
+async function workAt(tx: Database, workspaceId: string, configurationId: string): Promise<void> {
+  const where = { id: configurationId, blobId: { not: null }, readmeBlobId: { not: null } };
+  const readmeId = (await tx.prisma.configurationVersion.count({ where })) > 0 ? configurationId : null;
+  const data = { currentConfigurationId: configurationId, readmeId };
+  await tx.prisma.workspace.update({ where: { id: workspaceId }, data });
+}
+
+/** Saves the state an apply left; where that is refused, answers why: people find it as the errored state. */
+async function saveOrSay(db: Database, keyring: Keyring, job: RunJob, state: Uint8Array): Promise<string | undefined> {
+  try {
+    await saveState(db, keyring, job, state);
+    return undefined;
+  } catch (error) {
+    if (!isRefusal(error) && !(error instanceof SyntaxError)) throw error;
+    const why = error.message === '' ? 'its workspace is gone' : error.message;
+    return `The state after the apply could not be saved: ${why}`;
+  }
+}

@@ -1,0 +1,222 @@
+import { MissingPermission, serializer, whole } from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
+import { actorOf } from '../../../kernel/audit/audit';
+import {
+  type Call,
+  endpoints,
+  includable,
+  type Lookup,
+  type Resource,
+  type View,
+} from '../../../kernel/endpoints/endpoint';
+import type { Organization } from '../../organizations/organizations/organization';
+import { organizationPolicy } from '../../organizations/organizations/policy';
+import * as organizations from '../../organizations/organizations/service';
+import { workspacePolicy } from '../../workspaces/workspaces/policy';
+import * as workspaces from '../../workspaces/workspaces/service';
+import type { Workspace } from '../../workspaces/workspaces/workspace';
+import * as actions from './actions';
+import * as runs from './create';
+import {
+  capacityOf,
+  listOfOrganization,
+  listOfWorkspace,
+  listParameters,
+  listQueue,
+  organizationParameters,
+} from './list';
+import { organizationsOf, readsRun, runPolicy } from './policy';
+import { find, findMany, type Run } from './run';
+import { CreateRun, Remark } from './schema';
+import { runSerializer } from './serializer';
+
+const ofRun = endpoints(runPolicy, runSerializer, { visible: readsRun, organizationsOf });
+const ofWorkspace = endpoints(workspacePolicy, runSerializer, {
+  visible: workspacePolicy['can-read-settings'],
+  organizationsOf,
+});
+const ofOrganization = endpoints(organizationPolicy, runSerializer, {
+  visible: organizationPolicy['can-traverse'],
+  organizationsOf: (item: { id: string; organizationId?: string }) => [item.organizationId ?? item.id],
+});
+
+const spec = 'Workspace (type `workspaces`; id of the form `ws-<id>`)';
+const include = [
+  'plan',
+  'apply',
+  'created_by',
+  'cost_estimate',
+  'configuration_version',
+  'configuration_version.ingress_attributes',
+  'workspace',
+  'task_stages',
+  'run_events',
+  'comments',
+  'confirmed_by',
+  'canceled_by',
+];
+
+const param = ({ params }: Lookup<string>, name: string) => (params as Record<string, string>)[name] ?? '';
+const load = (lookup: Lookup<string>) => find(lookup.db, lookup.env.keyring, param(lookup, 'run_id'));
+const loadOrganization = (lookup: Lookup<string>) =>
+  organizations.findByName(lookup.db, lookup.env, param(lookup, 'organization_name'));
+
+/** Where a run comes from: the tool says so itself. */
+function sourceOf(headers: NodeJS.Dict<string | string[]>): string {
+  return headers['x-terraform-integration'] === 'cloud' ? 'terraform+cloud' : 'tfe-api';
+}
+
+/** What decides which permission a new run needs. */
+interface Wanted {
+  readonly workspace: string;
+  readonly isDestroy?: boolean | null;
+  readonly planOnly?: boolean | null;
+}
+
+/** The workspace a run is wanted for, if the caller may plan there. Throws `missing`. */
+async function workspaceFor(call: Call<string, Wanted, never>) {
+  const workspace = await workspaces.find(call.db, call.body.workspace);
+  const access = workspace && (await call.accessTo([workspace.organizationId]));
+  if (!workspace || !access || !workspacePolicy['can-read-settings'](access, workspace)) {
+    throw new Refusal('missing', '');
+  }
+  if (!workspacePolicy['can-queue-run'](access, workspace)) throw new MissingPermission('can-queue-run');
+  const destroys = call.body.isDestroy === true && call.body.planOnly !== true;
+  if (destroys && !workspacePolicy['can-queue-destroy'](access, workspace)) {
+    throw new MissingPermission('can-queue-destroy');
+  }
+  return { workspace, applies: workspacePolicy['can-queue-apply'](access, workspace) };
+}
+
+const create = ofRun.post('/runs', {
+  summary: 'Start a run: a plan, and an apply where that is wanted.',
+  spec,
+  tokens: ['user', 'team'],
+  body: CreateRun,
+  run: async (call) => {
+    const { workspace, applies } = await workspaceFor(call as never);
+    const source = sourceOf(call.request.headers);
+    const starter = { actor: actorOf(call), applies, source };
+    return runs.create(call.db, call.env.keyring, starter, workspace, call.body);
+  },
+});
+
+const show = ofRun.get('/runs/:run_id', {
+  summary: 'Show a run.',
+  spec,
+  include,
+  load,
+  run: async ({ target }) => target as Run,
+});
+
+const listInWorkspace = ofWorkspace.list('/workspaces/:workspace_id/runs', {
+  summary: 'List the runs of a workspace, newest first.',
+  spec,
+  query: listParameters,
+  include,
+  load: ({ db, params }) => workspaces.find(db, params.workspace_id),
+  run: ({ db, env, target, query, page }: Call<string, undefined, Workspace>) =>
+    listOfWorkspace(db, env.keyring, target.id, query, page!),
+});
+
+const listInOrganization = ofOrganization.list('/organizations/:organization_name/runs', {
+  summary: 'List the runs of an organization that the caller sees, newest first, without counting them.',
+  uncounted: true,
+  query: organizationParameters,
+  include,
+  load: loadOrganization,
+  run: async ({ db, env, access, target, query, page }: Call<string, undefined, Organization>) => {
+    const { items, more } = await listOfOrganization(db, env.keyring, access, target.id, query, page!);
+    const pagination = {
+      'current-page': page!.number,
+      'page-size': page!.size,
+      'prev-page': page!.number > 1 ? page!.number - 1 : null,
+      'next-page': more ? page!.number + 1 : null,
+    };
+    return { items, meta: { pagination } };
+  },
+});
+
+const queue = ofOrganization.list('/organizations/:organization_name/runs/queue', {
+  summary: 'List the runs of an organization that wait for a worker or are with one, in their order.',
+  load: loadOrganization,
+  run: ({ db, env, access, target, page }: Call<string, undefined, Organization>) =>
+    listQueue(db, env.keyring, access, target.id, page!),
+});
+
+/** How busy an organization is. */
+interface Capacity {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly pending: number;
+  readonly running: number;
+}
+
+const capacityAttributes = {
+  pending: whole,
+  running: whole,
+};
+
+const capacitySerializer = serializer<Capacity, View, typeof capacityAttributes>({
+  type: 'organization-capacity',
+  shape: capacityAttributes,
+  id: ({ id }) => id,
+  attributes: ({ pending, running }) => ({ pending, running }),
+});
+
+const capacity = endpoints(organizationPolicy, capacitySerializer, {
+  visible: (access, { id }) => access.isMember(id) || access.principal.siteAdmin,
+  organizationsOf: (item: { id: string; organizationId?: string }) => [item.organizationId ?? item.id],
+}).get('/organizations/:organization_name/capacity', {
+  summary: 'Show how many runs of an organization wait, and how many are being carried out.',
+  load: loadOrganization,
+  run: async ({ db, target }: Call<string, undefined, Organization>) => ({
+    id: target.name,
+    organizationId: target.id,
+    ...(await capacityOf(db, target.id)),
+  }),
+});
+
+const verbs = {
+  apply: { does: actions.apply, requires: 'can-apply', summary: 'Confirm the plan of a run: it will be applied.' },
+  discard: { does: actions.discard, requires: 'can-discard', summary: 'Discard a run that waits.' },
+  cancel: { does: actions.cancel, requires: 'can-cancel', summary: 'Interrupt a run.' },
+  'force-cancel': {
+    does: actions.forceCancel,
+    requires: 'can-force-cancel',
+    summary: 'End a run that did not stop after it was canceled.',
+  },
+  'force-execute': {
+    does: actions.forceExecute,
+    requires: 'can-force-execute',
+    summary: 'Start a pending run in place of the one that waits for confirmation.',
+  },
+} as const;
+
+const acting = Object.entries(verbs).map(([verb, { does, requires, summary }]) =>
+  ofRun.command('POST')(`/runs/:run_id/actions/${verb}`, {
+    summary,
+    spec,
+    status: 202,
+    tokens: ['user', 'team'],
+    requires,
+    body: Remark,
+    load,
+    run: ({ db, env, target, body, ...call }: Call<string, string | null, Run>) =>
+      does(db, env.keyring, target.id, { actor: actorOf(call), comment: body }),
+  }),
+);
+
+/** Runs, their queue, and what can be done to them. */
+export const runResource: Resource = {
+  name: 'runs',
+  endpoints: [create, show, listInWorkspace, listInOrganization, queue, capacity, ...acting],
+  includable: {
+    runs: includable<Run>({
+      serializer: runSerializer,
+      load: (db, ids, env) => findMany(db, env.keyring, ids),
+      visible: readsRun,
+      organizationsOf,
+    }),
+  },
+};

@@ -1,0 +1,104 @@
+import type { Keyring } from '@keystead/keyring';
+import type { Run as Row } from '../../../generated/prisma/client';
+import type { WorkspaceTarget } from '../../../kernel/access/access';
+import type { Database } from '../../../kernel/database/database';
+import { rowMapper } from '../../../kernel/database/rows';
+import { workerSilenceSeconds } from '../../../kernel/installation/infra-versions';
+import { queuedStatuses, waitingStatuses } from './statuses';
+
+/** A value given to one run: an expression of the configuration language. */
+export interface RunVariable {
+  readonly key: string;
+  readonly value: string;
+}
+
+/** A run with what its rendering and its rules take from its surroundings. */
+export interface Run extends Omit<Row, 'variables'> {
+  readonly organizationId: string;
+  readonly organization: string;
+  readonly workspaceName: string;
+  /** What its rights depend on. */
+  readonly workspace: WorkspaceTarget;
+  readonly planId: string;
+  readonly planStatus: string;
+  readonly hasChanges: boolean | null;
+  readonly applyId: string;
+  readonly eventIds: readonly string[];
+  readonly commentIds: readonly string[];
+  readonly variables: readonly RunVariable[];
+  /** Runs of the organization that are ahead of it, or being carried out. */
+  readonly position: number;
+  /** By the database's clock, when it was read. */
+  readonly readAt: Date;
+  readonly executionMode: string;
+  readonly lockedByType: string | null;
+  readonly lockedById: string | null;
+  /** The run whose turn it is in the workspace, or comes next. */
+  readonly currentRunId: string | null;
+  readonly workersAlive: boolean;
+  /** The versions of the tool that workers have. */
+  readonly workerVersions: readonly string[];
+}
+
+const alive = `seen_at > now() - interval '${workerSilenceSeconds} seconds'`;
+
+/** SQL: the versions of the tool that workers have which were heard of lately. */
+export const workerVersions = `ARRAY(SELECT DISTINCT v FROM run_worker, unnest(versions) v WHERE ${alive} ORDER BY v)`;
+
+const quoted = (names: readonly string[]): string => names.map((name) => `'${name}'`).join(', ');
+
+/** Everything a `Run` is made of, from rows named `r`; conditions follow. */
+export const selectRuns = `
+SELECT r.*, w.organization_id, w.project_id, w.name AS workspace_name, o.name AS organization,
+       p.id AS plan_id, p.status AS plan_status, p.has_changes, a.id AS apply_id,
+       ARRAY(SELECT e.id FROM run_event e WHERE e.run_id = r.id ORDER BY e.number) AS event_ids,
+       ARRAY(SELECT c.id FROM run_comment c WHERE c.run_id = r.id ORDER BY c.number) AS comment_ids,
+       CASE WHEN r.status NOT IN (${quoted(waitingStatuses)}) THEN 0 ELSE
+         (SELECT count(*)::int FROM run q JOIN workspace v ON v.id = q.workspace_id
+           WHERE v.organization_id = w.organization_id AND q.finished_at IS NULL AND q.number < r.number
+             AND q.status IN (${quoted(queuedStatuses)})) END AS position,
+       now() AS read_at, w.locked_by_type, w.locked_by_id, w.current_run_id,
+       coalesce(w.execution_mode, j.execution_mode, o.default_execution_mode) AS execution_mode,
+       EXISTS (SELECT 1 FROM run_worker WHERE ${alive}) AS workers_alive, ${workerVersions} AS worker_versions`;
+
+/** The tables behind `selectRuns`. */
+export const fromRuns = `
+  FROM run r
+  JOIN workspace w ON w.id = r.workspace_id
+  JOIN project j ON j.id = w.project_id
+  JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL
+  JOIN run_phase p ON p.run_id = r.id AND p.kind = 'plan'
+  JOIN run_phase a ON a.run_id = r.id AND a.kind = 'apply'`;
+
+const readById = { name: 'run_by_id', text: `${selectRuns}, r.id AS key ${fromRuns} WHERE r.id = ANY($1)` };
+
+const mapped = rowMapper<Omit<Run, 'variables' | 'workspace'> & { variables: Uint8Array | null; projectId: string }>([
+  'number',
+]);
+
+/** Where the variables of a run are sealed. */
+export const variablesCell = (id: string) => ({ table: 'run', row: id, column: 'variables' });
+
+/** A run from a row of these statements. */
+export function runOf(keyring: Keyring, row: Record<string, unknown>): Run {
+  const { variables, ...run } = mapped(row);
+  const { workspaceId: id, projectId, organizationId } = run;
+  const text = variables === null ? '[]' : keyring.open(variables, variablesCell(run.id)).toString('utf8');
+  return {
+    ...run,
+    workspace: { id, projectId, organizationId },
+    variables: JSON.parse(text) as RunVariable[],
+  };
+}
+
+/** The run with a `run-…` id. */
+export async function find(db: Database, keyring: Keyring, id: string): Promise<Run | undefined> {
+  const row = await db.readOne(readById, id);
+  return row && runOf(keyring, row);
+}
+
+/** Runs by id, in no order; unknown ones are left out. */
+export async function findMany(db: Database, keyring: Keyring, ids: readonly string[]): Promise<Run[]> {
+  const found = await Promise.all(ids.map((id) => find(db, keyring, id)));
+  return found.filter((run) => run !== undefined);
+}

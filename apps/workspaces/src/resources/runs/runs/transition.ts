@@ -1,0 +1,95 @@
+import type { Keyring } from '@keystead/keyring';
+import { isRefusal, Refusal } from '@keystead/refusal';
+import { Prisma } from '../../../generated/prisma/client';
+import type { Actor } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+import { find, type Run } from './run';
+import { finalStatuses, type PhaseStatus, type RunStatus } from './statuses';
+
+/**
+ * Takes the workspace of a run and the run itself until the transaction ends, in this order everywhere, and reads the
+ * run as it is then. Throws `missing`.
+ */
+export async function holdRun(tx: Database, keyring: Keyring, id: string): Promise<Run> {
+  const [row] = await tx.prisma.$queryRaw<{ workspace_id: string }[]>`SELECT workspace_id FROM run WHERE id = ${id}`;
+  if (!row) throw new Refusal('missing', '');
+  await holdWorkspace(tx, row.workspace_id);
+  const run = await find(tx, keyring, id);
+  if (!run) throw new Refusal('missing', '');
+  return run;
+}
+
+/** The same for a run that may be gone meanwhile, with its workspace. */
+export async function holdIfThere(tx: Database, keyring: Keyring, id: string): Promise<Run | undefined> {
+  try {
+    return await holdRun(tx, keyring, id);
+  } catch (error) {
+    if (isRefusal(error) && error.kind === 'missing') return undefined;
+    throw error;
+  }
+}
+
+/** Takes the row of a workspace until the transaction ends: all changes of its runs and its lock take turns. */
+export async function holdWorkspace(tx: Database, id: string): Promise<void> {
+  await tx.prisma.$queryRaw`SELECT 1 FROM workspace WHERE id = ${id} FOR UPDATE`;
+}
+
+// RFC 3339 with an offset and no fraction: what clients read strictly.
+const stampNow = Prisma.sql`to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"+00:00"')`;
+
+const stampOf: ReadonlyMap<string, string> = new Map(
+  Object.entries({ pending: 'plan-queueable-at', running: 'started-at' }),
+);
+const stampName = (status: string): string => stampOf.get(status) ?? `${status.replace(/_/g, '-')}-at`;
+
+/** Notes something that happened to a run; `actor` where somebody asked for it. */
+export async function recordEvent(
+  tx: Database,
+  runId: string,
+  action: string,
+  more: { actor?: Pick<Actor, 'type' | 'id'>; description?: string | null; commentId?: string } = {},
+): Promise<void> {
+  await tx.prisma.runEvent.create({
+    data: {
+      id: newId('re'),
+      runId,
+      action,
+      description: more.description,
+      actorType: more.actor?.type,
+      actorId: more.actor?.id,
+      commentId: more.commentId,
+    },
+  });
+}
+
+/** Moves a run to a status: with its timestamp, its reason, and an event. A final status is noted as the end. */
+export async function moveRun(
+  tx: Database,
+  id: string,
+  status: RunStatus,
+  more: { reason?: string | null; actor?: Pick<Actor, 'type' | 'id'>; stamp?: string; event?: string } = {},
+): Promise<void> {
+  const over = finalStatuses.includes(status);
+  await tx.prisma.$executeRaw`
+    UPDATE run SET status = ${status}, status_reason = ${more.reason ?? null},
+           timestamps = timestamps || jsonb_build_object(${more.stamp ?? stampName(status)}::text, ${stampNow}),
+           finished_at = CASE WHEN ${over} THEN now() END
+     WHERE id = ${id}`;
+  const { actor, reason: description } = more;
+  await recordEvent(tx, id, more.event ?? status.replace(/_/g, '-'), { actor, description });
+}
+
+/** Moves a plan or an apply to a status, with its timestamp. */
+export async function movePhase(
+  tx: Database,
+  id: string,
+  status: PhaseStatus,
+  more: Prisma.RunPhaseUpdateInput = {},
+): Promise<void> {
+  await tx.prisma.runPhase.update({ where: { id }, data: { ...more, status } });
+  if (status === 'unreachable') return;
+  await tx.prisma.$executeRaw`
+    UPDATE run_phase SET timestamps = timestamps || jsonb_build_object(${stampName(status)}::text, ${stampNow})
+     WHERE id = ${id}`;
+}

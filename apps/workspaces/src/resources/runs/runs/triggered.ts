@@ -1,0 +1,60 @@
+import type { Keyring } from '@keystead/keyring';
+import { isRefusal } from '@keystead/refusal';
+import type { Actor } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
+import { find as findWorkspace } from '../../workspaces/workspaces/find';
+import { create } from './create';
+import { find, type Run } from './run';
+import { holdWorkspace } from './transition';
+
+const BATCH = 20;
+
+interface Due {
+  readonly id: string;
+  readonly workspace_id: string;
+  readonly due_run_id: string;
+}
+
+/** Notes, together with the apply of a run, that the workspaces it triggers are due for a run of their own. */
+export async function noteApplied(tx: Database, run: Run): Promise<void> {
+  await tx.prisma.runTrigger.updateMany({ where: { sourceableId: run.workspaceId }, data: { dueRunId: run.id } });
+}
+
+/** Starts the runs that are due after others; answers how many. For any number of callers. */
+export async function startTriggered(db: Database, keyring: Keyring): Promise<number> {
+  const due = await db.prisma.$queryRaw<Due[]>`
+    SELECT id, workspace_id, due_run_id FROM run_trigger WHERE due_run_id IS NOT NULL ORDER BY id LIMIT ${BATCH}`;
+  let started = 0;
+  for (const one of due) if (await startOne(db, keyring, one)) started += 1;
+  return started;
+}
+
+/** One that the workspace refuses, as without a configuration or where runs take place elsewhere, is not tried again. */
+async function startOne(db: Database, keyring: Keyring, due: Due): Promise<boolean> {
+  try {
+    return await db.transaction(async (tx) => {
+      // The workspace before the trigger, as an apply takes them.
+      await holdWorkspace(tx, due.workspace_id);
+      if (!(await take(tx, due))) return false;
+      const [workspace, source] = await Promise.all([
+        findWorkspace(tx, due.workspace_id),
+        find(tx, keyring, due.due_run_id),
+      ]);
+      if (!workspace || !source) return false;
+      const actor = { type: source.createdByType as Actor['type'], id: source.createdById ?? '', name: source.id };
+      await create(tx, keyring, { actor, applies: true, source: 'tfe-run-trigger' }, workspace, {
+        message: `Triggered by the apply of ${source.id}`,
+        autoApply: workspace.autoApplyRunTrigger,
+      });
+      return true;
+    });
+  } catch (error) {
+    if (!isRefusal(error) || error.kind !== 'invalid') throw error;
+    await take(db, due);
+    return false;
+  }
+}
+
+async function take({ prisma }: Database, { id, due_run_id: dueRunId }: Due): Promise<boolean> {
+  return (await prisma.runTrigger.updateMany({ where: { id, dueRunId }, data: { dueRunId: null } })).count > 0;
+}

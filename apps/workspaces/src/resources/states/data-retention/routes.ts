@@ -1,0 +1,188 @@
+import { document, freeForm, serializer, text, whole } from '@keystead/jsonapi';
+import { z } from 'zod';
+import type { Policy, Rule } from '../../../kernel/access/policy';
+import { actorOf } from '../../../kernel/audit/audit';
+import {
+  type Call,
+  type Endpoint,
+  endpoints,
+  type Lookup,
+  type Resource,
+  type View,
+} from '../../../kernel/endpoints/endpoint';
+import type { Organization } from '../../organizations/organizations/organization';
+import { organizationPolicy } from '../../organizations/organizations/policy';
+import { retentionType } from '../../organizations/organizations/serializer';
+import * as organizations from '../../organizations/organizations/service';
+import { workspacePolicy } from '../../workspaces/workspaces/policy';
+import * as workspaces from '../../workspaces/workspaces/service';
+import type { Workspace } from '../../workspaces/workspaces/workspace';
+import * as retention from './service';
+import { type Kind, type Preview, preview } from './sweep';
+
+/** A policy as it is shown; `legacy` under the one type that older clients know. */
+interface ShownPolicy extends retention.RetentionPolicy {
+  readonly legacy?: boolean;
+}
+
+const policyAttributes = {
+  'delete-older-than-n-days': whole.optional(),
+};
+
+const policySerializer = serializer<ShownPolicy, View, typeof policyAttributes>({
+  type: ({ days, legacy }) => (legacy ? 'data-retention-policies' : retentionType(days)),
+  shape: policyAttributes,
+  id: ({ id }) => id,
+  attributes: ({ days }) => (days === null ? {} : { 'delete-older-than-n-days': days }),
+});
+
+/** What a sweep would remove now, by kind. */
+interface ShownPreview {
+  readonly id: string;
+  readonly found: readonly Preview[];
+}
+
+const found = z.object({ count: whole, 'first-ids': z.array(text) });
+const previewAttributes = { 'state-versions': found, 'configuration-versions': found } satisfies Record<Kind, unknown>;
+
+const previewSerializer = serializer<ShownPreview, View, typeof previewAttributes>({
+  type: 'data-retention-previews',
+  shape: previewAttributes,
+  id: ({ id }) => id,
+  attributes: ({ found }) =>
+    Object.fromEntries(found.map(({ kind, count, ids }) => [kind, { count, 'first-ids': ids }])) as Record<
+      Kind,
+      { count: number; 'first-ids': readonly string[] }
+    >,
+});
+
+const attributes = { 'delete-older-than-n-days': z.int().min(1).max(100_000) };
+const DeleteOlder = document('data-retention-policy-delete-olders', {
+  attributes,
+  otherTypes: ['data-retention-policies'],
+});
+const DontDelete = document('data-retention-policy-dont-deletes', {});
+
+/** Days to keep, null for ever, and whether the older type was sent. */
+interface Wish {
+  readonly days: number | null;
+  readonly legacy: boolean;
+}
+
+const PolicyBody = freeForm(
+  (raw): Wish => {
+    const type = (raw as { data?: { type?: unknown } } | undefined)?.data?.type;
+    if (type === 'data-retention-policy-dont-deletes') {
+      DontDelete.parse(raw, { aliases: false });
+      return { days: null, legacy: false };
+    }
+    const { value } = DeleteOlder.parse(raw, { aliases: false });
+    return { days: value.deleteOlderThanNDays, legacy: type === 'data-retention-policies' };
+  },
+  DeleteOlder.jsonSchema(),
+  false,
+);
+
+const { get, post, patch, remove } = endpoints({} as Policy<never>, policySerializer, { organizationsOf: () => [] });
+
+const previews = endpoints({} as Policy<never>, previewSerializer, { organizationsOf: () => [] });
+
+interface Place<Target> {
+  readonly path: string;
+  readonly of: string;
+  readonly spec?: string;
+  readonly load?: (lookup: Lookup<string>) => Promise<Target | undefined>;
+  readonly holder: (target: Target) => retention.Holder;
+  readonly organizationsOf: (target: Target) => readonly string[];
+  readonly visible?: Rule<Target>;
+  readonly mayChange?: Rule<Target>;
+  readonly siteAdmin?: boolean;
+}
+
+/** The four endpoints of one place where a policy can stand. */
+function policyAt<Target>(place: Place<Target>): Endpoint[] {
+  const { path, of, spec, load, holder, visible, mayChange, siteAdmin } = place;
+  // A policy that is shown has no rules of its own: only the place it stands at does.
+  const organizationsOf = (target: Target) => place.organizationsOf(target).filter((id) => id !== undefined);
+  const common = { spec, edition: 'self-hosted', load, organizationsOf, visible, siteAdmin } as const;
+  type On<Body> = Call<string, Body, Target>;
+  const set = async ({ db, target, body, ...call }: On<Wish>): Promise<ShownPolicy> => ({
+    ...(await retention.replace(db, actorOf(call), holder(target), body.days)),
+    legacy: body.legacy,
+  });
+  return [
+    get(path, {
+      ...common,
+      summary: `Show the data retention policy in force for ${of}, its own or inherited.`,
+      run: ({ db, target }: On<undefined>) => retention.findEffective(db, holder(target)),
+    }),
+    previews.get(`${path}/preview`, {
+      ...common,
+      summary: `Show what the policies in force would delete now of ${of}. For whoever may change them.`,
+      requires: mayChange,
+      run: async ({ db, env, target }: On<undefined>) => {
+        const { workspaceId, organizationId } = holder(target);
+        const found = await preview(db, { workspaceId, organizationId }, env.now());
+        return { id: workspaceId ?? organizationId ?? 'installation', found };
+      },
+    }),
+    post(path, {
+      ...common,
+      summary: `Set the data retention policy of ${of}.`,
+      status: 200,
+      requires: mayChange,
+      body: PolicyBody,
+      run: set,
+    }),
+    patch(path, {
+      ...common,
+      summary: `Set the data retention policy of ${of}, in the older form.`,
+      requires: mayChange,
+      body: PolicyBody,
+      run: set,
+    }),
+    remove(path, {
+      ...common,
+      summary: `Remove the data retention policy of ${of}; what is above it decides again.`,
+      requires: mayChange,
+      run: ({ db, target, ...call }: On<undefined>) => retention.remove(db, actorOf(call), holder(target)),
+    }),
+  ];
+}
+
+const param = ({ params }: Lookup<string>, name: string) => (params as Record<string, string>)[name]!;
+
+const onOrganization = policyAt<Organization>({
+  path: '/organizations/:organization_name/relationships/data-retention-policy',
+  of: 'an organization',
+  spec: 'Organizations',
+  load: (lookup) => organizations.findByName(lookup.db, lookup.env, param(lookup, 'organization_name')),
+  holder: ({ id }) => ({ workspaceId: null, organizationId: id, auditedIn: id }),
+  organizationsOf: ({ id }) => [id],
+  visible: organizationPolicy['can-traverse'],
+  mayChange: organizationPolicy['can-update'],
+});
+
+const onWorkspace = policyAt<Workspace>({
+  path: '/workspaces/:workspace_id/relationships/data-retention-policy',
+  of: 'a workspace',
+  load: (lookup) => workspaces.find(lookup.db, param(lookup, 'workspace_id')),
+  holder: ({ id, organizationId }) => ({ workspaceId: id, organizationId: null, auditedIn: organizationId }),
+  organizationsOf: ({ organizationId }) => [organizationId],
+  visible: workspacePolicy['can-read-settings'],
+  mayChange: workspacePolicy['can-update'],
+});
+
+const onInstallation = policyAt<undefined>({
+  path: '/admin/data-retention-policy',
+  of: 'the installation',
+  holder: () => retention.installation,
+  organizationsOf: () => [],
+  siteAdmin: true,
+});
+
+/** Data retention policies: of workspaces, organizations and the installation. Self-hosted edition only. */
+export const retentionResource: Resource = {
+  name: 'data-retention',
+  endpoints: [...onOrganization, ...onWorkspace, ...onInstallation],
+};

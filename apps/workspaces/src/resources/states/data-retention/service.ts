@@ -1,0 +1,86 @@
+import { type Actor, recordChange } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+
+/** How long old data is kept; `days` null is for ever. */
+export interface RetentionPolicy {
+  readonly id: string;
+  readonly days: number | null;
+}
+
+/** Whose policy: a workspace's, an organization's, or the installation's. */
+export interface Holder {
+  readonly workspaceId: string | null;
+  readonly organizationId: string | null;
+  /** The organization under which changes are audited. */
+  readonly auditedIn: string | null;
+}
+
+/** The installation as a holder. */
+export const installation: Holder = { workspaceId: null, organizationId: null, auditedIn: null };
+
+const keyOf = ({ workspaceId, organizationId }: Holder) => ({ workspaceId, organizationId });
+
+/** The policy set on the holder itself. */
+export async function findOwn(db: Database, holder: Holder): Promise<RetentionPolicy | null> {
+  const row = await db.prisma.retentionPolicy.findFirst({ where: keyOf(holder) });
+  return row && { id: row.id, days: row.deleteOlderThanNDays };
+}
+
+/** The policy in force: the holder's own, else that of what it lies in, up to the installation; null when none is. */
+export async function findEffective(db: Database, holder: Holder): Promise<RetentionPolicy | null> {
+  const own = await findOwn(db, holder);
+  if (own !== null) {
+    return own;
+  }
+  if (holder.workspaceId !== null) {
+    return findEffective(db, { ...holder, workspaceId: null, organizationId: holder.auditedIn });
+  }
+  return holder.organizationId === null ? null : findEffective(db, installation);
+}
+
+const target = ({ workspaceId, organizationId }: Holder, id: string) => ({
+  type: 'data-retention-policies',
+  id,
+  name: workspaceId ?? organizationId ?? 'installation',
+});
+
+/** Sets the holder's policy, in place of any it has. */
+export async function replace(
+  db: Database,
+  actor: Actor,
+  holder: Holder,
+  days: number | null,
+): Promise<RetentionPolicy> {
+  return db.transaction(async (tx) => {
+    const before = await findOwn(tx, holder);
+    await tx.prisma.retentionPolicy.deleteMany({ where: keyOf(holder) });
+    const id = newId('drp');
+    await tx.prisma.retentionPolicy.create({ data: { id, ...keyOf(holder), deleteOlderThanNDays: days } });
+    await recordChange(tx, actor, {
+      organizationId: holder.auditedIn,
+      action: 'data-retention-policy.set',
+      target: target(holder, id),
+      before: before === null ? undefined : { deleteOlderThanNDays: before.days },
+      after: { deleteOlderThanNDays: days },
+    });
+    return { id, days };
+  });
+}
+
+/** Removes the holder's own policy; what it lies in decides again. Removing none succeeds. */
+export async function remove(db: Database, actor: Actor, holder: Holder): Promise<void> {
+  await db.transaction(async (tx) => {
+    const before = await findOwn(tx, holder);
+    if (before === null) {
+      return;
+    }
+    await tx.prisma.retentionPolicy.deleteMany({ where: keyOf(holder) });
+    await recordChange(tx, actor, {
+      organizationId: holder.auditedIn,
+      action: 'data-retention-policy.delete',
+      target: target(holder, before.id),
+      before: { deleteOlderThanNDays: before.days },
+    });
+  });
+}

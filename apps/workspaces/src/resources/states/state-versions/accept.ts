@@ -1,0 +1,69 @@
+import { isRefusal, Refusal } from '@keystead/refusal';
+import type { Actor } from '../../../kernel/audit/audit';
+import { keepBlob, removeBlob } from '../../../kernel/blobs/blobs';
+import type { Database } from '../../../kernel/database/database';
+import type { Environment } from '../../../kernel/endpoints/environment';
+import { requireWorkspace } from '../../workspaces/workspaces/service';
+import type { Workspace } from '../../workspaces/workspaces/workspace';
+import { finalize } from './finalize';
+import type { ParsedState } from './parse-state';
+import * as quarantine from './quarantine';
+import { type Claim, requireLock, requireSuccessor } from './rules';
+import { findCurrent, type StateVersion } from './state-version';
+
+/** Takes the row of a workspace until the transaction ends, and reads it as it is then. */
+export async function holdWorkspace(tx: Database, id: string): Promise<Workspace> {
+  await tx.prisma.$queryRaw`SELECT id FROM workspace WHERE id = ${id} FOR UPDATE`;
+  return requireWorkspace(tx, id);
+}
+
+/** The bytes of a state, provisional until they are accepted, and what they say of themselves. */
+export interface Offered {
+  readonly blob: { readonly id: string; readonly size: number };
+  readonly parsed: ParsedState | undefined;
+  /** The tool's JSON of the same state. */
+  readonly jsonBlobId?: string;
+  /** The quarantined state they are: gone from there when they are accepted, still there when they are refused. */
+  readonly quarantinedId?: string;
+  /** They were made of what is stored: when they are refused, nothing is lost. */
+  readonly derived?: boolean;
+}
+
+/**
+ * Makes content current if the lock and the history still allow it, decided under the workspace's row; otherwise keeps it
+ * in quarantine and refuses. Answers the id of the state version.
+ */
+export async function accept(
+  db: Database,
+  { keyring }: Pick<Environment, 'keyring'>,
+  actor: Actor,
+  workspace: Workspace,
+  claim: Claim,
+  { blob, parsed, jsonBlobId, quarantinedId, derived }: Offered,
+  versionOf: (tx: Database) => Promise<StateVersion>,
+): Promise<string> {
+  try {
+    return await db.transaction(async (tx) => {
+      const held = await holdWorkspace(tx, workspace.id);
+      await requireLock(tx, actor, held);
+      const current = await findCurrent(tx, workspace.id);
+      requireSuccessor({ ...claim, lineage: claim.lineage ?? (parsed?.lineage || null) }, current);
+      const version = await versionOf(tx);
+      await keepBlob(tx, blob.id, ...(jsonBlobId ? [jsonBlobId] : []));
+      await finalize(tx, keyring, actor, version, { blobId: blob.id, size: blob.size, parsed, jsonBlobId });
+      if (quarantinedId) {
+        const { count } = await tx.prisma.quarantinedState.deleteMany({ where: { id: quarantinedId } });
+        if (count === 0) throw new Refusal('missing', '');
+      }
+      return version.id;
+    });
+  } catch (error) {
+    if (jsonBlobId) await removeBlob(db, jsonBlobId);
+    if (isRefusal(error) && !quarantinedId) {
+      if (error.kind === 'conflict' && !derived)
+        await quarantine.keep(db, actor, workspace, claim, blob, error.message);
+      else await removeBlob(db, blob.id);
+    }
+    throw error;
+  }
+}

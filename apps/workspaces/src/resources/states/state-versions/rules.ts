@@ -1,0 +1,52 @@
+import { Refusal } from '@keystead/refusal';
+import type { Actor } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
+import { lockedByWhom } from '../../workspaces/workspaces/lock';
+import type { Workspace } from '../../workspaces/workspaces/workspace';
+import type { StateVersion } from './state-version';
+
+/** The place of a state in its history. */
+export type History = Pick<StateVersion, 'serial' | 'md5' | 'lineage'>;
+
+/** What a new state says of its place in history. */
+export interface Claim {
+  readonly serial: bigint;
+  readonly lineage: string | null;
+  readonly md5: string;
+  readonly force: boolean;
+}
+
+/** Refuses unless the caller holds the workspace's lock. Throws `conflict` in the words clients know. */
+export async function requireLock(
+  db: Database,
+  actor: Pick<Actor, 'type' | 'id'>,
+  workspace: Workspace,
+): Promise<void> {
+  if (workspace.lockedAt === null) {
+    throw new Refusal('conflict', 'This workspace is not locked and will only accept state uploads when locked');
+  }
+  if (workspace.lockedByType === actor.type && workspace.lockedById === actor.id) return;
+  const whom = await lockedByWhom(db, workspace);
+  throw new Refusal('conflict', `This workspace ${whom} and will only accept state uploads from them while locked.`);
+}
+
+/**
+ * Refuses a state that does not follow the current one: the same serial with other content, a lower serial, or another
+ * lineage that is not ahead. Throws `conflict` naming serials and lineages of both; `force` lets everything pass.
+ */
+export function requireSuccessor(claim: Claim, current: History | undefined): void {
+  if (!current || claim.force) return;
+  const both = `the current state has serial ${current.serial} and lineage ${current.lineage ?? 'none'}, the one provided serial ${claim.serial} and lineage ${claim.lineage ?? 'none'}`;
+  if (claim.serial === current.serial && claim.md5 !== current.md5) {
+    const known =
+      'The MD5 hash of the state provided does not match what is currently known for the same serial number';
+    throw new Refusal('conflict', `${known}: ${both}`);
+  }
+  if (claim.serial < current.serial) {
+    throw new Refusal('conflict', `The state provided is older than the current one: ${both}`);
+  }
+  const otherLineage = claim.lineage !== null && current.lineage !== null && claim.lineage !== current.lineage;
+  if (otherLineage && claim.serial <= current.serial) {
+    throw new Refusal('conflict', `The state provided has another lineage than the current one: ${both}`);
+  }
+}

@@ -1,0 +1,145 @@
+import {
+  anything,
+  choice,
+  flag,
+  hasMany,
+  hasOne,
+  hasOneOf,
+  instant,
+  serializer,
+  text,
+  toMany,
+  toOne,
+  whole,
+} from '@keystead/jsonapi';
+import { actorTypes } from '../../../kernel/audit/audit';
+import { gone, hidden } from '../../../kernel/blobs/backing-data';
+import type { View } from '../../../kernel/endpoints/endpoint';
+import type { StateOutput } from './outputs';
+import type { StateVersion } from './state-version';
+
+/** A state version with the links its holder may follow. */
+export interface ShownStateVersion extends StateVersion {
+  readonly links: {
+    readonly download: string | null;
+    readonly jsonDownload: string | null;
+    readonly upload: string | null;
+    readonly jsonUpload: string | null;
+  };
+}
+
+const stateVersionAttributes = {
+  'created-at': instant,
+  size: whole,
+  serial: whole,
+  lineage: text.nullable(),
+  status: choice(['pending', 'finalized', 'discarded', hidden, gone]),
+  intermediate: flag,
+  'state-version': whole.nullable(),
+  'infra-version': text.nullable(),
+  'resources-processed': flag,
+  modules: anything,
+  providers: anything,
+  resources: anything,
+  'vcs-commit-sha': text.nullable(),
+  'vcs-commit-url': text.nullable(),
+  'hosted-state-download-url': text.nullable(),
+  'hosted-json-state-download-url': text.nullable(),
+  'hosted-state-upload-url': text.nullable(),
+  'hosted-json-state-upload-url': text.nullable(),
+};
+
+const stateVersionRelations = {
+  workspace: hasOne('workspaces'),
+  run: hasOne('runs'),
+  'created-by': hasOneOf(actorTypes),
+  outputs: hasMany('state-version-outputs'),
+  'rollback-state-version': hasOne('state-versions'),
+};
+
+/** Spec: Workspace (relationships current-state-version). */
+export const stateVersionSerializer = serializer<
+  ShownStateVersion,
+  View,
+  typeof stateVersionAttributes,
+  typeof stateVersionRelations
+>({
+  type: 'state-versions',
+  shape: stateVersionAttributes,
+  relations: stateVersionRelations,
+  id: ({ id }) => id,
+  self: ({ id }) => `/api/v2/state-versions/${id}`,
+  aliases: { 'infra-version': 'terraform-version' },
+  attributes: (version) => ({
+    'created-at': version.createdAt.toISOString(),
+    size: Number(version.size),
+    serial: Number(version.serial),
+    lineage: version.lineage,
+    status: version.status,
+    intermediate: version.intermediate,
+    'state-version': version.format,
+    'infra-version': version.infraVersion,
+    'resources-processed': version.resourcesProcessed,
+    modules: version.modules,
+    providers: version.providers,
+    resources: version.resources,
+    'vcs-commit-sha': null,
+    'vcs-commit-url': null,
+    'hosted-state-download-url': version.links.download,
+    'hosted-json-state-download-url': version.links.jsonDownload,
+    'hosted-state-upload-url': version.links.upload,
+    'hosted-json-state-upload-url': version.links.jsonUpload,
+  }),
+  relationships: ({ workspaceId, runId, outputIds, createdByType, createdById, rollbackOfId }) => ({
+    workspace: toOne('workspaces', workspaceId),
+    run: toOne('runs', runId),
+    'created-by': toOne(createdByType, createdById),
+    outputs: toMany('state-version-outputs', outputIds),
+    'rollback-state-version': toOne('state-versions', rollbackOfId),
+  }),
+});
+
+const outputAttributes = {
+  name: text,
+  sensitive: flag,
+  type: text,
+  value: anything,
+  'detailed-type': anything,
+};
+
+/** An output of a state version. */
+export const outputSerializer = serializer<StateOutput, View, typeof outputAttributes>({
+  type: 'state-version-outputs',
+  shape: outputAttributes,
+  id: ({ id }) => id,
+  self: ({ id }) => `/api/v2/state-version-outputs/${id}`,
+  attributes: ({ name, sensitive, type, value, detailedType }) => ({
+    name,
+    sensitive,
+    type,
+    value,
+    'detailed-type': detailedType,
+  }),
+});
+
+const workspaceOutputAttributes = {
+  name: text,
+  sensitive: flag,
+  'output-type': text,
+  'detailed-type': anything,
+  value: anything,
+};
+
+/** An output as workspaces include it, under a type of its own. */
+export const workspaceOutputSerializer = serializer<StateOutput, View, typeof workspaceOutputAttributes>({
+  type: 'workspace-outputs',
+  shape: workspaceOutputAttributes,
+  id: ({ id }) => id,
+  attributes: ({ name, sensitive, type, detailedType, value }) => ({
+    name,
+    sensitive,
+    'output-type': type,
+    'detailed-type': detailedType,
+    value: sensitive ? null : value,
+  }),
+});

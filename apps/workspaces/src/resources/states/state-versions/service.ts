@@ -1,0 +1,214 @@
+import { invalid } from '@keystead/jsonapi';
+import { isRefusal, Refusal } from '@keystead/refusal';
+import type { Actor } from '../../../kernel/audit/audit';
+import { readBlob, writeBlob } from '../../../kernel/blobs/blobs';
+import { type Database, still } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+import { patienceMs, tooMany } from '../../../kernel/database/keyed-mutex';
+import type { Environment } from '../../../kernel/endpoints/environment';
+import { requireWorkspace } from '../../workspaces/workspaces/service';
+import type { Workspace } from '../../workspaces/workspaces/workspace';
+import { accept, holdWorkspace } from './accept';
+import { type Base64, decoded, wholeOf } from './base64';
+import { announceAtOnce } from './hot-write';
+import { jsonObject } from './json-object';
+import * as outputs from './outputs';
+import { type ParsedOutput, parseOutputs } from './parse-state';
+import type * as quarantine from './quarantine';
+import { type Claim, requireLock, requireSuccessor } from './rules';
+import { inlineLimitBytes } from './schema';
+import { find, findCurrent, type StateVersion } from './state-version';
+import { watch } from './upload';
+import { withSerial } from './with-serial';
+
+export { uploadJson, uploadRaw } from './upload';
+
+/** What a request says of a new state version. */
+export interface NewState {
+  readonly serial: number;
+  readonly md5: string;
+  readonly lineage?: string | null;
+  readonly force?: boolean | null;
+  readonly intermediate?: boolean | null;
+  /** These three in base64. */
+  readonly state?: Base64 | null;
+  readonly jsonState?: Base64 | null;
+  readonly jsonStateOutputs?: Base64 | null;
+  readonly run?: string | null;
+}
+
+type Keep = Pick<Environment, 'keyring'>;
+
+async function givenOutputs(text: Base64 | null | undefined): Promise<ParsedOutput[] | undefined> {
+  if (!text) return undefined;
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse((await wholeOf(text)).toString('utf8'));
+  } catch {
+    throw invalid('jsonStateOutputs', 'must be base64 of a JSON object');
+  }
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
+    throw invalid('jsonStateOutputs', 'must be base64 of a JSON object');
+  }
+  return parseOutputs(Object.entries(parsed));
+}
+
+/**
+ * Announces a state version (pending, to be uploaded), or creates it with its content (finalized). The caller must hold
+ * the workspace's lock. Throws `conflict` for a lock or a history that does not fit, `invalid` for bytes that are no
+ * state; what was refused with its content is kept in quarantine.
+ */
+export async function create(
+  db: Database,
+  env: Keep,
+  actor: Actor,
+  workspace: Workspace,
+  input: NewState,
+): Promise<StateVersion> {
+  const claim: Claim = {
+    serial: BigInt(input.serial),
+    lineage: input.lineage ?? null,
+    md5: input.md5,
+    force: input.force === true,
+  };
+  if (input.run) await requireRun(db, workspace, input.run);
+  if (!input.state) {
+    const announced = input.jsonStateOutputs ? undefined : await announceAtOnce(db, actor, workspace, claim, input);
+    if (announced) return announced;
+    return db.transaction(async (tx) => {
+      const held = await holdWorkspace(tx, workspace.id);
+      await requireLock(tx, actor, held);
+      requireSuccessor(claim, await findCurrent(tx, workspace.id));
+      return insert(tx, env, actor, workspace, claim, input, await givenOutputs(input.jsonStateOutputs));
+    });
+  }
+  // Before the work with the bytes, and again when they are accepted.
+  await requireLock(db, actor, await requireWorkspace(db, workspace.id));
+  const outputList = await givenOutputs(input.jsonStateOutputs);
+  const { seen, end } = watch();
+  let size = 0;
+  for await (const piece of decoded(input.state)) {
+    size += piece.length;
+    if (size > inlineLimitBytes) {
+      throw new Refusal('too-large', 'inline state may be 16 MiB; leave state out and use hosted-state-upload-url');
+    }
+    seen(piece);
+  }
+  const { md5, parsed } = end();
+  if (md5 !== claim.md5) throw invalid('md5', 'does not match the state');
+  if (!parsed) throw invalid('state', 'is not a state file');
+  const json = input.jsonState ? await written(db, env, jsonObject(decoded(input.jsonState), 'jsonState')) : undefined;
+  const blob = await written(db, env, decoded(input.state));
+  const content = { blob, parsed, jsonBlobId: json?.id };
+  const id = await accept(db, env, actor, workspace, claim, content, (tx) =>
+    insert(tx, env, actor, workspace, claim, input, outputList),
+  );
+  return still(await find(db, id));
+}
+
+async function requireRun(db: Database, { id: workspaceId }: Workspace, id: string): Promise<void> {
+  const found = await db.prisma.run.findFirst({ where: { id, workspaceId }, select: { id: true } });
+  if (!found) throw invalid('run', 'is no run of this workspace');
+}
+
+const unlimited = Number.MAX_SAFE_INTEGER;
+const written = (db: Database, { keyring }: Keep, source: AsyncIterable<Uint8Array>) =>
+  writeBlob(db, keyring, source, { limit: unlimited, provisional: true });
+
+async function insert(
+  tx: Database,
+  { keyring }: Keep,
+  actor: Actor,
+  workspace: Workspace,
+  claim: Claim,
+  input: Pick<NewState, 'intermediate' | 'run'>,
+  outputList: readonly ParsedOutput[] | undefined,
+  rollbackOfId: string | null = null,
+): Promise<StateVersion> {
+  const id = newId('sv');
+  const [clock] = await tx.prisma.$queryRaw<{ now: Date }[]>`SELECT clock_timestamp() AS now`;
+  await tx.prisma.stateVersion.create({
+    data: {
+      id,
+      createdAt: clock!.now,
+      workspaceId: workspace.id,
+      serial: claim.serial,
+      lineage: claim.lineage,
+      md5: claim.md5,
+      status: 'pending',
+      intermediate: input.intermediate === true,
+      runId: input.run ?? null,
+      createdByType: actor.type,
+      createdById: actor.id,
+      forced: claim.force,
+      outputsGiven: outputList !== undefined,
+      rollbackOfId,
+    },
+  });
+  if (outputList) await outputs.store(tx, keyring, id, outputList);
+  return still(await find(tx, id));
+}
+
+/**
+ * Goes back to the content of an earlier state version, as a new one with the next serial. Throws `conflict` without the
+ * lock, `invalid` for a version whose content is gone.
+ */
+export async function rollback(
+  db: Database,
+  env: Keep,
+  actor: Actor,
+  workspace: Workspace,
+  earlierId: string,
+): Promise<StateVersion> {
+  await requireLock(db, actor, await requireWorkspace(db, workspace.id));
+  const earlier = await find(db, earlierId);
+  const blobId = earlier?.workspaceId === workspace.id && earlier.status === 'finalized' ? earlier.rawBlobId : null;
+  if (!earlier || blobId === null) {
+    throw invalid('rollbackStateVersion', 'is no state of this workspace that can be restored');
+  }
+  const untilMs = performance.now() + patienceMs;
+  for (;;) {
+    const current = await findCurrent(db, workspace.id);
+    const serial = (current?.serial ?? earlier.serial) + 1n;
+    const { seen, end } = watch();
+    const content = withSerial(() => readBlob(db, env.keyring, blobId), serial);
+    const blob = await writeBlob(db, env.keyring, content, { limit: unlimited, seen, provisional: true });
+    const { md5, parsed } = end();
+    const claim = { serial, lineage: earlier.lineage, md5, force: false };
+    try {
+      const id = await accept(db, env, actor, workspace, claim, { blob, parsed, derived: true }, (tx) =>
+        insert(tx, env, actor, workspace, claim, {}, undefined, earlier.id),
+      );
+      return still(await find(db, id));
+    } catch (error) {
+      // Another state became current meanwhile, and ours follows that one.
+      const isOvertaken = isRefusal(error) && (await findCurrent(db, workspace.id))?.id !== current?.id;
+      if (!isOvertaken) throw error;
+      if (performance.now() > untilMs) throw tooMany(error);
+    }
+  }
+}
+
+/** Makes a quarantined state the current one, whatever its history. The caller must hold the lock. */
+export async function promote(
+  db: Database,
+  env: Keep,
+  actor: Actor,
+  workspace: Workspace,
+  kept: quarantine.QuarantinedState,
+): Promise<StateVersion> {
+  const stream = await readBlob(db, env.keyring, kept.blobId);
+  if (!stream) throw new Refusal('missing', '');
+  const { seen, end } = watch();
+  for await (const piece of stream) seen(piece as Buffer);
+  const { md5, parsed } = end();
+  if (!parsed) throw invalid('state', 'is not a state file');
+  const current = await findCurrent(db, workspace.id);
+  const serial = current && current.serial >= kept.serial ? current.serial + 1n : kept.serial;
+  const claim = { serial, lineage: parsed.lineage || null, md5, force: true };
+  const blob = { id: kept.blobId, size: Number(kept.size) };
+  const id = await accept(db, env, actor, workspace, claim, { blob, parsed, quarantinedId: kept.id }, (tx) =>
+    insert(tx, env, actor, workspace, claim, {}, undefined),
+  );
+  return still(await find(db, id));
+}

@@ -1,0 +1,65 @@
+import type { Keyring } from '@keystead/keyring';
+import { readBlob } from '../../../kernel/blobs/blobs';
+import type { Database } from '../../../kernel/database/database';
+import { described } from './finalize';
+import * as outputs from './outputs';
+import { NoState, type ParsedState } from './parse-state';
+import { StateReader } from './state-reader';
+import { find } from './state-version';
+
+const claimSeconds = 600;
+/** A state at which so many nodes died is left alone. */
+const attempts = 5;
+
+/**
+ * Reads the finalized states that nobody has read yet: their outputs and resources appear. Each is claimed in the
+ * database, so that one node does it, and another one after a crash. Answers how many.
+ */
+export async function readUnread(db: Database, keyring: Keyring): Promise<number> {
+  let done = 0;
+  for (;;) {
+    const [claimed] = await db.rows<{ id: string; raw_blob_id: string }>({
+      name: 'state_unread_claim',
+      text: `UPDATE state_version SET processing_until = now() + make_interval(secs => $1),
+               processing_attempts = processing_attempts + 1
+              WHERE id = (SELECT id FROM state_version
+                           WHERE status = 'finalized' AND NOT resources_processed AND raw_blob_id IS NOT NULL
+                             AND (processing_until IS NULL OR processing_until < now()) AND processing_attempts < $2
+                           ORDER BY finalized_at DESC LIMIT 1 FOR UPDATE SKIP LOCKED)
+              RETURNING id, raw_blob_id`,
+      values: [claimSeconds, attempts],
+    });
+    if (!claimed) return done;
+    const parsed = await read(db, keyring, claimed.raw_blob_id);
+    await store(db, keyring, claimed.id, parsed);
+    done++;
+  }
+}
+
+async function read(db: Database, keyring: Keyring, blobId: string): Promise<ParsedState | undefined> {
+  const reader = new StateReader();
+  try {
+    for await (const piece of (await readBlob(db, keyring, blobId)) ?? []) reader.write(piece as Buffer);
+    return reader.end();
+  } catch (error) {
+    if (error instanceof NoState) return undefined;
+    throw error;
+  }
+}
+
+async function store(db: Database, keyring: Keyring, id: string, parsed: ParsedState | undefined): Promise<void> {
+  await db.transaction(async (tx) => {
+    const version = await find(tx, id);
+    if (!version) return;
+    const { count } = await tx.prisma.stateVersion.updateMany({
+      where: { id, resourcesProcessed: false },
+      data: parsed ? described(parsed, version) : { resourcesProcessed: true },
+    });
+    if (count === 0 || !parsed) return;
+    await tx.prisma.workspace.updateMany({
+      where: { id: version.workspaceId, currentStateVersionId: id },
+      data: { resourceCount: parsed.managedCount },
+    });
+    if (!version.outputsGiven) await outputs.store(tx, keyring, id, parsed.outputs);
+  });
+}

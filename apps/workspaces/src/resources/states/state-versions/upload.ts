@@ -1,0 +1,126 @@
+import { createHash } from 'node:crypto';
+import { invalid } from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
+import type { Actor } from '../../../kernel/audit/audit';
+import { gatherBlob, keepBlob, removeBlob, storeBlob, writeBlob } from '../../../kernel/blobs/blobs';
+import type { Database } from '../../../kernel/database/database';
+import type { Environment } from '../../../kernel/endpoints/environment';
+import { requireWorkspace } from '../../workspaces/workspaces/service';
+import { accept } from './accept';
+import { finalizeAtOnce } from './hot-write';
+import { jsonObject } from './json-object';
+import { NoState, type ParsedState } from './parse-state';
+import * as quarantine from './quarantine';
+import { StateReader } from './state-reader';
+import { find, type StateVersion } from './state-version';
+
+type Keep = Pick<Environment, 'keyring'>;
+
+/** The actor who announced a state version: the only one whose upload counts. */
+const announcer = (version: StateVersion): Actor => ({
+  type: version.createdByType as Actor['type'],
+  id: version.createdById,
+  name: version.createdById,
+});
+
+/** Watches a state go by: its MD5, and what it says of itself; `parsed` is undefined for what is no state. */
+export function watch() {
+  const hash = createHash('md5');
+  const reader = new StateReader();
+  let broken = false;
+  const judge = <T>(read: () => T): T | undefined => {
+    try {
+      return broken ? undefined : read();
+    } catch (error) {
+      if (!(error instanceof NoState)) throw error;
+      broken = true;
+      return undefined;
+    }
+  };
+  return {
+    seen(piece: Uint8Array): void {
+      hash.update(piece);
+      judge(() => reader.write(piece));
+    },
+    end: (): { md5: string; parsed: ParsedState | undefined } => ({
+      md5: hash.digest('hex'),
+      parsed: judge(() => reader.end()),
+    }),
+  };
+}
+
+/**
+ * Takes the bytes of an announced state version, as they come. They count once: a second upload is refused, as is one
+ * that differs from the announced MD5 or comes when the announcer has lost the lock.
+ */
+export async function uploadRaw(
+  db: Database,
+  env: Keep,
+  version: StateVersion,
+  source: AsyncIterable<Uint8Array>,
+  limit: number,
+): Promise<void> {
+  const discarded = version.status === 'discarded' && version.rawBlobId === null;
+  if (!discarded) requireMissing(version, 'raw');
+  const { seen, end } = watch();
+  const blob = await gatherBlob(db, env.keyring, source, { limit, seen, provisional: true });
+  const { md5, parsed } = end();
+  const actor = announcer(version);
+  const claim = { serial: version.serial, lineage: version.lineage, md5: version.md5, force: version.forced };
+  const sound = !discarded && parsed && md5 === version.md5;
+  if (sound && (await finalizeAtOnce(db, env.keyring, actor, version, claim, { blob, parsed }))) return;
+  await storeBlob(db, blob, { provisional: true });
+  const workspace = await requireWorkspace(db, version.workspaceId);
+  if (discarded) {
+    const reason = 'the lock under which the upload was announced was taken away';
+    await quarantine.keep(db, actor, workspace, { ...claim, md5 }, blob, reason);
+    throw new Refusal('conflict', `${reason}; the state is kept in quarantine`);
+  }
+  if (md5 !== version.md5) {
+    const reason = 'the MD5 hash of the uploaded state is not the announced one';
+    await quarantine.keep(db, actor, workspace, { ...claim, md5 }, blob, reason);
+    throw invalid('md5', 'does not match the uploaded state');
+  }
+  if (!parsed) {
+    await quarantine.keep(db, actor, workspace, claim, blob, 'the upload is no state file');
+    throw invalid('state', 'is not a state file');
+  }
+  await accept(db, env, actor, workspace, claim, { blob, parsed }, async (tx) => {
+    await tx.prisma.$queryRaw`SELECT id FROM state_version WHERE id = ${version.id} FOR UPDATE`;
+    const current = await find(tx, version.id);
+    if (!current) throw new Refusal('missing', '');
+    requireMissing(current, 'raw');
+    return current;
+  });
+}
+
+/** Takes the JSON form of a state version, an object; before, after or beside the state itself. */
+export async function uploadJson(
+  db: Database,
+  env: Keep,
+  version: StateVersion,
+  source: AsyncIterable<Uint8Array>,
+  limit: number,
+): Promise<void> {
+  requireMissing(version, 'json');
+  const blob = await writeBlob(db, env.keyring, jsonObject(source, 'jsonState'), { limit, provisional: true });
+  const taken = await db.transaction(async (tx) => {
+    const { count } = await tx.prisma.stateVersion.updateMany({
+      where: { id: version.id, jsonBlobId: null, status: { in: ['pending', 'finalized'] } },
+      data: { jsonBlobId: blob.id },
+    });
+    if (count > 0) await keepBlob(tx, blob.id);
+    return count > 0;
+  });
+  if (taken) return;
+  await removeBlob(db, blob.id);
+  throw uploadedAlready();
+}
+
+function requireMissing(version: StateVersion, form: 'raw' | 'json'): void {
+  const open = form === 'raw' ? version.status === 'pending' : ['pending', 'finalized'].includes(version.status);
+  const there = form === 'raw' ? version.rawBlobId : version.jsonBlobId;
+  if (!open || there !== null) throw uploadedAlready();
+}
+
+const uploadedAlready = () => new Refusal('conflict', 'this upload URL was used already, or is no longer wanted');

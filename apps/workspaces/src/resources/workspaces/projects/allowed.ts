@@ -1,0 +1,89 @@
+import { invalid } from '@keystead/jsonapi';
+import type { Database } from '../../../kernel/database/database';
+
+/** A workspace, and the project where the settings are to hold. */
+export interface Goal {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly projectId: string;
+}
+
+/** What of a workspace's settings leads to something that not every workspace may use. */
+interface Uses {
+  readonly agentPoolId: string | null;
+  readonly oauthTokenId: string | null;
+  readonly vcsIdentifier: string | null;
+}
+
+/**
+ * Whether a workspace may use a pool: one of the whole organization, or of its project, or its own, and not one that it is
+ * excluded from. Undefined where the organization has no such pool.
+ */
+export async function isPoolOpen(
+  db: Database,
+  { id: workspaceId, organizationId, projectId }: Goal,
+  poolId: string,
+): Promise<boolean | undefined> {
+  const pool = await db.prisma.agentPool.findFirst({
+    where: { id: poolId, organizationId },
+    select: {
+      organizationScoped: true,
+      allowed: { where: { workspaceId } },
+      projects: { where: { projectId } },
+      excluded: { where: { workspaceId } },
+    },
+  });
+  if (pool === null) return undefined;
+  const { organizationScoped, allowed, projects, excluded } = pool;
+  return excluded.length === 0 && (organizationScoped || allowed.length > 0 || projects.length > 0);
+}
+
+async function requirePool(db: Database, goal: Goal, poolId: string): Promise<void> {
+  const open = await isPoolOpen(db, goal, poolId);
+  if (open === undefined) throw invalid('agentPoolId', 'was not found');
+  if (!open) throw invalid('agentPoolId', 'Agent pool workspace does not have access to use this agent pool');
+}
+
+const withProject = /^[^/]+\/[^/]+\/_git\/[^/]+$/;
+const plain = /^[^/]+\/[^/]+$/;
+
+/** How the repositories of a provider are named; GitLab has groups in groups. */
+function isIdentifierOf(provider: string, identifier: string): boolean {
+  if (provider.startsWith('ado_')) return withProject.test(identifier);
+  return provider.startsWith('gitlab_') ? !withProject.test(identifier) : plain.test(identifier);
+}
+
+async function requireConnection(
+  db: Database,
+  { organizationId, projectId }: Goal,
+  tokenId: string,
+  identifier: string | null,
+): Promise<void> {
+  const open = { OR: [{ organizationScoped: true }, { projects: { some: { projectId } } }] };
+  const found = await db.prisma.oauthToken.findFirst({
+    where: { id: tokenId, oauthClient: { organizationId, ...open } },
+    select: { oauthClient: { select: { serviceProvider: true } } },
+  });
+  if (found === null) {
+    throw invalid(['vcsRepo', 'oauthTokenId'], 'was not found among the connections that the project may use');
+  }
+  const provider = found.oauthClient.serviceProvider;
+  if (identifier !== null && !isIdentifierOf(provider, identifier)) {
+    const form = provider.startsWith('ado_') ? ':org/:project/_git/:repo' : ':org/:repo';
+    throw invalid(['vcsRepo', 'identifier'], `must have the form ${form} with this provider`);
+  }
+}
+
+/**
+ * Checks what only the database knows of new settings: that the pool and the connection are there, and open to the
+ * workspace where it is, or where it is `moved` to. Throws `invalid`.
+ */
+export async function requireAllowed(db: Database, goal: Goal, before: Uses | 'moved', after: Uses): Promise<void> {
+  const changed = (key: keyof Uses) => before === 'moved' || before[key] !== after[key];
+  if (after.agentPoolId !== null && changed('agentPoolId')) {
+    await requirePool(db, goal, after.agentPoolId);
+  }
+  if (after.oauthTokenId !== null && (changed('oauthTokenId') || changed('vcsIdentifier'))) {
+    await requireConnection(db, goal, after.oauthTokenId, after.vcsIdentifier);
+  }
+}

@@ -1,0 +1,62 @@
+import { invalid } from '@keystead/jsonapi';
+import type { Database } from '../../../kernel/database/database';
+
+/** How workspaces of a project run unless they say otherwise; null mode: as the organization says. */
+export interface Execution {
+  readonly executionMode: string | null;
+  readonly agentPoolId: string | null;
+}
+
+/** What a request may say about it; the pool comes as attribute or as relationship. */
+export interface ExecutionInput {
+  readonly defaultExecutionMode?: string | null;
+  readonly defaultAgentPoolId?: string | null;
+  readonly defaultAgentPool?: string | null;
+  readonly settingOverwrites?: {
+    readonly defaultExecutionMode?: boolean | null;
+    readonly defaultAgentPool?: boolean | null;
+  } | null;
+}
+
+/** The setting after a request. Throws `invalid` for a pool without agent mode and for agent mode without a pool. */
+export function settledExecution(current: Execution, input: ExecutionInput): Execution {
+  const { defaultExecutionMode: own, defaultAgentPool: ownPool } = input.settingOverwrites ?? {};
+  if (typeof own === 'boolean' && typeof ownPool === 'boolean' && own !== ownPool) {
+    const message =
+      'If agent-pool and execution-mode are both included in setting-overwrites, their values must be the same.';
+    throw invalid('settingOverwrites', message);
+  }
+  if (own === false) return { executionMode: null, agentPoolId: null };
+  const mode = input.defaultExecutionMode ?? current.executionMode;
+  if (own === true && mode === null) {
+    throw invalid('defaultExecutionMode', "can't be blank when the setting is overwritten");
+  }
+  const sentPool = input.defaultAgentPoolId ?? input.defaultAgentPool ?? null;
+  const pool = sentPool === '' ? null : sentPool;
+  if (mode !== 'agent') {
+    if (pool !== null) {
+      throw invalid('defaultAgentPool', "must not be specified unless using 'agent' execution mode");
+    }
+    return { executionMode: mode, agentPoolId: null };
+  }
+  const agentPoolId = pool ?? current.agentPoolId;
+  if (agentPoolId === null) throw invalid('defaultAgentPool', "must be specified when using 'agent' execution mode");
+  return { executionMode: mode, agentPoolId };
+}
+
+/** Throws `invalid` unless the pool is one of the organization's, and open to all of it or to the project. */
+export async function requirePool(
+  db: Database,
+  { organizationId, projectId }: { organizationId: string; projectId: string },
+  agentPoolId: string | null,
+): Promise<void> {
+  if (agentPoolId === null) return;
+  const pool = await db.prisma.agentPool.findFirst({
+    where: { id: agentPoolId, organizationId },
+    select: { organizationScoped: true, projects: { where: { projectId } } },
+  });
+  if (!pool) throw invalid('defaultAgentPool', 'was not found');
+  if (!pool.organizationScoped && pool.projects.length === 0) {
+    throw invalid('defaultAgentPool', 'is not open to the project');
+  }
+}

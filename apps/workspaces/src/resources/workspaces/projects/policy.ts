@@ -1,0 +1,30 @@
+import type { Access, ProjectTarget } from '../../../kernel/access/access';
+import { policy } from '../../../kernel/access/policy';
+
+/** What the rules need to know of a project. */
+export interface JudgedProject extends ProjectTarget {
+  readonly isDefault: boolean;
+}
+
+const mayDelete = (access: Access, project: JudgedProject): boolean => access.hasProject(project, 'project:delete');
+
+/** Who may do what with a project, by the names the API shows. */
+export const projectPolicy = policy<JudgedProject>()({
+  'can-read': (access, project) => access.seesProject(project),
+  'can-update': (access, project) => access.hasProject(project, 'project:update'),
+  'can-destroy': (access, project) => !project.isDefault && mayDelete(access, project),
+  'can-create-workspace': (access, project) => access.hasProject(project, 'workspaces:create'),
+  'can-move-workspace': (access, project) => access.hasProject(project, 'workspaces:move'),
+  'can-read-teams': (access, project) => access.hasProject(project, 'teams:read'),
+  'can-manage-teams': (access, project) => access.hasProject(project, 'teams:manage'),
+  'can-manage-tags': (access, project) => access.hasProject(project, 'project:update'),
+  'can-manage-varsets': (access, project) => access.hasProject(project, 'varsets:write'),
+});
+
+/** May the caller delete projects like this one, were it not the default? */
+export const mayTryToDelete = mayDelete;
+
+/** Moving a workspace needs the right to move in the project it leaves and in the one it enters. */
+export function mayMove(access: Access, from: ProjectTarget, to: ProjectTarget): boolean {
+  return access.hasProject(from, 'workspaces:move') && access.hasProject(to, 'workspaces:move');
+}

@@ -1,0 +1,99 @@
+import { invalid, type SentReference } from '@keystead/jsonapi';
+import { Prisma } from '../../../generated/prisma/client';
+import type { Database } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+
+const TEXT = /^[A-Za-z0-9_.=+\-@: ]*$/;
+const MOST = 10;
+
+/** A key and a value, and the project that hands them down. */
+export interface Binding {
+  readonly id: string;
+  readonly key: string;
+  readonly value: string;
+  readonly createdAt: Date;
+  readonly organizationId: string;
+  readonly inheritedFrom: string | null;
+}
+
+/** What has bindings: a project, or with a `workspaceId` a workspace in it. */
+export interface Bound {
+  readonly organizationId: string;
+  readonly projectId: string;
+  readonly workspaceId?: string;
+}
+
+/** Whether a text can be a key of bindings. */
+export function isBindingKey(key: string): boolean {
+  return key !== '' && key.length <= 128 && TEXT.test(key) && !/^hcp?:/.test(key);
+}
+
+/** The keys and values that were sent; the last of equal keys counts. Throws `invalid`. */
+function readBindings(sent: readonly SentReference[]): Map<string, string> {
+  const read = new Map<string, string>();
+  for (const { attributes } of sent) {
+    const { key, value = '' } = (attributes ?? {}) as { key?: unknown; value?: unknown };
+    if (typeof key !== 'string' || !isBindingKey(key)) throw invalid('tagBindings', 'have an invalid key');
+    if (typeof value !== 'string' || value.length > 256 || !TEXT.test(value)) {
+      throw invalid('tagBindings', 'have an invalid value');
+    }
+    read.set(key, value);
+  }
+  return read;
+}
+
+/** SQL: the organization reserves the key, and workspaces may not override what their project binds to it. */
+export const isFixedKey = (organizationId: Prisma.Sql, key: Prisma.Sql): Prisma.Sql => Prisma.sql`EXISTS (
+  SELECT 1 FROM reserved_tag_key rk WHERE rk.organization_id = ${organizationId} AND rk.key = ${key} AND rk.disable_overrides)`;
+
+async function refuseOverrides(db: Database, bound: Bound, keys: readonly string[]): Promise<void> {
+  const organization = Prisma.sql`${bound.organizationId}`;
+  const [fixed] = await db.prisma.$queryRaw<{ key: string }[]>`
+    SELECT b.key FROM tag_binding b WHERE b.project_id = ${bound.projectId} AND b.key = ANY(${keys})
+       AND ${isFixedKey(organization, Prisma.sql`b.key`)} ORDER BY b.key LIMIT 1`;
+  if (fixed) throw invalid('tagBindings', `cannot override ${fixed.key}: the key is reserved, and the project sets it`);
+}
+
+/**
+ * Adds bindings, or changes the values of those that are there; replacing takes away what is not sent. Throws `invalid`,
+ * for a workspace also where it would override a reserved key of its project.
+ */
+export async function bindTags(
+  db: Database,
+  bound: Bound,
+  sent: readonly SentReference[],
+  how: 'add' | 'replace' = 'add',
+): Promise<void> {
+  const read = readBindings(sent);
+  const keys = [...read.keys()].sort();
+  const { workspaceId } = bound;
+  const owner = workspaceId === undefined ? { projectId: bound.projectId } : { workspaceId };
+  if (how === 'replace') await db.prisma.tagBinding.deleteMany({ where: { ...owner, key: { notIn: keys } } });
+  if (keys.length > 0) {
+    if (workspaceId !== undefined) await refuseOverrides(db, bound, keys);
+    const column = Prisma.raw(workspaceId === undefined ? 'project_id' : 'workspace_id');
+    const id = workspaceId ?? bound.projectId;
+    await db.prisma.$executeRaw`
+      INSERT INTO tag_binding (id, ${column}, key, value)
+      SELECT x.id, ${id}, x.key, x.value
+        FROM unnest(${keys.map(() => newId('tb'))}::text[], ${keys}::text[], ${keys.map((key) => read.get(key)!)}::text[])
+          AS x(id, key, value)
+      ON CONFLICT (${column}, key) DO UPDATE SET value = EXCLUDED.value`;
+  }
+  if ((await db.prisma.tagBinding.count({ where: owner })) > MOST) {
+    throw invalid('tagBindings', `has too many members (maximum is ${MOST})`);
+  }
+}
+
+/** What a project binds itself. */
+export async function bindingsOfProject(
+  db: Database,
+  { organizationId, id }: { id: string; organizationId: string },
+): Promise<Binding[]> {
+  const rows = await db.prisma.tagBinding.findMany({
+    where: { projectId: id },
+    select: { id: true, key: true, value: true, createdAt: true },
+    orderBy: { key: 'asc' },
+  });
+  return rows.map((row) => ({ ...row, organizationId, inheritedFrom: null }));
+}

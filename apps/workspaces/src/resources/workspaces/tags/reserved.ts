@@ -1,0 +1,158 @@
+import { document, flag, hasOne, instant, invalid, serializer, text, toOne } from '@keystead/jsonapi';
+import { z } from 'zod';
+import { policy } from '../../../kernel/access/policy';
+import { actorOf, recordChange } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+import { endpoints, type Lookup, type View } from '../../../kernel/endpoints/endpoint';
+import { organizationPolicy } from '../../organizations/organizations/policy';
+import * as organizations from '../../organizations/organizations/service';
+import { isBindingKey } from '../projects/tag-bindings';
+
+/** A key of bindings with a meaning in its organization. */
+interface ReservedTagKey {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly key: string;
+  readonly disableOverrides: boolean;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+  readonly organization: { readonly name: string };
+}
+
+const key = z.string().refine(isBindingKey, 'is invalid');
+const disableOverrides = z.boolean().nullish();
+
+const CreateKey = document('reserved-tag-keys', { attributes: { key, 'disable-overrides': disableOverrides } });
+const ChangeKey = document('reserved-tag-keys', {
+  attributes: { key: key.optional(), 'disable-overrides': disableOverrides },
+});
+
+const reservedTagKeyAttributes = {
+  key: text,
+  'disable-overrides': flag,
+  'created-at': instant,
+  'updated-at': instant,
+};
+
+const reservedTagKeyRelations = { organization: hasOne('organizations') };
+
+/** A reserved key of bindings. */
+export const reservedTagKeySerializer = serializer<
+  ReservedTagKey,
+  View,
+  typeof reservedTagKeyAttributes,
+  typeof reservedTagKeyRelations
+>({
+  type: 'reserved-tag-keys',
+  shape: reservedTagKeyAttributes,
+  relations: reservedTagKeyRelations,
+  id: ({ id }) => id,
+  attributes: (reserved) => ({
+    key: reserved.key,
+    'disable-overrides': reserved.disableOverrides,
+    'created-at': reserved.createdAt,
+    'updated-at': reserved.updatedAt,
+  }),
+  relationships: ({ organization }) => ({ organization: toOne('organizations', organization.name) }),
+});
+
+const keyPolicy = policy<ReservedTagKey>()({
+  'can-read': (access, { organizationId }) => access.isMember(organizationId),
+  'can-update': (access, { organizationId }) => access.can(organizationId, 'manage-projects'),
+});
+
+const include = { organization: { select: { name: true } } } as const;
+const path = '/organizations/:organization_name/reserved-tag-keys';
+const loadOrganization = ({ db, env, params }: Lookup<typeof path>) =>
+  organizations.findByName(db, env, params.organization_name);
+const byId = '/reserved-tag-keys/:reserved_tag_key_id';
+const load = ({ db, params }: Lookup<typeof byId>) => find(db, params.reserved_tag_key_id);
+const find = (db: Database, id: string) =>
+  db.prisma.reservedTagKey.findFirst({ where: { id, organization: { removedAt: null } }, include });
+
+/** The keys with the ids given. */
+export const findReservedTagKeys = (db: Database, ids: readonly string[]) =>
+  db.prisma.reservedTagKey.findMany({ where: { id: { in: [...ids] }, organization: { removedAt: null } }, include });
+
+const onKeys = endpoints(keyPolicy, reservedTagKeySerializer, { visible: keyPolicy['can-read'] });
+const onOrganization = endpoints(organizationPolicy, reservedTagKeySerializer, {
+  visible: (access, { id }) => access.isMember(id),
+});
+
+const changeOf = (reserved: ReservedTagKey, verb: string) => ({
+  organizationId: reserved.organizationId,
+  action: `reserved-tag-key.${verb}`,
+  target: { type: 'reserved-tag-keys', id: reserved.id, name: reserved.key },
+});
+const said = (reserved: ReservedTagKey) => ({ key: reserved.key, disableOverrides: reserved.disableOverrides });
+
+async function requireFree(db: Database, organizationId: string, wanted: string | undefined, id = ''): Promise<void> {
+  if (wanted === undefined) return;
+  const where = { organizationId, key: wanted, NOT: { id } };
+  if ((await db.prisma.reservedTagKey.count({ where })) > 0) throw invalid('key', 'has already been taken');
+}
+
+/** Reserved keys of bindings: read by members, set by who manages all projects. */
+export const reservedTagKeyEndpoints = [
+  onOrganization.list(path, {
+    summary: 'List the keys of key-value tags that an organization reserves.',
+    load: loadOrganization,
+    run: async ({ db, target, page }) => {
+      const where = { organizationId: target.id };
+      const [total, items] = await Promise.all([
+        db.prisma.reservedTagKey.count({ where }),
+        db.prisma.reservedTagKey.findMany({
+          where,
+          include,
+          orderBy: { key: 'asc' },
+          skip: page?.offset,
+          take: page?.size,
+        }),
+      ]);
+      return { items, total };
+    },
+  }),
+  onOrganization.post(path, {
+    summary: 'Reserve a key of key-value tags.',
+    requires: (access, { id }) => access.can(id, 'manage-projects'),
+    body: CreateKey,
+    load: loadOrganization,
+    run: ({ db, target, body, ...call }) =>
+      db.transaction(async (tx) => {
+        await requireFree(tx, target.id, body.key);
+        const data = { organizationId: target.id, key: body.key, disableOverrides: body.disableOverrides ?? false };
+        const made = await tx.prisma.reservedTagKey.create({ data: { id: newId('rtk'), ...data }, include });
+        await recordChange(tx, actorOf(call), { ...changeOf(made, 'create'), after: said(made) });
+        return made;
+      }),
+  }),
+  onKeys.patch(byId, {
+    summary: 'Change a reserved key of key-value tags.',
+    requires: 'can-update',
+    body: ChangeKey,
+    load,
+    run: ({ db, target, body, ...call }) =>
+      db.transaction(async (tx) => {
+        await requireFree(tx, target.organizationId, body.key, target.id);
+        const data = { key: body.key, disableOverrides: body.disableOverrides ?? undefined, updatedAt: new Date() };
+        const after = await tx.prisma.reservedTagKey.update({ where: { id: target.id }, data, include });
+        await recordChange(tx, actorOf(call), {
+          ...changeOf(after, 'update'),
+          before: said(target),
+          after: said(after),
+        });
+        return after;
+      }),
+  }),
+  onKeys.remove(byId, {
+    summary: 'Free a reserved key of key-value tags.',
+    requires: 'can-update',
+    load,
+    run: ({ db, target, ...call }) =>
+      db.transaction(async (tx) => {
+        await tx.prisma.reservedTagKey.deleteMany({ where: { id: target.id } });
+        await recordChange(tx, actorOf(call), { ...changeOf(target, 'delete'), before: said(target) });
+      }),
+  }),
+];

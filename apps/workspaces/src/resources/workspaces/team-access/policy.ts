@@ -1,0 +1,13 @@
+import type { ProjectTarget, WorkspaceTarget } from '../../../kernel/access/access';
+import { policy } from '../../../kernel/access/policy';
+
+/** Who has access to a workspace is for its administrators to see and to change. */
+export const workspaceGrantPolicy = policy<WorkspaceTarget>()({
+  'can-manage-teams': (access, workspace) => access.has(workspace, 'settings:write'),
+});
+
+/** Teams of a project are seen and managed under capabilities of their own. */
+export const projectGrantPolicy = policy<ProjectTarget>()({
+  'can-read-teams': (access, project) => access.hasProject(project, 'teams:read'),
+  'can-manage-teams': (access, project) => access.hasProject(project, 'teams:manage'),
+});

@@ -1,0 +1,140 @@
+import { invalid } from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
+import type { ProjectTarget } from '../../../kernel/access/access';
+import {
+  type ProjectLevel,
+  projectGrant,
+  projectLevelSettings,
+  projectLevelWorkspaceSettings,
+} from '../../../kernel/access/access-levels';
+import { type Mask, projectDials, projectWorkspaceDials } from '../../../kernel/access/capabilities';
+import { type Actor, recordChange } from '../../../kernel/audit/audit';
+import { type Database, still } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+import { type Sent, settingsOf, settled } from './settings';
+
+/** A team's access to a project and its workspaces; `capabilities` is what level and settings amount to. */
+export interface ProjectGrant {
+  readonly id: string;
+  readonly teamId: string;
+  readonly teamName: string;
+  readonly projectId: string;
+  readonly project: ProjectTarget;
+  readonly organizationId: string;
+  readonly access: ProjectLevel;
+  readonly capabilities: Mask;
+}
+
+/** What a request may say of a grant. */
+export interface ProjectGrantInput {
+  readonly access?: ProjectLevel;
+  readonly projectAccess?: Sent<typeof projectDials> | null;
+  readonly workspaceAccess?: Sent<typeof projectWorkspaceDials> | null;
+}
+
+const withTarget = {
+  team: { select: { name: true } },
+  project: { select: { id: true, organizationId: true } },
+} as const;
+
+/** Grants by id; unknown ids are left out. */
+export async function findMany(db: Database, ids: readonly string[]): Promise<ProjectGrant[]> {
+  const rows = await db.prisma.teamProject.findMany({ where: { id: { in: [...ids] } }, include: withTarget });
+  return rows.map(toGrant);
+}
+
+/** One grant. */
+export async function find(db: Database, id: string): Promise<ProjectGrant | undefined> {
+  return (await findMany(db, [id]))[0];
+}
+
+/** The grants on a project, oldest first. */
+export async function list(
+  db: Database,
+  projectId: string,
+  page: { offset: number; size: number } | undefined,
+): Promise<{ items: ProjectGrant[]; total: number }> {
+  const rows = await db.prisma.teamProject.findMany({
+    where: { projectId },
+    include: withTarget,
+    orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
+    skip: page?.offset,
+    take: page?.size,
+  });
+  return { items: rows.map(toGrant), total: await db.prisma.teamProject.count({ where: { projectId } }) };
+}
+
+/** Gives a team access. Throws `invalid` when it has some already, or for settings its level does not allow. */
+export async function create(
+  db: Database,
+  actor: Actor,
+  teamId: string,
+  projectId: string,
+  input: ProjectGrantInput,
+): Promise<ProjectGrant> {
+  const access = input.access ?? 'read';
+  const capabilities = capabilitiesOf(access, undefined, input);
+  return db.transaction(async (tx) => {
+    const known = await tx.prisma.teamProject.findFirst({ where: { teamId, projectId }, select: { id: true } });
+    if (known) throw invalid('team', 'has already been given access to this project');
+    const { id } = await tx.prisma.teamProject.create({
+      data: { id: newId('tprj'), teamId, projectId, access, capabilities },
+    });
+    const grant = still(await find(tx, id));
+    await recordChange(tx, actor, { ...changeOf(grant, 'create'), after: shown(grant) });
+    return grant;
+  });
+}
+
+/** Changes level or settings; `custom` starts from what the level before amounted to. */
+export async function update(db: Database, actor: Actor, id: string, input: ProjectGrantInput): Promise<ProjectGrant> {
+  return db.transaction(async (tx) => {
+    await tx.prisma.$queryRaw`SELECT 1 FROM team_project WHERE id = ${id} FOR UPDATE`;
+    const before = await find(tx, id);
+    if (!before) throw new Refusal('missing', '');
+    const access = input.access ?? before.access;
+    const capabilities = capabilitiesOf(access, before.capabilities, input);
+    await tx.prisma.teamProject.update({ where: { id }, data: { access, capabilities } });
+    const after = still(await find(tx, id));
+    await recordChange(tx, actor, { ...changeOf(after, 'update'), before: shown(before), after: shown(after) });
+    return after;
+  });
+}
+
+/** Takes a team's access away. */
+export async function remove(db: Database, actor: Actor, grant: ProjectGrant): Promise<void> {
+  await db.transaction(async (tx) => {
+    await tx.prisma.teamProject.deleteMany({ where: { id: grant.id } });
+    await recordChange(tx, actor, { ...changeOf(grant, 'delete'), before: shown(grant) });
+  });
+}
+
+function capabilitiesOf(access: ProjectLevel, before: Mask | undefined, input: ProjectGrantInput): Mask {
+  const keeps = access === 'custom' && before !== undefined;
+  const project = keeps ? settingsOf(projectDials, before) : projectLevelSettings[access];
+  const workspaces = keeps ? settingsOf(projectWorkspaceDials, before) : projectLevelWorkspaceSettings[access];
+  return projectGrant(
+    access,
+    settled(access, project, input.projectAccess ?? {}, ['projectAccess']),
+    settled(access, workspaces, input.workspaceAccess ?? {}, ['workspaceAccess']),
+  );
+}
+
+type Row = Omit<ProjectGrant, 'access' | 'organizationId' | 'teamName'> & { access: string; team: { name: string } };
+
+function toGrant({ team, ...row }: Row): ProjectGrant {
+  const { organizationId } = row.project;
+  return { ...row, access: row.access as ProjectLevel, organizationId, teamName: team.name };
+}
+
+const shown = ({ access, capabilities, teamId, projectId }: ProjectGrant) => ({
+  access,
+  teamId,
+  projectId,
+  projectAccess: settingsOf(projectDials, capabilities),
+  workspaceAccess: settingsOf(projectWorkspaceDials, capabilities),
+});
+
+function changeOf({ id, organizationId, teamName }: ProjectGrant, verb: string) {
+  return { organizationId, action: `team-project.${verb}`, target: { type: 'team-projects', id, name: teamName } };
+}

@@ -1,0 +1,110 @@
+import { hasOne, serializer, toOne } from '@keystead/jsonapi';
+import { z } from 'zod';
+import { projectDials, projectWorkspaceDials, workspaceDials } from '../../../kernel/access/capabilities';
+import type { View } from '../../../kernel/endpoints/endpoint';
+import type { ProjectGrant } from './project-grants';
+import { settingsOf, shownDial } from './settings';
+import type { WorkspaceGrant } from './workspace-grants';
+
+const workspaceGrantAttributes = {
+  access: z.enum(['plan', 'read', 'write', 'admin', 'custom']),
+  runs: shownDial(workspaceDials.runs),
+  variables: shownDial(workspaceDials.variables),
+  'state-versions': shownDial(workspaceDials.stateVersions),
+  'polengine-mocks': shownDial(workspaceDials.polengineMocks),
+  'workspace-locking': shownDial(workspaceDials.workspaceLocking),
+  'run-tasks': shownDial(workspaceDials.runTasks),
+};
+
+const workspaceGrantRelations = { team: hasOne('teams'), workspace: hasOne('workspaces') };
+
+/** A team's access to a workspace, with what it amounts to. */
+export const workspaceGrantSerializer = serializer<
+  WorkspaceGrant,
+  View,
+  typeof workspaceGrantAttributes,
+  typeof workspaceGrantRelations
+>({
+  type: 'team-workspaces',
+  shape: workspaceGrantAttributes,
+  relations: workspaceGrantRelations,
+  id: (grant) => grant.id,
+  self: (grant) => `/api/v2/team-workspaces/${grant.id}`,
+  attributes: (grant) => {
+    const settings = settingsOf(workspaceDials, grant.capabilities);
+    return {
+      access: grant.access,
+      runs: settings.runs,
+      variables: settings.variables,
+      'state-versions': settings.stateVersions,
+      'polengine-mocks': settings.polengineMocks,
+      'workspace-locking': settings.workspaceLocking,
+      'run-tasks': settings.runTasks,
+    };
+  },
+  relationships: (grant) => ({
+    team: toOne('teams', grant.teamId, `/api/v2/teams/${grant.teamId}`),
+    workspace: toOne('workspaces', grant.workspaceId, `/api/v2/workspaces/${grant.workspaceId}`),
+  }),
+  aliases: { 'polengine-mocks': 'sentinel-mocks' },
+});
+
+const projectGrantAttributes = {
+  access: z.enum(['read', 'write', 'admin', 'custom', 'maintain']),
+  'project-access': z.object({
+    teams: shownDial(projectDials.teams),
+    settings: shownDial(projectDials.settings),
+    'variable-sets': shownDial(projectDials.variableSets),
+  }),
+  'workspace-access': z.object({
+    runs: shownDial(projectWorkspaceDials.runs),
+    'polengine-mocks': shownDial(projectWorkspaceDials.polengineMocks),
+    'state-versions': shownDial(projectWorkspaceDials.stateVersions),
+    variables: shownDial(projectWorkspaceDials.variables),
+    create: shownDial(projectWorkspaceDials.create),
+    locking: shownDial(projectWorkspaceDials.locking),
+    delete: shownDial(projectWorkspaceDials.delete),
+    move: shownDial(projectWorkspaceDials.move),
+    'run-tasks': shownDial(projectWorkspaceDials.runTasks),
+  }),
+};
+
+const projectGrantRelations = { team: hasOne('teams'), project: hasOne('projects') };
+
+/** A team's access to a project and to every workspace in it. */
+export const projectGrantSerializer = serializer<
+  ProjectGrant,
+  View,
+  typeof projectGrantAttributes,
+  typeof projectGrantRelations
+>({
+  type: 'team-projects',
+  shape: projectGrantAttributes,
+  relations: projectGrantRelations,
+  id: (grant) => grant.id,
+  self: (grant) => `/api/v2/team-projects/${grant.id}`,
+  attributes: (grant) => {
+    const { variableSets, ...project } = settingsOf(projectDials, grant.capabilities);
+    const workspaces = settingsOf(projectWorkspaceDials, grant.capabilities);
+    return {
+      access: grant.access,
+      'project-access': { ...project, 'variable-sets': variableSets },
+      'workspace-access': {
+        runs: workspaces.runs,
+        'polengine-mocks': workspaces.polengineMocks,
+        'state-versions': workspaces.stateVersions,
+        variables: workspaces.variables,
+        create: workspaces.create,
+        locking: workspaces.locking,
+        delete: workspaces.delete,
+        move: workspaces.move,
+        'run-tasks': workspaces.runTasks,
+      },
+    };
+  },
+  relationships: (grant) => ({
+    team: toOne('teams', grant.teamId, `/api/v2/teams/${grant.teamId}`),
+    project: toOne('projects', grant.projectId, `/api/v2/projects/${grant.projectId}`),
+  }),
+  aliases: { 'workspace-access.polengine-mocks': 'workspace-access.sentinel-mocks' },
+});

@@ -1,0 +1,41 @@
+import { invalidAll } from '@keystead/jsonapi';
+import { z } from 'zod';
+import { type Dial, dialValue, type Mask } from '../../../kernel/access/capabilities';
+
+/** The values of some dials, by their names in the service. */
+export type Settings<D extends Record<string, Dial>> = Record<keyof D, string | boolean>;
+
+/** The same as a request may send them: absent and null leave a dial where it is. */
+export type Sent<D extends Record<string, Dial>> = { readonly [K in keyof D]?: string | boolean | null };
+
+/** What answers show of a dial. */
+export const shownDial = ({ values }: Dial) =>
+  z
+    .custom<string | boolean>()
+    .meta(values.includes(true) ? { type: 'boolean' } : { type: 'string', enum: [...values] });
+
+/** Where the dials stand in a mask. */
+export function settingsOf<D extends Record<string, Dial>>(dials: D, mask: Mask): Settings<D> {
+  return Object.fromEntries(Object.entries(dials).map(([name, dial]) => [name, dialValue(dial, mask)])) as Settings<D>;
+}
+
+/**
+ * The settings after a request. Only the `custom` level lets them be set; another level takes no value but its own.
+ * Throws `invalid` with one issue per attribute that differs, each below `at`.
+ */
+export function settled<D extends Record<string, Dial>>(
+  access: string,
+  base: Settings<D>,
+  sent: Sent<D>,
+  at: readonly string[] = [],
+): Settings<D> {
+  const given = Object.entries(sent).filter(([, value]) => value !== undefined && value !== null);
+  if (access !== 'custom') {
+    const refused = given.filter(([name, value]) => base[name] !== value);
+    if (refused.length > 0) {
+      const message = `is read-only when access level is '${access}'; use the 'custom' access level to set this attribute.`;
+      throw invalidAll(refused.map(([name]) => ({ path: [...at, name], message })));
+    }
+  }
+  return { ...base, ...Object.fromEntries(given) } as Settings<D>;
+}

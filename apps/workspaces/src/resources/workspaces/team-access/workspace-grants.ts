@@ -1,0 +1,135 @@
+import { invalid } from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
+import type { WorkspaceTarget } from '../../../kernel/access/access';
+import { type WorkspaceLevel, workspaceGrant, workspaceLevelSettings } from '../../../kernel/access/access-levels';
+import { type Mask, workspaceDials } from '../../../kernel/access/capabilities';
+import { type Actor, recordChange } from '../../../kernel/audit/audit';
+import { type Database, still } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+import { type Sent, settingsOf, settled } from './settings';
+
+/** A team's access to one workspace; `capabilities` is what level and settings amount to. */
+export interface WorkspaceGrant {
+  readonly id: string;
+  readonly teamId: string;
+  readonly teamName: string;
+  readonly workspaceId: string;
+  readonly workspace: WorkspaceTarget;
+  readonly organizationId: string;
+  readonly access: WorkspaceLevel;
+  readonly capabilities: Mask;
+}
+
+/** What a request may say of a grant. */
+export type WorkspaceGrantInput = Sent<typeof workspaceDials> & { readonly access?: WorkspaceLevel };
+
+const withTarget = {
+  team: { select: { name: true } },
+  workspace: { select: { id: true, projectId: true, organizationId: true } },
+} as const;
+
+/** Grants by id; unknown ids are left out. */
+export async function findMany(db: Database, ids: readonly string[]): Promise<WorkspaceGrant[]> {
+  const rows = await db.prisma.teamWorkspace.findMany({ where: { id: { in: [...ids] } }, include: withTarget });
+  return rows.map(toGrant);
+}
+
+/** One grant. */
+export async function find(db: Database, id: string): Promise<WorkspaceGrant | undefined> {
+  return (await findMany(db, [id]))[0];
+}
+
+/** The grants of a workspace, or of a team, oldest first. */
+export async function list(
+  db: Database,
+  where: { workspaceId?: string; teamId?: string },
+  page: { offset: number; size: number } | undefined,
+): Promise<{ items: WorkspaceGrant[]; total: number }> {
+  const rows = await db.prisma.teamWorkspace.findMany({
+    where,
+    include: withTarget,
+    orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
+    skip: page?.offset,
+    take: page?.size,
+  });
+  return { items: rows.map(toGrant), total: await db.prisma.teamWorkspace.count({ where }) };
+}
+
+/** Gives a team access. Throws `invalid` when it has some already, or for settings its level does not allow. */
+export async function create(
+  db: Database,
+  actor: Actor,
+  teamId: string,
+  workspaceId: string,
+  { access = 'read', ...sent }: WorkspaceGrantInput,
+): Promise<WorkspaceGrant> {
+  const capabilities = workspaceGrant(access, settled(access, workspaceLevelSettings[access], dialsOf(sent)));
+  return db.transaction(async (tx) => {
+    const known = await tx.prisma.teamWorkspace.findFirst({ where: { teamId, workspaceId }, select: { id: true } });
+    if (known) throw invalid('team', 'has already been given access to this workspace');
+    const { id } = await tx.prisma.teamWorkspace.create({
+      data: { id: newId('tws'), teamId, workspaceId, access, capabilities },
+    });
+    const grant = still(await find(tx, id));
+    await recordChange(tx, actor, { ...changeOf(grant, 'create'), after: shown(grant) });
+    return grant;
+  });
+}
+
+/** Changes level or settings; `custom` starts from what the level before amounted to. */
+export async function update(
+  db: Database,
+  actor: Actor,
+  id: string,
+  { access: wanted, ...sent }: WorkspaceGrantInput,
+): Promise<WorkspaceGrant> {
+  return db.transaction(async (tx) => {
+    await tx.prisma.$queryRaw`SELECT 1 FROM team_workspace WHERE id = ${id} FOR UPDATE`;
+    const before = await find(tx, id);
+    if (!before) throw new Refusal('missing', '');
+    const access = wanted ?? before.access;
+    const base = access === 'custom' ? settingsOf(workspaceDials, before.capabilities) : workspaceLevelSettings[access];
+    const capabilities = workspaceGrant(access, settled(access, base, dialsOf(sent)));
+    await tx.prisma.teamWorkspace.update({ where: { id }, data: { access, capabilities } });
+    const after = still(await find(tx, id));
+    await recordChange(tx, actor, { ...changeOf(after, 'update'), before: shown(before), after: shown(after) });
+    return after;
+  });
+}
+
+/** Takes a team's access away. */
+export async function remove(db: Database, actor: Actor, grant: WorkspaceGrant): Promise<void> {
+  await db.transaction(async (tx) => {
+    await tx.prisma.teamWorkspace.deleteMany({ where: { id: grant.id } });
+    await recordChange(tx, actor, { ...changeOf(grant, 'delete'), before: shown(grant) });
+  });
+}
+
+type Row = Omit<WorkspaceGrant, 'access' | 'organizationId' | 'teamName'> & {
+  access: string;
+  team: { name: string };
+  workspace: WorkspaceTarget;
+};
+
+function toGrant({ team, ...row }: Row): WorkspaceGrant {
+  const { organizationId } = row.workspace;
+  return { ...row, access: row.access as WorkspaceLevel, organizationId, teamName: team.name };
+}
+
+// A request's value also holds its relationships: only the dials matter here.
+function dialsOf(sent: Readonly<Record<string, unknown>>): Sent<typeof workspaceDials> {
+  return Object.fromEntries(Object.keys(workspaceDials).map((name) => [name, sent[name]])) as Sent<
+    typeof workspaceDials
+  >;
+}
+
+const shown = ({ access, capabilities, teamId, workspaceId }: WorkspaceGrant) => ({
+  access,
+  teamId,
+  workspaceId,
+  ...settingsOf(workspaceDials, capabilities),
+});
+
+function changeOf({ id, organizationId, teamName }: WorkspaceGrant, verb: string) {
+  return { organizationId, action: `team-workspace.${verb}`, target: { type: 'team-workspaces', id, name: teamName } };
+}

@@ -1,0 +1,38 @@
+import type { Access, WorkspaceTarget } from '../../../kernel/access/access';
+import { policy } from '../../../kernel/access/policy';
+import { projectPolicy } from '../projects/policy';
+
+/** What the rules need to know of a variable set. */
+export interface JudgedSet {
+  readonly organizationId: string;
+  readonly global: boolean;
+  readonly parentProjectId: string | null;
+  readonly workspaces: readonly WorkspaceTarget[];
+  readonly projectIds: readonly string[];
+}
+
+function manages(access: Access, set: JudgedSet): boolean {
+  if (access.can(set.organizationId, 'manage-workspaces')) return true;
+  const { parentProjectId: id, organizationId } = set;
+  return id !== null && projectPolicy['can-manage-varsets'](access, { id, organizationId, isDefault: false });
+}
+
+// Whoever reads the variables of a workspace also reads the sets that reach it. Those that a project owns are read by whom its
+// grants let read them, and by whom a grant on one of its workspaces does, not by all who see it.
+function reads(access: Access, set: JudgedSet): boolean {
+  const { organizationId, parentProjectId } = set;
+  if (access.can(organizationId, 'read-workspaces') || manages(access, set)) return true;
+  if (set.global && parentProjectId === null) return access.isMember(organizationId);
+  const readsOne = set.workspaces.some(
+    (workspace) =>
+      (parentProjectId === null || workspace.projectId === parentProjectId) && access.has(workspace, 'variables:read'),
+  );
+  if (readsOne) return true;
+  if (parentProjectId === null) return set.projectIds.some((id) => access.seesProject({ id, organizationId }));
+  const project = { id: parentProjectId, organizationId };
+  if (access.hasProject(project, 'varsets:read')) return true;
+  return set.projectIds.includes(parentProjectId) && access.readsVariablesInProject(project);
+}
+
+/** Who may do what with a variable set. */
+export const variableSetPolicy = policy<JudgedSet>()({ 'can-read': reads, 'can-update': manages });

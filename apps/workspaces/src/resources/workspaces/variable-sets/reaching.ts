@@ -1,0 +1,46 @@
+import type { Database } from '../../../kernel/database/database';
+import { findMany, type Variable } from '../variables/service';
+
+/** A stored variable, with what decides which of several with one key counts: higher ranks win. */
+export interface Candidate {
+  readonly id: string;
+  readonly key: string;
+  readonly category: string;
+  readonly value: string | null;
+  readonly sealed: Uint8Array | null;
+  readonly hcl: boolean;
+  readonly sensitive: boolean;
+  readonly rank: number;
+}
+
+/**
+ * All variables that reach a workspace. Ranks: global, project and workspace sets, the workspace itself, [the run], and
+ * above them sets with priority: the wider, the stronger. Of sets of one rank the first by name counts. A set that a
+ * project owns reaches nothing outside of it, whatever it was once assigned to.
+ */
+export async function candidates(db: Database, workspaceId: string): Promise<Candidate[]> {
+  return db.prisma.$queryRaw<Candidate[]>`
+    WITH reaching AS (
+      SELECT s.id, s.name, s.priority,
+             CASE WHEN s.global THEN 1 WHEN vp.project_id IS NOT NULL AND vw.workspace_id IS NULL THEN 2 ELSE 3 END AS width
+        FROM workspace w
+        JOIN variable_set s ON s.organization_id = w.organization_id
+        LEFT JOIN variable_set_workspace vw ON vw.variable_set_id = s.id AND vw.workspace_id = w.id
+        LEFT JOIN variable_set_project vp ON vp.variable_set_id = s.id AND vp.project_id = w.project_id
+       WHERE w.id = ${workspaceId}
+         AND (s.parent_project_id IS NULL OR (NOT s.global AND s.parent_project_id = w.project_id))
+         AND (s.global OR vw.workspace_id IS NOT NULL OR vp.project_id IS NOT NULL))
+    SELECT v.id, v.key, v.category, v.value, v.sealed, v.hcl, v.sensitive,
+           CASE WHEN v.workspace_id IS NOT NULL THEN 4 WHEN r.priority THEN 9 - r.width ELSE r.width END AS rank
+      FROM variable v LEFT JOIN reaching r ON r.id = v.variable_set_id
+     WHERE v.workspace_id = ${workspaceId} OR r.id IS NOT NULL
+     ORDER BY rank, r.name COLLATE "C" DESC NULLS LAST, v.id`;
+}
+
+/** The variables in force in a workspace, its own and those of sets: of each key and category the one that counts, by key. */
+export async function variablesInForce(db: Database, workspaceId: string): Promise<Variable[]> {
+  const counting = new Map<string, string>();
+  for (const { id, key, category } of await candidates(db, workspaceId)) counting.set(`${category} ${key}`, id);
+  const found = await findMany(db, [...counting.values()]);
+  return found.sort((one, other) => (one.key < other.key ? -1 : one.key > other.key ? 1 : one.id < other.id ? -1 : 1));
+}

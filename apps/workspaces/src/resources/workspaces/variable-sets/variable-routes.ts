@@ -1,0 +1,117 @@
+import type { WorkspaceTarget } from '../../../kernel/access/access';
+import { policy } from '../../../kernel/access/policy';
+import { actorOf } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
+import { endpoints, includable, type Lookup } from '../../../kernel/endpoints/endpoint';
+import { CreateVariable, UpdateVariable } from '../variables/schema';
+import { variableSerializer } from '../variables/serializer';
+import * as variables from '../variables/service';
+import { workspacePolicy } from '../workspaces/policy';
+import * as workspaces from '../workspaces/service';
+import { variableSetPolicy } from './policy';
+import { variablesInForce } from './reaching';
+import * as sets from './service';
+
+// The set's rules hold for its variables.
+const varsPath = '/varsets/:varset_id/relationships/vars';
+const varPath = '/varsets/:varset_id/relationships/vars/:variable_id';
+const organizationsOf = (item: object) => ('organizationId' in item ? [String(item.organizationId)] : []);
+const ofVariables = endpoints(variableSetPolicy, variableSerializer, {
+  visible: variableSetPolicy['can-read'],
+  organizationsOf,
+});
+const ownerOf = ({ id, organizationId }: sets.VariableSet): variables.Owner => ({ variableSetId: id, organizationId });
+
+const listVariables = ofVariables.list(varsPath, {
+  summary: 'List the variables of a set.',
+  paging: 'optional',
+  requires: 'can-read',
+  load: ({ db, params }) => sets.find(db, params.varset_id),
+  run: ({ db, target, page }) => variables.list(db, ownerOf(target), page),
+});
+const inForce = endpoints(workspacePolicy, variableSerializer, {
+  visible: workspacePolicy['can-read-settings'],
+  organizationsOf,
+}).list('/workspaces/:workspace_id/all-vars', {
+  summary:
+    'List the variables in force in a workspace: its own, and those of variable sets that nothing stronger hides.',
+  paging: 'none',
+  requires: 'can-read-variable',
+  load: ({ db, params }) => workspaces.find(db, params.workspace_id),
+  run: async ({ db, target }) => ({ items: await variablesInForce(db, target.id) }),
+});
+const createVariable = ofVariables.post(varsPath, {
+  summary: 'Create a variable in a set.',
+  requires: 'can-update',
+  body: CreateVariable,
+  load: ({ db, params }) => sets.find(db, params.varset_id),
+  run: ({ db, env, target, body, ...call }) => variables.create(db, env.keyring, actorOf(call), ownerOf(target), body),
+});
+
+interface SetVariable extends sets.VariableSet {
+  readonly variable: variables.Variable;
+}
+async function loadVariable({ db, params }: Lookup<typeof varPath>): Promise<SetVariable | undefined> {
+  const set = await sets.find(db, params.varset_id);
+  const variable = set && (await variables.findOf(db, ownerOf(set), params.variable_id));
+  return set && variable && { ...set, variable };
+}
+const showVariable = ofVariables.get(varPath, {
+  summary: 'Show a variable of a set.',
+  requires: 'can-read',
+  load: loadVariable,
+  run: async ({ target }) => target.variable,
+});
+const updateVariable = ofVariables.patch(varPath, {
+  summary: 'Change a variable of a set.',
+  requires: 'can-update',
+  body: UpdateVariable,
+  load: loadVariable,
+  run: ({ db, env, target, body, ...call }) =>
+    variables.update(db, env.keyring, actorOf(call), ownerOf(target), target.variable.id, body),
+});
+const removeVariable = ofVariables.remove(varPath, {
+  summary: 'Delete a variable of a set.',
+  requires: 'can-update',
+  load: loadVariable,
+  run: ({ db, target, ...call }) => variables.remove(db, actorOf(call), ownerOf(target), target.variable),
+});
+
+/** A variable with whatever protects it, for answers that include it. */
+interface OwnedVariable extends variables.Variable {
+  readonly organizationId: string;
+  readonly workspace?: WorkspaceTarget;
+  readonly set?: sets.VariableSet;
+}
+
+const ownedPolicy = policy<OwnedVariable>()({
+  'can-read': (access, { workspace, set }) =>
+    workspace
+      ? access.has(workspace, 'variables:read')
+      : set !== undefined && variableSetPolicy['can-read'](access, set),
+});
+
+async function findOwned(db: Database, ids: readonly string[]): Promise<OwnedVariable[]> {
+  const found = await variables.findMany(db, ids);
+  const [owners, holders] = await Promise.all([
+    workspaces.findMany(db, [...new Set(found.flatMap(({ workspaceId }) => workspaceId ?? []))]),
+    sets.findMany(db, [...new Set(found.flatMap(({ variableSetId }) => variableSetId ?? []))]),
+  ]);
+  return found.flatMap((variable) => {
+    const workspace = owners.find(({ id }) => id === variable.workspaceId);
+    const set = holders.find(({ id }) => id === variable.variableSetId);
+    const organizationId = workspace?.organizationId ?? set?.organizationId;
+    return organizationId === undefined ? [] : [{ ...variable, organizationId, workspace, set }];
+  });
+}
+
+/** Endpoints of the variables in a set. */
+export const variableEndpoints = [inForce, listVariables, createVariable, showVariable, updateVariable, removeVariable];
+
+/** Variables of either kind, where another answer includes them. */
+export const variablesIncluded = includable<OwnedVariable>({
+  serializer: variableSerializer,
+  load: findOwned,
+  visible: ownedPolicy['can-read'],
+  organizationsOf: (variable) => [variable.organizationId],
+});

@@ -1,0 +1,181 @@
+import { randomBase62 } from '@keystead/auth';
+import { invalid } from '@keystead/jsonapi';
+import type { Keyring } from '@keystead/keyring';
+import { Refusal } from '@keystead/refusal';
+import { Prisma, type Variable as Row } from '../../../generated/prisma/client';
+import { type Actor, recordChange } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+
+/** Whose variables they are: a workspace's or a variable set's. */
+export interface Owner {
+  readonly organizationId: string;
+  readonly workspaceId?: string;
+  readonly variableSetId?: string;
+}
+
+/** A variable; the value of a sensitive one is never read for showing. */
+export type Variable = Omit<Row, 'sealed'>;
+
+/** What a request may say of a variable. */
+export interface VariableInput {
+  readonly key?: string;
+  readonly value?: string | null;
+  readonly description?: string | null;
+  readonly category?: string;
+  readonly hcl?: boolean | null;
+  readonly sensitive?: boolean | null;
+}
+
+const withoutSealed = { sealed: true } as const;
+const byAge = [{ createdAt: 'asc' }, { id: 'asc' }] as const;
+const VERSION_LENGTH = 32;
+
+/** Variables by id; unknown ids are left out. */
+export async function findMany(db: Database, ids: readonly string[]): Promise<Variable[]> {
+  return db.prisma.variable.findMany({ where: { id: { in: [...ids] } }, omit: withoutSealed });
+}
+
+/** One variable of an owner. */
+export async function findOf(db: Database, owner: Owner, id: string): Promise<Variable | undefined> {
+  const { workspaceId, variableSetId } = owner;
+  const row = await db.prisma.variable.findFirst({ where: { id, workspaceId, variableSetId }, omit: withoutSealed });
+  return row ?? undefined;
+}
+
+/** The variables of an owner, oldest first; without a page, all of them. */
+export async function list(
+  db: Database,
+  { workspaceId, variableSetId }: Owner,
+  page?: { offset: number; size: number },
+): Promise<{ items: Variable[]; total?: number }> {
+  const where = { workspaceId, variableSetId };
+  const items = await db.prisma.variable.findMany({
+    where,
+    omit: withoutSealed,
+    orderBy: [...byAge],
+    skip: page?.offset,
+    take: page?.size,
+  });
+  return page ? { items, total: await db.prisma.variable.count({ where }) } : { items };
+}
+
+/** Creates a variable. Throws `invalid` when the owner has one of that key and category. */
+export async function create(
+  db: Database,
+  keyring: Keyring,
+  actor: Actor,
+  owner: Owner,
+  input: VariableInput,
+): Promise<Variable> {
+  const id = newId('var');
+  const sensitive = input.sensitive ?? false;
+  return db.transaction(async (tx) => {
+    const variable = await tx.prisma.variable.create({
+      data: {
+        id,
+        workspaceId: owner.workspaceId,
+        variableSetId: owner.variableSetId,
+        key: input.key ?? '',
+        category: input.category ?? '',
+        description: input.description,
+        hcl: input.hcl ?? false,
+        sensitive,
+        versionId: randomBase62(VERSION_LENGTH),
+        ...stored(keyring, id, sensitive, input.value ?? ''),
+      },
+      omit: withoutSealed,
+    });
+    await touchSet(tx, owner);
+    await recordChange(tx, actor, { ...changeOf(owner, variable, 'create'), after: shown(variable) });
+    return variable;
+  });
+}
+
+/**
+ * Changes what is named. Throws `invalid` for making a sensitive variable readable again, and for a new key of a
+ * sensitive one without a new value: nobody could tell what it would be renamed with.
+ */
+export async function update(
+  db: Database,
+  keyring: Keyring,
+  actor: Actor,
+  owner: Owner,
+  id: string,
+  input: VariableInput,
+): Promise<Variable> {
+  return db.transaction(async (tx) => {
+    await tx.prisma.$queryRaw`SELECT 1 FROM variable WHERE id = ${id} FOR UPDATE`;
+    const before = await findOf(tx, owner, id);
+    if (!before) throw new Refusal('missing', '');
+    const sensitive = input.sensitive ?? before.sensitive;
+    const value = input.value ?? (sensitive && !before.sensitive ? (before.value ?? '') : undefined);
+    if (before.sensitive && !sensitive) throw invalid('sensitive', 'cannot be turned off: the value would be readable');
+    if (before.sensitive && input.key !== undefined && input.key !== before.key && value === undefined) {
+      throw invalid('key', 'of a sensitive variable cannot be changed without giving its value again');
+    }
+    const variable = await tx.prisma.variable.update({
+      where: { id },
+      data: {
+        key: input.key,
+        category: input.category,
+        description: input.description,
+        hcl: input.hcl ?? undefined,
+        sensitive,
+        versionId: randomBase62(VERSION_LENGTH),
+        ...(value === undefined ? {} : stored(keyring, id, sensitive, value)),
+      },
+      omit: withoutSealed,
+    });
+    await touchSet(tx, owner);
+    const change = changeOf(owner, variable, 'update');
+    const said = value === undefined || value === before.value ? notShown : '(changed)';
+    await recordChange(tx, actor, { ...change, before: shown(before), after: shown(variable, said) });
+    if (sensitive && !before.sensitive) await forgetValues(tx, owner, id);
+    return variable;
+  });
+}
+
+/** Deletes a variable. */
+export async function remove(db: Database, actor: Actor, owner: Owner, variable: Variable): Promise<void> {
+  await db.transaction(async (tx) => {
+    await tx.prisma.variable.deleteMany({ where: { id: variable.id } });
+    await touchSet(tx, owner);
+    await recordChange(tx, actor, { ...changeOf(owner, variable, 'delete'), before: shown(variable) });
+  });
+}
+
+// A variable set shows when its variables last changed.
+async function touchSet(tx: Database, { variableSetId }: Owner): Promise<void> {
+  if (variableSetId === undefined) return;
+  await tx.prisma.variableSet.update({ where: { id: variableSetId }, data: { updatedAt: new Date() } });
+}
+
+function stored(keyring: Keyring, id: string, sensitive: boolean, value: string) {
+  if (!sensitive) return { value, sealed: null };
+  const at = { table: 'variable', row: id, column: 'sealed' };
+  return { value: null, sealed: new Uint8Array(keyring.seal(Buffer.from(value, 'utf8'), at)) };
+}
+
+const notShown = '(not shown)';
+
+// Without the value: what is plain today may be made sensitive tomorrow, and events are kept.
+function shown({ key, category, description, hcl, sensitive, versionId }: Variable, value = notShown) {
+  return { key, category, value, description, hcl, sensitive, versionId };
+}
+
+/** Events of a variable as builds wrote them that recorded its value, a node of which may have been at work until now. */
+async function forgetValues(tx: Database, { organizationId }: Owner, id: string): Promise<void> {
+  const without = (column: Prisma.Sql) =>
+    Prisma.sql`CASE WHEN ${column} ? 'value' THEN jsonb_set(${column}, '{value}', '"(not shown)"') ELSE ${column} END`;
+  const [before, after] = [Prisma.sql`before`, Prisma.sql`after`];
+  await tx.prisma.$executeRaw`
+    UPDATE audit_event SET before = ${without(before)}, after = ${without(after)}
+     WHERE organization_id = ${organizationId} AND target_type = 'vars' AND target_id = ${id}
+       AND coalesce(before ->> 'value', ${notShown}) || coalesce(after ->> 'value', ${notShown})
+           NOT IN (${notShown + notShown}, ${`${notShown}(changed)`})`;
+}
+
+function changeOf({ organizationId }: Owner, { id, key }: Variable, verb: string) {
+  return { organizationId, action: `variable.${verb}`, target: { type: 'vars', id, name: key } };
+}

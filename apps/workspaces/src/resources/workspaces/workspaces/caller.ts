@@ -1,0 +1,12 @@
+import type { Access } from '../../../kernel/access/access';
+import type { Actor } from '../../../kernel/audit/audit';
+import type { SiteSettings } from '../../../kernel/endpoints/environment';
+import type { Edition } from '../../../kernel/installation/edition';
+
+/** Who changes something, and what their rules look at. */
+export interface Caller {
+  readonly actor: Actor;
+  readonly access: Access;
+  readonly edition: Edition;
+  readonly settings: SiteSettings;
+}

@@ -1,0 +1,299 @@
+import { invalid } from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
+import { type Actor, auditRow } from '../../../kernel/audit/audit';
+import type { Batched } from '../../../kernel/database/batched-writes';
+import type { Database } from '../../../kernel/database/database';
+import type { Deciding } from '../../../kernel/database/rounds';
+import { requireWorkspace } from './find';
+import { initialSettings, type Settings } from './settings';
+import { lastSeen, rememberWorkspace, type WorkspaceStamp, workspaceAt } from './stamp';
+import { fromWorkspaces, selectNewWorkspaces, type Workspace, workspaceOf } from './workspace';
+
+const initial = initialSettings('', '', false);
+const settingKeys = Object.keys(initial) as (keyof Settings)[];
+const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const columnOf = new Map(settingKeys.map((key) => [key, snake(key)]));
+const settingColumns = [...columnOf.values()];
+const newColumns = ['id', 'organization_id', 'project_id', 'source', 'source_name', 'source_url', ...settingColumns];
+
+const auditKeys = [
+  'organizationId',
+  'actorType',
+  'actorId',
+  'actorName',
+  'tokenId',
+  'requestId',
+  'action',
+  'targetType',
+  'targetId',
+  'targetName',
+  'before',
+  'after',
+];
+const auditColumnOf = new Map(auditKeys.map((key) => [key, snake(key)]));
+/** The columns of an audit event that a change fills. */
+export const auditColumns = [...auditColumnOf.values()].join(', ');
+
+const audited = (changed: string): string => `audited AS (
+  INSERT INTO audit_event (${auditColumns})
+  SELECT ${auditColumns} FROM jsonb_populate_recordset(NULL::audit_event, $2) a
+   WHERE a.target_id IN (SELECT id FROM ${changed}))`;
+
+// The rows, their audit events and (by trigger) the total are one statement: all of a batch or nothing.
+const insertMany = {
+  name: 'workspace_insert_many',
+  text: `WITH added AS (
+    INSERT INTO workspace (${newColumns.join(', ')})
+    SELECT ${newColumns.join(', ')} FROM jsonb_populate_recordset(jsonb_populate_record(NULL::workspace, $3), $1)
+    ON CONFLICT (organization_id, name) DO NOTHING RETURNING *), ${audited('added')}
+  ${selectNewWorkspaces} ${fromWorkspaces('added')}`,
+};
+
+const updateMany = {
+  name: 'workspace_update_many',
+  text: `WITH changed AS (
+    UPDATE workspace w SET (${settingColumns.join(', ')}, updated_at) =
+           (SELECT ${settingColumns.map((column) => `n.${column}`).join(', ')}, x.updated_at
+              FROM jsonb_populate_record(w, x.changes) n)
+      FROM jsonb_to_recordset($1) AS x(id text, revision bigint, updated_at timestamptz, changes jsonb)
+     WHERE w.id = ANY($3) AND w.id = x.id AND w.revision = x.revision RETURNING w.id, w.revision), ${audited('changed')}
+  SELECT id, revision FROM changed`,
+};
+
+type Row = Record<string, unknown>;
+
+/** Dates and lists count by what they hold. */
+function differs(key: keyof Settings, one: Settings, other: Settings): boolean {
+  return one[key] !== other[key] && JSON.stringify(one[key]) !== JSON.stringify(other[key]);
+}
+
+function changedColumns(before: Settings, after: Settings): Row {
+  const row: Row = {};
+  for (const [key, column] of columnOf) {
+    if (differs(key, before, after)) row[column] = after[key];
+  }
+  return row;
+}
+
+// Rows to insert say only where they differ from this one.
+const initialRow = JSON.stringify(Object.fromEntries([...columnOf].map(([key, column]) => [column, initial[key]])));
+
+/** A change as a row of the audit table, for statements that write it together with the change itself. */
+export function auditJson(actor: Actor, change: Parameters<typeof auditRow>[1]): Row {
+  const event: Readonly<Record<string, unknown>> = auditRow(actor, change);
+  const row: Row = {};
+  for (const [key, column] of auditColumnOf) {
+    row[column] = event[key];
+  }
+  return row;
+}
+
+/** A workspace about to be written, and who writes it. */
+export interface NewRow {
+  readonly actor: Actor;
+  readonly id: string;
+  readonly organizationId: string;
+  readonly projectId: string;
+  readonly source: string;
+  readonly sourceName: string | null;
+  readonly sourceUrl: string | null;
+  readonly settings: Settings;
+}
+
+const creating: Batched<NewRow, Workspace> = {
+  ...insertMany,
+  batch(items) {
+    const rows = items.map((item) => ({
+      id: item.id,
+      organization_id: item.organizationId,
+      project_id: item.projectId,
+      source: item.source,
+      source_name: item.sourceName,
+      source_url: item.sourceUrl,
+      ...changedColumns(initial, item.settings),
+    }));
+    const events = items.map(({ actor, id, organizationId, settings }) =>
+      auditJson(actor, {
+        organizationId,
+        action: 'workspace.create',
+        target: { type: 'workspaces', id, name: settings.name },
+        after: settings as unknown as Record<string, unknown>,
+      }),
+    );
+    return {
+      values: [JSON.stringify(rows), JSON.stringify(events), initialRow],
+      settle(found) {
+        const added = new Map(found.map((row) => [row.id, row]));
+        return items.map(({ id }) => {
+          const row = added.get(id);
+          return row === undefined ? invalid('name', 'has already been taken') : workspaceOf(row);
+        });
+      },
+    };
+  },
+};
+
+/** Inserts a workspace together with others that come at the same moment. Throws `invalid` for a taken name. */
+export function insertTogether(db: Database, row: NewRow): Promise<Workspace> {
+  return db.together(creating, row);
+}
+
+/** A change of settings that needs nothing but the workspace as it is. */
+export interface Edit {
+  readonly stamp: WorkspaceStamp;
+  readonly actor: Actor;
+  readonly ifMatch: bigint | undefined;
+  /** The settings after the change; throws refusals. */
+  readonly apply: (current: Workspace) => Settings;
+}
+
+/** An edit, and the workspace it was thought out for. */
+interface Proposed extends Edit {
+  readonly db: Database;
+  readonly current: Workspace;
+}
+
+/** The workspace was changed by somebody else in between: the edit has to be made again. */
+class Overtaken extends Error {}
+
+/** The settings of a workspace, apart from all else it has. */
+export function settingsOf(workspace: Workspace): Settings {
+  const settings: Record<string, unknown> = {};
+  for (const key of settingKeys) {
+    settings[key] = workspace[key];
+  }
+  return settings as unknown as Settings;
+}
+
+function isSame(one: Settings, other: Settings): boolean {
+  return !settingKeys.some((key) => differs(key, one, other));
+}
+
+interface Edited {
+  readonly before: Workspace;
+  readonly after: Settings;
+  readonly events: Row[];
+}
+
+/** Applies an edit on top of those before it in the batch; a refused one changes nothing. */
+function applyEdit(edit: Edit, so: Edited): Edited | Error {
+  const isFirst = so.events.length === 0;
+  const current = isFirst ? so.before : { ...so.before, ...so.after };
+  if (edit.ifMatch !== undefined && (!isFirst || so.before.revision !== edit.ifMatch)) {
+    return new Refusal('precondition', 'the resource has changed since it was read');
+  }
+  try {
+    const after = edit.apply(current);
+    const before = so.after;
+    if (isSame(before, after)) {
+      return so;
+    }
+    const event = auditJson(edit.actor, {
+      organizationId: current.organizationId,
+      action: 'workspace.update',
+      target: { type: 'workspaces', id: current.id, name: after.name },
+      before: before as unknown as Record<string, unknown>,
+      after: after as unknown as Record<string, unknown>,
+    });
+    return { before: so.before, after, events: [...so.events, event] };
+  } catch (error) {
+    if (error instanceof Refusal) {
+      return error;
+    }
+    throw error;
+  }
+}
+
+/**
+ * What this node has last seen of each workspace: the batch before this one has left its own there. Numbers of revisions
+ * do not tell which came first.
+ */
+function newest(edits: readonly Proposed[]): Map<string, Edited> {
+  const so = new Map<string, Edited>();
+  for (const { db, current } of edits) {
+    const seen = lastSeen(db, current.id);
+    const surroundingsHold =
+      seen?.organizationRevision === current.organizationRevision && seen.projectRevision === current.projectRevision;
+    const before = surroundingsHold ? seen : current;
+    so.set(current.id, { before, after: settingsOf(before), events: [] });
+  }
+  return so;
+}
+
+function valuesOf(changed: readonly Edited[], updatedAt: Date): unknown[] {
+  const rows = changed.map(({ before, after }) => ({
+    id: before.id,
+    revision: String(before.revision),
+    updated_at: updatedAt,
+    changes: changedColumns(before, after),
+  }));
+  const events = changed.flatMap((one) => one.events);
+  return [JSON.stringify(rows), JSON.stringify(events), changed.map(({ before }) => before.id)];
+}
+
+const editing: Batched<Proposed, Workspace> = {
+  ...updateMany,
+  about: ({ current }) => current.id,
+  batch(edits) {
+    const so = newest(edits);
+    const refused = edits.map((edit) => {
+      const next = applyEdit(edit, so.get(edit.current.id)!);
+      if (next instanceof Error) {
+        return next;
+      }
+      so.set(edit.current.id, next);
+      return undefined;
+    });
+    const updatedAt = new Date();
+    const changed = [...so.values()].filter(({ events }) => events.length > 0);
+    return {
+      values: changed.length === 0 ? undefined : valuesOf(changed, updatedAt),
+      settle(written) {
+        const revisions = new Map(written.map(({ id, revision }) => [id as string, BigInt(revision as string)]));
+        return edits.map(({ db, current: { id } }, index) => {
+          const { before, after, events } = so.get(id)!;
+          const revision = revisions.get(id);
+          if (events.length > 0 && revision === undefined) {
+            return new Overtaken();
+          }
+          const edited = revision === undefined ? before : { ...before, ...after, revision, updatedAt };
+          // The next batch begins with what this one has written.
+          rememberWorkspace(db, edited);
+          return refused[index] ?? edited;
+        });
+      },
+    };
+  },
+};
+
+const editingUnderLock: Deciding<Edit, Workspace> = {
+  name: 'workspace_edit',
+  hold: (tx, id) => tx.prisma.$queryRaw`SELECT id FROM workspace WHERE id = ${id} FOR UPDATE`,
+  async decide(tx, id, edits) {
+    const current = await requireWorkspace(tx, id);
+    const batch = editing.batch(edits.map((edit) => ({ ...edit, db: tx, current })));
+    const { values } = batch;
+    return batch.settle(values === undefined ? [] : await tx.prisma.$queryRawUnsafe(updateMany.text, ...values));
+  },
+};
+
+/**
+ * Makes an edit together with others that come at the same moment, each on top of the one before. Where somebody else was
+ * faster they are made again under the lock of the workspace, where nobody is. Throws what the edit refuses, `missing`,
+ * and `precondition`.
+ */
+export async function editTogether(db: Database, edit: Edit): Promise<Workspace> {
+  const { id } = edit.stamp;
+  if (!db.rounds.isContested(id)) {
+    const current = await workspaceAt(db, edit.stamp);
+    try {
+      return await db.together(editing, { ...edit, db, current });
+    } catch (error) {
+      if (!(error instanceof Overtaken)) throw error;
+      db.rounds.lost(id);
+    }
+  }
+  const edited = await db.rounds.decide(editingUnderLock, id, edit);
+  rememberWorkspace(db, edited);
+  return edited;
+}

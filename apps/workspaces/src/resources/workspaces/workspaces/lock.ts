@@ -1,0 +1,149 @@
+import { Refusal } from '@keystead/refusal';
+import { type Actor, recordChange, system } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
+import { requireWorkspace } from './find';
+import { locking, unlocking } from './lock-batch';
+import type { LockTerms } from './schema';
+import { rememberWorkspace, type WorkspaceStamp, workspaceAt } from './stamp';
+import type { Workspace } from './workspace';
+
+/** Who holds a lock: a person, a team, an organization, or a run. */
+export interface Holder {
+  readonly type: string;
+  readonly id: string;
+}
+
+const SINGULAR: ReadonlyMap<string, string> = new Map(
+  Object.entries({ users: 'User', teams: 'Team', organizations: 'Organization', runs: 'Run' }),
+);
+
+async function nameOf(db: Database, { type, id }: Holder): Promise<string> {
+  if (type !== 'users') {
+    return id;
+  }
+  const user = await db.prisma.user.findUnique({ where: { id }, select: { username: true } });
+  return user?.username ?? id;
+}
+
+/** `is locked by User ann`: the words by which clients tell why a workspace is not theirs. */
+export async function lockedByWhom(db: Database, workspace: Workspace): Promise<string> {
+  const holder = { type: workspace.lockedByType ?? 'users', id: workspace.lockedById ?? '' };
+  return `is locked by ${SINGULAR.get(holder.type) ?? holder.type} ${await nameOf(db, holder)}`;
+}
+
+async function record(db: Database, actor: Actor, workspace: Workspace, action: string) {
+  await recordChange(db, actor, {
+    organizationId: workspace.organizationId,
+    action,
+    target: { type: 'workspaces', id: workspace.id, name: workspace.name },
+    after: {},
+  });
+}
+
+/** Locks a workspace for the caller. Of many at once one wins; the others get `conflict`, the holder included. */
+export async function lock(db: Database, actor: Actor, stamp: WorkspaceStamp, terms: LockTerms): Promise<Workspace> {
+  const workspace = await workspaceAt(db, stamp);
+  const wish = { actor, workspace, terms };
+  const outcome = await db.together(locking, wish);
+  const expired = outcome.word === 'expired' && (await releaseExpired(db, workspace.id)) > 0;
+  const locked = expired ? await db.together(locking, wish) : outcome;
+  if (locked.word !== 'done') {
+    await requireWorkspace(db, workspace.id);
+    throw new Refusal('conflict', 'Unable to lock workspace. The workspace is already locked.');
+  }
+  return afterwards(db, workspace.id, locked.workspace);
+}
+
+/** The workspace as a change has left it: what the change itself knows of it, else read again. */
+async function afterwards(db: Database, id: string, known: Workspace | undefined): Promise<Workspace> {
+  if (known === undefined) return requireWorkspace(db, id);
+  rememberWorkspace(db, known);
+  return known;
+}
+
+const stillPending = () =>
+  new Refusal('unavailable', 'Unable to unlock workspace. The latest state version is still pending.');
+const alreadyUnlocked = () => new Refusal('conflict', 'Unable to unlock workspace. The workspace is already unlocked.');
+
+async function release(db: Database, actor: Actor, workspace: Workspace): Promise<Workspace> {
+  // What was announced under a lock that is taken away is not waited for.
+  await db.prisma.stateVersion.updateMany({
+    where: { workspaceId: workspace.id, status: 'pending' },
+    data: { status: 'discarded' },
+  });
+  await db.prisma.workspace.update({
+    where: { id: workspace.id },
+    data: { lockedAt: null, lockedByType: null, lockedById: null, lockedReason: null },
+  });
+  await db.prisma.workspaceLock.updateMany({
+    where: { workspaceId: workspace.id, unlockedAt: null },
+    data: { unlockedAt: await databaseNow(db), unlockedType: actor.type, unlockedId: actor.id, forced: true },
+  });
+  await record(db, actor, workspace, 'workspace.force-unlock');
+  return requireWorkspace(db, workspace.id);
+}
+
+async function locked(db: Database, id: string): Promise<Workspace> {
+  await db.prisma.$queryRaw`SELECT id FROM workspace WHERE id = ${id} FOR UPDATE`;
+  const current = await requireWorkspace(db, id);
+  if (current.lockedAt === null) throw alreadyUnlocked();
+  return current;
+}
+
+/** Ends the caller's own lock. Throws `conflict` when there is none, or when somebody else holds it. */
+export async function unlock(db: Database, actor: Actor, stamp: WorkspaceStamp): Promise<Workspace> {
+  const workspace = await workspaceAt(db, stamp);
+  const outcome = await db.together(unlocking, { actor, workspace });
+  const current = await afterwards(db, workspace.id, outcome.workspace);
+  if (outcome.word === 'pending') throw stillPending();
+  if (outcome.word === 'free') throw alreadyUnlocked();
+  if (outcome.word === 'other') {
+    const whom = await lockedByWhom(db, current);
+    const why = `The workspace ${whom} and may not be unlocked except by them.`;
+    throw new Refusal('conflict', `Unable to unlock workspace. ${why}`);
+  }
+  return current;
+}
+
+/** Extends the caller's lock by its heartbeat. Throws `conflict` where the caller holds none that has one. */
+export async function heartbeat(db: Database, actor: Actor, workspace: Workspace): Promise<Workspace> {
+  const beaten = await db.rows({
+    name: 'workspace_lock_heartbeat',
+    text: `UPDATE workspace_lock SET expires_at = now() + make_interval(secs => heartbeat_seconds)
+            WHERE workspace_id = $1 AND unlocked_at IS NULL AND heartbeat_seconds IS NOT NULL
+              AND holder_type = $2 AND holder_id = $3 RETURNING id`,
+    values: [workspace.id, actor.type, actor.id],
+  });
+  if (beaten.length === 0) throw new Refusal('conflict', 'The workspace is not locked by you with a heartbeat');
+  return requireWorkspace(db, workspace.id);
+}
+
+/** Ends the locks whose holders opted in to a heartbeat and stopped showing it, by the database's clock; answers how many. */
+export async function releaseExpired(db: Database, workspaceId?: string): Promise<number> {
+  const expired = await db.prisma.$queryRaw<{ workspace_id: string }[]>`
+    SELECT workspace_id FROM workspace_lock WHERE unlocked_at IS NULL AND expires_at < now()
+       AND workspace_id = coalesce(${workspaceId ?? null}, workspace_id) LIMIT 100`;
+  let released = 0;
+  for (const { workspace_id: id } of expired) {
+    released += await db.transaction(async (tx) => {
+      await tx.prisma.$queryRaw`SELECT id FROM workspace WHERE id = ${id} FOR UPDATE`;
+      // Looked at again under the row: it may have been extended, or ended, in between.
+      const still = await tx.prisma.$queryRaw<unknown[]>`
+        SELECT 1 FROM workspace_lock WHERE workspace_id = ${id} AND unlocked_at IS NULL AND expires_at < now() FOR UPDATE`;
+      if (still.length === 0) return 0;
+      await release(tx, system, await requireWorkspace(tx, id));
+      return 1;
+    });
+  }
+  return released;
+}
+
+async function databaseNow(db: Database): Promise<Date> {
+  const [row] = await db.prisma.$queryRaw<{ now: Date }[]>`SELECT now() AS now`;
+  return row!.now;
+}
+
+/** Ends anybody's lock. Throws `conflict` when there is none. */
+export async function forceUnlock(db: Database, actor: Actor, workspace: Workspace): Promise<Workspace> {
+  return db.transaction(async (tx) => release(tx, actor, await locked(tx, workspace.id)));
+}

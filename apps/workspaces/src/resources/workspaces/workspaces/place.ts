@@ -1,0 +1,111 @@
+import { invalid } from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
+import type { Access } from '../../../kernel/access/access';
+import type { Database, KeyedRead, KeyedRow } from '../../../kernel/database/database';
+import type { Organization, PlanEnvironment } from '../../organizations/organizations/organization';
+import { findByName as findOrganization } from '../../organizations/organizations/service';
+import { type Catalogue, catalogue } from './infra-version';
+import type { ExecutionMode, Workspace } from './workspace';
+
+/** The project a new workspace goes to, and the mode it hands down. */
+export interface Place {
+  readonly projectId: string;
+  readonly mode: ExecutionMode | null;
+}
+
+const readProject = {
+  name: 'workspace_project',
+  text: 'SELECT id AS key, organization_id, execution_mode FROM project WHERE id = ANY($1)',
+  quick: true,
+};
+
+interface ProjectRow {
+  [column: string]: unknown;
+  key: string;
+  organization_id: string;
+  execution_mode: ExecutionMode | null;
+}
+
+const readDefault: KeyedRead = {
+  name: 'workspace_default_project',
+  text: `SELECT lower(o.name) AS key, p.id, p.organization_id, p.execution_mode FROM organization o
+    JOIN project p ON p.id = o.default_project_id WHERE lower(o.name) = ANY($1) AND o.removed_at IS NULL`,
+  quick: true,
+};
+
+interface DefaultRow extends KeyedRow {
+  id: string;
+  organization_id: string;
+  execution_mode: ExecutionMode | null;
+}
+
+/** What a new workspace is made from; all of it can be read before anybody knows who asks. */
+export interface Ground {
+  readonly organizationId: string;
+  readonly epoch: string | undefined;
+  readonly revision: bigint;
+  readonly organization: Organization;
+  /** The default project. */
+  readonly home: (Place & { readonly organizationId: string }) | undefined;
+  readonly versions: Catalogue;
+}
+
+/** The ground of the organization with a name; undefined where there is none. */
+export async function findGround(db: Database, env: PlanEnvironment, name: string): Promise<Ground | undefined> {
+  const [organization, row, versions] = await Promise.all([
+    findOrganization(db, env, name),
+    db.readOne<DefaultRow>(readDefault, name.toLowerCase()),
+    catalogue(db),
+  ]);
+  if (organization === undefined) return undefined;
+  const home = row && { projectId: row.id, organizationId: row.organization_id, mode: row.execution_mode };
+  const { id: organizationId, epoch, revision } = organization;
+  return { organizationId, epoch, revision, organization, home, versions };
+}
+
+/** The project a workspace goes to: the one named, which the caller may fill, or the default one. */
+export async function placeOf(
+  db: Database,
+  access: Access,
+  { organization, home }: Ground,
+  asked: string | null | undefined,
+): Promise<Place> {
+  const id = asked === null || asked === undefined || asked === '' ? organization.defaultProjectId : asked;
+  const project = home?.projectId === id ? home : await findProject(db, id ?? '');
+  const target = { id: id ?? '', organizationId: organization.id };
+  if (project?.organizationId !== organization.id || !access.seesProject(target)) {
+    throw asked ? invalid('project', 'was not found') : new Refusal('missing', '');
+  }
+  if (!access.hasProject(target, 'workspaces:create')) {
+    throw new Refusal('missing', '');
+  }
+  return { projectId: project.projectId, mode: project.mode };
+}
+
+async function findProject(db: Database, id: string): Promise<Ground['home']> {
+  const row = await db.readOne<ProjectRow>(readProject, id);
+  return row && { projectId: row.key, organizationId: row.organization_id, mode: row.execution_mode };
+}
+
+/** Where an update moves the workspace; undefined when it stays. Both projects have to allow it. */
+export async function moveOf(
+  db: Database,
+  access: Access,
+  workspace: Pick<Workspace, 'id' | 'projectId' | 'organizationId'>,
+  asked: string | null | undefined,
+): Promise<string | undefined> {
+  if (!asked || asked === workspace.projectId) {
+    return undefined;
+  }
+  const { organizationId } = workspace;
+  const target = { id: asked, organizationId };
+  const project = await db.prisma.project.findFirst({ where: { id: asked, organizationId }, select: { id: true } });
+  if (project === null || !access.seesProject(target)) {
+    throw invalid('project', 'was not found');
+  }
+  const mayLeave = access.hasProject({ id: workspace.projectId, organizationId }, 'workspaces:move');
+  if (!mayLeave || !access.hasProject(target, 'workspaces:move')) {
+    throw new Refusal('denied', `Workspace(s) not found, or you are not authorized to move them: ${workspace.id}`);
+  }
+  return asked;
+}

@@ -1,0 +1,65 @@
+import { Refusal } from '@keystead/refusal';
+import { type Actor, recordChange } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
+import type { Caller } from './caller';
+import { requireWorkspace } from './find';
+import type { Workspace } from './workspace';
+
+async function erase(db: Database, actor: Actor, workspace: Workspace, action: string): Promise<void> {
+  const { count } = await db.prisma.workspace.deleteMany({ where: { id: workspace.id } });
+  if (count === 0) {
+    throw new Refusal('missing', '');
+  }
+  await recordChange(db, actor, {
+    organizationId: workspace.organizationId,
+    action,
+    target: { type: 'workspaces', id: workspace.id, name: workspace.name },
+    before: { name: workspace.name, projectId: workspace.projectId, resourceCount: workspace.resourceCount },
+  });
+}
+
+/**
+ * Deletes a workspace whatever it manages. Throws `denied` when it manages resources and the organization leaves that
+ * to its owners.
+ */
+export async function remove(db: Database, caller: Caller, workspace: Workspace): Promise<void> {
+  await db.transaction(async (tx) => {
+    await tx.prisma.$queryRaw`SELECT id FROM workspace WHERE id = ${workspace.id} FOR UPDATE`;
+    const current = await requireWorkspace(tx, workspace.id);
+    if (current.resourceCount > 0 && !caller.access.mayForceDelete(current.organizationId)) {
+      throw new Refusal(
+        'denied',
+        'This workspace still manages resources, and its organization lets only owners delete such workspaces',
+      );
+    }
+    await erase(tx, caller.actor, current, 'workspace.delete');
+  });
+}
+
+/** Deletes a workspace only when nothing would be lost. Throws `conflict` while it is locked or manages resources. */
+export async function safeRemove(db: Database, caller: Caller, workspace: Workspace): Promise<void> {
+  await db.transaction(async (tx) => {
+    await tx.prisma.$queryRaw`SELECT id FROM workspace WHERE id = ${workspace.id} FOR UPDATE`;
+    const current = await requireWorkspace(tx, workspace.id);
+    if (current.lockedAt !== null) {
+      throw new Refusal(
+        'conflict',
+        'Workspace is currently locked. Workspace must be unlocked before it can be safely deleted',
+      );
+    }
+    const waiting = {
+      workspaceId: current.id,
+      OR: [{ status: 'pending' }, { id: current.currentStateVersionId ?? '', resourcesProcessed: false }],
+    };
+    if ((await tx.prisma.stateVersion.count({ where: waiting })) > 0) {
+      throw new Refusal(
+        'conflict',
+        'Latest workspace state is being processed to discover resources, please try again later',
+      );
+    }
+    if (current.resourceCount > 0) {
+      throw new Refusal('conflict', 'Workspace cannot be safely deleted because it is still managing resources');
+    }
+    await erase(tx, caller.actor, current, 'workspace.safe-delete');
+  });
+}

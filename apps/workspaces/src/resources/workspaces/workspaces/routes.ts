@@ -1,0 +1,265 @@
+import { references } from '@keystead/jsonapi';
+import { actorOf } from '../../../kernel/audit/audit';
+import { both, type Call, endpoints, includable, type Lookup, type Resource } from '../../../kernel/endpoints/endpoint';
+import type { Organization } from '../../organizations/organizations/organization';
+import { organizationPolicy } from '../../organizations/organizations/policy';
+import * as organizations from '../../organizations/organizations/service';
+import type { Caller } from './caller';
+import { changeConsumers, listConsumers } from './consumers';
+import { listParameters, list as listWorkspaces, sortKeys } from './list';
+import { forceUnlock, heartbeat, lock, unlock } from './lock';
+import { listLocks, lockSerializer } from './lock-history';
+import { listResources, managedResourceSerializer } from './managed-resources';
+import { findGround, type Ground } from './place';
+import { workspacePolicy } from './policy';
+import { remove as removeWorkspace, safeRemove } from './removal';
+import {
+  AssignSshKey,
+  CreateWorkspace,
+  LockBody,
+  type LockTerms,
+  UpdateWorkspace,
+  type WorkspaceChanges,
+} from './schema';
+import { workspaceSerializer } from './serializer';
+import * as workspaces from './service';
+import { assignSshKey } from './ssh-key';
+import { cachedWorkspaces, findStamp, findStampByName, type WorkspaceStamp } from './stamp';
+import type { Workspace } from './workspace';
+
+const visible = workspacePolicy['can-read-settings'];
+const { get, list, post, patch, action, remove, command } = endpoints(workspacePolicy, workspaceSerializer, {
+  visible,
+});
+
+const spec = 'Workspaces';
+const collection = '/organizations/:organization_name/workspaces';
+const byId = '/workspaces/:workspace_id';
+const byName = `${collection}/:name`;
+
+const findById = ({ db, params }: Lookup<string>) =>
+  workspaces.find(db, (params as Record<string, string>).workspace_id!);
+const findByName = ({ db, params }: Lookup<string>) => {
+  const { organization_name, name } = params as Record<string, string>;
+  return workspaces.findByName(db, organization_name!, name!);
+};
+
+const stampById = ({ db, params }: Lookup<string>) => findStamp(db, (params as Record<string, string>).workspace_id!);
+const stampByName = ({ db, params }: Lookup<string>) => {
+  const { organization_name, name } = params as Record<string, string>;
+  return findStampByName(db, organization_name!, name!);
+};
+
+const places = { [byId]: findById, [byName]: findByName };
+const below = (rest: string) => ({ [`${byId}/${rest}`]: findById, [`${byName}/${rest}`]: findByName });
+
+type On = Call<string, unknown, Workspace>;
+const callerOf = (call: Pick<On, 'principal' | 'request' | 'access' | 'env' | 'settings'>): Caller => ({
+  actor: actorOf(call),
+  access: call.access,
+  edition: call.env.edition,
+  settings: call.settings,
+});
+
+/** What the answers about workspaces may include. */
+const include = [
+  'organization',
+  'current_run',
+  'current_run.plan',
+  'current_run.configuration_version',
+  'current_run.configuration_version.ingress_attributes',
+  'current_configuration_version',
+  'current_configuration_version.ingress_attributes',
+  'current_state_version',
+  // As one client spells it.
+  'current-state-version',
+  'current_state_version.outputs',
+  'locked_by',
+  'outputs',
+  'project',
+  'readme',
+  'effective_tag_bindings',
+  'agent_pool',
+  'latest_run',
+  'vars',
+];
+
+const index = list<typeof collection, undefined, Organization, WorkspaceStamp>(collection, {
+  summary: 'List the workspaces of an organization that the caller sees.',
+  spec,
+  query: listParameters,
+  sort: sortKeys,
+  include,
+  cached: cachedWorkspaces,
+  loadsEarly: true,
+  visible: organizationPolicy['can-traverse'],
+  load: ({ db, env, params }) => organizations.findByName(db, env, params.organization_name),
+  run: ({ db, access, target, query, sort, page }: Call<typeof collection, undefined, Organization>) =>
+    listWorkspaces(db, access, target, query, sort, page!),
+});
+
+const create = post(collection, {
+  summary: 'Create a workspace.',
+  spec,
+  requires: (access, { organization }: Ground) => organizationPolicy['can-create-workspace'](access, organization),
+  visible: (access, { organization }) => organizationPolicy['can-traverse'](access, organization),
+  loadsEarly: true,
+  keepsAccess: true,
+  cached: cachedWorkspaces,
+  body: CreateWorkspace,
+  load: ({ db, env, params }) => findGround(db, env, params.organization_name),
+  run: ({ db, target, body, ...call }) => workspaces.create(db, callerOf(call), target, body),
+});
+
+const show = both(
+  get,
+  { [byId]: stampById, [byName]: stampByName },
+  {
+    summary: 'Show a workspace.',
+    spec,
+    include,
+    loadsEarly: true,
+    cached: cachedWorkspaces,
+    run: async ({ target }: Call<string, undefined, WorkspaceStamp>) => target,
+  },
+);
+
+const update = both(
+  patch,
+  { [byId]: stampById, [byName]: stampByName },
+  {
+    summary: 'Update a workspace; what is left out keeps its value.',
+    spec,
+    requires: 'can-update',
+    include,
+    loadsEarly: true,
+    // A move may end the caller's own rights: then the answer is told from the access there was.
+    keepsAccess: true,
+    turns: false,
+    cached: cachedWorkspaces,
+    body: UpdateWorkspace,
+    run: ({ db, target, body, ifMatch, ...call }: Call<string, WorkspaceChanges, WorkspaceStamp>) =>
+      workspaces.update(db, callerOf(call), target, body, ifMatch),
+  },
+);
+
+const destroy = both(remove, places, {
+  summary: 'Delete a workspace, whatever it manages.',
+  requires: 'can-destroy',
+  run: ({ db, target, ...call }: On) => removeWorkspace(db, callerOf(call), target),
+});
+
+const safeDestroy = both(command('POST'), below('actions/safe-delete'), {
+  summary: 'Delete a workspace that manages no resources.',
+  requires: 'can-destroy',
+  run: ({ db, target, ...call }: On) => safeRemove(db, callerOf(call), target),
+});
+
+const stampsBelow = (rest: string) => ({ [`${byId}/${rest}`]: stampById, [`${byName}/${rest}`]: stampByName });
+const quickly = { include, loadsEarly: true, keepsAccess: true, turns: false, cached: cachedWorkspaces } as const;
+
+const locking = both(action, stampsBelow('actions/lock'), {
+  summary: 'Lock a workspace for the caller.',
+  requires: 'can-lock',
+  ...quickly,
+  body: LockBody,
+  run: ({ db, target, body, ...call }: Call<string, LockTerms, WorkspaceStamp>) =>
+    lock(db, actorOf(call), target, body),
+});
+
+const unlocking = both(action, stampsBelow('actions/unlock'), {
+  summary: "Release the caller's own lock.",
+  requires: 'can-unlock',
+  ...quickly,
+  run: ({ db, target, ...call }: Call<string, unknown, WorkspaceStamp>) => unlock(db, actorOf(call), target),
+});
+
+const beating = both(action, below('actions/heartbeat'), {
+  summary: "Show that the holder of the caller's lock, taken with heartbeat-seconds, is alive.",
+  requires: 'can-lock',
+  include,
+  run: ({ db, target, ...call }: On) => heartbeat(db, actorOf(call), target),
+});
+
+const forcing = both(action, below('actions/force-unlock'), {
+  summary: "Release anybody's lock.",
+  requires: 'can-force-unlock',
+  include,
+  run: ({ db, target, ...call }: On) => forceUnlock(db, actorOf(call), target),
+});
+
+const history = list('/workspaces/:workspace_id/locks', {
+  summary: 'List when a workspace was locked, by whom and why, newest first.',
+  serializer: lockSerializer,
+  load: findById,
+  run: ({ db, target, page }: Call<string, undefined, Workspace>) => listLocks(db, target.id, page!),
+});
+
+const managed = list('/workspaces/:workspace_id/resources', {
+  summary: 'List the resources that the current state manages, by address.',
+  serializer: managedResourceSerializer,
+  requires: 'can-read-state-versions',
+  load: findById,
+  run: ({ db, target, page }: Call<string, undefined, Workspace>) => listResources(db, target, page!),
+});
+
+const assignment = patch('/workspaces/:workspace_id/relationships/ssh-key', {
+  summary: 'Assign an SSH key to a workspace, or take it away with null.',
+  tokens: ['user', 'team'],
+  requires: (access, workspace: Workspace) =>
+    workspacePolicy['can-update'](access, workspace) ||
+    (access.can(workspace.organizationId, 'manage-vcs-settings') && visible(access, workspace)),
+  body: AssignSshKey,
+  load: findById,
+  run: ({ db, target, body, ...call }) => assignSshKey(db, actorOf(call), target, body),
+});
+
+const consumersPath = '/workspaces/:workspace_id/relationships/remote-state-consumers';
+
+const consumers = list(consumersPath, {
+  summary: 'List the workspaces that may read the state of this one.',
+  load: findById,
+  run: ({ db, access, target, page }: Call<string, undefined, Workspace>) => listConsumers(db, access, target, page!),
+});
+
+const changing = (method: 'POST' | 'PATCH' | 'DELETE', how: 'add' | 'replace' | 'remove', summary: string) =>
+  command(method)(consumersPath, {
+    summary,
+    requires: 'can-update',
+    body: references('workspaces'),
+    load: findById,
+    run: ({ db, target, body, access, ...call }) =>
+      changeConsumers(db, { access, actor: actorOf(call) }, target, body, how),
+  });
+
+/** Workspaces. */
+export const workspaceResource: Resource = {
+  name: 'workspaces',
+  endpoints: [
+    index,
+    create,
+    ...show,
+    ...update,
+    ...destroy,
+    ...safeDestroy,
+    ...locking,
+    ...unlocking,
+    ...beating,
+    ...forcing,
+    history,
+    managed,
+    assignment,
+    consumers,
+    changing('POST', 'add', 'Let more workspaces read the state of this one.'),
+    changing('PATCH', 'replace', 'Choose the workspaces that may read the state of this one.'),
+    changing('DELETE', 'remove', 'Stop workspaces from reading the state of this one.'),
+  ],
+  includable: {
+    workspaces: includable({
+      serializer: workspaceSerializer,
+      load: workspaces.findMany,
+      visible,
+      organizationsOf: ({ organizationId }) => [organizationId],
+    }),
+  },
+};

@@ -1,0 +1,177 @@
+import type { SentReference } from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
+import { recordChange } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+import type { SiteSettings } from '../../../kernel/endpoints/environment';
+import type { Edition } from '../../../kernel/installation/edition';
+import type { Organization } from '../../organizations/organizations/organization';
+import { requireAllowed } from '../projects/allowed';
+import { type Bound, bindTags } from '../projects/tag-bindings';
+import type { Caller } from './caller';
+import { requireWorkspace } from './find';
+import { editTogether, insertTogether, settingsOf } from './hot-write';
+import { requireVersion } from './infra-version';
+import { type Ground, moveOf, placeOf } from './place';
+import type { NewWorkspace, WorkspaceChanges } from './schema';
+import { initialSettings, type Settings, settingsAfter } from './settings';
+import type { WorkspaceStamp } from './stamp';
+import { attachTags } from './tags';
+import { type ExecutionMode, inheritedMode, type Workspace } from './workspace';
+
+export { find, findByName, findMany, requireWorkspace } from './find';
+
+function hasCeiling(settings: SiteSettings, { workspaceLimit }: Organization): boolean {
+  return workspaceLimit !== null || settings.limitWorkspacesPerOrganization;
+}
+
+async function requireRoom(db: Database, settings: SiteSettings, organization: Organization): Promise<void> {
+  if (!hasCeiling(settings, organization)) {
+    return;
+  }
+  const most = organization.workspaceLimit ?? settings.defaultWorkspacesPerOrganizationCeiling;
+  // The row that counts is the lock: of two that would both be the last, one waits.
+  await db.prisma.$queryRaw`
+    SELECT 1 FROM organization_tally WHERE organization_id = ${organization.id} FOR UPDATE`;
+  const tally = await db.prisma.organizationTally.findUnique({ where: { organizationId: organization.id } });
+  if ((tally?.workspaces ?? 0) >= most) {
+    throw new Refusal('invalid', `this organization may have at most ${most} workspaces`);
+  }
+}
+
+/**
+ * Creates a workspace. Throws `missing` where the caller may not fill the project, `invalid` for taken names, broken
+ * rules and unknown references.
+ * Spec: Workspaces
+ */
+export async function create(db: Database, caller: Caller, ground: Ground, body: NewWorkspace): Promise<Workspace> {
+  const { access, settings, edition } = caller;
+  const { organization, versions } = ground;
+  const place = await placeOf(db, access, ground, body.project);
+  const version = body.infraVersion ? await requireVersion(db, body.infraVersion, versions) : versions.newest;
+  const initial = initialSettings(body.name, version, settings.defaultRemoteStateAccess);
+  const inherited = place.mode ?? (organization.defaultExecutionMode as ExecutionMode);
+  const after = settingsAfter(initial, body, { inherited, edition, isNew: true });
+  const id = newId('ws');
+  await requireAllowed(db, { organizationId: organization.id, projectId: place.projectId, id }, initial, after);
+  const isPlain = body.tags === undefined && body.tagBindings === undefined && !hasCeiling(settings, organization);
+  if (isPlain && !db.inTransaction) {
+    return insertTogether(db, {
+      actor: caller.actor,
+      id,
+      organizationId: organization.id,
+      projectId: place.projectId,
+      source: 'tfe-api',
+      sourceName: body.sourceName || null,
+      sourceUrl: body.sourceUrl || null,
+      settings: after,
+    });
+  }
+  return db.transaction(async (tx) => {
+    await requireRoom(tx, settings, organization);
+    await tx.prisma.workspace.create({
+      data: {
+        ...after,
+        id,
+        organizationId: organization.id,
+        projectId: place.projectId,
+        source: 'tfe-api',
+        sourceName: body.sourceName || null,
+        sourceUrl: body.sourceUrl || null,
+      },
+    });
+    const bound = { organizationId: organization.id, projectId: place.projectId, workspaceId: id };
+    await tag(tx, bound, body.tags, body.tagBindings);
+    await recordChange(tx, caller.actor, {
+      organizationId: organization.id,
+      action: 'workspace.create',
+      target: { type: 'workspaces', id, name: after.name },
+      after: { ...after },
+    });
+    return requireWorkspace(tx, id);
+  });
+}
+
+/** Tags are added to those there are; bindings take the place of those there were. */
+async function tag(
+  db: Database,
+  bound: Bound & { readonly workspaceId: string },
+  tags: SentReference[] | undefined,
+  bindings: SentReference[] | undefined,
+): Promise<void> {
+  if (tags !== undefined && tags.length > 0) {
+    await attachTags(db, bound.organizationId, bound.workspaceId, tags);
+  }
+  if (bindings !== undefined) {
+    await bindTags(db, bound, bindings, 'replace');
+  }
+}
+
+function editedSettings(current: Workspace, changes: WorkspaceChanges, edition: Edition, version?: string): Settings {
+  const before = settingsOf(current);
+  const after = settingsAfter(before, changes, { inherited: inheritedMode(current).mode, edition, isNew: false });
+  return { ...after, infraVersion: version ?? before.infraVersion };
+}
+
+/** Needs an update nothing but the workspace as it is: no other row is looked at, and no name can be taken. */
+function isPlainEdit(workspace: WorkspaceStamp, changes: WorkspaceChanges): boolean {
+  const { name, project, tags, tagBindings, vcsRepo, agentPoolId, agentPool } = changes;
+  const stays = name === undefined || name === workspace.name;
+  const needsMore = [tags, tagBindings, vcsRepo, agentPoolId, agentPool].some((part) => part !== undefined);
+  return stays && !needsMore && (!project || project === workspace.projectId);
+}
+
+/**
+ * Changes what is named and keeps the rest. Throws `invalid` for taken names, broken rules and unknown references,
+ * `denied` for a move the caller may not make, `precondition` when it is no longer at the revision required.
+ * Spec: Workspaces
+ */
+export async function update(
+  db: Database,
+  caller: Caller,
+  workspace: WorkspaceStamp,
+  changes: WorkspaceChanges,
+  ifMatch?: bigint,
+): Promise<Workspace> {
+  if (isPlainEdit(workspace, changes) && !db.inTransaction) {
+    const wanted = changes.infraVersion ? await requireVersion(db, changes.infraVersion) : undefined;
+    return editTogether(db, {
+      stamp: workspace,
+      actor: caller.actor,
+      ifMatch,
+      apply: (current) => editedSettings(current, changes, caller.edition, wanted),
+    });
+  }
+  const projectId = await moveOf(db, caller.access, workspace, changes.project);
+  const version = changes.infraVersion ? await requireVersion(db, changes.infraVersion) : undefined;
+  return db.transaction(async (tx) => {
+    await tx.prisma.$queryRaw`SELECT id FROM workspace WHERE id = ${workspace.id} FOR UPDATE`;
+    const current = await requireWorkspace(tx, workspace.id);
+    if (ifMatch !== undefined && current.revision !== ifMatch) {
+      throw new Refusal('precondition', 'the resource has changed since it was read');
+    }
+    const before = settingsOf(current);
+    const after = editedSettings(current, changes, caller.edition, version);
+    const goal = { ...current, projectId: projectId ?? current.projectId };
+    await requireAllowed(tx, goal, projectId === undefined ? before : 'moved', after);
+    await tag(tx, { ...goal, workspaceId: current.id }, changes.tags, changes.tagBindings);
+    const moves = projectId !== undefined;
+    if (!moves && JSON.stringify(before) === JSON.stringify(after)) {
+      return changes.tags === undefined && changes.tagBindings === undefined
+        ? current
+        : requireWorkspace(tx, current.id);
+    }
+    await tx.prisma.workspace.update({
+      where: { id: current.id },
+      data: { ...after, ...(moves ? { projectId } : {}), updatedAt: new Date() },
+    });
+    await recordChange(tx, caller.actor, {
+      organizationId: current.organizationId,
+      action: 'workspace.update',
+      target: { type: 'workspaces', id: current.id, name: after.name },
+      before: { ...before, projectId: current.projectId },
+      after: { ...after, projectId: projectId ?? current.projectId },
+    });
+    return requireWorkspace(tx, current.id);
+  });
+}

@@ -1,0 +1,272 @@
+import { invalidAll } from '@keystead/jsonapi';
+import type { Issue } from '@keystead/refusal';
+import type { Edition } from '../../../kernel/installation/edition';
+import type { NewWorkspace, WorkspaceChanges } from './schema';
+import { requireRegex } from './tags-regex';
+import type { ExecutionMode, Workspace } from './workspace';
+
+/** The columns of a workspace that its users set. */
+export type Settings = Pick<
+  Workspace,
+  | 'name'
+  | 'description'
+  | 'executionMode'
+  | 'agentPoolId'
+  | 'allowDestroyPlan'
+  | 'assessmentsEnabled'
+  | 'autoApply'
+  | 'autoApplyRunTrigger'
+  | 'autoDestroyAt'
+  | 'autoDestroyActivityDuration'
+  | 'fileTriggersEnabled'
+  | 'globalRemoteState'
+  | 'projectRemoteState'
+  | 'secretsRole'
+  | 'secretsNamespace'
+  | 'queueAllRuns'
+  | 'speculativeEnabled'
+  | 'structuredRunOutputEnabled'
+  | 'infraVersion'
+  | 'triggerPrefixes'
+  | 'triggerPatterns'
+  | 'workingDirectory'
+  | 'vcsIdentifier'
+  | 'vcsBranch'
+  | 'vcsIngressSubmodules'
+  | 'vcsTagsRegex'
+  | 'oauthTokenId'
+  | 'vcsInstallationId'
+>;
+
+/** What a new workspace has where its creator says nothing. */
+export function initialSettings(name: string, infraVersion: string, globalRemoteState: boolean): Settings {
+  return {
+    name,
+    description: null,
+    executionMode: null,
+    agentPoolId: null,
+    allowDestroyPlan: true,
+    assessmentsEnabled: false,
+    autoApply: false,
+    autoApplyRunTrigger: false,
+    autoDestroyAt: null,
+    autoDestroyActivityDuration: null,
+    fileTriggersEnabled: true,
+    globalRemoteState,
+    projectRemoteState: false,
+    secretsRole: null,
+    secretsNamespace: null,
+    queueAllRuns: false,
+    speculativeEnabled: true,
+    structuredRunOutputEnabled: true,
+    infraVersion,
+    triggerPrefixes: [],
+    triggerPatterns: [],
+    workingDirectory: null,
+    vcsIdentifier: null,
+    vcsBranch: null,
+    vcsIngressSubmodules: false,
+    vcsTagsRegex: null,
+    oauthTokenId: null,
+    vcsInstallationId: null,
+  };
+}
+
+const plain = [
+  'name',
+  'description',
+  'allowDestroyPlan',
+  'assessmentsEnabled',
+  'autoApply',
+  'autoApplyRunTrigger',
+  'fileTriggersEnabled',
+  'secretsRole',
+  'secretsNamespace',
+  'queueAllRuns',
+  'speculativeEnabled',
+  'structuredRunOutputEnabled',
+] as const;
+
+type Changes = WorkspaceChanges | NewWorkspace;
+
+/** The pool that was asked for: undefined when not mentioned; an empty id is none. */
+function poolOf(changes: Changes): string | null | undefined {
+  const given = changes.agentPoolId !== undefined ? changes.agentPoolId : changes.agentPool;
+  return given === '' ? null : given;
+}
+
+function modeAsked(changes: Changes): ExecutionMode | null | undefined {
+  if (changes.executionMode !== undefined) {
+    return changes.executionMode;
+  }
+  return changes.operations === undefined ? undefined : changes.operations ? 'remote' : 'local';
+}
+
+/** Mode and pool after a change; `inherited` is what holds without a value of its own. */
+function executionAfter(before: Settings, changes: Changes, inherited: ExecutionMode, issues: Issue[]) {
+  const asked = modeAsked(changes);
+  const pool = poolOf(changes);
+  const own = changes.settingOverwrites?.executionMode ?? changes.settingOverwrites?.agentPool;
+  const named = changes.agentPoolId !== undefined ? 'agentPoolId' : 'agentPool';
+  if (changes.executionMode !== undefined && changes.executionMode !== null && changes.operations !== undefined) {
+    issues.push({ path: ['operations'], message: 'must not be given together with execution mode' });
+  }
+  if (own === true && (asked === undefined || asked === null) && before.executionMode === null) {
+    issues.push({ path: ['executionMode'], message: 'must be given when the setting is overwritten' });
+  }
+  const drops = own === false || asked === null;
+  const mode = drops ? null : (asked ?? before.executionMode);
+  const effective = mode ?? inherited;
+  if (pool !== undefined && pool !== null && effective !== 'agent') {
+    issues.push({
+      path: [named],
+      message: "Agent pool must not be specified unless using 'agent' execution mode",
+    });
+  }
+  const kept = pool !== undefined ? pool : before.agentPoolId;
+  const poolId = mode === 'agent' ? kept : null;
+  if (mode === 'agent' && poolId === null) {
+    issues.push({ path: [named], message: "Agent pool must be specified when using 'agent' execution mode" });
+  }
+  // A pool of its own needs a mode of its own: the two overwrites move together.
+  if (mode === null && pool !== undefined && pool !== null && effective === 'agent') {
+    return { executionMode: 'agent' as const, agentPoolId: pool };
+  }
+  return { executionMode: mode, agentPoolId: poolId };
+}
+
+function repositoryAfter(before: Settings, changes: Changes, isNew: boolean, issues: Issue[]): Partial<Settings> {
+  const repo = changes.vcsRepo;
+  if (repo === undefined) {
+    return {};
+  }
+  if (repo === null) {
+    return {
+      vcsIdentifier: null,
+      vcsBranch: null,
+      vcsIngressSubmodules: false,
+      vcsTagsRegex: null,
+      oauthTokenId: null,
+      vcsInstallationId: null,
+    };
+  }
+  const token = repo.oauthTokenId === '' ? null : repo.oauthTokenId;
+  const installation = repo.vcshostAppInstallationId === '' ? null : repo.vcshostAppInstallationId;
+  if (typeof installation === 'string') {
+    const message = 'was not found: no app is installed here, so connect the repository by an oauth token';
+    issues.push({ path: ['vcsRepo', 'vcshostAppInstallationId'], message });
+  }
+  if (typeof token === 'string' && typeof installation === 'string') {
+    issues.push({ path: ['vcsRepo', 'oauthTokenId'], message: 'must not be given together with an app installation' });
+  }
+  const identifier = repo.identifier ?? before.vcsIdentifier;
+  if (identifier === null || identifier === '') {
+    issues.push({ path: ['vcsRepo', 'identifier'], message: "can't be blank" });
+  }
+  const oauthTokenId = typeof installation === 'string' ? null : token === undefined ? before.oauthTokenId : token;
+  const vcsInstallationId =
+    isNew || typeof token === 'string' ? null : installation === undefined ? before.vcsInstallationId : installation;
+  if (oauthTokenId === null && vcsInstallationId === null) {
+    issues.push({ path: ['vcsRepo', 'oauthTokenId'], message: "can't be blank" });
+  }
+  const regex = repo.tagsRegex === undefined ? before.vcsTagsRegex : repo.tagsRegex === '' ? null : repo.tagsRegex;
+  return {
+    vcsIdentifier: identifier,
+    vcsBranch: repo.branch === undefined ? before.vcsBranch : repo.branch === '' ? null : repo.branch,
+    vcsIngressSubmodules: repo.ingressSubmodules ?? before.vcsIngressSubmodules,
+    vcsTagsRegex: regex,
+    oauthTokenId,
+    vcsInstallationId,
+  };
+}
+
+function triggersAfter(before: Settings, changes: Changes, issues: Issue[]): Partial<Settings> {
+  const prefixes = changes.triggerPrefixes === null ? [] : changes.triggerPrefixes;
+  const patterns = changes.triggerPatterns === null ? [] : changes.triggerPatterns;
+  if (prefixes !== undefined && patterns !== undefined && prefixes.length > 0 && patterns.length > 0) {
+    issues.push({ path: ['triggerPatterns'], message: 'must not be given together with trigger prefixes' });
+  }
+  // One kind replaces the other.
+  const triggerPrefixes = prefixes ?? (patterns !== undefined && patterns.length > 0 ? [] : before.triggerPrefixes);
+  const triggerPatterns = patterns ?? (prefixes !== undefined && prefixes.length > 0 ? [] : before.triggerPatterns);
+  return { triggerPrefixes: [...triggerPrefixes], triggerPatterns: [...triggerPatterns] };
+}
+
+function sharingAfter(before: Settings, changes: Changes, issues: Issue[]): Partial<Settings> {
+  const { globalRemoteState: all, projectRemoteState: inProject } = changes;
+  if (all && inProject) {
+    const message = 'cannot be enabled when global remote state sharing is enabled';
+    issues.push({ path: ['projectRemoteState'], message });
+  }
+  // One kind replaces the other.
+  return {
+    globalRemoteState: all ?? (inProject ? false : before.globalRemoteState),
+    projectRemoteState: inProject ?? (all ? false : before.projectRemoteState),
+  };
+}
+
+function regexIssues(after: Settings, changes: Changes): Issue[] {
+  if (after.vcsTagsRegex === null) {
+    return [];
+  }
+  const path = ['vcsRepo', 'tagsRegex'];
+  const problem = requireRegex(after.vcsTagsRegex);
+  if (problem !== undefined) {
+    return [{ path, message: problem }];
+  }
+  if (after.triggerPrefixes.length > 0 || after.triggerPatterns.length > 0) {
+    return [{ path, message: 'must not be given together with trigger prefixes or patterns' }];
+  }
+  if (after.fileTriggersEnabled && changes.fileTriggersEnabled === true) {
+    return [{ path, message: 'must not be given while file triggers are enabled' }];
+  }
+  return [];
+}
+
+function destroyAfter(before: Settings, changes: Changes, issues: Issue[]): Partial<Settings> {
+  const { autoDestroyAt: at, autoDestroyActivityDuration: duration } = changes;
+  if (at && duration) {
+    issues.push({ path: ['autoDestroyActivityDuration'], message: 'must not be given together with auto destroy at' });
+  }
+  // One kind replaces the other.
+  return {
+    autoDestroyAt: at !== undefined ? at : duration ? null : before.autoDestroyAt,
+    autoDestroyActivityDuration: duration !== undefined ? duration : at ? null : before.autoDestroyActivityDuration,
+  };
+}
+
+/**
+ * The settings of a workspace after a change, with every rule between them. Throws `invalid`, one issue for each
+ * failing attribute. What only the database knows (pools, tokens, versions, projects) is checked elsewhere.
+ * Spec: Workspaces
+ */
+export function settingsAfter(
+  before: Settings,
+  changes: Changes,
+  around: { inherited: ExecutionMode; edition: Edition; isNew: boolean },
+): Settings {
+  const issues: Issue[] = [];
+  const after: Settings = { ...before };
+  for (const key of plain) {
+    if (changes[key] !== undefined) {
+      Object.assign(after, { [key]: changes[key] });
+    }
+  }
+  Object.assign(after, executionAfter(before, changes, around.inherited, issues));
+  Object.assign(after, repositoryAfter(before, changes, around.isNew, issues));
+  Object.assign(after, triggersAfter(before, changes, issues));
+  Object.assign(after, destroyAfter(before, changes, issues));
+  Object.assign(after, sharingAfter(before, changes, issues));
+  if (changes.workingDirectory !== undefined) {
+    after.workingDirectory = changes.workingDirectory === '' ? null : changes.workingDirectory;
+  }
+  if (after.vcsTagsRegex !== null && changes.vcsRepo?.tagsRegex && changes.fileTriggersEnabled === undefined) {
+    // A tag expression takes the place of file triggers unless those were asked for.
+    after.fileTriggersEnabled = false;
+  }
+  issues.push(...regexIssues(after, changes));
+  if (issues.length > 0) {
+    throw invalidAll(issues);
+  }
+  return after;
+}

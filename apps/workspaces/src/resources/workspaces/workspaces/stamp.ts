@@ -1,0 +1,260 @@
+import type { WorkspaceTarget } from '../../../kernel/access/access';
+import type { Database, KeyedRead, PackedRow } from '../../../kernel/database/database';
+import type { Cached, View } from '../../../kernel/endpoints/endpoint';
+import { findMany, requireWorkspace } from './find';
+import { type Workspace, workspacesById } from './workspace';
+
+/** What rules look at, and the revisions of everything that a workspace's text shows. */
+export interface WorkspaceStamp extends WorkspaceTarget {
+  /** Absent from pages of lists. */
+  readonly name?: string;
+  readonly revision: string | bigint;
+  readonly organizationRevision: string | bigint;
+  readonly projectRevision: string | bigint;
+  /** Access epoch of the organization, when the stamp was read by itself. */
+  readonly epoch?: string;
+}
+
+type StampRow = PackedRow<
+  [
+    id: string,
+    name: string,
+    organizationId: string,
+    projectId: string,
+    revision: string,
+    organizationRevision: string,
+    projectRevision: string,
+    epoch: string,
+  ]
+>;
+
+const said = (key: string): string => `json_agg(json_build_array(${key}, w.id, w.name, w.organization_id, w.project_id,
+         w.revision::text, o.revision::text, p.revision::text, e.epoch::text))::text AS packed`;
+
+const readById: KeyedRead = {
+  name: 'workspace_stamp_by_id',
+  text: `SELECT ${said('w.id')}
+    FROM ${workspacesById} w
+    JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL
+    JOIN project p ON p.id = w.project_id
+    JOIN access_epoch e ON e.organization_id = w.organization_id`,
+  quick: true,
+  packed: true,
+};
+
+const readByName: KeyedRead = {
+  name: 'workspace_stamp_by_name',
+  text: `SELECT ${said('k.key')}
+    FROM unnest($1::text[]) AS k(key)
+    JOIN organization o ON lower(o.name) = lower(split_part(k.key, '/', 1)) AND o.removed_at IS NULL
+    JOIN workspace w ON w.organization_id = o.id AND w.name = split_part(k.key, '/', 2)
+    JOIN project p ON p.id = w.project_id
+    JOIN access_epoch e ON e.organization_id = w.organization_id`,
+  quick: true,
+  packed: true,
+};
+
+// How many workspaces an organization has, and a number that moves when one comes, goes or is renamed.
+const readTally = {
+  name: 'workspace_tally',
+  text: 'SELECT organization_id AS key, workspaces, revision FROM organization_tally WHERE organization_id = ANY($1)',
+  quick: true,
+};
+
+interface TallyRow {
+  [column: string]: unknown;
+  key: string;
+  workspaces: number;
+  revision: string;
+}
+
+// The ids on pages of whole organizations in their usual order. The limit of 100 tells the planner how few they are.
+const readPage = {
+  name: 'workspace_ids_of_page',
+  text: `SELECT k.key, ARRAY(
+           SELECT c.id FROM (
+             SELECT w.id FROM workspace w WHERE w.organization_id = split_part(k.key, ' ', 1)
+              ORDER BY w.name COLLATE "C", w.id
+              LIMIT split_part(k.key, ' ', 2)::int OFFSET split_part(k.key, ' ', 3)::int) c LIMIT 100) AS ids
+    FROM unnest($1::text[]) AS k(key)`,
+};
+
+interface PageRow {
+  [column: string]: unknown;
+  key: string;
+  ids: string[];
+}
+
+// One row for a whole page: rows cost more than their bytes.
+const readStamps = {
+  name: 'workspace_stamps_of_ids',
+  text: `SELECT k.key, min(o.revision) AS organization_revision,
+         string_agg(w.id || ' ' || w.project_id || ' ' || w.revision || ' ' || p.revision, ',' ORDER BY u.n) AS stamps
+    FROM unnest($1::text[]) AS k(key)
+    CROSS JOIN LATERAL (SELECT x.id, x.n FROM unnest(string_to_array(k.key, ',')) WITH ORDINALITY x(id, n) LIMIT 100) u
+    JOIN workspace w ON w.id = u.id
+    JOIN project p ON p.id = w.project_id
+    JOIN organization o ON o.id = w.organization_id
+   GROUP BY k.key`,
+};
+
+interface StampsRow {
+  [column: string]: unknown;
+  key: string;
+  organization_revision: string;
+  stamps: string;
+}
+
+function stampOf(row: StampRow | undefined): WorkspaceStamp | undefined {
+  if (row === undefined) {
+    return undefined;
+  }
+  const [, id, name, organizationId, projectId, revision, organizationRevision, projectRevision, epoch] = row.said;
+  return { id, name, organizationId, projectId, revision, organizationRevision, projectRevision, epoch };
+}
+
+/** The stamp of the workspace with a `ws-…` id. */
+export async function findStamp(db: Database, id: string): Promise<WorkspaceStamp | undefined> {
+  return stampOf(await db.readOne<StampRow>(readById, id));
+}
+
+/** The stamp of the workspace with a name in an organization. */
+export async function findStampByName(db: Database, organization: string, name: string) {
+  const isName = !organization.includes('/') && !name.includes('/');
+  return isName ? stampOf(await db.readOne<StampRow>(readByName, `${organization}/${name}`)) : undefined;
+}
+
+/** The stamps of some workspaces of one organization, in the order of their ids; those gone are left out. */
+async function findStamps(db: Database, organizationId: string, ids: readonly string[]): Promise<WorkspaceStamp[]> {
+  const row = ids.length === 0 ? undefined : await db.readOne<StampsRow>(readStamps, ids.join(','));
+  if (row === undefined) {
+    return [];
+  }
+  return row.stamps.split(',').map((text) => {
+    const [id, projectId, revision, projectRevision] = text.split(' ') as [string, string, string, string];
+    const { organization_revision: organizationRevision } = row;
+    return { id, organizationId, projectId, revision, projectRevision, organizationRevision };
+  });
+}
+
+/**
+ * A page of all workspaces of an organization, by name. Which workspaces are on a page is remembered until one comes,
+ * goes or is renamed; what they are is always asked.
+ */
+export async function findStampPage(
+  db: Database,
+  organizationId: string,
+  page: { size: number; offset: number },
+): Promise<{ items: WorkspaceStamp[]; total: number }> {
+  const tally = await db.readOne<TallyRow>(readTally, organizationId);
+  const key = `${organizationId} ${page.size} ${page.offset}`;
+  const ids = await db.remembered(`workspace-page ${key}`, tally?.revision ?? '', async () => {
+    const row = await db.readOne<PageRow>(readPage, key);
+    return row?.ids ?? [];
+  });
+  return { items: await findStamps(db, organizationId, ids), total: tally?.workspaces ?? 0 };
+}
+
+// All that some teams see, in the usual order: by grants on the workspaces and on their projects.
+const readGranted = {
+  name: 'workspace_ids_granted',
+  text: `SELECT w.id FROM workspace w
+    WHERE w.organization_id = $1
+      AND (w.id IN (SELECT workspace_id FROM team_workspace WHERE team_id = ANY($2))
+        OR w.project_id IN (SELECT project_id FROM team_project WHERE team_id = ANY($2)))
+    ORDER BY w.name COLLATE "C", w.id`,
+};
+
+/**
+ * A page of the workspaces that some teams see, by name. Which they are is remembered until a grant changes, or a
+ * workspace comes, goes, moves or is renamed.
+ */
+export async function findGrantedPage(
+  db: Database,
+  organization: { id: string; epoch: string },
+  teamIds: readonly string[],
+  page: { size: number; offset: number },
+): Promise<{ items: WorkspaceStamp[]; total: number }> {
+  const tally = await db.readOne<TallyRow>(readTally, organization.id);
+  const key = `workspaces-granted ${organization.id} ${teamIds.join(',')}`;
+  const ids = await db.remembered(key, `${tally?.revision ?? ''} ${organization.epoch}`, async () => {
+    const rows = await db.rows<{ id: string }>({ ...readGranted, values: [organization.id, teamIds] });
+    return rows.map(({ id }) => id);
+  });
+  const items = await findStamps(db, organization.id, ids.slice(page.offset, page.offset + page.size));
+  return { items, total: ids.length };
+}
+
+// Workspaces of an organization by a part of their name: those on the page, and how many there are.
+const readSearch = {
+  name: 'workspace_ids_of_search',
+  text: `SELECT k.key, f.total, f.ids
+    FROM unnest($1::text[]) AS k(key)
+    CROSS JOIN LATERAL (SELECT k.key::json AS parts) j
+    CROSS JOIN LATERAL (
+      SELECT count(*)::int AS total,
+             (array_agg(w.id ORDER BY w.name COLLATE "C", w.id))[(j.parts->>3)::int + 1 : (j.parts->>3)::int + (j.parts->>2)::int]
+               AS ids
+        FROM workspace w WHERE w.organization_id = j.parts->>0 AND w.name ILIKE j.parts->>1) f`,
+};
+
+interface SearchRow {
+  [column: string]: unknown;
+  key: string;
+  total: number;
+  ids: string[] | null;
+}
+
+/**
+ * A page of an organization's workspaces whose name matches a pattern of `ILIKE`, by name. What was found is remembered
+ * until a workspace comes, goes or is renamed.
+ */
+export async function findStampsMatching(
+  db: Database,
+  organizationId: string,
+  pattern: string,
+  page: { size: number; offset: number },
+): Promise<{ items: WorkspaceStamp[]; total: number }> {
+  const tally = await db.readOne<TallyRow>(readTally, organizationId);
+  const key = JSON.stringify([organizationId, pattern, page.size, page.offset]);
+  const found = await db.remembered(`workspace-search ${key}`, tally?.revision ?? '', async () => {
+    return (await db.readOne<SearchRow>(readSearch, key))!;
+  });
+  return { items: await findStamps(db, organizationId, found.ids ?? []), total: found.total };
+}
+
+type Revisions = Pick<WorkspaceStamp, 'revision' | 'organizationRevision' | 'projectRevision'>;
+
+const revisionsOf = ({ revision, organizationRevision, projectRevision }: Revisions): string =>
+  `${revision} ${organizationRevision} ${projectRevision}`;
+
+/** The workspace of a stamp, at least as new: from memory while no revision has moved. Throws `missing`. */
+export function workspaceAt(db: Database, stamp: WorkspaceStamp): Promise<Workspace> {
+  return db.remembered(`workspace ${stamp.id}`, revisionsOf(stamp), () => requireWorkspace(db, stamp.id));
+}
+
+/** Keeps a workspace as it was just written. */
+export function rememberWorkspace(db: Database, workspace: Workspace): void {
+  void db.remembered(`workspace ${workspace.id}`, revisionsOf(workspace), async () => workspace);
+}
+
+/** The workspace as this node has last seen it. */
+export function lastSeen(db: Database, id: string): Workspace | undefined {
+  return db.newest<Workspace>(`workspace ${id}`);
+}
+
+/** How workspaces are shown from cached text. */
+export const cachedWorkspaces: Cached<WorkspaceStamp | Workspace, Workspace> = {
+  key(stamp, { access }: View) {
+    const { id, revision, organizationRevision, projectRevision, organizationId } = stamp;
+    const may = `${access.workspaceMask(stamp)}${access.mayForceDelete(organizationId) ? '+' : ''}`;
+    return `${id} ${revision} ${organizationRevision} ${projectRevision} ${may}`;
+  },
+  whole: (stamp) => ('createdAt' in stamp ? stamp : undefined),
+  load: (db, stamps) =>
+    findMany(
+      db,
+      stamps.map(({ id }) => id),
+    ),
+  idOf: ({ id }) => id,
+};

@@ -1,0 +1,59 @@
+import { invalid, type SentReference } from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
+import type { Database } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+
+const NAME = /^[A-Za-z0-9:_-]{1,255}$/;
+const MOST_TAGS = 1000;
+
+/** The names and ids of tags as they were sent. Throws `invalid` for a bad name or an item with neither. */
+export function readTags(sent: readonly SentReference[]): { names: string[]; ids: string[] } {
+  if (sent.length > MOST_TAGS) {
+    throw invalid('tags', `has too many members (maximum is ${MOST_TAGS})`);
+  }
+  const names = new Set<string>();
+  const ids = new Set<string>();
+  for (const { id, attributes } of sent) {
+    const name = attributes?.name;
+    if (typeof name === 'string' && NAME.test(name)) {
+      names.add(name);
+    } else if (name !== undefined) {
+      throw invalid('tags', 'Tags must only contain letters, numbers, colons, hyphens or underscores');
+    } else if (id !== undefined && id !== '') {
+      ids.add(id);
+    } else {
+      throw invalid('tags', 'must each have an id or a name');
+    }
+  }
+  return { names: [...names], ids: [...ids] };
+}
+
+/** Attaches tags to a workspace, in the order given; names that are new to the organization are made. */
+export async function attachTags(
+  db: Database,
+  organizationId: string,
+  workspaceId: string,
+  sent: readonly SentReference[],
+): Promise<void> {
+  const { names, ids } = readTags(sent);
+  const { prisma } = db;
+  if (names.length > 0) {
+    // In name order, so that two requests never wait for each other in a circle.
+    const data = [...names].sort().map((name) => ({ id: newId('tag'), organizationId, name }));
+    await prisma.tag.createMany({ data, skipDuplicates: true });
+  }
+  const tags = await prisma.tag.findMany({
+    where: { organizationId, OR: [{ name: { in: names } }, { id: { in: ids } }] },
+    select: { id: true, name: true },
+  });
+  const known = new Set(tags.map(({ id }) => id));
+  if (ids.some((id) => !known.has(id))) {
+    throw new Refusal('missing', '');
+  }
+  const byName = new Map(tags.map(({ id, name }) => [name, id]));
+  const ordered = new Set([...names.map((name) => byName.get(name)!), ...ids]);
+  await prisma.workspaceTag.createMany({
+    data: [...ordered].map((tagId) => ({ workspaceId, tagId })),
+    skipDuplicates: true,
+  });
+}

@@ -1,0 +1,123 @@
+import type { Workspace as Row } from '../../../generated/prisma/client';
+import { rowMapper } from '../../../kernel/database/rows';
+import { requireFeatureSet } from '../../../kernel/installation/feature-sets';
+import { allowsAtLeast } from '../../../kernel/installation/infra-versions';
+
+/** Where a workspace's runs take place. */
+export type ExecutionMode = 'remote' | 'local' | 'agent';
+
+/** A workspace with what its rendering and its rules take from its surroundings. */
+export interface Workspace extends Row {
+  /** Name of the organization. */
+  readonly organization: string;
+  readonly organizationRevision: bigint;
+  readonly projectRevision: bigint;
+  readonly organizationMode: ExecutionMode;
+  readonly organizationPoolId: string | null;
+  readonly projectMode: ExecutionMode | null;
+  readonly projectPoolId: string | null;
+  readonly tagNames: readonly string[];
+  readonly variableIds: readonly string[];
+  /** Of the current state. */
+  readonly outputIds: readonly string[];
+  /** Over the last 30 finished runs; null before any. */
+  readonly kpis: { runs: number; failures: number; planMs: number | null; applyMs: number | null } | null;
+  /** Of the connection behind the repository. */
+  readonly vcsHttpUrl: string | null;
+  readonly vcsProvider: string | null;
+  /** The plan of the organization; null in the self-hosted edition. */
+  readonly featureSet: string | null;
+  readonly retentionId: string | null;
+  /** Null also when the policy is to keep everything. */
+  readonly retentionDays: number | null;
+}
+
+const columns = `
+SELECT w.*, o.name AS organization, o.revision AS organization_revision, p.revision AS project_revision,
+       o.default_execution_mode AS organization_mode,
+       o.default_agent_pool_id AS organization_pool_id, p.execution_mode AS project_mode,
+       p.agent_pool_id AS project_pool_id, r.id AS retention_id, r.delete_older_than_n_days AS retention_days,
+       (SELECT s.feature_set FROM subscription s WHERE s.organization_id = w.organization_id) AS feature_set,
+       c.http_url AS vcs_http_url, c.service_provider AS vcs_provider`;
+
+/** Everything a `Workspace` is made of, from rows named `w`; conditions follow. */
+export const selectWorkspaces = `${columns},
+       ARRAY(SELECT t.name FROM workspace_tag wt JOIN tag t ON t.id = wt.tag_id
+              WHERE wt.workspace_id = w.id ORDER BY wt.position) AS tag_names,
+       ARRAY(SELECT v.id FROM variable v WHERE v.workspace_id = w.id ORDER BY v.key, v.id) AS variable_ids,
+       ARRAY(SELECT so.id FROM state_output so WHERE so.state_version_id = w.current_state_version_id
+              ORDER BY so.name) AS output_ids,
+       (SELECT CASE WHEN count(*) = 0 THEN NULL ELSE json_build_object(
+                 'runs', count(*)::int, 'failures', count(*) FILTER (WHERE l.status = 'errored')::int,
+                 'planMs', avg(l.plan_ms)::int, 'applyMs', avg(l.apply_ms)::int) END
+          FROM (SELECT u.status, u.plan_ms, u.apply_ms FROM run u WHERE u.workspace_id = w.id AND u.finished_at IS NOT NULL
+                 ORDER BY u.created_at DESC LIMIT 30) l) AS kpis`;
+
+/** The same of rows that were just inserted: nothing belongs to them yet. */
+export const selectNewWorkspaces = `${columns},
+       '{}'::text[] AS tag_names, '{}'::text[] AS variable_ids, '{}'::text[] AS output_ids, NULL::json AS kpis`;
+
+/** The tables behind `selectWorkspaces`; `rows` names what stands for the table of workspaces. */
+export const fromWorkspaces = (rows = 'workspace'): string => `
+  FROM ${rows} w
+  JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL
+  JOIN project p ON p.id = w.project_id
+  LEFT JOIN retention_policy r ON r.workspace_id = w.id
+  LEFT JOIN oauth_token a ON a.id = w.oauth_token_id
+  LEFT JOIN oauth_client c ON c.id = a.oauth_client_id`;
+
+/**
+ * The rows with the ids of `$1`, one look-up each. Joined freely, a table that was never analyzed may be read through
+ * the index of its organization instead: all of it.
+ */
+export const workspacesById = `(SELECT f.* FROM unnest($1::text[]) AS k(key)
+    CROSS JOIN LATERAL (SELECT * FROM workspace x WHERE x.id = k.key LIMIT 1) f)`;
+
+/** Workspaces by id. */
+export const readById = {
+  name: 'workspace_by_id',
+  text: `${selectWorkspaces}, w.id AS key ${fromWorkspaces(workspacesById)}`,
+};
+
+/** Workspaces by organization and name, `acme/web`; the organization whatever its case. */
+export const readByName = {
+  name: 'workspace_by_name',
+  text: `${selectWorkspaces}, k.key ${fromWorkspaces()}
+    JOIN unnest($1::text[]) AS k(key)
+      ON lower(o.name) = lower(split_part(k.key, '/', 1)) AND w.name = split_part(k.key, '/', 2)`,
+};
+
+/** A workspace from a row of these statements. */
+export const workspaceOf = rowMapper<Workspace>(['revision', 'organization_revision', 'project_revision']);
+
+interface Mode {
+  readonly mode: ExecutionMode;
+  readonly poolId: string | null;
+}
+
+/** The project's value, else the organization's: what holds for a workspace without one of its own. */
+export function inheritedMode(workspace: Workspace): Mode {
+  return workspace.projectMode === null
+    ? { mode: workspace.organizationMode, poolId: workspace.organizationPoolId }
+    : { mode: workspace.projectMode, poolId: workspace.projectPoolId };
+}
+
+/** Own value, else what is inherited: the one place where inheritance is decided. */
+export function effectiveMode(workspace: Workspace): Mode {
+  return workspace.executionMode === null
+    ? inheritedMode(workspace)
+    : { mode: workspace.executionMode as ExecutionMode, poolId: workspace.agentPoolId };
+}
+
+const assessedSince = '0.15.4';
+
+/**
+ * Whether assessments are on: asked for, in the plan of the organization, and possible with mode and version. What was
+ * asked for is kept while they are not.
+ * Spec: Workspaces
+ */
+export function isAssessed(workspace: Workspace): boolean {
+  const { assessmentsEnabled, featureSet, infraVersion } = workspace;
+  if (!assessmentsEnabled || featureSet === null || !requireFeatureSet(featureSet).assesses) return false;
+  return effectiveMode(workspace).mode === 'remote' && allowsAtLeast(infraVersion, assessedSince);
+}
