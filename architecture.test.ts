@@ -68,7 +68,7 @@ describe('source files', () => {
   });
 
   it('have kebab-case names', () => {
-    const kebab = /^[a-z0-9]+(-[a-z0-9]+)*(\.(property|interop|long|config))?(\.test)?\.[cm]?ts$/;
+    const kebab = /^[a-z0-9]+(-[a-z0-9]+)*(\.(property|interop|thorough|long|config))?(\.test)?\.[cm]?ts$/;
     expect(offending(sources, (source) => !kebab.test(basename(source.file)))).toEqual([]);
   });
 

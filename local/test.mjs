@@ -1,7 +1,8 @@
 #!/usr/bin/env node
-// `npm test`: types, lint, then every Jest test (architecture, schema drift, conformance and OpenAPI among them) in
+// `npm test`: types, lint, then the Jest tests (architecture, schema drift, conformance and OpenAPI among them) in
 // parallel on a temporary PostgreSQL. Plain Node, so that it works before any package is installed.
-//   --long              also what takes minutes, and every mutant of the specifications' rows
+//   --thorough          instead: `*.thorough.test.ts`, which go over every operation, walk every guide, or kill processes
+//   --long              both, their long forms, and every mutant of the specifications' rows
 //   --interop           instead: sessions of real clients (apps/*/test/interop)
 //   --system-postgres   on the machine's own PostgreSQL programs, in a temporary folder; skipped when there are none
 //   --second-try      files that fail, if few, are run once more alone; what passes then is named
@@ -15,7 +16,7 @@ import { giveUp, step } from './progress.mjs';
 import { chances, countsOf, together, worthASecondTry } from './second-try.mjs';
 import { findSystemPostgres } from './system-postgres.mjs';
 
-const own = ['--long', '--interop', '--second-try', '--system-postgres'];
+const own = ['--long', '--thorough', '--interop', '--second-try', '--system-postgres'];
 const args = process.argv.slice(2);
 const wants = (name) => args.includes(name);
 const forJest = args.filter((arg) => !own.includes(arg));
@@ -69,7 +70,7 @@ async function jest(jestArgs, extra) {
   if (files.length === 0) return countsOf(first.report, first.code);
   process.stdout.write(`\nonce more, alone: ${files.map((file) => path.relative(root, file)).join(', ')}\n`);
   const alone = ['--maxWorkers=1', '--runTestsByPath', ...files];
-  const flags = jestArgs.includes('--testMatch') ? ['--testMatch', '**/*.interop.test.ts'] : [];
+  const flags = extra.KEYSTEAD_INTEROP ? ['--testMatch', '**/*.interop.test.ts'] : [];
   const second = await runJest([...flags, ...alone], extra);
   for (const line of chances(first.report, second.report, root)) process.stdout.write(`${line}\n`);
   return together(first.report, second.report, second.code);
@@ -94,6 +95,13 @@ function mutants() {
   });
 }
 
+/** Which of the two parts of the tests; named files are run whatever part they belong to. */
+function tier() {
+  if (wants('--thorough')) return ['--testMatch', '**/*.thorough.test.ts', '--'];
+  if (wants('--long') || forJest.length > 0) return [];
+  return ['--testPathIgnorePatterns', '/node_modules/', '\\.(interop|thorough)\\.test\\.ts$', '--'];
+}
+
 async function main() {
   requireNode();
   await prepare();
@@ -112,15 +120,15 @@ async function main() {
     const match = ['--testMatch', '**/*.interop.test.ts', '--passWithNoTests', '--'];
     counts.push(await jest([...match, ...forJest], { ...extra, KEYSTEAD_INTEROP: '1' }));
   } else {
-    if (forJest.length === 0) {
+    if (forJest.length === 0 && !wants('--thorough')) {
       const program = (name) => path.join(root, 'node_modules', '.bin', name);
       // As one program: what packages share is read once.
       counts.push(await check(() => step('checking types', () => run(program('tsc'), ['-p', 'tsconfig.json']))));
       counts.push(await check(() => step('checking style', () => run(program('biome'), ['ci', '--colors=off', '.']))));
       // Some tests run the built programs.
       counts.push(await check(build));
-    }
-    counts.push(await jest(forJest, extra));
+    } else if (wants('--thorough')) await build();
+    counts.push(await jest([...tier(), ...forJest], extra));
     if (wants('--long') && forJest.length === 0) counts.push(await mutants());
   }
   const sum = (name) => counts.reduce((total, one) => total + one[name], 0);
