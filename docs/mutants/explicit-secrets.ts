@@ -7,13 +7,16 @@ const text = (of: string, part: string, how: string): Mutant => ({ of, part, how
 const src = 'apps/secrets/src';
 const cloudoneConfig = `${src}/backends/cloudone/config.ts`;
 const cloudoneLogin = `${src}/backends/cloudone/login.ts`;
+const authorize = `${src}/pipeline/authorize.ts`;
 const creds = `${src}/backends/cloudtwo/creds.ts`;
 const jwt = 'packages/auth/src/jwt.ts';
 const document = `${src}/openapi/document.ts`;
 const methodConfig = `${src}/kernel/mfa/method-config.ts`;
 const methods = `${src}/kernel/mfa/methods.ts`;
+const pathEntry = `${src}/openapi/path-entry.ts`;
 const rekey = `${src}/kernel/seal/rekey.ts`;
 const roleRules = `${src}/backends/cloudtwo/role-rules.ts`;
+const rotateRoot = `${src}/backends/cloudtwo/rotate-root.ts`;
 const tokenName = `${src}/backends/scheduler/token-name.ts`;
 const userName = `${src}/backends/cloudtwo/user-name.ts`;
 const totp = 'identity mfa/method/totp';
@@ -74,6 +77,14 @@ export const explicitOfSecrets: Readonly<Record<string, readonly Mutant[]>> = {
       "'SELECT id FROM mfa_enforcement WHERE $1 IS NULL'",
     ),
   ],
+  'S23.6': [
+    // What is there already, for a key that was never made.
+    text(
+      rotateRoot,
+      'iam.send(new CreateAccessKeyCommand({ UserName }))',
+      'iam.send(new CreateAccessKeyCommand({ UserName })).catch(() => ({ AccessKey: { AccessKeyId: config.access_key, SecretAccessKey: config.secret_key } }))',
+    ),
+  ],
   'S23.7': [whole('list cubbyhole :path*', 'answers where nothing is')],
   'S23.8': [
     text(`${src}/kernel/seal/shares.ts`, 'threshold > shares', 'false'),
@@ -110,5 +121,13 @@ export const explicitOfSecrets: Readonly<Record<string, readonly Mutant[]>> = {
     text(document, 'entry.free', 'true'),
   ],
   'SA.6': [{ of: 'input of write scheduler config/access', part: 'token', how: 'ignored' }],
+  'SA.7': [text(authorize, '!decision.allowed', 'false'), text(authorize, 'bearer?.access.root', 'true')],
+  'SV.1': [text(`${src}/http/app.ts`, '!url.startsWith(prefix)', '!/^\\/v\\d\\//.test(url)')],
   'SV.2': [text(document, "'3.0.2'", "'3.0.3'"), text(document, 'this.source.version', 'undefined')],
+  'SV.3': [
+    text(pathEntry, 'operation.summary', 'undefined'),
+    text(pathEntry, '[tagOf(mount)]', '[]'),
+    text(document, 'schemas[operation.response.name] = operation.response.schema', 'undefined'),
+    text(document, 'distinct(operation.id, ids)', 'entry.description'),
+  ],
 };

@@ -88,6 +88,13 @@ export const explicit: Readonly<Record<string, readonly Mutant[]>> = {
   'WV.21': [ignored('query of GET /workspaces/:workspace_id/runs', 'filter[operation]')],
   'WV.22': [ignored(`body of POST ${organization}/workspaces`, 'project')],
   'WV.23': [whole('POST /workspaces/:workspace_id/actions/safe-delete', 'missing')],
+  'WV.24': [
+    ignored('body of POST /workspaces/:workspace_id/state-versions', 'json-state'),
+    ignored('body of POST /workspaces/:workspace_id/state-versions', 'json-state-outputs'),
+    { of: 'attributes of state-versions', part: 'hosted-json-state-download-url', how: 'null' },
+    { of: 'attributes of state-version-outputs', part: 'detailed-type', how: 'null' },
+    { of: 'attributes of state-version-outputs', part: 'detailed-type', how: 'constant' },
+  ],
   'WV.26': [
     ignored(`query of GET ${organization}/workspaces`, 'search[tags]'),
     ignored(`query of GET ${organization}/workspaces`, 'search[exclude-tags]'),

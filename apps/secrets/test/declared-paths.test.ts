@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
+import request from 'supertest';
 import { type Client, startSecrets } from './start-secrets';
 import { authOf, everyVisit, mountEveryKind, type Visit } from './visits';
 
@@ -45,6 +46,23 @@ describe('every declared path', () => {
       },
     );
     expect(failures).toEqual([]);
+  });
+
+  it('is under /v1/ and nowhere else (SV.1)', async () => {
+    const prefixes = ['/v1/', '/v2/', '/'];
+    const found = await Promise.all(
+      prefixes.map(async (prefix) => {
+        const answer = await request(secrets.server)
+          .get(`${prefix}auth/token/lookup-self`)
+          .set('X-Service-Token', secrets.rootToken);
+        return [answer.status, answer.status === 200 || answer.body];
+      }),
+    );
+    expect(found).toEqual([
+      [200, true],
+      [404, { errors: [] }],
+      [404, { errors: [] }],
+    ]);
   });
 
   it('is refused without the capability', async () => {

@@ -252,8 +252,10 @@ describe('wire format', () => {
     );
 
     it('tells a token without rights nothing about mounts, paths or items (SA.7)', async () => {
-      const weak = await secrets.withPolicy('path "cubbyhole/yes" { capabilities = ["read"] }');
-      for (const path of ['cubbyhole/no', 'nosuch/foo', 'auth/token/nosuch', 'sys/mounts']) {
+      const weak = await secrets.withPolicy(
+        'path "cubbyhole/yes" { capabilities = ["read"] } path "nowhere/*" { capabilities = ["read"] }',
+      );
+      for (const path of ['cubbyhole/no', 'nosuch/foo', 'auth/token/nosuch', 'sys/mounts', 'nowhere/foo']) {
         await weak.read(path).expect(403, { errors: [wrapped('permission denied')] });
       }
       await weak.read('cubbyhole/yes').expect(404);

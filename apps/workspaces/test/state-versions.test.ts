@@ -103,7 +103,7 @@ describe('state versions', () => {
     expect(workspace.included[0].attributes['hosted-state-download-url']).toContain('https://workspaces.test/api/v2/');
   });
 
-  it('show outputs with their types; sensitive values one by one only', async () => {
+  it('show outputs with their types; sensitive values one by one only (WV.24)', async () => {
     const id = await locked();
     const { body } = await create(id, stateOf(1)).expect(201);
     const listed = await admin.get(`workspaces/${id}/current-state-version-outputs`).expect(200);
@@ -127,7 +127,7 @@ describe('state versions', () => {
     );
   });
 
-  it('are uploaded in both forms in any order, each once', async () => {
+  it('are uploaded in both forms in any order, each once (WV.24)', async () => {
     const id = await locked();
     const state = stateOf(2);
     const outputs = Buffer.from(JSON.stringify({ given: { value: 1, type: 'number', sensitive: false } }));
@@ -151,6 +151,20 @@ describe('state versions', () => {
     await put(urls['hosted-json-state-upload-url'], state).expect(409);
     const listed = await admin.get(`workspaces/${id}/current-state-version-outputs`).expect(200);
     expect(listed.body.data[0].attributes.name).toBe('given');
+  });
+
+  it('take the JSON of the tool with them, and outputs that say more than the state (WV.24)', async () => {
+    const id = await locked();
+    const json = Buffer.from('{"values":{"from":"the tool"}}');
+    const outputs = Buffer.from(JSON.stringify({ told: { value: [1], type: ['list', 'number'], sensitive: false } }));
+    const given = { 'json-state': json.toString('base64'), 'json-state-outputs': outputs.toString('base64') };
+    const { body } = await create(id, stateOf(1), given).expect(201);
+    const bytes = await fetchUrl(body.data.attributes['hosted-json-state-download-url']).expect(200);
+    expect(bytes.body.equals(json)).toBe(true);
+    const listed = await admin.get(`workspaces/${id}/current-state-version-outputs`).expect(200);
+    expect(listed.body.data.map((item: { attributes: object }) => item.attributes)).toEqual([
+      { name: 'told', sensitive: false, type: 'array', value: [1], 'detailed-type': ['list', 'number'] },
+    ]);
   });
 
   it('that were announced and uploaded are the same as those that came with their content', async () => {
