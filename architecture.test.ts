@@ -84,7 +84,7 @@ describe('source files', () => {
 
   it('make a canonical path in one place', () => {
     const makers = product.filter(({ text }) => /\bas (unknown as )?CanonicalPath\b|<CanonicalPath>/.test(text));
-    expect(makers.map(({ file }) => file)).toEqual(['apps/secrets/src/pipeline/sent-path.ts']);
+    expect(makers.map(({ file }) => file)).toEqual(['apps/secrets/src/kernel/routing/sent-path.ts']);
   });
 
   it('keep no state beside constants', () => {

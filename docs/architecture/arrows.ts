@@ -54,7 +54,7 @@ const secretsZones: Readonly<Record<string, readonly string[]>> = {
   openapi: ['kernel/mounts', 'kernel/policy', 'sdk'],
   registry: ['backends', 'system', 'sdk'],
   backends: ['sdk'],
-  system: ['kernel', 'sdk'],
+  system: ['openapi', 'kernel', 'sdk'],
 };
 const workspacesZones: Readonly<Record<string, readonly string[]>> = {
   main: ['service', 'housekeeping', 'config'],
@@ -75,7 +75,7 @@ const zonesOf: Readonly<Record<string, Readonly<Record<string, readonly string[]
 };
 
 /** Pure text forms of the sdk that the kernel reads and writes as well. */
-const wireText: readonly string[] = ['sdk/json-text'];
+const wireText: readonly string[] = ['sdk/json-text', 'sdk/path-text'];
 
 /** One sentence per import of this file that no arrow allows. Tests may import anything of their own app. */
 export function wrongArrows(source: Source, orders: Orders): string[] {

@@ -14,19 +14,19 @@ import type { Scheduler } from './backends/scheduler/scheduler';
 import { userpass } from './backends/userpass/backend';
 import type { Backend } from './sdk/backend';
 import type { Path } from './sdk/path';
-import { type IdentityBackendNeeds, identity } from './system/identity/backend';
+import { type IdentityParts, identity } from './system/identity/backend';
 import { system } from './system/sys/backend';
 import { token } from './system/token/backend';
-import type { TokenPort } from './system/token/port';
+import type { TokenParts } from './system/token/parts';
 
-/** What backends are lent: clients of outside systems, and ports of the kernel. */
+/** What backends are lent: clients of outside systems; and of the kernel, what those of `system` are made of. */
 export interface Outside {
   readonly scheduler: Scheduler;
   readonly cloudone: CloudOneParts;
   readonly cloudtwo: CloudTwo;
   readonly jwt: IssuerKeys;
-  readonly tokens: TokenPort;
-  readonly identity: IdentityBackendNeeds;
+  readonly tokens: TokenParts;
+  readonly identity: IdentityParts;
   readonly system: readonly Path[];
 }
 

@@ -21,19 +21,16 @@ import type { Path } from './sdk/path';
 import { standingMounts, usualMounts } from './service/first-mounts';
 import { firstRun } from './service/first-run';
 import { addGauges } from './service/gauges';
-import { identityPort } from './service/identity-port';
-import { mfaPaths, mfaPort } from './service/mfa-port';
 import { buildModules, type Modules } from './service/modules';
 import { runTicks } from './service/mount-ticks';
-import { Origins } from './service/origins';
 import type { ServiceParts } from './service/parts';
 import { issuerBelow, pluginTokens } from './service/plugin-tokens';
-import { ReleaseHistory } from './service/release-history';
-import { sealPort } from './service/seal-port';
 import { storageTimes } from './service/storage-times';
 import { systemPaths } from './service/system-paths';
-import { tokenPort } from './service/token-port';
 import { version } from './service/version';
+import { type InitialiseRequest, initialise } from './system/sys/initialise';
+import { Origins } from './system/sys/origins';
+import { ReleaseHistory } from './system/sys/release-history';
 
 /** A running service, without a listening socket. */
 export interface Service {
@@ -85,10 +82,10 @@ export async function createService(config: Config, parts: ServiceParts): Promis
   });
   const origins = new Origins(storage);
   const history = new ReleaseHistory(storage, version);
-  const sealing = sealPort(modules, [...standingMounts(), ...usualMounts(config.defaultMounts)]);
+  const first = [...standingMounts(), ...usualMounts(config.defaultMounts)];
+  const begin = (request: InitialiseRequest) => initialise(modules, first, request);
   const paths = systemPaths(modules, config, {
-    kernel: () => kernel,
-    seal: sealing,
+    initialise: begin,
     documents,
     origins,
     history,
@@ -96,7 +93,7 @@ export async function createService(config: Config, parts: ServiceParts): Promis
     log: parts.log,
   });
   const kernel = kernelOf(modules, config, parts.log, paths, documents);
-  const outside = outsideOf(modules, config, kernel, paths);
+  const outside = outsideOf(modules, config, parts.log, paths);
   for (const { type, make } of kinds) makers.set(type, make(outside));
   runTicks(modules, parts.log);
   seal.onOpen(async () => {
@@ -136,7 +133,7 @@ export async function createService(config: Config, parts: ServiceParts): Promis
       ];
       return { ready: reasons.length === 0, reasons };
     },
-    firstRun: (file) => firstRun(sealing, file),
+    firstRun: (file) => firstRun(seal, begin, file),
     reopenAudit: () => audit.reopen(),
     async close() {
       leases.stop();
@@ -187,8 +184,8 @@ function kernelOf(
     mounts,
     access,
     tokens,
-    identity: identityPort(identity),
-    mfa: mfaPort(mfa),
+    identity,
+    mfa,
     leases,
     wrapping,
     quotas,
@@ -205,8 +202,8 @@ function kernelOf(
 }
 
 /** What backends are lent. */
-function outsideOf(modules: Modules, config: Config, kernel: Kernel, system: readonly Path[]): Outside {
-  const { storage, mounts, namespaces, identity, mfa, leases, policies, errand } = modules;
+function outsideOf(modules: Modules, config: Config, log: Logger, system: readonly Path[]): Outside {
+  const { storage, mounts, namespaces, errand } = modules;
   const issuer = issuerBelow(config.publicUrl);
   const identityTokens = pluginTokens(issuer, { mounts, namespaces, errand });
   return {
@@ -218,17 +215,8 @@ function outsideOf(modules: Modules, config: Config, kernel: Kernel, system: rea
     },
     cloudtwo: new CloudTwo({ ...config.outside.cloudtwo, identityTokens }, storage),
     jwt: new IssuerKeys(storage.clock),
-    tokens: tokenPort(() => kernel, { identity, leases, policies }),
-    identity: {
-      identity,
-      mounts: {
-        byAccessor: (accessor) => mounts.findByAccessor(accessor),
-        byUuid: (uuid) => mounts.find(uuid),
-        resolve: (id, at) => mounts.resolve(id, at)?.mount,
-      },
-      mfa: mfaPaths(mfa, { namespaces, identity }),
-      issuer,
-    },
+    tokens: { ...modules, log },
+    identity: { ...modules, issuer },
     system,
   };
 }

@@ -5,9 +5,9 @@ import { propertySettings } from '@keystead/testing';
 import fc from 'fast-check';
 import type { LiveMount } from '../src/kernel/mounts/mount';
 import { RuleAccess } from '../src/kernel/policy/access-list';
+import type { Place } from '../src/kernel/routing/place';
+import { SentPath } from '../src/kernel/routing/sent-path';
 import type { Running } from '../src/pipeline/call';
-import type { Place } from '../src/pipeline/place';
-import { SentPath } from '../src/pipeline/sent-path';
 import { type Call, isListing, type Verb } from '../src/sdk/call';
 import type { AnyOperation, Path } from '../src/sdk/path';
 import { empty } from '../src/sdk/reply';
@@ -126,7 +126,7 @@ describe('every declared path, however it is written', () => {
     }
     // What is being asked for matters here, not with which fields.
     jest.spyOn(kernel.inputs, 'parse').mockReturnValue({});
-    jest.spyOn(kernel.mfa, 'prove').mockRejectedValue(new Refusal('denied', 'permission denied'));
+    jest.spyOn(kernel.mfa.stepUp, 'prove').mockRejectedValue(new Refusal('denied', 'permission denied'));
     const { decide } = RuleAccess.prototype;
     jest.spyOn(RuleAccess.prototype, 'decide').mockImplementation(function (this: RuleAccess, question) {
       seen.judged = question.path;

@@ -1,5 +1,5 @@
 import { Refusal } from '@keystead/refusal';
-import { maxPathLength, SentPath } from '../pipeline/sent-path';
+import { maxPathLength, SentPath } from '../kernel/routing/sent-path';
 
 /** Where a request points, below `/v1/`. */
 export interface Target {

@@ -1,11 +1,11 @@
 import { Refusal } from '@keystead/refusal';
 import type { Identified } from '../kernel/policy/access';
 import type { AccessList } from '../kernel/policy/types';
+import type { Place } from '../kernel/routing/place';
 import type { TokenRecord } from '../kernel/tokens/types';
 import type { CallerToken } from '../sdk/call';
 import { withinCidrs } from '../sdk/token-params';
 import type { Kernel } from './kernel';
-import type { Place } from './place';
 import type { Request } from './request';
 
 /** A caller whose token holds. */

@@ -1,9 +1,9 @@
 import { Refusal } from '@keystead/refusal';
 import type { Operation as Capability } from '../kernel/policy/capability';
 import type { Decision } from '../kernel/policy/types';
+import { askedOf, type Place } from '../kernel/routing/place';
 import { listed } from '../sdk/reply';
 import type { Bearer } from './authenticate';
-import { askedOf, type Place } from './place';
 import type { Request } from './request';
 
 /** What was decided about a request. */

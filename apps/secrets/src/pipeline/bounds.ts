@@ -1,5 +1,5 @@
 import { Refusal } from '@keystead/refusal';
-import type { Place } from './place';
+import type { Place } from '../kernel/routing/place';
 import type { Sent } from './request';
 
 /** How much of a body is read. */

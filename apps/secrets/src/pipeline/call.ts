@@ -1,5 +1,6 @@
 import type { Envelope } from '@keystead/envelope';
 import type { Guessed, GuessRule } from '../kernel/attempts/attempts';
+import type { Place } from '../kernel/routing/place';
 import type { WriteSet } from '../kernel/storage/types';
 import type { Call, Caller, MountView, NamespaceView, ReusableSecret, Verb } from '../sdk/call';
 import type { CanonicalPath, Spelling } from '../sdk/canonical-path';
@@ -10,7 +11,6 @@ import type { Grant } from './authorize';
 import { CallStorage } from './call-storage';
 import type { Birthplace } from './issue-token';
 import type { Kernel } from './kernel';
-import type { Place } from './place';
 import type { Request } from './request';
 import { findReusable } from './reuse';
 

@@ -1,9 +1,11 @@
 import type { Auth } from '@keystead/envelope';
 import { Refusal } from '@keystead/refusal';
+import type { MfaRequirement } from '../kernel/mfa/logins';
 import type { LiveMount } from '../kernel/mounts/mount';
 import type { Namespace } from '../kernel/namespaces/namespaces';
 import type { WriteSet } from '../kernel/storage/types';
-import type { MintedToken, TokenRecord, TokenSpec } from '../kernel/tokens/types';
+import { authOf } from '../kernel/tokens/auth-block';
+import type { TokenRecord, TokenSpec } from '../kernel/tokens/types';
 import { lifetime } from '../sdk/lifetime';
 import type { Issue, Login } from '../sdk/reply';
 import type { Kernel } from './kernel';
@@ -51,7 +53,7 @@ export async function issueToken(
     boundCidrs: issue.boundCidrs,
   };
   const minted = kernel.tokens.mint(spec, set);
-  return { auth: await authOf(kernel, minted, minted.record.ttlSeconds), warnings: [] };
+  return { auth: await authOf(kernel.identity, minted, minted.record.ttlSeconds), warnings: [] };
 }
 
 /** Second factors of a login: sent along with it, or proven already for an entity. */
@@ -119,7 +121,7 @@ export async function issueLogin(
     },
     set,
   );
-  return { auth: await authOf(kernel, minted, life.ttlSeconds), warnings: life.warnings };
+  return { auth: await authOf(kernel.identity, minted, life.ttlSeconds), warnings: life.warnings };
 }
 
 async function demandFactors(
@@ -128,9 +130,9 @@ async function demandFactors(
   login: Login,
   entityId: string,
   sentAlong: readonly string[],
-): Promise<Readonly<Record<string, unknown>> | undefined> {
+): Promise<MfaRequirement | undefined> {
   const identity = await kernel.identity.find(entityId);
-  return kernel.mfa.demand(
+  return kernel.mfa.logins.demand(
     {
       namespaceId: namespace.uuid,
       accessor: mount.accessor,
@@ -145,7 +147,7 @@ async function demandFactors(
   );
 }
 
-function waiting(mfaRequirement: Readonly<Record<string, unknown>>, entityId: string): Auth {
+function waiting(requirement: MfaRequirement, entityId: string): Auth {
   return {
     clientToken: '',
     accessor: '',
@@ -158,34 +160,26 @@ function waiting(mfaRequirement: Readonly<Record<string, unknown>>, entityId: st
     entityId,
     tokenType: 'default',
     orphan: true,
-    mfaRequirement,
+    mfaRequirement: shown(requirement),
     numUses: 0,
   };
 }
 
-/** The `auth` block of a token; policies of its entity are looked up now. */
-export async function authOf(
-  kernel: Kernel,
-  { token, record }: MintedToken,
-  leaseDurationSeconds: number,
-): Promise<Auth> {
-  const identity = record.entityId ? await kernel.identity.find(record.entityId) : undefined;
-  const identityPolicies = identity ? [...new Set(identity.policies.flatMap(({ names }) => names))].sort() : [];
-  return {
-    clientToken: token,
-    accessor: record.accessor,
-    policies: [...new Set([...record.policies, ...identityPolicies])].sort(),
-    tokenPolicies: record.policies,
-    identityPolicies,
-    metadata: record.meta,
-    leaseDurationSeconds,
-    renewable: record.renewable,
-    entityId: record.entityId ?? '',
-    tokenType: record.type,
-    orphan: record.orphan,
-    mfaRequirement: null,
-    numUses: record.numUses,
-  };
+/** What a login must prove, as clients read it. */
+function shown({ requestId, constraints }: MfaRequirement): Record<string, unknown> {
+  const wanted = constraints.map(({ enforcement, methods }) => [
+    enforcement,
+    {
+      any: methods.map(({ id, name, selfEnrolment }) => ({
+        type: 'totp',
+        id,
+        uses_passcode: true,
+        name,
+        ...(selfEnrolment && { self_enrollment_enabled: true }),
+      })),
+    },
+  ]);
+  return { mfa_request_id: requestId, mfa_constraints: Object.fromEntries(wanted) };
 }
 
 function loginPolicies(login: Login): string[] {

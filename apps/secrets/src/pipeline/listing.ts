@@ -1,10 +1,10 @@
 import { isRefusal } from '@keystead/refusal';
 import { parseListFilter } from '../kernel/policy/list-filter';
+import { askedOf } from '../kernel/routing/place';
+import { SentPath } from '../kernel/routing/sent-path';
 import { Pauses } from '../kernel/storage/in-turns';
 import { missing, type Reply } from '../sdk/reply';
 import type { Running } from './call';
-import { askedOf } from './place';
-import { SentPath } from './sent-path';
 
 /**
  * A listing as the caller's policies let it be seen: only keys they have rights on, and no longer than a page. Others have

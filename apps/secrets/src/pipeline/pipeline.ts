@@ -1,5 +1,6 @@
 import { Refusal } from '@keystead/refusal';
 import type { DemandedMethod } from '../kernel/policy/types';
+import { checkPlace, type Place } from '../kernel/routing/place';
 import { newWriteSet, unsettled } from '../kernel/storage/write-set';
 import { type Call, isReading } from '../sdk/call';
 import { parseDuration } from '../sdk/duration';
@@ -13,7 +14,6 @@ import { mountHelp, pathHelp } from './help';
 import type { Kernel } from './kernel';
 import { shapeListing } from './listing';
 import type { Outcome } from './outcome';
-import { checkPlace, type Place } from './place';
 import type { Request } from './request';
 import { settle } from './settle';
 import { statusOf } from './status';
@@ -214,7 +214,7 @@ function proveFactors(
     namespaceId: namespaces.at(namespaces.root, namespacePath)?.uuid ?? '',
     method,
   }));
-  return mfa.prove(bearer.record.entityId ?? '', wanted, request.mfa);
+  return mfa.stepUp.prove(bearer.record.entityId ?? '', wanted, request.mfa);
 }
 
 async function exists(running: Running, place: Place): Promise<boolean> {

@@ -1,6 +1,6 @@
+import type { SentPath } from '../kernel/routing/sent-path';
 import type { Verb } from '../sdk/call';
 import type { BodyBounds } from './bounds';
-import type { SentPath } from './sent-path';
 
 /** What came with a request: the fields of its body, or of its query. */
 export interface Sent {

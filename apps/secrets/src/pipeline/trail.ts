@@ -1,12 +1,12 @@
 import { envelope } from '@keystead/envelope';
 import { isRefusal } from '@keystead/refusal';
 import type { Audit, AuditCaller, AuditedRequest } from '../kernel/audit/audit';
+import type { Place } from '../kernel/routing/place';
 import type { TokenRecord } from '../kernel/tokens/types';
 import type { Bearer } from './authenticate';
 import { type Grant, PolicyDenied } from './authorize';
 import type { Outcome } from './outcome';
 import type { InputParsers } from './parse-input';
-import type { Place } from './place';
 import type { Request } from './request';
 
 /** The audit side of one request: what is known so far, and which lines were written. */

@@ -2,7 +2,7 @@ declare const canonical: unique symbol;
 
 /**
  * A path in its one spelling: decoded, without dot segments and doubled slashes, names that are stored in lower case in
- * lower case, no slash at the end but that of a folder. Only `pipeline/sent-path.ts` makes one, so whatever is asked,
+ * lower case, no slash at the end but that of a folder. Only `kernel/routing/sent-path.ts` makes one, so whatever is asked,
  * counted, written down or handled under a path is the same text.
  */
 export type CanonicalPath = string & { readonly [canonical]: true };

@@ -1,6 +1,7 @@
 import { closeSync, fsyncSync, ftruncateSync, openSync, rmSync, writeSync } from 'node:fs';
 import { isRefusal } from '@keystead/refusal';
-import type { Initialised, SealPort } from '../system/sys/status';
+import type { Seal } from '../kernel/seal/seal';
+import type { Initialised, InitialiseRequest } from '../system/sys/initialise';
 
 const SHARES = 5;
 const THRESHOLD = 3;
@@ -12,14 +13,18 @@ const RESERVED_BYTES = 4096;
  * owner alone. Answers whether it did; an installation that was initialised before stays as it is. Throws where the file
  * cannot be written, and then initialises nothing.
  */
-export async function firstRun(seal: SealPort, file: string): Promise<boolean> {
+export async function firstRun(
+  seal: Seal,
+  initialise: (request: InitialiseRequest) => Promise<Initialised>,
+  file: string,
+): Promise<boolean> {
   if ((await seal.status()).initialised) return false;
   const descriptor = open(file);
   let kept = false;
   try {
     writeSync(descriptor, ' '.repeat(RESERVED_BYTES), 0);
     fsyncSync(descriptor);
-    const made = await seal.initialise({ shares: SHARES, threshold: THRESHOLD });
+    const made = await initialise({ shares: SHARES, threshold: THRESHOLD });
     const text = `${JSON.stringify(shown(made), null, 2)}\n`;
     writeSync(descriptor, text, 0);
     ftruncateSync(descriptor, Buffer.byteLength(text));

@@ -11,6 +11,7 @@ import { Leases } from '../kernel/leases/leases';
 import type { LeaseHosts } from '../kernel/leases/types';
 import { Mfa } from '../kernel/mfa/mfa';
 import { type Catalog, Mounts } from '../kernel/mounts/mounts';
+import { lineageOf, subtreeOf } from '../kernel/namespaces/lineage';
 import { Namespaces } from '../kernel/namespaces/namespaces';
 import { Access } from '../kernel/policy/access';
 import { PolicyStore } from '../kernel/policy/store';
@@ -22,8 +23,8 @@ import { StoredTokens } from '../kernel/tokens/tokens';
 import { Wrapping } from '../kernel/wrapping/wrapping';
 import { Turns } from '../pipeline/turns';
 import { lifetime } from '../sdk/lifetime';
+import { authMounts } from './auth-mounts';
 import { errands } from './errands';
-import { authMounts, lineageOf } from './mfa-port';
 import type { ServiceParts } from './parts';
 
 /** Of each second that a request may take: whoever waits longer for a turn is told so while it still listens. */
@@ -105,10 +106,7 @@ export async function buildModules(
   const tokens = new StoredTokens(storage, namespaces);
   const quotas = new Quotas(storage, {
     lineage: (uuid) => lineageOf(namespaces, uuid),
-    below(uuid) {
-      const namespace = namespaces.find(uuid);
-      return namespace ? [uuid, ...namespaces.below(namespace).map((one) => one.uuid)] : [uuid];
-    },
+    below: (uuid) => subtreeOf(namespaces, uuid),
     mountPath: (uuid) => mounts.find(uuid)?.path,
   });
   const turns = new Turns({

@@ -4,7 +4,7 @@ import { Refusal } from '@keystead/refusal';
 import type { LeaseHosts } from '../kernel/leases/types';
 import type { Mounts } from '../kernel/mounts/mounts';
 import type { Namespaces } from '../kernel/namespaces/namespaces';
-import type { IdentityTokens } from '../sdk/ports';
+import type { IdentityTokens } from '../sdk/identity-tokens';
 import type { IssuerAddress } from '../system/identity/plugin-issuer';
 import { pluginKeys } from '../system/identity/plugin-keys';
 

@@ -7,8 +7,8 @@ import {
   fromInstanceMetadata,
 } from '@aws-sdk/credential-providers';
 import { LRUCache } from 'lru-cache';
+import type { IdentityTokens } from '../../sdk/identity-tokens';
 import { type OutsideParts, plainParts } from '../../sdk/outside';
-import type { IdentityTokens } from '../../sdk/ports';
 import { guard } from './guarded-client';
 import { byWebIdentity, type WebIdentity } from './web-identity';
 

@@ -1,6 +1,6 @@
 import { AssumeRoleWithWebIdentityCommand, STSClient, type STSClientConfig } from '@aws-sdk/client-sts';
 import { Refusal } from '@keystead/refusal';
-import type { IdentityTokens } from '../../sdk/ports';
+import type { IdentityTokens } from '../../sdk/identity-tokens';
 import { attempt } from './cloud-error';
 import { credentialsOf } from './sts-credentials';
 

@@ -45,7 +45,7 @@ export class Identity {
     const entityId = await this.logins.entityOf({ namespaceId, mount, aliasName, metadata, groupAliases });
     const view = await this.views.of(entityId);
     if (!view || view.disabled) throw new Refusal('denied', 'permission denied');
-    return entityId;
+    return view.entityId;
   }
 
   /** Merges entities into one; see `mergeEntities`. */

@@ -1,36 +1,42 @@
+import type { Identity } from '../../kernel/identity/identity';
+import type { Mfa } from '../../kernel/mfa/mfa';
+import type { Mounts } from '../../kernel/mounts/mounts';
+import type { Namespaces } from '../../kernel/namespaces/namespaces';
 import { type Backend, backend } from '../../sdk/backend';
-import type { Path } from '../../sdk/path';
-import type { MountLookup } from '../../sdk/ports';
 import { entityPaths } from './entity';
 import { entityAliasPaths } from './entity-alias';
 import { groupPaths } from './group';
 import { groupAliasPaths } from './group-alias';
+import { loginEnforcementPaths } from './login-enforcement';
 import { lookupPaths } from './lookup';
 import { type IssuerAddress, pluginIssuerPaths } from './plugin-issuer';
-import type { IdentityPort } from './ports';
+import { totpMethodPaths } from './totp-method';
+import { totpSecretPaths } from './totp-secret';
 
-/** What identity is lent by the kernel. */
-export interface IdentityBackendNeeds {
-  readonly identity: IdentityPort;
-  readonly mounts: MountLookup;
-  /** Paths of login MFA. */
-  readonly mfa: readonly Path[];
+/** What identity is made of. */
+export interface IdentityParts {
+  readonly identity: Identity;
+  readonly mfa: Mfa;
+  readonly mounts: Mounts;
+  readonly namespaces: Namespaces;
   readonly issuer: IssuerAddress;
 }
 
 /** Who callers are: entities, groups, their aliases, and their second factors. */
-export const identity = ({ identity: port, mounts, mfa, issuer }: IdentityBackendNeeds): Backend =>
+export const identity = ({ identity: known, mfa, mounts, namespaces, issuer }: IdentityParts): Backend =>
   backend({
     type: 'identity',
     kind: 'system',
     summary: 'Entities, groups, aliases and login MFA.',
     paths: [
-      ...entityPaths(port, mounts),
-      ...entityAliasPaths(port, mounts),
-      ...groupPaths(port, mounts),
-      ...groupAliasPaths(port, mounts),
-      ...lookupPaths(port, mounts),
+      ...entityPaths(known, mounts),
+      ...entityAliasPaths(known, mounts),
+      ...groupPaths(known, mounts),
+      ...groupAliasPaths(known, mounts),
+      ...lookupPaths(known, mounts),
       ...pluginIssuerPaths(issuer),
-      ...mfa,
+      ...totpMethodPaths(mfa, namespaces),
+      ...totpSecretPaths(mfa, known),
+      ...loginEnforcementPaths(mfa, namespaces),
     ],
   });

@@ -1,12 +1,12 @@
 import { z } from 'zod';
+import type { Identity } from '../../kernel/identity/identity';
+import type { Mounts } from '../../kernel/mounts/mounts';
 import type { Call } from '../../sdk/call';
 import { id, keyValues, string } from '../../sdk/fields';
 import { PageInput, pageOf } from '../../sdk/paging';
 import { type Path, path } from '../../sdk/path';
-import type { MountLookup } from '../../sdk/ports';
 import { data, empty, keys, missing } from '../../sdk/reply';
 import { aliasOutput, aliasResult, listOutput } from './outputs';
-import type { IdentityPort } from './ports';
 import { mountFields, mountOf, shownEntityAlias } from './shown';
 
 const AliasInput = z.object({
@@ -20,7 +20,7 @@ const AliasInput = z.object({
 type AliasInput = z.output<typeof AliasInput>;
 
 /** Entity aliases: what auth mounts call an entity. */
-export function entityAliasPaths({ entityAliases }: IdentityPort, mounts: MountLookup): Path[] {
+export function entityAliasPaths({ entityAliases }: Identity, mounts: Mounts): Path[] {
   const write = async ({ input, namespace }: Call<unknown, AliasInput>, id: string | undefined) => {
     const { alias, outcome } = await entityAliases.write(namespace.uuid, id, {
       name: input.name,

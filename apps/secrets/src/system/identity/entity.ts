@@ -1,13 +1,13 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import type { Identity } from '../../kernel/identity/identity';
+import type { Mounts } from '../../kernel/mounts/mounts';
 import type { Call } from '../../sdk/call';
 import { bool, commaList, id, idList, keyValues, string } from '../../sdk/fields';
 import { PageInput, pageOf } from '../../sdk/paging';
 import { operation, type Path, path } from '../../sdk/path';
-import type { MountLookup } from '../../sdk/ports';
 import { data, empty, keys, missing } from '../../sdk/reply';
 import { entityOutput, entityResult, listOutput } from './outputs';
-import type { IdentityPort } from './ports';
 import { mountFields, shownEntity } from './shown';
 
 const EntityInput = z.object({
@@ -27,7 +27,7 @@ const MergeInput = z.object({
 });
 
 /** Entities: people and machines, whatever they log in with. */
-export function entityPaths(identity: IdentityPort, mounts: MountLookup): Path[] {
+export function entityPaths(identity: Identity, mounts: Mounts): Path[] {
   const { entities } = identity;
   const write = async (
     call: Call<unknown, EntityInput>,

@@ -1,13 +1,13 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import type { Identity } from '../../kernel/identity/identity';
+import type { Mounts } from '../../kernel/mounts/mounts';
 import type { Call } from '../../sdk/call';
 import { id, string } from '../../sdk/fields';
 import { PageInput, pageOf } from '../../sdk/paging';
 import { type Path, path } from '../../sdk/path';
-import type { MountLookup } from '../../sdk/ports';
 import { data, empty, keys, missing } from '../../sdk/reply';
 import { aliasOutput, aliasResult, listOutput } from './outputs';
-import type { IdentityPort } from './ports';
 import { mountFields, mountOf, shownGroupAlias } from './shown';
 
 const AliasInput = z.object({
@@ -19,7 +19,7 @@ const AliasInput = z.object({
 type AliasInput = z.output<typeof AliasInput>;
 
 /** Group aliases: what auth mounts call external groups. Spec: Group alias. */
-export function groupAliasPaths({ groupAliases }: IdentityPort, mounts: MountLookup): Path[] {
+export function groupAliasPaths({ groupAliases }: Identity, mounts: Mounts): Path[] {
   const write = async (call: Call<unknown, AliasInput>, id: string | undefined) => {
     const { input, namespace } = call;
     const mount = mountOf(mounts, namespace.uuid, input.mount_accessor);

@@ -1,12 +1,12 @@
 import { z } from 'zod';
+import type { Identity } from '../../kernel/identity/identity';
+import type { Mounts } from '../../kernel/mounts/mounts';
 import type { Call } from '../../sdk/call';
 import { commaList, id, idList, keyValues, string } from '../../sdk/fields';
 import { PageInput, pageOf } from '../../sdk/paging';
 import { operation, type Path, path } from '../../sdk/path';
-import type { MountLookup } from '../../sdk/ports';
 import { data, empty, keys, missing } from '../../sdk/reply';
 import { groupOutput, groupResult, listOutput } from './outputs';
-import type { IdentityPort } from './ports';
 import { shownGroup } from './shown';
 
 const GroupInput = z.object({
@@ -21,7 +21,7 @@ const GroupInput = z.object({
 type GroupInput = z.output<typeof GroupInput>;
 
 /** Groups: internal, external, nested. */
-export function groupPaths({ groups }: IdentityPort, mounts: MountLookup): Path[] {
+export function groupPaths({ groups }: Identity, mounts: Mounts): Path[] {
   const write = async (
     { input, namespace }: Call<unknown, GroupInput>,
     ref: { id?: string; name?: string },

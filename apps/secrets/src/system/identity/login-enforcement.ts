@@ -1,8 +1,10 @@
 import { z } from 'zod';
+import type { Mfa } from '../../kernel/mfa/mfa';
+import type { Enforcement } from '../../kernel/mfa/types';
+import type { Namespaces } from '../../kernel/namespaces/namespaces';
 import { commaList, idList } from '../../sdk/fields';
 import { type Path, path } from '../../sdk/path';
 import { data, empty, keys, missing } from '../../sdk/reply';
-import type { EnforcementFacts, MfaPort, MfaSurroundings } from './mfa-ports';
 import { enforcementOutput, listOutput } from './outputs';
 
 const EnforcementInput = z.object({
@@ -14,9 +16,9 @@ const EnforcementInput = z.object({
 });
 
 /** Which logins need which second factors. Spec: TOTP MFA method. */
-export function loginEnforcementPaths({ enforcements }: MfaPort, surroundings: MfaSurroundings): Path[] {
-  const show = (enforcement: EnforcementFacts) => {
-    const namespace = surroundings.namespace(enforcement.namespaceId);
+export function loginEnforcementPaths({ enforcements }: Mfa, namespaces: Namespaces): Path[] {
+  const show = (enforcement: Enforcement) => {
+    const { id = '', path: at = '' } = namespaces.find(enforcement.namespaceId) ?? {};
     return {
       auth_method_accessors: enforcement.authMethodAccessors,
       auth_method_types: enforcement.authMethodTypes,
@@ -25,8 +27,8 @@ export function loginEnforcementPaths({ enforcements }: MfaPort, surroundings: M
       identity_group_ids: enforcement.groupIds,
       mfa_method_ids: enforcement.methodIds,
       name: enforcement.name,
-      namespace_id: namespace.id,
-      namespace_path: namespace.path,
+      namespace_id: id,
+      namespace_path: at,
     };
   };
   return [

@@ -1,11 +1,11 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import type { Identity } from '../../kernel/identity/identity';
+import type { Mounts } from '../../kernel/mounts/mounts';
 import { id, string } from '../../sdk/fields';
 import { type Path, path } from '../../sdk/path';
-import type { MountLookup } from '../../sdk/ports';
 import { data, empty } from '../../sdk/reply';
 import { entityOutput, groupOutput } from './outputs';
-import type { IdentityPort } from './ports';
 import { shownEntity, shownGroup } from './shown';
 
 const LookupInput = z.object({
@@ -18,10 +18,7 @@ const LookupInput = z.object({
 type LookupInput = z.output<typeof LookupInput>;
 
 /** Finds entities and groups by what is known of them. */
-export function lookupPaths(
-  { entities, groups, entityAliases, groupAliases }: IdentityPort,
-  mounts: MountLookup,
-): Path[] {
+export function lookupPaths({ entities, groups, entityAliases, groupAliases }: Identity, mounts: Mounts): Path[] {
   return [
     path('lookup/entity', {
       summary: 'Finds an entity.',
@@ -79,11 +76,11 @@ function checkQuery({ id, name, alias_id, alias_name, alias_mount_accessor }: Lo
 }
 
 async function byMount<T>(
-  mounts: MountLookup,
+  mounts: Mounts,
   namespaceId: string,
   { alias_name: name, alias_mount_accessor: accessor }: LookupInput,
   find: (mountId: string, name: string) => Promise<T | undefined>,
 ): Promise<T | undefined> {
-  const mount = mounts.byAccessor(accessor!);
+  const mount = mounts.findByAccessor(accessor!);
   return mount && mount.namespaceId === namespaceId ? find(mount.uuid, name!) : undefined;
 }

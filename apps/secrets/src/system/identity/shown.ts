@@ -1,34 +1,31 @@
 import { Refusal } from '@keystead/refusal';
-import type { MountLookup } from '../../sdk/ports';
-import type { AliasMountFacts, EntityAliasFacts, EntityFacts, GroupAliasFacts, GroupFacts, Pairs } from './ports';
+import type { AliasMount } from '../../kernel/identity/entity-aliases';
+import type { EntityAlias, EntityDetails, GroupAlias, GroupDetails, Metadata } from '../../kernel/identity/types';
+import type { Mounts } from '../../kernel/mounts/mounts';
 
 /** A moment as clients read it. */
 export const time = (atMs: number): string => new Date(atMs).toISOString();
 
-const orNull = (pairs: Pairs | null): Pairs | null => (pairs && Object.keys(pairs).length > 0 ? pairs : null);
+const orNull = (pairs: Metadata | null): Metadata | null => (pairs && Object.keys(pairs).length > 0 ? pairs : null);
 const listOrNull = (list: readonly string[]): readonly string[] | null => (list.length > 0 ? list : null);
 
 /** Where a mount is and of what type, for aliases; empty once it is gone. */
-export function mountFields(mounts: MountLookup, accessor: string): { mount_path: string; mount_type: string } {
-  const mount = accessor === '' ? undefined : mounts.byAccessor(accessor);
+export function mountFields(mounts: Mounts, accessor: string): { mount_path: string; mount_type: string } {
+  const mount = accessor === '' ? undefined : mounts.findByAccessor(accessor);
   return { mount_path: mount?.path ?? '', mount_type: mount?.type ?? '' };
 }
 
 /** The mount of an accessor in a request; undefined when none is named. Throws `malformed` for one that is not in the namespace. */
-export function mountOf(
-  mounts: MountLookup,
-  namespaceId: string,
-  accessor: string | undefined,
-): AliasMountFacts | undefined {
+export function mountOf(mounts: Mounts, namespaceId: string, accessor: string | undefined): AliasMount | undefined {
   if (!accessor) return undefined;
-  const mount = mounts.byAccessor(accessor);
+  const mount = mounts.findByAccessor(accessor);
   if (mount?.namespaceId === namespaceId) return mount;
   const issues = [{ path: ['mount_accessor'], message: 'unknown' }];
   throw new Refusal('malformed', `invalid mount accessor ${JSON.stringify(accessor)}`, issues);
 }
 
 /** An entity alias as clients see it. */
-export function shownEntityAlias(mounts: MountLookup, alias: EntityAliasFacts): Record<string, unknown> {
+export function shownEntityAlias(mounts: Mounts, alias: EntityAlias): Record<string, unknown> {
   return {
     canonical_id: alias.entityId,
     creation_time: time(alias.createdAtMs),
@@ -45,7 +42,7 @@ export function shownEntityAlias(mounts: MountLookup, alias: EntityAliasFacts): 
 }
 
 /** An entity as clients see it; `namespaceId` is the short one. */
-export function shownEntity(mounts: MountLookup, namespaceId: string, entity: EntityFacts): Record<string, unknown> {
+export function shownEntity(mounts: Mounts, namespaceId: string, entity: EntityDetails): Record<string, unknown> {
   const { directGroupIds, inheritedGroupIds } = entity;
   const secrets = entity.mfaSecrets.map(({ methodId, methodType, methodName }) => [
     methodId,
@@ -70,7 +67,7 @@ export function shownEntity(mounts: MountLookup, namespaceId: string, entity: En
 }
 
 /** Spec: Group alias. */
-export function shownGroupAlias(mounts: MountLookup, alias: GroupAliasFacts): Record<string, unknown> {
+export function shownGroupAlias(mounts: Mounts, alias: GroupAlias): Record<string, unknown> {
   return {
     canonical_id: alias.groupId,
     creation_time: time(alias.createdAtMs),
@@ -87,7 +84,7 @@ export function shownGroupAlias(mounts: MountLookup, alias: GroupAliasFacts): Re
 }
 
 /** A group as clients see it; `namespaceId` is the short one. */
-export function shownGroup(mounts: MountLookup, namespaceId: string, group: GroupFacts): Record<string, unknown> {
+export function shownGroup(mounts: Mounts, namespaceId: string, group: GroupDetails): Record<string, unknown> {
   return {
     alias: group.alias ? shownGroupAlias(mounts, group.alias) : {},
     creation_time: time(group.createdAtMs),

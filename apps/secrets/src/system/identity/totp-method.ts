@@ -1,48 +1,49 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import { methodRules, type UncheckedConfig } from '../../kernel/mfa/method-config';
+import type { Mfa } from '../../kernel/mfa/mfa';
+import type { Method } from '../../kernel/mfa/types';
+import type { Namespaces } from '../../kernel/namespaces/namespaces';
 import type { Call } from '../../sdk/call';
 import { announced, bool, duration, id, int, string } from '../../sdk/fields';
 import { type Path, path } from '../../sdk/path';
 import { data, empty, keys, missing } from '../../sdk/reply';
-import type { MethodFacts, MethodFields, MethodRules, MfaPort, MfaSurroundings } from './mfa-ports';
 import { listOutput, methodOutput } from './outputs';
 
-const methodInput = (rules: MethodRules) =>
-  z.object({
-    method_name: string().optional().describe('A name that logins may use instead of the id.'),
-    issuer: announced(string(), rules.issuer)
-      .optional()
-      .describe("Name of the key's issuing organisation; required for a new method."),
-    period: announced(duration(), { default: String(rules.periodSeconds.default) })
-      .optional()
-      .describe(`Seconds a code holds, at most ${rules.periodSeconds.maximum}.`),
-    key_size: announced(int(), rules.keySizeBytes).optional().describe('Bytes of a generated key.'),
-    qr_size: announced(int(), rules.qrSizePixels).optional().describe('Edge of the QR code in pixels; 0 for none.'),
-    algorithm: announced(string(), rules.algorithm).optional().describe('What codes are made with.'),
-    digits: announced(int(), rules.digits).optional().describe('Digits of a code.'),
-    skew: announced(int(), rules.skew)
-      .optional()
-      .describe('Periods before and after the present one whose codes count.'),
-    max_validation_attempts: announced(int(), rules.maxValidationAttempts)
-      .optional()
-      .describe('Wrong codes in a row before a lock; 0 for the default.'),
-    enable_self_enrollment: announced(bool(), rules.selfEnrolment)
-      .optional()
-      .describe('Let people make their secret during a login that asks for it.'),
-    recovery_codes: announced(int(), rules.recoveryCodes)
-      .optional()
-      .describe('Single-use codes handed out with a new secret.'),
-  });
-type MethodInput = z.output<ReturnType<typeof methodInput>>;
+const MethodInput = z.object({
+  method_name: string().optional().describe('A name that logins may use instead of the id.'),
+  issuer: announced(string(), methodRules.issuer)
+    .optional()
+    .describe("Name of the key's issuing organisation; required for a new method."),
+  period: announced(duration(), { default: String(methodRules.periodSeconds.default) })
+    .optional()
+    .describe(`Seconds a code holds, at most ${methodRules.periodSeconds.maximum}.`),
+  key_size: announced(int(), methodRules.keySizeBytes).optional().describe('Bytes of a generated key.'),
+  qr_size: announced(int(), methodRules.qrSizePixels).optional().describe('Edge of the QR code in pixels; 0 for none.'),
+  algorithm: announced(string(), methodRules.algorithm).optional().describe('What codes are made with.'),
+  digits: announced(int(), methodRules.digits).optional().describe('Digits of a code.'),
+  skew: announced(int(), methodRules.skew)
+    .optional()
+    .describe('Periods before and after the present one whose codes count.'),
+  max_validation_attempts: announced(int(), methodRules.maxValidationAttempts)
+    .optional()
+    .describe('Wrong codes in a row before a lock; 0 for the default.'),
+  enable_self_enrollment: announced(bool(), methodRules.selfEnrolment)
+    .optional()
+    .describe('Let people make their secret during a login that asks for it.'),
+  recovery_codes: announced(int(), methodRules.recoveryCodes)
+    .optional()
+    .describe('Single-use codes handed out with a new secret.'),
+});
+type MethodInput = z.output<typeof MethodInput>;
+const CreateInput = MethodInput.extend({
+  id: id().optional().describe('The method to change.'),
+  method_id: id().optional().describe('The same under another name.'),
+});
 
 /** TOTP methods. Spec: TOTP MFA method. */
-export function totpMethodPaths({ methods }: MfaPort, surroundings: MfaSurroundings): Path[] {
-  const MethodInput = methodInput(methods.rules);
-  const CreateInput = MethodInput.extend({
-    id: id().optional().describe('The method to change.'),
-    method_id: id().optional().describe('The same under another name.'),
-  });
-  const show = (method: MethodFacts) => shownMethod(surroundings, method);
+export function totpMethodPaths({ methods }: Mfa, namespaces: Namespaces): Path[] {
+  const show = (method: Method) => shownMethod(namespaces, method);
   const listAll = async ({ namespace }: Call) => {
     const found = await methods.list(namespace.uuid);
     return keys(
@@ -126,8 +127,8 @@ export function totpMethodPaths({ methods }: MfaPort, surroundings: MfaSurroundi
   ];
 }
 
-function fieldsOf(input: MethodInput): MethodFields {
-  const fields: Record<keyof MethodFields, string | number | boolean | undefined> = {
+function fieldsOf(input: MethodInput): UncheckedConfig {
+  const fields: Record<keyof UncheckedConfig, string | number | boolean | undefined> = {
     issuer: input.issuer,
     periodSeconds: input.period,
     keySizeBytes: input.key_size,
@@ -142,8 +143,8 @@ function fieldsOf(input: MethodInput): MethodFields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
-function shownMethod(surroundings: MfaSurroundings, method: MethodFacts): Record<string, unknown> {
-  const namespace = surroundings.namespace(method.namespaceId);
+function shownMethod(namespaces: Namespaces, method: Method): Record<string, unknown> {
+  const { id = '', path = '' } = namespaces.find(method.namespaceId) ?? {};
   return {
     algorithm: method.algorithm,
     digits: method.digits,
@@ -153,9 +154,9 @@ function shownMethod(surroundings: MfaSurroundings, method: MethodFacts): Record
     key_size: method.keySizeBytes,
     max_validation_attempts: method.maxValidationAttempts,
     name: method.name,
-    namespace: namespace.path,
-    namespace_id: namespace.id,
-    namespace_path: namespace.path,
+    namespace: path,
+    namespace_id: id,
+    namespace_path: path,
     period: method.periodSeconds,
     qr_size: method.qrSizePixels,
     ...(method.recoveryCodes > 0 && { recovery_codes: method.recoveryCodes }),

@@ -1,10 +1,12 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import type { Identity } from '../../kernel/identity/identity';
+import type { Mfa } from '../../kernel/mfa/mfa';
+import type { Method, NewSecret } from '../../kernel/mfa/types';
 import type { Call } from '../../sdk/call';
 import { id } from '../../sdk/fields';
 import { type Path, path } from '../../sdk/path';
 import { data, empty } from '../../sdk/reply';
-import type { MethodFacts, MfaPort, MfaSurroundings, NewSecretFacts } from './mfa-ports';
 
 const methodId = id().optional().describe('The method.');
 const entityId = id().optional().describe('The entity that holds the secret.');
@@ -21,9 +23,9 @@ const Result = z.object({
 });
 
 /** Secrets of TOTP methods. Spec: TOTP secret generation result. */
-export function totpSecretPaths(mfa: MfaPort, surroundings: MfaSurroundings): Path[] {
+export function totpSecretPaths(mfa: Mfa, { views }: Identity): Path[] {
   const { secrets } = mfa;
-  const generate = async (call: Call, method: MethodFacts, entity: string) => {
+  const generate = async (call: Call, method: Method, entity: string) => {
     const made = await secrets.generate(method, entity);
     if (made) return data(shown(made));
     call.warn(`Entity already has a secret for MFA method ${JSON.stringify(method.name)}`);
@@ -33,7 +35,7 @@ export function totpSecretPaths(mfa: MfaPort, surroundings: MfaSurroundings): Pa
     if (!input.method_id) throw new Refusal('invalid', 'missing method ID');
     if (!input.entity_id) throw new Refusal('invalid', missingEntity);
     const method = await requireMethod(mfa, namespace.uuid, input.method_id);
-    if (!(await surroundings.entityExists(namespace.uuid, input.entity_id))) {
+    if ((await views.of(input.entity_id))?.namespaceId !== namespace.uuid) {
       throw new Refusal('invalid', 'invalid entity ID', [{ path: ['entity_id'], message: 'unknown' }]);
     }
     return { method, entity: input.entity_id };
@@ -110,11 +112,11 @@ export function totpSecretPaths(mfa: MfaPort, surroundings: MfaSurroundings): Pa
   ];
 }
 
-function shown({ barcode, url, recoveryCodes }: NewSecretFacts): Record<string, unknown> {
+function shown({ barcode, url, recoveryCodes }: NewSecret): Record<string, unknown> {
   return { barcode, url, ...(recoveryCodes.length > 0 && { recovery_codes: recoveryCodes }) };
 }
 
-async function requireMethod(mfa: MfaPort, namespaceId: string, id: string): Promise<MethodFacts> {
+async function requireMethod(mfa: Mfa, namespaceId: string, id: string): Promise<Method> {
   const method = await mfa.methods.find(namespaceId, id);
   if (method) return method;
   const message = `configuration for method ID ${JSON.stringify(id)} does not exist`;

@@ -1,28 +1,14 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import type { AuditChain, ChainHead } from '../../kernel/audit/chain';
 import { object, objectList } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { data } from '../../sdk/reply';
 
-interface Head {
-  readonly chain: string;
-  readonly sequence: number;
-  readonly digest: string;
-}
-
-/** The hash-chained audit table. */
-export interface ChainPort {
-  heads(): Promise<readonly Head[]>;
-  verify(
-    kept: readonly Head[],
-    after: Head | undefined,
-  ): Promise<{ rows: number; heads: readonly Head[]; problems: readonly string[]; next: Head | undefined }>;
-}
-
 const head = z.object({ chain: z.string(), sequence: z.int(), digest: z.string() });
 const sentHead = head.extend({ chain: z.guid().toLowerCase(), sequence: z.int().positive() });
 
-export function auditChainPaths(chain: ChainPort) {
+export function auditChainPaths(chain: AuditChain) {
   return [
     path('audit-chain', {
       summary: 'The ends of the chains in the audit table.',
@@ -70,7 +56,7 @@ export function auditChainPaths(chain: ChainPort) {
   ];
 }
 
-function parseHead(what: string, given: Record<string, unknown>): Head {
+function parseHead(what: string, given: Record<string, unknown>): ChainHead {
   const parsed = sentHead.safeParse(given);
   if (parsed.success) return parsed.data;
   throw new Refusal('invalid', `${what} with chain, sequence and digest, as sys/audit-chain answers them`);

@@ -1,24 +1,13 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import type { Audit } from '../../kernel/audit/audit';
 import { anything, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { data, empty } from '../../sdk/reply';
 
-/** The audit devices of this node, set up by its configuration. */
-export interface AuditPort {
-  list(): readonly {
-    readonly path: string;
-    readonly type: string;
-    readonly description: string;
-    readonly options: Readonly<Record<string, string>>;
-  }[];
-  find(path: string): unknown;
-  hash(text: string): string;
-}
-
 const declared = 'cannot enable audit device via API; use declarative, config-based audit device management instead';
 
-export function auditPaths(audit: AuditPort) {
+export function auditPaths(audit: Audit) {
   return [
     path('audit', {
       summary: 'The audit devices.',

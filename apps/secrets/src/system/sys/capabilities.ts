@@ -4,7 +4,7 @@ import type { NamespaceView } from '../../sdk/call';
 import { commaList, secretString, string } from '../../sdk/fields';
 import { type Path, path } from '../../sdk/path';
 import { data, listed } from '../../sdk/reply';
-import type { AuthorityPort, Holder } from './authority';
+import type { Authority, Holder } from './authority';
 
 const maxSegments = 1_000;
 const Paths = z.object({
@@ -15,7 +15,7 @@ const Paths = z.object({
 const capabilitiesOutput = z.record(z.string(), z.array(z.string()));
 
 /** What a token may do on given paths: `sys/capabilities`, `-self` and `-accessor`. */
-export function capabilitiesPaths(authority: AuthorityPort): Path[] {
+export function capabilitiesPaths(authority: Authority): Path[] {
   return [
     path('capabilities', {
       summary: 'What a token may do.',

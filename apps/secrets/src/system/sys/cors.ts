@@ -3,30 +3,9 @@ import { z } from 'zod';
 import { commaList } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { data, empty } from '../../sdk/reply';
+import type { Origins } from './origins';
 
-/** Which web pages may call the service. */
-export interface OriginsPort {
-  readonly current: {
-    readonly enabled: boolean;
-    readonly allowedOrigins: readonly string[];
-    readonly allowedHeaders: readonly string[];
-  };
-  save(rules: { allowedOrigins: readonly string[]; allowedHeaders: readonly string[] } | undefined): Promise<void>;
-}
-
-/** Headers pages may always send. */
-export const standardHeaders = [
-  'Content-Type',
-  'X-Requested-With',
-  'X-Service-Token',
-  'X-Service-Namespace',
-  'X-Service-Wrap-TTL',
-  'X-Service-MFA',
-  'X-Service-Request',
-  'Authorization',
-] as const;
-
-export function corsPaths(origins: OriginsPort) {
+export function corsPaths(origins: Origins) {
   return [
     path('config/cors', {
       summary: 'Which web pages may call the service.',

@@ -1,11 +1,12 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import type { Explanation, RuleReference } from '../../kernel/policy/types';
 import type { Call } from '../../sdk/call';
 import { duration, object, oneOf, secretString, string } from '../../sdk/fields';
 import { type Path, path } from '../../sdk/path';
 import { data, listed } from '../../sdk/reply';
 import { checkCidrs, withinCidrs } from '../../sdk/token-params';
-import { type AuthorityPort, type Explained, type Holder, operationNames, type RuleFacts } from './authority';
+import { type Authority, type Holder, operationNames } from './authority';
 
 const ExplainInput = z.object({
   path: string().describe('The path of the request to explain, without /v1/.'),
@@ -46,7 +47,7 @@ interface Obstacle {
 }
 
 /** `sys/policies/explain`: which rule decides about a request, which ones lose, and what else stands in the way. */
-export function explainPath(authority: AuthorityPort): Path {
+export function explainPath(authority: Authority): Path {
   return path('policies/explain', {
     summary: 'Why a token may or may not do something.',
     description:
@@ -90,7 +91,7 @@ export function explainPath(authority: AuthorityPort): Path {
   });
 }
 
-async function holderOf(authority: AuthorityPort, call: Call<unknown, ExplainInput>): Promise<Holder> {
+async function holderOf(authority: Authority, call: Call<unknown, ExplainInput>): Promise<Holder> {
   const { input, caller, namespace, sentToken } = call;
   if (input.token && input.accessor) throw new Refusal('invalid', "only one of 'token' and 'accessor' can be given");
   const own = await authority.byHash(caller.token?.hash ?? '');
@@ -108,9 +109,9 @@ async function holderOf(authority: AuthorityPort, call: Call<unknown, ExplainInp
 }
 
 function obstaclesOf(
-  authority: AuthorityPort,
+  authority: Authority,
   holder: Holder,
-  explained: Explained,
+  explained: Explanation,
   { input, namespace, caller }: Call<unknown, ExplainInput>,
 ): Obstacle[] {
   const address = input.address ?? caller.address;
@@ -136,7 +137,7 @@ function obstaclesOf(
   return found.filter((obstacle) => obstacle !== false);
 }
 
-function shownRule({ pattern, capabilities, places }: RuleFacts) {
+function shownRule({ pattern, capabilities, places }: RuleReference) {
   return {
     path: pattern,
     capabilities,

@@ -2,15 +2,10 @@ import os from 'node:os';
 import { z } from 'zod';
 import { path } from '../../sdk/path';
 import { data, keys } from '../../sdk/reply';
-
-/** What this installation says of its releases. */
-export interface HistoryPort {
-  /** Releases that ran on this database, oldest first. */
-  versions(): Promise<readonly { version: string; installedAtMs: number }[]>;
-}
+import type { ReleaseHistory } from './release-history';
 
 /** The machine this node runs on, and which releases have run. */
-export function hostPaths(history: HistoryPort) {
+export function hostPaths(history: ReleaseHistory) {
   return [
     path('host-info', {
       summary: 'The machine this node runs on.',

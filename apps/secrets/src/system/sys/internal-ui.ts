@@ -1,33 +1,21 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import type { LiveMount } from '../../kernel/mounts/mount';
 import type { Call } from '../../sdk/call';
 import { path } from '../../sdk/path';
 import { data, keys } from '../../sdk/reply';
-import { type MountRecord, showMount, shownPath } from './mounts';
-
-/** What user interfaces and command lines ask before they do anything. */
-export interface PreflightPort {
-  list(namespaceId: string, kind: 'secret' | 'auth'): readonly MountRecord[];
-  /** The mount a path leads to. */
-  resolve(namespaceId: string, path: string): MountRecord | undefined;
-  /** Whether the token has any capability at or below the mount. */
-  reaches(tokenHash: string, mount: MountRecord): Promise<boolean>;
-  /** The rules of a token, as interfaces show them. */
-  rules(tokenHash: string): Promise<{
-    root: boolean;
-    exact: Readonly<Record<string, readonly string[]>>;
-    glob: Readonly<Record<string, readonly string[]>>;
-  }>;
-  childNamespaces(namespaceId: string): readonly string[];
-}
+import { showMount, shownPath } from './mounts';
+import { type PreflightParts, reaches, rulesOf } from './preflight';
 
 const mountsOutput = z.object({ auth: z.looseObject({}), secret: z.looseObject({}) });
 
-export function internalUiPaths(preflight: PreflightPort) {
-  const visible = async (mount: MountRecord, hash: string | undefined): Promise<boolean> =>
-    mount.config.listingVisibility === 'unauth' || (hash !== undefined && (await preflight.reaches(hash, mount)));
+/** What user interfaces and command lines ask before they do anything. */
+export function internalUiPaths(parts: PreflightParts) {
+  const { mounts, namespaces } = parts;
+  const visible = async (mount: LiveMount, hash: string | undefined): Promise<boolean> =>
+    mount.config.listingVisibility === 'unauth' || (hash !== undefined && (await reaches(parts, hash, mount)));
 
-  const brief = (mount: MountRecord) => {
+  const brief = (mount: LiveMount) => {
     const { config, ...shown } = showMount(mount);
     return { ...shown, config };
   };
@@ -44,7 +32,7 @@ export function internalUiPaths(preflight: PreflightPort) {
         async run({ caller, namespace }) {
           const shown: Record<'auth' | 'secret', Record<string, unknown>> = { auth: {}, secret: {} };
           for (const kind of ['auth', 'secret'] as const) {
-            for (const mount of preflight.list(namespace.uuid, kind)) {
+            for (const mount of mounts.list(namespace.uuid, kind)) {
               if (!(await visible(mount, caller.token?.hash))) continue;
               shown[kind][shownPath(mount)] = caller.token
                 ? brief(mount)
@@ -67,8 +55,8 @@ export function internalUiPaths(preflight: PreflightPort) {
         async run({ params, caller, namespace }: Call<{ path: string }>) {
           const hash = caller.token?.hash;
           if (hash === undefined) throw new Refusal('denied', 'permission denied');
-          const mount = preflight.resolve(namespace.uuid, params.path);
-          if (!mount || !(await preflight.reaches(hash, mount))) {
+          const mount = mounts.resolve(namespace.uuid, params.path)?.mount;
+          if (!mount || !(await reaches(parts, hash, mount))) {
             throw new Refusal(
               'denied',
               `preflight capability check returned 403, please ensure client's policies grant access to path "${params.path}/"`,
@@ -86,7 +74,7 @@ export function internalUiPaths(preflight: PreflightPort) {
         output: z.looseObject({ root: z.boolean() }),
         auditClear: 'all',
         async run({ caller }) {
-          const { root, exact, glob } = await preflight.rules(caller.token!.hash);
+          const { root, exact, glob } = await rulesOf(parts, caller.token!.hash);
           const shape = (rules: Readonly<Record<string, readonly string[]>>) =>
             Object.fromEntries(Object.entries(rules).map(([pattern, capabilities]) => [pattern, { capabilities }]));
           return data({ root, exact_paths: root ? null : shape(exact), glob_paths: root ? null : shape(glob) });
@@ -102,7 +90,9 @@ export function internalUiPaths(preflight: PreflightPort) {
         auditClear: 'all',
         run({ caller, namespace }) {
           if (!caller.token) return data({ keys: [] });
-          return keys(preflight.childNamespaces(namespace.uuid));
+          const below = namespaces.below(namespaces.find(namespace.uuid)!);
+          const children = below.filter(({ parentUuid }) => parentUuid === namespace.uuid);
+          return keys(children.map(({ path: at }) => at.slice(namespace.path.length)));
         },
       },
     }),

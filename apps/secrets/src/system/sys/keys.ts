@@ -1,48 +1,13 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import type { RootAttempt, RootGeneration } from '../../kernel/seal/generate-root';
+import type { Rotation } from '../../kernel/seal/rotation';
 import { string } from '../../sdk/fields';
 import { operation, type Path, path } from '../../sdk/path';
 import { data, empty, missing, raw } from '../../sdk/reply';
 
-/** The key that values are sealed under. */
-export interface KeyFacts {
-  readonly term: number;
-  readonly installedAtMs: number;
-  readonly encryptions: number;
-}
-
-/** Rotation of that key. */
-export interface RotationPort {
-  keyStatus(): Promise<KeyFacts>;
-  rotate(): Promise<KeyFacts>;
-  progress(): Promise<
-    { running: boolean; done: number; failures: number; startedAtMs: number; updatedAtMs: number } | undefined
-  >;
-}
-
-/** How the generation of a root token is getting on. */
-export interface RootFacts {
-  readonly nonce: string;
-  readonly started: boolean;
-  readonly progress: number;
-  readonly required: number;
-  readonly complete: boolean;
-  readonly encodedToken: string;
-  readonly pgpFingerprint: string;
-  readonly otp: string;
-  readonly otpLength: number;
-}
-
-/** Root tokens for those who hold enough shares. */
-export interface RootPort {
-  status(): Promise<RootFacts>;
-  start(request: { otp?: string; pgpKey?: string; key?: string }): Promise<RootFacts>;
-  cancel(): Promise<void>;
-  update(key: string, nonce: string): Promise<RootFacts>;
-}
-
 /** `sys/rotate`, `sys/key-status`, `sys/generate-root` and `sys/generate-root-token`. */
-export function keyPaths(rotation: RotationPort, root: RootPort): Path[] {
+export function keyPaths(rotation: Rotation, root: RootGeneration): Path[] {
   const rotate = (id: string) =>
     operation({
       summary: 'Take a new key into use; old values are sealed anew in the background.',
@@ -110,11 +75,11 @@ export function keyPaths(rotation: RotationPort, root: RootPort): Path[] {
  * The generation of a root token, at the older place for anybody who holds shares, and at the one that newer clients use,
  * where a token and its policies are asked for as well. It is one and the same generation.
  */
-function rootPaths(root: RootPort, place: 'generate-root' | 'generate-root-token', to: 'open' | 'known'): Path[] {
+function rootPaths(root: RootGeneration, place: 'generate-root' | 'generate-root-token', to: 'open' | 'known'): Path[] {
   const open = to === 'open';
   const dressed = { auth: open ? 'none' : 'token', dress: open ? 'raw' : 'standard', rootNamespaceOnly: true } as const;
   const id = open ? 'root-token-generation' : 'known-root-token-generation';
-  const answer = (facts: RootFacts) => (open ? raw(rootBody(facts)) : data(rootBody(facts)));
+  const answer = (facts: RootAttempt) => (open ? raw(rootBody(facts)) : data(rootBody(facts)));
   const judged = open ? ({ judges: 'unguessable' } as const) : {};
   return [
     path(`${place}/attempt`, {
@@ -190,7 +155,7 @@ const rootOutput = z.object({
   otp_length: z.int(),
 });
 
-function rootBody(facts: RootFacts): Record<string, unknown> {
+function rootBody(facts: RootAttempt): Record<string, unknown> {
   return {
     nonce: facts.nonce,
     started: facts.started,

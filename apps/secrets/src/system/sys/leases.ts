@@ -1,56 +1,11 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import { subtreeOf } from '../../kernel/namespaces/lineage';
 import { bool, duration, string } from '../../sdk/fields';
 import { PageInput, pageOf } from '../../sdk/paging';
 import { operation, path } from '../../sdk/path';
 import { data, empty, keys, missing } from '../../sdk/reply';
-
-/** A lease as its administration sees it. Times are epoch milliseconds. */
-export interface LeaseFacts {
-  readonly id: string;
-  readonly path: string;
-  readonly mountId: string;
-  readonly issuedAtMs: number;
-  readonly expiresAtMs?: number;
-  readonly renewedAtMs?: number;
-  readonly renewable: boolean;
-  readonly failure?: string;
-}
-
-/** Leases and their endings. */
-export interface LeasePort {
-  find(namespaceId: string, id: string): Promise<LeaseFacts | undefined>;
-  renew(
-    namespaceId: string,
-    id: string,
-    incrementSeconds: number,
-  ): Promise<{
-    lease: LeaseFacts;
-    ttlSeconds: number;
-    warnings: readonly string[];
-    data?: Readonly<Record<string, unknown>>;
-  }>;
-  revoke(namespaceId: string, id: string, how: { queued: boolean }): Promise<void>;
-  revokePrefix(
-    namespaceId: string,
-    prefix: string,
-    how: { forced: boolean; waitMs: number },
-  ): Promise<{ jobId: string; left: number; failed: number; failure?: { id: string; reason: string } }>;
-  list(namespaceId: string, prefix: string, page: { after?: string; limit?: number }): Promise<string[]>;
-  irrevocable(namespaceIds: readonly string[], limit: number): Promise<readonly LeaseFacts[]>;
-  countIrrevocable(namespaceIds: readonly string[]): Promise<ReadonlyMap<string, number>>;
-  replay(namespaceId: string, id?: string): Promise<number>;
-  tidy(): Promise<string>;
-  bulkJob(
-    namespaceId: string,
-    id: string,
-  ): Promise<
-    { running: boolean; done: number; failures: number; startedAtMs: number; updatedAtMs: number } | undefined
-  >;
-  /** A namespace and all below it. */
-  namespacesBelow(namespaceId: string): readonly string[];
-  mountAccessor(mountId: string): string | undefined;
-}
+import { findLease, type LeaseParts } from './find-lease';
 
 /** Callers wait this long for a bulk revocation; it goes on without them. */
 const WAIT_MS = 30_000;
@@ -59,7 +14,8 @@ const leaseId = () => string().optional().describe('The id of the lease.');
 const increment = () => duration().optional().describe('Lifetime asked for, from now on.');
 
 /** Looking at leases, prolonging and ending them. */
-export function leasePaths(leases: LeasePort) {
+export function leasePaths(parts: LeaseParts) {
+  const { leases, mounts, namespaces } = parts;
   const renew = operation<{ lease_id?: string }, typeof renewInput>({
     summary: 'Renew a lease.',
     input: renewInput,
@@ -117,7 +73,7 @@ export function leasePaths(leases: LeasePort) {
   });
 
   const scope = (namespaceId: string, children: boolean | undefined) =>
-    children ? leases.namespacesBelow(namespaceId) : [namespaceId];
+    children ? subtreeOf(namespaces, namespaceId) : [namespaceId];
 
   return [
     path('leases', {
@@ -156,7 +112,7 @@ export function leasePaths(leases: LeasePort) {
           const counts: Record<string, number> = {};
           let total = 0;
           for (const [mountId, count] of found) {
-            counts[leases.mountAccessor(mountId) ?? mountId] = count;
+            counts[mounts.find(mountId)?.accessor ?? mountId] = count;
             total += count;
           }
           return data({ lease_count: total, counts });
@@ -180,7 +136,7 @@ export function leasePaths(leases: LeasePort) {
           ttl: z.int(),
         }),
         async run({ input, namespace, nowMs }) {
-          const lease = await leases.find(namespace.uuid, requireId(input.lease_id));
+          const lease = await findLease(parts, namespace.uuid, requireId(input.lease_id));
           if (!lease) throw new Refusal('invalid', 'invalid lease');
           const { expiresAtMs } = lease;
           return data({

@@ -1,16 +1,12 @@
 import { Refusal } from '@keystead/refusal';
+import type { Logger } from '@keystead/server';
 import { z } from 'zod';
 import { string } from '../../sdk/fields';
 import { operation, path } from '../../sdk/path';
 import { data, empty, missing } from '../../sdk/reply';
 
-/** The log of this node. */
-export interface LogPort {
-  readonly name: string;
-  level: string;
-  /** What the configuration says. */
-  readonly configured: string;
-}
+/** The program's, as in the lines it writes. */
+const NAME = 'secrets';
 
 /** Names of levels that clients of this protocol use, and what they are here. */
 const levels: ReadonlyMap<string, string> = new Map(
@@ -29,14 +25,15 @@ const levels: ReadonlyMap<string, string> = new Map(
 const LevelInput = z.object({ level: string().optional().describe('trace, debug, info, warn or error.') });
 
 /** `sys/loggers`: how much the node that answers writes to its log, until it is told otherwise or starts again. */
-export function loggerPaths(log: LogPort) {
-  const isNamed = ({ name }: { name?: string }): boolean => name === undefined || name === log.name;
-  const unknown = () => new Refusal('invalid', `the only logger is ${JSON.stringify(log.name)}`);
+export function loggerPaths(log: Pick<Logger, 'level'>) {
+  const configured = log.level;
+  const isNamed = ({ name }: { name?: string }): boolean => name === undefined || name === NAME;
+  const unknown = () => new Refusal('invalid', `the only logger is ${JSON.stringify(NAME)}`);
   const read = operation<{ name?: string }>({
     summary: 'Read how much this node writes to its log.',
     output: z.record(z.string(), z.string()),
     auditClear: 'all',
-    run: ({ params }) => (isNamed(params) ? data({ [log.name]: log.level }) : missing),
+    run: ({ params }) => (isNamed(params) ? data({ [NAME]: log.level }) : missing),
   });
   const write = operation<{ name?: string }, typeof LevelInput>({
     summary: 'Change how much this node writes to its log.',
@@ -55,7 +52,7 @@ export function loggerPaths(log: LogPort) {
     summary: 'Let this node write to its log what its configuration says.',
     run({ params }) {
       if (!isNamed(params)) throw unknown();
-      log.level = log.configured;
+      log.level = configured;
       return empty;
     },
   });

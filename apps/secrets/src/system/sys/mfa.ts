@@ -1,18 +1,9 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import type { MfaLogins } from '../../kernel/mfa/logins';
 import { object, string } from '../../sdk/fields';
 import { type Path, path } from '../../sdk/path';
 import { type Login, login } from '../../sdk/reply';
-
-/** Logins that wait for their second factors, as the kernel lends them. */
-export interface MfaValidationPort {
-  /** Throws a refusal unless the passcodes are enough; the login does not wait any longer then. */
-  validate(
-    namespaceId: string,
-    requestId: string,
-    passcodes: ReadonlyMap<string, string>,
-  ): Promise<{ readonly login: unknown; readonly mountId: string; readonly path: string; readonly entityId: string }>;
-}
 
 const ValidateInput = z.object({
   mfa_request_id: string().optional().describe('The id that the login answered.'),
@@ -20,7 +11,7 @@ const ValidateInput = z.object({
 });
 
 /** The second step of a login that needs a second factor. Spec: TOTP MFA method. */
-export function mfaValidatePath(logins: MfaValidationPort): Path {
+export function mfaValidatePath(logins: MfaLogins): Path {
   return path('mfa/validate', {
     summary: 'The second step of a login.',
     auth: 'none',

@@ -1,20 +1,8 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import type { MountConfig } from '../../kernel/mounts/mount';
 import { parseDuration } from '../../sdk/duration';
 import { anything, bool, commaList, keyValues, object, oneOf, string } from '../../sdk/fields';
-
-/** What can be tuned of a mount. 0 stands for the system's default. */
-export interface MountTuning {
-  readonly defaultLeaseTtlSeconds: number;
-  readonly maxLeaseTtlSeconds: number;
-  readonly forceNoCache: boolean;
-  readonly listingVisibility?: 'hidden' | 'unauth';
-  readonly tokenType?: 'default-service' | 'default-batch' | 'service' | 'batch';
-  readonly passthroughRequestHeaders?: readonly string[];
-  readonly allowedResponseHeaders?: readonly string[];
-  readonly auditClearRequestKeys?: readonly string[];
-  readonly auditClearResponseKeys?: readonly string[];
-}
 
 const tokenTypes = ['default-service', 'default-batch', 'service', 'batch'] as const;
 
@@ -54,8 +42,8 @@ export const mountInput = z.object({
 type Given = Partial<z.output<typeof tuneInput>>;
 
 /** Lays the given configuration over one; throws `invalid` for lifetimes that contradict each other. */
-export function tuned(before: MountTuning, given: Given): MountTuning {
-  const after: MountTuning = {
+export function tuned(before: MountConfig, given: Given): MountConfig {
+  const after: MountConfig = {
     ...before,
     defaultLeaseTtlSeconds: ttl('default_lease_ttl', given.default_lease_ttl, before.defaultLeaseTtlSeconds),
     maxLeaseTtlSeconds: ttl('max_lease_ttl', given.max_lease_ttl, before.maxLeaseTtlSeconds),

@@ -1,70 +1,24 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import type { LiveMount, Mount, MountConfig } from '../../kernel/mounts/mount';
+import type { SystemTtls } from '../../kernel/mounts/mounts';
 import { fieldProblem, shown } from '../../sdk/coerce';
 import { operation, path } from '../../sdk/path';
 import { data, empty } from '../../sdk/reply';
-import { type MountTuning, mountInput, tuned, tuneInput } from './mount-fields';
-
-/** A mount as its administration sees it. */
-export interface MountRecord {
-  readonly uuid: string;
-  readonly accessor: string;
-  readonly namespaceId: string;
-  readonly kind: 'secret' | 'auth' | 'system';
-  readonly path: string;
-  readonly type: string;
-  readonly local: boolean;
-  readonly sealWrap: boolean;
-  readonly description: string;
-  readonly config: MountTuning;
-  readonly options: Readonly<Record<string, string>> | null;
-}
-
-/** The mount table, and the endings that removing a mount brings with it. */
-export interface MountPort {
-  list(namespaceId: string, kind: 'secret' | 'auth'): readonly MountRecord[];
-  /** The mount at exactly this path. */
-  seek(namespaceId: string, path: string): Promise<MountRecord | undefined>;
-  create(
-    namespaceId: string,
-    spec: {
-      kind: 'secret' | 'auth';
-      path: string;
-      type: string;
-      description?: string;
-      config?: MountTuning;
-      options?: Readonly<Record<string, string>> | null;
-      local?: boolean;
-      sealWrap?: boolean;
-    },
-  ): Promise<unknown>;
-  /** Changes a mount as it is when its turn comes; false where it is gone. `change` may run more than once. */
-  tune(
-    mount: MountRecord,
-    change: (now: Pick<MountRecord, 'description' | 'config' | 'options'>) => {
-      description?: string;
-      config?: MountTuning;
-      options?: Readonly<Record<string, string>> | null;
-    },
-  ): Promise<boolean>;
-  /** Gives the secrets of a kv mount versions. Throws `invalid` for too much of it, `unavailable` while it goes on. */
-  upgrade(mount: MountRecord): Promise<void>;
-  /** Ends everything the mount gave out, then removes it and all it stores. */
-  unmount(mount: MountRecord): Promise<void>;
-  /** The lifetimes a mount without its own has. */
-  readonly ttls: { readonly defaultLeaseTtlSeconds: number; readonly maxLeaseTtlSeconds: number };
-}
+import { type MountParts, refuseBelowNamespace, unmount } from './mount-changes';
+import { mountInput, tuned, tuneInput } from './mount-fields';
 
 const untouchable = new Set(['sys/', 'cubbyhole/', 'identity/']);
 const unmountable = new Set(['cubbyhole', 'identity', 'system', 'token']);
-const noTuning: MountTuning = { defaultLeaseTtlSeconds: 0, maxLeaseTtlSeconds: 0, forceNoCache: false };
+const noTuning: MountConfig = { defaultLeaseTtlSeconds: 0, maxLeaseTtlSeconds: 0, forceNoCache: false };
 
 /** `sys/mounts` for secret engines, `sys/auth` for auth methods: list, mount, unmount, tune. */
-export function mountPaths(mounts: MountPort, kind: 'secret' | 'auth') {
+export function mountPaths(parts: MountParts, kind: 'secret' | 'auth') {
+  const { mounts, ttls, upgrade } = parts;
   const words = kind === 'auth' ? authWords : secretWords;
   const full = (given: string) => `${kind === 'auth' ? 'auth/' : ''}${given.replace(/^\/+|(?<!\/)\/+$/g, '')}/`;
 
-  const find = async (namespaceId: string, given: string): Promise<MountRecord> => {
+  const find = async (namespaceId: string, given: string): Promise<LiveMount> => {
     const mount = await mounts.seek(namespaceId, full(given));
     if (!mount) throw new Refusal('invalid', `${words.none} at ${given.replace(/(?<!\/)\/+$/, '')}/`);
     return mount;
@@ -83,7 +37,8 @@ export function mountPaths(mounts: MountPort, kind: 'secret' | 'auth') {
       checkTarget(kind, type, target);
       checkOptions(type, options);
       const config = tuned(noTuning, parseConfig(input.config));
-      checkTtls(config, mounts.ttls);
+      checkTtls(config, ttls);
+      refuseBelowNamespace(parts, namespace.uuid, target);
       await mounts.create(namespace.uuid, {
         kind,
         path: target,
@@ -117,11 +72,11 @@ export function mountPaths(mounts: MountPort, kind: 'secret' | 'auth') {
       checkOptions(mount.type, input.options ?? null);
       if (mount.type === 'kv' && version !== undefined && version !== (mount.options?.version ?? '1')) {
         if (version !== '2') throw new Refusal('invalid', 'a kv mount with versions cannot go without them again');
-        await mounts.upgrade(mount);
+        await upgrade(mount);
       }
       const there = await mounts.tune(mount, (now) => {
         const config = tuned(now.config, input);
-        checkTuned(config, mounts.ttls);
+        checkTuned(config, ttls);
         return {
           description: input.description ?? now.description,
           config,
@@ -176,7 +131,7 @@ export function mountPaths(mounts: MountPort, kind: 'secret' | 'auth') {
           }
           if (target === 'auth/token/') throw new Refusal('invalid', 'token credential backend cannot be disabled');
           const mount = await mounts.seek(namespace.uuid, target);
-          if (mount) await mounts.unmount(mount);
+          if (mount) await unmount(parts, mount);
           return empty;
         },
       },
@@ -192,7 +147,7 @@ export function mountPaths(mounts: MountPort, kind: 'secret' | 'auth') {
         operationId: words.readTuneId,
         output: tuneOutput,
         auditClear: 'all',
-        run: async ({ params, namespace }) => data(showTuning(await find(namespace.uuid, params.path), mounts.ttls)),
+        run: async ({ params, namespace }) => data(showTuning(await find(namespace.uuid, params.path), ttls)),
       },
       write: tune,
     }),
@@ -200,10 +155,10 @@ export function mountPaths(mounts: MountPort, kind: 'secret' | 'auth') {
 }
 
 /** The path of a mount as its listing names it: auth methods without `auth/`. */
-export const shownPath = ({ path: at }: MountRecord): string => (at.startsWith('auth/') ? at.slice(5) : at);
+export const shownPath = ({ path: at }: Mount): string => (at.startsWith('auth/') ? at.slice(5) : at);
 
 /** A mount as reads show it. */
-export function showMount(mount: MountRecord): Record<string, unknown> {
+export function showMount(mount: Mount): Record<string, unknown> {
   const { config } = mount;
   return {
     ...(unmountable.has(mount.type) ? {} : { deprecation_status: 'supported' }),
@@ -228,7 +183,7 @@ export function showMount(mount: MountRecord): Record<string, unknown> {
   };
 }
 
-function showTuning(mount: MountRecord, ttls: MountPort['ttls']): Record<string, unknown> {
+function showTuning(mount: Mount, ttls: SystemTtls): Record<string, unknown> {
   const { config } = mount;
   return {
     default_lease_ttl: config.defaultLeaseTtlSeconds || ttls.defaultLeaseTtlSeconds,
@@ -241,7 +196,7 @@ function showTuning(mount: MountRecord, ttls: MountPort['ttls']): Record<string,
   };
 }
 
-function showOptional(config: MountTuning): Record<string, unknown> {
+function showOptional(config: MountConfig): Record<string, unknown> {
   return {
     ...(config.listingVisibility ? { listing_visibility: config.listingVisibility } : {}),
     ...(config.passthroughRequestHeaders ? { passthrough_request_headers: config.passthroughRequestHeaders } : {}),
@@ -286,14 +241,14 @@ function parseConfig(config: Record<string, unknown> | undefined) {
   throw new Refusal('invalid', fieldProblem(`config.${field}`, shown(given[field]), issue.message));
 }
 
-function checkTtls(config: MountTuning, ttls: MountPort['ttls']): void {
+function checkTtls(config: MountConfig, ttls: SystemTtls): void {
   const max = config.maxLeaseTtlSeconds || ttls.maxLeaseTtlSeconds;
   if (config.defaultLeaseTtlSeconds > max) {
     throw new Refusal('invalid', 'given default lease TTL greater than given max lease TTL');
   }
 }
 
-function checkTuned(config: MountTuning, ttls: MountPort['ttls']): void {
+function checkTuned(config: MountConfig, ttls: SystemTtls): void {
   const max = config.maxLeaseTtlSeconds || ttls.maxLeaseTtlSeconds;
   const usual = config.defaultLeaseTtlSeconds || (config.maxLeaseTtlSeconds > 0 ? 0 : ttls.defaultLeaseTtlSeconds);
   if (usual > max) {

@@ -1,37 +1,10 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
-import { isObject } from '../../sdk/coerce';
+import type { Namespace } from '../../kernel/namespaces/namespaces';
 import { object, secretString } from '../../sdk/fields';
 import { operation, path } from '../../sdk/path';
 import { data, empty, keys, missing } from '../../sdk/reply';
-
-/** A namespace as its administration sees it. */
-export interface NamespaceFacts {
-  readonly uuid: string;
-  readonly id: string;
-  readonly path: string;
-  readonly customMetadata: Readonly<Record<string, string>>;
-  readonly tainted: boolean;
-  readonly locked: boolean;
-}
-
-/** The tree of namespaces below the caller's. */
-export interface NamespacePort {
-  /** Right below. */
-  children(parentUuid: string): readonly NamespaceFacts[];
-  /** All below, nearest first. */
-  below(parentUuid: string): readonly NamespaceFacts[];
-  at(parentUuid: string, path: string): NamespaceFacts | undefined;
-  /** Makes a namespace with its standing mounts, or replaces the metadata of one that is there. */
-  put(parentUuid: string, path: string, customMetadata: Record<string, string> | undefined): Promise<NamespaceFacts>;
-  patch(parentUuid: string, path: string, change: Record<string, unknown>): Promise<NamespaceFacts | undefined>;
-  /** Locks one with all below it, or this one itself where the path is empty; answers the key that unlocks it. */
-  lock(uuid: string, path: string): Promise<string>;
-  /** Unlocks it again, by its key or, where that is undefined, without. */
-  unlock(uuid: string, path: string, key: string | undefined): Promise<void>;
-  /** Refuses whoever comes from now on, and removes everything inside in the background. False when there is none. */
-  remove(parentUuid: string, path: string): Promise<boolean>;
-}
+import { checkMetadata, type NamespaceChanges } from './namespace-changes';
 
 const output = z.object({
   custom_metadata: z.record(z.string(), z.string()),
@@ -46,8 +19,8 @@ const UnlockInput = z.object({
 });
 const input = z.object({ custom_metadata: object().optional().describe('Pairs of text.') });
 
-export function namespacePaths(namespaces: NamespacePort) {
-  const named = (below: readonly NamespaceFacts[], parentPath: string) => {
+export function namespacePaths(namespaces: NamespaceChanges) {
+  const named = (below: readonly Namespace[], parentPath: string) => {
     const shown = below.map((one) => [one.path.slice(parentPath.length), show(one)] as const);
     return keys(
       shown.map(([name]) => name),
@@ -156,17 +129,7 @@ export function namespacePaths(namespaces: NamespacePort) {
   ];
 }
 
-/** Refuses metadata that is not pairs of text. */
-export function checkMetadata(given: Record<string, unknown>): Record<string, string> {
-  for (const [name, value] of Object.entries(given)) {
-    if (typeof value !== 'string' || isObject(value)) {
-      throw new Refusal('invalid', `custom_metadata: value of "${name}" must be a string`);
-    }
-  }
-  return given as Record<string, string>;
-}
-
-function show(namespace: NamespaceFacts): Record<string, unknown> {
+function show(namespace: Namespace): Record<string, unknown> {
   return {
     custom_metadata: namespace.customMetadata,
     id: namespace.id,

@@ -1,23 +1,29 @@
 import os from 'node:os';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import type { Leases } from '../../kernel/leases/leases';
+import type { MountKind } from '../../kernel/mounts/mount';
+import type { StorageKernel } from '../../kernel/storage/storage';
 import { string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { data, empty, keys, missing, raw } from '../../sdk/reply';
 
-/** What this node can say of itself and of the installation. */
-export interface NodePort {
+interface NodeParts {
+  readonly storage: StorageKernel;
+  readonly leases: Leases;
+}
+
+/** What this node can say of itself. */
+export interface NodeFacts {
   readonly version: string;
-  readonly startedAtMs: number;
   /** Settings without secrets, by the name of their variable. */
   settings(): Readonly<Record<string, unknown>>;
-  /** All living nodes, this one among them. */
-  nodes(): Promise<readonly { readonly address: string; readonly heardAtMs: number; readonly own: boolean }[]>;
-  counts(): Promise<{ readonly tokens: number; readonly leases: number; readonly entities: number }>;
+  /** Of every node: where one speaks TLS the others do. */
+  readonly scheme: 'http' | 'https';
   /** Text for a Prometheus scrape. */
   metrics(): Promise<string>;
   /** Every kind of mount there is. */
-  kinds(): readonly { readonly type: string; readonly kind: 'secret' | 'auth' | 'system' }[];
+  readonly kinds: readonly { readonly type: string; readonly kind: MountKind }[];
 }
 
 const pluginOutput = z.object({
@@ -29,10 +35,10 @@ const pluginOutput = z.object({
 });
 
 /** Counters, settings and kinds of mounts: what tools of operators ask for. */
-export function nodePaths(node: NodePort) {
+export function nodePaths(parts: NodeParts, node: NodeFacts) {
+  const startedAtMs = parts.storage.clock.now();
   const kindsOf = (kind: 'secret' | 'auth') =>
-    node
-      .kinds()
+    node.kinds
       .filter((one) => one.kind === kind)
       .map(({ type }) => type)
       .sort();
@@ -56,7 +62,7 @@ export function nodePaths(node: NodePort) {
         // All of them serve. Of the others no more is known than that they live and where they listen.
         run: async () =>
           data({
-            nodes: (await node.nodes()).map(({ address, heardAtMs, own }) => ({
+            nodes: (await livingNodes(parts, node.scheme)).map(({ address, heardAtMs, own }) => ({
               active_node: true,
               api_address: address,
               cluster_address: '',
@@ -100,7 +106,7 @@ export function nodePaths(node: NodePort) {
             return { kind: 'raw', status: 200, body, contentType: 'text/plain; version=0.0.4' };
           }
           if (input.format) throw new Refusal('invalid', `metric response format "${input.format}" unknown`);
-          const { tokens, leases, entities } = await node.counts();
+          const { tokens, leases, entities } = await countsOf(parts);
           const memory = process.memoryUsage();
           const gauge = (Name: string, Value: number) => ({ Name, Value, Labels: {} });
           return raw({
@@ -110,7 +116,7 @@ export function nodePaths(node: NodePort) {
               gauge('service.expire.num_leases', leases),
               gauge('service.identity.num_entities', entities),
               gauge('service.runtime.heap_bytes', memory.heapUsed),
-              gauge('service.uptime_seconds', Math.floor((nowMs - node.startedAtMs) / 1000)),
+              gauge('service.uptime_seconds', Math.floor((nowMs - startedAtMs) / 1000)),
             ],
             Points: [],
             Counters: [],
@@ -128,7 +134,7 @@ export function nodePaths(node: NodePort) {
         output: z.looseObject({ counters: z.looseObject({}) }),
         auditClear: 'all',
         async run({ params }) {
-          const { tokens, entities } = await node.counts();
+          const { tokens, entities } = await countsOf(parts);
           if (params.what === 'tokens') return data({ counters: { service_tokens: { total: tokens } } });
           if (params.what === 'entities') return data({ counters: { entities: { total: entities } } });
           return missing;
@@ -189,4 +195,25 @@ export function nodePaths(node: NodePort) {
       },
     }),
   ];
+}
+
+const LIVING = {
+  name: 'node-living',
+  text: `SELECT id, address, floor(extract(epoch FROM seen_at) * 1000)::bigint AS heard_at_ms FROM node
+          WHERE seen_at > clock_timestamp() - interval '3 seconds' ORDER BY address, id`,
+};
+
+/** All living nodes, this one among them. */
+async function livingNodes({ storage }: NodeParts, scheme: string) {
+  const { rows } = await storage.database.query<{ id: string; address: string; heard_at_ms: string }>(LIVING);
+  return rows.map(({ id, address, heard_at_ms }) => ({
+    address: `${scheme}://${address}`,
+    heardAtMs: Number(heard_at_ms),
+    own: id === storage.changes.id,
+  }));
+}
+
+async function countsOf({ storage, leases }: NodeParts) {
+  const { rows } = await storage.database.query<{ count: string }>('SELECT count(*) FROM entity');
+  return { ...(await leases.counts()), entities: Number(rows[0]!.count) };
 }

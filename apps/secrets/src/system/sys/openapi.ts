@@ -1,16 +1,11 @@
 import { z } from 'zod';
+import { stepByStep } from '../../kernel/storage/in-turns';
+import type { OpenApiDocuments } from '../../openapi/document';
 import type { Call } from '../../sdk/call';
 import { anything, bool, string } from '../../sdk/fields';
 import { operation, path } from '../../sdk/path';
-
-/** Documents of what is mounted, as far as a caller may know it. */
-export interface DocumentsPort {
-  document(
-    tokenHash: string | undefined,
-    namespaceId: string,
-    genericMountPaths: boolean,
-  ): Promise<{ readonly bytes: Uint8Array; readonly etag: string }>;
-}
+import { accessQueryOf } from './authority';
+import type { PreflightParts } from './preflight';
 
 const Input = z.object({
   generic_mount_paths: bool().optional().describe('Put a parameter in the place of mount paths that can vary.'),
@@ -19,7 +14,7 @@ const Input = z.object({
 });
 
 /** Spec: OpenAPI document. */
-export function openapiPath(documents: DocumentsPort) {
+export function openapiPath(parts: PreflightParts, documents: OpenApiDocuments) {
   const get = (operationId: string) =>
     operation<object, typeof Input>({
       summary: 'Read the OpenAPI document of what the caller may do.',
@@ -29,7 +24,13 @@ export function openapiPath(documents: DocumentsPort) {
       auditClear: 'all',
       async run({ input, caller, namespace }: Call<object, z.output<typeof Input>>) {
         const hash = caller.token?.hash;
-        const { bytes, etag } = await documents.document(hash, namespace.uuid, input.generic_mount_paths ?? false);
+        const { bytes, etag } = await documentOf(
+          parts,
+          documents,
+          hash,
+          namespace.uuid,
+          input.generic_mount_paths ?? false,
+        );
         return { kind: 'raw', status: 200, body: bytes, headers: { ETag: etag, Vary: 'X-Service-Token' } };
       },
     });
@@ -41,4 +42,24 @@ export function openapiPath(documents: DocumentsPort) {
     read: get('internal-generate-open-api-document'),
     write: get('internal-generate-open-api-document-with-parameters'),
   });
+}
+
+/** The document of what is mounted, as far as the token of a hash (hex) may know it; without a token, what needs none. */
+export async function documentOf(
+  parts: PreflightParts,
+  documents: OpenApiDocuments,
+  tokenHash: string | undefined,
+  namespaceId: string,
+  genericMountPaths: boolean,
+) {
+  const { tokens, access, namespaces } = parts;
+  const record = tokenHash === undefined ? undefined : await tokens.findByHash(Buffer.from(tokenHash, 'hex'));
+  const query = record && (await accessQueryOf(parts, record));
+  const asked = {
+    namespaceId,
+    namespacePath: namespaces.find(namespaceId)?.path ?? '',
+    access: query && (access.peek(query) ?? (await access.of(query))),
+    genericMountPaths,
+  };
+  return stepByStep(documents.document(asked));
 }

@@ -1,24 +1,17 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import { generatePassword, parsePasswordPolicy } from '../../kernel/policy/password-policy';
 import { collection } from '../../sdk/collection';
 import { string } from '../../sdk/fields';
 import { type Path, path } from '../../sdk/path';
 import { data, empty, keys, missing } from '../../sdk/reply';
 import { decoded } from './policies';
 
-/** The language of password policies, as the kernel lends it. */
-export interface PasswordPolicyPort {
-  /** Throws `malformed` for a text that is none. */
-  check(text: string): void;
-  /** A password that meets the policy of that text. */
-  generate(text: string): string;
-}
-
 const Stored = z.object({ policy: z.string() });
 const policies = collection('password-policies/', Stored);
 
 /** `sys/policies/password`: what passwords must be like, and passwords that are. */
-export function passwordPolicyPaths(language: PasswordPolicyPort): Path[] {
+export function passwordPolicyPaths(): Path[] {
   return [
     path('policies/password', {
       summary: 'The password policies of the namespace.',
@@ -54,7 +47,7 @@ export function passwordPolicyPaths(language: PasswordPolicyPort): Path[] {
         run({ storage, params, input }) {
           if (!input.policy) throw new Refusal('invalid', "'policy' parameter not supplied or empty");
           const text = decoded(input.policy);
-          language.check(text);
+          parsePasswordPolicy(text);
           policies.put(storage, params.name, { policy: text });
           return empty;
         },
@@ -76,7 +69,7 @@ export function passwordPolicyPaths(language: PasswordPolicyPort): Path[] {
         output: z.object({ password: z.string() }),
         async run({ storage, params }) {
           const found = await policies.find(storage, params.name);
-          return found ? data({ password: language.generate(found.policy) }) : missing;
+          return found ? data({ password: generatePassword(parsePasswordPolicy(found.policy)) }) : missing;
         },
       },
     }),

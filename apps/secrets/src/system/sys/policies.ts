@@ -1,48 +1,11 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import type { StepUp } from '../../kernel/mfa/step-up';
+import type { PolicyStore, StoredPolicy } from '../../kernel/policy/store';
 import type { Call } from '../../sdk/call';
 import { bool, duration, int, string } from '../../sdk/fields';
 import { type Path, path } from '../../sdk/path';
 import { data, empty, keys, missing } from '../../sdk/reply';
-
-/** A policy as an operator sees it. */
-export interface PolicyFacts {
-  readonly name: string;
-  readonly text: string;
-  readonly version: number;
-  readonly updatedAtMs: number;
-  readonly casRequired: boolean;
-  readonly allowsWildcardsInTemplates: boolean;
-  readonly allowsSlashesInTemplates: boolean;
-  readonly expiresAtMs?: number;
-  readonly policy: { readonly rules: readonly { readonly pattern: string; readonly mfaMethods: readonly string[] }[] };
-}
-
-/** Policies, as the kernel lends them. */
-export interface PoliciesPort {
-  find(namespaceId: string, name: string): Promise<PolicyFacts | undefined>;
-  list(namespaceId: string): Promise<readonly string[]>;
-  missing(namespaceId: string, names: readonly string[]): Promise<readonly string[]>;
-  put(
-    namespaceId: string,
-    name: string,
-    write: {
-      readonly text: string;
-      readonly cas?: number;
-      readonly casRequired?: boolean;
-      readonly allowsWildcardsInTemplates?: boolean;
-      readonly allowsSlashesInTemplates?: boolean;
-      readonly expiresAtMs?: number;
-    },
-  ): Promise<void>;
-  delete(namespaceId: string, name: string): Promise<void>;
-}
-
-/** Second factors, as far as policies name them. */
-export interface NamedMethodsPort {
-  /** Those of some ids and names that are no method in the eyes of a namespace. */
-  unknown(namespaceId: string, named: readonly string[]): Promise<readonly string[]>;
-}
 
 const PolicyInput = z.object({
   policy: string().optional().describe('The policy, in block notation or JSON, or either of them in base64.'),
@@ -67,7 +30,7 @@ const policyFields = {
 const namesOutput = z.object({ keys: z.array(z.string()), policies: z.array(z.string()).optional() });
 
 /** Everything under `sys/policies/acl` and its older form `sys/policy`. */
-export function policyPaths(policies: PoliciesPort, methods: NamedMethodsPort): Path[] {
+export function policyPaths(policies: PolicyStore, methods: StepUp): Path[] {
   const list = async ({ namespace }: Call, prefix = '') =>
     (await policies.list(namespace.uuid)).filter((name) => name.startsWith(prefix));
   const write = (call: Call<{ name: string }, PolicyInput>) => writePolicy(policies, methods, call);
@@ -131,7 +94,7 @@ export function policyPaths(policies: PoliciesPort, methods: NamedMethodsPort): 
 
 const bothNames = (names: readonly string[]) => data({ keys: names, policies: names });
 
-function shown(policy: PolicyFacts): Record<string, unknown> {
+function shown(policy: StoredPolicy): Record<string, unknown> {
   return {
     allow_slashes_in_identity_templates: policy.allowsSlashesInTemplates,
     allow_wildcards_in_identity_templates: policy.allowsWildcardsInTemplates,
@@ -143,11 +106,7 @@ function shown(policy: PolicyFacts): Record<string, unknown> {
   };
 }
 
-async function writePolicy(
-  policies: PoliciesPort,
-  methods: NamedMethodsPort,
-  call: Call<{ name: string }, PolicyInput>,
-) {
+async function writePolicy(policies: PolicyStore, methods: StepUp, call: Call<{ name: string }, PolicyInput>) {
   const { params, input, namespace } = call;
   if (!input.policy) throw new Refusal('invalid', "'policy' parameter not supplied or empty", [issue('policy')]);
   const name = checkName(params.name);

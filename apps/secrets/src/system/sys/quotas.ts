@@ -1,36 +1,17 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import type { Mounts } from '../../kernel/mounts/mounts';
+import type { Namespaces } from '../../kernel/namespaces/namespaces';
+import type { Quotas } from '../../kernel/quotas/quotas';
 import { anything, bool, duration, int, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { data, empty, keys, missing } from '../../sdk/reply';
+import { quotaPlace } from './quota-place';
 
-/** A quota as its administration sees it. */
-export interface QuotaFacts {
-  readonly name: string;
-  readonly kind: 'rate-limit' | 'lease-count';
-  readonly writtenPath: string;
-  readonly role: string;
-  readonly inheritable: boolean;
-  readonly rate?: number;
-  readonly intervalSeconds?: number;
-  readonly blockSeconds?: number;
-  readonly maxLeases?: number;
-}
-
-/** What is asked for; the port finds out what the path means. */
-export type QuotaRequest = { readonly path: string } & Omit<QuotaFacts, 'writtenPath'>;
-
-/** Limits on requests and leases. The first argument is always the namespace they are written in, and have their name in. */
-export interface QuotaPort {
-  list(namespaceId: string, kind: QuotaFacts['kind']): Promise<string[]>;
-  find(
-    namespaceId: string,
-    kind: QuotaFacts['kind'],
-    name: string,
-  ): Promise<{ quota: QuotaFacts; leases: number } | undefined>;
-  /** Throws `invalid` for a path that leads nowhere. */
-  put(namespaceId: string, quota: QuotaRequest): Promise<void>;
-  delete(namespaceId: string, kind: QuotaFacts['kind'], name: string): Promise<void>;
+interface QuotaParts {
+  readonly quotas: Quotas;
+  readonly mounts: Mounts;
+  readonly namespaces: Namespaces;
 }
 
 const where = () =>
@@ -42,7 +23,12 @@ const where = () =>
 const inheritable = () => bool().optional().describe('Whether namespaces below count as well.');
 
 /** `sys/quotas`: rate limits count on each node for itself, lease counts over all nodes. */
-export function quotaPaths(quotas: QuotaPort) {
+export function quotaPaths({ quotas, ...parts }: QuotaParts) {
+  /** What every quota has. The namespace is the one it is written in, and has its name in. */
+  const named = (ownerId: string, name: string, input: { path?: string; role?: string; inheritable?: boolean }) => {
+    const { path: writtenPath = '', role = '', inheritable = writtenPath === '' } = input;
+    return { ...quotaPlace(parts, ownerId, { path: writtenPath, role, inheritable }), ownerId, name, writtenPath };
+  };
   return [
     path('quotas/rate-limit', {
       summary: 'Rate limits.',
@@ -60,9 +46,8 @@ export function quotaPaths(quotas: QuotaPort) {
         operationId: 'rate-limit-quotas-read',
         auditClear: 'all',
         async run({ params, namespace }) {
-          const found = await quotas.find(namespace.uuid, 'rate-limit', params.name);
-          if (!found) return missing;
-          const { quota } = found;
+          const quota = (await quotas.find(namespace.uuid, 'rate-limit', params.name))?.quota;
+          if (quota?.kind !== 'rate-limit') return missing;
           return data({
             block_interval: quota.blockSeconds,
             inheritable: quota.inheritable,
@@ -91,12 +76,9 @@ export function quotaPaths(quotas: QuotaPort) {
           const rate = Number(String(input.rate ?? ''));
           if (!(rate > 0) || !Number.isFinite(rate)) throw new Refusal('invalid', "'rate' is invalid");
           const intervalSeconds = input.interval || 1;
-          await quotas.put(namespace.uuid, {
+          await quotas.put({
+            ...named(namespace.uuid, params.name, input),
             kind: 'rate-limit',
-            name: params.name,
-            path: input.path ?? '',
-            role: input.role ?? '',
-            inheritable: input.inheritable ?? (input.path ?? '') === '',
             rate,
             intervalSeconds,
             blockSeconds: input.block_interval ?? 0,
@@ -130,10 +112,10 @@ export function quotaPaths(quotas: QuotaPort) {
         auditClear: 'all',
         async run({ params, namespace }) {
           const found = await quotas.find(namespace.uuid, 'lease-count', params.name);
-          if (!found) return missing;
-          const { quota, leases } = found;
+          const quota = found?.quota;
+          if (quota?.kind !== 'lease-count') return missing;
           return data({
-            counter: leases,
+            counter: found!.leases,
             inheritable: quota.inheritable,
             max_leases: quota.maxLeases,
             name: quota.name,
@@ -156,14 +138,7 @@ export function quotaPaths(quotas: QuotaPort) {
         async run({ input, params, namespace }) {
           const maxLeases = input.max_leases ?? 0;
           if (maxLeases < 1) throw new Refusal('invalid', "'max_leases' must be greater than 0");
-          await quotas.put(namespace.uuid, {
-            kind: 'lease-count',
-            name: params.name,
-            path: input.path ?? '',
-            role: input.role ?? '',
-            inheritable: input.inheritable ?? (input.path ?? '') === '',
-            maxLeases,
-          });
+          await quotas.put({ ...named(namespace.uuid, params.name, input), kind: 'lease-count', maxLeases });
           return empty;
         },
       },

@@ -1,62 +1,10 @@
 import { shareBounds } from '@keystead/keyring';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import type { Rekey, RekeyResult, RekeyStatus, VerifyStatus } from '../../kernel/seal/rekey';
 import { announced, bool, int, string, stringList } from '../../sdk/fields';
 import { operation, type Path, path } from '../../sdk/path';
 import { data, empty, type Reply, raw } from '../../sdk/reply';
-
-/** How a rekey is getting on. */
-export interface RekeyFacts {
-  readonly nonce: string;
-  readonly started: boolean;
-  readonly threshold: number;
-  readonly shares: number;
-  readonly progress: number;
-  readonly required: number;
-  readonly pgpFingerprints: readonly string[] | null;
-  readonly backup: boolean;
-  readonly verificationRequired: boolean;
-  readonly verificationNonce?: string;
-}
-
-/** New shares, plain or encrypted. */
-export interface RekeyOutcome {
-  readonly nonce: string;
-  readonly keys: readonly Uint8Array[];
-  readonly pgpFingerprints: readonly string[] | null;
-  readonly backup: boolean;
-  readonly verificationRequired: boolean;
-  readonly verificationNonce?: string;
-}
-
-/** How the verification of new shares is getting on. */
-export interface VerifyFacts {
-  readonly nonce: string;
-  readonly started: boolean;
-  readonly threshold: number;
-  readonly shares: number;
-  readonly progress: number;
-}
-
-/** The replacement of one kind of shares. */
-export interface RekeyPort {
-  status(): Promise<RekeyFacts>;
-  start(request: {
-    shares: number;
-    threshold: number;
-    pgpKeys: readonly string[];
-    backup: boolean;
-    requireVerification: boolean;
-  }): Promise<RekeyFacts>;
-  cancel(): Promise<void>;
-  update(key: string, nonce: string): Promise<RekeyFacts | RekeyOutcome>;
-  verifyStatus(): Promise<VerifyFacts>;
-  verify(key: string, nonce: string): Promise<VerifyFacts | { nonce: string; complete: true }>;
-  restartVerify(): Promise<VerifyFacts>;
-  check(key: string): Promise<{ valid: boolean; threshold: number; shares: number }>;
-  findBackup(): Promise<{ nonce: string; keys: ReadonlyMap<string, readonly Uint8Array[]> } | undefined>;
-  deleteBackup(): Promise<void>;
-}
 
 const spec = 'Recovery-key rekey';
 const common = { spec, sudo: true, rootNamespaceOnly: true } as const;
@@ -66,21 +14,21 @@ const common = { spec, sudo: true, rootNamespaceOnly: true } as const;
  * `sys/rotate/root` the same with envelopes.
  * Spec: Recovery-key rekey.
  */
-export function rekeyPaths(ports: { recovery: RekeyPort; barrier: RekeyPort }): Path[] {
+export function rekeyPaths(rekeys: { readonly recovery: Rekey; readonly barrier: Rekey }): Path[] {
   return [
-    ...ceremonyPaths('rekey-recovery-key', ports.recovery, 'raw'),
-    ...ceremonyPaths('rekey', ports.barrier, 'raw'),
-    ...ceremonyPaths('rotate/recovery', ports.recovery, 'standard'),
-    ...ceremonyPaths('rotate/root', ports.barrier, 'standard'),
-    backupPath('rekey/recovery-key-backup', ports.recovery),
-    backupPath('rekey-recovery-key/backup', ports.recovery, 'rekey-recovery-key-backup-again'),
-    backupPath('rekey/backup', ports.barrier),
-    backupPath('rotate/recovery/backup', ports.recovery),
-    backupPath('rotate/root/backup', ports.barrier),
+    ...ceremonyPaths('rekey-recovery-key', rekeys.recovery, 'raw'),
+    ...ceremonyPaths('rekey', rekeys.barrier, 'raw'),
+    ...ceremonyPaths('rotate/recovery', rekeys.recovery, 'standard'),
+    ...ceremonyPaths('rotate/root', rekeys.barrier, 'standard'),
+    backupPath('rekey/recovery-key-backup', rekeys.recovery),
+    backupPath('rekey-recovery-key/backup', rekeys.recovery, 'rekey-recovery-key-backup-again'),
+    backupPath('rekey/backup', rekeys.barrier),
+    backupPath('rotate/recovery/backup', rekeys.recovery),
+    backupPath('rotate/root/backup', rekeys.barrier),
   ];
 }
 
-function ceremonyPaths(base: string, rekey: RekeyPort, dress: 'raw' | 'standard'): Path[] {
+function ceremonyPaths(base: string, rekey: Rekey, dress: 'raw' | 'standard'): Path[] {
   const id = (what: string) => `${base.replaceAll('/', '-')}-${what}`;
   const answer = (body: Record<string, unknown>): Reply => (dress === 'raw' ? raw(body) : data(body));
   const decodedInto = (name: string) => (dress === 'raw' ? name : undefined);
@@ -191,7 +139,7 @@ function ceremonyPaths(base: string, rekey: RekeyPort, dress: 'raw' | 'standard'
   ];
 }
 
-function backupPath(at: string, rekey: RekeyPort, id = at.replaceAll('/', '-')): Path {
+function backupPath(at: string, rekey: Rekey, id = at.replaceAll('/', '-')): Path {
   return path(at, {
     ...common,
     dress: 'injected',
@@ -270,7 +218,7 @@ const verifyOutput = z.object({
   progress: z.int(),
 });
 
-function statusBody(facts: RekeyFacts): Record<string, unknown> {
+function statusBody(facts: RekeyStatus): Record<string, unknown> {
   return {
     nonce: facts.nonce,
     started: facts.started,
@@ -285,7 +233,7 @@ function statusBody(facts: RekeyFacts): Record<string, unknown> {
   };
 }
 
-function outcomeBody(outcome: RekeyOutcome): Record<string, unknown> {
+function outcomeBody(outcome: RekeyResult): Record<string, unknown> {
   return {
     nonce: outcome.nonce,
     complete: true,
@@ -298,7 +246,7 @@ function outcomeBody(outcome: RekeyOutcome): Record<string, unknown> {
   };
 }
 
-function verifyBody(facts: VerifyFacts): Record<string, unknown> {
+function verifyBody(facts: VerifyStatus): Record<string, unknown> {
   return {
     nonce: facts.nonce,
     started: facts.started,

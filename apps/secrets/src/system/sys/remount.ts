@@ -4,28 +4,15 @@ import { string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { pathProblem } from '../../sdk/path-text';
 import { data, missing } from '../../sdk/reply';
-import type { MountRecord } from './mounts';
-
-/** How a move is getting on. */
-export interface MoveFacts {
-  readonly source: string;
-  readonly target: string;
-  readonly status: 'in-progress' | 'success' | 'failure';
-}
-
-/** Moving mounts: the leases of the old path are ended first, in the background. */
-export interface RemountPort {
-  seek(namespaceId: string, path: string): Promise<MountRecord | undefined>;
-  conflict(namespaceId: string, path: string): MountRecord | undefined;
-  /** Begins the move and answers its id. */
-  move(mount: MountRecord, target: string): Promise<string>;
-  /** A move inside a namespace. */
-  find(namespaceId: string, id: string): Promise<MoveFacts | undefined>;
-}
+import type { MountParts } from './mount-changes';
+import { mountMoves } from './mount-moves';
 
 const fixed = ['sys/', 'cubbyhole/', 'identity/', 'auth/token/'];
 
-export function remountPaths(mounts: RemountPort) {
+/** Moving mounts. */
+export function remountPaths(parts: MountParts) {
+  const { mounts } = parts;
+  const moves = mountMoves(parts);
   return [
     path('remount', {
       summary: 'Gives a mount another path.',
@@ -55,7 +42,7 @@ export function remountPaths(mounts: RemountPort) {
           const taken = mounts.conflict(namespace.uuid, to);
           if (taken && taken.uuid !== mount.uuid)
             throw new Refusal('invalid', `path is already in use at ${taken.path}`);
-          const id = await mounts.move(mount, to);
+          const id = await moves.begin(mount, to);
           warn(
             'Mount move has been queued. Progress will be reported in the server log, tagged with the returned migration_id',
           );
@@ -72,7 +59,7 @@ export function remountPaths(mounts: RemountPort) {
         output: z.looseObject({ migration_id: z.string() }),
         auditClear: 'all',
         async run({ namespace, params }) {
-          const found = await mounts.find(namespace.uuid, params.id);
+          const found = await moves.find(namespace.uuid, params.id);
           if (!found) return missing;
           return data({
             migration_id: params.id,

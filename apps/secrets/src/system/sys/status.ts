@@ -1,44 +1,10 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import type { Seal, SealStatus } from '../../kernel/seal/seal';
 import { anything, bool, int, string, stringList } from '../../sdk/fields';
 import { operation, path } from '../../sdk/path';
 import { empty, raw } from '../../sdk/reply';
-
-/** How the service is sealed, as seal-status tells it. */
-export interface SealFacts {
-  readonly type: string;
-  readonly initialised: boolean;
-  readonly sealed: boolean;
-  readonly threshold: number;
-  readonly shares: number;
-  readonly progress: number;
-  readonly nonce: string;
-  readonly recoverySeal: boolean;
-}
-
-/** What the system's own paths need of the seal. */
-export interface SealPort {
-  status(): Promise<SealFacts>;
-  seal(): Promise<void>;
-  unseal(key: string): Promise<SealFacts>;
-  resetUnseal(): Promise<SealFacts>;
-  /** Makes keys, root token and first mounts. Throws `invalid`. */
-  initialise(request: InitialisePort): Promise<Initialised>;
-}
-
-export interface InitialisePort {
-  readonly shares: number;
-  readonly threshold: number;
-  readonly pgpKeys?: readonly string[];
-  readonly rootTokenPgpKey?: string;
-}
-
-export interface Initialised {
-  readonly shares: readonly Uint8Array[];
-  /** Whether the shares are recovery shares. */
-  readonly recovery: boolean;
-  readonly rootToken: string;
-}
+import type { Initialised, InitialiseRequest } from './initialise';
 
 /** What this node says of itself. */
 export interface NodeFacts {
@@ -49,8 +15,12 @@ export interface NodeFacts {
 }
 
 /** Initialisation, sealing and health: what must work before anybody has a token. */
-export function statusPaths(seal: SealPort, node: NodeFacts) {
-  const statusBody = (facts: SealFacts) => {
+export function statusPaths(
+  seal: Seal,
+  initialise: (request: InitialiseRequest) => Promise<Initialised>,
+  node: NodeFacts,
+) {
+  const statusBody = (facts: SealStatus) => {
     const clusterId = facts.sealed ? undefined : node.clusterId();
     return {
       type: facts.type,
@@ -81,7 +51,7 @@ export function statusPaths(seal: SealPort, node: NodeFacts) {
     async run({ input }) {
       const { recoverySeal, initialised } = await seal.status();
       if (initialised) throw new Refusal('invalid', 'Service is already initialized');
-      const made = await seal.initialise({
+      const made = await initialise({
         shares: (recoverySeal ? (input.recovery_shares ?? input.secret_shares) : input.secret_shares) ?? 0,
         threshold: (recoverySeal ? (input.recovery_threshold ?? input.secret_threshold) : input.secret_threshold) ?? 0,
         pgpKeys: recoverySeal ? input.recovery_pgp_keys : input.pgp_keys,

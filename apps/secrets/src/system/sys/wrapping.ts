@@ -1,34 +1,16 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import type { Wrapping } from '../../kernel/wrapping/wrapping';
 import { secretString } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { data } from '../../sdk/reply';
-
-/** Single-use wrapped answers, taken out again. */
-export interface WrappingPort {
-  lookup(
-    namespaceId: string,
-    token: string,
-  ): Promise<{ creationPath: string; createdAtMs: number; ttlSeconds: number }>;
-  unwrap(namespaceId: string, token: string): Promise<string>;
-  rewrap(
-    namespaceId: string,
-    token: string,
-  ): Promise<{
-    token: string;
-    accessor: string;
-    createdAtMs: number;
-    creationPath: string;
-    ttlSeconds: number;
-  }>;
-}
 
 const tokenInput = z.object({
   token: secretString().optional().describe('The wrapping token; else the one in the header.'),
 });
 
 /** Wrapping data, looking at a wrapping token, and taking out what it holds. */
-export function wrappingPaths(wrapping: WrappingPort) {
+export function wrappingPaths(wrapping: Wrapping) {
   return [
     path('wrapping/wrap', {
       summary: 'Wraps what is sent.',

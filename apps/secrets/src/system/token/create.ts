@@ -9,7 +9,7 @@ import { operation, path } from '../../sdk/path';
 import { issue, type Reply } from '../../sdk/reply';
 import { checkNumUses } from '../../sdk/token-params';
 import { newTokenPolicies } from './create-policies';
-import type { TokenPort } from './port';
+import type { TokenParts } from './parts';
 import { roles, type TokenRole } from './role';
 
 const Input = z.object({
@@ -31,12 +31,12 @@ const Input = z.object({
 type Wish = z.output<typeof Input>;
 
 /** Making tokens with a token. */
-export function createPaths(tokens: TokenPort) {
+export function createPaths(parts: TokenParts) {
   const create = (orphan: boolean) => async (call: Call<object, Wish>) => {
     const { role: name } = call.params as { role?: string };
     const role = name === undefined ? undefined : await roles.find(call.storage, name);
     if (name !== undefined && !role) throw new Refusal('invalid', `unknown role ${name}`);
-    return newToken(tokens, call, orphan, name, role);
+    return newToken(parts, call, orphan, name, role);
   };
   const spec = {
     summary: 'Create a token.',
@@ -70,7 +70,7 @@ export function createPaths(tokens: TokenPort) {
 }
 
 async function newToken(
-  tokens: TokenPort,
+  parts: TokenParts,
   call: Call<object, Wish>,
   orphanPath: boolean,
   roleName: string | undefined,
@@ -106,10 +106,10 @@ async function newToken(
   const orphan = role ? role.orphan : orphanPath || (input.no_parent ?? false);
   const life = lifetimeOf(call, role, root, parent.expiresAtMs !== null);
   for (const warning of life.warnings) call.warn(warning);
-  const entityId = await entityOf(tokens, call, role, orphan ? '' : parent.entityId);
+  const entityId = await entityOf(parts, call, role, orphan ? '' : parent.entityId);
   // A role says itself from where its tokens may be used.
   const boundCidrs = role ? role.token_bound_cidrs : orphan ? [] : parent.boundCidrs;
-  for (const name of await tokens.missingPolicies(namespace.uuid, policies)) {
+  for (const name of await parts.policies.missing(namespace.uuid, policies)) {
     call.warn(`Policy "${name}" does not exist`);
   }
   if (input.id) {
@@ -209,7 +209,7 @@ function atMost(a: number, b: number): number {
 }
 
 async function entityOf(
-  tokens: TokenPort,
+  parts: TokenParts,
   { input, mount, namespace }: Call<object, Wish>,
   role: TokenRole | undefined,
   inherited: string,
@@ -221,7 +221,12 @@ async function entityOf(
   if (!role.allowed_entity_aliases.some((allowed) => compare.fits(allowed.toLowerCase(), alias.toLowerCase()))) {
     throw refuse("invalid 'entity_alias' value");
   }
-  return tokens.entityOfAlias(namespace.uuid, mount.uuid, alias);
+  return parts.identity.logins.entityOf({
+    namespaceId: namespace.uuid,
+    mount: parts.mounts.find(mount.uuid)!,
+    aliasName: alias,
+    metadata: {},
+  });
 }
 
 function displayName(given: string | undefined): string {

@@ -1,14 +1,17 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import type { TokenRecord, Tokens } from '../../kernel/tokens/types';
+import type { CallerToken } from '../../sdk/call';
 import { string } from '../../sdk/fields';
 import { PageInput, pageOf } from '../../sdk/paging';
 import { operation, path } from '../../sdk/path';
 import { data, keys, listed } from '../../sdk/reply';
-import { findNamed, type TokenDetails, type TokenPort } from './port';
+import { findNamed, type TokenParts } from './parts';
 
 /** Looking at tokens: one's own, another's, one known by its accessor only. */
-export function lookupPaths(tokens: TokenPort) {
-  const show = async (id: string, token: Shown, nowMs: number) => data(await describe(tokens, id, token, nowMs));
+export function lookupPaths(parts: TokenParts) {
+  const { tokens } = parts;
+  const show = async (id: string, token: Shown, nowMs: number) => data(await describe(parts, id, token, nowMs));
 
   const lookup = operation({
     summary: 'Look up a token.',
@@ -17,7 +20,7 @@ export function lookupPaths(tokens: TokenPort) {
     output: lookupOutput,
     async run(call) {
       const id = call.input.token || call.sentToken!;
-      const token = await findNamed(tokens, call, id);
+      const token = await findNamed(parts, call, id);
       if (!token) throw new Refusal('denied', 'bad token');
       return show(id, token, call.nowMs);
     },
@@ -70,20 +73,21 @@ export function lookupPaths(tokens: TokenPort) {
 
 /** The token an accessor belongs to, as a namespace sees it; throws the refusals clients know. */
 export async function requireAccessor(
-  tokens: TokenPort,
+  tokens: Tokens,
   namespaceId: string,
   accessor: string | undefined,
-): Promise<TokenDetails> {
+): Promise<TokenRecord> {
   if (!accessor) throw listed('invalid', 'missing accessor');
   const token = await tokens.findByAccessor(namespaceId, accessor);
   if (!token) throw listed('invalid', 'invalid accessor');
   return token;
 }
 
-type Shown = Omit<TokenDetails, 'key' | 'expiresAtMs'> & { readonly expiresAtMs?: number | null };
+/** A token as its caller sees it, or as it is stored. */
+type Shown = CallerToken | TokenRecord;
 
 /** A token as look-ups show it, keys in the order clients know. */
-async function describe(tokens: TokenPort, id: string, token: Shown, nowMs: number): Promise<Record<string, unknown>> {
+async function describe(parts: TokenParts, id: string, token: Shown, nowMs: number): Promise<Record<string, unknown>> {
   const expires = token.expiresAtMs ?? undefined;
   const shown: Record<string, unknown> = {
     accessor: token.accessor,
@@ -105,7 +109,7 @@ async function describe(tokens: TokenPort, id: string, token: Shown, nowMs: numb
     type: token.type,
   };
   if (token.entityId) {
-    const { own, external } = await tokens.identityPolicies(token.entityId);
+    const { own, external } = await identityPolicies(parts, token.entityId);
     shown.external_namespace_policies = external;
     if (own.length > 0) shown.identity_policies = own;
   }
@@ -116,9 +120,20 @@ async function describe(tokens: TokenPort, id: string, token: Shown, nowMs: numb
   if (token.periodSeconds > 0) shown.period = token.periodSeconds;
   if (token.boundCidrs.length > 0) shown.bound_cidrs = token.boundCidrs;
   if (token.role) shown.role = token.role;
-  const namespacePath = tokens.namespacePath(token.namespaceId);
+  const namespacePath = parts.namespaces.find(token.namespaceId)?.path ?? '';
   if (namespacePath !== '') shown.namespace_path = namespacePath;
   return shown;
+}
+
+/** Policies of an entity and its groups, in its own namespace and in others by their path. */
+async function identityPolicies({ identity, namespaces }: TokenParts, entityId: string) {
+  const view = await identity.find(entityId);
+  const external: Record<string, readonly string[]> = {};
+  for (const { namespaceId, names } of view?.policies ?? []) {
+    const path = namespaces.find(namespaceId)?.path;
+    if (path !== undefined && namespaceId !== view!.namespaceId) external[path] = names;
+  }
+  return { own: view?.ownPolicies ?? [], external };
 }
 
 const lookupOutput = z.looseObject({

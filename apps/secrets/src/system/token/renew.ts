@@ -1,26 +1,29 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import { authOf } from '../../kernel/tokens/auth-block';
+import type { TokenRecord } from '../../kernel/tokens/types';
 import { duration, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { auth, type Reply } from '../../sdk/reply';
 import { requireAccessor } from './lookup';
-import { findNamed, type TokenDetails, type TokenPort } from './port';
+import { findNamed, type TokenParts } from './parts';
 
 const increment = duration().optional().describe('Lifetime asked for, from now on.');
 
 /** Prolonging tokens. */
-export function renewPaths(tokens: TokenPort) {
+export function renewPaths(parts: TokenParts) {
+  const { tokens, identity } = parts;
   const renew = async (
     id: string,
-    token: TokenDetails,
+    token: TokenRecord,
     seconds: number | undefined,
     warn: (text: string) => void,
   ): Promise<Reply> => {
     if (token.type === 'batch') throw new Refusal('invalid', 'batch tokens cannot be renewed');
     if (!token.renewable) throw new Refusal('invalid', 'lease is not renewable');
-    const { ttlSeconds, warnings } = await tokens.renew(token, seconds ?? 0);
+    const { ttlSeconds, warnings } = await prolong(parts, token, seconds ?? 0);
     for (const warning of warnings) warn(warning);
-    return auth(await tokens.describe(id, token, ttlSeconds));
+    return auth(await authOf(identity, { token: id, record: token }, ttlSeconds));
   };
 
   return [
@@ -33,7 +36,7 @@ export function renewPaths(tokens: TokenPort) {
         async run(call) {
           const { input, warn } = call;
           if (!input.token) throw new Refusal('invalid', 'missing token ID');
-          const token = await findNamed(tokens, call, input.token);
+          const token = await findNamed(parts, call, input.token);
           if (!token) throw new Refusal('invalid', 'token not found');
           return renew(input.token, token, input.increment, warn);
         },
@@ -46,7 +49,7 @@ export function renewPaths(tokens: TokenPort) {
         operationId: 'token-renew-self',
         input: z.object({ increment, token: string().optional().describe('Has no effect.') }),
         async run({ input, sentToken, warn }) {
-          const token = await tokens.findOwn(sentToken!);
+          const token = await tokens.find(sentToken!);
           if (!token) throw new Refusal('denied', 'permission denied');
           return renew(sentToken!, token, input.increment, warn);
         },
@@ -65,4 +68,15 @@ export function renewPaths(tokens: TokenPort) {
       },
     }),
   ];
+}
+
+/** Prolongs a token, and lets its entity be in the groups that the auth method named then. */
+async function prolong({ leases, identity }: TokenParts, token: TokenRecord, increment: number) {
+  const renewed = await leases.renewal.renew(token, increment);
+  const { entityId, mountId } = renewed.record;
+  if (entityId !== undefined && mountId !== undefined) {
+    const entity = await identity.find(entityId);
+    if (entity) await identity.logins.rejoin(entity.entityId, mountId, renewed.groupAliases);
+  }
+  return renewed;
 }

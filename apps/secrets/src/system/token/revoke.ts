@@ -3,12 +3,13 @@ import { z } from 'zod';
 import { string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { data, empty, listed } from '../../sdk/reply';
-import { findNamed, type TokenPort } from './port';
+import { findNamed, type TokenParts } from './parts';
 
 const tokenInput = z.object({ token: string().optional().describe('The token.') });
 
 /** Ending tokens. */
-export function revokePaths(tokens: TokenPort) {
+export function revokePaths(parts: TokenParts) {
+  const { tokens, leases, log } = parts;
   return [
     path('revoke', {
       summary: 'End a token and everything it made.',
@@ -18,9 +19,9 @@ export function revokePaths(tokens: TokenPort) {
         input: tokenInput,
         async run(call) {
           if (!call.input.token) throw new Refusal('invalid', 'missing token ID');
-          const token = await findNamed(tokens, call, call.input.token);
+          const token = await findNamed(parts, call, call.input.token);
           if (token?.type === 'batch') throw new Refusal('invalid', 'batch tokens cannot be revoked');
-          if (token) await tokens.revoke(token);
+          if (token) await leases.endToken(token);
           return empty;
         },
       },
@@ -31,9 +32,9 @@ export function revokePaths(tokens: TokenPort) {
         summary: 'Revoke the own token and its descendants.',
         operationId: 'token-revoke-self',
         async run({ sentToken }) {
-          const token = await tokens.findOwn(sentToken!);
+          const token = await tokens.find(sentToken!);
           if (token?.type === 'batch') throw new Refusal('invalid', 'batch tokens cannot be revoked');
-          if (token) await tokens.revoke(token);
+          if (token) await leases.endToken(token);
           return empty;
         },
       },
@@ -47,7 +48,7 @@ export function revokePaths(tokens: TokenPort) {
         async run({ input, namespace, warn }) {
           if (!input.accessor) throw listed('invalid', 'missing accessor');
           const token = await tokens.findByAccessor(namespace.uuid, input.accessor);
-          if (token) await tokens.revoke(token);
+          if (token) await leases.endToken(token);
           else warn('No token found with this accessor');
           return empty;
         },
@@ -62,10 +63,10 @@ export function revokePaths(tokens: TokenPort) {
         async run(call) {
           if (!call.input.token) throw new Refusal('invalid', 'missing token ID');
           if (!call.caller.sudo) throw new Refusal('invalid', 'root or sudo privileges required to revoke and orphan');
-          const token = await findNamed(tokens, call, call.input.token);
+          const token = await findNamed(parts, call, call.input.token);
           if (!token) throw new Refusal('invalid', 'token to revoke not found');
           if (token.type === 'batch') throw new Refusal('invalid', 'batch tokens cannot be revoked');
-          await tokens.revokeOrphan(token);
+          if (!(await leases.tokens.endAlone(token.hash))) throw new Refusal('invalid', 'token to revoke not found');
           return empty;
         },
       },
@@ -77,7 +78,9 @@ export function revokePaths(tokens: TokenPort) {
         operationId: 'token-tidy',
         status: 202,
         run({ warn }) {
-          tokens.tidy();
+          for (const begun of [leases.tidy(), leases.privateTidy.start()]) {
+            begun.catch((error) => log.warn({ err: error }, 'tidy failed'));
+          }
           warn('Tidy operation successfully started. Any information from the operation will be printed to the log.');
           return data(null);
         },

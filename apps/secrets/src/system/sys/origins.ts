@@ -1,18 +1,32 @@
-import type { OriginRules } from '../http/cross-origin';
-import type { StorageKernel } from '../kernel/storage/storage';
-import type { OriginsPort } from '../system/sys/cors';
-import { standardHeaders } from '../system/sys/cors';
+import type { StorageKernel } from '../../kernel/storage/storage';
 
 interface Stored {
   readonly allowedOrigins: readonly string[];
   readonly allowedHeaders: readonly string[];
 }
 
-const closed: OriginRules['current'] = { enabled: false, allowedOrigins: [], allowedHeaders: [] };
+/** Headers pages may always send. */
+const standardHeaders = [
+  'Content-Type',
+  'X-Requested-With',
+  'X-Service-Token',
+  'X-Service-Namespace',
+  'X-Service-Wrap-TTL',
+  'X-Service-MFA',
+  'X-Service-Request',
+  'Authorization',
+] as const;
+
+/** What the edge asks of every request from a web page. */
+interface Rules extends Stored {
+  readonly enabled: boolean;
+}
+
+const closed: Rules = { enabled: false, allowedOrigins: [], allowedHeaders: [] };
 const setting = 'cors';
 
 /** Which web pages may call the service: one row for all nodes, kept in memory. */
-export class Origins implements OriginsPort, OriginRules {
+export class Origins {
   current = closed;
 
   constructor(private readonly storage: StorageKernel) {

@@ -1,14 +1,12 @@
 import { Refusal } from '@keystead/refusal';
-import type { Identity } from '../kernel/identity/identity';
-import type { Leases } from '../kernel/leases/leases';
-import type { Mounts } from '../kernel/mounts/mounts';
-import type { Namespaces } from '../kernel/namespaces/namespaces';
-import type { StorageKernel } from '../kernel/storage/storage';
-import { merged } from '../sdk/merged';
-import type { NamespacePort } from '../system/sys/namespaces';
-import { checkMetadata } from '../system/sys/namespaces';
-import { standingMounts } from './first-mounts';
-import { unmount } from './mount-port';
+import type { Identity } from '../../kernel/identity/identity';
+import type { Leases } from '../../kernel/leases/leases';
+import type { Mounts, NewMount } from '../../kernel/mounts/mounts';
+import type { Namespaces } from '../../kernel/namespaces/namespaces';
+import type { StorageKernel } from '../../kernel/storage/storage';
+import { isObject } from '../../sdk/coerce';
+import { merged } from '../../sdk/merged';
+import { unmount } from './mount-changes';
 
 interface Parts {
   readonly namespaces: Namespaces;
@@ -16,13 +14,15 @@ interface Parts {
   readonly leases: Leases;
   readonly identity: Identity;
   readonly storage: StorageKernel;
+  /** The mounts every namespace has from its beginning. */
+  readonly standing: readonly NewMount[];
 }
 
 const removal = 'namespace-removal';
 
-/** Namespaces with what each begins with, and their removal as a job that any node goes on with. */
-export function namespacePort(parts: Parts): NamespacePort {
-  const { namespaces, mounts, storage } = parts;
+/** The tree of namespaces below one, which every function is told first: each with what it begins with, and their removal as a job that any node goes on with. */
+export function namespaceChanges(parts: Parts) {
+  const { namespaces, mounts, storage, standing } = parts;
   const parentOf = (uuid: string) => namespaces.find(uuid)!;
   const lockable = (uuid: string, path: string) => {
     const found = namespaces.at(parentOf(uuid), path);
@@ -56,29 +56,35 @@ export function namespacePort(parts: Parts): NamespacePort {
     return { state, advanced: 1, finished: true };
   });
   return {
-    children: (uuid) => namespaces.below(parentOf(uuid)).filter(({ parentUuid }) => parentUuid === uuid),
-    below: (uuid) => namespaces.below(parentOf(uuid)),
-    at: (uuid, path) => visible(namespaces.at(parentOf(uuid), path), uuid),
-    async put(uuid, path, customMetadata) {
+    /** Right below. */
+    children: (uuid: string) => namespaces.below(parentOf(uuid)).filter(({ parentUuid }) => parentUuid === uuid),
+    /** All below, nearest first. */
+    below: (uuid: string) => namespaces.below(parentOf(uuid)),
+    at: (uuid: string, path: string) => visible(namespaces.at(parentOf(uuid), path), uuid),
+    /** Makes a namespace with its standing mounts, or replaces the metadata of one that is there. */
+    async put(uuid: string, path: string, customMetadata: Record<string, string> | undefined) {
       const there = visible(namespaces.at(parentOf(uuid), path), uuid);
       if (there && !customMetadata) return there;
       const annotated = there && (await namespaces.annotate(there, () => customMetadata!));
       if (annotated) return annotated;
       const made = await namespaces.create(parentOf(uuid), path, customMetadata ?? {}, async (tx, made) => {
         refuseOverMount(uuid, path);
-        await mounts.createAll(tx, made, standingMounts());
+        await mounts.createAll(tx, made, standing);
       });
       // Somebody else may have made it: then this call changes what it says.
       return (customMetadata && (await namespaces.annotate(made, () => customMetadata))) || made;
     },
-    async patch(uuid, path, change) {
+    async patch(uuid: string, path: string, change: Record<string, unknown>) {
       const there = visible(namespaces.at(parentOf(uuid), path), uuid);
       if (!there) return undefined;
       return namespaces.annotate(there, (now) => checkMetadata(merged(now, change)));
     },
-    lock: async (uuid, path) => namespaces.lock(lockable(uuid, path)),
-    unlock: async (uuid, path, key) => namespaces.unlock(lockable(uuid, path), key),
-    async remove(uuid, path) {
+    /** Locks one with all below it, or this one itself where the path is empty; answers the key that unlocks it. */
+    lock: async (uuid: string, path: string) => namespaces.lock(lockable(uuid, path)),
+    /** Unlocks it again, by its key or, where that is undefined, without. */
+    unlock: async (uuid: string, path: string, key: string | undefined) => namespaces.unlock(lockable(uuid, path), key),
+    /** Refuses whoever comes from now on, and removes everything inside in the background. False when there is none. */
+    async remove(uuid: string, path: string) {
       const there = visible(namespaces.at(parentOf(uuid), path), uuid);
       if (!there) return false;
       for (const one of [there, ...namespaces.below(there)]) await namespaces.taint(one);
@@ -87,6 +93,18 @@ export function namespacePort(parts: Parts): NamespacePort {
       return true;
     },
   };
+}
+
+export type NamespaceChanges = ReturnType<typeof namespaceChanges>;
+
+/** Refuses metadata that is not pairs of text. */
+export function checkMetadata(given: Record<string, unknown>): Record<string, string> {
+  for (const [name, value] of Object.entries(given)) {
+    if (typeof value !== 'string' || isObject(value)) {
+      throw new Refusal('invalid', `custom_metadata: value of "${name}" must be a string`);
+    }
+  }
+  return given as Record<string, string>;
 }
 
 /** An empty path names the namespace of the request itself, which is not its own child. */

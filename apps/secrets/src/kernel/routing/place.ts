@@ -1,10 +1,10 @@
 import { Refusal } from '@keystead/refusal';
-import { below } from '../kernel/mounts/fold';
-import type { LiveMount } from '../kernel/mounts/mount';
-import { type Namespace, requireUnlocked } from '../kernel/namespaces/namespaces';
-import type { Question } from '../kernel/policy/types';
-import type { CanonicalPath, Folding, Spelling } from '../sdk/canonical-path';
-import type { AnyOperation, Auth, Path } from '../sdk/path';
+import type { CanonicalPath, Folding, Spelling } from '../../sdk/canonical-path';
+import type { AnyOperation, Auth, Path } from '../../sdk/path';
+import { below } from '../mounts/fold';
+import type { LiveMount } from '../mounts/mount';
+import { type Namespace, requireUnlocked } from '../namespaces/namespaces';
+import type { Question } from '../policy/types';
 
 /** Where a request leads: everything that can be known without asking who sent it. */
 export interface Place {

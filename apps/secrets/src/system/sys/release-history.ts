@@ -1,5 +1,4 @@
-import type { StorageKernel } from '../kernel/storage/storage';
-import type { HistoryPort } from '../system/sys/host';
+import type { StorageKernel } from '../../kernel/storage/storage';
 
 interface Release {
   readonly version: string;
@@ -9,7 +8,7 @@ interface Release {
 const setting = 'releases';
 
 /** Releases that ran on this database; each adds itself when it first opens it. */
-export class ReleaseHistory implements HistoryPort {
+export class ReleaseHistory {
   constructor(
     private readonly storage: StorageKernel,
     private readonly version: string,

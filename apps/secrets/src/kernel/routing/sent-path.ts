@@ -1,10 +1,10 @@
 import { isRefusal, Refusal } from '@keystead/refusal';
-import type { Mounts } from '../kernel/mounts/mounts';
-import type { Matched, PathTree } from '../kernel/mounts/path-tree';
-import type { Namespaces } from '../kernel/namespaces/namespaces';
-import { isListing, type Verb } from '../sdk/call';
-import type { CanonicalPath } from '../sdk/canonical-path';
-import { pathProblem, simplify } from '../sdk/path-text';
+import type { Verb } from '../../sdk/call';
+import type { CanonicalPath } from '../../sdk/canonical-path';
+import { pathProblem, simplify } from '../../sdk/path-text';
+import type { Mounts } from '../mounts/mounts';
+import type { Matched, PathTree } from '../mounts/path-tree';
+import type { Namespaces } from '../namespaces/namespaces';
 import type { Place } from './place';
 
 /** Longer paths are refused before anything looks at them. */
@@ -114,6 +114,6 @@ export class SentPath {
   }
 
   private textFor(verb: Verb): string {
-    return isListing(verb) && !this.#text.endsWith('/') ? `${this.#text}/` : this.#text;
+    return (verb === 'list' || verb === 'scan') && !this.#text.endsWith('/') ? `${this.#text}/` : this.#text;
   }
 }

@@ -1,11 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Identity } from '../kernel/identity/identity';
-import type { LiveMount } from '../kernel/mounts/mount';
-import { OpenApiDocuments } from '../openapi/document';
-import type { Kernel } from '../pipeline/kernel';
-import { path } from '../sdk/path';
-import { empty } from '../sdk/reply';
-import { documentPort } from './document-port';
+import type { LiveMount } from '../../kernel/mounts/mount';
+import { OpenApiDocuments } from '../../openapi/document';
+import { path } from '../../sdk/path';
+import { empty } from '../../sdk/reply';
+import { documentOf } from './openapi';
+import type { PreflightParts } from './preflight';
 
 describe('the document of a caller with many rules', () => {
   it('is made while others have their turns', async () => {
@@ -33,13 +32,12 @@ describe('the document of a caller with many rules', () => {
       for (const untilMs = performance.now() + 12; performance.now() < untilMs; );
       return true;
     };
-    const kernel = {
+    const parts = {
       tokens: { findByHash: async () => ({ namespaceId: 'root', policies: [] }) },
       access: { peek: () => ({ grantsSome }) },
       namespaces: { find: () => ({ path: '' }) },
-    } as unknown as Kernel;
-    const port = documentPort(() => kernel, {} as Identity, documents);
-    const made = port.document('00', 'root', false);
+    } as unknown as PreflightParts;
+    const made = documentOf(parts, documents, '00', 'root', false);
     await made.finally(() => {
       counting = false;
     });

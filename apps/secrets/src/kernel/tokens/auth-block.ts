@@ -1,0 +1,28 @@
+import type { Auth } from '@keystead/envelope';
+import type { Identity } from '../identity/identity';
+import type { MintedToken } from './types';
+
+/** The `auth` block of a token, empty text where only its accessor is known; policies of its entity are looked up now. */
+export async function authOf(
+  identities: Pick<Identity, 'find'>,
+  { token, record }: MintedToken,
+  leaseDurationSeconds: number,
+): Promise<Auth> {
+  const identity = record.entityId ? await identities.find(record.entityId) : undefined;
+  const identityPolicies = identity ? [...new Set(identity.policies.flatMap(({ names }) => names))].sort() : [];
+  return {
+    clientToken: token,
+    accessor: record.accessor,
+    policies: [...new Set([...record.policies, ...identityPolicies])].sort(),
+    tokenPolicies: record.policies,
+    identityPolicies,
+    metadata: record.meta,
+    leaseDurationSeconds,
+    renewable: record.renewable,
+    entityId: record.entityId ?? '',
+    tokenType: record.type,
+    orphan: record.orphan,
+    mfaRequirement: null,
+    numUses: record.numUses,
+  };
+}

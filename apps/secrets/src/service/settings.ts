@@ -1,0 +1,18 @@
+import type { Config } from '../config';
+
+/** The settings of this node without secrets, by the name of their variable. */
+export function settingsOf(config: Config): Readonly<Record<string, unknown>> {
+  const { listen } = config;
+  return {
+    listeners: [{ type: 'tcp', config: { address: `${listen.host}:${listen.port}`, tls_disable: !listen.tls } }],
+    seals: [{ type: config.seal.type, disabled: false }],
+    storage: { type: 'postgresql', max_connections: config.databaseConnections, poll: config.databasePoll },
+    default_lease_ttl: config.ttls.defaultLeaseTtlSeconds,
+    max_lease_ttl: config.ttls.maxLeaseTtlSeconds,
+    cluster_name: config.clusterName,
+    log_level: config.logLevel,
+    audit: { file: config.audit.file ?? '', stdout: config.audit.stdout, table: config.audit.table },
+    family_headers: config.familyHeaders,
+    request_timeout: config.requestTimeoutSeconds,
+  };
+}
