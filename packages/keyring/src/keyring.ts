@@ -104,7 +104,7 @@ export class Keyring {
   }
 
   /** Encrypts a value for one cell, under the newest key. */
-  seal(plain: Uint8Array, at: Cell): Buffer {
+  seal(plain: Uint8Array, at: Cell): Buffer<ArrayBuffer> {
     this.index();
     const nonce = this.nonces.next();
     const cipher = createCipheriv(CIPHER, this.current, nonce, TAG);
@@ -150,7 +150,7 @@ export class Keyring {
    * HMAC-SHA256 of a value one must find again without storing it. Each purpose has a key of its own under the index
    * key. Purposes are constants of the code: their keys are kept.
    */
-  mac(purpose: string, data: string | Uint8Array): Buffer {
+  mac(purpose: string, data: string | Uint8Array): Buffer<ArrayBuffer> {
     const known = this.purposes.get(purpose);
     const key = known ?? createSecretKey(this.derive(`mac ${purpose}`));
     if (!known) this.purposes.set(purpose, key);

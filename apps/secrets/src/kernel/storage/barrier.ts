@@ -31,7 +31,7 @@ export class KeyringBarrier implements Barrier {
     this.keyring = undefined;
   }
 
-  seal(plain: Uint8Array, at: Cell): Buffer {
+  seal(plain: Uint8Array, at: Cell): Buffer<ArrayBuffer> {
     this.sealedCount++;
     return this.keys.seal(plain, at);
   }
@@ -45,7 +45,7 @@ export class KeyringBarrier implements Barrier {
     return this.keys.open(sealed, at);
   }
 
-  sealJson(value: unknown, at: Cell): Buffer {
+  sealJson(value: unknown, at: Cell): Buffer<ArrayBuffer> {
     return this.seal(Buffer.from(JSON.stringify(value)), at);
   }
 
@@ -53,7 +53,7 @@ export class KeyringBarrier implements Barrier {
     return JSON.parse(this.keys.open(sealed, at).toString()) as T;
   }
 
-  mac(purpose: string, data: string | Uint8Array): Buffer {
+  mac(purpose: string, data: string | Uint8Array): Buffer<ArrayBuffer> {
     return this.keys.mac(purpose, data);
   }
 

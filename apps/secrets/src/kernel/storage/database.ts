@@ -1,6 +1,8 @@
 import { isConnectionLoss, isStalePlan, withFreshPlan } from '@keystead/postgres';
 import { Refusal } from '@keystead/refusal';
 import type pg from 'pg';
+import type { PrismaClient } from '../../generated/prisma/client';
+import { PrismaOnOurs } from './prisma';
 import type { Tx } from './types';
 
 /** A statement prepared once per connection. */
@@ -33,20 +35,29 @@ export const isSerializationFailure = (error: unknown): boolean =>
 export class Database {
   /** Set by the storage: knows rows that were sealed under keys this node does not have yet, and reads those keys. */
   newerKeys: NewerKeys | undefined;
+  /** For what need not be fast; inside of a transaction, that of `Tx`. Writes of several statements need a transaction. */
+  readonly prisma: PrismaClient;
+  private readonly ours: PrismaOnOurs;
 
-  constructor(readonly pool: pg.Pool) {}
+  constructor(readonly pool: pg.Pool) {
+    this.ours = new PrismaOnOurs((statement) => this.send(statement));
+    this.prisma = this.ours.outside(refusalFor);
+  }
 
   async query<R extends pg.QueryResultRow>(
     statement: string | Statement,
     values: readonly unknown[] = [],
   ): Promise<pg.QueryResult<R>> {
-    let result: pg.QueryResult<R>;
     try {
-      result = await withFreshPlan(() => this.pool.query<R>(config(statement, values)));
+      return await this.send<R>(config(statement, values));
     } catch (error) {
       throw refusalFor(error);
     }
-    if (this.newerKeys?.under(result.rows)) await this.newerKeys.read();
+  }
+
+  private async send<R extends pg.QueryResultRow>(statement: pg.QueryConfig): Promise<pg.QueryResult<R>> {
+    const result = await withFreshPlan(() => this.pool.query<R>(statement));
+    if (this.newerKeys?.under(sealedOf(result))) await this.newerKeys.read();
     return result;
   }
 
@@ -83,18 +94,23 @@ export class Database {
       broken = error;
     };
     client.on('error', onError);
+    const send = async (statement: pg.QueryConfig) => {
+      const answer = await client.query(statement);
+      if (newerKeys?.under(sealedOf(answer))) throw new SealedUnderNewer();
+      return answer;
+    };
+    const { prisma, end } = this.ours.within(send);
     try {
       await client.query('BEGIN');
       const result = await run({
-        query: async (statement, values = []) => {
-          const answer = await client.query(config(statement, values));
-          if (newerKeys?.under(answer.rows)) throw new SealedUnderNewer();
-          return answer;
-        },
+        query: (statement, values = []) => send(config(statement, values)),
+        prisma,
       });
+      await end();
       await client.query('COMMIT');
       return result;
     } catch (error) {
+      await end().catch(() => {});
       if (isConnectionLoss(error) || isStalePlan(error)) broken = error as Error;
       else await client.query('ROLLBACK').catch((failure: Error) => (broken = failure));
       throw error;
@@ -116,6 +132,13 @@ export interface NewerKeys {
 /** A transaction came upon rows that this node can only open with keys it has yet to read. */
 class SealedUnderNewer extends Error {
   override readonly name = 'SealedUnderNewer';
+}
+
+/** The sealed values among rows; Prisma asks for rows as lists. */
+function sealedOf({ fields, rows }: pg.QueryResult): readonly pg.QueryResultRow[] {
+  if (!Array.isArray(rows[0])) return rows;
+  const at = fields.findIndex(({ name }) => name === 'sealed');
+  return at < 0 ? [] : rows.map((row) => ({ sealed: row[at] }));
 }
 
 function config(statement: string | Statement, values: readonly unknown[]): pg.QueryConfig {

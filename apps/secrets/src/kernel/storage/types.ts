@@ -1,5 +1,6 @@
 import type { Cell } from '@keystead/keyring';
 import type pg from 'pg';
+import type { Prisma } from '../../generated/prisma/client';
 
 /** The namespace that is always there; its path is `''`. */
 export const ROOT_NAMESPACE_ID = '00000000-0000-0000-0000-000000000000';
@@ -16,13 +17,13 @@ export interface Clock {
  */
 export interface Barrier {
   readonly sealed: boolean;
-  seal(plain: Uint8Array, at: Cell): Buffer;
+  seal(plain: Uint8Array, at: Cell): Buffer<ArrayBuffer>;
   open(sealed: Uint8Array, at: Cell): Buffer;
   /** JSON in, sealed bytes out. Maps and big numbers are the caller's affair. */
-  sealJson(value: unknown, at: Cell): Buffer;
+  sealJson(value: unknown, at: Cell): Buffer<ArrayBuffer>;
   openJson<T>(sealed: Uint8Array, at: Cell): T;
   /** HMAC-SHA256 under a key that rotation never changes: for looking up what must not be stored. */
-  mac(purpose: string, data: string | Uint8Array): Buffer;
+  mac(purpose: string, data: string | Uint8Array): Buffer<ArrayBuffer>;
   derive(purpose: string): Buffer;
 }
 
@@ -157,6 +158,8 @@ export interface WriteSet {
 
 /** An open transaction. Statements with a name are prepared once per connection. */
 export interface Tx {
+  /** The same transaction by Prisma, for what need not be fast. */
+  readonly prisma: Prisma.TransactionClient;
   query<R extends pg.QueryResultRow>(
     statement: string | { readonly name: string; readonly text: string },
     values?: readonly unknown[],
