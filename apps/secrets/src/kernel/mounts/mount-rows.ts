@@ -1,19 +1,10 @@
+import { Prisma } from '../../generated/prisma/client';
 import type { Database } from '../storage/database';
+import { lockRows } from '../storage/lock-rows';
 import type { Barrier, Tx } from '../storage/types';
 import type { Mount, MountConfig, MountKind } from './mount';
 
-interface Row {
-  id: string;
-  namespace_id: string;
-  kind: string;
-  path: string;
-  type: string;
-  accessor: string;
-  local: boolean;
-  tainted: boolean;
-  created_at_ms: string;
-  sealed: Buffer;
-}
+type Row = Prisma.MountGetPayload<object>;
 
 interface Sealed {
   readonly description: string;
@@ -33,14 +24,15 @@ const sealedPart = ({ description, config, options, sealWrap }: Mount): Sealed =
 
 /** Every mount there is. */
 export async function readMounts(database: Database, barrier: Barrier): Promise<Mount[]> {
-  const { rows } = await database.query<Row>({ name: 'mounts', text: 'SELECT * FROM mount' });
+  const rows = await database.prisma.mount.findMany();
   return rows.map((row) => openMount(barrier, row));
 }
 
 /** A mount as it is now; nobody else changes it before the transaction ends. */
 export async function lockMount(tx: Tx, barrier: Barrier, uuid: string): Promise<Mount | undefined> {
-  const { rows } = await tx.query<Row>('SELECT * FROM mount WHERE id = $1 FOR UPDATE', [uuid]);
-  return rows[0] && openMount(barrier, rows[0]);
+  await lockRows(tx, 'mount', Prisma.sql`id = ${uuid}::uuid`);
+  const row = await tx.prisma.mount.findUnique({ where: { id: uuid } });
+  return row ? openMount(barrier, row) : undefined;
 }
 
 /** A mount that lies above, at or below a path, the nearest to it. */
@@ -49,60 +41,45 @@ export async function findInTheWay(
   namespaceId: string,
   path: string,
 ): Promise<{ uuid: string; path: string } | undefined> {
-  const { rows } = await tx.query<{ uuid: string; path: string }>(
-    `SELECT id AS uuid, path FROM mount WHERE namespace_id = $1 AND (starts_with($2, path) OR starts_with(path, $2))
-      ORDER BY abs(length(path) - length($2)), path LIMIT 1`,
-    [namespaceId, path],
-  );
+  const rows = await tx.prisma.$queryRaw<{ uuid: string; path: string }[]>`
+    SELECT id AS uuid, path FROM mount
+     WHERE namespace_id = ${namespaceId}::uuid AND (starts_with(${path}, path) OR starts_with(path, ${path}))
+     ORDER BY abs(length(path) - length(${path})), path LIMIT 1`;
   return rows[0];
 }
 
 function openMount(barrier: Barrier, row: Row): Mount {
   return {
     uuid: row.id,
-    namespaceId: row.namespace_id,
+    namespaceId: row.namespaceId,
     kind: row.kind as MountKind,
     path: row.path,
     type: row.type,
     accessor: row.accessor,
     local: row.local,
     tainted: row.tainted,
-    createdAtMs: Number(row.created_at_ms),
+    createdAtMs: Number(row.createdAtMs),
     ...barrier.openJson<Sealed>(row.sealed, cell(row.id)),
   };
 }
 
 /** Adds a mount; false when its path is taken. */
 export async function insertMount(tx: Tx, barrier: Barrier, mount: Mount): Promise<boolean> {
-  const { rowCount } = await tx.query(
-    `INSERT INTO mount (id, namespace_id, kind, path, type, accessor, local, created_at_ms, sealed)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (namespace_id, kind, path) DO NOTHING`,
-    [
-      mount.uuid,
-      mount.namespaceId,
-      mount.kind,
-      mount.path,
-      mount.type,
-      mount.accessor,
-      mount.local,
-      mount.createdAtMs,
-      barrier.sealJson(sealedPart(mount), cell(mount.uuid)),
-    ],
-  );
-  return rowCount === 1;
+  const { uuid: id, namespaceId, kind, path, type, accessor, local, createdAtMs } = mount;
+  const sealed = barrier.sealJson(sealedPart(mount), cell(id));
+  const row = { id, namespaceId, kind, path, type, accessor, local, createdAtMs, sealed };
+  const { count } = await tx.prisma.mount.createMany({ data: [row], skipDuplicates: true });
+  return count === 1;
 }
 
 /** Writes what can change of a mount: path, taint, and everything sealed. */
 export async function updateMount(tx: Tx, barrier: Barrier, mount: Mount): Promise<void> {
-  await tx.query('UPDATE mount SET path = $2, tainted = $3, sealed = $4 WHERE id = $1', [
-    mount.uuid,
-    mount.path,
-    mount.tainted,
-    barrier.sealJson(sealedPart(mount), cell(mount.uuid)),
-  ]);
+  const { uuid: id, path, tainted } = mount;
+  const sealed = barrier.sealJson(sealedPart(mount), cell(id));
+  await tx.prisma.mount.updateMany({ where: { id }, data: { path, tainted, sealed } });
 }
 
 /** Removes a mount. What was stored below it is removed by whoever calls. */
 export async function deleteMount(tx: Tx, uuid: string): Promise<void> {
-  await tx.query('DELETE FROM mount WHERE id = $1', [uuid]);
+  await tx.prisma.mount.deleteMany({ where: { id: uuid } });
 }

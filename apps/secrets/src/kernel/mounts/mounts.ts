@@ -193,8 +193,8 @@ export class Mounts {
   /** Removes the mount and every entry below it. Its leases must have ended. */
   remove(mount: LiveMount): Promise<void> {
     return this.change(`mount/${mount.uuid}`, mount.uuid, async (tx) => {
-      await tx.query('DELETE FROM entry WHERE mount_id = $1', [mount.uuid]);
-      await tx.query('DELETE FROM entry_witness WHERE mount_id = $1', [mount.uuid]);
+      await tx.prisma.entry.deleteMany({ where: { mountId: mount.uuid } });
+      await tx.prisma.entryWitness.deleteMany({ where: { mountId: mount.uuid } });
       await deleteMount(tx, mount.uuid);
     });
   }

@@ -1,7 +1,9 @@
 import { createHash, randomInt, randomUUID } from 'node:crypto';
 import { randomBase62 } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
+import { Prisma } from '../../generated/prisma/client';
 import type { Database } from '../storage/database';
+import { lockRows } from '../storage/lock-rows';
 import {
   type Barrier,
   type ChangeNotices,
@@ -35,15 +37,16 @@ interface Stored {
   readonly unlockDigest?: string;
 }
 
-interface Row {
-  id: string;
-  short_id: string;
-  parent_id: string | null;
-  path: string;
-  tainted: boolean;
-  locked: boolean;
-  sealed: Buffer | null;
-}
+const COLUMNS = {
+  id: true,
+  shortId: true,
+  parentId: true,
+  path: true,
+  tainted: true,
+  locked: true,
+  sealed: true,
+} as const;
+type Row = Pick<Prisma.NamespaceGetPayload<object>, keyof typeof COLUMNS>;
 
 interface Parts {
   readonly database: Database;
@@ -63,7 +66,6 @@ export function requireUnlocked(namespace: Pick<Namespace, 'lockedBy'> | undefin
 }
 
 const reserved = new Set(['sys', 'root', 'audit', 'auth', 'cubbyhole', 'identity', 'api-lock']);
-const columns = 'id, short_id, parent_id, path, tainted, locked, sealed';
 
 /** The tree of namespaces, and what a path belongs to. All of it is kept in memory. */
 export class Namespaces {
@@ -177,14 +179,13 @@ export class Namespaces {
     const there = await committer.inTurn(
       `namespace/${full}`,
       async (tx) => {
-        const parent = await tx.query('SELECT FROM namespace WHERE id = $1 FOR KEY SHARE', [made.parentUuid]);
-        if (parent.rowCount === 0) throw new Refusal('invalid', 'parent namespace does not exist');
-        const { rows } = await tx.query<Row>(`SELECT ${columns} FROM namespace WHERE path = $1`, [full]);
-        if (rows[0]) return this.opened(rows[0]);
-        await tx.query(
-          'INSERT INTO namespace (id, short_id, parent_id, path, created_at_ms, sealed) VALUES ($1, $2, $3, $4, $5, $6)',
-          [made.uuid, made.id, made.parentUuid, made.path, clock.now(), sealed],
-        );
+        const parents = await lockRows(tx, 'namespace', Prisma.sql`id = ${above.uuid}::uuid`, 'KEY SHARE');
+        if (parents.length === 0) throw new Refusal('invalid', 'parent namespace does not exist');
+        const row = await tx.prisma.namespace.findUnique({ where: { path: full }, select: COLUMNS });
+        if (row) return this.opened(row);
+        const { uuid: id, id: shortId, path } = made;
+        const data = { id, shortId, parentId: above.uuid, path, createdAtMs: clock.now(), sealed };
+        await tx.prisma.namespace.create({ data, select: { id: true } });
         await furnish(tx, made.uuid);
         return made;
       },
@@ -205,12 +206,12 @@ export class Namespaces {
     const changed = await this.parts.committer.inTurn(
       `namespace/${uuid}`,
       async (tx) => {
-        const { rows } = await tx.query<Row>(`SELECT ${columns} FROM namespace WHERE id = $1 FOR UPDATE`, [uuid]);
-        if (!rows[0]) return undefined;
-        const now = this.opened(rows[0]);
+        const row = await lock(tx, uuid);
+        if (!row) return undefined;
+        const now = this.opened(row);
         const customMetadata = change(now.customMetadata);
-        const sealed = this.parts.barrier.sealJson({ ...this.storedOf(rows[0]), customMetadata }, cell(uuid));
-        await tx.query('UPDATE namespace SET sealed = $2 WHERE id = $1', [uuid, sealed]);
+        const sealed = this.parts.barrier.sealJson({ ...this.storedOf(row), customMetadata }, cell(uuid));
+        await tx.prisma.namespace.update({ where: { id: uuid }, data: { sealed }, select: { id: true } });
         return { ...now, customMetadata };
       },
       [{ topic: 'namespace', key: uuid }],
@@ -259,13 +260,13 @@ export class Namespaces {
     await this.parts.committer.inTurn(
       `namespace/${uuid}`,
       async (tx) => {
-        const { rows } = await tx.query<Row>(`SELECT ${columns} FROM namespace WHERE id = $1 FOR UPDATE`, [uuid]);
-        if (!rows[0]) throw new Refusal('invalid', 'requested namespace does not exist');
-        const stored = this.storedOf(rows[0]);
-        const unlockDigest = change(this.opened(rows[0]), stored);
+        const row = await lock(tx, uuid);
+        if (!row) throw new Refusal('invalid', 'requested namespace does not exist');
+        const stored = this.storedOf(row);
+        const unlockDigest = change(this.opened(row), stored);
         const sealed = this.parts.barrier.sealJson({ ...stored, unlockDigest }, cell(uuid));
-        const values = [uuid, unlockDigest !== undefined, sealed];
-        await tx.query('UPDATE namespace SET locked = $2, sealed = $3 WHERE id = $1', values);
+        const data = { locked: unlockDigest !== undefined, sealed };
+        await tx.prisma.namespace.update({ where: { id: uuid }, data, select: { id: true } });
       },
       [{ topic: 'namespace', key: uuid }],
     );
@@ -274,19 +275,18 @@ export class Namespaces {
 
   /** From now on nobody gets in; what is inside can be removed. */
   taint(namespace: Namespace): Promise<void> {
-    return this.change(namespace.uuid, 'UPDATE namespace SET tainted = true WHERE id = $1', []);
+    return this.change(namespace.uuid, (tx, where) =>
+      tx.prisma.namespace.updateMany({ where, data: { tainted: true } }),
+    );
   }
 
   /** Removes the row of an empty namespace. */
   remove(namespace: Namespace): Promise<void> {
-    return this.change(namespace.uuid, 'DELETE FROM namespace WHERE id = $1', []);
+    return this.change(namespace.uuid, (tx, where) => tx.prisma.namespace.deleteMany({ where }));
   }
 
-  private async change(uuid: string, statement: string, values: unknown[]): Promise<void> {
-    await this.parts.committer.transaction(
-      (tx) => tx.query(statement, [uuid, ...values]),
-      [{ topic: 'namespace', key: uuid }],
-    );
+  private async change(uuid: string, change: (tx: Tx, where: { id: string }) => Promise<unknown>): Promise<void> {
+    await this.parts.committer.transaction((tx) => change(tx, { id: uuid }), [{ topic: 'namespace', key: uuid }]);
     await this.table.reload();
   }
 
@@ -294,9 +294,9 @@ export class Namespaces {
     const stored = this.storedOf(row);
     return {
       uuid: row.id,
-      id: row.id === ROOT_NAMESPACE_ID ? 'root' : row.short_id,
+      id: row.id === ROOT_NAMESPACE_ID ? 'root' : row.shortId,
       path: row.path,
-      parentUuid: row.parent_id ?? undefined,
+      parentUuid: row.parentId ?? undefined,
       customMetadata: stored.customMetadata,
       tainted: row.tainted,
       locked: row.locked,
@@ -310,7 +310,7 @@ export class Namespaces {
   }
 
   private async read(): Promise<void> {
-    const { rows } = await this.parts.database.query<Row>(`SELECT ${columns} FROM namespace`);
+    const rows = await this.parts.database.prisma.namespace.findMany({ select: COLUMNS });
     const byPath = new Map<string, Namespace>();
     const byUuid = new Map<string, Namespace>();
     const locked = rows.filter((row) => row.locked).map(({ path }) => path);
@@ -327,6 +327,12 @@ export class Namespaces {
 
 /** The key is as long as a token: nobody finds it by its digest. */
 const digestOf = (key: string): string => createHash('sha256').update(key).digest('base64url');
+
+/** A namespace as it is now; nobody else changes it before the transaction ends. */
+async function lock(tx: Tx, id: string): Promise<Row | null> {
+  await lockRows(tx, 'namespace', Prisma.sql`id = ${id}::uuid`);
+  return tx.prisma.namespace.findUnique({ where: { id }, select: COLUMNS });
+}
 
 const cell = (row: string) => ({ table: 'namespace', row, column: 'sealed' });
 

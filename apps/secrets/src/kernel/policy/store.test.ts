@@ -7,14 +7,17 @@ function storeOf(texts: Readonly<Record<string, string>>) {
   const asked: string[][] = [];
   const rowOf = (name: string) => {
     const sealed = Buffer.from(JSON.stringify({ text: texts[name] }));
-    return { id: name, name, version: 1, updated_at_ms: '1', sealed };
+    return { id: name, name, version: 1, updatedAtMs: 1n, sealed };
   };
   const needs = {
     database: {
-      async query(_statement: unknown, [, wanted]: [string, string | string[]]) {
-        const names = [wanted].flat();
-        asked.push(names);
-        return { rows: names.filter((name) => Object.hasOwn(texts, name)).map(rowOf) };
+      prisma: {
+        policy: {
+          async findMany({ where }: { where: { name: { in: string[] } } }) {
+            asked.push(where.name.in);
+            return where.name.in.filter((name) => Object.hasOwn(texts, name)).map(rowOf);
+          },
+        },
       },
     },
     barrier: { openJson: (sealed: Buffer) => JSON.parse(sealed.toString()) },

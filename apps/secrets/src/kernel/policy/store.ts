@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { Refusal } from '@keystead/refusal';
+import { Prisma } from '../../generated/prisma/client';
 import { CoherentCache, type Ticket } from '../storage/cache';
 import { Pauses } from '../storage/in-turns';
+import { lockRows } from '../storage/lock-rows';
 import {
   type Barrier,
   type ChangeNotices,
@@ -50,20 +52,14 @@ export interface PolicyWrite extends Partial<PolicyOptions> {
 
 /** What the store stands on. */
 export interface PolicyStoreNeeds {
-  readonly database: Pick<Tx, 'query'>;
+  readonly database: { readonly prisma: Pick<Tx['prisma'], 'policy'> };
   readonly committer: Pick<Committer, 'transaction' | 'inTurn'>;
   readonly barrier: Pick<Barrier, 'sealJson' | 'openJson'>;
   readonly notices: ChangeNotices;
   readonly clock: Clock;
 }
 
-interface Row {
-  id: string;
-  name: string;
-  version: number;
-  updated_at_ms: string;
-  sealed: Buffer;
-}
+type Row = Pick<Prisma.PolicyGetPayload<object>, keyof typeof COLUMNS>;
 
 type Sealed = PolicyOptions & { readonly text: string };
 
@@ -72,33 +68,17 @@ const noOptions: PolicyOptions = {
   allowsWildcardsInTemplates: false,
   allowsSlashesInTemplates: false,
 };
+/** The only type there is. */
+const ACL = 'acl';
 const cell = (row: string) => ({ table: 'policy', row, column: 'sealed' });
 const maxRemembered = 100_000;
 const noticeKey = (namespaceId: string, name: string) => `${namespaceId}/${name}`;
 
-const findRow = {
-  name: 'policy-find',
-  text: `SELECT id, name, version, updated_at_ms, sealed FROM policy WHERE namespace_id = $1 AND type = 'acl' AND name = $2`,
-};
-const findRows = {
-  name: 'policy-find-many',
-  text: `SELECT id, name, version, updated_at_ms, sealed FROM policy
-          WHERE namespace_id = $1 AND type = 'acl' AND name = ANY($2)`,
-};
 /** Policies that are read in one statement. */
 const perStatement = 50;
 /** Of the texts of remembered policies; parsed, one takes some ten times that. */
 const maxRememberedBytes = 32 * 1024 * 1024;
-const upsert = {
-  name: 'policy-upsert',
-  text: `INSERT INTO policy (id, namespace_id, type, name, version, created_at_ms, updated_at_ms, sealed)
-         VALUES ($1, $2, 'acl', $3, 1, $4, $4, $5)
-         ON CONFLICT (namespace_id, type, name)
-         DO UPDATE SET version = policy.version + 1, updated_at_ms = excluded.updated_at_ms, sealed = excluded.sealed,
-                       id = excluded.id
-         WHERE $6::int IS NULL OR policy.version = $6
-         RETURNING version`,
-};
+const COLUMNS = { id: true, name: true, version: true, updatedAtMs: true, sealed: true } as const;
 
 /**
  * The policies of all namespaces. Names are case-insensitive and kept in lower case.
@@ -202,7 +182,11 @@ export class PolicyStore {
   }
 
   private async rowsOf(namespaceId: string, names: readonly string[]): Promise<Row[]> {
-    return names.length === 0 ? [] : (await this.needs.database.query<Row>(findRows, [namespaceId, names])).rows;
+    if (names.length === 0) return [];
+    return this.needs.database.prisma.policy.findMany({
+      where: { namespaceId, type: ACL, name: { in: [...names] } },
+      select: COLUMNS,
+    });
   }
 
   private fixed(namespaceId: string, name: string): StoredPolicy | undefined {
@@ -213,10 +197,10 @@ export class PolicyStore {
 
   /** All names, sorted; `root` in the root namespace only. Internal policies are not listed. */
   async list(namespaceId: string): Promise<string[]> {
-    const { rows } = await this.needs.database.query<{ name: string }>(
-      `SELECT name FROM policy WHERE namespace_id = $1 AND type = 'acl' ORDER BY name COLLATE "C"`,
-      [namespaceId],
-    );
+    const rows = await this.needs.database.prisma.policy.findMany({
+      where: { namespaceId, type: ACL },
+      select: { name: true },
+    });
     const names = new Set(rows.map(({ name }) => name));
     names.add(defaultPolicyName);
     if (namespaceId === ROOT_NAMESPACE_ID) names.add(rootPolicyName);
@@ -240,7 +224,16 @@ export class PolicyStore {
     await this.needs.committer.inTurn(
       `policy/${namespaceId}/${name}`,
       async (tx) => {
-        const existing = (await tx.query<Row>(`${findRow.text} FOR UPDATE`, [namespaceId, name])).rows[0];
+        const named = { namespaceId, type: ACL, name };
+        await lockRows(
+          tx,
+          'policy',
+          Prisma.sql`namespace_id = ${namespaceId}::uuid AND type = ${ACL} AND name = ${name}`,
+        );
+        const existing = await tx.prisma.policy.findUnique({
+          where: { namespaceId_type_name: named },
+          select: COLUMNS,
+        });
         const before: PolicyOptions = existing
           ? this.needs.barrier.openJson<Sealed>(existing.sealed, cell(existing.id))
           : noOptions;
@@ -257,15 +250,14 @@ export class PolicyStore {
         };
         // A new id with every write binds the sealed text to this version.
         const id = randomUUID();
-        const written = await tx.query(upsert, [
-          id,
-          namespaceId,
-          name,
-          this.needs.clock.now(),
-          this.needs.barrier.sealJson(sealed, cell(id)),
-          write.cas === undefined ? null : (existing?.version ?? 0),
-        ]);
-        if (written.rowCount === 0) throw casMismatch();
+        const nowMs = this.needs.clock.now();
+        const written = { id, updatedAtMs: nowMs, sealed: this.needs.barrier.sealJson(sealed, cell(id)) };
+        if (existing) {
+          const data = { ...written, version: { increment: 1 } };
+          await tx.prisma.policy.update({ where: { id: existing.id }, data, select: { id: true } });
+        } else {
+          await tx.prisma.policy.create({ data: { ...named, ...written, createdAtMs: nowMs }, select: { id: true } });
+        }
       },
       [{ topic: 'policy', key: noticeKey(namespaceId, name) }],
     );
@@ -279,20 +271,22 @@ export class PolicyStore {
     }
     if (name === defaultPolicyName) throw new Refusal('malformed', 'cannot delete default policy');
     await this.needs.committer.transaction(
-      (tx) =>
-        tx.query(`DELETE FROM policy WHERE namespace_id = $1 AND type = 'acl' AND name = $2`, [namespaceId, name]),
+      (tx) => tx.prisma.policy.deleteMany({ where: { namespaceId, type: ACL, name } }),
       [{ topic: 'policy', key: noticeKey(namespaceId, name) }],
     );
   }
 
   private async load(namespaceId: string, name: string): Promise<StoredPolicy | undefined> {
-    const row = (await this.needs.database.query<Row>(findRow, [namespaceId, name])).rows[0];
-    return row && this.open(row);
+    const row = await this.needs.database.prisma.policy.findUnique({
+      where: { namespaceId_type_name: { namespaceId, type: ACL, name } },
+      select: COLUMNS,
+    });
+    return row ? this.open(row) : undefined;
   }
 
-  private open({ sealed, id, name, version, updated_at_ms }: Row): StoredPolicy {
+  private open({ sealed, id, name, version, updatedAtMs }: Row): StoredPolicy {
     const { text, ...options } = this.needs.barrier.openJson<Sealed>(sealed, cell(id));
-    return { ...options, name, text, version, updatedAtMs: Number(updated_at_ms), policy: parsePolicy(text) };
+    return { ...options, name, text, version, updatedAtMs: Number(updatedAtMs), policy: parsePolicy(text) };
   }
 }
 
