@@ -1,5 +1,5 @@
-import { DirectoryStandIn } from '../../apps/secrets/src/backends/cloudone/stand-in';
-import { SchedulerStandIn } from '../../apps/secrets/src/backends/scheduler/stand-in';
+import { DirectoryStandIn } from '../../apps/secrets/test/stand-ins/cloudone';
+import { SchedulerStandIn } from '../../apps/secrets/test/stand-ins/scheduler';
 
 /** Stand-ins of a scheduler and a directory; the first argument is how long the scheduler thinks, in milliseconds. */
 async function start(): Promise<object> {

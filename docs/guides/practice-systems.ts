@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { DirectoryStandIn } from '../../apps/secrets/src/backends/cloudone/stand-in';
-import { CloudStandIn } from '../../apps/secrets/src/backends/cloudtwo/stand-in';
-import { IssuerStandIn } from '../../apps/secrets/src/backends/jwt/stand-in';
-import { SchedulerStandIn } from '../../apps/secrets/src/backends/scheduler/stand-in';
+import { DirectoryStandIn } from '../../apps/secrets/test/stand-ins/cloudone';
+import { CloudStandIn } from '../../apps/secrets/test/stand-ins/cloudtwo';
+import { IssuerStandIn } from '../../apps/secrets/test/stand-ins/jwt';
+import { SchedulerStandIn } from '../../apps/secrets/test/stand-ins/scheduler';
 
 /** Stand-ins of the systems that engines and login methods speak to, for whoever follows a guide without the real ones. */
 export interface PracticeSystems {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { withClient } from '@keystead/postgres';
-import { SchedulerStandIn } from '../../apps/secrets/src/backends/scheduler/stand-in';
+import { SchedulerStandIn } from '../../apps/secrets/test/stand-ins/scheduler';
 import { createInstallation, type TestInstallation } from './installation';
 import { killAndRecover, type Victim, victims } from './kills';
 import { waitFor } from './start';

@@ -3,7 +3,7 @@ import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type IssuerKey, signRaw } from '../../apps/secrets/src/backends/jwt/stand-in';
+import { type IssuerKey, signRaw } from '../../apps/secrets/test/stand-ins/jwt';
 import { codeFor, counterAt, fromBase32 } from '../../packages/auth/src/index';
 import { applyMigrations } from '../../packages/postgres/src/index';
 import { emptyDatabase, type TestDatabase } from '../../packages/testing/src/index';

@@ -1,13 +1,13 @@
 import { generateKeyPairSync } from 'node:crypto';
 import http from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { SchedulerStandIn } from '../src/backends/scheduler/stand-in';
 import type { LiveMount } from '../src/kernel/mounts/mount';
 import { isReading, type Verb } from '../src/sdk/call';
 import type { Path } from '../src/sdk/path';
 import { type Example, examples, type World } from './at-once-examples';
 import { ResponseSchemas } from './response-schemas';
 import { withSecondNode } from './second-node';
+import { SchedulerStandIn } from './stand-ins/scheduler';
 import { startSecrets } from './start-secrets';
 
 const callers = 16;

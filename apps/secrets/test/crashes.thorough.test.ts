@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { freshDatabase, type TestDatabase } from '@keystead/testing';
 import pg from 'pg';
-import { SchedulerStandIn } from '../src/backends/scheduler/stand-in';
 import { until } from './fresh-storage';
 import { initialise, type NodeProcess, startNode } from './nodes';
+import { SchedulerStandIn } from './stand-ins/scheduler';
 
 // A node kills itself at a named point; another one goes on. A sample always, the whole matrix with --long.
 

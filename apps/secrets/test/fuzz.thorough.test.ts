@@ -1,9 +1,9 @@
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { asker, type FuzzSubject, withstandsMadeUpRequests } from '@keystead/testing';
-import { CloudStandIn } from '../src/backends/cloudtwo/stand-in';
-import { SchedulerStandIn } from '../src/backends/scheduler/stand-in';
 import { gardenOf } from './garden';
+import { CloudStandIn } from './stand-ins/cloudtwo';
+import { SchedulerStandIn } from './stand-ins/scheduler';
 
 const shares = { recovery_shares: 5, recovery_threshold: 3 };
 const verbs = '["create", "read", "update", "delete", "list", "patch", "sudo"]';

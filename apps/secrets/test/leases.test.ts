@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { SchedulerStandIn } from '../src/backends/scheduler/stand-in';
 import { until } from './fresh-storage';
+import { SchedulerStandIn } from './stand-ins/scheduler';
 import { type Client, startSecrets } from './start-secrets';
 
 const upstream = new SchedulerStandIn();

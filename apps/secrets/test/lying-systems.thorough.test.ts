@@ -1,15 +1,15 @@
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { DirectoryStandIn } from '../src/backends/cloudone/stand-in';
 import { CloudTwo } from '../src/backends/cloudtwo/cloud';
 import { attempt } from '../src/backends/cloudtwo/cloud-error';
 import { createUser } from '../src/backends/cloudtwo/iam-user';
 import type { Role } from '../src/backends/cloudtwo/role';
-import { CloudStandIn } from '../src/backends/cloudtwo/stand-in';
 import { SchedulerClient } from '../src/backends/scheduler/scheduler-client';
-import { SchedulerStandIn } from '../src/backends/scheduler/stand-in';
 import { until } from './fresh-storage';
+import { DirectoryStandIn } from './stand-ins/cloudone';
+import { CloudStandIn } from './stand-ins/cloudtwo';
+import { SchedulerStandIn } from './stand-ins/scheduler';
 import { startSecrets } from './start-secrets';
 
 // Outside systems that answer what no such system answers, or nothing. The caller is told which system it was, in time;

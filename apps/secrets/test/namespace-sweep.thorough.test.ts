@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { manualClock } from '@keystead/testing';
 import pg from 'pg';
-import { SchedulerStandIn } from '../src/backends/scheduler/stand-in';
 import { type PasswordHash, Passwords } from '../src/backends/userpass/password';
 import { isReading } from '../src/sdk/call';
 import { type Ask, absent, asker, type Furnished, furnish, type Said, type Sql } from './namespace-sweep';
 import { nobodys, owned, snapshot } from './namespace-sweep-rows';
 import { pathOf, slotsOf, type Visit, visitsOf } from './namespace-sweep-slots';
+import { SchedulerStandIn } from './stand-ins/scheduler';
 import { startSecrets } from './start-secrets';
 
 // Two namespaces that know nothing of each other, and the one above both. Every declared operation of the service is called

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { freshDatabase, type TestDatabase } from '@keystead/testing';
 import pg from 'pg';
-import { CloudStandIn } from '../src/backends/cloudtwo/stand-in';
-import { SchedulerStandIn } from '../src/backends/scheduler/stand-in';
 import { until } from './fresh-storage';
 import { type Answer, initialise, type NodeProcess, startNode } from './nodes';
+import { CloudStandIn } from './stand-ins/cloudtwo';
+import { SchedulerStandIn } from './stand-ins/scheduler';
 
 // A node is killed at every step of every flow that changes something in an outside system: before and after each of its
 // calls and commits. Afterwards the credentials there must be those that leases here account for. Three kills always,

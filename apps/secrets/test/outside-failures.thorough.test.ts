@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { CloudStandIn } from '../src/backends/cloudtwo/stand-in';
-import { SchedulerStandIn } from '../src/backends/scheduler/stand-in';
 import { until } from './fresh-storage';
+import { CloudStandIn } from './stand-ins/cloudtwo';
+import { SchedulerStandIn } from './stand-ins/scheduler';
 import { startSecrets } from './start-secrets';
 
 // Credentials made and ended while one call in twenty fails: throttled, refused for a fault, or without an answer, before

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { freshDatabase, type TestDatabase } from '@keystead/testing';
 import pg from 'pg';
-import { CloudStandIn } from '../src/backends/cloudtwo/stand-in';
 import { until } from './fresh-storage';
 import { initialise, type NodeProcess, startNode } from './nodes';
+import { CloudStandIn } from './stand-ins/cloudtwo';
 
 const long = process.env.KEYSTEAD_LONG === '1' ? describe : describe.skip;
 const hourMs = 3_600_000;

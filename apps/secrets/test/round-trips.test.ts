@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { DirectoryStandIn } from '../src/backends/cloudone/stand-in';
-import { CloudStandIn } from '../src/backends/cloudtwo/stand-in';
-import { SchedulerStandIn } from '../src/backends/scheduler/stand-in';
+import { DirectoryStandIn } from './stand-ins/cloudone';
+import { CloudStandIn } from './stand-ins/cloudtwo';
+import { SchedulerStandIn } from './stand-ins/scheduler';
 import { startSecrets } from './start-secrets';
 
 // What one request costs: statements sent to the database, and calls to the outside system. A change that adds to them

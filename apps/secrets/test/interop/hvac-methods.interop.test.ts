@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { noPython, type Python, pythonWith } from '@keystead/testing';
-import { DirectoryStandIn } from '../../src/backends/cloudone/stand-in';
-import { CloudStandIn } from '../../src/backends/cloudtwo/stand-in';
+import { DirectoryStandIn } from '../stand-ins/cloudone';
+import { CloudStandIn } from '../stand-ins/cloudtwo';
 import { startSecrets } from '../start-secrets';
 
 const withPython = noPython() ? describe.skip : describe;

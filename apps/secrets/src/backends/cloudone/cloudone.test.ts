@@ -1,8 +1,8 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { manualClock } from '@keystead/testing';
+import { DirectoryStandIn, newSigner } from '../../../test/stand-ins/cloudone';
 import { startSecrets } from '../../../test/start-secrets';
-import { DirectoryStandIn, newSigner } from './stand-in';
 
 const directory = new DirectoryStandIn();
 const env: Record<string, string> = {};

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { until } from '../../../test/fresh-storage';
+import { CloudStandIn } from '../../../test/stand-ins/cloudtwo';
 import { startSecrets } from '../../../test/start-secrets';
-import { CloudStandIn } from './stand-in';
 
 const readOnly = 'arn:aws:iam::aws:policy/ReadOnlyAccess';
 const document = JSON.stringify({

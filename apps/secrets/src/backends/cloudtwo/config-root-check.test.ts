@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { CloudStandIn } from '../../../test/stand-ins/cloudtwo';
 import { startSecrets } from '../../../test/start-secrets';
-import { CloudStandIn } from './stand-in';
 
 interface Right {
   readonly action: string;

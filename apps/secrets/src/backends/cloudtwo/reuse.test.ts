@@ -3,9 +3,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { createLogger, createServer } from '@keystead/server';
 import { manualClock } from '@keystead/testing';
 import request from 'supertest';
+import { CloudStandIn } from '../../../test/stand-ins/cloudtwo';
 import { type Client, startSecrets, testConfig } from '../../../test/start-secrets';
 import { createService, type Service } from '../../service';
-import { CloudStandIn } from './stand-in';
 
 const readOnly = 'arn:aws:iam::aws:policy/ReadOnlyAccess';
 

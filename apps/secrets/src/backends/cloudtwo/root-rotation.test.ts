@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { manualClock } from '@keystead/testing';
 import { until } from '../../../test/fresh-storage';
+import { CloudStandIn } from '../../../test/stand-ins/cloudtwo';
 import { startSecrets } from '../../../test/start-secrets';
 import { errands } from '../../service/errands';
-import { CloudStandIn } from './stand-in';
 
 const hourMs = 3_600_000;
 

@@ -1,9 +1,9 @@
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { manualClock } from '@keystead/testing';
+import { CloudStandIn } from '../../../test/stand-ins/cloudtwo';
+import { trustIssuer } from '../../../test/stand-ins/cloudtwo-web-identity';
 import { startSecrets } from '../../../test/start-secrets';
-import { CloudStandIn } from './stand-in';
-import { trustIssuer } from './stand-in-web-identity';
 
 const publicUrl = 'https://secrets.example/base';
 const roleArn = 'arn:aws:iam::123456789012:role/keystead';

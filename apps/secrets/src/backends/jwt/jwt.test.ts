@@ -1,8 +1,8 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { manualClock, testCertificate } from '@keystead/testing';
+import { IssuerStandIn, newKey, signRaw } from '../../../test/stand-ins/jwt';
 import { startSecrets } from '../../../test/start-secrets';
-import { IssuerStandIn, newKey, signRaw } from './stand-in';
 
 describe('login with signed tokens', () => {
   const issuer = new IssuerStandIn();

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { SchedulerStandIn } from '../../../test/stand-ins/scheduler';
 import { plainParts, Turns } from '../../sdk/outside';
 import { SchedulerClient } from './scheduler-client';
-import { SchedulerStandIn } from './stand-in';
 
 describe('a client of a scheduler', () => {
   const upstream = new SchedulerStandIn();

@@ -2,8 +2,8 @@ import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { testCertificate } from '@keystead/testing';
 import { until } from '../../../test/fresh-storage';
+import { SchedulerStandIn } from '../../../test/stand-ins/scheduler';
 import { startSecrets } from '../../../test/start-secrets';
-import { SchedulerStandIn } from './stand-in';
 
 const otherKey = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   .privateKey.export({ type: 'pkcs8', format: 'pem' })

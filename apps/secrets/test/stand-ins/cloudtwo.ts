@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { blockedBy, type Extras, isExtra, runExtra } from './stand-in-extras';
+import { blockedBy, type Extras, isExtra, runExtra } from './cloudtwo-extras';
 
 interface Key {
   readonly id: string;

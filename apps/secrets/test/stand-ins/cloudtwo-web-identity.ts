@@ -1,6 +1,6 @@
 import { createPublicKey, type JsonWebKey, verify } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import type { CloudStandIn } from './stand-in';
+import type { CloudStandIn } from './cloudtwo';
 
 interface Trust {
   /** The issuer as it was registered with the provider. */
