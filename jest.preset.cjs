@@ -4,16 +4,7 @@ const swc = {
   module: { type: 'commonjs' },
   sourceMaps: 'inline',
 };
-const esmOnly = [
-  '@seriousme',
-  'jose',
-  'openpgp',
-  'openapi-fetch',
-  'shamir-secret-sharing',
-  're2js',
-  '@noble',
-  'croner',
-];
+const esmOnly = ['@seriousme', 'openpgp', 'openapi-fetch', 'shamir-secret-sharing', 're2js', '@noble', 'croner'];
 
 /** @type {import('jest').Config} */
 module.exports = {

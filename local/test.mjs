@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// `npm test`: types, lint, then the Jest tests (architecture, schema drift, conformance and OpenAPI among them) in
+// `npm test`: types, lint, what is unused, then the Jest tests (architecture, schema drift, conformance and OpenAPI among them) in
 // parallel on a temporary PostgreSQL. Plain Node, so that it works before any package is installed.
 //   --thorough          instead: `*.thorough.test.ts`, which go over every operation, walk every guide, or kill processes
 //   --long              both, their long forms, and every mutant of the specifications' rows
@@ -125,6 +125,7 @@ async function main() {
       // As one program: what packages share is read once.
       counts.push(await check(() => step('checking types', () => run(program('tsc'), ['-p', 'tsconfig.json']))));
       counts.push(await check(() => step('checking style', () => run(program('biome'), ['ci', '--colors=off', '.']))));
+      counts.push(await check(() => step('looking for what is unused', () => run(program('knip'), ['--no-progress']))));
       // Some tests run the built programs.
       counts.push(await check(build));
     } else if (wants('--thorough')) await build();

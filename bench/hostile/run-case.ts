@@ -77,7 +77,7 @@ function bytesOf({ path, headers, body = '' }: Case): number {
 const agent = new http.Agent({ keepAlive: false });
 
 /** Sends a request and resolves with the status once the answer was read; with 0 where there was none. */
-export function send(url: string, one: Pick<Case, 'method' | 'path' | 'headers' | 'body'>): Promise<number> {
+function send(url: string, one: Pick<Case, 'method' | 'path' | 'headers' | 'body'>): Promise<number> {
   return new Promise((resolve) => {
     let status = 0;
     const done = () => resolve(status);

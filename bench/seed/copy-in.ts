@@ -12,7 +12,7 @@ interface CopyConnection {
 }
 
 /** Sends rows in binary format to a table with COPY, as fast as it takes them. */
-export function copyIn(
+function copyIn(
   client: pg.Client,
   table: string,
   columns: readonly string[],

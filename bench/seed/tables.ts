@@ -72,7 +72,7 @@ export const seeded: Readonly<Record<What, Seeded>> = {
 
 const VALUE = Buffer.from('{"seeded":"yes"}');
 /** Keys are numbers of one width, so that they sort as they are counted. */
-export const FIRST_KEY = 1_000_000_000;
+const FIRST_KEY = 1_000_000_000;
 
 /** A token as `auth/token/create` would make it. */
 export function tokenSpec(

@@ -32,7 +32,7 @@ export function readOrders(root: string): Orders {
 /** Packages of the project and those that each may import. */
 const packages: Readonly<Record<string, readonly string[]>> = {
   refusal: [],
-  envelope: ['refusal'],
+  envelope: [],
   jsonapi: ['refusal'],
   auth: ['refusal'],
   server: [],

@@ -20,7 +20,10 @@ interface Ready {
   readonly limitMs: number;
 }
 
-/** Plays rows against their tests, with the services of the files in use kept running. */
+/**
+ * Plays rows against their tests, with the services of the files in use kept running. Loaded by name, after the hooks.
+ * @public
+ */
 export class Player {
   private readonly open = new Map<string, Suite[]>();
   /** How many mutants a suite has killed: those that kill most are asked first. */

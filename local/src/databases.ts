@@ -19,7 +19,7 @@ const OLDEST = 15;
 const root = path.resolve(__dirname, '../..');
 
 /** Where the embedded PostgreSQL keeps its files. */
-export const embeddedFolder = (dataDir: string) => path.join(dataDir, 'postgres');
+const embeddedFolder = (dataDir: string) => path.join(dataDir, 'postgres');
 
 /** Whether the files of an embedded database are there: a new one must never take the place of one that is lost. */
 export const hasDatabase = (dataDir: string) => existsSync(path.join(embeddedFolder(dataDir), 'PG_VERSION'));

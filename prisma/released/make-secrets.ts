@@ -7,7 +7,7 @@ export const kept = 'kept';
 /** The namespace that has the same once more. */
 export const below = 'below';
 /** Longer than anybody keeps a released version: what is made must live when it is upgraded. */
-export const lasting = '876000h';
+const lasting = '876000h';
 
 /** What opens what was made in the secrets service. */
 export interface SecretsCredentials {

@@ -53,7 +53,7 @@ export const codeOf = (secret: string, periods = 0) =>
   );
 
 /** Sends bytes to a link, which names the public address of the service. */
-export async function sendTo(address: string, link: string, bytes: Uint8Array): Promise<void> {
+async function sendTo(address: string, link: string, bytes: Uint8Array): Promise<void> {
   const { pathname, search } = new URL(link);
   const headers = { 'Content-Type': 'application/octet-stream' };
   await insist(address, { method: 'PUT', path: `${pathname}${search}`, body: bytes, headers });

@@ -17,7 +17,7 @@ export interface Question {
 }
 
 /** Stands for a value that is another one each time, with its type. */
-export const varies = (value: unknown): string => `~varies: ${value === null ? 'null' : typeof value}`;
+const varies = (value: unknown): string => `~varies: ${value === null ? 'null' : typeof value}`;
 
 /** Who asks, and as whom. The first may read everything. */
 export function askers(service: Question['service'], { secrets, workspaces }: Credentials): Record<string, string> {

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 
 /** The version that the stand-in says it has. */
-export const toolVersion = '1.11.4';
+const toolVersion = '1.11.4';
 
 // A plan always has changes. An apply writes a state whose output is the sensitive variable it was given, so that the state
 // tells whether the variable could be read.

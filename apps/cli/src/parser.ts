@@ -76,7 +76,7 @@ function adviceOn(error: CommanderError, args: readonly string[], specs: readonl
 }
 
 /** All commands as the parsing library wants them. `found` is told which one was called. */
-export function makeTree(specs: readonly CommandSpec[], groups: Groups, found: (parsed: Parsed) => void): Command {
+function makeTree(specs: readonly CommandSpec[], groups: Groups, found: (parsed: Parsed) => void): Command {
   const program = new Command('keystead').description('The command line of both services.');
   program.exitOverride().showSuggestionAfterError(false);
   for (const { flag, help, variables } of globalFlags) program.option(flag, `${help} (${variables[0]})`);

@@ -34,7 +34,7 @@ export class Progress {
 }
 
 /** How far something is, at what rate, and how long it will still take. */
-export function describeProgress(
+function describeProgress(
   what: string,
   unit: string,
   done: number,

@@ -8,12 +8,6 @@ let count = 0;
 /** A person with an account, who is a member of the organization. */
 export type Member = Client & { id: string; username: string; membershipId: string };
 
-/** A team with a token of its own. */
-export interface MadeTeam {
-  readonly id: string;
-  readonly token: Client;
-}
-
 /** Creates a person and makes them an active member, in the named teams if any. */
 export async function member(workspaces: Workspaces, organization: string, teamIds: string[] = []): Promise<Member> {
   const person = await workspaces.person(`member-${process.pid}-${++count}`);

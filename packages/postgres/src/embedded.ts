@@ -22,7 +22,7 @@ import { choosePrivileges, giveTo, type Privileges } from './privileges';
 import { makeSocketFolder, SOCKET_PORT, socketFolders } from './socket-folder';
 
 /** The server's own log, inside its data directory. */
-export const LOG_FILE = 'server.log';
+const LOG_FILE = 'server.log';
 const PASSWORD_FILE = 'superuser-password';
 const LOG_LIMIT_BYTES = 20 * 1024 * 1024;
 const START_SECONDS = 60;

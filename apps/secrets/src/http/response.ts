@@ -39,7 +39,7 @@ export function sendOutcome(res: ServerResponse, outcome: Outcome, extra: readon
 }
 
 /** The body of an outcome; empty where it has none. */
-export function bodyOf(outcome: Outcome): string | Uint8Array {
+function bodyOf(outcome: Outcome): string | Uint8Array {
   if (outcome.envelope) return outcome.injected ? injected(outcome.envelope) : envelope(outcome.envelope);
   if (outcome.stored !== undefined) return outcome.stored;
   if (outcome.bare === undefined) return '';

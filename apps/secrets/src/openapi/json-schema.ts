@@ -22,7 +22,7 @@ export function jsonSchema(type: z.ZodType, io: 'input' | 'output'): JsonSchema 
 }
 
 /** Every answer that has an envelope, apart from its data. */
-export const envelopeProperties: JsonSchema = {
+const envelopeProperties: JsonSchema = {
   request_id: { type: 'string' },
   lease_id: { type: 'string' },
   renewable: { type: 'boolean' },

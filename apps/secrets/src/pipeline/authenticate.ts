@@ -80,7 +80,7 @@ function reaches(kernel: Kernel, record: TokenRecord, place: Place): boolean {
 const cache = new WeakMap<TokenRecord, CallerToken>();
 
 /** What handlers see of a token. */
-export function factsOf(record: TokenRecord): CallerToken {
+function factsOf(record: TokenRecord): CallerToken {
   let facts = cache.get(record);
   if (facts === undefined) {
     facts = {

@@ -187,7 +187,7 @@ export function toObjects(value: unknown): Record<string, unknown>[] | Failure {
 }
 
 /** Defines an own key even where its name is one that assignment treats specially. */
-export function define<T>(target: Record<string, T>, key: string, value: T): void {
+function define<T>(target: Record<string, T>, key: string, value: T): void {
   if (key === '__proto__') {
     Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
   } else target[key] = value;

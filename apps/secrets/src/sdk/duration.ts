@@ -13,7 +13,7 @@ const unitSeconds: ReadonlyMap<string, number> = new Map(
 );
 
 /** The longest duration the wire format can carry (signed 64-bit nanoseconds), in whole seconds. */
-export const maxDurationSeconds = 9_223_372_036;
+const maxDurationSeconds = 9_223_372_036;
 
 const part = /(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h|d)/y;
 const plainNumber = /^[+-]?\d+$/;

@@ -111,7 +111,7 @@ export function settleTokenParams<T extends TokenParams & TokenAliases>(
 }
 
 /** Refuses token parameters that contradict each other. */
-export function checkTokenParams(params: TokenParams): void {
+function checkTokenParams(params: TokenParams): void {
   if (params.token_max_ttl > 0 && params.token_ttl > params.token_max_ttl) {
     throw new Refusal('invalid', "'token_ttl' cannot be greater than 'token_max_ttl'");
   }

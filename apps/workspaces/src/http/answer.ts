@@ -9,7 +9,7 @@ import type { RateVerdict } from '../kernel/endpoints/rate-limit';
 import type { Answer } from '../kernel/endpoints/run-endpoint';
 
 /** Version of the interface that the service says it speaks. */
-export const API_VERSION = '2.6';
+const API_VERSION = '2.6';
 const RELEASE = 'v202404-2';
 const JSON_API = 'application/vnd.api+json; charset=utf-8';
 

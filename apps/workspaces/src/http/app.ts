@@ -24,7 +24,7 @@ import { asRefusal, commonHeaders, fixedHeaders, sendAnswer, sendLimited, sendRe
 import { readJson } from './body';
 
 /** Where every endpoint lives, unless it says `outside`. */
-export const PREFIX = '/api/v2';
+const PREFIX = '/api/v2';
 
 /** What the application is built from. */
 export interface AppParts {

@@ -88,7 +88,7 @@ function backend(folder: string): string {
 }
 
 /** Variables as the tool reads them: expressions as they are, everything else as a string that holds no template. */
-export function variablesText(variables: readonly JobVariable[]): string {
+function variablesText(variables: readonly JobVariable[]): string {
   return variables
     .filter(({ key }) => /^[\p{L}_][\p{L}\p{N}_-]*$/u.test(key))
     .map(({ key, value, hcl }) => `${key} = ${hcl ? value : quoted(value)}\n`)

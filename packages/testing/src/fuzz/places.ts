@@ -157,7 +157,7 @@ function fewOf(all: Map<string, Few>, key: string): Few {
 }
 
 /** A part of a path as it was before it was encoded; as it is when it cannot be read. */
-export function decoded(text: string): string {
+function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {

@@ -231,7 +231,7 @@ const plain = (text: string) => Buffer.from(text).toString();
 const headerText = (text: string) => text.replace(/[^\t\x20-\x7e\x80-\xff]/g, '?').trim();
 
 /** The bytes of the body; undefined where there is none. */
-export function bodyOf({ body }: FuzzRequest): Buffer | undefined {
+function bodyOf({ body }: FuzzRequest): Buffer | undefined {
   if (body === undefined) return undefined;
   if ('bytes' in body) return Buffer.from(body.bytes as string);
   return Buffer.from(jsonOf(body.value));

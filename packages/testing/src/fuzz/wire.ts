@@ -119,7 +119,7 @@ export class Wire {
 const nothing = Buffer.alloc(0);
 
 /** The answer at the start of the bytes and its length; undefined while it is not complete. */
-export function readAnswer(
+function readAnswer(
   bytes: Buffer,
   head: boolean,
   ended: boolean,

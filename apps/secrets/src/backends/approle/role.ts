@@ -111,7 +111,7 @@ export function putRole(storage: Storage, role: Role): void {
 }
 
 /** Gives a role another role id; to be decided in a transaction. Throws where a different role has it. */
-export async function changeRoleId(storage: Storage, role: Role, roleId: string): Promise<Role> {
+async function changeRoleId(storage: Storage, role: Role, roleId: string): Promise<Role> {
   if (roleId.length > 4_096) throw new Refusal('invalid', 'role_id is longer than 4096 characters');
   const holder = await roleNames.find(storage, indexKey(roleId));
   if (holder !== undefined && holder !== role.name) throw new Refusal('conflict', 'role_id already in use');

@@ -69,7 +69,7 @@ function fill(
 }
 
 /** Longest names a template is likely to give: with a display name of 128 characters and a role name of 128. */
-export function worstLengths(template: string, world: TemplateWorld): Readonly<Record<NameType, number>> {
+function worstLengths(template: string, world: TemplateWorld): Readonly<Record<NameType, number>> {
   const compiled = compile(template);
   const long = { displayName: 'd'.repeat(128), role: 'r'.repeat(128) };
   return { IAM: fill(compiled, 'IAM', long, world).length, STS: fill(compiled, 'STS', long, world).length };

@@ -7,7 +7,7 @@ import type { Role } from './role';
 type Scalar = string | number | boolean;
 
 /** A claim by its name, or by a JSON pointer where the name begins with a slash. Undefined where there is none. */
-export function claimAt(claims: Claims, name: string): unknown {
+function claimAt(claims: Claims, name: string): unknown {
   const steps = name.startsWith('/') ? pointerSteps(name) : [name];
   let value: unknown = claims;
   for (const step of steps) {

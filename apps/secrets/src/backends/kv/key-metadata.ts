@@ -32,7 +32,7 @@ export interface KvConfig {
 const prefix = 'meta/';
 
 /** Versions kept where neither secret nor mount says a number. */
-export const defaultMaxVersions = 10;
+const defaultMaxVersions = 10;
 
 /** The metadata of a secret, if there is one. */
 export async function findKey(storage: Storage, path: string): Promise<KeyMetadata | undefined> {

@@ -37,7 +37,7 @@ interface SealedLease {
 }
 
 /** The database tells something else about a lease than was sealed with it. */
-export class TamperedLease extends Error {
+class TamperedLease extends Error {
   override readonly name = 'TamperedLease';
 }
 

@@ -1,7 +1,7 @@
 /** Revocations of one mount under way at a time on one node, so that a slow system holds up only its own. */
 export const WIDEST = 16;
 /** No system is left alone for longer, whatever it asks for. */
-export const LONGEST_REST_MS = 5 * 60_000;
+const LONGEST_REST_MS = 5 * 60_000;
 
 /**
  * How fast one mount's leases are ended on this node. A system that asks for it is left alone for a while, and then asked

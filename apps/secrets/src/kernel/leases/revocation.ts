@@ -129,7 +129,7 @@ const isUnreachable = (error: unknown): boolean =>
   isRefusal(error) && (error as Partial<Unreachable>).unreachable === true;
 
 /** True when storage, and not the outside system, is to blame. */
-export const isAway = (error: unknown): boolean => isRefusal(error) && error.kind === 'unavailable';
+const isAway = (error: unknown): boolean => isRefusal(error) && error.kind === 'unavailable';
 
 async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;

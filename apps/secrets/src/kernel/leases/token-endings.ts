@@ -158,7 +158,7 @@ const DELETE: Statement = {
 
 /** A few are named one by one; of many, everything is forgotten. */
 const NAMED = 300;
-export function tokenNotices(hashes: readonly Buffer[]): Notice[] {
+function tokenNotices(hashes: readonly Buffer[]): Notice[] {
   if (hashes.length > NAMED) return [{ topic: 'token', key: '*' }];
   return hashes.map((hash) => ({ topic: 'token', key: hash.toString('hex') }));
 }

@@ -232,7 +232,7 @@ type Judge = (method: Method, passcode: string) => Promise<RightFactor | WrongFa
 const cellOf = (hash: Buffer) => ({ table: 'mfa_pending', row: hash.toString('hex'), column: 'sealed' });
 
 /** Passcodes may come as `passcode=123456`. */
-export function bare(passcode: string): string {
+function bare(passcode: string): string {
   return passcode.startsWith('passcode=') ? passcode.slice('passcode='.length) : passcode;
 }
 

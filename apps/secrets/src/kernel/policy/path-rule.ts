@@ -8,7 +8,7 @@ import { checkTemplate } from './template';
 import type { ParameterLists, PathRule, PolicyValue } from './types';
 
 /** Most segments in one pattern. */
-export const maxPatternSegments = 1_000;
+const maxPatternSegments = 1_000;
 
 const knownKeys = new Set([
   'capabilities',

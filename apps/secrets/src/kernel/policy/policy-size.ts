@@ -7,7 +7,7 @@ export const maxRulesOfCaller = 50_000;
 /** Most characters in the texts of all of them. */
 export const maxTextOfCaller = 16 * 1024 * 1024;
 /** Most rules in one policy, counted alike, when it is written. */
-export const maxRulesOfPolicy = 10_000;
+const maxRulesOfPolicy = 10_000;
 
 /** How many rules a policy counts for: its path blocks, and all they list. */
 export function sizeOf({ rules }: Policy): number {

@@ -57,7 +57,7 @@ const GONE_MS = 3000;
  * A heartbeat asked for longer ago no longer proves that notices arrive. Counted from when it was asked for: whatever was
  * told before is heard before, however long either was on its way.
  */
-export const STALE_MS = 900;
+const STALE_MS = 900;
 /** A shorter silence cannot have made others think this node gone. */
 const FORGOTTEN_MS = GONE_MS / 2;
 /** How long a new node waits until all others must have noticed it. */

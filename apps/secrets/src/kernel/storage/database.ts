@@ -25,7 +25,7 @@ const PATIENCE_MS = 30_000;
 const LONGEST_PAUSE_MS = 200;
 
 /** True when the same transaction may succeed if it is run once more. */
-export const isSerializationFailure = (error: unknown): boolean =>
+const isSerializationFailure = (error: unknown): boolean =>
   AGAIN.has((error as { code?: string }).code ?? '') || isStalePlan(error);
 
 /**

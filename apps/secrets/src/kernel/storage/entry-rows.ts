@@ -15,7 +15,7 @@ export interface EntryRow {
 const STAMP_BYTES = 16;
 
 /** Somebody changed the database by hand: a value does not belong where it lies, or is not the newest. */
-export class TamperedEntry extends Error {
+class TamperedEntry extends Error {
   override readonly name = 'TamperedEntry';
   constructor(key: EntryKey, reason: string, cause?: unknown) {
     super(`stored entry ${key.mountId}/${key.path} ${reason}`, { cause });

@@ -224,12 +224,6 @@ export const INSERT_TOKENS: Statement = {
   RETURNING hash`,
 };
 
-/** Which of these hashes are taken; $1 hashes. */
-export const TAKEN_TOKENS: Statement = {
-  name: 'token-taken',
-  text: 'SELECT hash FROM token WHERE hash = ANY($1::bytea[])',
-};
-
 const INSERTING_LEASES = `INSERT INTO lease (hash, namespace_id, mount_id, path, role, token_hash, issued_at_ms, expires_at_ms, due_at_ms, sealed, quota_ids)
   SELECT hash, namespace_id, mount_id, path, role, token_hash, issued_at_ms, expires_at_ms, expires_at_ms, sealed, quota_ids::uuid[]
     FROM unnest($1::bytea[], $2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::bytea[], $7::bigint[], $8::bigint[], $9::bytea[], $10::text[])

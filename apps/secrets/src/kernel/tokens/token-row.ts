@@ -41,11 +41,11 @@ interface SealedToken {
 }
 
 /** The database tells something else about a token than was sealed with it. */
-export class TamperedToken extends Error {
+class TamperedToken extends Error {
   override readonly name = 'TamperedToken';
 }
 
-export const tokenCell = (key: string) => ({ table: 'token', row: key, column: 'sealed' });
+const tokenCell = (key: string) => ({ table: 'token', row: key, column: 'sealed' });
 
 /** Seals what is secret of a token. */
 export function sealToken(barrier: Barrier, token: TokenRecord): Buffer {

@@ -41,7 +41,7 @@ export interface WrapFacts {
 }
 
 /** The only policy of a wrapping token; nobody can be given it. */
-export const WRAPPING_POLICY = 'response-wrapping';
+const WRAPPING_POLICY = 'response-wrapping';
 
 const PATH = 'response';
 

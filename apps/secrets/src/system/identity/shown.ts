@@ -4,7 +4,7 @@ import type { EntityAlias, EntityDetails, GroupAlias, GroupDetails, Metadata } f
 import type { Mounts } from '../../kernel/mounts/mounts';
 
 /** A moment as clients read it. */
-export const time = (atMs: number): string => new Date(atMs).toISOString();
+const time = (atMs: number): string => new Date(atMs).toISOString();
 
 const orNull = (pairs: Metadata | null): Metadata | null => (pairs && Object.keys(pairs).length > 0 ? pairs : null);
 const listOrNull = (list: readonly string[]): readonly string[] | null => (list.length > 0 ? list : null);

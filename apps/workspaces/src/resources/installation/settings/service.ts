@@ -4,7 +4,7 @@ import type { SiteSettings } from '../../../kernel/endpoints/environment';
 const NAME = 'general';
 
 /** What an installation starts with; `apiRateLimit` differs by edition. */
-export function defaultSettings(edition: 'hosted' | 'self-hosted'): SiteSettings {
+function defaultSettings(edition: 'hosted' | 'self-hosted'): SiteSettings {
   return {
     limitUserOrganizationCreation: false,
     apiRateLimitingEnabled: true,

@@ -7,9 +7,9 @@ import type { Database } from '../../../kernel/database/database';
 import * as tokens from '../tokens/service';
 
 /** The one client that signs in this way: a public one, on the user's own machine. */
-export const clientId = 'keystead-cli';
+const clientId = 'keystead-cli';
 /** Where the tool listens for the answer. */
-export const ports = [10000, 10010] as const;
+const ports = [10000, 10010] as const;
 const validMs = 5 * 60_000;
 
 /** What the tool's user agrees to by signing in. */

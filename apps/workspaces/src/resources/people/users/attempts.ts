@@ -3,7 +3,7 @@ import { Refusal } from '@keystead/refusal';
 import type { Database } from '../../../kernel/database/database';
 
 /** Wrong proofs in a row before an account is locked: for a minute, then twice as long each time, up to an hour. */
-export const attemptsAllowed = 5;
+const attemptsAllowed = 5;
 const DAY_MS = 86_400_000;
 
 /** Whose budget it is: an account's, however it was named; or that of a name that nobody has. */

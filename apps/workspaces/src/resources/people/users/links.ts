@@ -6,7 +6,7 @@ import type { Database } from '../../../kernel/database/database';
 export type LinkKind = 'invitation' | 'password-reset';
 
 /** How long a link works. */
-export const linkDays = 7;
+const linkDays = 7;
 
 /** A link that works once, as it is kept. */
 export interface Link {

@@ -75,13 +75,6 @@ export async function findKnown(db: Database, principal: Principal, id: string):
   return found.kind === 'user' ? find(db, id) : serviceAccount(found);
 }
 
-/** The users of the given names, regardless of case. */
-export async function findIdsByName(db: Database, names: readonly string[]): Promise<Map<string, string>> {
-  const rows = await db.prisma.$queryRaw<{ id: string; name: string }[]>`
-    SELECT id, lower(username) AS name FROM user_account WHERE lower(username) = ANY(${names.map((n) => n.toLowerCase())})`;
-  return new Map(rows.map(({ id, name }) => [name, id]));
-}
-
 /** Creates a person. Without a password they can only come in by an invitation or a reset link. */
 export async function create(
   db: Database,

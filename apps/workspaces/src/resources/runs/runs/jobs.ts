@@ -4,7 +4,7 @@ import type { JobBoard } from './job';
 import { append } from './logs';
 import { finishApply, finishPlan, saveState } from './results';
 
-export type { ApplyResult, Bytes, Heartbeat, JobBoard, JobInputs, JobVariable, PlanResult, RunJob } from './job';
+export type { ApplyResult, Heartbeat, JobBoard, JobInputs, JobVariable, PlanResult, RunJob } from './job';
 
 /** All that a worker process needs of this service. */
 export const jobBoard: JobBoard = {

@@ -18,7 +18,7 @@ const kindOf = { plans: 'plan', applies: 'apply' } as const;
 const pathOf: ReadonlyMap<string, PhasePath> = new Map(Object.entries({ plan: 'plans', apply: 'applies' }));
 
 /** Where the log of a plan or an apply is read, below `/api/v2`. */
-export const logPath = (path: PhasePath, id: string): string => `/${path}/${id}/logs`;
+const logPath = (path: PhasePath, id: string): string => `/${path}/${id}/logs`;
 
 /** Where a result of a plan or an apply is read. */
 export const contentPath = (path: PhasePath, id: string, form: string): string => `/${path}/${id}/content/${form}`;

@@ -25,7 +25,7 @@ export function accountOf(type: string | null, id: string | null) {
 }
 
 /** Why a run is where it is: what was noted when it ended, or what it waits for. */
-export function statusReason(run: Run): string | null {
+function statusReason(run: Run): string | null {
   if (run.statusReason !== null || !waitingStatuses.includes(run.status)) return run.statusReason;
   if (run.executionMode !== 'remote') {
     return `The execution mode of the workspace is ${run.executionMode}: workers of this service do not carry out its runs`;

@@ -22,7 +22,7 @@ export const installation: Holder = { workspaceId: null, organizationId: null, a
 const keyOf = ({ workspaceId, organizationId }: Holder) => ({ workspaceId, organizationId });
 
 /** The policy set on the holder itself. */
-export async function findOwn(db: Database, holder: Holder): Promise<RetentionPolicy | null> {
+async function findOwn(db: Database, holder: Holder): Promise<RetentionPolicy | null> {
   const row = await db.prisma.retentionPolicy.findFirst({ where: keyOf(holder) });
   return row && { id: row.id, days: row.deleteOlderThanNDays };
 }

@@ -2,7 +2,7 @@ import { Prisma } from '../../../generated/prisma/client';
 import type { Database } from '../../../kernel/database/database';
 
 /** How long deleted data can still be brought back. */
-export const SOFT_DELETED_DAYS = 7;
+const SOFT_DELETED_DAYS = 7;
 const BATCH = 500;
 const DAY_MS = 86_400_000;
 

@@ -7,7 +7,7 @@ import type { StateVersion } from './state-version';
 export type Form = 'raw' | 'json';
 
 /** Where a form of a state version is read and written, below `/api/v2`. */
-export const contentPath = (id: string, form: Form): string => `/state-versions/${id}/content/${form}`;
+const contentPath = (id: string, form: Form): string => `/state-versions/${id}/content/${form}`;
 
 /** Adds the signed links of what is there to read. Who may read may not write: links for that are `withUploadLinks`. */
 export function withLinks(env: Environment, version: StateVersion): ShownStateVersion {

@@ -6,9 +6,9 @@ const scalarBytes = 64 * 1024;
 /** Names, types and addresses of resources are shorter; what is longer is left out. */
 const fieldBytes = 4 * 1024;
 /** All outputs of a state together; those that come after are left out. */
-export const outputBytes = 16 * 1024 * 1024;
+const outputBytes = 16 * 1024 * 1024;
 /** Resources listed one by one; counts go on. */
-export const listedResources = 10_000;
+const listedResources = 10_000;
 /** Characters of all that is listed, and of all that is counted apart. */
 export const listedCharacters = 16 * 1024 * 1024;
 /** Modules and providers that are counted apart. */

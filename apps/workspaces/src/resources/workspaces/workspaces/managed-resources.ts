@@ -35,7 +35,7 @@ const QUALIFIED = /^(?:module\..+\.)?provider\["(?:[^"/]+\/)?([^"]+)"\]/;
 const BARE = /^(?:module\..+\.)?provider\.([^.]+)/;
 
 /** `hashicorp/null` of `provider["registry.example.org/hashicorp/null"]`, `null` of `provider.null`. */
-export function providerName(text: string): string {
+function providerName(text: string): string {
   return QUALIFIED.exec(text)?.[1] ?? BARE.exec(text)?.[1] ?? text;
 }
 
