@@ -7,6 +7,7 @@ import { removeObjects } from './kernel/blobs/objects';
 import type { Database } from './kernel/database/database';
 import type { Outage } from './kernel/database/outage';
 import { eraseRemoved } from './resources/organizations/organizations/removal';
+import { sweep as sweepExports } from './resources/runs/plan-exports/service';
 import { forgetWorkers, settleAbandoned } from './resources/runs/runs/abandoned';
 import { startTriggered } from './resources/runs/runs/triggered';
 import { type Swept, sweep } from './resources/states/data-retention/sweep';
@@ -76,6 +77,7 @@ function jobsOf(db: Database, keyring: Keyring, now: () => number, metrics: JobM
       run: async () => metrics.swept(await sweep(db, now())),
     },
     { name: 'remove unfinished uploads', everySeconds: 600, byTime: true, run: () => sweepBlobs(db, now()) },
+    { name: 'empty expired exports of plans', everySeconds: 60, run: () => sweepExports(db) },
     { name: 'delete objects of removed blobs', everySeconds: 30, run: () => removeObjects(db) },
     { name: 'end locks without a heartbeat', everySeconds: 5, run: () => releaseExpired(db) },
     { name: 'read unread states', everySeconds: 10, run: () => readUnread(db, keyring) },

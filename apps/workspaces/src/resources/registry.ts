@@ -20,6 +20,7 @@ import { userResource } from './people/users/routes';
 import { applyResource } from './runs/applies';
 import { commentResource } from './runs/comments';
 import { configurationVersionResource } from './runs/configuration-versions/routes';
+import { planExportResource } from './runs/plan-exports/routes';
 import { planResource } from './runs/plans';
 import { runEventResource } from './runs/run-events';
 import { runTriggerResource } from './runs/run-triggers/routes';
@@ -60,6 +61,7 @@ const described: readonly Resource[] = [
   runResource,
   runTriggerResource,
   planResource,
+  planExportResource,
   applyResource,
   runEventResource,
   commentResource,

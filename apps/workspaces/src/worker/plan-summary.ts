@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { redact } from '../resources/runs/runs/redact';
 
 const Change = z.looseObject({
   actions: z.array(z.string()),
@@ -35,18 +36,6 @@ export function countChanges(plan: PlanDocument) {
     if (change.importing) counts.imports++;
   }
   return counts;
-}
-
-/** What stands where a sensitive value was. */
-const hidden = 'REDACTED';
-
-/** A value without its sensitive parts; `mask` is shaped like it, with true where a part is sensitive. */
-function redact(value: unknown, mask: unknown): unknown {
-  if (mask === true) return value === null || value === undefined ? value : hidden;
-  if (typeof mask !== 'object' || mask === null || typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return value.map((item, index) => redact(item, (mask as unknown[])[index]));
-  const masks = mask as Record<string, unknown>;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, redact(item, masks[key])]));
 }
 
 function redactChange<T extends z.infer<typeof Change>>(change: T): T {

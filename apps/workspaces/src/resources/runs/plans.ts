@@ -46,7 +46,10 @@ const planSerializer = serializer<Phase, View, typeof planAttributes, typeof pla
     'execution-details': { mode: plan.executionMode },
     'log-read-url': plan.logUrl,
   }),
-  relationships: () => ({ exports: toMany('plan-exports', []), 'state-versions': toMany('state-versions', []) }),
+  relationships: ({ exportIds }) => ({
+    exports: toMany('plan-exports', exportIds),
+    'state-versions': toMany('state-versions', []),
+  }),
 });
 
 const { get } = endpoints({} as Policy<Phase>, planSerializer, { visible: readsRun, organizationsOf });

@@ -9,6 +9,7 @@ export interface Phase extends Row, OfWorkspace {
   readonly executionMode: string;
   readonly logUrl: string;
   readonly stateVersionIds: readonly string[];
+  readonly exportIds: readonly string[];
 }
 
 /** The two of them, as they stand in paths. */
@@ -38,6 +39,7 @@ const around = {
       },
     },
   },
+  exports: { select: { id: true } },
 } as const;
 
 /** Plans or applies by id, in no order; unknown ones are left out. */
@@ -55,13 +57,14 @@ export async function findMany(
     select: { id: true, runId: true, workspaceId: true },
     orderBy: { createdAt: 'asc' },
   });
-  return living.map(({ run, ...row }) => {
+  return living.map(({ run, exports, ...row }) => {
     const { project, organization, executionMode, ...workspace } = run.workspace;
     return {
       ...row,
       organizationId: workspace.organizationId,
       workspace,
       executionMode: executionMode ?? project.executionMode ?? organization.defaultExecutionMode,
+      exportIds: exports.map(({ id }) => id),
       logUrl: signedPathUrl(env, logPath(pathOf.get(row.kind)!, row.id)),
       stateVersionIds: states
         .filter((state) => state.runId === row.runId && state.workspaceId === workspace.id)

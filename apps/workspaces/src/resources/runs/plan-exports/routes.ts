@@ -1,0 +1,126 @@
+import {
+  choice,
+  document,
+  hasOne,
+  MissingPermission,
+  requiredOne,
+  serializer,
+  timestamps,
+  toOne,
+} from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { Policy } from '../../../kernel/access/policy';
+import { actorOf } from '../../../kernel/audit/audit';
+import { readBlob } from '../../../kernel/blobs/blobs';
+import { signedUrl } from '../../../kernel/blobs/signed-urls';
+import { endpoints, type Lookup, type Resource, type View } from '../../../kernel/endpoints/endpoint';
+import { findMany as findPhases } from '../runs/phases';
+import { administers, organizationsOf, readsRun } from '../runs/policy';
+import { create as createExport, dataTypes, find, type PlanExport, remove as removeExport } from './service';
+
+const attributes = {
+  'data-type': choice(dataTypes),
+  status: choice(['finished', 'expired']),
+  'status-timestamps': timestamps,
+};
+const relations = { plan: hasOne('plans') };
+
+const stampOf = (at: Date): string => at.toISOString().replace(/\.\d+Z$/, '+00:00');
+
+const exportSerializer = serializer<PlanExport, View, typeof attributes, typeof relations>({
+  type: 'plan-exports',
+  shape: attributes,
+  relations,
+  id: ({ id }) => id,
+  self: ({ id }) => `/api/v2/plan-exports/${id}`,
+  links: ({ id, expired }): Record<string, string> =>
+    expired ? {} : { download: `/api/v2/plan-exports/${id}/download` },
+  attributes: ({ dataType, expired, createdAt, expiresAt }) => ({
+    'data-type': dataType,
+    status: expired ? 'expired' : 'finished',
+    'status-timestamps': {
+      'queued-at': stampOf(createdAt),
+      'finished-at': stampOf(createdAt),
+      'expired-at': stampOf(expiresAt),
+    },
+  }),
+  relationships: ({ planId }) => ({ plan: toOne('plans', planId) }),
+});
+
+const { get, post, raw, remove } = endpoints({} as Policy<PlanExport>, exportSerializer, {
+  // Who reads the whole plan: not everything that is secret is called so.
+  visible: administers,
+  organizationsOf,
+});
+
+const byId = '/plan-exports/:plan_export_id';
+const contentPath = (id: string): string => `/plan-exports/${id}/content`;
+const load = ({ db, params }: Lookup<string>) => find(db, (params as Record<string, string>).plan_export_id ?? '');
+
+/** The bytes of an export, while it is there. Throws `missing`. */
+function blobOf({ blobId, expired }: PlanExport): string {
+  if (blobId === null || expired) throw new Refusal('missing', '');
+  return blobId;
+}
+
+const create = post('/plan-exports', {
+  summary: 'Export a plan for tools that test policies; there for an hour. For administrators of the workspace.',
+  body: document('plan-exports', {
+    attributes: { 'data-type': z.enum(dataTypes) },
+    relationships: { plan: requiredOne('plans') },
+  }),
+  run: async ({ body, accessTo, db, env, ...call }) => {
+    const [plan] = await findPhases(db, env, 'plans', { id: { in: [body.plan] } });
+    const access = plan && (await accessTo([plan.organizationId]));
+    if (!plan || !access || !readsRun(access, plan)) throw new Refusal('missing', '');
+    if (!administers(access, plan)) throw new MissingPermission('can-update');
+    return createExport(db, env, actorOf(call), plan, body.dataType);
+  },
+});
+
+const show = get(byId, {
+  summary: 'Show an export of a plan.',
+  load,
+  run: async ({ target }) => target as PlanExport,
+});
+
+const download = raw('GET')(`${byId}/download`, {
+  summary: 'Follow to the archive of an export.',
+  answers: { 302: { description: 'There it is.' } },
+  load,
+  run: async ({ env, target }) => {
+    blobOf(target as PlanExport);
+    return {
+      status: 302,
+      headers: { Location: signedUrl(env, 'GET', contentPath((target as PlanExport).id)) },
+      body: '',
+    };
+  },
+});
+
+const content = raw('GET')(`${byId}/content`, {
+  summary: 'Download the archive of an export, a gzip tar, by a link that holds its own secret.',
+  answers: {
+    200: { description: 'The archive.', type: 'application/gzip', schema: { type: 'string', format: 'binary' } },
+  },
+  link: 'alone',
+  load,
+  run: async ({ db, env, target }) => {
+    const body = await readBlob(db, env.keyring, blobOf(target as PlanExport));
+    if (!body) throw new Refusal('missing', '');
+    return { status: 200, headers: { 'Content-Type': 'application/gzip' }, body };
+  },
+});
+
+const destroy = remove(byId, {
+  summary: 'Delete an export of a plan.',
+  load,
+  run: ({ db, target, ...call }) => removeExport(db, actorOf(call), target as PlanExport),
+});
+
+/** Plans in forms for other tools. */
+export const planExportResource: Resource = {
+  name: 'plan-exports',
+  endpoints: [create, show, download, content, destroy],
+};

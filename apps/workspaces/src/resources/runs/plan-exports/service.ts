@@ -1,0 +1,149 @@
+import { invalid } from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
+import { Prisma } from '../../../generated/prisma/client';
+import { type Actor, recordChange } from '../../../kernel/audit/audit';
+import { keepBlob, readWholeBlob, removeBlob, writeBlob } from '../../../kernel/blobs/blobs';
+import { type Database, still } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+import type { Environment } from '../../../kernel/endpoints/environment';
+import { variablesInForce } from '../../workspaces/variable-sets/reaching';
+import type { Phase } from '../runs/phases';
+import type { OfWorkspace } from '../runs/policy';
+import { bundle } from './bundle';
+import { readPlan } from './plan-document';
+import { runImport } from './run-import';
+import { scrubPlan } from './scrub';
+import { nestingOf } from './sentinel-text';
+
+/** The forms of an export. */
+export const dataTypes = ['sentinel-mock-bundle-v0'] as const;
+
+/** The largest plan that is exported: the JSON of it is in memory several times while that is done. */
+const mostPlanBytes = 4 * 1024 * 1024;
+const mostBytes = 256 * 1024 * 1024;
+const deepest = 200;
+
+/** A plan in a form for tools that test policies, with what its rights depend on. */
+export interface PlanExport extends OfWorkspace {
+  readonly id: string;
+  readonly planId: string;
+  readonly dataType: string;
+  readonly blobId: string | null;
+  readonly createdAt: Date;
+  readonly expiresAt: Date;
+  /** By the database's clock. */
+  readonly expired: boolean;
+}
+
+type Row = Omit<PlanExport, 'workspace'> & { workspaceId: string; projectId: string };
+
+/** The export with a `pe-…` id. */
+export async function find(db: Database, id: string): Promise<PlanExport | undefined> {
+  const [row] = await db.prisma.$queryRaw<Row[]>`
+    SELECT e.id, e.plan_id AS "planId", e.data_type AS "dataType", e.blob_id AS "blobId", e.created_at AS "createdAt",
+           e.expires_at AS "expiresAt", e.expires_at <= now() AS expired, w.id AS "workspaceId",
+           w.project_id AS "projectId", w.organization_id AS "organizationId"
+      FROM plan_export e JOIN run_phase p ON p.id = e.plan_id JOIN run r ON r.id = p.run_id
+      JOIN workspace w ON w.id = r.workspace_id
+      JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL
+     WHERE e.id = ${id}`;
+  if (!row) return undefined;
+  const { workspaceId, projectId, ...shown } = row;
+  return { ...shown, workspace: { id: workspaceId, projectId, organizationId: row.organizationId } };
+}
+
+const isThere = () => invalid('plan', 'has an export already: delete it, or wait until it expires');
+
+async function requireNone(tx: Database, plan: Phase, dataType: string): Promise<void> {
+  const [live] = await tx.prisma.$queryRaw<{ id: string }[]>`
+    SELECT id FROM plan_export WHERE plan_id = ${plan.id} AND data_type = ${dataType} AND expires_at > now()`;
+  if (live) throw isThere();
+}
+
+/** What is exported. Throws `invalid` for a plan that has no result, or one too large or too deep. */
+async function readJson(db: Database, env: Pick<Environment, 'keyring'>, plan: Phase): Promise<string> {
+  const noResult = () => invalid('plan', `has no result to export: it is ${plan.status}`);
+  if (plan.status !== 'finished' || plan.jsonBlobId === null) throw noResult();
+  const blob = await db.prisma.blob.findUnique({ where: { id: plan.jsonBlobId }, select: { size: true } });
+  if (!blob) throw noResult();
+  if (blob.size > mostPlanBytes)
+    throw invalid('plan', `is larger in JSON than the ${mostPlanBytes} bytes that are exported`);
+  const json = await readWholeBlob(db, env.keyring, plan.jsonBlobId);
+  if (!json) throw noResult();
+  if (nestingOf(json) > deepest) throw invalid('plan', `holds values that nest deeper than ${deepest}`);
+  return json.toString('utf8');
+}
+
+/**
+ * Exports a plan: one of each form at a time, for an hour. What the tool or a variable calls sensitive is left out.
+ * Throws `invalid` where there is one already, and for a plan that cannot be exported.
+ */
+export async function create(
+  db: Database,
+  env: Pick<Environment, 'keyring' | 'largeUploads' | 'now'>,
+  actor: Actor,
+  plan: Phase,
+  dataType: string,
+): Promise<PlanExport> {
+  await requireNone(db, plan, dataType);
+  return env.largeUploads.run(async () => {
+    const json = await readJson(db, env, plan);
+    const variables = await variablesInForce(db, plan.workspace.id);
+    const sensitive = variables.filter((one) => one.sensitive && one.category === 'terraform').map(({ key }) => key);
+    const scrubbed = scrubPlan(readPlan(json), new Set(sensitive));
+    const run = await runImport(db, env.keyring, plan.runId, variables);
+    const source = bundle(scrubbed, run, new Date(env.now()));
+    const blob = await writeBlob(db, env.keyring, source, { limit: mostBytes, provisional: true });
+    try {
+      return await keep(db, actor, plan, dataType, blob.id);
+    } catch (error) {
+      await removeBlob(db, blob.id);
+      throw error;
+    }
+  }, plan.workspace.id);
+}
+
+async function keep(db: Database, actor: Actor, plan: Phase, dataType: string, blobId: string): Promise<PlanExport> {
+  return db.transaction(async (tx) => {
+    // Two at the same moment come one after the other.
+    const held = await tx.prisma.$queryRaw<unknown[]>`SELECT 1 FROM run_phase WHERE id = ${plan.id} FOR UPDATE`;
+    if (held.length === 0) throw new Refusal('missing', '');
+    await requireNone(tx, plan, dataType);
+    await tx.prisma.planExport.deleteMany({ where: { planId: plan.id, dataType } });
+    await keepBlob(tx, blobId);
+    const id = newId('pe');
+    await tx.prisma.$executeRaw`
+      INSERT INTO plan_export (id, plan_id, data_type, blob_id, created_at, expires_at)
+      VALUES (${id}, ${plan.id}, ${dataType}, ${blobId}, now(), now() + interval '1 hour')`;
+    await recordChange(tx, actor, {
+      ...changeOf({ id, planId: plan.id, organizationId: plan.organizationId }, 'create'),
+      after: { dataType },
+    });
+    return still(await find(tx, id));
+  });
+}
+
+const changeOf = (
+  { id, planId, organizationId }: Pick<PlanExport, 'id' | 'planId' | 'organizationId'>,
+  verb: string,
+) => ({
+  organizationId,
+  action: `plan-export.${verb}`,
+  target: { type: 'plan-exports', id, name: planId },
+});
+
+/** Removes an export before its time. */
+export async function remove(db: Database, actor: Actor, found: PlanExport): Promise<void> {
+  await db.transaction(async (tx) => {
+    const { count } = await tx.prisma.planExport.deleteMany({ where: { id: found.id } });
+    if (count === 0) throw new Refusal('missing', '');
+    await recordChange(tx, actor, { ...changeOf(found, 'delete'), before: { dataType: found.dataType } });
+  });
+}
+
+/** Removes the bytes of exports whose time is up; answers how many. */
+export async function sweep(db: Database): Promise<number> {
+  return db.prisma.$executeRaw(
+    Prisma.sql`UPDATE plan_export SET blob_id = NULL WHERE blob_id IS NOT NULL AND expires_at <= now()`,
+  );
+}

@@ -1,0 +1,18 @@
+/** What stands where a sensitive value was. */
+export const hidden = 'REDACTED';
+
+/**
+ * A value without its sensitive parts; `mask` is shaped like it, with true where a part is sensitive. `seen` is shown what
+ * is hidden.
+ */
+export function redact(value: unknown, mask: unknown, seen?: (part: unknown) => void): unknown {
+  if (mask === true) {
+    seen?.(value);
+    return value === null || value === undefined ? value : hidden;
+  }
+  if (typeof mask !== 'object' || mask === null || typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map((item, index) => redact(item, (mask as unknown[])[index], seen));
+  const masks = mask as Record<string, unknown>;
+  const of = (key: string) => (Object.hasOwn(masks, key) ? masks[key] : undefined);
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, redact(item, of(key), seen)]));
+}
