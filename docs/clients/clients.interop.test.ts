@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -10,18 +11,38 @@ import { type Installation, startInstallation } from '../guides/installation';
 import { runDocument } from '../guides/run-document';
 
 const pages = readdirSync(__dirname).filter((file) => file.endsWith('.md') && file !== 'README.md');
-/** Where the reference program is named it stands for the `bao` of the pages. */
-const reference = process.env.KEYSTEAD_REFERENCE_SERVER;
-const folders = [...(reference ? [path.dirname(reference)] : []), ...(process.env.PATH ?? '').split(path.delimiter)];
+/** Programs that are named stand for the `bao` and the `tofu` of the pages. */
+const named = [process.env.KEYSTEAD_REFERENCE_SERVER, process.env.KEYSTEAD_TOFU].flatMap((program) =>
+  program ? [path.dirname(program)] : [],
+);
+const folders = [...named, ...(process.env.PATH ?? '').split(path.delimiter)];
+/** Where Go keeps what it has fetched and built: not in a home that is thrown away, and fetched again each time. */
+const goFolders = Object.fromEntries(
+  ['GOPATH', 'GOMODCACHE', 'GOCACHE', 'GOPROXY', 'GOSUMDB', 'GONOSUMDB', 'GOFLAGS'].flatMap((name) => {
+    const { status, stdout } = spawnSync('go', ['env', name], { encoding: 'utf8' });
+    return status === 0 && stdout.trim() !== '' ? [[name, stdout.trim()]] : [];
+  }),
+);
 
-/** The program that a page needs, from the comment at its top: `<!-- needs: bao -->`. */
-function neededBy(page: string): string {
-  const needed = /^<!-- needs: (\S+) -->/.exec(readFileSync(path.join(__dirname, page), 'utf8'))?.[1];
-  if (!needed) throw new Error(`${page} does not say what it needs`);
-  return needed;
+interface Need {
+  readonly program: string;
+  /** A module that Go has to be able to fetch. */
+  readonly module?: string;
 }
 
-const isInstalled = (program: string): boolean => folders.some((folder) => existsSync(path.join(folder, program)));
+/** What a page needs, from the comment at its top: `<!-- needs: bao -->`, `<!-- needs: go example.com/a@v1.0.0 -->`. */
+function neededBy(page: string): Need {
+  const text = readFileSync(path.join(__dirname, page), 'utf8');
+  const [, program, module] = /^<!-- needs: (\S+)(?: (\S+))? -->/.exec(text) ?? [];
+  if (!program) throw new Error(`${page} does not say what it needs`);
+  return { program, module };
+}
+
+const isFetched = (module: string): boolean =>
+  spawnSync('go', ['mod', 'download', module], { cwd: tmpdir(), timeout: 60_000 }).status === 0;
+
+const isHere = ({ program, module }: Need): boolean =>
+  folders.some((folder) => existsSync(path.join(folder, program))) && (module === undefined || isFetched(module));
 
 describe('every command of the pages about clients', () => {
   let installation: Installation;
@@ -38,12 +59,12 @@ describe('every command of the pages about clients', () => {
   for (const page of pages) {
     const needed = neededBy(page);
     // A page whose client is not here shows as skipped, with its name.
-    const runs = isInstalled(needed) ? it : it.skip;
+    const runs = isHere(needed) ? it : it.skip;
     runs(
-      `of ${page} works as printed with ${needed}, twice, and leaves everything as it was`,
+      `of ${page} works as printed with ${needed.program}, twice, and leaves everything as it was`,
       async () => {
         const at = path.join(__dirname, page);
-        const env = { PATH: [installation.path, ...folders].join(path.delimiter), HOME: home };
+        const env = { PATH: [installation.path, ...folders].join(path.delimiter), HOME: home, ...goFolders };
         const before = await found(installation.folder);
         for (let time = 0; time < 2; time++) {
           await expect(runDocument(at, { cwd: installation.folder, env })).resolves.toBe(stepsOf(at).length);

@@ -172,6 +172,41 @@ describe('site administration', () => {
     await admin.patch('admin/general-settings', resource('general-settings', attributes)).expect(422);
   });
 
+  it.each(['', 'terraform-build-worker-', 'build-worker-'])(
+    'limits how long runs take under the names that begin with "%s", here and for one organization',
+    async (prefix) => {
+      const named = (plan: string | null, apply: string | null) => ({
+        [`${prefix}plan-timeout`]: plan,
+        [`${prefix}apply-timeout`]: apply,
+      });
+      const all = (plan: string | null, apply: string | null) => ({
+        'plan-timeout': plan,
+        'build-worker-plan-timeout': plan,
+        'terraform-build-worker-plan-timeout': plan,
+        'apply-timeout': apply,
+        'build-worker-apply-timeout': apply,
+        'terraform-build-worker-apply-timeout': apply,
+      });
+      const site = (attributes: object) =>
+        admin.patch('admin/general-settings', resource('general-settings', attributes));
+      const theirs = (attributes: object) =>
+        admin.patch('admin/organizations/theirs', resource('organizations', attributes));
+      const { body: changed } = await site(named('30m', '2h')).expect(200);
+      expect(changed.data.attributes).toMatchObject(all('30m', '2h'));
+      const { body: one } = await theirs(named('45s', null)).expect(200);
+      expect(one.data.attributes).toMatchObject(all('45s', null));
+      const { body: back } = await site(named('2h', '24h')).expect(200);
+      expect(back.data.attributes).toMatchObject(all('2h', '24h'));
+      await theirs(named(null, null)).expect(200);
+      for (const text of ['0s', '21d', '9999d', '1h30m', 'soon', '', '-1h']) {
+        const { body: refused } = await site(named(text, '24h')).expect(422);
+        expect(refused.errors[0].source.pointer).toBe(`/data/attributes/${prefix}plan-timeout`);
+        await theirs(named(text, '24h')).expect(422);
+      }
+      if (prefix !== '') await site({ ...named('1h', '24h'), 'plan-timeout': '2h' }).expect(422);
+    },
+  );
+
   it('hides cost estimation of all organizations when the installation does not offer it', async () => {
     await workspaces.organization('thrifty', { 'cost-estimation-enabled': true });
     const enabled = async () =>

@@ -74,6 +74,11 @@ const pool = (world: World): Promise<Body> => makeIn(world, 'agent-pools', 'agen
 const reservedKey = (world: World): Promise<Body> =>
   world.root('POST', under(world, 'reserved-tag-keys'), resource('reserved-tag-keys', { key: world.fresh() }));
 const key = (world: World): Promise<Body> => makeIn(world, 'ssh-keys', 'ssh-keys', { value: world.sshKey });
+const planExport = async (world: World): Promise<object> => {
+  const run = await world.root('GET', `runs/${(await world.run('planned')).id}`);
+  const plan = ref('plans', run.relationships.plan.data.id);
+  return resource('plan-exports', { 'data-type': 'sentinel-mock-bundle-v0' }, { plan });
+};
 const connection = (world: World, more: object = {}): Promise<Body> =>
   makeIn(world, 'oauth-clients', 'oauth-clients', {
     'service-provider': 'github',
@@ -592,6 +597,15 @@ export const examples: Readonly<Record<string, Making>> = {
     const body = resource('run-triggers', {}, { sourceable: ref('workspaces', source.id) });
     const made = await world.root('POST', `workspaces/${id}/run-triggers`, body);
     return { at: { run_trigger_id: made.id }, ...once };
+  },
+  // One at a time.
+  'POST /plan-exports': async (world) => {
+    const body = await planExport(world);
+    return { body: () => body, ...taken };
+  },
+  'DELETE /plan-exports/:plan_export_id': async (world) => {
+    const { id } = await world.root('POST', 'plan-exports', await planExport(world));
+    return { at: { plan_export_id: id }, ...once };
   },
   'POST /runs/:run_id/comments': async (world) => ({
     at: { run_id: (await world.run('planned')).id },

@@ -102,7 +102,7 @@ describe('every writing operation, called by many at once about one object', () 
       await configured(workspaces, workspaceId);
       await worker.claim();
       const { id } = (await startRun(workspaces.admin, workspaceId).expect(201)).body.data;
-      if (how === 'planned') await worker.plan();
+      if (how === 'planned') await worker.plan({ jsonPlan: Buffer.from('{}') });
       else await worker.start(await worker.take('plan'));
       if (how === 'canceled long ago') {
         await world.root('POST', `runs/${id}/actions/cancel`, {});

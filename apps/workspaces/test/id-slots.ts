@@ -25,6 +25,7 @@ const typeOf: Readonly<Record<string, string>> = {
   'remote-state-consumers': 'workspaces',
   team: 'teams',
   run: 'runs',
+  plan: 'plans',
   'rollback-state-version': 'state-versions',
   'configuration-version': 'configuration-versions',
   'ssh-key': 'ssh-keys',
@@ -60,6 +61,7 @@ const needed = (path: string, method: string, slot: string): object => {
   }
   if (path.includes('agent-pools')) return { ...isNew, 'organization-scoped': false };
   if (path === '/team-workspaces' || path === '/team-projects') return { access: 'read' };
+  if (path === '/plan-exports') return { 'data-type': 'sentinel-mock-bundle-v0' };
   if (path === '/vars') return { key: name, value: 'v', category: 'env' };
   if (path.includes('varsets')) return isNew;
   if (path.endsWith('/state-versions') && method === 'POST') return { serial: 100 + counter, md5: 'a'.repeat(32) };

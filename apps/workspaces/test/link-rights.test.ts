@@ -7,7 +7,7 @@ import { announced, archiveOf, configured, startRun } from './configurations';
 import { fakeWorker } from './fake-worker';
 import { grant, team, teamToken } from './members';
 import { stateOf } from './run-fixture';
-import { type Client, resource, startWorkspaces } from './start-workspaces';
+import { type Client, ref, resource, startWorkspaces } from './start-workspaces';
 
 interface Link {
   readonly endpoint: Endpoint;
@@ -91,6 +91,11 @@ describe('links that hold their own secret', () => {
     ]) {
       add('GET', (await admin.get(path).expect(307)).headers.location!);
     }
+    const form = { 'data-type': 'sentinel-mock-bundle-v0' };
+    const { body: made } = await admin
+      .post('plan-exports', resource('plan-exports', form, { plan: ref('plans', planId) }))
+      .expect(201);
+    add('GET', (await admin.get(`plan-exports/${made.data.id}/download`).expect(302)).headers.location!);
 
     await admin.post(`workspaces/${workspaceId}/actions/lock`, {}).expect(200);
     const first = await announce(1, stateOf(1));

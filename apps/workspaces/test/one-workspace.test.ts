@@ -57,6 +57,7 @@ describe('an administrator of one workspace', () => {
       'output',
       'quarantined',
       'run_trigger',
+      'plan_export',
       'run_event',
       'comment',
     ];

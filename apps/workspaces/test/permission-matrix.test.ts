@@ -71,7 +71,9 @@ describe('who may do what', () => {
     const create = resource('workspaces', { name: 'web' }, { project: ref('projects', known.project) });
     known.workspace = (await workspaces.admin.post('organizations/acme/workspaces', create).expect(201)).body.data.id;
     await configured(workspaces, known.workspace!);
-    known.run = (await startRun(workspaces.admin, known.workspace!).expect(201)).body.data.id;
+    const run = (await startRun(workspaces.admin, known.workspace!).expect(201)).body.data;
+    known.run = run.id;
+    known.plan = run.relationships.plan.data.id;
     const add = (name: string, client: Client) => callers.set(name, client);
 
     add('nobody', workspaces.anyone);
@@ -203,6 +205,16 @@ describe('who may do what', () => {
     ['see the plan', get('runs/:run/plan'), 200, seers],
     ['see what happened to the run', get('runs/:run/run-events'), 200, seers],
     ['read the plan in full', get('runs/:run/plan/json-output'), 204, [...admins, ...organization]],
+    [
+      'export the plan',
+      async (client) =>
+        client.post(
+          'plan-exports',
+          resource('plan-exports', { 'data-type': 'sentinel-mock-bundle-v0' }, { plan: ref('plans', known.plan!) }),
+        ),
+      422,
+      [...admins, ...organization],
+    ],
     ['read the plan redacted', get('runs/:run/plan/json-output-redacted'), 204, seers],
     [
       'announce a configuration',

@@ -109,6 +109,8 @@ export async function tenant(
   const run = (await startRun(owner, workspace.id, { message: `${name}-message` }).expect(201)).body.data;
   const plan = { jsonPlan: Buffer.from(`{"of":"${name}"}`), redactedJsonPlan: Buffer.from(`{"of":"${name}"}`) };
   const { planId } = await worker.plan(plan, run.id);
+  const form = { 'data-type': 'sentinel-mock-bundle-v0' };
+  const planExport = await make('plan-exports', resource('plan-exports', form, { plan: ref('plans', planId) }));
   await owner.post(`runs/${run.id}/actions/apply`, {}).expect(202);
   const { applyId } = await worker.apply({ outcome: 'errored', erroredState: stateWithOutput(9, name) }, run.id);
   const comment = await make(`runs/${run.id}/comments`, resource('comments', { body: `${name}-comment` }));
@@ -171,6 +173,7 @@ export async function tenant(
       ':quarantined_id': kept.id,
       ':run_id': run.id,
       ':run_trigger_id': trigger.id,
+      ':plan_export_id': planExport.id,
       ':run_event_id': event.id,
       ':comment_id': comment.id,
       ':configuration_version_id': configuration.id,
@@ -194,6 +197,7 @@ export async function tenant(
       vars: variable.id,
       varsets: set.id,
       runs: run.id,
+      plans: planId,
       'state-versions': version.id,
       'configuration-versions': configuration.id,
     },

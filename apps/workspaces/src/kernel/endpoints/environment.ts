@@ -19,6 +19,9 @@ export interface SiteSettings {
   defaultWorkspacesPerOrganizationCeiling: number;
   defaultRemoteStateAccess: boolean;
   costEstimationEnabled: boolean;
+  /** How long a plan may take where its organization says nothing, such as `2h`. */
+  planTimeout: string;
+  applyTimeout: string;
 }
 
 /** Who a token belongs to, and the installation's settings at the moment it was looked up. */

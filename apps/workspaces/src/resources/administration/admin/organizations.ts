@@ -7,8 +7,10 @@ import { actorOf, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { type Endpoint, endpoints, type Lookup, type View } from '../../../kernel/endpoints/endpoint';
 import type { Environment } from '../../../kernel/endpoints/environment';
+import { timeout } from '../../../kernel/installation/run-timeouts';
 import type { Organization } from '../../organizations/organizations/organization';
 import * as organizations from '../../organizations/organizations/service';
+import { shownTimeouts, timeoutAliases, timeoutsOf, withOneName } from './timeouts';
 
 /** An organization as site administrators see it. */
 interface AdminOrganization extends Organization {
@@ -25,8 +27,7 @@ const adminAttributes = {
   'global-provider-sharing': flag.nullable(),
   'is-disabled': flag,
   'sso-enabled': flag,
-  'build-worker-plan-timeout': text.nullable(),
-  'build-worker-apply-timeout': text.nullable(),
+  ...timeoutsOf(text.nullable()),
   'worker-sudo-enabled': flag,
   'workspace-limit': whole.nullable(),
 };
@@ -39,11 +40,7 @@ const adminSerializer = serializer<AdminOrganization, View, typeof adminAttribut
   relations: adminRelations,
   id: ({ name }) => name,
   self: ({ name }) => `/api/v2/admin/organizations/${name}`,
-  aliases: {
-    'build-worker-plan-timeout': 'terraform-build-worker-plan-timeout',
-    'build-worker-apply-timeout': 'terraform-build-worker-apply-timeout',
-    'worker-sudo-enabled': 'terraform-worker-sudo-enabled',
-  },
+  aliases: { ...timeoutAliases, 'worker-sudo-enabled': 'terraform-worker-sudo-enabled' },
   attributes: (org) => ({
     name: org.name,
     'external-id': org.id,
@@ -54,19 +51,12 @@ const adminSerializer = serializer<AdminOrganization, View, typeof adminAttribut
     'global-provider-sharing': org.globalProviderSharing,
     'is-disabled': org.isDisabled,
     'sso-enabled': false,
-    'build-worker-plan-timeout': org.planTimeout,
-    'build-worker-apply-timeout': org.applyTimeout,
+    ...shownTimeouts(org.planTimeout, org.applyTimeout),
     'worker-sudo-enabled': org.workerSudoEnabled,
     'workspace-limit': org.workspaceLimit,
   }),
   relationships: ({ ownerIds }) => ({ owners: toMany('users', ownerIds) }),
 });
-
-const timeout = z
-  .string()
-  .regex(/^\d{1,4}[smhd]$/, 'must be a number and a unit: s, m, h or d')
-  .nullable()
-  .optional();
 
 const UpdateOrganization = document('organizations', {
   untyped: true,
@@ -75,16 +65,11 @@ const UpdateOrganization = document('organizations', {
     'global-module-sharing': z.boolean().nullable().optional(),
     'global-provider-sharing': z.boolean().nullable().optional(),
     'is-disabled': z.boolean().optional(),
-    'build-worker-plan-timeout': timeout,
-    'build-worker-apply-timeout': timeout,
+    ...timeoutsOf(timeout.nullable().optional()),
     'worker-sudo-enabled': z.boolean().optional(),
     'workspace-limit': z.int().min(0).max(1_000_000).nullable().optional(),
   },
-  aliases: {
-    'build-worker-plan-timeout': 'terraform-build-worker-plan-timeout',
-    'build-worker-apply-timeout': 'terraform-build-worker-apply-timeout',
-    'worker-sudo-enabled': 'terraform-worker-sudo-enabled',
-  },
+  aliases: { ...timeoutAliases, 'worker-sudo-enabled': 'terraform-worker-sudo-enabled' },
 });
 
 async function withOwners(db: Database, found: readonly Organization[]): Promise<AdminOrganization[]> {
@@ -146,16 +131,17 @@ const update = patch(path, {
   body: UpdateOrganization,
   load,
   async run({ db, env, target, body, ...call }) {
-    const { buildWorkerPlanTimeout: planTimeout, buildWorkerApplyTimeout: applyTimeout, ...rest } = body;
-    const data = { ...rest, planTimeout, applyTimeout, updatedAt: new Date() };
+    const changes = withOneName(body);
+    const data = { ...changes, updatedAt: new Date() };
+    const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
     await db.transaction(async (tx) => {
       await tx.prisma.organization.update({ where: { id: target.id }, data });
       await recordChange(tx, actorOf(call), {
         organizationId: target.id,
         action: 'organization.administer',
         target: { type: 'organizations', id: target.id, name: target.name },
-        before: Object.fromEntries(Object.keys(body).map((key) => [key, target[key as keyof Organization]])),
-        after: { ...body },
+        before: Object.fromEntries(Object.keys(given).map((key) => [key, target[key as keyof Organization]])),
+        after: given,
       });
     });
     return reread(db, env, target.id);

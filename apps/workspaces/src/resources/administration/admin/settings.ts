@@ -1,10 +1,12 @@
-import { document, flag, serializer, text, whole } from '@keystead/jsonapi';
+import { document, flag, serializer, whole } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { Policy } from '../../../kernel/access/policy';
 import { actorOf, recordChange } from '../../../kernel/audit/audit';
 import { type Endpoint, endpoints, type View } from '../../../kernel/endpoints/endpoint';
 import type { SiteSettings } from '../../../kernel/endpoints/environment';
+import { timeout } from '../../../kernel/installation/run-timeouts';
 import { updateSettings } from '../../installation/settings/service';
+import { shownTimeouts, timeoutAliases, timeoutsOf, timeoutText, withOneName } from './timeouts';
 
 const settingsAttributes = {
   'limit-user-organization-creation': flag,
@@ -19,18 +21,14 @@ const settingsAttributes = {
   'limit-workspaces-per-organization': flag,
   'default-workspaces-per-organization-ceiling': whole,
   'default-remote-state-access': flag,
-  'build-worker-apply-timeout': text,
-  'build-worker-plan-timeout': text,
+  ...timeoutText,
 };
 
 const settingsSerializer = serializer<SiteSettings, View, typeof settingsAttributes>({
   type: 'general-settings',
   shape: settingsAttributes,
   id: () => 'general',
-  aliases: {
-    'build-worker-apply-timeout': 'terraform-build-worker-apply-timeout',
-    'build-worker-plan-timeout': 'terraform-build-worker-plan-timeout',
-  },
+  aliases: timeoutAliases,
   attributes: (settings) => ({
     'limit-user-organization-creation': settings.limitUserOrganizationCreation,
     'api-rate-limiting-enabled': settings.apiRateLimitingEnabled,
@@ -45,8 +43,7 @@ const settingsSerializer = serializer<SiteSettings, View, typeof settingsAttribu
     'limit-workspaces-per-organization': settings.limitWorkspacesPerOrganization,
     'default-workspaces-per-organization-ceiling': settings.defaultWorkspacesPerOrganizationCeiling,
     'default-remote-state-access': settings.defaultRemoteStateAccess,
-    'build-worker-apply-timeout': '24h',
-    'build-worker-plan-timeout': '2h',
+    ...shownTimeouts(settings.planTimeout, settings.applyTimeout),
   }),
 });
 
@@ -79,7 +76,9 @@ const UpdateGeneral = document('general-settings', {
     'limit-workspaces-per-organization': switched,
     'default-workspaces-per-organization-ceiling': ceiling,
     'default-remote-state-access': switched,
+    ...timeoutsOf(timeout.optional()),
   },
+  aliases: timeoutAliases,
 });
 
 const UpdateCost = document('cost-estimation-settings', { untyped: true, attributes: { enabled: switched } });
@@ -116,7 +115,7 @@ export const settingEndpoints: readonly Endpoint[] = [
     ...admin,
     summary: 'Change settings of the installation; what is left out keeps its value.',
     body: UpdateGeneral,
-    run: ({ body, ...call }) => change(call, body),
+    run: ({ body, ...call }) => change(call, withOneName(body)),
   }),
   cost.get('/admin/cost-estimation-settings', {
     ...admin,

@@ -1,5 +1,6 @@
 import type { Database } from '../../../kernel/database/database';
 import type { SiteSettings } from '../../../kernel/endpoints/environment';
+import { defaultTimeouts } from '../../../kernel/installation/run-timeouts';
 
 const NAME = 'general';
 
@@ -19,6 +20,8 @@ function defaultSettings(edition: 'hosted' | 'self-hosted'): SiteSettings {
     defaultWorkspacesPerOrganizationCeiling: 500,
     defaultRemoteStateAccess: false,
     costEstimationEnabled: true,
+    planTimeout: defaultTimeouts.plan,
+    applyTimeout: defaultTimeouts.apply,
   };
 }
 

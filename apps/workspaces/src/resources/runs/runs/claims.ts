@@ -1,22 +1,16 @@
 import type { Keyring } from '@keystead/keyring';
 import { Prisma } from '../../../generated/prisma/client';
 import type { Database } from '../../../kernel/database/database';
+import type { SiteSettings } from '../../../kernel/endpoints/environment';
+import { defaultTimeouts, timeoutSeconds } from '../../../kernel/installation/run-timeouts';
+import { storedSettings } from '../../installation/settings/service';
 import { settleAbandoned } from './abandoned';
 import type { ClaimingWorker, Heartbeat, RunJob } from './job';
 import { advance, finish, lockFor } from './queue';
 import { type RunVariable, variablesCell, workerVersions } from './run';
 import { holdIfThere, holdWorkspace, movePhase, moveRun } from './transition';
 
-const defaultTimeoutSeconds = { plan: 2 * 3600, apply: 24 * 3600 };
-const unitSeconds: ReadonlyMap<string, number> = new Map(Object.entries({ s: 1, m: 60, h: 3600, d: 86_400 }));
 const BATCH = 20;
-
-/** `1h30m` in seconds; undefined for no duration. */
-function durationSeconds(text: string | null): number | undefined {
-  const parts = [...(text ?? '').matchAll(/(?<!\d)(\d+)([smhd])/g)];
-  const total = parts.reduce((sum, [, count, unit]) => sum + Number(count) * unitSeconds.get(unit!)!, 0);
-  return total > 0 ? total : undefined;
-}
 
 async function noteWorker(db: Database, { workerId, versions }: ClaimingWorker): Promise<void> {
   await db.prisma.$executeRaw`
@@ -84,6 +78,7 @@ interface JobRow {
   readonly blob_id: string | null;
   readonly plan_timeout: string | null;
   readonly apply_timeout: string | null;
+  readonly settings: string | null;
   readonly working_directory: string | null;
   readonly is_destroy: boolean;
   readonly refresh: boolean;
@@ -104,6 +99,7 @@ async function describe(db: Database, keyring: Keyring, id: string): Promise<Run
   const [row] = await db.prisma.$queryRaw<JobRow[]>`
     SELECT j.kind, j.attempt, r.id AS run_id, r.workspace_id, w.name AS workspace_name, w.organization_id,
            o.name AS organization_name, p.id AS plan_id, a.id AS apply_id, c.blob_id, o.plan_timeout, o.apply_timeout,
+           ${Prisma.raw(storedSettings)} AS settings,
            w.working_directory, r.is_destroy, r.refresh, r.refresh_only, r.target_addrs, r.replace_addrs, r.plan_only,
            r.save_plan, r.allow_empty_apply, r.allow_config_generation, r.infra_version, r.debugging_mode, r.variables,
            w.structured_run_output_enabled AS structured
@@ -115,7 +111,8 @@ async function describe(db: Database, keyring: Keyring, id: string): Promise<Run
   if (!row) return undefined;
   const variables =
     row.variables === null ? '[]' : keyring.open(row.variables, variablesCell(row.run_id)).toString('utf8');
-  const given = durationSeconds(row.kind === 'plan' ? row.plan_timeout : row.apply_timeout);
+  const site = JSON.parse(row.settings ?? '{}') as Partial<SiteSettings>;
+  const given = row.kind === 'plan' ? [row.plan_timeout, site.planTimeout] : [row.apply_timeout, site.applyTimeout];
   return {
     id,
     kind: row.kind,
@@ -141,7 +138,7 @@ async function describe(db: Database, keyring: Keyring, id: string): Promise<Run
     workingDirectory: row.working_directory,
     debuggingMode: row.debugging_mode,
     structuredOutput: row.structured,
-    timeoutSeconds: given ?? defaultTimeoutSeconds[row.kind],
+    timeoutSeconds: timeoutSeconds(...given.map((text) => text ?? null), defaultTimeouts[row.kind]),
     variables: JSON.parse(variables) as RunVariable[],
   };
 }

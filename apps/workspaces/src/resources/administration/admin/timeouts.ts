@@ -1,0 +1,55 @@
+import { invalid, text } from '@keystead/jsonapi';
+import type { z } from 'zod';
+
+/** The names of the two limits of runs that have a second name in clients. */
+export const timeoutAliases = {
+  'build-worker-plan-timeout': 'terraform-build-worker-plan-timeout',
+  'build-worker-apply-timeout': 'terraform-build-worker-apply-timeout',
+} as const;
+
+/** How long runs may take, under the names of older and of newer clients: both say the same. */
+type TimeoutName = 'build-worker-plan-timeout' | 'build-worker-apply-timeout' | 'plan-timeout' | 'apply-timeout';
+
+type Named<T> = { [Name in TimeoutName]: T };
+
+/** One shape for each of the names. */
+export const timeoutsOf = <T extends z.ZodType>(shape: T): Named<T> => ({
+  'build-worker-plan-timeout': shape,
+  'build-worker-apply-timeout': shape,
+  'plan-timeout': shape,
+  'apply-timeout': shape,
+});
+
+/** The attributes as they are shown. */
+export const shownTimeouts = <T extends string | null>(plan: T, apply: T): Named<T> => ({
+  'build-worker-plan-timeout': plan,
+  'build-worker-apply-timeout': apply,
+  'plan-timeout': plan,
+  'apply-timeout': apply,
+});
+
+export const timeoutText = timeoutsOf(text);
+
+interface Sent<T> {
+  readonly buildWorkerPlanTimeout?: T | undefined;
+  readonly buildWorkerApplyTimeout?: T | undefined;
+  readonly planTimeout?: T | undefined;
+  readonly applyTimeout?: T | undefined;
+}
+
+/** A body with each limit under one name. Throws `invalid` where the two names of one say different things. */
+export function withOneName<T extends string | null, B extends Sent<T>>(body: B & Sent<T>) {
+  const { buildWorkerPlanTimeout, buildWorkerApplyTimeout, planTimeout, applyTimeout, ...rest } = body;
+  return {
+    ...rest,
+    planTimeout: one('planTimeout', planTimeout, buildWorkerPlanTimeout),
+    applyTimeout: one('applyTimeout', applyTimeout, buildWorkerApplyTimeout),
+  };
+}
+
+function one<T>(name: string, newer: T | undefined, older: T | undefined): T | undefined {
+  if (newer !== undefined && older !== undefined && newer !== older) {
+    throw invalid(name, 'must not differ from the same limit under its older name');
+  }
+  return newer === undefined ? older : newer;
+}
