@@ -60,9 +60,10 @@ export class Client {
     return this.call('GET', path, options);
   }
 
-  /** The names below a path. */
-  async list(path: string, options: CallOptions = {}): Promise<Answer & { names: readonly string[] }> {
-    const answer = await this.call('GET', path, { ...options, query: { ...options.query, list: 'true' } });
+  /** The names below a path; with `deep` those below its folders as well, each with its folder. */
+  async list(path: string, options: CallOptions = {}, deep = false): Promise<Answer & { names: readonly string[] }> {
+    const query = { ...options.query, [deep ? 'scan' : 'list']: 'true' };
+    const answer = await this.call('GET', path, { ...options, query });
     const names = answer.body?.data?.keys ?? [];
     if (!Array.isArray(names)) throw notOurs('the names are no list');
     return { ...answer, names: names.map(String) };

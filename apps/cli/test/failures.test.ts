@@ -37,6 +37,7 @@ function call({ name, args = {}, flags = {} }: CommandSpec, file: string): strin
     'backup create': ['--seal-key-file', file],
     'audit verify': ['--heads', file],
     'kv list': ['name'],
+    'kv scan': ['name'],
     'run create': ['--configuration', file],
     ...Object.fromEntries(['write', 'patch', 'kv put', 'kv patch'].map((one) => [one, [`value=@${file}`]])),
   };

@@ -61,6 +61,10 @@ describe('the commands people know, against a service', () => {
       expect((await json('kv get two/app/db')).data).toMatchObject({ data: { user: 'bo', password: 'second' } });
       expect(await json('kv list two/app')).toEqual(['db']);
       expect((await run('kv list -mount=two')).printed).toBe('app/\n');
+      expect((await run('kv scan -mount=two')).printed).toBe('app/db\n');
+      expect(await json('kv scan two/app')).toEqual(['db']);
+      expect(await json('scan two/metadata')).toEqual(['app/db']);
+      expect((await run('scan two/metadata/none')).code).toBe(2);
     });
 
     it('keeps settings and remarks beside the versions', async () => {

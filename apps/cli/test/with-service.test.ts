@@ -176,6 +176,15 @@ describe('the command line', () => {
     expect((await run(['rekey', 'status'], [], asRoot())).printed).toMatch(/^started +false$/m);
     expect((await run(['rekey', 'check'], [three], asRoot())).code).toBe(2);
     expect((await run(['rekey', 'check'], shown.keys.slice(1), asRoot())).code).toBe(0);
+    expect((await run(['rekey', '-nonce=other'], [one], asRoot())).code).toBe(2);
+    const init = await run(['--format', 'json', 'rekey', '-init', '-key-shares=2', '-key-threshold=2'], [], asRoot());
+    expect(json(init.printed)).toMatchObject({ started: true, progress: 0 });
+    expect((await run(['rekey', '-init'], [], asRoot())).code).toBe(2);
+    expect((await run(['rekey', '-nonce=other'], [one], asRoot())).code).toBe(2);
+    expect((await run(['rekey', '-status'], [], asRoot())).printed).toMatch(/^started +true$/m);
+    const given = await run(['rekey', `-nonce=${JSON.parse(init.printed).nonce}`], shown.keys.slice(0, 1), asRoot());
+    expect(given.said).toContain('1 of 2 shares');
+    expect((await run(['rekey', '-cancel'], [], asRoot())).code).toBe(0);
     await run([...args, '--no-verify'], [], asRoot());
     expect((await run(['rekey'], [one, two], asRoot())).code).toBe(2);
     expect((await run(['rekey', 'cancel'], [], asRoot())).code).toBe(0);

@@ -8,7 +8,7 @@ import { parseValues, valuesHelp } from './values';
 const field = { '--field <name>': 'print this field alone' } as const;
 const values = 'name=value, name:=json, name=@file, or - for an object of JSON';
 
-/** `read`, `list`, `write`, `patch`, `delete`, `unwrap`, `path-help`: any path of the service. */
+/** `read`, `list`, `scan`, `write`, `patch`, `delete`, `unwrap`, `path-help`: any path of the service. */
 export const dataCommands: readonly CommandSpec[] = [
   {
     name: 'read',
@@ -32,6 +32,16 @@ export const dataCommands: readonly CommandSpec[] = [
     examples: ['list cubbyhole', 'list -format=json sys/policies/acl'],
     async run(made, _, path: string) {
       await listNames(made, path);
+    },
+  },
+  {
+    name: 'scan',
+    help: 'List what lies below a path and its folders.',
+    args: { '<path>': 'for example cubbyhole' },
+    flags: {},
+    examples: ['scan cubbyhole'],
+    async run(made, _, path: string) {
+      await listNames(made, path, true);
     },
   },
   {
@@ -99,15 +109,15 @@ export const dataCommands: readonly CommandSpec[] = [
 ];
 
 /** Prints the names below a path. Where there are none, programs still get something to read, and the exit code says so. */
-export async function listNames(made: Context, path: string): Promise<void> {
-  const answer = await made.client.list(path, { accept: [404] });
+export async function listNames(made: Context, path: string, deep = false): Promise<void> {
+  const answer = await made.client.list(path, { accept: [404] }, deep);
   if (answer.status !== 404) {
     printNames(made, answer);
     return;
   }
   if (made.output.forPrograms) made.output.show({});
   const said = answer.body?.errors?.join('; ');
-  throw new Problem(`LIST ${path}: 404: ${said || 'there is nothing here'}`, exitCodes.refused);
+  throw new Problem(`${deep ? 'SCAN' : 'LIST'} ${path}: 404: ${said || 'there is nothing here'}`, exitCodes.refused);
 }
 
 /** Prints the names of a list. */

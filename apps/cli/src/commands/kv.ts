@@ -147,6 +147,18 @@ export const kvCommands: readonly CommandSpec[] = [
     },
   },
   {
+    name: 'kv scan',
+    help: 'List secrets, those in folders as well.',
+    args: { '[path]': 'the folder, for example kv/app; with --mount the whole engine when left out' },
+    flags: mount,
+    examples: ['kv scan kv', 'kv scan -mount=kv app'],
+    async run(made, flags: Flags, path?: string) {
+      if (!path && !flags.mount) throw new Problem('give a path or --mount');
+      const found = await findKvPath(made, path ?? '', flags.mount);
+      await listNames(made, found.at('metadata'), true);
+    },
+  },
+  {
     name: 'kv rollback',
     help: 'Write what an older version holds as the newest.',
     args: key,

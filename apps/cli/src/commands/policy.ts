@@ -1,7 +1,9 @@
+import { writeFileSync } from 'node:fs';
 import { type Body, notOurs } from '../client';
 import type { CommandSpec } from '../command';
 import { exitCodes } from '../problem';
 import { printNames } from './data';
+import { formatPolicy } from './policy-format';
 import { parseValues, readInput } from './values';
 
 interface ExplainFlags {
@@ -59,6 +61,20 @@ export const policyCommands: readonly CommandSpec[] = [
       const { body } = await client.post(`sys/policies/acl/${name}`, { policy: await readInput(file, ask) });
       output.warnings(body?.warnings);
       output.note(`written: policy ${name}`);
+    },
+  },
+  {
+    name: 'policy fmt',
+    help: 'Bring the text of a policy into its usual form, in the file itself; the service is not asked.',
+    args: { '<file>': 'the file; - prints what comes from standard input' },
+    flags: {},
+    examples: ['policy fmt readers.hcl'],
+    async run({ output, ask }, _, file: string) {
+      const text = await readInput(file, ask);
+      const fine = formatPolicy(text);
+      if (file === '-') output.line(fine.trimEnd());
+      else if (fine !== text) writeFileSync(file, fine);
+      if (file !== '-') output.note(`${fine === text ? 'unchanged' : 'formatted'}: ${file}`);
     },
   },
   {

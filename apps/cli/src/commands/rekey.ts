@@ -11,6 +11,10 @@ interface StartOptions {
   verify?: boolean;
   backup?: boolean;
   pgpKey?: string[];
+  init?: boolean;
+  nonce?: string;
+  status?: boolean;
+  cancel?: boolean;
 }
 
 const WRONG_SHARE = 2;
@@ -23,6 +27,10 @@ export const rekeyCommands: readonly CommandSpec[] = [
     also: ['rekey'],
     help: 'Walk through new shares: start, collect, show the new ones, verify. Goes on where a rekey stands.',
     flags: {
+      '--init': 'only begin, and show the nonce',
+      '--nonce <nonce>': 'give shares for the rekey that somebody began',
+      '--status': 'show how far a rekey is',
+      '--cancel': 'forget a rekey; the current shares stay valid',
       '--shares <n>': { help: 'number of new shares', also: ['--key-shares'], default: '5' },
       '--threshold <n>': { help: 'new shares that act together', also: ['--key-threshold'], default: '3' },
       '--no-verify': 'rotate without proof that the new shares were written down',
@@ -34,7 +42,16 @@ export const rekeyCommands: readonly CommandSpec[] = [
     },
     examples: ['operator rekey -key-shares=3 -key-threshold=2', 'rekey'],
     async run(made, options: StartOptions) {
+      if (options.status) return showStatus(made);
+      if (options.cancel) return cancel(made);
       const before = await status(made);
+      if (options.init) {
+        if (before.started) throw new Problem('a rekey is under way; give shares with --nonce, or --cancel it', 2);
+        return made.output.show(await start(made, options));
+      }
+      if (options.nonce !== undefined && (!before.started || before.nonce !== options.nonce)) {
+        throw new Problem('no rekey of this nonce is under way', 2);
+      }
       const begun = before.started ? before : await start(made, options);
       made.output.note(before.started ? 'going on with the rekey under way' : 'rekey started');
       const verification = begun.verification_nonce as string | undefined;
@@ -50,9 +67,7 @@ export const rekeyCommands: readonly CommandSpec[] = [
     help: 'Show how far a rekey is.',
     flags: {},
     examples: ['operator rekey status'],
-    async run(made) {
-      made.output.show(await status(made));
-    },
+    run: showStatus,
   },
   {
     name: 'operator rekey check',
@@ -76,12 +91,18 @@ export const rekeyCommands: readonly CommandSpec[] = [
     help: 'Forget a rekey; the current shares stay valid.',
     flags: {},
     examples: ['operator rekey cancel'],
-    async run({ client, output }) {
-      await client.delete(`${RECOVERY}/init`);
-      output.note('cancelled');
-    },
+    run: cancel,
   },
 ];
+
+async function showStatus(made: Context): Promise<void> {
+  made.output.show(await status(made));
+}
+
+async function cancel({ client, output }: Context): Promise<void> {
+  await client.delete(`${RECOVERY}/init`);
+  output.note('cancelled');
+}
 
 async function status({ client }: Context): Promise<Body> {
   return (await client.get(`${RECOVERY}/init`)).body ?? {};

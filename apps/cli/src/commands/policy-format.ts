@@ -1,0 +1,76 @@
+import { exitCodes, Problem } from '../problem';
+
+type Piece = {
+  readonly kind: 'word' | 'comment' | 'open' | 'close' | 'comma' | 'assign' | 'line';
+  readonly text: string;
+};
+
+const pieces = new RegExp(
+  [
+    String.raw`(?<comment>#[^\n]*|//[^\n]*|/\*[\s\S]*?\*/)`,
+    String.raw`(?<word><<-?(?<mark>\w+)\n[\s\S]*?\n[ \t]*\k<mark>(?=\n|$)|"(?:\\.|[^"\\\n])*"|[\w.+-]+)`,
+    String.raw`(?<line>\n)`,
+    '(?<open>[[{])',
+    String.raw`(?<close>[\]}])`,
+    '(?<comma>,)',
+    '(?<assign>=)',
+    String.raw`[ \t\r]+`,
+  ].join('|'),
+  'gy',
+);
+const kinds = ['comment', 'word', 'line', 'open', 'close', 'comma', 'assign'] as const;
+
+/**
+ * A policy in its usual form: two spaces for each level, one around what stands side by side, no two empty lines in a row.
+ * Lines stay lines. Throws where the text is no policy: a text that is not closed, brackets that do not fit.
+ */
+export function formatPolicy(text: string): string {
+  if (text.trimStart().startsWith('{')) return formatJson(text);
+  const lines: string[] = [];
+  const brackets: string[] = [];
+  for (const row of rowsOf(text)) {
+    const depth = brackets.length - (row[0]?.kind === 'close' ? 1 : 0);
+    for (const piece of row) {
+      if (piece.kind === 'open') brackets.push(piece.text);
+      if (piece.kind === 'close' && brackets.pop() !== (piece.text === ']' ? '[' : '{')) {
+        throw wrong(lines.length, `${piece.text} closes nothing`);
+      }
+    }
+    const line = row.map((piece, at) => gap(row[at - 1], piece) + piece.text).join('');
+    if (line !== '' || (lines.length > 0 && lines.at(-1) !== '')) {
+      lines.push(line === '' ? '' : '  '.repeat(Math.min(depth, brackets.length)) + line);
+    }
+  }
+  if (brackets.length > 0) throw wrong(lines.length - 1, `${brackets.at(-1)} is not closed`);
+  return `${lines.join('\n').trimEnd()}\n`;
+}
+
+/** The pieces of a text by its lines. */
+function rowsOf(text: string): Piece[][] {
+  const rows: Piece[][] = [[]];
+  pieces.lastIndex = 0;
+  while (pieces.lastIndex < text.length) {
+    const found = pieces.exec(text);
+    if (!found) throw wrong(rows.length - 1, 'this is no policy, or a text in it is not closed');
+    const kind = kinds.find((one) => found.groups?.[one] !== undefined);
+    if (kind === 'line') rows.push([]);
+    else if (kind) rows.at(-1)!.push({ kind, text: found[0].trimEnd() });
+  }
+  return rows;
+}
+
+function gap(before: Piece | undefined, piece: Piece): string {
+  if (!before || piece.kind === 'comma') return '';
+  if (before.text === '[' || piece.text === ']') return '';
+  return before.text === '{' && piece.text === '}' ? '' : ' ';
+}
+
+function formatJson(text: string): string {
+  try {
+    return `${JSON.stringify(JSON.parse(text), null, 2)}\n`;
+  } catch {
+    throw new Problem('the policy is no JSON', exitCodes.refused);
+  }
+}
+
+const wrong = (line: number, why: string): Problem => new Problem(`line ${line + 1}: ${why}`, exitCodes.refused);
