@@ -88,6 +88,9 @@ const own: readonly RegExp[] = [
   /\/v1\/sys\/(capabilities-self|policies\/explain|audit-hash\/file|audit-chain\/verify|mfa\/validate)$/,
   /\/v1\/sys\/wrapping\/(lookup|unwrap)$/,
   /\/v1\/sys\/leases\/(lookup|renew|revoke|replay)$/,
+  // An accessor is that of the login method which the guide enabled.
+  /\/v1\/sys\/locked-users\/\w+\/unlock\/ada$/,
+  /\/v1\/sys\/plugins\/reload\/backend$/,
   /\/v1\/sys\/(seal|unseal|rotate|generate-root\/(attempt|update))$/,
   /\/v1\/identity\/(entity|group|group-alias)\/id\/[0-9a-f-]{36}$/,
   /\/v1\/identity\/mfa\/method\/totp(\/[0-9a-f-]{36}|\/admin-\w+|\/self-enroll)?$/,

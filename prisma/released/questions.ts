@@ -48,7 +48,8 @@ const unasked: readonly (readonly [RegExp, string])[] = [
   [/\/content|\/logs$|\/json-output|\/errored-state$|\/download$/, 'is reached by the links of answers'],
   [/\/logs\/\{/, 'is reached by the links of answers'],
   [/^\/app\/|openapi/, 'is the same for everybody, whatever is stored'],
-  [/\/(metrics|host-info)$/, 'says how the process is'],
+  [/\/(metrics|host-info|in-flight-req)$/, 'says how the process is'],
+  [/^\/sys\/monitor$/, 'goes on for ever'],
 ];
 
 const ofWorkspace = `filter[organization][name]=${kept}&filter[workspace][name]=${kept}`;

@@ -44,6 +44,7 @@ async function run(config: Config): Promise<void> {
     drainDelay: config.drainDelaySeconds > 0 ? () => sleep(config.drainDelaySeconds * 1000) : undefined,
     drainSeconds: config.drainSeconds,
     onServer: rescueList,
+    onClose: () => service.endStreams(),
     refusal: (_status, message) => ({ type: 'application/json', body: errorBody([message]) }),
   }).catch(async (error) => {
     await service.close();

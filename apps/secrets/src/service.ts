@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { ApiPage } from '@keystead/api-page';
 import { applyMigrations, ensureDatabase, requireMigrated } from '@keystead/postgres';
-import { Gate, type Logger, Registry } from '@keystead/server';
+import { followLog, Gate, type Logger, Registry } from '@keystead/server';
 import type { Express } from 'express';
 import { DirectoryClient } from './backends/cloudone/directory-client';
 import { ResourceClient } from './backends/cloudone/resource-client';
@@ -13,6 +13,7 @@ import { createHttpApp } from './http/app';
 import type { Catalog } from './kernel/mounts/mounts';
 import { PathTree } from './kernel/mounts/path-tree';
 import { OpenApiDocuments } from './openapi/document';
+import { inFlight } from './pipeline/in-flight';
 import type { Kernel } from './pipeline/kernel';
 import { InputParsers } from './pipeline/parse-input';
 import { handle } from './pipeline/pipeline';
@@ -22,9 +23,11 @@ import { standingMounts, usualMounts } from './service/first-mounts';
 import { firstRun } from './service/first-run';
 import { addGauges } from './service/gauges';
 import { buildModules, type Modules } from './service/modules';
+import { Monitors } from './service/monitors';
 import { runTicks } from './service/mount-ticks';
 import type { ServiceParts } from './service/parts';
 import { issuerBelow, pluginTokens } from './service/plugin-tokens';
+import { forgetOnReload } from './service/reload-port';
 import { storageTimes } from './service/storage-times';
 import { systemPaths } from './service/system-paths';
 import { version } from './service/version';
@@ -41,6 +44,8 @@ export interface Service {
   ready(): Promise<{ ready: boolean; reasons: string[] }>;
   /** Initialises a new installation and writes its keys to a file; see `firstRun`. */
   firstRun(file: string): Promise<boolean>;
+  /** Ends the answers that would go on: the node is about to stop. */
+  endStreams(): void;
   /** Opens the audit files anew, as after log rotation. */
   reopenAudit(): Promise<void>;
   close(): Promise<void>;
@@ -84,6 +89,7 @@ export async function createService(config: Config, parts: ServiceParts): Promis
   const history = new ReleaseHistory(storage, version);
   const first = [...standingMounts(), ...usualMounts(config.defaultMounts)];
   const begin = (request: InitialiseRequest) => initialise(modules, first, request);
+  const monitors = new Monitors(parts.log, (follower) => followLog(parts.log, follower));
   const paths = systemPaths(modules, config, {
     initialise: begin,
     documents,
@@ -91,9 +97,12 @@ export async function createService(config: Config, parts: ServiceParts): Promis
     history,
     metrics: () => measured.metrics(),
     log: parts.log,
+    monitors,
+    inFlight: () => inFlight(kernel),
   });
   const kernel = kernelOf(modules, config, parts.log, paths, documents);
   const outside = outsideOf(modules, config, parts.log, paths);
+  forgetOnReload(modules, outside);
   for (const { type, make } of kinds) makers.set(type, make(outside));
   runTicks(modules, parts.log);
   seal.onOpen(async () => {
@@ -101,6 +110,7 @@ export async function createService(config: Config, parts: ServiceParts): Promis
     await history.add();
   });
   seal.onClose(() => {
+    monitors.endAll();
     mounts.clear();
     namespaces.clear();
     audit.clear();
@@ -134,8 +144,10 @@ export async function createService(config: Config, parts: ServiceParts): Promis
       return { ready: reasons.length === 0, reasons };
     },
     firstRun: (file) => firstRun(seal, begin, file),
+    endStreams: () => monitors.endAll(),
     reopenAudit: () => audit.reopen(),
     async close() {
+      monitors.endAll();
       leases.stop();
       await storage.stop();
       await audit.close();

@@ -29,7 +29,8 @@ export const owned: Readonly<Record<string, string>> = {
   job: `t.key LIKE $1::text || '/%' OR t.key LIKE '["' || $1::text || '%'`,
   seal: ofRoot,
   rekey: ofRoot,
-  setting: ofRoot,
+  // How much a key was used is told by every node, whoever asks for what.
+  setting: `${ofRoot} AND t.name <> 'key-use'`,
 };
 
 /** Of nodes and of all requests; and guesses, by hashes that do not say whose they are. */

@@ -58,6 +58,12 @@ export class KeySets {
     private readonly clock: { now(): number },
   ) {}
 
+  /** Forgets all that was fetched; how often sources may be asked again stays as it is. */
+  forget(): void {
+    this.known.clear();
+    this.failed.clear();
+  }
+
   /** The issuer that the tokens of a source name; undefined where it says none. Throws `upstream`. */
   async issuer(source: KeySource): Promise<string | undefined> {
     return (await this.set(source)).issuer;

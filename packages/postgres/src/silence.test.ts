@@ -61,6 +61,15 @@ describe('silence', () => {
     expect(patient.mock.calls).toEqual([['silent']]);
   });
 
+  it('tells what those who wait are about, until they leave', () => {
+    const about = { request: 1 };
+    const over = silence.whenItLasts(() => {}, 500, about);
+    jest.advanceTimersByTime(200);
+    expect(silence.waitingFor()).toEqual([{ about, leftMs: 300 }]);
+    over();
+    expect(silence.waitingFor()).toEqual([]);
+  });
+
   it('does not count the time in which this process itself did nothing', () => {
     let steadyMs = 0;
     const own = new Silence(3000, () => steadyMs);
@@ -75,7 +84,7 @@ describe('silence', () => {
     const pass = (times: number): void => {
       for (let n = 0; n < times; n++) {
         const all = Array.from({ length: 100 }, (_, i) => n + i);
-        leaving.push(silence.whenItLasts(() => void all.length));
+        leaving.push(silence.whenItLasts(() => void all.length, 60_000, { all: all.map((one) => one + 0.5) }));
         if (leaving.length > 32) leaving.shift()!();
         if (n % 500 === 0) collect({ type: 'minor' });
       }
@@ -85,7 +94,7 @@ describe('silence', () => {
     collect();
     const before = oldBytes();
     pass(20_000);
-    // All of them are 17 MB.
+    // All of them are far more than 17 MB.
     expect(oldBytes() - before).toBeLessThan(5_000_000);
   });
 });

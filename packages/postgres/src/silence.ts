@@ -6,6 +6,7 @@ export type Impatience = 'silent' | 'late';
 interface Waiting {
   readonly untilMs: number;
   tell: (why: Impatience) => void;
+  about: unknown;
 }
 
 const nobody = (): void => {};
@@ -41,16 +42,24 @@ export class Silence {
 
   /**
    * Calls back, once, when the silence has lasted too long, or `longestMs` are over; what it returns takes the call back.
-   * One clock looks after all that wait: a timer for each would cost a request a tenth of its time.
+   * One clock looks after all that wait: a timer for each would cost a request a tenth of its time. `about` is what
+   * `waitingFor` tells of it meanwhile.
    */
-  whenItLasts(tell: (why: Impatience) => void, longestMs = Number.POSITIVE_INFINITY): () => void {
-    const waiting: Waiting = { tell, untilMs: this.steady() + longestMs };
+  whenItLasts(tell: (why: Impatience) => void, longestMs = Number.POSITIVE_INFINITY, about?: unknown): () => void {
+    const waiting: Waiting = { tell, untilMs: this.steady() + longestMs, about };
     this.waiting.add(waiting);
     return () => {
       this.waiting.delete(waiting);
       // Decision 0096.
       waiting.tell = nobody;
+      waiting.about = undefined;
     };
+  }
+
+  /** What is said about all that wait now, longest first, and in how many milliseconds their time is over. */
+  waitingFor(): { about: unknown; leftMs: number }[] {
+    const nowMs = this.steady();
+    return [...this.waiting].map(({ about, untilMs }) => ({ about, leftMs: untilMs - nowMs }));
   }
 
   stop(): void {

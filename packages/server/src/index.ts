@@ -6,6 +6,7 @@ export { type ConnectionRefusal, createServer, type Limits, type ServerOptions }
 export { Gate, GateFull } from './gate';
 export type { Readiness } from './health';
 export type { Listen } from './listen';
+export { followLog } from './log-lines';
 export { createLogger } from './logger';
 export { observe, type RequestMetrics } from './metrics';
 export { atPace, BodyAborted, BodyLate, BodyTooLarge, discardBody, readBody } from './read-body';

@@ -1,5 +1,6 @@
 import pino, { type DestinationStream, type Logger } from 'pino';
 import { LineWriter, standardOutputDescriptor } from './line-writer';
+import { LogLines } from './log-lines';
 
 const secret = ['authorization', 'cookie', 'token', 'password', 'secret', 'client_token', 'jwt', 'key', 'keys'];
 
@@ -37,7 +38,7 @@ export function createLogger(options: { name: string; level: string; destination
         censor: '[redacted]',
       },
     },
-    options.destination ?? standardOutput(options.level),
+    new LogLines(options.destination ?? standardOutput(options.level)),
   );
 }
 

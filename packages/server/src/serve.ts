@@ -28,6 +28,8 @@ export interface ServeOptions {
   drainSeconds?: number;
   /** Called with the server before it listens, to change how it treats connections. */
   onServer?(server: http.Server): void;
+  /** Called when draining begins: for answers that have no end of their own. */
+  onClose?(): void;
   /** One log line a request; true. */
   logRequests?: boolean;
   refusal?: ConnectionRefusal;
@@ -80,6 +82,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     server,
     metricsPort: shown?.port,
     close() {
+      if (closing === undefined) options.onClose?.();
       closing ??= drain({ delay: options.drainDelay, seconds }).then(() => shown?.drain({ seconds: 0 }));
       return closing;
     },

@@ -62,12 +62,21 @@ async function answer(parts: AppParts, req: IncomingMessage, res: ServerResponse
   try {
     request = readRequest(req, target, parts.rules, (bounds) => readFields(req, bounds, turn));
     const outcome = await parts.handle(request);
+    tellOfLimits(request, res);
     if (!res.destroyed) sendOutcome(res, outcome, extra);
+  } catch (error) {
+    tellOfLimits(request, res);
+    throw error;
   } finally {
     if (request?.route !== undefined) labelRoute(req, request.route);
     leave?.();
     if (!req.complete) discardBody(req);
   }
+}
+
+function tellOfLimits(request: Request | undefined, res: ServerResponse): void {
+  if (request?.rateHeaders === undefined || res.headersSent) return;
+  for (const [name, value] of Object.entries(request.rateHeaders)) res.setHeader(name, value);
 }
 
 // A namespace that was asked for is echoed under the name it was asked with.

@@ -35,7 +35,26 @@ function withExtra(extra: readonly string[]): string[] {
 /** Writes the outcome of a request. */
 export function sendOutcome(res: ServerResponse, outcome: Outcome, extra: readonly string[] | undefined): void {
   const own = outcome.headers || outcome.contentType ? headersOf(outcome, extra) : extra;
-  send(res, outcome.status, bodyOf(outcome), own);
+  if (outcome.stream && res.req.method !== 'HEAD') sendStream(res, outcome.status, own, outcome.stream);
+  else send(res, outcome.status, bodyOf(outcome), own);
+}
+
+function sendStream(
+  res: ServerResponse,
+  status: number,
+  headers: readonly string[] | undefined,
+  begin: NonNullable<Outcome['stream']>,
+): void {
+  res.writeHead(status, headers === undefined ? fixedHeaders : withExtra(headers));
+  res.flushHeaders();
+  const leave = begin({
+    write: (text) => void res.write(text),
+    end: () => void res.end(),
+    get unread() {
+      return res.writableLength;
+    },
+  });
+  res.once('close', leave);
 }
 
 /** The body of an outcome; empty where it has none. */

@@ -131,7 +131,8 @@ export class Running implements Call {
   }
 
   private passwordOf(subject: string): Guessed {
-    return { kind: 'password', subject: `${this.mount.uuid}/${subject}` };
+    const mountId = this.mount.uuid;
+    return { kind: 'password', subject: `${mountId}/${subject}`, who: { mountId, name: subject } };
   }
 
   /** Warnings of the answer; the ones about unread fields only where there is a body anyway. */

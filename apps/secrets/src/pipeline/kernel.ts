@@ -43,7 +43,7 @@ export interface Kernel {
   /** Requests that take longer are answered with a refusal; what they began goes on. */
   readonly timeoutSeconds: number;
   /** While the database answers nothing nobody waits for it, whether they came before or come now. */
-  readonly silence: Pick<Silence, 'lasts' | 'whenItLasts'>;
+  readonly silence: Pick<Silence, 'lasts' | 'whenItLasts' | 'waitingFor'>;
   /** The document of one declared path. */
   readonly help: (mount: LiveMount, declared: readonly Path[]) => Readonly<Record<string, unknown>>;
   /** System paths that answer while the service is sealed, without mounts or namespaces. */

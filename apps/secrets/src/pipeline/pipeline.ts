@@ -1,5 +1,6 @@
 import { Refusal } from '@keystead/refusal';
 import type { DemandedMethod } from '../kernel/policy/types';
+import { RateLimited } from '../kernel/quotas/quotas';
 import { checkPlace, type Place } from '../kernel/routing/place';
 import { newWriteSet, unsettled } from '../kernel/storage/write-set';
 import { type Call, isReading } from '../sdk/call';
@@ -26,16 +27,18 @@ import { handleWhileSealed } from './while-sealed';
  * audit lines too, with the status they are answered with.
  */
 export async function handle(kernel: Kernel, request: Request): Promise<Outcome> {
-  if (kernel.barrier.sealed) return within(kernel, () => handleWhileSealed(kernel, request));
+  if (kernel.barrier.sealed) return within(kernel, undefined, () => handleWhileSealed(kernel, request));
   const trail = new Trail(kernel.audit, kernel.inputs, request, kernel.chained);
   try {
-    const outcome = unlessKnown(await within(kernel, () => live(kernel, request, trail)), request);
+    const outcome = unlessKnown(await within(kernel, trail, () => live(kernel, request, trail)), request);
     const written = trail.responseLine(outcome);
     if (written) await written;
     return outcome;
   } catch (error) {
     const known = inCallersWords(error, trail);
-    await trail.failed(known, known instanceof Refusal ? statusOf[known.kind] : 500);
+    if (!(known instanceof RateLimited) || known.audited) {
+      await trail.failed(known, known instanceof Refusal ? statusOf[known.kind] : 500);
+    }
     throw known;
   }
 }
@@ -62,13 +65,14 @@ async function carryOut(kernel: Kernel, request: Request, trail: Trail): Promise
   trail.wrapTtlSeconds = wrapTtlSeconds;
   const found = await identify(kernel, request, place);
   trail.token = found;
-  kernel.quotas.check({
+  const counted = {
     namespaceId: place.namespace.uuid,
     mountUuid: place.mount?.uuid,
     path: place.path,
     folding: place.folding,
     address: request.address,
-  });
+  };
+  kernel.quotas.check(counted, request);
   const bounds = boundsOf(place, found !== undefined);
   if (request.readBody) {
     request.sent = await request.readBody(bounds);
@@ -172,12 +176,13 @@ async function recordFirst(kernel: Kernel, trail: Trail): Promise<void> {
 }
 
 /** Requests that take longer are answered; what they began goes on. */
-function within<T>({ silence, timeoutSeconds }: Kernel, work: () => Promise<T>): Promise<T> {
+function within<T>({ silence, timeoutSeconds }: Kernel, trail: Trail | undefined, work: () => Promise<T>): Promise<T> {
   if (silence.lasts) return Promise.reject(unavailable());
   return new Promise((resolve, reject) => {
     const over = silence.whenItLasts(
       (why) => reject(why === 'late' ? timedOut() : unavailable()),
       timeoutSeconds * 1000,
+      trail,
     );
     work().then(
       (value) => {

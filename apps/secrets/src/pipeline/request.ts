@@ -37,4 +37,6 @@ export interface Request {
   readonly help: boolean;
   /** Name of the route, for log and metrics: a pattern, never a path. Set once it is known where the request leads. */
   route?: string;
+  /** Headers of the answer that tell of rate limits; set where they are wanted and one counts the request. */
+  rateHeaders?: Readonly<Record<string, string>>;
 }

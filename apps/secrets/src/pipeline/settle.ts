@@ -68,7 +68,13 @@ async function outcomeOf(kernel: Kernel, running: Running, reply: Reply, set: Wr
     case 'missing':
       return notFound;
     case 'raw':
-      return { status: reply.status, bare: reply.body, contentType: reply.contentType, headers: reply.headers };
+      return {
+        status: reply.status,
+        bare: reply.body,
+        contentType: reply.contentType,
+        headers: reply.headers,
+        stream: reply.stream,
+      };
     case 'unwrapped':
       return {
         status: 200,

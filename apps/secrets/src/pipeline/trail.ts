@@ -3,11 +3,23 @@ import { isRefusal } from '@keystead/refusal';
 import type { Audit, AuditCaller, AuditedRequest } from '../kernel/audit/audit';
 import type { Place } from '../kernel/routing/place';
 import type { TokenRecord } from '../kernel/tokens/types';
+import type { Verb } from '../sdk/call';
 import type { Bearer } from './authenticate';
 import { type Grant, PolicyDenied } from './authorize';
 import type { Outcome } from './outcome';
 import type { InputParsers } from './parse-input';
 import type { Request } from './request';
+
+/** What is known of a request that is being carried out. */
+export interface RequestFacts {
+  readonly id: string;
+  readonly verb: Verb;
+  /** From `/v1/` on, its namespace included. */
+  readonly path: string;
+  readonly address: string;
+  /** The entity that asks; empty where there is none, or it is not known yet. */
+  readonly entityId: string;
+}
 
 /** The audit side of one request: what is known so far, and which lines were written. */
 export class Trail {
@@ -68,6 +80,18 @@ export class Trail {
     const entry = this.entry ?? this.build();
     if (!this.entry) await this.audit.request(entry, problem);
     await this.audit.response(entry, { status }, problem);
+  }
+
+  /** What is known of the request by now, for whoever asks what is being carried out. */
+  facts(): RequestFacts {
+    const { request, place } = this;
+    return {
+      id: request.id,
+      verb: request.verb,
+      path: `/v1/${place ? place.namespace.path + place.path : request.path.unplaced}`,
+      address: request.address,
+      entityId: (this.bearer?.record ?? this.token)?.entityId ?? '',
+    };
   }
 
   private build(): AuditedRequest {

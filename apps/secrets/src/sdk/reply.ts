@@ -133,6 +133,16 @@ export interface RawReply {
   readonly body: unknown;
   readonly contentType?: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Begins an answer that goes on; returns what is to be called when its reader has left. */
+  readonly stream?: (sink: StreamSink) => () => void;
+}
+
+/** Where an answer that goes on is written to. */
+export interface StreamSink {
+  write(text: string): void;
+  end(): void;
+  /** Bytes that its reader has not taken yet. */
+  readonly unread: number;
 }
 
 /** An envelope taken out of a wrapping token; only the request id is new. */
@@ -189,6 +199,15 @@ export const issue = (token: Issue): IssueReply => ({ kind: 'issue', issue: toke
 export const auth = (block: AuthBlock): AuthReply => ({ kind: 'auth', auth: block });
 
 /** A bare body, as the older system endpoints have it. */
+/** A text that goes on. */
+export const stream = (contentType: string, begin: (sink: StreamSink) => () => void): Reply => ({
+  kind: 'raw',
+  status: 200,
+  body: '',
+  contentType,
+  stream: begin,
+});
+
 export const raw = (body: unknown, status = 200): RawReply => ({ kind: 'raw', status, body });
 
 /** A refusal in the form clients know from errors that travelled through a list: `1 error occurred:` and so on. */

@@ -107,6 +107,7 @@ export async function buildModules(
   const quotas = new Quotas(storage, {
     lineage: (uuid) => lineageOf(namespaces, uuid),
     below: (uuid) => subtreeOf(namespaces, uuid),
+    namespacePath: (uuid) => namespaces.find(uuid)?.path ?? '',
     mountPath: (uuid) => mounts.find(uuid)?.path,
   });
   const turns = new Turns({

@@ -4,6 +4,7 @@ import type { Config } from '../config';
 import { RootGeneration } from '../kernel/seal/generate-root';
 import { Rekey } from '../kernel/seal/rekey';
 import { Rotation } from '../kernel/seal/rotation';
+import { leastIntervalSeconds, leastOperations, mostOperations } from '../kernel/seal/rotation-plan';
 import type { OpenApiDocuments } from '../openapi/document';
 import { registry } from '../registry';
 import type { Path } from '../sdk/path';
@@ -14,12 +15,15 @@ import { capabilitiesPaths } from '../system/sys/capabilities';
 import { corsPaths } from '../system/sys/cors';
 import { explainPath } from '../system/sys/explain';
 import { hostPaths } from '../system/sys/host';
+import { type InFlightPort, inFlightPath } from '../system/sys/in-flight';
 import { type Initialised, type InitialiseRequest, mintRootToken } from '../system/sys/initialise';
 import { internalUiPaths } from '../system/sys/internal-ui';
 import { keyPaths } from '../system/sys/keys';
 import { leasePaths } from '../system/sys/leases';
+import { lockedUserPaths } from '../system/sys/locked-users';
 import { loggerPaths } from '../system/sys/loggers';
 import { mfaValidatePath } from '../system/sys/mfa';
+import { type MonitorPort, monitorPath } from '../system/sys/monitor';
 import { mountPaths } from '../system/sys/mounts';
 import { namespaceChanges } from '../system/sys/namespace-changes';
 import { namespacePaths } from '../system/sys/namespaces';
@@ -27,17 +31,21 @@ import { nodePaths } from '../system/sys/node';
 import { openapiPath } from '../system/sys/openapi';
 import type { Origins } from '../system/sys/origins';
 import { passwordPolicyPaths } from '../system/sys/password-policies';
+import { pluginReloadPath } from '../system/sys/plugin-reload';
 import { policyPaths } from '../system/sys/policies';
 import { quotaPaths } from '../system/sys/quotas';
 import { rekeyPaths } from '../system/sys/rekey';
 import type { ReleaseHistory } from '../system/sys/release-history';
 import { remountPaths } from '../system/sys/remount';
+import { rotateConfigPaths } from '../system/sys/rotate-config';
 import { statusPaths } from '../system/sys/status';
 import { toolPaths } from '../system/sys/tools';
 import { wrappingPaths } from '../system/sys/wrapping';
 import { standingMounts } from './first-mounts';
 import { kvUpgrade } from './kv-upgrade';
+import { lockedUsersPort } from './locked-users-port';
 import type { Modules } from './modules';
+import { reloadPort } from './reload-port';
 import { settingsOf } from './settings';
 import { interfaceVersion, version } from './version';
 
@@ -49,6 +57,8 @@ export interface SystemParts {
   readonly history: ReleaseHistory;
   readonly metrics: () => Promise<string>;
   readonly log: Logger;
+  readonly monitors: MonitorPort;
+  readonly inFlight: InFlightPort;
 }
 
 /** Every path below `sys/`. */
@@ -58,6 +68,7 @@ export function systemPaths(modules: Modules, config: Config, parts: SystemParts
   const upgrade = kvUpgrade({ mounts, jobs, storage, errand });
   const mounting = { ...modules, jobs, ttls: config.ttls, upgrade };
   const authority = new Authority(modules);
+  const rotation = new Rotation(storage, seal);
   return [
     ...statusPaths(seal, parts.initialise, {
       version: interfaceVersion,
@@ -83,9 +94,18 @@ export function systemPaths(modules: Modules, config: Config, parts: SystemParts
       kinds: registry,
     }),
     ...corsPaths(parts.origins),
+    inFlightPath(parts.inFlight),
+    ...lockedUserPaths(lockedUsersPort(modules)),
+    pluginReloadPath(reloadPort(modules)),
+    monitorPath(parts.monitors, async (token) => (await tokens.find(token)) !== undefined),
+    ...rotateConfigPaths({
+      rules: () => rotation.plan.rules(),
+      change: (change) => rotation.plan.change(change),
+      bounds: { leastIntervalSeconds, leastOperations, mostOperations },
+    }),
     ...loggerPaths(parts.log),
     ...rekeyPaths({ recovery: new Rekey(storage, seal, 'recovery'), barrier: new Rekey(storage, seal, 'barrier') }),
-    ...keyPaths(new Rotation(storage, seal), new RootGeneration(storage, seal, (set) => mintRootToken(tokens, set))),
+    ...keyPaths(rotation, new RootGeneration(storage, seal, (set) => mintRootToken(tokens, set))),
     ...leasePaths(modules),
     ...quotaPaths(modules),
     ...policyPaths(policies, mfa.stepUp),

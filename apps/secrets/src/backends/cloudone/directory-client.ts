@@ -11,6 +11,11 @@ export class DirectoryClient {
     this.sets = new KeySets('the directory', (url) => calls.call('the directory', url), clock);
   }
 
+  /** Asks again at the next login. */
+  forget(): void {
+    this.sets.forget();
+  }
+
   /** The issuer a tenant's tokens name. Throws `upstream` when it cannot be learned. */
   async issuer(authority: string, tenantId: string): Promise<string> {
     return (await this.sets.issuer(sourceOf(authority, tenantId)))!;

@@ -34,6 +34,12 @@ export interface CloudOneParts {
   readonly resources: ResourceClient;
 }
 
+/** Forgets what the directory and the resource manager said. */
+export function forgetCloud({ directory, resources }: Pick<CloudOneParts, 'directory' | 'resources'>): void {
+  directory.forget();
+  resources.forget();
+}
+
 /** Spec: Cloud-identity auth method (Login body), Authentication 2. */
 export const loginPath = ({ defaults, directory, resources }: CloudOneParts) =>
   path('login', {

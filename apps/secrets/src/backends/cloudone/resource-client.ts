@@ -43,6 +43,11 @@ export class ResourceClient {
     this.calls = new OutsideCalls(clock);
   }
 
+  /** Gets tokens anew. */
+  forget(): void {
+    this.tokens.clear();
+  }
+
   /** A virtual machine. Throws `denied` when there is none, `upstream` when the API cannot be asked. */
   machine(config: InForce, subscription: string, group: string, name: string): Promise<ComputeResource> {
     return this.compute(

@@ -16,6 +16,11 @@ export class IssuerKeys {
     this.sets = new KeySets('the issuer', (url, ca) => outsideCall('the issuer', url, { ca }), clock);
   }
 
+  /** Fetches again at the next login. */
+  forget(): void {
+    this.sets.forget();
+  }
+
   /** The public keys that may have signed. Throws `upstream` while they cannot be had. */
   async of(config: Config, header: SignatureHeader): Promise<readonly KeyObject[]> {
     const source = sourceOf(config);

@@ -69,6 +69,12 @@ export class Scheduler {
     for (const key of this.reached.keys()) if (JSON.parse(key)[0] === address) this.reached.delete(key);
   }
 
+  /** Forgets what all schedulers said, and how they are reached. */
+  forgetAll(): void {
+    this.known.clear();
+    this.reached.clear();
+  }
+
   /** Longest token name in bytes: as configured, else by the version, which is asked for once. */
   async nameLimit(access: SchedulerAccess & { nameLimit: number }): Promise<number> {
     if (access.nameLimit > 0) return access.nameLimit;

@@ -17,6 +17,15 @@ export interface GuessRule {
 export interface Guessed {
   readonly kind: 'password' | 'one-time code';
   readonly subject: string;
+  /** Of passwords: the login method and the name there, under which a lock is listed. */
+  readonly who?: { readonly mountId: string; readonly name: string };
+}
+
+/** The names locked at one login method. */
+export interface Locks {
+  readonly count: number;
+  /** Those locked last, and no more than are worth reading. */
+  readonly names: readonly string[];
 }
 
 /** A guess that may be judged, because it has been counted. */
@@ -66,6 +75,8 @@ export class Attempts {
       rule.longestLockSeconds * 1000,
       rule.forgetSeconds * 1000,
       rule.allowed > 1 ? 0 : nowMs + rule.lockSeconds * 1000,
+      guessed.who?.mountId ?? null,
+      guessed.who ? this.storage.barrier.seal(Buffer.from(guessed.who.name), cell(key)) : null,
     ]);
     if (rows[0]) return { allowed: true, key, locksUntilMs: Number(rows[0].locked_until_ms) };
     const locked = await database.query<{ locked_until_ms: string }>(FIND, [key]);
@@ -87,6 +98,24 @@ export class Attempts {
     await this.storage.database.query(FORGET, [this.keyOf(guessed)]);
   }
 
+  /** What is locked now at some login methods, by their ids; absent for those where nothing is. */
+  async locked(mountIds: readonly string[]): Promise<ReadonlyMap<string, Locks>> {
+    const { database, barrier, clock } = this.storage;
+    const { rows } = await database.query<{ key: Buffer; mount_id: string; sealed: Buffer; count: string }>(LOCKED, [
+      clock.now(),
+      mountIds,
+      LISTED_OF_EACH,
+      LISTED,
+    ]);
+    const found = new Map<string, { count: number; names: string[] }>();
+    for (const { key, mount_id: mountId, sealed, count } of rows) {
+      const locks = found.get(mountId) ?? { count: Number(count), names: [] };
+      locks.names.push(barrier.open(sealed, cell(key)).toString());
+      found.set(mountId, locks);
+    }
+    return found;
+  }
+
   private keyOf({ kind, subject }: Guessed): Buffer {
     return this.storage.barrier.mac('attempt', `${kind}/${subject}`);
   }
@@ -98,16 +127,22 @@ export class Attempts {
 }
 
 const TIDIED_AT_ONCE = 1000;
+/** Names that are listed: of one login method, and of all. */
+const LISTED_OF_EACH = 1000;
+const LISTED = 10_000;
+
+const cell = (key: Buffer) => ({ table: 'attempt', row: key.toString('hex'), column: 'sealed' });
 
 /**
  * $2 now, $3 how many are allowed, $4 lock, $5 longest lock, $6 how long it is remembered; $7 the end of the lock that a
- * first guess begins. No row while it is locked.
+ * first guess begins; $8 and $9 say whose it is. No row while it is locked.
  */
 const TAKE: Statement = {
   name: 'attempt-take',
-  text: `INSERT INTO attempt AS a (key, failures, lockouts, locked_until_ms, forget_at_ms)
-    VALUES ($1, 1, sign($7::bigint), $7, greatest($2::bigint, $7) + $6::bigint)
-  ON CONFLICT (key) DO UPDATE SET (failures, lockouts, locked_until_ms, forget_at_ms) = (
+  text: `INSERT INTO attempt AS a
+    (key, failures, lockouts, locked_until_ms, forget_at_ms, mount_id, sealed)
+    VALUES ($1, 1, sign($7::bigint), $7, greatest($2::bigint, $7) + $6::bigint, $8, $9)
+  ON CONFLICT (key) DO UPDATE SET mount_id = excluded.mount_id, sealed = excluded.sealed, (failures, lockouts, locked_until_ms, forget_at_ms) = (
     SELECT n.failures, n.lockouts + sign(n.lock_ms), CASE WHEN n.lock_ms > 0 THEN $2 + n.lock_ms ELSE 0 END,
            $2 + n.lock_ms + $6
       FROM (SELECT g.failures, g.lockouts, CASE WHEN g.failures < $3::int THEN 0
@@ -127,6 +162,14 @@ const GIVE_BACK: Statement = {
   text: `UPDATE attempt SET failures = greatest(failures - 1, 0),
       lockouts = lockouts - CASE WHEN $2::bigint > 0 AND locked_until_ms = $2 THEN 1 ELSE 0 END,
       locked_until_ms = CASE WHEN locked_until_ms = $2 THEN 0 ELSE locked_until_ms END WHERE key = $1`,
+};
+const LOCKED: Statement = {
+  name: 'attempt-locked',
+  text: `SELECT key, mount_id, sealed, count FROM (
+      SELECT key, mount_id, sealed, locked_until_ms, count(*) OVER (PARTITION BY mount_id) AS count,
+             row_number() OVER (PARTITION BY mount_id ORDER BY locked_until_ms DESC, key) AS place
+        FROM attempt WHERE locked_until_ms > $1 AND mount_id = ANY($2::uuid[]) AND sealed IS NOT NULL) a
+    WHERE place <= $3 ORDER BY place LIMIT $4`,
 };
 const FORGET: Statement = { name: 'attempt-forget', text: 'DELETE FROM attempt WHERE key = $1' };
 const TIDY: Statement = {

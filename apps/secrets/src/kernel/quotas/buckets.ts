@@ -37,6 +37,16 @@ export class Buckets {
     return false;
   }
 
+  /** How much a client has left, and in how many seconds one more is let through, or all of it is there again. */
+  left(client: string, nowMs: number): { limit: number; remaining: number; resetSeconds: number } {
+    const { rate, intervalSeconds } = this.limit;
+    const capacity = Math.max(1, rate);
+    const { tokens, blockedUntilMs } = this.clients.peek(client) ?? { tokens: capacity, blockedUntilMs: 0 };
+    const wanted = tokens < 1 ? 1 - tokens : capacity - tokens;
+    const seconds = Math.max((wanted * intervalSeconds) / rate, (blockedUntilMs - nowMs) / 1000);
+    return { limit: Math.floor(capacity), remaining: Math.floor(tokens), resetSeconds: Math.ceil(seconds) };
+  }
+
   /** Whether a request of a client would be let through; takes nothing. */
   admits(client: string, nowMs: number): boolean {
     const bucket = this.clients.peek(client);

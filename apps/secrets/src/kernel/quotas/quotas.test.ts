@@ -6,13 +6,15 @@ import type { CanonicalPath } from '../../sdk/canonical-path';
 import { type LeaseRow, ROOT_NAMESPACE_ID } from '../storage/types';
 import { newWriteSet } from '../storage/write-set';
 import { Buckets } from './buckets';
-import { Quotas } from './quotas';
+import { Quotas, type RateLimited, type RateNotes } from './quotas';
+import { usualRules } from './rate-rules';
 
 const child = randomUUID();
 const mountId = randomUUID();
 const hosts = {
   lineage: (id: string) => (id === child ? [child, ROOT_NAMESPACE_ID] : [ROOT_NAMESPACE_ID]),
   below: (id: string) => (id === child ? [child] : [ROOT_NAMESPACE_ID, child]),
+  namespacePath: (id: string) => (id === child ? 'below/' : ''),
   mountPath: (id: string) => (id === mountId ? 'engine/' : undefined),
 };
 let test: TestStorage;
@@ -108,6 +110,39 @@ describe('a rate limit', () => {
     ask('a');
     expect(() => ask('b')).toThrow('rate limit quota exceeded');
     ask('sys/health');
+    await quotas.delete(ROOT_NAMESPACE_ID, 'rate-limit', 'wide');
+  });
+
+  it('counts what the rules exempt nowhere, and tells what is left where they say so', async () => {
+    await rate('wide', { rate: 2, inheritable: true });
+    const ask = (path: string, namespaceId = child) => {
+      const notes: RateNotes = {};
+      const question = { namespaceId, mountUuid: undefined, path: path as CanonicalPath, address: '10.0.0.3' };
+      try {
+        quotas.check(question, notes);
+      } catch (error) {
+        return { ...notes.rateHeaders, audited: (error as RateLimited).audited };
+      }
+      return notes.rateHeaders;
+    };
+    const rules = { exemptPaths: ['below/open/*', 'sys/seal', 'exact'], audited: false, headers: true };
+    await quotas.writeRules(rules);
+    expect(await quotas.readRules()).toEqual(rules);
+    for (const [path, at] of [
+      ['open/a', child],
+      ['sys/seal', child],
+      ['sys/seal', ROOT_NAMESPACE_ID],
+      ['exact', ROOT_NAMESPACE_ID],
+      ['sys/quotas/config', child],
+    ] as const) {
+      expect(ask(path, at)).toBeUndefined();
+    }
+    const left = (remaining: string) => ({ 'X-RateLimit-Limit': '2', 'X-RateLimit-Remaining': remaining });
+    expect(ask('open/a', ROOT_NAMESPACE_ID)).toMatchObject({ ...left('1'), 'X-RateLimit-Reset': '1800' });
+    expect(ask('exact')).toMatchObject({ ...left('0'), 'X-RateLimit-Reset': '1800' });
+    expect(ask('sys/health')).toMatchObject({ ...left('0'), 'Retry-After': '1800', audited: false });
+    await quotas.writeRules(usualRules);
+    expect(ask('exact')).toEqual({ audited: true });
     await quotas.delete(ROOT_NAMESPACE_ID, 'rate-limit', 'wide');
   });
 });

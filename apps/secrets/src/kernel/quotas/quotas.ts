@@ -5,6 +5,7 @@ import { foldSegments } from '../mounts/fold';
 import type { StorageKernel } from '../storage/storage';
 import type { Tx } from '../storage/types';
 import { Buckets } from './buckets';
+import { isExempt, loadRules, type RateRules, saveRules, usualRules } from './rate-rules';
 import type { Quota, QuotaPlace } from './types';
 
 interface Row {
@@ -26,6 +27,8 @@ export interface QuotaHosts {
   lineage(namespaceId: string): readonly string[];
   /** A namespace and those below it. */
   below(namespaceId: string): readonly string[];
+  /** With a trailing slash; empty for root. */
+  namespacePath(namespaceId: string): string;
   /** The path of a mount inside its namespace, with a trailing slash. */
   mountPath(mountId: string): string | undefined;
 }
@@ -46,6 +49,22 @@ export interface QuotaQuestion {
   readonly address: string;
 }
 
+/** Where a check leaves what is to be said of limits in the answer, where that is wanted. */
+export interface RateNotes {
+  rateHeaders?: Readonly<Record<string, string>>;
+}
+
+/** A request that a rate limit refuses. */
+export class RateLimited extends Refusal {
+  constructor(
+    path: string,
+    /** False: it leaves no audit lines. */
+    readonly audited: boolean,
+  ) {
+    super('limited', `request path "${path}": rate limit quota exceeded`);
+  }
+}
+
 /** A request, or a lease about to be made. */
 interface Subject {
   readonly namespaceId: string;
@@ -55,16 +74,6 @@ interface Subject {
   readonly role?: string;
 }
 
-/** Needed to see that something is wrong and to repair it. */
-const EXEMPT = new Set([
-  'sys/health',
-  'sys/seal-status',
-  'sys/unseal',
-  'sys/seal',
-  'sys/generate-root/attempt',
-  'sys/generate-root/update',
-]);
-const isExempt = (path: string): boolean => EXEMPT.has(path) || path.startsWith('sys/quotas/');
 const COLUMNS = 'id, owner_id, kind, name, namespace_id, mount_id, path, role, config, max_leases';
 
 /** The one of a name, which is a name in the namespace that it was written in. */
@@ -77,6 +86,8 @@ const NAMED = 'owner_id = $1 AND kind = $2 AND name = $3';
 export class Quotas {
   private rates: { quota: Quota; buckets: Buckets }[] = [];
   private counts: Quota[] = [];
+  /** What holds for all rate limits, as this node knows it. */
+  rules = usualRules;
   private known = false;
   private loading: Promise<void> | undefined;
 
@@ -105,25 +116,46 @@ export class Quotas {
     return this.loading;
   }
 
-  /** Counts a request towards every rate limit that fits. Throws `limited`. */
-  check(request: QuotaQuestion): void {
-    if (this.rates.length === 0 || isExempt(request.path)) return;
+  /** Counts a request towards every rate limit that fits. Throws `RateLimited`. */
+  check(request: QuotaQuestion, notes?: RateNotes): void {
+    if (this.rates.length === 0 || this.exempts(request)) return;
     const subject = { ...request, mountId: request.mountUuid };
     const now = this.storage.clock.now();
+    let tightest = Number.POSITIVE_INFINITY;
     for (const { quota, buckets } of this.rates) {
-      if (this.fits(quota, subject) && !buckets.take(request.address, now)) {
-        throw new Refusal('limited', `request path "${request.path}": rate limit quota exceeded`);
+      if (!this.fits(quota, subject)) continue;
+      const taken = buckets.take(request.address, now);
+      if (notes && this.rules.headers) {
+        const { limit, remaining, resetSeconds } = buckets.left(request.address, now);
+        if (!taken || remaining < tightest) notes.rateHeaders = rateHeaders(limit, remaining, resetSeconds, taken);
+        tightest = Math.min(tightest, remaining);
       }
+      if (!taken) throw new RateLimited(request.path, this.rules.audited);
     }
   }
 
   /** The rate limit that would refuse a request now; undefined when none would. Counts nothing. */
   refusing(request: QuotaQuestion): Quota | undefined {
-    if (isExempt(request.path)) return undefined;
+    if (this.exempts(request)) return undefined;
     const subject = { ...request, mountId: request.mountUuid };
     const now = this.storage.clock.now();
     return this.rates.find(({ quota, buckets }) => this.fits(quota, subject) && !buckets.admits(request.address, now))
       ?.quota;
+  }
+
+  private exempts({ namespaceId, path }: QuotaQuestion): boolean {
+    return isExempt(this.rules, this.hosts.namespacePath(namespaceId), path);
+  }
+
+  /** The rules as they are stored. */
+  async readRules(): Promise<RateRules> {
+    await this.load();
+    return this.rules;
+  }
+
+  async writeRules(rules: RateRules): Promise<void> {
+    await saveRules(this.storage, rules);
+    await this.load();
   }
 
   /** Lease counts that a new lease counts towards. */
@@ -229,6 +261,7 @@ export class Quotas {
         name: 'quota-all',
         text: `SELECT ${COLUMNS} FROM quota`,
       });
+      this.rules = await loadRules(this.storage);
       const quotas = rows.map(quotaOf);
       const before = new Map(this.rates.map((rate) => [rate.quota.id, rate]));
       this.counts = quotas.filter((quota) => quota.kind === 'lease-count');
@@ -241,6 +274,13 @@ export class Quotas {
     }
   }
 }
+
+const rateHeaders = (limit: number, remaining: number, seconds: number, taken: boolean) => ({
+  'X-RateLimit-Limit': String(limit),
+  'X-RateLimit-Remaining': String(remaining),
+  'X-RateLimit-Reset': String(seconds),
+  ...(!taken && { 'Retry-After': String(seconds) }),
+});
 
 function matches(pattern: string, path: string): boolean {
   return pattern.endsWith('*') ? path.startsWith(pattern.slice(0, -1)) : path === pattern;

@@ -1,5 +1,6 @@
 import type { JobFacts, Step } from '../storage/jobs';
 import type { StorageKernel } from '../storage/storage';
+import { RotationPlan } from './rotation-plan';
 import type { Seal } from './seal';
 import { findSeal, replaceKeyring } from './seal-row';
 import { type SealedColumn, sealedColumns } from './sealed-columns';
@@ -24,11 +25,23 @@ const ROWS_AT_ONCE = 500;
 
 /** Rotates the key of the barrier: new values at once, old ones in the background. */
 export class Rotation {
+  readonly plan: RotationPlan;
+
   constructor(
     private readonly storage: StorageKernel,
     private readonly seal: Seal,
   ) {
+    this.plan = new RotationPlan(storage);
     storage.jobs.define<State>(KIND, (state) => this.step(state));
+    storage.background.every('key-rotation', 60_000, () => this.rotateIfDue(), { byTime: true });
+  }
+
+  /** Takes a new key into use where the rules say so; of several nodes one does. */
+  async rotateIfDue(): Promise<undefined> {
+    const record = await findSeal(this.storage.database);
+    if (!record || !(await this.plan.isDue(record.keyInstalledAtMs))) return;
+    if (await this.install(record.keyInstalledAtMs))
+      this.storage.log?.info({}, 'the key was rotated, as its rules say');
   }
 
   async keyStatus(): Promise<KeyStatus> {
@@ -39,10 +52,17 @@ export class Rotation {
 
   /** Takes a new key into use on every node and begins to seal anew what is sealed under older ones. */
   async rotate(): Promise<KeyStatus> {
+    await this.install();
+    return this.keyStatus();
+  }
+
+  /** False where the key is not the one installed at that time any more. */
+  private async install(insteadOfMs?: number): Promise<boolean> {
     const { storage, seal } = this;
     const version = await storage.committer.transaction(
       async (tx) => {
         const record = await findSeal(tx, true);
+        if (insteadOfMs !== undefined && record!.keyInstalledAtMs !== insteadOfMs) return undefined;
         const keyring = seal.unwrap(record!.keyring);
         const next = keyring.addVersion();
         await replaceKeyring(tx, seal.wrap(keyring), storage.clock.now());
@@ -51,11 +71,12 @@ export class Rotation {
       },
       [{ topic: 'seal', key: 'rotated' }],
     );
+    if (version === undefined) return false;
     await storage.fault('rotate:stored');
     await seal.reload();
     await storage.jobs.start(KIND, '', { version, at: 0 } satisfies State);
     storage.background.wake('jobs');
-    return this.keyStatus();
+    return true;
   }
 
   /** How the sealing anew is getting on; undefined when there never was one. */

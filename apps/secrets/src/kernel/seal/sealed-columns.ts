@@ -39,6 +39,7 @@ export const sealedColumns: readonly SealedColumn[] = [
     ],
     row: (methodId: string, entityId: string) => `${methodId}/${entityId}`,
   },
+  { table: 'attempt', column: 'sealed', key: [['key', 'bytea']], row: hex },
   { table: 'setting', column: 'sealed', key: [['name', 'text']], row: same },
   { table: 'rekey', column: 'sealed', key: [['kind', 'text']], row: same },
   byId('namespace'),

@@ -181,6 +181,16 @@ export function nodePaths(parts: NodeParts, node: NodeFacts) {
       summary: 'A kind of mounts. All of them are built in.',
       sudo: true,
       rootNamespaceOnly: true,
+      delete: {
+        summary: 'Deregistering a kind that is absent succeeds; those built in stay.',
+        operationId: 'plugins-catalog-remove-plugin-with-type',
+        input: z.object({ version: string().optional().describe('Of the plugin; says nothing here.') }),
+        run({ params }) {
+          const kind = (['auth', 'secret'] as const).find((one) => one === params.type);
+          if (!kind || !kindsOf(kind).includes(params.name)) return empty;
+          throw new Refusal('invalid', `${params.name} is built in and cannot be deregistered`);
+        },
+      },
       read: {
         summary: 'Read a kind of mounts.',
         operationId: 'plugins-catalog-read-plugin-configuration-with-type',

@@ -3,8 +3,10 @@ import { z } from 'zod';
 import type { Mounts } from '../../kernel/mounts/mounts';
 import type { Namespaces } from '../../kernel/namespaces/namespaces';
 import type { Quotas } from '../../kernel/quotas/quotas';
-import { anything, bool, duration, int, string } from '../../sdk/fields';
+import { usualRules } from '../../kernel/quotas/rate-rules';
+import { announced, anything, bool, duration, int, string, stringList } from '../../sdk/fields';
 import { path } from '../../sdk/path';
+import { pathProblem } from '../../sdk/path-text';
 import { data, empty, keys, missing } from '../../sdk/reply';
 import { quotaPlace } from './quota-place';
 
@@ -30,6 +32,7 @@ export function quotaPaths({ quotas, ...parts }: QuotaParts) {
     return { ...quotaPlace(parts, ownerId, { path: writtenPath, role, inheritable }), ownerId, name, writtenPath };
   };
   return [
+    rulesPath(quotas),
     path('quotas/rate-limit', {
       summary: 'Rate limits.',
       list: {
@@ -152,4 +155,67 @@ export function quotaPaths({ quotas, ...parts }: QuotaParts) {
       },
     }),
   ];
+}
+
+const mostExempt = 100;
+
+function rulesPath(quotas: Quotas) {
+  return path('quotas/config', {
+    summary: 'What holds for all rate limits.',
+    rootNamespaceOnly: true,
+    read: {
+      summary: 'Read what holds for all rate limits.',
+      operationId: 'rate-limit-quotas-read-configuration',
+      output: z.object({
+        enable_rate_limit_audit_logging: z.boolean(),
+        enable_rate_limit_response_headers: z.boolean(),
+        rate_limit_exempt_paths: z.array(z.string()),
+      }),
+      auditClear: 'all',
+      async run() {
+        const { audited, headers, exemptPaths } = await quotas.readRules();
+        return data({
+          enable_rate_limit_audit_logging: audited,
+          enable_rate_limit_response_headers: headers,
+          rate_limit_exempt_paths: exemptPaths,
+        });
+      },
+    },
+    write: {
+      summary: 'Replace what holds for all rate limits; what is left out is as in a new installation.',
+      operationId: 'rate-limit-quotas-configure',
+      auditClear: 'all',
+      input: z.object({
+        rate_limit_exempt_paths: stringList()
+          .optional()
+          .describe(
+            'Paths that no rate limit counts, as seen from the root namespace; those of sys/ as seen from each. A final `*` stands for any rest.',
+          ),
+        enable_rate_limit_audit_logging: announced(bool(), { default: usualRules.audited })
+          .optional()
+          .describe('Refusals by a rate limit leave audit lines.'),
+        enable_rate_limit_response_headers: announced(bool(), { default: usualRules.headers })
+          .optional()
+          .describe('Answers say how much of the limit is left: X-RateLimit-Limit, -Remaining and -Reset.'),
+      }),
+      async run({ input }) {
+        const exemptPaths = input.rate_limit_exempt_paths ?? usualRules.exemptPaths;
+        if (exemptPaths.length > mostExempt) {
+          throw new Refusal('invalid', `rate_limit_exempt_paths: at most ${mostExempt} paths`);
+        }
+        for (const one of exemptPaths) {
+          // No request has such a path, so nothing would ever be exempt.
+          if (one === '' || one.startsWith('/') || pathProblem(one) !== undefined) {
+            throw new Refusal('invalid', `rate_limit_exempt_paths: invalid path ${JSON.stringify(one)}`);
+          }
+        }
+        await quotas.writeRules({
+          exemptPaths,
+          audited: input.enable_rate_limit_audit_logging ?? usualRules.audited,
+          headers: input.enable_rate_limit_response_headers ?? usualRules.headers,
+        });
+        return empty;
+      },
+    },
+  });
 }

@@ -1,0 +1,61 @@
+import type { StorageKernel } from '../storage/storage';
+
+/** What holds for all rate limits together. */
+export interface RateRules {
+  /** Paths that no rate limit counts. */
+  readonly exemptPaths: readonly string[];
+  /** Whether refusals by a rate limit leave audit lines. */
+  readonly audited: boolean;
+  /** Whether answers say how much of a limit is left. */
+  readonly headers: boolean;
+}
+
+/** Needed to see that something is wrong and to repair it. */
+export const usualRules: RateRules = {
+  exemptPaths: [
+    'sys/generate-root/attempt',
+    'sys/generate-root/update',
+    'sys/health',
+    'sys/seal',
+    'sys/seal-status',
+    'sys/unseal',
+  ],
+  audited: true,
+  headers: false,
+};
+
+const setting = 'rate-limits';
+
+/** The rules as they are stored: one row for all nodes. */
+export async function loadRules({ database }: StorageKernel): Promise<RateRules> {
+  const { rows } = await database.query<{ value: RateRules }>(
+    { name: 'rate-rules', text: 'SELECT value FROM setting WHERE name = $1' },
+    [setting],
+  );
+  return rows[0]?.value ?? usualRules;
+}
+
+/** Replaces the rules; every node hears of it. */
+export async function saveRules({ committer }: StorageKernel, rules: RateRules): Promise<void> {
+  await committer.transaction(
+    (tx) =>
+      tx.query(
+        'INSERT INTO setting (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
+        [setting, JSON.stringify(rules)],
+      ),
+    [{ topic: 'quota', key: setting }],
+  );
+}
+
+/**
+ * Whether a path is counted by no rate limit. Paths are seen from the root namespace, those of `sys/` from each; a final
+ * `*` stands for any rest. What changes limits is never counted: a limit that is too tight must not keep itself.
+ */
+export function isExempt({ exemptPaths }: RateRules, namespacePath: string, path: string): boolean {
+  if (path.startsWith('sys/quotas/')) return true;
+  const whole = namespacePath + path;
+  return exemptPaths.some((pattern) => {
+    const seen = pattern.startsWith('sys/') ? path : whole;
+    return pattern.endsWith('*') ? seen.startsWith(pattern.slice(0, -1)) : seen === pattern;
+  });
+}

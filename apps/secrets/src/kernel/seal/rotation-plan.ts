@@ -1,0 +1,92 @@
+import type { Database } from '../storage/database';
+import type { StorageKernel } from '../storage/storage';
+import type { Tx } from '../storage/types';
+
+/** When a new key is taken into use without anybody asking for it. */
+export interface RotationRules {
+  readonly enabled: boolean;
+  /** The oldest a key gets; 0 for no bound. */
+  readonly intervalSeconds: number;
+  /** So many values are sealed under one key, on all nodes together. */
+  readonly maxOperations: number;
+}
+
+/** How often each value may be sealed with a random nonce before two are likely to share one. */
+export const mostOperations = 3_865_470_566;
+export const leastOperations = 1_000_000;
+export const leastIntervalSeconds = 24 * 3600;
+const usualRules: RotationRules = { enabled: true, intervalSeconds: 0, maxOperations: mostOperations };
+
+const rulesName = 'key-rotation';
+const useName = 'key-use';
+
+interface Use {
+  readonly term: number;
+  readonly count: number;
+}
+
+const FIND = {
+  name: 'rotation-rules',
+  text: 'SELECT name, value FROM setting WHERE name = ANY($1::text[])',
+};
+const SAVE = {
+  name: 'rotation-rules-save',
+  text: 'INSERT INTO setting (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
+};
+/** Adds to what other nodes have told of the same key; what is told of an older one is late. */
+const TELL = {
+  name: 'key-use-tell',
+  text: `INSERT INTO setting AS s (name, value) VALUES ($1, jsonb_build_object('term', $2::int, 'count', $3::bigint))
+    ON CONFLICT (name) DO UPDATE SET value = jsonb_build_object('term', $2::int, 'count',
+      $3::bigint + CASE WHEN (s.value->>'term')::int = $2 THEN (s.value->>'count')::bigint ELSE 0 END)
+    WHERE (s.value->>'term')::int <= $2`,
+};
+
+/** The rules of automatic rotation, and how much the key in force was used. */
+export class RotationPlan {
+  /** What this node has told of its own use. */
+  private told: Use = { term: 0, count: 0 };
+
+  constructor(private readonly storage: StorageKernel) {}
+
+  async rules(): Promise<RotationRules> {
+    return (await read(this.storage.database)).rules;
+  }
+
+  /** Replaces the rules by what is made of them, one change after the other. */
+  async change(change: (before: RotationRules) => RotationRules): Promise<void> {
+    await this.storage.committer.inTurn(`setting/${rulesName}`, async (tx) => {
+      const { rules } = await read(tx);
+      await tx.query(SAVE, [rulesName, JSON.stringify(change(rules))]);
+    });
+  }
+
+  /** Tells what this node has sealed since it last did, and whether the key must go. */
+  async isDue(installedAtMs: number): Promise<boolean> {
+    const { barrier, clock } = this.storage;
+    await this.tell();
+    const { rules, use } = await read(this.storage.database);
+    if (!rules.enabled) return false;
+    const { intervalSeconds, maxOperations } = rules;
+    if (intervalSeconds > 0 && clock.now() - installedAtMs >= intervalSeconds * 1000) return true;
+    return use.term === barrier.keys.version && use.count >= maxOperations;
+  }
+
+  private async tell(): Promise<void> {
+    const { database, barrier } = this.storage;
+    const now: Use = { term: barrier.keys.version, count: barrier.sealedCount };
+    // Keys that were read again begin to count anew.
+    const before = this.told.term === now.term && this.told.count <= now.count ? this.told.count : 0;
+    if (now.count > before) await database.query(TELL, [useName, now.term, now.count - before]);
+    this.told = now;
+  }
+}
+
+async function read(from: Pick<Tx, 'query'> | Database): Promise<{ rules: RotationRules; use: Use }> {
+  const { rows } = await from.query<{ name: string; value: unknown }>(FIND, [[rulesName, useName]]);
+  const of = (name: string) => rows.find((row) => row.name === name)?.value;
+  return {
+    rules: (of(rulesName) as RotationRules | undefined) ?? usualRules,
+    use: (of(useName) as Use | undefined) ?? { term: 0, count: 0 },
+  };
+}

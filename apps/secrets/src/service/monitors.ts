@@ -1,0 +1,84 @@
+import type { StreamSink } from '../sdk/reply';
+import type { LogFormat, MonitorPort } from '../system/sys/monitor';
+
+/** So many are told of the log of one node at a time. */
+const most = 8;
+/** What a client may leave unread; what comes beyond that is left out, and said to be. */
+const mostUnreadBytes = 256 * 1024;
+const lookEveryMs = 2000;
+
+const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'];
+const rank = (level: string): number => levels.indexOf(level);
+
+/** Those who follow the log of this node, each until it leaves, its token ends, or the node stops. */
+export class Monitors implements MonitorPort {
+  private readonly ends = new Set<() => void>();
+
+  constructor(
+    private readonly log: { readonly level: string },
+    /** Tells of each line of the log from now on; returns what ends that. */
+    private readonly lines: (follower: (line: string) => void) => () => void,
+  ) {}
+
+  get level(): string {
+    return this.log.level;
+  }
+
+  get full(): boolean {
+    return this.ends.size >= most;
+  }
+
+  shows(level: string): boolean {
+    return rank(this.level) >= 0 && rank(level) >= rank(this.level);
+  }
+
+  follow(level: string, format: LogFormat, holds: () => Promise<boolean>, sink: StreamSink): () => void {
+    let left = 0;
+    const give = (line: string): void => {
+      if (rank(line.slice(10, line.indexOf('"', 10))) < rank(level)) return;
+      if (sink.unread > mostUnreadBytes) {
+        left++;
+        return;
+      }
+      if (left > 0) sink.write(shown(gap(left), format));
+      left = 0;
+      sink.write(shown(line, format));
+    };
+    const unfollow = this.lines(give);
+    const look = setInterval(() => {
+      holds().then(
+        (still) => still || end(),
+        () => end(),
+      );
+    }, lookEveryMs);
+    const leave = (): void => {
+      unfollow();
+      clearInterval(look);
+      this.ends.delete(end);
+    };
+    const end = (): void => {
+      leave();
+      sink.end();
+    };
+    this.ends.add(end);
+    return leave;
+  }
+
+  /** Ends all: the node stops, or has no keys any more. */
+  endAll(): void {
+    for (const end of [...this.ends]) end();
+  }
+}
+
+const gap = (lines: number): string =>
+  `${JSON.stringify({ level: 'warn', time: new Date().toISOString(), name: 'secrets', lines, msg: 'lines were left out, because they were not read' })}\n`;
+
+function shown(line: string, format: LogFormat): string {
+  if (format === 'json') return line;
+  const { level, time, name, msg, ...fields } = JSON.parse(line) as Record<string, unknown>;
+  const rest = Object.entries(fields).map(([key, value]) => `${key}=${text(value)}`);
+  return `${time} [${String(level).toUpperCase()}] ${name}: ${[msg, rest.join(' ')].filter(Boolean).join(': ')}\n`;
+}
+
+const text = (value: unknown): string =>
+  typeof value === 'string' && /^[\w./:-]+$/.test(value) ? value : JSON.stringify(value);

@@ -1,0 +1,322 @@
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { get, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from '@jest/globals';
+import type { ChangeNotices } from '../src/kernel/storage/types';
+import { Monitors } from '../src/service/monitors';
+import { startSecrets } from './start-secrets';
+
+const auditFile = join(mkdtempSync(join(tmpdir(), 'keystead-operators-')), 'audit.log');
+const secrets = startSecrets({ env: { SECRETS_AUDIT_FILE: auditFile } });
+const audited = (text: string): boolean => readFileSync(auditFile, 'utf8').includes(text);
+
+describe('what holds for all rate limits', () => {
+  const usual = [
+    'sys/generate-root/attempt',
+    'sys/generate-root/update',
+    'sys/health',
+    'sys/seal',
+    'sys/seal-status',
+    'sys/unseal',
+  ];
+
+  it('is told, replaced as a whole, and refused where it could mean nothing', async () => {
+    const read = async () => (await secrets.root.read('sys/quotas/config').expect(200)).body.data;
+    const before = {
+      enable_rate_limit_audit_logging: true,
+      enable_rate_limit_response_headers: false,
+      rate_limit_exempt_paths: usual,
+    };
+    expect(await read()).toEqual(before);
+    const other = { rate_limit_exempt_paths: ['kv/open/*'], enable_rate_limit_response_headers: true };
+    await secrets.root.write('sys/quotas/config', other).expect(204);
+    expect(await read()).toEqual({ ...other, enable_rate_limit_audit_logging: true });
+    for (const bad of ['/kv', 'a//b', 'a/../b', 'a\nb']) {
+      const { body } = await secrets.root.write('sys/quotas/config', { rate_limit_exempt_paths: [bad] }).expect(400);
+      expect(body.errors[0]).toContain('rate_limit_exempt_paths');
+    }
+    const many = Array.from({ length: 101 }, (_, i) => `kv/${i}`);
+    await secrets.root.write('sys/quotas/config', { rate_limit_exempt_paths: many }).expect(400);
+    await secrets.root.write('sys/quotas/config', {}).expect(204);
+    expect(await read()).toEqual(before);
+  });
+
+  it('decides what is counted, what answers say of it, and whether refusals are audited', async () => {
+    await secrets.root.write('sys/quotas/rate-limit/slow', { path: 'cubbyhole', rate: 1, interval: '1h' }).expect(204);
+    const ask = (path: string) => secrets.root.read(`cubbyhole/${path}`);
+    const rules = { enable_rate_limit_audit_logging: false, enable_rate_limit_response_headers: true };
+    await secrets.root
+      .write('sys/quotas/config', { ...rules, rate_limit_exempt_paths: ['cubbyhole/free'] })
+      .expect(204);
+    expect((await ask('free').expect(404)).headers).not.toHaveProperty('x-ratelimit-limit');
+    expect((await ask('first').expect(404)).headers).toMatchObject({
+      'x-ratelimit-limit': '1',
+      'x-ratelimit-remaining': '0',
+      'x-ratelimit-reset': '3600',
+    });
+    const refused = await ask('quiet').expect(429);
+    expect(refused.headers).toMatchObject({ 'x-ratelimit-remaining': '0', 'retry-after': '3600' });
+    await ask('free').expect(404);
+    await secrets.root.write('sys/quotas/config', {}).expect(204);
+    expect((await ask('loud').expect(429)).headers).not.toHaveProperty('x-ratelimit-limit');
+    expect([audited('cubbyhole/quiet'), audited('cubbyhole/loud'), audited('cubbyhole/free')]).toEqual([
+      false,
+      true,
+      true,
+    ]);
+    await secrets.root.delete('sys/quotas/rate-limit/slow').expect(204);
+  });
+});
+
+describe('requests that are being carried out', () => {
+  it('are told by their ids to whoever may see them, and are gone when they are answered', async () => {
+    const read = async () => (await secrets.root.read('sys/in-flight-req').expect(200)).body;
+    const own = await read();
+    expect(Object.values(own)).toEqual([
+      {
+        start_time: expect.stringMatching(/^20.*Z$/),
+        client_remote_address: '127.0.0.1',
+        request_path: '/v1/sys/in-flight-req',
+        request_method: 'GET',
+        client_id: '',
+      },
+    ]);
+    let release = (): void => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const { committer } = secrets.service.kernel;
+    const commit = committer.commit.bind(committer);
+    committer.commit = async (set) => {
+      if (set.puts.length > 0) await held;
+      return commit(set);
+    };
+    const slow = secrets.root.write('cubbyhole/slow', { a: 'secret-value' }).then((answer) => answer);
+    let seen: Record<string, { request_path: string; request_method: string; start_time: string }> = {};
+    while (Object.keys(seen).length < 2) {
+      seen = await read();
+      await sleep(5);
+    }
+    const first = Object.values(seen)[0]!;
+    expect(first).toMatchObject({ request_path: '/v1/cubbyhole/slow', request_method: 'POST' });
+    expect(Math.abs(Date.parse(first.start_time) - Date.now())).toBeLessThan(20_000);
+    expect(JSON.stringify(seen)).not.toContain('secret-value');
+    committer.commit = commit;
+    release();
+    expect((await slow).status).toBe(204);
+    expect(Object.keys(await read())).toHaveLength(1);
+    const some = await secrets.withPolicy('path "sys/in-flight-req" { capabilities = ["read"] }');
+    await some.read('sys/in-flight-req').expect(403);
+  });
+});
+
+describe('locked users', () => {
+  const wrong = (path: string) => secrets.nobody.write(path, { password: 'wrong' }).expect(400);
+  const lock = async (path: string) => {
+    for (let i = 0; i < 5; i++) await wrong(path);
+  };
+
+  it('are told by namespace and login method, and let in again', async () => {
+    await secrets.root.write('sys/namespaces/inner').expect(200);
+    const inner = secrets.as(secrets.rootToken, { 'X-Service-Namespace': 'inner' });
+    for (const at of [secrets.root, inner]) {
+      await at.write('sys/auth/people', { type: 'userpass' }).expect(204);
+      await at.write('auth/people/users/ada', { password: 'right-one' }).expect(204);
+    }
+    const accessor = (await secrets.root.read('sys/auth').expect(200)).body.data['people/'].accessor;
+    const innerAccessor = (await inner.read('sys/auth').expect(200)).body.data['people/'].accessor;
+    const read = async (at = secrets.root, query = '') =>
+      (await at.read(`sys/locked-users${query}`).expect(200)).body.data;
+    expect(await read()).toMatchObject({ total: 0 });
+    await lock('auth/people/login/ADA');
+    await lock('auth/people/login/nobody');
+    await lock('inner/auth/people/login/ada');
+    await wrong('auth/people/login/bo');
+    const all = await read();
+    expect(all).toMatchObject({
+      total: 3,
+      by_namespace: [
+        { namespace_path: '', counts: 2, mount_accessors: [{ mount_accessor: accessor, counts: 2 }] },
+        {
+          namespace_path: 'inner/',
+          counts: 1,
+          mount_accessors: [{ mount_accessor: innerAccessor, counts: 1, alias_identifiers: ['ada'] }],
+        },
+      ],
+    });
+    expect(all.by_namespace[0].mount_accessors[0].alias_identifiers.sort()).toEqual(['ada', 'nobody']);
+    expect(await read(inner)).toMatchObject({ total: 1, by_namespace: [{ namespace_path: 'inner/' }] });
+    expect(await read(inner, `?mount_accessor=${accessor}`)).toMatchObject({ total: 0 });
+    const right = () => secrets.nobody.write('auth/people/login/ada', { password: 'right-one' });
+    await right().expect(400);
+    // Another namespace's accessor is none.
+    await inner.write(`sys/locked-users/${accessor}/unlock/ada`).expect(400);
+    await secrets.root.write('sys/locked-users/nothing/unlock/ada').expect(400);
+    await right().expect(400);
+    await secrets.root.write(`sys/locked-users/${accessor}/unlock/Ada`).expect(204);
+    await right().expect(200);
+    expect(await read()).toMatchObject({ total: 2 });
+    await secrets.root.delete('sys/auth/people').expect(204);
+    expect(await read()).toMatchObject({ total: 1 });
+  });
+
+  it('have no names that could be read in the tables', async () => {
+    const { rows } = await secrets.service.kernel.committer.transaction((tx) =>
+      tx.query<{ text: string }>("SELECT string_agg(a::text || encode(sealed, 'escape'), ' ') AS text FROM attempt a"),
+    );
+    expect(rows[0]!.text).toMatch(/\S/);
+    expect(rows[0]!.text).not.toMatch(/nobody|\bada\b/);
+  });
+});
+
+describe('rotation by itself', () => {
+  it('has rules that are told and changed one by one, at both paths', async () => {
+    const read = async (at = 'sys/rotate/config') => (await secrets.root.read(at).expect(200)).body.data;
+    expect(await read()).toEqual({ enabled: true, interval: 0, max_operations: 3_865_470_566 });
+    await secrets.root.write('sys/rotate/config', { interval: '36h' }).expect(204);
+    await secrets.root.write('sys/rotate/keyring/config', { max_operations: 2_000_000, enabled: false }).expect(204);
+    expect(await read('sys/rotate/keyring/config')).toEqual({
+      enabled: false,
+      interval: '36h0m0s',
+      max_operations: 2_000_000,
+    });
+    for (const bad of [
+      { interval: '23h' },
+      { interval: '-1h' },
+      { max_operations: 999_999 },
+      { max_operations: 4e9 },
+    ]) {
+      await secrets.root.write('sys/rotate/config', bad).expect(400);
+    }
+    await secrets.root.write('sys/rotate/config', { interval: 0, enabled: true }).expect(204);
+    expect(await read()).toEqual({ enabled: true, interval: 0, max_operations: 2_000_000 });
+  });
+});
+
+describe('a reload', () => {
+  it('forgets what is remembered, names the request, and refuses what is no mount', async () => {
+    await secrets.root.write('sys/mounts/notes', { type: 'kv' }).expect(204);
+    await secrets.root.write('notes/a', { n: 1 }).expect(204);
+    await secrets.root.read('notes/a').expect(200);
+    const reload = (body: object) => secrets.root.write('sys/plugins/reload/backend', body);
+    const forgotten: string[] = [];
+    const changes = secrets.service.kernel.changes as unknown as ChangeNotices;
+    changes.listen('entry', (key) => forgotten.push(key));
+    changes.listen('setting', (key) => forgotten.push(key));
+    const { body } = await reload({ plugin: 'kv', scope: 'global' }).expect(200);
+    expect(body.data).toEqual({ reload_id: body.request_id });
+    expect(forgotten).toEqual([expect.stringMatching(/^[0-9a-f-]{36}\/\t$/), 'reload/kv']);
+    for (const mounts of ['notes/', 'notes,auth/token/', ['sys/auth/token']]) await reload({ mounts }).expect(200);
+    for (const bad of [
+      {},
+      { plugin: 'kv', mounts: 'notes' },
+      { plugin: 'nothing' },
+      { plugin: 'system' },
+      { plugin: 'cubbyhole' },
+      { mounts: 'nothing' },
+      { mounts: 'notes,nothing' },
+      { plugin: 'kv', scope: 'local' },
+    ]) {
+      await reload(bad).expect(400);
+    }
+    await secrets.root.read('notes/a').expect(200);
+    await secrets.root.delete('sys/plugins/catalog/secret/absent').expect(204);
+    await secrets.root.delete('sys/plugins/catalog/secret/kv').expect(400);
+    await secrets.root.read('sys/plugins/catalog/secret/kv').expect(200);
+  });
+});
+
+describe('following the log', () => {
+  const follow = (query = '', token = secrets.rootToken) =>
+    new Promise<IncomingMessage & { lines: string }>((resolve) => {
+      const { port } = secrets.server.address() as AddressInfo;
+      const headers = { 'X-Service-Token': token };
+      get({ host: '127.0.0.1', port, path: `/v1/sys/monitor${query}`, headers }, (response) => {
+        const seen = Object.assign(response, { lines: '' });
+        response.setEncoding('utf8').on('data', (text: string) => {
+          seen.lines += text;
+        });
+        resolve(seen);
+      });
+    });
+  const told = async (seen: { lines: string }, text: string) => {
+    for (let i = 0; i < 400 && !seen.lines.includes(text); i++) await sleep(10);
+    expect(seen.lines).toContain(text);
+  };
+  const ended = (seen: IncomingMessage) => new Promise((resolve) => seen.once('close', resolve));
+
+  it('gives each line of a level or above, for people or as it is, without secrets, until the reader leaves', async () => {
+    await secrets.root.write('sys/loggers', { level: 'info' }).expect(204);
+    const { log } = secrets.service.kernel;
+    const plain = await follow('?log_level=warn');
+    const json = await follow('?log_format=json');
+    expect([plain.statusCode, json.statusCode]).toEqual([200, 200]);
+    log.info({ n: 1 }, 'first of all');
+    log.warn({ token: 'hunter2', where: 'here and there', at: 'kv' }, 'second of all');
+    await told(plain, 'second of all');
+    await told(json, 'second of all');
+    expect(plain.lines).toMatch(
+      /^\S+Z \[WARN\] secrets: second of all: token=\[?"?\[redacted\]"? where="here and there" at=kv\n$/,
+    );
+    expect(
+      json.lines
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line).msg),
+    ).toEqual(['first of all', 'second of all']);
+    expect(plain.lines + json.lines).not.toContain('hunter2');
+    for (const one of [plain, json]) one.destroy();
+  });
+
+  it('is for those with sudo, for levels that are written, and for so many at a time', async () => {
+    const some = await secrets.withPolicy('path "sys/monitor" { capabilities = ["read"] }');
+    await some.read('sys/monitor').expect(403);
+    for (const bad of ['log_level=loud', 'log_format=xml', 'log_level=debug']) {
+      await secrets.root.read(`sys/monitor?${bad}`).expect(400);
+    }
+    await sleep(100);
+    const all = [];
+    for (let i = 0; i < 8; i++) all.push(await follow());
+    await secrets.root.read('sys/monitor').expect(429);
+    for (const one of all) one.destroy();
+  });
+
+  it('leaves out what is not read, and says so', async () => {
+    let give: (line: string) => void = () => {};
+    const monitors = new Monitors({ level: 'info' }, (follower) => {
+      give = follower;
+      return () => {};
+    });
+    const written: string[] = [];
+    const sink = { unread: 0, write: (text: string) => void written.push(text), end: () => {} };
+    const leave = monitors.follow('info', 'json', async () => true, sink);
+    const line = (msg: string) => give(`{"level":"info","time":"t","name":"secrets","msg":"${msg}"}\n`);
+    line('a');
+    sink.unread = 1 << 20;
+    line('b');
+    line('c');
+    sink.unread = 0;
+    line('d');
+    leave();
+    const seen = written.map((text) => JSON.parse(text));
+    expect(seen.map(({ msg, lines }) => lines ?? msg)).toEqual(['a', 2, 'd']);
+  });
+
+  it('ends with the token, and when the node stops', async () => {
+    const rules = 'path "sys/monitor" { capabilities = ["read", "sudo"] }';
+    const some = await secrets.withPolicy(rules, { ttl: '1h' });
+    const short = await follow('', some.token);
+    const long = await follow();
+    expect([short.statusCode, long.statusCode]).toEqual([200, 200]);
+    const over = ended(short);
+    await secrets.root.write('auth/token/revoke', { token: some.token! }).expect(204);
+    await over;
+    const last = ended(long);
+    secrets.service.endStreams();
+    await last;
+    await secrets.root.delete('sys/loggers').expect(204);
+  });
+});

@@ -1,0 +1,28 @@
+import pino, { type DestinationStream, type Logger } from 'pino';
+
+/** Where the lines of a log go, and who else is told of each. */
+export class LogLines implements DestinationStream {
+  private readonly followers = new Set<(line: string) => void>();
+
+  constructor(private readonly destination: DestinationStream) {}
+
+  write(line: string): void {
+    this.destination.write(line);
+    if (this.followers.size > 0) for (const follower of this.followers) follower(line);
+  }
+
+  follow(follower: (line: string) => void): () => void {
+    this.followers.add(follower);
+    return () => void this.followers.delete(follower);
+  }
+}
+
+/**
+ * Tells somebody of every line that a logger of `createLogger`, or a child of it, writes from now on: the same text that goes
+ * to its destination, with the level first. Returns what ends that. Whoever is told must not write to the log.
+ */
+export function followLog(log: Logger, follower: (line: string) => void): () => void {
+  const lines = (log as unknown as { [pino.symbols.streamSym]: unknown })[pino.symbols.streamSym];
+  if (!(lines instanceof LogLines)) throw new Error('the logger is not one of createLogger');
+  return lines.follow(follower);
+}
