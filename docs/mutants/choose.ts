@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import type { Planned } from './plan';
 import { digestOf, type Results } from './results';
 
@@ -36,8 +36,12 @@ export function readArguments(args: readonly string[]): Given {
   return { rows, changedSince, seconds, workers };
 }
 
-function changedFiles(root: string, since: string): Set<string> {
+/** Files that differ from a commit; from the one before, where that commit is not there, as after a forced push. */
+function changedFiles(root: string, asked: string): Set<string> {
   const git = (...args: string[]) => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).split('\n');
+  const isThere = (commit: string) =>
+    spawnSync('git', ['cat-file', '-e', `${commit}^{commit}`], { cwd: root }).status === 0;
+  const since = isThere(asked) ? asked : 'HEAD~1';
   const untracked = git('ls-files', '--others', '--exclude-standard');
   return new Set([...git('diff', '--name-only', since), ...untracked].filter((name) => name !== ''));
 }
