@@ -12,7 +12,7 @@ export interface Conformance {
 const PARENTHESIS = /\(([SW][^()]*)\)/g;
 /** Shown for items in which the specification says that it says nothing. */
 const SILENT = 'nothing specified';
-const ID = /^[SW](?:\d+|A|V)\.\d+$/;
+const ID = /^[SW](?:\d+|A|V|P)\.\d+$/;
 
 /** Reads specifications and test sources below the root. */
 export function readConformance(root: string): Conformance {
@@ -38,13 +38,13 @@ export function readConformance(root: string): Conformance {
 export function idsIn(title: string): string[] {
   return [...title.matchAll(PARENTHESIS)].flatMap((match) => {
     const parts = (match[1] ?? '').split(',').map((part) => part.trim());
-    if (!/^[SW](?:\d+|A|V)\./.test(parts[0] ?? '')) return [];
+    if (!/^[SW](?:\d+|A|V|P)\./.test(parts[0] ?? '')) return [];
     return parts.flatMap((part) => (ID.test(part) ? [part] : rangeOf(part)));
   });
 }
 
 function rangeOf(text: string): string[] {
-  const match = /^([SW](?:\d+|A|V))\.(\d+)\s*[-–]\s*\1\.(\d+)$/.exec(text);
+  const match = /^([SW](?:\d+|A|V|P))\.(\d+)\s*[-–]\s*\1\.(\d+)$/.exec(text);
   const [from, to] = [Number(match?.[2]), Number(match?.[3])];
   if (!match || to <= from) return [text];
   return Array.from({ length: to - from + 1 }, (_, index) => `${match[1]}.${from + index}`);
@@ -65,7 +65,8 @@ export function renderConformance({ specs: documents, tests }: Conformance, muta
   const lines = [
     '# Conformance',
     '',
-    'One line per table row (and per item of the Authentication and Versioning lists) of the two specifications.',
+    'One line per table row of the two specifications, per item of their Authentication and Versioning lists, and per',
+    'sentence outside of these.',
     'Generated from test titles by `pnpm conformance`; never edited by hand. A test proves a row by naming its id at',
     'the end of its title, or of a describe around it: `returns the stored pairs (S20.1)`, `(S20.1, S20.4)`, `(W3.1-W3.5)`.',
     '',
@@ -87,10 +88,9 @@ export function renderConformance({ specs: documents, tests }: Conformance, muta
     lines.push('', `## ${spec.title}`);
     let table = '';
     for (const row of rows) {
-      const name = row.id.slice(0, row.id.indexOf('.'));
-      if (name !== table)
-        lines.push('', `### ${name}: ${row.section}`, '', '| Id | Row | Proven by | Killed |', '|---|---|---|---|');
-      table = name;
+      const title = `${row.id.slice(0, row.id.indexOf('.'))}: ${row.section || 'Introduction'}`;
+      if (title !== table) lines.push('', `### ${title}`, '', '| Id | Row | Proven by | Killed |', '|---|---|---|---|');
+      table = title;
       lines.push(
         `| ${row.id} | ${escapeCell(row.text)} | ${escapeCell(proofOf(row, tests.get(row.id)))} | ${playedOf(mutants.get(row.id))} |`,
       );

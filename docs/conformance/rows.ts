@@ -1,17 +1,20 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** One row of a table, or one item of a numbered list, of a specification: the unit a test can prove. */
+/** One row of a table, one item of a numbered list, or one sentence of a specification: the unit a test can prove. */
 export interface SpecRow {
-  /** `S20.1`: service letter, table number counted through the document, row number in the table. */
+  /**
+   * `S20.1`: service letter, table number counted through the document, row number in the table. `SP.7`: the seventh
+   * sentence outside of tables, counted through the document.
+   */
   id: string;
   /** Titles of the enclosing sections, outermost first, without the document's own. */
   section: string;
-  /** First cells of the row, or the beginning of the list item. */
+  /** First cells of the row, or the beginning of the list item or sentence. */
   text: string;
-  /** Every cell of the row, whole; of a list item its only one. */
+  /** Every cell of the row, whole; of a list item or a sentence its only one. */
   cells: readonly string[];
-  /** True where the item only says that something is not specified. */
+  /** True where it only says that something is not specified, or what the document itself is about. */
   silent: boolean;
 }
 
@@ -32,6 +35,11 @@ const listedSections: Readonly<Record<string, string>> = { Authentication: 'A', 
 
 const TEXT_WIDTH = 110;
 
+/** Sentences about the document instead of the service. */
+const ABOUT_ITSELF =
+  /^(This document covers|A (second|separate) document|Base address: `\{base_url\}`\.$|Path segments written|Only the recovery-key rekey has a lifecycle|Field meanings are)/;
+const NOTHING_SPECIFIED = /: not shown( beyond identifiers)?\.$/;
+
 /** Every row of one specification, in document order. */
 export function rowsOf(spec: Spec, root: string): SpecRow[] {
   const lines = readFileSync(join(root, spec.file), 'utf8').split('\n');
@@ -40,6 +48,7 @@ export function rowsOf(spec: Spec, root: string): SpecRow[] {
   let table = 0;
   let rowInTable = 0;
   let itemInSection = 0;
+  let sentence = 0;
   lines.forEach((line, index) => {
     const heading = /^(#{1,6}) (.*)$/.exec(line);
     if (heading) {
@@ -74,8 +83,14 @@ export function rowsOf(spec: Spec, root: string): SpecRow[] {
         section,
         text: item[1] ?? '',
         cells: [item[1] ?? ''],
-        silent: /: not shown\.$/.test(line),
+        silent: NOTHING_SPECIFIED.test(line),
       });
+    } else if (!list) {
+      for (const text of sentencesOf(line)) {
+        sentence += 1;
+        const silent = NOTHING_SPECIFIED.test(text) || ABOUT_ITSELF.test(text);
+        rows.push({ id: `${spec.letter}P.${sentence}`, section, text, cells: [text], silent });
+      }
     }
   });
   return rows.map((row) => ({ ...row, text: shorten(row.text) }));
@@ -85,6 +100,13 @@ export function rowsOf(spec: Spec, root: string): SpecRow[] {
 export function sectionTitles(spec: Spec, root: string): Set<string> {
   const text = readFileSync(join(root, spec.file), 'utf8');
   return new Set([...text.matchAll(/^#{1,6} (.*)$/gm)].map((match) => (match[1] ?? '').trim()));
+}
+
+/** Sentences of a paragraph or list item; none where it only leads over to a table or a list. */
+function sentencesOf(line: string): string[] {
+  const text = line.replace(/^\s*- /, '').trim();
+  if (text === '' || (text.endsWith(':') && !/\bmust\b/.test(text))) return [];
+  return text.split(/(?<=\.)\s+(?=[A-Z`])/);
 }
 
 function isSeparator(line: string): boolean {

@@ -1,3 +1,5 @@
+import { proseOfSecrets } from './explicit-prose-secrets';
+import { proseOfWorkspaces } from './explicit-prose-workspaces';
 import { explicitOfSecrets } from './explicit-secrets';
 import type { Mutant } from './mutant';
 
@@ -26,6 +28,8 @@ const entitlementLimits = [
 /** Mutants of rows whose words name no declaration by themselves: errors, limits, rights, changes. */
 export const explicit: Readonly<Record<string, readonly Mutant[]>> = {
   ...explicitOfSecrets,
+  ...proseOfSecrets,
+  ...proseOfWorkspaces,
   'W6.23': [{ of: workspaceSettings, part: "repo.vcshostAppInstallationId === ''", how: 'true' }],
   'W8.1': [whole(`GET ${organization}`, 'another status')],
   'W8.2': [whole('POST /organizations', 'another status')],

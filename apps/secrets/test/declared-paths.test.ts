@@ -48,7 +48,7 @@ describe('every declared path', () => {
     expect(failures).toEqual([]);
   });
 
-  it('is under /v1/ and nowhere else (SV.1)', async () => {
+  it('is under /v1/ and nowhere else (SV.1, SP.6, SP.53)', async () => {
     const prefixes = ['/v1/', '/v2/', '/'];
     const found = await Promise.all(
       prefixes.map(async (prefix) => {

@@ -258,7 +258,7 @@ describe('group aliases over HTTP', () => {
   const external = async () =>
     (await secrets.root.write('identity/group', { type: 'external' }).expect(200)).body.data.id as string;
 
-  it('are created for a group and read back (S10.1, S10.3, S10.4, S19.1, S19.3)', async () => {
+  it('are created for a group and read back (S10.1, S10.3, S10.4, S19.1, S19.3, SP.12, SP.31, SP.32)', async () => {
     const accessor = await accessorOf(secrets, 'up2');
     const group = await external();
     const made = await secrets.root
@@ -328,7 +328,7 @@ describe('group aliases over HTTP', () => {
     });
   });
 
-  it('are changed through their id in the body or the URL (S10.1-S10.4, S19.2)', async () => {
+  it('are changed through their id in the body or the URL (S10.1-S10.4, S19.2, SP.32)', async () => {
     const accessor = await accessorOf(secrets, 'up2');
     const [one, other] = [await external(), await external()];
     const { id } = (

@@ -40,7 +40,7 @@ describe('TOTP methods', () => {
     expect(fields.filter(({ read }) => String(read) !== sent.toLowerCase())).toEqual([]);
   });
 
-  it('are created with the defaults of the specification and read back (S6.1, S6.2, S6.3, S6.4, S6.5, S6.6, S6.7, S6.8, S6.9, S17.1, S17.3, S24.6)', async () => {
+  it('are created with the defaults of the specification and read back (S6.1, S6.2, S6.3, S6.4, S6.5, S6.6, S6.7, S6.8, S6.9, S17.1, S17.3, S24.6, SP.12, SP.27)', async () => {
     const id = await method(secrets);
     const { body } = await secrets.root.read(`${methods}/${id}`).expect(200);
     expect(body.data).toEqual({
@@ -166,7 +166,7 @@ describe('TOTP methods', () => {
     await secrets.root.read(`${methods}/${own}`).expect(404);
   });
 
-  it('are not deleted while an enforcement uses them (S17.4, S23.5)', async () => {
+  it('are not deleted while an enforcement uses them (S17.4, S23.5, SP.28)', async () => {
     const id = await method(secrets);
     const enforcement = 'identity/mfa/login-enforcement/used';
     await secrets.root.write(enforcement, { mfa_method_ids: [id], auth_method_types: ['token'] }).expect(204);
@@ -234,7 +234,7 @@ describe('TOTP secrets', () => {
     },
   );
 
-  it('exist once, and again only after they were destroyed (S17.7, S17.8)', async () => {
+  it('exist once, and again only after they were destroyed (S17.7, S17.8, SP.12, SP.58)', async () => {
     const id = await method(secrets, { method_name: 'mm', qr_size: 0 });
     const entity_id = await entity();
     const first = await secrets.root.write(`${methods}/admin-generate`, { method_id: id, entity_id }).expect(200);

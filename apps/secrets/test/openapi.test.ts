@@ -65,7 +65,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('has a summary, a tag, a unique id and a response schema for every operation (SV.3)', async () => {
+  it('has a summary, a tag, a unique id and a response schema for every operation (SV.3, SP.21)', async () => {
     const { paths, components } = await document();
     const ids: string[] = [];
     for (const [key, item] of Object.entries<Json>(paths)) {
@@ -191,7 +191,7 @@ describe('the OpenAPI document', () => {
     expect(mount.schema.default).toBe('scheduler');
   });
 
-  it('names mounts as they are, marks sudo, free and creating paths (SA.5)', async () => {
+  it('names mounts as they are, marks sudo, free and creating paths (SA.5, SP.19)', async () => {
     const { paths } = await document();
     expect(paths['/sys/remount']['x-service-sudo']).toBe(true);
     expect(paths['/sys/health']['x-service-unauthenticated']).toBe(true);
@@ -258,7 +258,7 @@ describe('the OpenAPI document', () => {
     expect(names('/sys/leases/lookup/{prefix}')).toEqual(['list', 'after', 'limit']);
   });
 
-  it('shows only what the caller may do, path by path and operation by operation (SA.5)', async () => {
+  it('shows only what the caller may do, path by path and operation by operation (SA.5, SP.10, SP.20)', async () => {
     const free = await document(secrets.nobody);
     for (const item of Object.values<Record<string, unknown>>(free.paths)) {
       expect(item['x-service-unauthenticated']).toBe(true);

@@ -36,7 +36,7 @@ describe('recovery rekey', () => {
     return last as { keys: string[]; keys_base64: string[]; verification_nonce: string };
   };
 
-  it('answers the idle status with what the shares in force take (S8.1, S8.2, S8.3, S8.4, S8.5, S8.6, S8.7, S8.8, S8.9, S18.1)', async () => {
+  it('answers the idle status with what the shares in force take (S8.1, S8.2, S8.3, S8.4, S8.5, S8.6, S8.7, S8.8, S8.9, S18.1, SP.51)', async () => {
     await secrets.root.read(init).expect(200, idle);
     const { publicKey } = await generateKey({ type: 'ecc', userIDs: [{ name: 'a' }], format: 'object' });
     const print = publicKey.getFingerprint().toLowerCase();
@@ -131,7 +131,7 @@ describe('recovery rekey', () => {
     shares = done.keys;
   });
 
-  it('takes nothing into force before the new shares were given back (S14.4, S14.6, S14.7, S14.8, S18.7, S18.8, S18.9, S9.8)', async () => {
+  it('takes nothing into force before the new shares were given back (S14.4, S14.6, S14.7, S14.8, S18.7, S18.8, S18.9, S9.8, SP.13, SP.29, SP.51)', async () => {
     await secrets.root.read(verify).expect(400, { errors: ['no rekey configuration found'] });
     const { nonce } = await start({ require_verification: true });
     await secrets.root.read(verify).expect(200, { nonce: '', started: false, t: 2, n: 3, progress: 0 });
@@ -147,6 +147,7 @@ describe('recovery rekey', () => {
     await secrets.root
       .write(verify, { key, nonce: pending })
       .expect(200, { nonce: pending, started: true, t: 2, n: 3, progress: 1 });
+    await secrets.root.read(verify).expect(200, { nonce: pending, started: true, t: 2, n: 3, progress: 1 });
     const { body: reset } = await secrets.root.delete(verify).expect(200);
     expect(reset).toEqual({ nonce: uuid, started: true, t: 2, n: 3, progress: 0 });
     expect(reset.nonce).not.toBe(pending);
@@ -169,7 +170,7 @@ describe('recovery rekey', () => {
     expect(shares).toHaveLength(3);
   });
 
-  it('keeps encrypted shares when asked, until they are deleted (S9.1-S9.6, S18.4, S18.5)', async () => {
+  it('keeps encrypted shares when asked, until they are deleted (S9.1-S9.6, S18.4, S18.5, SP.30, SP.59)', async () => {
     const backup = 'sys/rekey/recovery-key-backup';
     await secrets.root.read(backup).expect(400, { errors: ['no backed-up keys found'] });
     const made = await Promise.all(

@@ -7,7 +7,7 @@ const wrapped = (text: string) => `1 error occurred:\n\t* ${text}\n\n`;
 describe('wire format', () => {
   const secrets = startSecrets();
 
-  it('sends the fixed headers with every answer, refusals included', async () => {
+  it('sends the fixed headers with every answer, refusals included (SP.3, SP.54)', async () => {
     for (const answer of [
       await secrets.root.read('auth/token/lookup-self'),
       await secrets.nobody.read('nosuch'),

@@ -323,12 +323,13 @@ describe.each(['self-hosted', 'hosted'] as const)('organizations as specified, %
       expect((body.errors as Errors)[0]?.source?.parameter).toBe(query.split('=')[0]);
     });
 
-    it('what was searched for, q before the other two', async () => {
+    it('what was searched for, q before the other two (WP.29)', async () => {
       await create({ name: 'needle-one', email: 'pin@haystack.example' }).expect(201);
       await create({ name: 'needle-two', email: 'two@elsewhere.example' }).expect(201);
       expect(await names('?q=NEEDLE')).toEqual(['needle-one', 'needle-two']);
       expect(await names('?q=haystack')).toEqual(['needle-one']);
       expect(await names('?q[name]=needle&q[email]=elsewhere')).toEqual(['needle-two']);
+      expect(await names('?q[name]=needle-one')).toEqual(['needle-one']);
       expect(await names('?q=haystack&q[name]=two')).toEqual(['needle-one']);
       expect(await names('?q=100%25_')).toEqual([]);
     });
@@ -341,7 +342,7 @@ describe.each(['self-hosted', 'hosted'] as const)('organizations as specified, %
     });
   });
 
-  it('shows the entitlement set (W3.6, W9.5)', async () => {
+  it('shows the entitlement set (W3.6, W9.5, WP.13, WP.14, WP.15, WP.16)', async () => {
     const { body } = await admin.get('organizations/whole/entitlement-set').expect(200);
     const external = (await attributesOf('whole'))['external-id'];
     expect(body.data).toMatchObject({
@@ -358,7 +359,7 @@ describe.each(['self-hosted', 'hosted'] as const)('organizations as specified, %
     await admin.get('organizations/absent/entitlement-set').expect(404);
   });
 
-  it('lists module producers in the self-hosted edition only (W3.7)', async () => {
+  it('lists module producers in the self-hosted edition only (W3.7, WP.3)', async () => {
     await named('producing').expect(201);
     const path = 'organizations/producing/relationships/module-producers';
     const answer = await admin.get(path).expect(hosted ? 404 : 200);

@@ -127,7 +127,7 @@ describe.each(['self-hosted', 'hosted'] as const)('attributes of workspaces as s
     expect((await show(id)).relationships['agent-pool'].data).toEqual({ id: q, type: 'agent-pools' });
   });
 
-  it('keep assessments-enabled in the hosted edition (W2.6, W6.4)', async () => {
+  it('keep assessments-enabled in the hosted edition (W2.6, W6.4, WP.17)', async () => {
     const { id, attributes } = await made({ name: 'assessed', 'assessments-enabled': true });
     const enabled = async () => (await show(id)).attributes['assessments-enabled'];
     expect(attributes['assessments-enabled']).toBe(hosted ? true : undefined);
@@ -197,7 +197,7 @@ describe.each(['self-hosted', 'hosted'] as const)('attributes of workspaces as s
     expect(gone).toMatchObject({ 'vcs-repo': null, 'vcs-repo-identifier': null });
   });
 
-  it('tell how it is: locked, resources, runs, what can be done (W2.8, W2.16-W2.18)', async () => {
+  it('tell how it is: locked, resources, runs, what can be done (W2.8, W2.16-W2.18, WP.4)', async () => {
     const { id, attributes } = await made({ name: 'busy' });
     const idle = {
       locked: false,

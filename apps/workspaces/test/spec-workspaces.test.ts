@@ -58,7 +58,7 @@ describe.each(['self-hosted', 'hosted'] as const)('workspaces as specified, %s',
     oauthTokenId = client.body.data.relationships['oauth-tokens'].data[0].id;
   });
 
-  it('creates one with every default (W5.1)', async () => {
+  it('creates one with every default (W5.1, WP.10)', async () => {
     const { body } = await create({ name: 'plain' }).expect(201);
     const { data } = body;
     expect(data.id).toMatch(/^ws-[1-9A-HJ-NP-Za-km-z]{16}$/);
@@ -282,7 +282,7 @@ describe.each(['self-hosted', 'hosted'] as const)('workspaces as specified, %s',
     expect(again.body.data.attributes['assessments-enabled']).toBe(hosted ? true : undefined);
   });
 
-  it('connects a repository, changes it by key and takes it away (W6.18, W6.22, W6.24)', async () => {
+  it('connects a repository, changes it by key and takes it away (W6.18, W6.22, W6.24, WP.4)', async () => {
     const vcs = { identifier: 'acme/infra', 'oauth-token-id': oauthTokenId, branch: '' };
     const { body } = await create({ name: 'repo', 'vcs-repo': vcs }).expect(201);
     expect(body.data.attributes['vcs-repo']).toMatchObject({
@@ -401,7 +401,7 @@ describe.each(['self-hosted', 'hosted'] as const)('workspaces as specified, %s',
       }
     });
 
-    it('twenty by page, with links and totals (W5.4, W9.1)', async () => {
+    it('twenty by page, with links and totals (W5.4, W9.1, WP.36)', async () => {
       const { body } = await admin.get('organizations/acme/workspaces').expect(200);
       expect(body.meta.pagination).toMatchObject({ 'current-page': 1, 'page-size': 20 });
       const total = body.meta.pagination['total-count'];
@@ -413,7 +413,7 @@ describe.each(['self-hosted', 'hosted'] as const)('workspaces as specified, %s',
       expect(beyond.body.meta.pagination).toMatchObject({ 'page-size': 100, 'total-count': total });
     });
 
-    it('by name and wildcard', async () => {
+    it('by name and wildcard (WP.36)', async () => {
       expect(await list('search[name]=TAGGED')).toEqual(['tagged-a', 'tagged-b', 'tagged-c']);
       expect(await list('search[wildcard-name]=*-b')).toEqual(['tagged-b']);
       expect(await list('search[wildcard-name]=tagged-*')).toHaveLength(3);
@@ -421,7 +421,7 @@ describe.each(['self-hosted', 'hosted'] as const)('workspaces as specified, %s',
       expect(await list('search[name]=%25')).toEqual([]);
     });
 
-    it('by tags that all must be there, and without those that must not (WV.26)', async () => {
+    it('by tags that all must be there, and without those that must not (WV.26, WP.36)', async () => {
       expect(await list('search[tags]=red')).toEqual(['tagged-a', 'tagged-b']);
       expect(await list('search[tags]=red%2Chot')).toEqual(['tagged-a']);
       expect(await list('search[tags]=red&search[exclude-tags]=hot')).toEqual(['tagged-b']);
@@ -429,7 +429,7 @@ describe.each(['self-hosted', 'hosted'] as const)('workspaces as specified, %s',
       expect(await list('search[tags]=absent')).toEqual([]);
     });
 
-    it('in order (WV.19)', async () => {
+    it('in order (WV.19, WP.38)', async () => {
       expect(await list('search[name]=tagged&sort=-name')).toEqual(['tagged-c', 'tagged-b', 'tagged-a']);
       expect(await list('search[name]=tagged&sort=-latest-change-at')).toEqual(['tagged-c', 'tagged-b', 'tagged-a']);
       expect(await list('search[name]=tagged&sort=current-run.created-at')).toHaveLength(3);

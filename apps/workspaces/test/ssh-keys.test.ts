@@ -27,7 +27,7 @@ describe('SSH keys', () => {
     ['rsa, PKCS #8', pem('pkcs8', rsa.privateKey), 'rsa'],
     ['ecdsa, SEC 1', pem('sec1', ec.privateKey), 'ecdsa'],
     ['ed25519, PKCS #8', pem('pkcs8', ed.privateKey), 'ed25519'],
-  ])('stores %s and never shows the key (W7.3, W7.2)', async (what, value, kind) => {
+  ])('stores %s and never shows the key (W7.3, W7.2, WP.21, WP.22)', async (what, value, kind) => {
     await workspaces.admin.post('organizations', resource('organizations', { name: 'acme', email: 'a@b.co' }));
     const { body } = await workspaces.admin.post(collection, keyBody(what, value)).expect(201);
     expect(body.data).toEqual({
@@ -112,12 +112,14 @@ describe('SSH keys', () => {
     expect(few.body.meta.pagination).toMatchObject({ 'current-page': 1, 'page-size': 3, 'total-pages': 8 });
   });
 
-  it('renames, replaces and deletes a key; workspaces that used it have none', async () => {
+  it('renames, replaces and deletes a key; workspaces that used it have none (WP.23)', async () => {
     const made = await workspaces.admin.post(collection, keyBody('first', pem('pkcs8', rsa.privateKey))).expect(201);
     const { id } = made.body.data;
     const web = await workspaces.workspace('acme', 'web');
     const assign = { data: { type: 'workspaces', attributes: { id } } };
     await workspaces.admin.patch(`workspaces/${web.id}/relationships/ssh-key`, assign).expect(200);
+    const used = await workspaces.admin.get(`workspaces/${web.id}`).expect(200);
+    expect(used.body.data.relationships['ssh-key'].data).toEqual({ id, type: 'ssh-keys' });
     const renamed = await workspaces.admin
       .patch(`ssh-keys/${id}`, resource('ssh-keys', { name: 'second' }))
       .expect(200);
@@ -132,7 +134,7 @@ describe('SSH keys', () => {
     expect(shown.body.data.relationships['ssh-key'].data).toBeNull();
   });
 
-  it('refuses organization tokens everywhere, and lets readers only read (W7.1-W7.3, WA.2, W8.4)', async () => {
+  it('refuses organization tokens everywhere, and lets readers only read (W7.1-W7.3, WA.2, W8.4, WP.41, WP.42)', async () => {
     const made = await workspaces.admin.post(collection, keyBody('guarded', pem('pkcs8', ed.privateKey))).expect(201);
     const byId = `ssh-keys/${made.body.data.id}`;
     const organization = await organizationToken(workspaces, 'acme');

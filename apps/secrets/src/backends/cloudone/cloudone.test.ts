@@ -45,7 +45,7 @@ describe('cloud identity login', () => {
       await secrets.root.read('auth/cloudone/config').expect(404);
     });
 
-    it('is written, merged, read with its credentials, and deleted (S3.1, S3.2, S3.4, S3.5, S16.1-S16.3)', async () => {
+    it('is written, merged, read with its credentials, and deleted (S3.1, S3.2, S3.4, S3.5, S16.1-S16.3, SP.11, SP.22)', async () => {
       await secrets.root.write('auth/cloudone/config', config()).expect(204);
       await secrets.root.write('auth/cloudone/config', { client_id: 'other' }).expect(204);
       const read = await secrets.root.read('auth/cloudone/config').expect(200);
@@ -79,7 +79,7 @@ describe('cloud identity login', () => {
   });
 
   describe('roles', () => {
-    it('are written, read and listed (S4.1-S4.10, S16.4-S16.7)', async () => {
+    it('are written, read and listed (S4.1-S4.10, S16.4-S16.7, SP.11, SP.25, SP.26)', async () => {
       await role('Full', {
         bound_service_principal_ids: 'oid-1, oid-2',
         bound_locations: ['westeurope'],
@@ -126,6 +126,24 @@ describe('cloud identity login', () => {
       await secrets.root.delete('auth/cloudone/role/old').expect(204);
       await secrets.root.delete('auth/cloudone/role/old').expect(204);
       await secrets.root.read('auth/cloudone/role/old').expect(404);
+    });
+
+    it('keep each constraint they are given, and none that they are not (SP.23, SP.26)', async () => {
+      const names = ['service_principal_ids', 'group_ids', 'locations', 'subscription_ids', 'resource_groups'];
+      const all = [...names, 'scale_sets'].map((name) => `bound_${name}`);
+      for (const round of ['a', 'b']) {
+        const given = Object.fromEntries(all.map((name) => [name, [`${name}-${round}`]]));
+        await role('bound', given).expect(204);
+        expect((await secrets.root.read('auth/cloudone/role/bound').expect(200)).body.data).toMatchObject(given);
+      }
+      for (const name of all) {
+        const at = name.replaceAll('_', '-');
+        await role(at, { [name]: 'only, this' }).expect(204);
+        const { data } = (await secrets.root.read(`auth/cloudone/role/${at}`).expect(200)).body;
+        expect(all.map((one) => data[one])).toEqual(all.map((one) => (one === name ? ['only', 'this'] : null)));
+        await secrets.root.delete(`auth/cloudone/role/${at}`).expect(204);
+      }
+      await secrets.root.delete('auth/cloudone/role/bound').expect(204);
     });
 
     it('keep each token parameter they are given, and the default of one that is left out (S4.1-S4.10)', async () => {
@@ -207,7 +225,7 @@ describe('cloud identity login', () => {
       );
     });
 
-    it('answers a token with the role’s parameters (S5.1-S5.5, S16.8, SA.3)', async () => {
+    it('answers a token with the role’s parameters (S5.1-S5.5, S16.8, SA.3, SP.11)', async () => {
       const { body: answer } = await login({ ...body, role: 'People', jwt: directory.sign() }).expect(200);
       expect(answer.auth).toMatchObject({
         token_policies: ['default', 'dev'],
@@ -321,7 +339,7 @@ describe('cloud identity login', () => {
       [{ jwt: 'x', role: 'people', ...body, resource_group_name: 'a/b' }, 'invalid resource group name "a/b"'],
       [{ jwt: 'x', role: 'people', ...body, vm_name: '1bad!' }, 'invalid vm name "1bad!"'],
       [{ jwt: 'x', role: 'people', ...body, vmss_name: '../x' }, 'invalid vmss_name "../x"'],
-    ])('refuses %j with 400', async (fields, text) => {
+    ])('refuses %j with 400 (SP.56)', async (fields, text) => {
       expect(await refused(fields, 400)).toBe(text);
     });
 
@@ -335,7 +353,7 @@ describe('cloud identity login', () => {
     });
   });
 
-  describe('token verification (SA.2)', () => {
+  describe('token verification (SA.2, SP.57)', () => {
     const now = () => Math.floor(clock.now() / 1000);
     const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
     const publicPem = () => directory.signer.publicKey.export({ type: 'spki', format: 'pem' }).toString();
@@ -458,7 +476,7 @@ describe('cloud identity login', () => {
         { oid: 'p-set', xms_mirid: machineId('uniform', 'virtualMachineScaleSets') },
       ],
       ['an identity of the bound group', 'machines', {}, { oid: 'x', appid: 'c-user' }],
-    ])('admit %s', async (_what, name, fields, claims) => {
+    ])('admit %s (SP.24, SP.56)', async (_what, name, fields, claims) => {
       await login({ ...body, ...fields, role: name, jwt: as(claims) }).expect(200);
     });
 
@@ -548,11 +566,27 @@ describe('cloud identity login', () => {
         { oid: 'p-set', xms_mirid: machineId('uniform2', 'virtualMachineScaleSets') },
         'token claims do not match vmss_name uniform',
       ],
-    ])('refuse %s', async (_what, name, fields, claims, text) => {
+    ])('refuse %s (SP.24)', async (_what, name, fields, claims, text) => {
       expect(await refused({ ...body, ...fields, role: name, jwt: as(claims) })).toContain(text);
     });
 
-    it('refuse another location', async () => {
+    it('refuse another principal, who is in none of the groups, another subscription, and another resource group (SP.24)', async () => {
+      await role('grouped', { bound_group_ids: 'g-in' }).expect(204);
+      await login({ ...body, role: 'grouped', jwt: directory.sign({ groups: ['g-in'] }) }).expect(200);
+      expect(await refused({ ...body, role: 'grouped', jwt: directory.sign({ groups: ['g-out'] }) })).toBe(
+        'groups not authorized',
+      );
+      expect(await refused({ ...body, role: 'people', jwt: directory.sign({ oid: 'oid-9' }) })).toBe(
+        'service principal not authorized',
+      );
+      const jwt = as({ oid: 'p-system', xms_mirid: machineId('vm1') });
+      await role('subscribed', { bound_subscription_ids: randomUUID() }).expect(204);
+      expect(await refused({ ...body, vm_name: 'vm1', role: 'subscribed', jwt })).toBe('subscription not authorized');
+      await role('housed', { bound_resource_groups: 'rg-two' }).expect(204);
+      expect(await refused({ ...body, vm_name: 'vm1', role: 'housed', jwt })).toBe('resource group not authorized');
+    });
+
+    it('refuse another location (SP.24)', async () => {
       await role('north', { bound_locations: 'northeurope' }).expect(204);
       const jwt = as({ oid: 'p-system', xms_mirid: machineId('vm1') });
       expect(await refused({ ...body, vm_name: 'vm1', role: 'north', jwt })).toBe('location not authorized');

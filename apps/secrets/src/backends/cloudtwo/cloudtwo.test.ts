@@ -66,7 +66,7 @@ describe('cloud provider engine', () => {
       await secrets.root.read('cloudtwo/config/root').expect(404);
     });
 
-    it('is written whole and read without its secret (S12.1-S12.7, S22.1, S22.2)', async () => {
+    it('is written whole and read without its secret (S12.1-S12.7, S22.1, S22.2, SP.42, SP.43)', async () => {
       await configure({ region: 'eu-west-1' }).expect(204);
       const { body } = await secrets.root.read('cloudtwo/config/root').expect(200);
       expect(body.data).toEqual({
@@ -97,7 +97,7 @@ describe('cloud provider engine', () => {
   });
 
   describe('lease configuration', () => {
-    it('is written and read as duration text (S22.4, S22.5)', async () => {
+    it('is written and read as duration text (S22.4, S22.5, SP.44, SP.46)', async () => {
       await secrets.root.read('cloudtwo/config/lease').expect(404);
       await secrets.root.write('cloudtwo/config/lease', { lease: '1800', lease_max: '12h' }).expect(204);
       const { body } = await secrets.root.read('cloudtwo/config/lease').expect(200);
@@ -110,13 +110,13 @@ describe('cloud provider engine', () => {
       [{ lease: 'xx', lease_max: '1h' }, 'Invalid lease: time: invalid duration "xx"'],
       [{ lease: '1h', lease_max: '1d' }, 'Invalid lease_max: time: invalid duration "1d"'],
       [{ lease: '2h', lease_max: '1h' }, "'lease' cannot be greater than 'lease_max'"],
-    ])('refuses %j', async (fields, text) => {
+    ])('refuses %j (SP.44)', async (fields, text) => {
       expect(await refused(secrets.root.write('cloudtwo/config/lease', fields))).toBe(text);
     });
   });
 
   describe('roles', () => {
-    it('are created, merged and read (S13.1, S13.3-S13.6, S13.9, S13.10, S22.6, S22.7)', async () => {
+    it('are created, merged and read (S13.1, S13.3-S13.6, S13.9, S13.10, S22.6, S22.7, SP.16, SP.48)', async () => {
       await role('deploy', {
         credential_type: 'iam_user',
         policy_arns: `${readOnly}, `,
@@ -142,7 +142,7 @@ describe('cloud provider engine', () => {
       });
     });
 
-    it('keep each field they are given (S13.1-S13.10)', async () => {
+    it('keep each field they are given (S13.1-S13.10, SP.48)', async () => {
       const sts = {
         credential_type: 'assumed_role',
         role_arns: ['arn:aws:iam::1:role/a'],
@@ -273,7 +273,7 @@ describe('cloud provider engine', () => {
       [{ arn: readOnly, external_id: 'e1' }, 'deprecated role or policy parameters with external_id'],
       [{ arn: 'arn:aws:iam::1:group/x' }, 'unable to parse supplied data: "arn:aws:iam::1:group/x"'],
       [{ policy: 'zz' }, 'unable to parse supplied data: "zz"'],
-    ])('refuses %j (S13.1, S13.2, S13.7, S13.8)', async (fields, text) => {
+    ])('refuses %j (S13.1, S13.2, S13.7, S13.8, SP.47)', async (fields, text) => {
       const message = await refused(role('bad', fields));
       expect(message.replace(/\\"/g, '"')).toContain(text);
       await secrets.root.read('cloudtwo/roles/bad').expect(404);
@@ -296,7 +296,7 @@ describe('cloud provider engine', () => {
       await secrets.root.read('cloudtwo/roles/gone').expect(404);
     });
 
-    it('take the older parameters and tie each type to its path (S13.11, S13.12)', async () => {
+    it('take the older parameters and tie each type to its path (S13.11, S13.12, SP.61)', async () => {
       const { body } = await role('old', { policy: document }).expect(200);
       expect(body.warnings[0]).toContain('Detected use of legacy role or policy parameter');
       const read = await secrets.root.read('cloudtwo/roles/old').expect(200);
@@ -323,7 +323,7 @@ describe('cloud provider engine', () => {
       await configure().expect(204);
     });
 
-    it('are made in the order that leaves no key behind, and end whole (S22.10)', async () => {
+    it('are made in the order that leaves no key behind, and end whole (S22.10, SP.16, SP.41, SP.49)', async () => {
       const { body } = await secrets.root.read('cloudtwo/creds/deploy').expect(200);
       const [first, ...rest] = cloud.actions();
       expect([first, ...rest.slice(0, -1).sort(), rest.at(-1)]).toEqual([
@@ -349,6 +349,19 @@ describe('cloud provider engine', () => {
       await revoke(body.lease_id);
       expect(cloud.issued).toEqual([]);
       expect(cloud.keys.has(body.data.access_key)).toBe(false);
+    });
+
+    it('live as long as leases of the mount do where no lifetime is configured (SP.45)', async () => {
+      await secrets.root.write('sys/mounts/unleased', { type: 'cloudtwo' }).expect(204);
+      await secrets.root.write('unleased/config/root', rootConfig()).expect(204);
+      await secrets.root
+        .write('unleased/roles/r', { credential_type: 'iam_user', policy_arns: [readOnly] })
+        .expect(204);
+      await secrets.root.read('unleased/config/lease').expect(404);
+      const { body } = await secrets.root.read('unleased/creds/r').expect(200);
+      expect(body.lease_duration).toBe(2_764_800);
+      await revoke(body.lease_id);
+      await secrets.root.delete('sys/mounts/unleased').expect(204);
     });
 
     it('end with all that somebody added to them by hand', async () => {
@@ -475,7 +488,7 @@ describe('cloud provider engine', () => {
       expect(body.data.arn).toMatch(/^arn:aws:sts::123456789012:federated-user\/service-/);
     });
 
-    it('assume the only role, for an hour unless said otherwise (S24.5, S22.11)', async () => {
+    it('assume the only role, for an hour unless said otherwise (S24.5, S22.11, SP.49, SP.60)', async () => {
       const { body } = await secrets.root.write('cloudtwo/sts/assume', {}).expect(200);
       expect(asked('AssumeRole')).toMatchObject({ RoleArn: one, DurationSeconds: '3600' });
       expect(body.renewable).toBe(false);
@@ -489,13 +502,19 @@ describe('cloud provider engine', () => {
         'ttl',
       ]);
       expect(body.data.arn).toMatch(/^arn:aws:sts::123456789012:assumed-role\/one\/service-/);
+      expect(body.data).toMatchObject({
+        access_key: expect.stringMatching(/^ASIA/),
+        secret_key: expect.any(String),
+        security_token: body.data.session_token,
+      });
+      expect(body.data.security_token).not.toBe('');
       await secrets.root.write('sys/leases/renew', { lease_id: body.lease_id }).expect(400, /lease is not renewable/);
       cloud.calls.length = 0;
       await revoke(body.lease_id);
       expect(cloud.actions()).toEqual([]);
     });
 
-    it('take the ttl of the request before the role’s, capped by the role', async () => {
+    it('take the ttl of the request before the role’s, capped by the role (SP.60)', async () => {
       await secrets.root.read('cloudtwo/sts/choose?role_arn=arn:aws:iam::123456789012:role/two').expect(200);
       expect(asked('AssumeRole')).toMatchObject({ RoleArn: two, DurationSeconds: '1200' });
       cloud.calls.length = 0;
@@ -504,7 +523,7 @@ describe('cloud provider engine', () => {
       expect(body.warnings[0]).toContain('exceeds the maximum');
     });
 
-    it('cut a session name to 64 characters and replace what it may not hold (S24.4)', async () => {
+    it('cut a session name to 64 characters and replace what it may not hold (S24.4, SP.60)', async () => {
       await secrets.root.write('cloudtwo/sts/assume', { role_session_name: `a b${'x'.repeat(88)}` }).expect(200);
       expect(asked('AssumeRole').RoleSessionName).toBe(`a_b${'x'.repeat(61)}`);
       expect(await refused(secrets.root.write('cloudtwo/sts/assume', { role_session_name: 'a' }))).toContain(
@@ -512,7 +531,7 @@ describe('cloud provider engine', () => {
       );
     });
 
-    it('refuse roles that are not allowed or not named', async () => {
+    it('refuse roles that are not allowed or not named (SP.60)', async () => {
       expect(await refused(secrets.root.write('cloudtwo/sts/choose', {}))).toBe(
         'did not supply a role_arn parameter and unable to determine one',
       );
@@ -603,10 +622,14 @@ describe('cloud provider engine', () => {
   });
 
   describe('rotation of the root key', () => {
-    it('switches to a new key and deletes the old one (S22.3)', async () => {
+    it('switches to a new key and deletes the old one (S22.3, SP.62)', async () => {
       cloud.keyDelayMs = 700;
       await configure().expect(204);
       const { body } = await secrets.root.write('cloudtwo/config/rotate-root').expect(200);
+      // The old key goes after the provider has learned the new one.
+      const tried = cloud.actions().lastIndexOf('GetCallerIdentity');
+      expect(tried).toBeGreaterThan(cloud.actions().indexOf('CreateAccessKey'));
+      expect(cloud.actions().indexOf('DeleteAccessKey')).toBeGreaterThan(tried);
       expect(body.data.access_key).not.toBe(cloud.rootKey.id);
       expect(cloud.keys.has(cloud.rootKey.id)).toBe(false);
       await secrets.root.read('cloudtwo/config/root').expect(200, new RegExp(body.data.access_key));
@@ -629,7 +652,7 @@ describe('cloud provider engine', () => {
       await intentsAreGone();
     });
 
-    it('changes nothing where two keys exist already (S23.6)', async () => {
+    it('changes nothing where two keys exist already (S23.6, SP.62)', async () => {
       const before = await secrets.root.read('cloudtwo/config/root').expect(200);
       const second = cloud.addKey('root-svc');
       expect(await refused(secrets.root.write('cloudtwo/config/rotate-root'))).toContain(
@@ -640,7 +663,7 @@ describe('cloud provider engine', () => {
       cloud.keys.delete(second.id);
     });
 
-    it('needs static credentials', async () => {
+    it('needs static credentials (SP.62)', async () => {
       await secrets.root.write('cloudtwo/config/root', { credential_source: 'environment' }).expect(204);
       expect(await refused(secrets.root.write('cloudtwo/config/rotate-root'))).toBe(
         'Cannot call config/rotate-root when either access_key or secret_key is empty',

@@ -9,7 +9,7 @@ describe('cubbyhole', () => {
   const token = async (fields: object = {}) =>
     secrets.as((await secrets.root.write('auth/token/create', fields).expect(200)).body.auth.client_token);
 
-  it('returns the pairs as they were written, whatever JSON they are (S20.1, S20.3)', async () => {
+  it('returns the pairs as they were written, whatever JSON they are (S20.1, S20.3, SP.7, SP.33)', async () => {
     const pairs = { text: 'a', number: 1, list: [1, 'b', null], object: { deep: { er: true } }, none: null, ttl: '1h' };
     const written = await secrets.root.write('cubbyhole/pairs', pairs).expect(204);
     expect(written.text).toBe('');
@@ -20,7 +20,7 @@ describe('cubbyhole', () => {
     expect((await secrets.root.read('cubbyhole/pairs')).body.data).toEqual({ only: 'this' });
   });
 
-  it('lists names below a folder, folders with a slash, also by the verb LIST (S20.2)', async () => {
+  it('lists names below a folder, folders with a slash, also by the verb LIST (S20.2, SP.7, SP.8, SP.34)', async () => {
     const own = await token();
     for (const at of ['a', 'a/b', 'a/c/d', 'e']) await own.write(`cubbyhole/${at}`, { v: at }).expect(204);
     expect((await own.list('cubbyhole').expect(200)).body.data).toEqual({ keys: ['a', 'a/', 'e'] });
@@ -52,7 +52,7 @@ describe('cubbyhole', () => {
     await secrets.root.list('cubbyhole/nothing').expect(404, { errors: [] });
   });
 
-  it('deletes, also what is not there (S20.4)', async () => {
+  it('deletes, also what is not there (S20.4, SP.7)', async () => {
     await secrets.root.write('cubbyhole/gone', { a: 1 }).expect(204);
     await secrets.root.delete('cubbyhole/gone').expect(204);
     await secrets.root.read('cubbyhole/gone').expect(404, { errors: [] });
@@ -60,7 +60,7 @@ describe('cubbyhole', () => {
     await secrets.root.delete('cubbyhole/').expect(204);
   });
 
-  it('belongs to one token: neither root, nor parent, nor child sees it', async () => {
+  it('belongs to one token: neither root, nor parent, nor child sees it (SP.14)', async () => {
     const parent = await token({ policies: ['root'], ttl: '1h' });
     await parent.write('cubbyhole/mine', { a: 'parent' }).expect(204);
     const made = await parent.write('auth/token/create', { ttl: '30m' }).expect(200);

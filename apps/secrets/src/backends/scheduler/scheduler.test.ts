@@ -27,7 +27,7 @@ describe('scheduler engine', () => {
       await secrets.root.read('scheduler/creds/none').expect(400, /config\/access/);
     });
 
-    it('is written and read without token and key (S11.1, S11.2, S11.4, S21.1, S21.2)', async () => {
+    it('is written and read without token and key (S11.1, S11.2, S11.4, S21.1, S21.2, SP.35)', async () => {
       await configure();
       const { body } = await secrets.root.read('scheduler/config/access').expect(200);
       expect(body.data).toEqual({ address: upstream.address, ca_cert: '', client_cert: '', max_token_name_length: 0 });
@@ -90,13 +90,15 @@ describe('scheduler engine', () => {
   });
 
   describe('lease configuration', () => {
-    it('is written, read in seconds and deleted (S21.3, S21.4, S21.5)', async () => {
+    it('is written, read in seconds and deleted (S21.3, S21.4, S21.5, SP.17, SP.36, SP.37)', async () => {
       await secrets.root.read('scheduler/config/lease').expect(404);
       await secrets.root.write('scheduler/config/lease', { ttl: '1h', max_ttl: 7200 }).expect(204);
       const { body } = await secrets.root.read('scheduler/config/lease').expect(200);
       expect(body.data).toEqual({ ttl: 3600, max_ttl: 7200 });
       await secrets.root.write('scheduler/config/lease', { ttl: '30m' }).expect(204);
       await secrets.root.read('scheduler/config/lease').expect(200, /"max_ttl":0,"ttl":1800/);
+      await secrets.root.write('scheduler/config/lease', { max_ttl: 60 }).expect(204);
+      await secrets.root.read('scheduler/config/lease').expect(200, /"max_ttl":60,"ttl":0/);
       await secrets.root.delete('scheduler/config/lease').expect(204);
       await secrets.root.read('scheduler/config/lease').expect(404);
     });
@@ -115,7 +117,7 @@ describe('scheduler engine', () => {
   });
 
   describe('roles', () => {
-    it('splits comma-separated policies and shows every field (S21.6, S21.7)', async () => {
+    it('splits comma-separated policies and shows every field (S21.6, S21.7, SP.15, SP.38, SP.39)', async () => {
       await secrets.root.write('scheduler/role/ops', { policies: 'read, deploy' }).expect(204);
       const { body } = await secrets.root.read('scheduler/role/ops').expect(200);
       expect(body.data).toEqual({
@@ -127,12 +129,16 @@ describe('scheduler engine', () => {
       });
     });
 
-    it('keeps policies and global, but sets the type back to client', async () => {
+    it('keeps policies and global, but sets the type back to client (SP.38, SP.39)', async () => {
       await secrets.root.write('scheduler/role/boss', { type: 'management', global: true }).expect(204);
       const { body } = await secrets.root.write('scheduler/role/boss', {}).expect(400);
       expect(body.errors[0]).toBe('policies cannot be empty when using client tokens');
+      await secrets.root.read('scheduler/role/boss').expect(200, /"policies":\[\],"token_type":"management"/);
       await secrets.root.write('scheduler/role/boss', { policies: 'read' }).expect(204);
       await secrets.root.read('scheduler/role/boss').expect(200, /"global":true,.*"type":"client"/);
+      await secrets.root.write('scheduler/config/lease', { ttl: '5m' }).expect(204);
+      await secrets.root.read('scheduler/role/boss').expect(200, /"lease":"5m0s"/);
+      await secrets.root.delete('scheduler/config/lease').expect(204);
     });
 
     it.each([
@@ -157,7 +163,7 @@ describe('scheduler engine', () => {
   });
 
   describe('credentials', () => {
-    it('are made with the role’s shape and end with their lease (S1.3, S1.5, S11.2, S21.11, SA.6)', async () => {
+    it('are made with the role’s shape and end with their lease (S1.3, S1.5, S11.2, S21.11, SA.6, SP.15, SP.40)', async () => {
       await configure();
       const { body } = await secrets.root.read('scheduler/creds/ops').expect(200);
       expect(body).toMatchObject({ renewable: true, lease_duration: 2764800 });
@@ -188,7 +194,7 @@ describe('scheduler engine', () => {
       await secrets.root.write('scheduler/creds/ops', {}).expect(405);
     });
 
-    it('are refused where the scheduler lacks a policy of the role', async () => {
+    it('are refused where the scheduler lacks a policy of the role (SP.38)', async () => {
       await secrets.root.write('scheduler/role/lost', { policies: 'read,nosuch' }).expect(204);
       const { body } = await secrets.root.read('scheduler/creds/lost').expect(400);
       expect(body.errors[0]).toContain('nosuch');
