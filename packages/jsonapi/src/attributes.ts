@@ -7,6 +7,9 @@ export type AttributeShape = Readonly<Record<string, z.ZodType>>;
 /** What a serializer has to answer for its declared attributes. */
 export type AttributesOf<S extends AttributeShape> = Untouched<z.input<z.ZodObject<S>>>;
 
+/** What a serializer has to answer for one attribute. */
+export type AttributeValue<S extends z.ZodType> = Untouched<z.input<S>>;
+
 /** Only looked at: what is read-only may be shown, too. */
 type Untouched<T> = T extends Date ? T : T extends object ? { readonly [K in keyof T]: Untouched<T[K]> } : T;
 

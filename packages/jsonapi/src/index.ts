@@ -1,3 +1,4 @@
+export * from './attribute-table';
 export * from './attributes';
 export * from './errors';
 export * from './input';

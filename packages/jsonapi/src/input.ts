@@ -44,7 +44,9 @@ export interface BodyShape<T> {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-const camel = (name: string): string => name.replace(/[-_]([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+/** A wire name as the service's own: `auto-apply` as `autoApply`. */
+export const camel = (name: string): string =>
+  name.replace(/[-_]([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 
 function camelised(value: unknown): unknown {
   if (!isObject(value) || Object.getPrototypeOf(value) !== Object.prototype) {

@@ -6,10 +6,10 @@ export const secretsLogin = {
     .string()
     .max(256)
     .regex(/^[\w.-]*$/, 'may only contain letters, numbers, dots, dashes and underscores')
-    .nullish(),
+    .nullable(),
   'secrets-namespace': z
     .string()
     .max(1024)
     .regex(/^[\w.-]*(\/[\w.-]+)*\/?$/, 'must be the path of a namespace')
-    .nullish(),
+    .nullable(),
 };

@@ -3,7 +3,8 @@ import type { Access } from '../../../kernel/access/access';
 import { holds, maskOf, type ProjectCapability } from '../../../kernel/access/capabilities';
 import { visibleProjects } from '../../../kernel/access/visible';
 import type { Database } from '../../../kernel/database/database';
-import { findMany, type Project } from './service';
+import type { Project } from './project';
+import { findMany } from './service';
 import { projectHasBinding } from './tagged';
 
 /** What narrows and orders a list of projects. */

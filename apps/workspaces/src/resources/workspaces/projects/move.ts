@@ -4,7 +4,7 @@ import { type Actor, recordChanges } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { requireAllowed } from './allowed';
 import { mayMove } from './policy';
-import type { Project } from './service';
+import type { Project } from './project';
 
 /**
  * Moves workspaces into a project, all or none.

@@ -6,6 +6,7 @@ import * as organizations from '../../organizations/organizations/service';
 import { listProjects } from './list';
 import { moveWorkspaces } from './move';
 import { mayTryToDelete, projectPolicy } from './policy';
+import type { Project } from './project';
 import { CreateProject, UpdateProject, Workspaces } from './schema';
 import { projectSerializer } from './serializer';
 import * as projects from './service';
@@ -95,7 +96,7 @@ const move = command('POST')('/projects/:project_id/relationships/workspaces', {
   },
 });
 
-const projectsIncluded = includable<projects.Project>({
+const projectsIncluded = includable<Project>({
   serializer: projectSerializer,
   load: projects.findMany,
   visible: projectPolicy['can-read'],

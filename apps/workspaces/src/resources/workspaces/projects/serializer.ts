@@ -1,27 +1,9 @@
-import { choice, flag, hasOne, instant, linksTo, related, serializer, text, toOne, whole } from '@keystead/jsonapi';
-import { z } from 'zod';
-import { abilities, permissions } from '../../../kernel/access/policy';
+import { hasOne, linksTo, related, serializer, toOne } from '@keystead/jsonapi';
 import type { View } from '../../../kernel/endpoints/endpoint';
-import { projectPolicy } from './policy';
-import type { Project } from './service';
+import { projectAttributes } from './attributes';
+import type { Project } from './project';
 
-const projectAttributes = {
-  name: text,
-  description: text.nullable(),
-  'created-at': instant,
-  'project-count': whole,
-  'workspace-count': whole,
-  'team-count': whole,
-  'auto-destroy-activity-duration': text.nullable(),
-  'default-execution-mode': choice(['remote', 'local', 'agent']),
-  'secrets-role': text.nullable(),
-  'secrets-namespace': text.nullable(),
-  'setting-overwrites': z.object({
-    'default-execution-mode': flag,
-    'default-agent-pool': flag,
-  }),
-  permissions: permissions(projectPolicy),
-};
+const { shape, show } = projectAttributes;
 
 const projectRelations = {
   organization: hasOne('organizations'),
@@ -30,29 +12,13 @@ const projectRelations = {
   'effective-tag-bindings': linksTo('effective-tag-bindings'),
 };
 
-export const projectSerializer = serializer<Project, View, typeof projectAttributes, typeof projectRelations>({
+export const projectSerializer = serializer<Project, View, typeof shape, typeof projectRelations>({
   type: 'projects',
-  shape: projectAttributes,
+  shape,
   relations: projectRelations,
   id: (project) => project.id,
   self: (project) => `/api/v2/projects/${project.id}`,
-  attributes: (project, view) => ({
-    name: project.name,
-    description: project.description,
-    'created-at': project.createdAt.toISOString(),
-    'project-count': project.projectCount,
-    'workspace-count': project.workspaceCount,
-    'team-count': project.teamCount,
-    'auto-destroy-activity-duration': project.autoDestroyActivityDuration,
-    'default-execution-mode': project.executionMode ?? project.inherited.executionMode,
-    'secrets-role': project.secretsRole,
-    'secrets-namespace': project.secretsNamespace,
-    'setting-overwrites': {
-      'default-execution-mode': project.executionMode !== null,
-      'default-agent-pool': project.executionMode !== null,
-    },
-    permissions: abilities(projectPolicy, view.access, project),
-  }),
+  attributes: show,
   relationships: (project) => ({
     organization: toOne('organizations', project.organizationName),
     'default-agent-pool': toOne(

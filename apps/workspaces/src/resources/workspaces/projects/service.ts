@@ -1,43 +1,16 @@
-import { invalid, type SentReference } from '@keystead/jsonapi';
+import { invalid } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { requireRevision } from '../../../kernel/database/revision';
-import { type ExecutionInput, requirePool, settledExecution } from './execution';
-import type { JudgedProject } from './policy';
+import { projectAttributes } from './attributes';
+import { requirePool, settledExecution } from './execution';
+import type { Project } from './project';
+import type { ProjectInput } from './schema';
 import { type Bound, bindTags } from './tag-bindings';
 
-/** A project. Execution mode and agent pool are its own, or null and then those `inherited` hold. */
-export interface Project extends JudgedProject {
-  readonly organizationName: string;
-  readonly name: string;
-  readonly description: string | null;
-  readonly autoDestroyActivityDuration: string | null;
-  /** Where its workspaces' runs get credentials; null: nowhere. */
-  readonly secretsRole: string | null;
-  readonly secretsNamespace: string | null;
-  readonly executionMode: string | null;
-  readonly agentPoolId: string | null;
-  readonly inherited: { readonly executionMode: string; readonly agentPoolId: string | null };
-  readonly createdAt: Date;
-  /** How many projects the organization has. */
-  readonly projectCount: number;
-  readonly workspaceCount: number;
-  readonly teamCount: number;
-  readonly revision: bigint;
-}
-
-/** What a request may say of a project. */
-export interface ProjectInput extends ExecutionInput {
-  readonly name?: string;
-  readonly description?: string | null;
-  readonly autoDestroyActivityDuration?: string | null;
-  readonly secretsRole?: string | null;
-  readonly secretsNamespace?: string | null;
-  /** Take the place of those there were. */
-  readonly tagBindings?: SentReference[];
-}
+const { initial, plain, stored } = projectAttributes;
 
 const withCounts = {
   organization: {
@@ -86,11 +59,11 @@ export async function create(
     const id = newId('prj');
     await requirePool(tx, { organizationId, projectId: id }, execution.agentPoolId);
     await tx.prisma.project.create({
-      data: { id, organizationId, name: input.name ?? '', ...plain(input), ...execution },
+      data: { id, organizationId, ...initial, ...plain(input), ...execution },
     });
     await bind(tx, { organizationId, projectId: id }, input);
     const project = still(await find(tx, id));
-    await recordChange(tx, actor, { ...changeOf(project, 'create'), after: shown(project) });
+    await recordChange(tx, actor, { ...changeOf(project, 'create'), after: stored(project) });
     return project;
   });
 }
@@ -110,14 +83,14 @@ export async function update(
     requireRevision(before, ifMatch);
     const execution = settledExecution(before, input);
     await requirePool(tx, { ...before, projectId: id }, execution.agentPoolId);
-    await tx.prisma.project.update({ where: { id }, data: { name: input.name, ...plain(input), ...execution } });
+    await tx.prisma.project.update({ where: { id }, data: { ...plain(input), ...execution } });
     await bind(tx, { ...before, projectId: id }, input);
     const after = still(await find(tx, id));
     const bound = input.tagBindings?.map(({ attributes }) => attributes);
     await recordChange(tx, actor, {
       ...changeOf(after, 'update'),
-      before: shown(before),
-      after: { ...shown(after), ...(bound === undefined ? {} : { bindings: bound }) },
+      before: stored(before),
+      after: { ...stored(after), ...(bound === undefined ? {} : { bindings: bound }) },
     });
     return after;
   });
@@ -140,7 +113,7 @@ export async function remove(db: Database, actor: Actor, project: Project): Prom
       throw invalid(['data'], `Project still holds workspaces and cannot be deleted: ${names}`);
     }
     await tx.prisma.project.deleteMany({ where: { id: project.id } });
-    await recordChange(tx, actor, { ...changeOf(project, 'delete'), before: shown(project) });
+    await recordChange(tx, actor, { ...changeOf(project, 'delete'), before: stored(project) });
   });
 }
 
@@ -148,25 +121,8 @@ async function bind(db: Database, bound: Bound, { tagBindings }: ProjectInput): 
   if (tagBindings !== undefined) await bindTags(db, bound, tagBindings, 'replace');
 }
 
-function plain({ description, autoDestroyActivityDuration, secretsRole, secretsNamespace }: ProjectInput) {
-  return { description, autoDestroyActivityDuration, secretsRole, secretsNamespace };
-}
-
 /** What an audit event says of a change of the project. */
 export function changeOf(project: Project, verb: string) {
   const target = { type: 'projects', id: project.id, name: project.name };
   return { organizationId: project.organizationId, action: `project.${verb}`, target };
-}
-
-function shown({ name, executionMode, agentPoolId, ...project }: Project) {
-  const { description, autoDestroyActivityDuration, secretsRole, secretsNamespace } = project;
-  return {
-    name,
-    description,
-    autoDestroyActivityDuration,
-    executionMode,
-    agentPoolId,
-    secretsRole,
-    secretsNamespace,
-  };
 }

@@ -4,12 +4,13 @@ import { type Actor, auditRow } from '../../../kernel/audit/audit';
 import type { Batched } from '../../../kernel/database/batched-writes';
 import type { Database } from '../../../kernel/database/database';
 import type { Deciding } from '../../../kernel/database/rounds';
+import { type Settings, workspaceAttributes } from './attributes';
 import { requireWorkspace } from './find';
-import { initialSettings, type Settings } from './settings';
+
 import { lastSeen, rememberWorkspace, type WorkspaceStamp, workspaceAt } from './stamp';
 import { fromWorkspaces, selectNewWorkspaces, type Workspace, workspaceOf } from './workspace';
 
-const initial = initialSettings('', '', false);
+const { initial, stored } = workspaceAttributes;
 const settingKeys = Object.keys(initial) as (keyof Settings)[];
 const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 const columnOf = new Map(settingKeys.map((key) => [key, snake(key)]));
@@ -156,15 +157,6 @@ interface Proposed extends Edit {
 /** The workspace was changed by somebody else in between: the edit has to be made again. */
 class Overtaken extends Error {}
 
-/** The settings of a workspace, apart from all else it has. */
-export function settingsOf(workspace: Workspace): Settings {
-  const settings: Record<string, unknown> = {};
-  for (const key of settingKeys) {
-    settings[key] = workspace[key];
-  }
-  return settings as unknown as Settings;
-}
-
 function isSame(one: Settings, other: Settings): boolean {
   return !settingKeys.some((key) => differs(key, one, other));
 }
@@ -215,7 +207,7 @@ function newest(edits: readonly Proposed[]): Map<string, Edited> {
     const surroundingsHold =
       seen?.organizationRevision === current.organizationRevision && seen.projectRevision === current.projectRevision;
     const before = surroundingsHold ? seen : current;
-    so.set(current.id, { before, after: settingsOf(before), events: [] });
+    so.set(current.id, { before, after: stored(before), events: [] });
   }
   return so;
 }

@@ -1,81 +1,7 @@
 import { document, freeForm, many, one } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
-import { secretsLogin } from '../../installation/identity-tokens/schema';
-
-const NAME = /^[A-Za-z0-9_-]+$/;
-const MOST_PATHS = 1000;
-
-const name = z.string().min(1).max(90).regex(NAME, 'Name can only include letters, numbers, dashes and underscores');
-
-const text = (longest: number) => z.string().max(longest).nullable();
-const paths = z.array(z.string().max(4096)).max(MOST_PATHS).nullable();
-
-const folder = z
-  .string()
-  .max(4096)
-  .refine((value) => !value.startsWith('/') && !value.split('/').includes('..'), 'must be a path below the repository');
-
-const DURATION = /^\d{1,4}[dh]$/;
-const duration = z
-  .string()
-  .refine(
-    (value) => DURATION.test(value) && Number.parseInt(value, 10) > 0,
-    "Auto destroy activity duration has an incorrect format, we expect up to 4 numeric digits and 1 unit ('d' or 'h')",
-  );
-
-const timestamp = z.iso
-  .datetime({ offset: true, error: 'must be an ISO 8601 timestamp' })
-  .transform((value) => new Date(value));
-
-const vcsRepo = z.object({
-  branch: z.string().max(255).nullable().optional(),
-  identifier: z
-    .string()
-    .max(512)
-    .regex(/^[^/\s]+(?:\/[^/\s]+)+$|^$/, 'must have the form :org/:repo')
-    .optional(),
-  'ingress-submodules': z.boolean().optional(),
-  'oauth-token-id': z.string().nullable().optional(),
-  'vcshost-app-installation-id': z.string().nullable().optional(),
-  'tags-regex': z.string().max(1024).nullable().optional(),
-});
-
-const shared = {
-  'agent-pool-id': z.string().nullable().optional(),
-  'allow-destroy-plan': z.boolean().optional(),
-  'assessments-enabled': z.boolean().optional(),
-  'auto-apply': z.boolean().optional(),
-  'auto-apply-run-trigger': z.boolean().optional(),
-  'auto-destroy-at': timestamp.nullable().optional(),
-  'auto-destroy-activity-duration': duration.nullable().optional(),
-  description: text(65_536).optional(),
-  'execution-mode': z.enum(['remote', 'local', 'agent']).nullable().optional(),
-  'file-triggers-enabled': z.boolean().optional(),
-  'global-remote-state': z.boolean().optional(),
-  'project-remote-state': z.boolean().optional(),
-  ...secretsLogin,
-  operations: z.boolean().optional(),
-  'queue-all-runs': z.boolean().optional(),
-  'speculative-enabled': z.boolean().optional(),
-  'structured-run-output-enabled': z.boolean().optional(),
-  'infra-version': z.string().max(255).nullable().optional(),
-  'trigger-patterns': paths.optional(),
-  'trigger-prefixes': paths.optional(),
-  'vcs-repo': vcsRepo.nullable().optional(),
-  'working-directory': folder.nullable().optional(),
-  'setting-overwrites': z
-    .object({ 'execution-mode': z.boolean().optional(), 'agent-pool': z.boolean().optional() })
-    .nullable()
-    .optional(),
-};
-
-const aliases = {
-  'infra-version': 'terraform-version',
-  'vcs-repo.vcshost-app-installation-id': 'vcs-repo.github-app-installation-id',
-};
-
-const editions = { 'assessments-enabled': 'hosted' };
+import { workspaceAttributes } from './attributes';
 
 const relationships = {
   project: one('projects'),
@@ -84,31 +10,13 @@ const relationships = {
   'tag-bindings': many('tag-bindings'),
 };
 
+const { create, update, editions, aliases } = workspaceAttributes;
+
 /** Body of a create. Spec: Workspaces */
-export const CreateWorkspace = document('workspaces', {
-  editions,
-  attributes: {
-    name,
-    ...shared,
-    'source-name': text(255).optional(),
-    'source-url': z
-      .string()
-      .max(2048)
-      .regex(/^https?:\/\//, 'must be an http or https address')
-      .nullable()
-      .optional(),
-  },
-  relationships,
-  aliases,
-});
+export const CreateWorkspace = document('workspaces', { attributes: create, relationships, editions, aliases });
 
 /** Body of an update: what is left out keeps its value. Spec: Workspaces */
-export const UpdateWorkspace = document('workspaces', {
-  editions,
-  attributes: { name: name.optional(), ...shared },
-  relationships,
-  aliases,
-});
+export const UpdateWorkspace = document('workspaces', { attributes: update, relationships, editions, aliases });
 
 type ValueOf<S> = S extends { parse(...given: never[]): { value: infer V } } ? V : never;
 

@@ -8,13 +8,14 @@ import type { Edition } from '../../../kernel/installation/edition';
 import type { Organization } from '../../organizations/organizations/organization';
 import { requireAllowed } from '../projects/allowed';
 import { type Bound, bindTags } from '../projects/tag-bindings';
+import { type Settings, workspaceAttributes } from './attributes';
 import type { Caller } from './caller';
 import { requireWorkspace } from './find';
-import { editTogether, insertTogether, settingsOf } from './hot-write';
+import { editTogether, insertTogether } from './hot-write';
 import { requireVersion } from './infra-version';
 import { type Ground, moveOf, placeOf } from './place';
 import type { NewWorkspace, WorkspaceChanges } from './schema';
-import { initialSettings, type Settings, settingsAfter } from './settings';
+import { initialSettings, settingsAfter } from './settings';
 import type { WorkspaceStamp } from './stamp';
 import { attachTags } from './tags';
 import { type ExecutionMode, inheritedMode, type Workspace } from './workspace';
@@ -108,7 +109,7 @@ async function tag(
 }
 
 function editedSettings(current: Workspace, changes: WorkspaceChanges, edition: Edition, version?: string): Settings {
-  const before = settingsOf(current);
+  const before = workspaceAttributes.stored(current);
   const after = settingsAfter(before, changes, { inherited: inheritedMode(current).mode, edition, isNew: false });
   return { ...after, infraVersion: version ?? before.infraVersion };
 }
@@ -150,7 +151,7 @@ export async function update(
     if (ifMatch !== undefined && current.revision !== ifMatch) {
       throw new Refusal('precondition', 'the resource has changed since it was read');
     }
-    const before = settingsOf(current);
+    const before = workspaceAttributes.stored(current);
     const after = editedSettings(current, changes, caller.edition, version);
     const goal = { ...current, projectId: projectId ?? current.projectId };
     await requireAllowed(tx, goal, projectId === undefined ? before : 'moved', after);

@@ -1,91 +1,15 @@
 import { invalidAll } from '@keystead/jsonapi';
 import type { Issue } from '@keystead/refusal';
 import type { Edition } from '../../../kernel/installation/edition';
+import { type Settings, workspaceAttributes } from './attributes';
 import type { NewWorkspace, WorkspaceChanges } from './schema';
 import { requireRegex } from './tags-regex';
-import type { ExecutionMode, Workspace } from './workspace';
-
-/** The columns of a workspace that its users set. */
-export type Settings = Pick<
-  Workspace,
-  | 'name'
-  | 'description'
-  | 'executionMode'
-  | 'agentPoolId'
-  | 'allowDestroyPlan'
-  | 'assessmentsEnabled'
-  | 'autoApply'
-  | 'autoApplyRunTrigger'
-  | 'autoDestroyAt'
-  | 'autoDestroyActivityDuration'
-  | 'fileTriggersEnabled'
-  | 'globalRemoteState'
-  | 'projectRemoteState'
-  | 'secretsRole'
-  | 'secretsNamespace'
-  | 'queueAllRuns'
-  | 'speculativeEnabled'
-  | 'structuredRunOutputEnabled'
-  | 'infraVersion'
-  | 'triggerPrefixes'
-  | 'triggerPatterns'
-  | 'workingDirectory'
-  | 'vcsIdentifier'
-  | 'vcsBranch'
-  | 'vcsIngressSubmodules'
-  | 'vcsTagsRegex'
-  | 'oauthTokenId'
-  | 'vcsInstallationId'
->;
+import type { ExecutionMode } from './workspace';
 
 /** What a new workspace has where its creator says nothing. */
 export function initialSettings(name: string, infraVersion: string, globalRemoteState: boolean): Settings {
-  return {
-    name,
-    description: null,
-    executionMode: null,
-    agentPoolId: null,
-    allowDestroyPlan: true,
-    assessmentsEnabled: false,
-    autoApply: false,
-    autoApplyRunTrigger: false,
-    autoDestroyAt: null,
-    autoDestroyActivityDuration: null,
-    fileTriggersEnabled: true,
-    globalRemoteState,
-    projectRemoteState: false,
-    secretsRole: null,
-    secretsNamespace: null,
-    queueAllRuns: false,
-    speculativeEnabled: true,
-    structuredRunOutputEnabled: true,
-    infraVersion,
-    triggerPrefixes: [],
-    triggerPatterns: [],
-    workingDirectory: null,
-    vcsIdentifier: null,
-    vcsBranch: null,
-    vcsIngressSubmodules: false,
-    vcsTagsRegex: null,
-    oauthTokenId: null,
-    vcsInstallationId: null,
-  };
+  return { ...workspaceAttributes.initial, name, infraVersion, globalRemoteState };
 }
-
-const plain = [
-  'name',
-  'description',
-  'allowDestroyPlan',
-  'assessmentsEnabled',
-  'autoApply',
-  'autoApplyRunTrigger',
-  'fileTriggersEnabled',
-  'secretsRole',
-  'secretsNamespace',
-  'queueAllRuns',
-  'speculativeEnabled',
-  'structuredRunOutputEnabled',
-] as const;
 
 type Changes = WorkspaceChanges | NewWorkspace;
 
@@ -246,17 +170,15 @@ export function settingsAfter(
   around: { inherited: ExecutionMode; edition: Edition; isNew: boolean },
 ): Settings {
   const issues: Issue[] = [];
-  const after: Settings = { ...before };
-  for (const key of plain) {
-    if (changes[key] !== undefined) {
-      Object.assign(after, { [key]: changes[key] });
-    }
-  }
-  Object.assign(after, executionAfter(before, changes, around.inherited, issues));
-  Object.assign(after, repositoryAfter(before, changes, around.isNew, issues));
-  Object.assign(after, triggersAfter(before, changes, issues));
-  Object.assign(after, destroyAfter(before, changes, issues));
-  Object.assign(after, sharingAfter(before, changes, issues));
+  const after: Settings = {
+    ...before,
+    ...workspaceAttributes.plain(changes),
+    ...executionAfter(before, changes, around.inherited, issues),
+    ...repositoryAfter(before, changes, around.isNew, issues),
+    ...triggersAfter(before, changes, issues),
+    ...destroyAfter(before, changes, issues),
+    ...sharingAfter(before, changes, issues),
+  };
   if (changes.workingDirectory !== undefined) {
     after.workingDirectory = changes.workingDirectory === '' ? null : changes.workingDirectory;
   }

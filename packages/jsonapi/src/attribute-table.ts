@@ -1,0 +1,223 @@
+import type { z } from 'zod';
+import { type AttributesOf, type AttributeValue, flag } from './attributes';
+import { type Camelised, camel } from './input';
+import type { Aliases } from './serializer';
+
+/** When an attribute may be set: by creates and updates, the same but creates cannot leave it out, by creates alone. */
+type When = 'anytime' | 'required' | 'create';
+
+/** What any attribute may say beside its type. */
+interface Options {
+  /** The one edition that takes and shows it. */
+  readonly edition?: string;
+  /** Its second name, or those of parts of it. */
+  readonly alias?: string | Readonly<Record<string, string>>;
+}
+
+/** One attribute of a kind of resource; its key in the table is its wire name. */
+export interface Attribute extends Options {
+  /** Its type in answers; left out, it is never shown. */
+  readonly type?: z.ZodType;
+  readonly show?: (item: never, view: never) => unknown;
+  /** Its type in bodies; left out, nobody sets it. */
+  readonly takes?: z.ZodType;
+  readonly when?: When;
+  /** Where it is stored, and what a new resource has there. */
+  readonly columns?: object;
+  /** The column that takes what is sent as it is: no rule settles it. */
+  readonly column?: string;
+}
+
+/** The columns that hold what an attribute of this type shows. */
+type Fitting<Item, Shown extends z.ZodType> = {
+  [K in keyof Item]: Item[K] extends AttributeValue<Shown> ? K : never;
+}[keyof Item] &
+  string;
+
+/** Initial values of columns: none but those that there are. */
+type Initial<Item, C> = { [K in keyof C]: K extends keyof Item ? Item[K] : never };
+
+/** Words to write a table of attributes with; the compiler holds each row to the columns of `Item`. */
+export function attributesOf<Item, View extends { readonly edition: string }>() {
+  return {
+    /** Stored in a column as it was sent, and shown from there. */
+    setting<
+      K extends Fitting<Item, Shown>,
+      Shown extends z.ZodType,
+      Taken extends z.ZodType<Item[K]>,
+      W extends When = 'anytime',
+    >(column: K, row: Options & { type: Shown; takes: Taken; initial: Item[K]; when?: W }) {
+      const { initial, ...rest } = row;
+      const columns = { [column]: initial } as { [C in K]: Item[C] };
+      return { ...rest, when: (row.when ?? 'anytime') as W, show: (item: Item) => item[column], column, columns };
+    },
+
+    /** Yes or no, stored as it was sent, and shown from there unless `show` says otherwise. */
+    toggle<K extends Fitting<Item, typeof flag>, Shown extends z.ZodType = typeof flag>(
+      column: K,
+      initial: Item[K],
+      row?: Options & { type: Shown; show: (item: Item, view: View) => AttributeValue<Shown> },
+    ) {
+      const columns = { [column]: initial } as { [C in K]: Item[C] };
+      const shown = row ?? { type: flag as z.ZodType as Shown, show: (item: Item) => item[column] };
+      return { ...shown, takes: flag, when: 'anytime' as const, column, columns };
+    },
+
+    /** Sent and shown; rules say what becomes of its columns, if it has any. */
+    ruled<
+      Shown extends z.ZodType,
+      Taken extends z.ZodType,
+      C extends Initial<Item, C> = Record<never, never>,
+      W extends When = 'anytime',
+    >(
+      row: Options & {
+        type: Shown;
+        takes: Taken;
+        show: (item: Item, view: View) => AttributeValue<Shown>;
+        columns?: C;
+        when?: W;
+      },
+    ) {
+      return { ...row, when: (row.when ?? 'anytime') as W, columns: (row.columns ?? {}) as C };
+    },
+
+    /** Sent, and never shown under this name. */
+    taken<Taken extends z.ZodType, C extends Initial<Item, C> = Record<never, never>>(takes: Taken, columns?: C) {
+      return { takes, when: 'anytime' as const, columns: (columns ?? {}) as C };
+    },
+
+    /** Shown; nobody sets it. */
+    shown<Shown extends z.ZodType>(type: Shown, show: (item: Item, view: View) => AttributeValue<Shown>) {
+      return { type, show };
+    },
+
+    /** All attributes of a kind of resource, in the order of answers. */
+    table<R extends Rows>(rows: R): AttributeTable<Item, View, R> {
+      return tableOf(rows);
+    },
+  };
+}
+
+type Rows = Readonly<Record<string, Attribute>>;
+
+/** The types of what answers show. */
+type ShapeOf<R extends Rows> = {
+  readonly [K in keyof R as R[K] extends { type: z.ZodType } ? K : never]: R[K] extends {
+    type: infer S extends z.ZodType;
+  }
+    ? S
+    : never;
+};
+
+type Sent<A, Of extends 'create' | 'update'> = A extends { takes: infer T extends z.ZodType; when: infer W }
+  ? Of extends 'create'
+    ? 'required' extends W
+      ? T
+      : z.ZodOptional<T>
+    : z.ZodOptional<T>
+  : never;
+
+/** The types of what a body may say. */
+type BodyOf<R extends Rows, Of extends 'create' | 'update'> = {
+  -readonly [K in keyof R as R[K] extends { takes: z.ZodType }
+    ? Of extends 'update'
+      ? R[K] extends { when: 'create' }
+        ? never
+        : K
+      : K
+    : never]: Sent<R[K], Of>;
+};
+
+/** The columns of a table: all that bodies set. */
+type ColumnsOf<Item, R extends Rows> = Pick<
+  Item,
+  { [K in keyof R]: R[K] extends { columns: infer C extends object } ? keyof C & keyof Item : never }[keyof R]
+>;
+
+/** What bodies, answers, columns and rules derive from a table of attributes. */
+export interface AttributeTable<Item, View, R extends Rows> {
+  /** The types of what is shown, for the serializer and the API description. */
+  readonly shape: ShapeOf<R>;
+  show(item: Item, view: View): AttributesOf<ShapeOf<R>>;
+  /** The types of what bodies may say. */
+  readonly create: BodyOf<R, 'create'>;
+  readonly update: BodyOf<R, 'update'>;
+  readonly aliases: Aliases;
+  /** Attributes that only one edition has. */
+  readonly editions: Readonly<Record<string, string>>;
+  /** The columns that bodies set, and what a new resource has there. */
+  readonly initial: ColumnsOf<Item, R>;
+  /** An item's values of these columns. */
+  stored(item: ColumnsOf<Item, R>): ColumnsOf<Item, R>;
+  /** What a body says for the columns that no rule settles. */
+  plain(sent: Camelised<z.output<z.ZodObject<BodyOf<R, 'update'>>>>): Partial<ColumnsOf<Item, R>>;
+}
+
+/** The same before the compiler knows its keys. */
+interface Derived<Item, View> {
+  shape: Readonly<Record<string, z.ZodType>>;
+  show(item: Item, view: View): Record<string, unknown>;
+  create: Record<string, z.ZodType>;
+  update: Record<string, z.ZodType>;
+  aliases: Aliases;
+  editions: Readonly<Record<string, string>>;
+  initial: object;
+  stored(item: object): object;
+  plain(sent: object): object;
+}
+
+type Row = Attribute & { show?(item: unknown, view: unknown): unknown };
+
+function tableOf<Item, View extends { readonly edition: string }, R extends Rows>(
+  table: R,
+): AttributeTable<Item, View, R> {
+  const rows = Object.entries(table as Readonly<Record<string, Row>>);
+  const shown = rows.flatMap(([name, { show, edition }]) => (show === undefined ? [] : [{ name, show, edition }]));
+  const plain = rows.flatMap(([name, { column }]) => (column === undefined ? [] : [[camel(name), column] as const]));
+  const shape = Object.fromEntries(rows.flatMap(([name, { type }]) => (type === undefined ? [] : [[name, type]])));
+  const body = (of: 'create' | 'update') =>
+    Object.fromEntries(
+      rows.flatMap(([name, { takes, when }]) => {
+        if (takes === undefined || (of === 'update' && when === 'create')) return [];
+        return [[name, of === 'create' && when === 'required' ? takes : takes.optional()]];
+      }),
+    );
+  // Copied before it is filled: an object that has all its properties from the beginning is quick to write and to read.
+  const empty: Record<string, unknown> = JSON.parse(
+    JSON.stringify(Object.fromEntries(shown.map(({ name }) => [name, 0]))),
+  );
+  const initial: object = Object.assign({}, ...rows.map(([, { columns }]) => columns));
+  const derived: Derived<Item, View> = {
+    shape,
+    show(item, view) {
+      const attributes = { ...empty };
+      for (const { name, show, edition } of shown) {
+        attributes[name] = edition === undefined || edition === view.edition ? show(item, view) : undefined;
+      }
+      return attributes;
+    },
+    create: body('create'),
+    update: body('update'),
+    aliases: Object.fromEntries(rows.flatMap(([name, { alias }]) => aliasesOf(name, alias))),
+    editions: Object.fromEntries(
+      rows.flatMap(([name, { edition }]) => (edition === undefined ? [] : [[name, edition]])),
+    ),
+    initial,
+    stored(item: Readonly<Record<string, unknown>>) {
+      return Object.fromEntries(Object.keys(initial).map((column) => [column, item[column]]));
+    },
+    plain(sent: Readonly<Record<string, unknown>>) {
+      return Object.fromEntries(
+        plain.flatMap(([key, column]) => (sent[key] === undefined ? [] : [[column, sent[key]]])),
+      );
+    },
+  };
+  // The compiler cannot follow keys through Object.entries: what each row may say was checked where it was written.
+  return derived as AttributeTable<Item, View, R>;
+}
+
+function aliasesOf(name: string, alias: Options['alias']): [string, string][] {
+  if (alias === undefined) return [];
+  if (typeof alias === 'string') return [[name, alias]];
+  return Object.entries(alias).map(([part, other]) => [`${name}.${part}`, `${name}.${other}`]);
+}
