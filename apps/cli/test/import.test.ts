@@ -17,6 +17,15 @@ describe('an import of organizations', () => {
   // The last is too large to go along with its announcement.
   const states = [stateOf(1, lineage), stateOf(2, lineage), stateOf(5, lineage, 5 * 1024 * 1024)];
 
+  const settings = {
+    'auto-apply': true,
+    'queue-all-runs': true,
+    'structured-run-output-enabled': false,
+    'working-directory': 'docks',
+    'infra-version': '1.5.7',
+    'trigger-prefixes': ['steel'],
+  };
+
   const run = (...more: string[]) =>
     keystead(
       [
@@ -48,11 +57,7 @@ describe('an import of organizations', () => {
     const { body } = await admin
       .post(
         'organizations/harbour/workspaces',
-        resource(
-          'workspaces',
-          { name: 'cranes', 'auto-apply': true, 'infra-version': '1.5.7', 'trigger-prefixes': ['steel'] },
-          { project: ref('projects', project.body.data.id) },
-        ),
+        resource('workspaces', { name: 'cranes', ...settings }, { project: ref('projects', project.body.data.id) }),
       )
       .expect(201);
     const id = body.data.id as string;
@@ -163,9 +168,7 @@ describe('an import of organizations', () => {
     const { admin } = target.workspaces;
     const { body } = await admin.get('organizations/harbour/workspaces/cranes?include=project').expect(200);
     expect(body.data.attributes).toMatchObject({
-      'auto-apply': true,
-      'infra-version': '1.5.7',
-      'trigger-prefixes': ['steel'],
+      ...settings,
       'tag-names': ['steel'],
       locked: false,
     });

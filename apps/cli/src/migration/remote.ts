@@ -21,6 +21,15 @@ interface Document {
   meta?: { pagination?: { 'next-page'?: number | null; 'total-pages'?: number; 'total-count'?: number } };
 }
 
+/** An OpenAPI document as far as bodies of creates go. */
+interface Description {
+  paths?: Record<string, { post?: { requestBody?: { content?: Record<string, { schema?: Schema }> } } }>;
+}
+
+interface Schema {
+  properties?: Record<string, Schema>;
+}
+
 const MEDIA = 'application/vnd.api+json';
 const PAGE = 100;
 const CALL_TIMEOUT_MS = 120_000;
@@ -30,6 +39,8 @@ const ABSENT = [404, 405, 410, 501];
 
 /** A server of the workspace API, spoken to with patience: a rate limit or a passing fault is waited out. */
 export class Remote {
+  private description: Promise<Description | undefined> | undefined;
+
   constructor(
     readonly name: string,
     private readonly address: string,
@@ -94,6 +105,16 @@ export class Remote {
 
   async act(path: string, body: unknown = {}): Promise<void> {
     await this.ask('POST', path, body);
+  }
+
+  /** The attributes that a create at a path may have, as the server describes itself. */
+  async takes(path: string): Promise<string[]> {
+    this.description ??= this.ask('GET', 'openapi.json').then(({ document }) => document as Description | undefined);
+    const { requestBody } = (await this.description)?.paths?.[`/api/v2/${path}`]?.post ?? {};
+    const body = requestBody?.content?.[MEDIA]?.schema;
+    const attributes = body?.properties?.data?.properties?.attributes?.properties;
+    if (attributes === undefined) throw this.strange('GET openapi.json', `no POST ${path}`);
+    return Object.keys(attributes);
   }
 
   /** Bytes behind a URL that the server gave; undefined where there is nothing any more. */

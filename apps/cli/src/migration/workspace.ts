@@ -5,25 +5,17 @@ import { copyStates } from './states';
 import { copyBindings, copyTags } from './tags';
 import { copyVariables } from './variables';
 
-const kept = [
-  'name',
-  'description',
-  'allow-destroy-plan',
-  'auto-apply',
-  'auto-apply-run-trigger',
-  'auto-destroy-at',
-  'auto-destroy-activity-duration',
-  'execution-mode',
-  'file-triggers-enabled',
-  'global-remote-state',
-  'project-remote-state',
-  'queue-all-runs',
-  'speculative-enabled',
-  'structured-run-output-enabled',
-  'infra-version',
-  'trigger-patterns',
-  'trigger-prefixes',
-  'working-directory',
+/** What a workspace takes and an import does not copy: people see to it, other attributes say it, or it tells of its maker. */
+const apart = [
+  'agent-pool-id',
+  'operations',
+  'setting-overwrites',
+  'vcs-repo',
+  'source-name',
+  'source-url',
+  // Roles of another secrets service.
+  'secrets-role',
+  'secrets-namespace',
 ];
 
 /** Where a workspace goes: `before` is what is there under its name. */
@@ -49,7 +41,11 @@ export async function copyWorkspace(job: Import, label: string, source: Resource
 }
 
 async function makeWorkspace(job: Import, label: string, path: string, source: Resource, { projects }: Place) {
-  const attributes = pick(source, kept);
+  const takes = await job.to.takes('organizations/{organization_name}/workspaces');
+  const attributes = pick(
+    source,
+    takes.filter((name) => !apart.includes(name)),
+  );
   const mode = attributes['execution-mode'];
   if (mode === 'agent') attributes['execution-mode'] = 'remote';
   const overwrites = source.attributes['setting-overwrites'] as Record<string, unknown> | undefined;
@@ -73,6 +69,7 @@ async function leaveToPeople(job: Import, label: string, source: Resource): Prom
   const leave = (sentence: string) => job.report.leave(`${label}: ${sentence}`);
   if (attributes['execution-mode'] === 'agent') leave('ran on agents; choose a pool here');
   if (attributes['vcs-repo']) leave('connect its repository again');
+  if (attributes['secrets-role']) leave('name again the role of the secrets service that its runs log in under');
   if (relation(source, 'ssh-key')) leave('assign its SSH key again');
   if (attributes.locked) leave('is locked there: its state may still change; import it again afterwards');
   const notifications = (await shown(job, 'notifications', label, `workspaces/${id}/notification-configurations`))
