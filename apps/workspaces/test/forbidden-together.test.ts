@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { resource, startWorkspaces } from './start-workspaces';
+import { ref, resource, startWorkspaces } from './start-workspaces';
 
 const repository = { identifier: 'a/b', 'oauth-token-id': 'ot-1234567812345678' };
 
@@ -42,6 +42,32 @@ describe('a workspace', () => {
     }
     await admin.get('organizations/acme/workspaces/bad').expect(404);
     expect((await admin.get(`workspaces/${id}`).expect(200)).body).toEqual(before.body);
+  });
+
+  it('ends as its project says until it is told otherwise, and again when it inherits', async () => {
+    const draft = resource('projects', { name: 'short-lived', 'auto-destroy-activity-duration': '3d' });
+    const project = (await admin.post('organizations/acme/projects', draft).expect(201)).body.data.id;
+    const ends = ({ body }: { body: { data: { attributes: Record<string, unknown> } } }) => {
+      const { attributes } = body.data;
+      return [attributes['inherits-project-auto-destroy'], attributes['auto-destroy-activity-duration']];
+    };
+    const relation = { project: ref('projects', project) };
+    const made = await admin.post('organizations/acme/workspaces', resource('workspaces', { name: 'brief' }, relation));
+    expect(ends(made)).toEqual([true, '3d']);
+    const set = (attributes: object) =>
+      admin.patch(`workspaces/${made.body.data.id}`, resource('workspaces', attributes));
+    expect(ends(await set({ 'auto-destroy-activity-duration': '14d' }).expect(200))).toEqual([false, '14d']);
+    expect(ends(await set({ 'auto-destroy-activity-duration': null }).expect(200))).toEqual([false, null]);
+    expect(ends(await set({ 'auto-destroy-activity-duration': '14d' }).expect(200))).toEqual([false, '14d']);
+    expect(ends(await set({ 'inherits-project-auto-destroy': true }).expect(200))).toEqual([true, '3d']);
+    await admin
+      .patch(`projects/${project}`, resource('projects', { 'auto-destroy-activity-duration': '5d' }))
+      .expect(200);
+    expect(ends(await admin.get(`workspaces/${made.body.data.id}`).expect(200))).toEqual([true, '5d']);
+    expect(ends(await set({ 'auto-destroy-at': '2031-01-02T03:04:05.000Z' }).expect(200))).toEqual([false, null]);
+    const both = { 'auto-destroy-activity-duration': '14d', 'inherits-project-auto-destroy': true };
+    const { body } = await set(both).expect(422);
+    expect(body.errors[0].source.pointer).toBe('/data/attributes/inherits-project-auto-destroy');
   });
 
   it('has one end at a time: setting the other takes the first away, and both at once are refused', async () => {

@@ -51,6 +51,8 @@ async function makeWorkspace(job: Import, label: string, path: string, source: R
   const overwrites = source.attributes['setting-overwrites'] as Record<string, unknown> | undefined;
   const inherits = overwrites?.['execution-mode'] === false && mode !== 'agent';
   if (inherits) delete attributes['execution-mode'];
+  // It shows what it inherits as if it were its own.
+  if (attributes['inherits-project-auto-destroy'] === true) delete attributes['auto-destroy-activity-duration'];
   // Servers with the names of the tool's family call it so.
   attributes['infra-version'] ??= source.attributes['terraform-version'] ?? undefined;
   const project = projects.get(relation(source, 'project') ?? '');

@@ -120,8 +120,14 @@ export const workspaceAttributes = table({
   'auto-destroy-activity-duration': ruled({
     type: text.nullable(),
     takes: duration.nullable(),
-    show: (ws) => ws.autoDestroyActivityDuration,
+    show: (ws) => (ws.inheritsProjectAutoDestroy ? ws.projectAutoDestroy : ws.autoDestroyActivityDuration),
     columns: { autoDestroyActivityDuration: null },
+  }),
+  'inherits-project-auto-destroy': ruled({
+    type: flag,
+    takes: flag,
+    show: (ws) => ws.inheritsProjectAutoDestroy,
+    columns: { inheritsProjectAutoDestroy: true },
   }),
   'file-triggers-enabled': toggle('fileTriggersEnabled', true),
   // A new workspace has what the installation says.

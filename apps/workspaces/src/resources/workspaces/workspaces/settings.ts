@@ -148,14 +148,20 @@ function regexIssues(after: Settings, changes: Changes): Issue[] {
 }
 
 function destroyAfter(before: Settings, changes: Changes, issues: Issue[]): Partial<Settings> {
-  const { autoDestroyAt: at, autoDestroyActivityDuration: duration } = changes;
+  const { autoDestroyAt: at, autoDestroyActivityDuration: duration, inheritsProjectAutoDestroy: inherits } = changes;
   if (at && duration) {
     issues.push({ path: ['autoDestroyActivityDuration'], message: 'must not be given together with auto destroy at' });
   }
-  // One kind replaces the other.
+  if (inherits && (at || duration)) {
+    const message = 'must not be true where the workspace is given a time or a duration of its own';
+    issues.push({ path: ['inheritsProjectAutoDestroy'], message });
+  }
+  // One kind replaces the others.
   return {
-    autoDestroyAt: at !== undefined ? at : duration ? null : before.autoDestroyAt,
-    autoDestroyActivityDuration: duration !== undefined ? duration : at ? null : before.autoDestroyActivityDuration,
+    autoDestroyAt: at !== undefined ? at : duration || inherits ? null : before.autoDestroyAt,
+    autoDestroyActivityDuration:
+      duration !== undefined ? duration : at || inherits ? null : before.autoDestroyActivityDuration,
+    inheritsProjectAutoDestroy: inherits ?? (at || duration ? false : before.inheritsProjectAutoDestroy),
   };
 }
 

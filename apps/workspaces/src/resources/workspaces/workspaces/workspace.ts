@@ -16,6 +16,8 @@ export interface Workspace extends Row {
   readonly organizationPoolId: string | null;
   readonly projectMode: ExecutionMode | null;
   readonly projectPoolId: string | null;
+  /** How long the project lets its workspaces be idle, `14d`; null where it does not say. */
+  readonly projectAutoDestroy: string | null;
   readonly tagNames: readonly string[];
   readonly variableIds: readonly string[];
   /** Of the current state. */
@@ -36,7 +38,7 @@ const columns = `
 SELECT w.*, o.name AS organization, o.revision AS organization_revision, p.revision AS project_revision,
        o.default_execution_mode AS organization_mode,
        o.default_agent_pool_id AS organization_pool_id, p.execution_mode AS project_mode,
-       p.agent_pool_id AS project_pool_id, r.id AS retention_id, r.delete_older_than_n_days AS retention_days,
+       p.agent_pool_id AS project_pool_id, p.auto_destroy_activity_duration AS project_auto_destroy, r.id AS retention_id, r.delete_older_than_n_days AS retention_days,
        (SELECT s.feature_set FROM subscription s WHERE s.organization_id = w.organization_id) AS feature_set,
        c.http_url AS vcs_http_url, c.service_provider AS vcs_provider`;
 
