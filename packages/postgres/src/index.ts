@@ -1,3 +1,4 @@
+export { type Batching, BatchScheduler } from './batch';
 export { type Binaries, binariesIn, findBinaries } from './binaries';
 export { isConnectionLoss } from './connection-loss';
 export {

@@ -1,3 +1,4 @@
+import { BatchScheduler } from '@keystead/postgres';
 import { Refusal } from '@keystead/refusal';
 import type { CoherentCache, Ticket } from './cache';
 import type { NodeChanges } from './changes';
@@ -41,10 +42,12 @@ const MAX_SETS = 64;
  * is answered after it. A lone caller waits for nobody. A set that fails is run by itself, so that it fails alone.
  */
 export class GroupCommitter implements Committer {
-  private readonly waiting: Waiting[] = [];
   private readonly line = new Line();
-  private inFlight = 0;
-  private planned = false;
+  private readonly batches = new BatchScheduler<Waiting>({
+    inFlight: () => (this.auditChain ? 1 : IN_FLIGHT),
+    take: (waiting) => ofOneLane(waiting),
+    run: (batch) => this.timed(() => this.write(batch)),
+  });
   private auditChain: AuditChain | undefined;
 
   constructor(private readonly options: CommitterOptions) {}
@@ -56,7 +59,7 @@ export class GroupCommitter implements Committer {
 
   /** Sets waiting or under way; for the metrics. */
   get pending(): number {
-    return this.waiting.length + this.inFlight;
+    return this.batches.pending;
   }
 
   commit(set: WriteSet): Promise<void> {
@@ -64,8 +67,7 @@ export class GroupCommitter implements Committer {
     const lane = laneOf(set);
     if (lane === 'alone') return this.timed(() => this.alone(set));
     return new Promise((done, fail) => {
-      this.waiting.push({ set, lane, done, fail });
-      this.plan();
+      this.batches.add({ set, lane, done, fail });
     });
   }
 
@@ -107,43 +109,6 @@ export class GroupCommitter implements Committer {
     await this.tellLate(must, told);
     changes.apply(told);
     return result;
-  }
-
-  /** Everybody who is on the way here in this moment gets to share the batch that starts with its first. */
-  private plan(): void {
-    if (this.planned) return;
-    this.planned = true;
-    setImmediate(() => {
-      this.planned = false;
-      this.pump();
-    });
-  }
-
-  private pump(): void {
-    const most = this.auditChain ? 1 : IN_FLIGHT;
-    while (this.inFlight < most && this.waiting.length > 0) {
-      const batch = this.take();
-      this.inFlight++;
-      this.timed(() => this.write(batch)).then(() => {
-        this.inFlight--;
-        this.plan();
-      });
-    }
-  }
-
-  /** The oldest waiting set and all of its lane; others keep their place. */
-  private take(): Waiting[] {
-    const { lane } = this.waiting[0]!;
-    const batch: Waiting[] = [];
-    const rest: Waiting[] = [];
-    const owners = new Map<string, string>();
-    for (const waiting of this.waiting) {
-      const fits = waiting.lane === lane && batch.length < MAX_SETS && claims(owners, waiting.set);
-      (fits ? batch : rest).push(waiting);
-    }
-    this.waiting.length = 0;
-    this.waiting.push(...rest);
-    return batch;
   }
 
   private async write(batch: readonly Waiting[]): Promise<void> {
@@ -317,3 +282,14 @@ export class GroupCommitter implements Committer {
 }
 
 const denied = (): Refusal => new Refusal('denied', 'permission denied');
+
+/** The oldest waiting set and all of its lane that touch nothing in common. */
+function ofOneLane(waiting: readonly Waiting[]): Waiting[] {
+  const { lane } = waiting[0]!;
+  const batch: Waiting[] = [];
+  const owners = new Map<string, string>();
+  for (const one of waiting) {
+    if (one.lane === lane && batch.length < MAX_SETS && claims(owners, one.set)) batch.push(one);
+  }
+  return batch;
+}

@@ -1,0 +1,86 @@
+import { describe, expect, it } from '@jest/globals';
+import { BatchScheduler } from './batch';
+
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+/** A scheduler whose batches end when they are told to. */
+function started(options: {
+  inFlight: number | (() => number);
+  most?: number;
+  take?: (all: readonly string[]) => string[];
+}) {
+  const sent: string[][] = [];
+  const ends: (() => void)[] = [];
+  const scheduler = new BatchScheduler<string>({
+    ...options,
+    run(batch) {
+      sent.push([...batch]);
+      return new Promise((end) => ends.push(end));
+    },
+  });
+  const add = (...items: string[]) => {
+    for (const item of items) scheduler.add(item);
+  };
+  const end = async (index: number) => {
+    ends[index]!();
+    await turn();
+    await turn();
+  };
+  return { scheduler, sent, add, end };
+}
+
+describe('batches', () => {
+  it('hold what comes in one turn, are so many at a time, and nobody joins one under way', async () => {
+    const { scheduler, sent, add, end } = started({ inFlight: 1 });
+    add('a', 'b');
+    expect(sent).toEqual([]);
+    await turn();
+    add('c');
+    await turn();
+    add('d');
+    await turn();
+    expect([sent, scheduler.pending]).toEqual([[['a', 'b']], 3]);
+    await end(0);
+    expect(sent).toEqual([
+      ['a', 'b'],
+      ['c', 'd'],
+    ]);
+    await end(1);
+    expect(scheduler.pending).toBe(0);
+  });
+
+  it('have a size', async () => {
+    const { sent, add } = started({ inFlight: 2, most: 2 });
+    add('a', 'b', 'c', 'd', 'e');
+    await turn();
+    expect(sent).toEqual([
+      ['a', 'b'],
+      ['c', 'd'],
+    ]);
+  });
+
+  it('are what `take` says: the others keep their places, and wait where there is none', async () => {
+    const busy = new Set(['x']);
+    const { sent, add, end } = started({ inFlight: 2, take: (all) => all.filter((item) => !busy.has(item)) });
+    add('a', 'x', 'b');
+    await turn();
+    expect(sent).toEqual([['a', 'b']]);
+    busy.clear();
+    await end(0);
+    expect(sent).toEqual([['a', 'b'], ['x']]);
+  });
+
+  it('are as many at a time as holds at the moment', async () => {
+    let most = 1;
+    const { sent, add } = started({ inFlight: () => most });
+    add('a');
+    await turn();
+    add('b');
+    await turn();
+    expect(sent).toEqual([['a']]);
+    most = 2;
+    add('c');
+    await turn();
+    expect(sent).toEqual([['a'], ['b', 'c']]);
+  });
+});

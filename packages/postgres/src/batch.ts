@@ -1,0 +1,70 @@
+/** What waits to be sent in batches, and how. */
+export interface Batching<Item> {
+  /** How many batches may be under way at once. */
+  readonly inFlight: number | (() => number);
+  /** Most items of a batch. */
+  readonly most?: number;
+  /** The next batch, where it is not just the oldest; none while all that wait have to wait for what is under way. */
+  take?(waiting: readonly Item[]): readonly Item[];
+  /** Does the work and tells each item what became of it; never rejects. */
+  run(batch: readonly Item[]): Promise<void>;
+}
+
+/**
+ * Lets work that begins at the same moment leave together, by whomever: reads that share a query, writes that share a
+ * commit. A batch leaves once everything that has already arrived has asked, so a lone caller waits for nothing. Nobody
+ * joins a batch that is under way, so each answer is at least as new as its question.
+ */
+export class BatchScheduler<Item> {
+  private waiting: Item[] = [];
+  private underWay = 0;
+  private planned = false;
+
+  constructor(private readonly batching: Batching<Item>) {}
+
+  add(item: Item): void {
+    this.waiting.push(item);
+    this.plan();
+  }
+
+  /** Items that wait, and batches under way; for metrics. */
+  get pending(): number {
+    return this.waiting.length + this.underWay;
+  }
+
+  private plan(): void {
+    if (this.planned || this.waiting.length === 0 || this.isFull()) return;
+    this.planned = true;
+    setImmediate(() => {
+      this.planned = false;
+      this.start();
+    });
+  }
+
+  private start(): void {
+    while (this.waiting.length > 0 && !this.isFull()) {
+      const batch = this.take();
+      if (batch.length === 0) return;
+      this.underWay++;
+      void this.batching.run(batch).finally(() => {
+        this.underWay--;
+        this.plan();
+      });
+    }
+  }
+
+  private isFull(): boolean {
+    const { inFlight } = this.batching;
+    return this.underWay >= (typeof inFlight === 'number' ? inFlight : inFlight());
+  }
+
+  /** Those that stay keep their places. */
+  private take(): readonly Item[] {
+    const { take, most = Number.POSITIVE_INFINITY } = this.batching;
+    if (take === undefined) return this.waiting.splice(0, Math.min(most, this.waiting.length));
+    const batch = take(this.waiting);
+    const taken = new Set(batch);
+    this.waiting = this.waiting.filter((item) => !taken.has(item));
+    return batch;
+  }
+}
