@@ -11,7 +11,7 @@ const app = 'apps/workspaces/src/http/app.ts';
 const organizationPolicy = 'apps/workspaces/src/resources/organizations/organizations/policy.ts';
 const creators = "access.can(org.id, 'manage-workspaces') || access.createsInSome(org.id) || ownToken(access, org)";
 const place = 'apps/workspaces/src/resources/workspaces/workspaces/place.ts';
-const workspaceSerializer = 'apps/workspaces/src/resources/workspaces/workspaces/serializer.ts';
+const attributeTable = 'packages/jsonapi/src/attribute-table.ts';
 const input = 'packages/jsonapi/src/input.ts';
 const paging = 'packages/jsonapi/src/paging.ts';
 const sshKeys = [`GET ${organization}/ssh-keys`, 'GET /ssh-keys/:ssh_key_id', `POST ${organization}/ssh-keys`];
@@ -105,8 +105,8 @@ export const proseOfWorkspaces: Readonly<Record<string, readonly Mutant[]>> = {
     ...each('links of entitlement-sets', 'missing', 'self'),
   ],
   'WP.17': [
-    text(workspaceSerializer, "view.edition === 'hosted'", 'true'),
-    text(workspaceSerializer, "view.edition === 'hosted'", 'false'),
+    text(attributeTable, 'edition === undefined || edition === view.edition', 'true'),
+    text(attributeTable, 'edition === undefined || edition === view.edition', 'edition === undefined'),
     ...each(`body of PATCH ${workspace}`, 'ignored', 'assessments-enabled'),
   ],
   'WP.18': [
