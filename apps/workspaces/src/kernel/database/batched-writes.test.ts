@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Pool } from 'pg';
-import { type Batched, Together } from './batched-writes';
+import { type Batched, BatchedWrites, writeAllWithin, writeWithin } from './batched-writes';
 
 interface Asked {
   readonly text: string;
@@ -45,7 +45,7 @@ const refused = (severity: string) => Object.assign(new Error('refused'), { seve
 describe('writes of the same moment', () => {
   it('share one transaction: rows are held first, each kind is one statement, everybody gets their own result', async () => {
     const { pool, texts, trips } = fakePool(echo);
-    const writes = new Together(pool);
+    const writes = new BatchedWrites(pool);
     const [lock, unlock] = [kind('lock', { holds }), kind('unlock', { holds })];
     const results = await Promise.all([
       writes.write(lock, 'a'),
@@ -60,7 +60,7 @@ describe('writes of the same moment', () => {
 
   it('are a lone statement where one is all there is, and none where nothing is to be written', async () => {
     const { pool, texts } = fakePool(echo);
-    const writes = new Together(pool);
+    const writes = new BatchedWrites(pool);
     expect(await writes.write(kind('edit'), 'a')).toBe('edit a');
     const idle = kind('idle', { batch: (items) => ({ settle: () => items.map((item) => `idle ${item}`) }) });
     expect(await writes.write(idle, 'b')).toBe('idle b');
@@ -72,7 +72,7 @@ describe('writes of the same moment', () => {
       if ((asked.values?.[0] as string[] | undefined)?.includes('bad')) throw refused('ERROR');
       return echo(asked);
     });
-    const writes = new Together(pool);
+    const writes = new BatchedWrites(pool);
     const answers = await Promise.allSettled(['a', 'bad', 'c'].map((item) => writes.write(kind('edit'), item)));
     expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
     expect(kept).toEqual([false, true, false, true]);
@@ -83,7 +83,7 @@ describe('writes of the same moment', () => {
       if (text === 'COMMIT') throw refused('FATAL');
       return { rows: [] };
     });
-    const writes = new Together(pool);
+    const writes = new BatchedWrites(pool);
     const both = [writes.write(kind('lock', { holds }), 'a'), writes.write(kind('edit'), 'b')];
     const answers = await Promise.allSettled(both);
     expect(answers.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
@@ -92,7 +92,7 @@ describe('writes of the same moment', () => {
 
   it('reject for everybody who waits when no connection can be had', async () => {
     const pool = { connect: () => Promise.reject(new Error('no room')) } as unknown as Pool;
-    const writes = new Together(pool);
+    const writes = new BatchedWrites(pool);
     await expect(Promise.all([writes.write(kind('edit'), 'a'), writes.write(kind('edit'), 'b')])).rejects.toThrow(
       'no room',
     );
@@ -107,7 +107,7 @@ describe('writes of the same moment', () => {
         return pool.connect();
       },
     } as unknown as Pool;
-    const writes = new Together(slow);
+    const writes = new BatchedWrites(slow);
     const turn = () => new Promise((resolve) => setImmediate(resolve));
     const all = [];
     for (const item of ['a', 'b', 'c', 'd']) {
@@ -122,5 +122,29 @@ describe('writes of the same moment', () => {
     for (const go of waiting.slice(1)) go();
     expect(await Promise.all(all)).toEqual(['edit a', 'edit b', 'edit c', 'edit d']);
     expect(trips.map((trip) => trip[0]?.values?.[0])).toContainEqual(['c', 'd']);
+  });
+
+  it('are part of a transaction by the same statements: rows are held first, and each item has its own result', async () => {
+    const asked: unknown[][] = [];
+    const transaction = {
+      async $queryRawUnsafe<T>(text: string, ...values: unknown[]): Promise<T> {
+        asked.push([text, ...values]);
+        const items = text === 'lock' ? (values[0] as string[]) : [];
+        return items.filter((item) => item !== 'none').map((item) => ({ item })) as T;
+      },
+    };
+    const lock = kind('lock', { holds });
+    expect(await writeWithin(transaction, lock, 'a')).toBe('lock a');
+    expect(await writeAllWithin(transaction, lock, ['a', 'none'])).toEqual(['lock a', new Error('no none')]);
+    await expect(writeWithin(transaction, lock, 'none')).rejects.toThrow('no none');
+    expect(asked.slice(0, 4)).toEqual([
+      ['hold', ['a']],
+      ['lock', ['a']],
+      ['hold', ['a', 'none']],
+      ['lock', ['a', 'none']],
+    ]);
+    const idle = kind('idle', { holds, batch: (items) => ({ settle: () => items.map((item) => `idle ${item}`) }) });
+    asked.length = 0;
+    expect([await writeWithin(transaction, idle, 'b'), asked]).toEqual(['idle b', []]);
   });
 });

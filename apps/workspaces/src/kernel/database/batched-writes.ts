@@ -1,3 +1,4 @@
+import { BatchScheduler } from '@keystead/postgres';
 import type { Pool, PoolClient, QueryResultRow } from 'pg';
 import { untilWon } from './lost-races';
 
@@ -53,11 +54,14 @@ const MOST = 64;
  * one go; each caller is answered after it. A lone caller waits for nothing. What fails is tried again item by item, so
  * that it fails alone.
  */
-export class Together {
-  private queue: Waiting[] = [];
+export class BatchedWrites {
+  /** What batches under way are about. */
   private readonly busy = new Set<string>();
-  private running = 0;
-  private planned = false;
+  private readonly batches = new BatchScheduler<Waiting>({
+    inFlight: IN_FLIGHT,
+    take: (waiting) => this.take(waiting),
+    run: (batch) => this.run(batch),
+  });
 
   constructor(
     /** Its connections are pipelined. */
@@ -66,61 +70,32 @@ export class Together {
 
   write<Item, Result>(kind: Batched<Item, Result>, item: Item): Promise<Result> {
     return new Promise((resolve, reject) => {
-      this.queue.push({
+      this.batches.add({
         kind: kind as Batched<never, unknown>,
         item,
         about: kind.about && `${kind.name} ${kind.about(item)}`,
         resolve: resolve as Waiting['resolve'],
         reject,
       });
-      this.plan();
     });
   }
 
-  /** Leaves once everything that has already arrived has asked. */
-  private plan(): void {
-    if (this.planned || this.running >= IN_FLIGHT) return;
-    this.planned = true;
-    setImmediate(() => {
-      this.planned = false;
-      this.start();
-    });
+  /** The oldest that wait, but for those about which a batch is under way. */
+  private take(waiting: readonly Waiting[]): Waiting[] {
+    return waiting.filter(({ about }) => about === undefined || !this.busy.has(about)).slice(0, MOST);
   }
 
-  private start(): void {
-    while (this.running < IN_FLIGHT && this.queue.length > 0) {
-      const waiting = this.take();
-      if (waiting.length === 0) return;
-      const about = new Set(waiting.flatMap((one) => one.about ?? []));
-      for (const one of about) this.busy.add(one);
-      this.running++;
-      void this.run(waiting).finally(() => {
-        for (const one of about) this.busy.delete(one);
-        this.running--;
-        this.start();
-      });
-    }
-  }
-
-  /** The oldest that wait, but for those about which a batch is under way; these keep their place. */
-  private take(): Waiting[] {
-    const taken: Waiting[] = [];
-    const rest: Waiting[] = [];
-    for (const one of this.queue) {
-      const fits = taken.length < MOST && (one.about === undefined || !this.busy.has(one.about));
-      (fits ? taken : rest).push(one);
-    }
-    this.queue = rest;
-    return taken;
-  }
-
-  private async run(waiting: readonly Waiting[]): Promise<void> {
+  private async run(batch: readonly Waiting[]): Promise<void> {
+    const about = new Set(batch.flatMap((one) => one.about ?? []));
+    for (const one of about) this.busy.add(one);
     try {
-      await this.commit(partsOf(waiting));
+      await this.commit(partsOf(batch));
     } catch (error) {
       // What was on its way in a lost connection may have been committed or not: it is not written twice.
-      if (!isOfStatement(error)) for (const { reject } of waiting) reject(error);
-      else for (const one of waiting) await this.alone(one);
+      if (!isOfStatement(error)) for (const { reject } of batch) reject(error);
+      else for (const one of batch) await this.alone(one);
+    } finally {
+      for (const one of about) this.busy.delete(one);
     }
   }
 
@@ -158,6 +133,34 @@ export class Together {
     const rows = answers.map((answer) => (answer as PromiseFulfilledResult<{ rows: QueryResultRow[] }>).value.rows);
     return statements.length === 1 ? rows : rows.slice(1, -1);
   }
+}
+
+/** What sends statements inside a transaction. */
+interface Transaction {
+  $queryRawUnsafe<T>(text: string, ...values: unknown[]): Promise<T>;
+}
+
+/** The same writes as a batch of their own inside a transaction: a result, or an error of its own, for each in order. */
+export async function writeAllWithin<Item, Result>(
+  transaction: Transaction,
+  kind: Batched<Item, Result>,
+  items: readonly Item[],
+): Promise<readonly (Result | Error)[]> {
+  const batch = kind.batch(items);
+  if (batch.values === undefined) return batch.settle([]);
+  if (kind.holds !== undefined) await transaction.$queryRawUnsafe(kind.holds.text, [...new Set(batch.held)]);
+  return batch.settle(await transaction.$queryRawUnsafe<QueryResultRow[]>(kind.text, ...batch.values));
+}
+
+/** One write as part of a transaction: the statement that it shares with others elsewhere. */
+export async function writeWithin<Item, Result>(
+  transaction: Transaction,
+  kind: Batched<Item, Result>,
+  item: Item,
+): Promise<Result> {
+  const [result] = await writeAllWithin(transaction, kind, [item]);
+  if (result instanceof Error) throw result;
+  return result as Result;
 }
 
 interface Statement {

@@ -4,13 +4,13 @@ import { Refusal } from '@keystead/refusal';
 import { LRUCache } from 'lru-cache';
 import type { Pool, QueryResultRow } from 'pg';
 import { type Prisma, PrismaClient } from '../../generated/prisma/client';
-import { type Batched, Together } from './batched-writes';
-import { Turns } from './keyed-mutex';
-import { type KeyedRead, type KeyedRow, type PackedRow, rowsOf, Waves } from './keyed-reads';
+import { type Batched, BatchedWrites, writeWithin } from './batched-writes';
+import { KeyedMutex } from './keyed-mutex';
+import { type KeyedRead, KeyedReads, type KeyedRow, type PackedRow, rowsOf } from './keyed-reads';
+import { LockedDecisions } from './locked-decisions';
 import { untilWon } from './lost-races';
-import { Rounds } from './rounds';
-import { PostgresInTurn } from './serial-transaction';
-import { isTorn, relationsOf, Torn } from './torn-reads';
+import { SerialPostgres } from './serial-transaction';
+import { isTorn, relationsOf, TornRead } from './torn-reads';
 
 export type { KeyedRead, KeyedRow, PackedRow };
 
@@ -29,10 +29,12 @@ export interface Database {
   readonly inTransaction: boolean;
   /** Runs all or nothing; run again while it loses to other transactions. Inside a transaction it joins it. */
   transaction<T>(run: (db: Database) => Promise<T>): Promise<T>;
-  /** Turns among the requests of this node. */
-  readonly turns: Turns;
+  /** Keeps requests of this node that change the same apart. */
+  readonly mutex: KeyedMutex;
   /** The same database; its transactions have their turn under a name, also among those of other nodes. */
   inTurn(name: string): Database;
+  /** A named statement; inside a transaction, part of it. */
+  execute<R extends QueryResultRow>(statement: Statement): Promise<R[]>;
   /** A named statement, outside any transaction. */
   rows<R extends QueryResultRow>(statement: Statement): Promise<R[]>;
   /** A large value of bytes, outside any transaction; undefined where there is no such row. */
@@ -43,10 +45,10 @@ export interface Database {
   remembered<T extends object>(key: string, revision: string, find: () => Promise<T>): Promise<T>;
   /** What was remembered last under a key, whatever its revision; undefined inside a transaction. */
   newest<T extends object>(key: string): T | undefined;
-  /** A write that shares a commit with those of the same moment; not for use inside a transaction. */
-  together<Item, Result>(kind: Batched<Item, Result>, item: Item): Promise<Result>;
+  /** A declared write: it shares a commit with those of the same moment; inside a transaction it is part of that one. */
+  write<Item, Result>(kind: Batched<Item, Result>, item: Item): Promise<Result>;
   /** Decisions that wait for the lock of what they are about; not for use inside a transaction. */
-  readonly rounds: Pick<Rounds, 'decide' | 'isContested' | 'lost'>;
+  readonly decisions: Pick<LockedDecisions, 'decide' | 'isContested' | 'lost'>;
 }
 
 const TRANSACTION = { maxWait: 10_000, timeout: 30_000 } as const;
@@ -67,7 +69,7 @@ export function still<T>(found: T | undefined): T {
  */
 export function openDatabase(pool: Pool, quickPool: Pool): Database & { close(): Promise<void> } {
   const client = new PrismaClient({
-    adapter: new PostgresInTurn(pool),
+    adapter: new SerialPostgres(pool),
     // Its longer words repeat the arguments of a call, and these go to the log.
     errorFormat: 'minimal',
   });
@@ -81,16 +83,16 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
           const result: unknown = await query(args);
           if (model === undefined || !isTorn(relations, model, (args ?? {}) as object, result)) return result;
           // What was written is not written twice.
-          throw operation.startsWith('find') ? new Torn() : new Refusal('missing', '');
+          throw operation.startsWith('find') ? new TornRead() : new Refusal('missing', '');
         }),
     },
   }) as unknown as PrismaClient;
   const rows = async <R extends QueryResultRow>(statement: Statement): Promise<R[]> =>
     (await withFreshPlan(() => pool.query<R>(statement))).rows;
   const large = (value: LargeValue) => readLargeValue(pool, value);
-  const turns = new Turns();
-  const waves = new Waves(quickPool);
-  const writes = new Together(quickPool);
+  const mutex = new KeyedMutex();
+  const keyedReads = new KeyedReads(quickPool);
+  const writes = new BatchedWrites(quickPool);
   const readers = new Map<string, (key: string) => Promise<KeyedRow | undefined>>();
   const readerOf = (read: KeyedRead) => {
     let reader = readers.get(read.name);
@@ -104,21 +106,22 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
     return reader;
   };
   const notHere = async (): Promise<never> => {
-    throw new Error('a shared write would not be part of this transaction');
+    throw new Error('a decision under a lock of its own would not be part of this transaction');
   };
   const inside = (prisma: Prisma.TransactionClient): Database => {
     const db: Database = {
       prisma,
       inTransaction: true,
-      turns,
+      mutex,
       inTurn: () => db,
       rows,
       large,
       transaction: (run) => run(db),
       remembered: (_key, _revision, find) => find(),
       newest: () => undefined,
-      together: notHere,
-      rounds: { decide: notHere, isContested: () => true, lost: () => {} },
+      execute: ({ text, values }) => prisma.$queryRawUnsafe(text, ...values),
+      write: (kind, item) => writeWithin(prisma, kind, item),
+      decisions: { decide: notHere, isContested: () => true, lost: () => {} },
       async readOne<R extends KeyedRow>(read: KeyedRead, key: string) {
         const found = rowsOf(read, await prisma.$queryRawUnsafe<R[]>(read.text, [key]));
         return found[0] as R | undefined;
@@ -150,17 +153,18 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
       return value;
     },
     newest: <T extends object>(key: string) => memory.get(key)?.value as T | undefined,
-    together: (kind, item) => writes.write(kind, item),
-    rounds: new Rounds(transaction),
+    write: (kind, item) => writes.write(kind, item),
+    decisions: new LockedDecisions(transaction),
     inTransaction: false,
-    turns,
+    mutex,
     inTurn: (name) => ({ ...outside, transaction: (run) => turn(run, name) }),
     rows,
+    execute: rows,
     large,
     async readOne<R extends KeyedRow>(read: KeyedRead, key: string) {
       // PostgreSQL refuses a null character, and with it the keys of everybody else.
       if (key.includes('\0')) return undefined;
-      return (await (read.quick ? waves.read(read, key) : readerOf(read)(key))) as R | undefined;
+      return (await (read.quick ? keyedReads.read(read, key) : readerOf(read)(key))) as R | undefined;
     },
     transaction,
     close: () => client.$disconnect(),

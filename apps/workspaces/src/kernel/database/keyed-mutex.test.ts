@@ -1,18 +1,18 @@
 import { describe, expect, it } from '@jest/globals';
-import { Turns } from './keyed-mutex';
+import { KeyedMutex } from './keyed-mutex';
 
 const tick = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-describe('turns', () => {
-  it('come in the order of asking, one after the other, also behind work that fails; other names do not wait', async () => {
-    const turns = new Turns();
+describe('work under a key', () => {
+  it('is done in the order of asking, one after the other, also behind work that fails; other names do not wait', async () => {
+    const mutex = new KeyedMutex();
     const said: string[] = [];
     let free = () => {};
     const held = new Promise<void>((resolve) => {
       free = resolve;
     });
     const stand = (name: string, what: string, work: () => Promise<void>) =>
-      turns.stand(name, async (waited) => {
+      mutex.run(name, async (waited) => {
         said.push(`${what}${waited ? ' waited' : ''}`);
         await work();
       });
@@ -34,13 +34,13 @@ describe('turns', () => {
     expect(said.at(-1)).toBe('later');
   });
 
-  it('are given up when they do not come in time, and those behind still have theirs', async () => {
-    const turns = new Turns(1);
+  it('is given up when it waits too long, and what is behind it is still done', async () => {
+    const mutex = new KeyedMutex(1);
     let free = () => {};
-    const first = turns.stand('a', () => new Promise<void>((resolve) => (free = resolve)));
-    await expect(turns.stand('a', tick)).rejects.toMatchObject({ kind: 'unavailable' });
+    const first = mutex.run('a', () => new Promise<void>((resolve) => (free = resolve)));
+    await expect(mutex.run('a', tick)).rejects.toMatchObject({ kind: 'unavailable' });
     free();
     await first;
-    await turns.stand('a', tick);
+    await mutex.run('a', tick);
   });
 });

@@ -12,13 +12,13 @@ export function tooMany(cause?: unknown): Refusal {
  * Work under one name is done one after the other, in the order in which it came; other names are not waited for.
  * Whoever waits keeps no connection busy.
  */
-export class Turns {
+export class KeyedMutex {
   private readonly lines = new Map<string, (() => void)[]>();
 
   constructor(private readonly longestMs = patienceMs) {}
 
-  /** Tells the work whether it had to wait. Throws `unavailable` when its turn does not come in time. */
-  async stand<T>(name: string, work: (waited: boolean) => Promise<T>): Promise<T> {
+  /** Tells the work whether it had to wait. Throws `unavailable` when it waits too long. */
+  async run<T>(name: string, work: (waited: boolean) => Promise<T>): Promise<T> {
     const line = this.lines.get(name);
     if (line === undefined) this.lines.set(name, []);
     else await this.wait(line);

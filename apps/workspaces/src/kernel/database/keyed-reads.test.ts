@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Pool } from 'pg';
-import { type KeyedRead, Waves } from './keyed-reads';
+import { type KeyedRead, KeyedReads } from './keyed-reads';
 
 interface Sent {
   readonly name: string;
@@ -9,16 +9,16 @@ interface Sent {
 
 /** A pool whose statements answer with what `answer` says, a moment later. */
 function fakePool(answer: (sent: Sent) => { key: string; value: string }[]) {
-  const waves: Sent[][] = [];
+  const batches: Sent[][] = [];
   const released: unknown[] = [];
   const pool = {
     async connect() {
-      const wave: Sent[] = [];
-      waves.push(wave);
+      const batch: Sent[] = [];
+      batches.push(batch);
       return {
         async query({ name, values }: { name: string; values: [string[]] }) {
           const sent = { name, keys: values[0] };
-          wave.push(sent);
+          batch.push(sent);
           const rows = answer(sent);
           await new Promise((resolve) => setTimeout(resolve, 5));
           return { rows };
@@ -27,7 +27,7 @@ function fakePool(answer: (sent: Sent) => { key: string; value: string }[]) {
       };
     },
   };
-  return { pool: pool as unknown as Pool, waves, released };
+  return { pool: pool as unknown as Pool, batches, released };
 }
 
 const tokens: KeyedRead = { name: 'tokens', text: '', quick: true };
@@ -35,10 +35,10 @@ const stamps: KeyedRead = { name: 'stamps', text: '', quick: true };
 const shout = ({ keys }: Sent) =>
   keys.filter((key) => key !== 'absent').map((key) => ({ key, value: key.toUpperCase() }));
 
-describe('reads in waves', () => {
-  it('lets reads of all kinds that begin together travel together, each key once', async () => {
-    const { pool, waves } = fakePool(shout);
-    const reads = new Waves(pool);
+describe('keyed reads', () => {
+  it('lets reads of all kinds that begin together share a round trip, each key once', async () => {
+    const { pool, batches } = fakePool(shout);
+    const reads = new KeyedReads(pool);
     const asked = [
       reads.read(tokens, 'a'),
       reads.read(stamps, 'b'),
@@ -47,7 +47,7 @@ describe('reads in waves', () => {
     ];
     const rows = await Promise.all(asked);
     expect(rows.map((row) => row?.value)).toEqual(['A', 'B', 'A', undefined]);
-    expect(waves).toEqual([
+    expect(batches).toEqual([
       [
         { name: 'tokens', keys: ['a'] },
         { name: 'stamps', keys: ['b', 'absent'] },
@@ -55,12 +55,12 @@ describe('reads in waves', () => {
     ]);
   });
 
-  it('never answers from a wave that left before the question', async () => {
+  it('never answers from a batch that left before the question', async () => {
     let value = 'old';
-    const { pool, waves } = fakePool(({ keys }) => keys.map((key) => ({ key, value })));
-    const reads = new Waves(pool, 1);
+    const { pool, batches } = fakePool(({ keys }) => keys.map((key) => ({ key, value })));
+    const reads = new KeyedReads(pool, 1);
     const before = reads.read(tokens, 'k');
-    while (waves.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    while (batches.length === 0) await new Promise((resolve) => setImmediate(resolve));
     value = 'new';
     const after = reads.read(tokens, 'k');
     expect([(await before)?.value, (await after)?.value]).toEqual(['old', 'new']);
@@ -72,17 +72,17 @@ describe('reads in waves', () => {
       if (sent.name === 'stamps') throw gone;
       return shout(sent);
     });
-    const reads = new Waves(pool);
+    const reads = new KeyedReads(pool);
     const results = await Promise.allSettled([reads.read(tokens, 'a'), reads.read(stamps, 'b')]);
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
     expect((await reads.read(tokens, 'c'))?.value).toBe('C');
     expect(released).toEqual([gone, undefined]);
   });
 
-  it('tells everybody when there is no connection, and asks again for the next wave', async () => {
+  it('tells everybody when there is no connection, and asks again for the next batch', async () => {
     const { pool } = fakePool(shout);
     const connect = pool.connect.bind(pool);
-    const reads = new Waves(pool);
+    const reads = new KeyedReads(pool);
     pool.connect = (() => Promise.reject(new Error('refused'))) as never;
     await expect(Promise.all([reads.read(tokens, 'a'), reads.read(stamps, 'b')])).rejects.toThrow('refused');
     pool.connect = connect;

@@ -1,4 +1,4 @@
-import { isStalePlan } from '@keystead/postgres';
+import { BatchScheduler, isStalePlan } from '@keystead/postgres';
 import type { Pool, PoolClient, QueryResultRow } from 'pg';
 
 /** A statement that reads many rows by key: `… WHERE x = ANY($1)`, the key again in a column `key`. */
@@ -9,7 +9,7 @@ export interface KeyedRead {
   readonly quick?: boolean;
   /**
    * The statement answers with one row for all: a column `packed`, a JSON array of arrays that begin with their key.
-   * Each is handed over as `{ key, said }`. Rows cost more than their bytes.
+   * Each is handed over as `{ key, columns }`. Rows cost more than their bytes.
    */
   readonly packed?: boolean;
 }
@@ -19,9 +19,9 @@ export interface KeyedRow extends QueryResultRow {
   readonly key: string;
 }
 
-/** A row of a packed read: what was said after the key. */
-export interface PackedRow<Said extends readonly unknown[] = readonly unknown[]> extends KeyedRow {
-  readonly said: readonly [key: string, ...said: Said];
+/** A row of a packed read. */
+export interface PackedRow<Columns extends readonly unknown[] = readonly unknown[]> extends KeyedRow {
+  readonly columns: readonly [key: string, ...columns: Columns];
 }
 
 /** The rows a keyed read was answered with. */
@@ -29,79 +29,51 @@ export function rowsOf(read: KeyedRead, rows: readonly KeyedRow[]): readonly Key
   if (!read.packed) return rows;
   const packed = rows[0]?.packed as string | null | undefined;
   if (packed === null || packed === undefined) return [];
-  return (JSON.parse(packed) as [string, ...unknown[]][]).map((said) => ({ key: said[0], said }));
+  return (JSON.parse(packed) as [string, ...unknown[]][]).map((columns) => ({ key: columns[0], columns }));
 }
 
 interface Waiting {
+  readonly read: KeyedRead;
+  readonly key: string;
   resolve(row: KeyedRow | undefined): void;
   reject(error: unknown): void;
 }
 
+/** What one statement of a batch is asked. */
 interface Asked {
   readonly read: KeyedRead;
   readonly waiting: Map<string, Waiting[]>;
 }
 
-/**
- * Quick reads of all kinds that begin at the same moment, by whomever, travel in one round trip: one statement per
- * kind, all on one pipelined connection.
- *
- * A read never joins a wave that has already left, so each answer is at least as new as its question.
- */
-export class Waves {
-  private next = new Map<string, Asked>();
-  private away = 0;
-  private planned = false;
+/** Quick reads of all kinds that begin at the same moment share a round trip: one statement per kind, on one pipelined connection. */
+export class KeyedReads {
+  private readonly batches: BatchScheduler<Waiting>;
 
   constructor(
     /** Its connections are pipelined. */
     private readonly pool: Pool,
-    private readonly inFlight = 2,
-  ) {}
+    inFlight = 2,
+  ) {
+    this.batches = new BatchScheduler({ inFlight, run: (batch) => this.send(byStatement(batch)) });
+  }
 
   /** The row with a key; undefined when there is none. */
   read(read: KeyedRead, key: string): Promise<KeyedRow | undefined> {
-    return new Promise((resolve, reject) => {
-      let asked = this.next.get(read.name);
-      if (asked === undefined) {
-        asked = { read, waiting: new Map() };
-        this.next.set(read.name, asked);
-      }
-      const others = asked.waiting.get(key);
-      if (others === undefined) asked.waiting.set(key, [{ resolve, reject }]);
-      else others.push({ resolve, reject });
-      this.plan();
-    });
+    return new Promise((resolve, reject) => this.batches.add({ read, key, resolve, reject }));
   }
 
-  /** Leaves once everything that has already arrived has asked. */
-  private plan(): void {
-    if (this.planned || this.away >= this.inFlight || this.next.size === 0) return;
-    this.planned = true;
-    setImmediate(() => {
-      this.planned = false;
-      const wave = [...this.next.values()];
-      this.next = new Map();
-      this.away++;
-      void this.send(wave).finally(() => {
-        this.away--;
-        this.plan();
-      });
-    });
-  }
-
-  private async send(wave: readonly Asked[]): Promise<void> {
+  private async send(batch: readonly Asked[]): Promise<void> {
     let client: PoolClient;
     try {
       client = await this.pool.connect();
     } catch (error) {
-      for (const asked of wave) fail(asked, error);
+      for (const asked of batch) fail(asked, error);
       return;
     }
     let broken: Error | undefined;
     const again: Asked[] = [];
     await Promise.all(
-      wave.map(async (asked) => {
+      batch.map(async (asked) => {
         try {
           const { name, text } = asked.read;
           const { rows } = await client.query<KeyedRow>({ name, text, values: [[...asked.waiting.keys()]] });
@@ -118,6 +90,21 @@ export class Waves {
     // Prepared before a migration: another connection, in the end a new one, takes it.
     if (again.length > 0) await this.send(again);
   }
+}
+
+function byStatement(batch: readonly Waiting[]): Asked[] {
+  const statements = new Map<string, Asked>();
+  for (const one of batch) {
+    let asked = statements.get(one.read.name);
+    if (asked === undefined) {
+      asked = { read: one.read, waiting: new Map() };
+      statements.set(one.read.name, asked);
+    }
+    const others = asked.waiting.get(one.key);
+    if (others === undefined) asked.waiting.set(one.key, [one]);
+    else others.push(one);
+  }
+  return [...statements.values()];
 }
 
 function answer({ waiting }: Asked, rows: readonly KeyedRow[]): void {

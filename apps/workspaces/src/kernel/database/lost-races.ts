@@ -4,7 +4,7 @@ import { isStalePlan } from '@keystead/postgres';
 import { Refusal } from '@keystead/refusal';
 import { Prisma } from '../../generated/prisma/client';
 import { patienceMs, tooMany } from './keyed-mutex';
-import { Torn } from './torn-reads';
+import { TornRead } from './torn-reads';
 
 /** The attribute a unique index stands for, where it is not its last column. */
 const attributeOfIndex: ReadonlyMap<string, string> = new Map(
@@ -54,7 +54,7 @@ function lostToAnother(error: unknown): boolean {
 
 /** Did what a row refers to go meanwhile, or did a reference come to what was to go? */
 function lostReference(error: unknown): boolean {
-  if (error instanceof Torn) return true;
+  if (error instanceof TornRead) return true;
   const said = saidIn(error);
   return said !== undefined && (codeOf(error) === 'P2003' || said.originalCode === '23503');
 }
@@ -64,7 +64,7 @@ function lostReference(error: unknown): boolean {
  * would have been a moment later; all else is a fault.
  */
 export function refusalOf(error: unknown): unknown {
-  if (error instanceof Torn) return new Refusal('missing', '', [], { cause: error });
+  if (error instanceof TornRead) return new Refusal('missing', '', [], { cause: error });
   const said = error instanceof Refusal ? undefined : saidIn(error);
   if (said === undefined) return error;
   const code = codeOf(error);

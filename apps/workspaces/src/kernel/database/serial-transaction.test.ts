@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { inTurn } from './serial-transaction';
+import { serial } from './serial-transaction';
 
 const statement = (sql: string) => ({ sql, args: [], argTypes: [] });
 
@@ -14,7 +14,7 @@ describe('the statements of a transaction', () => {
       underWay--;
       if (sql === 'broken') throw new Error('as expected');
     };
-    const transaction = inTurn({
+    const transaction = serial({
       queryRaw: async (query: { sql: string }) => {
         await send(query);
         return { columnNames: [], columnTypes: [], rows: [[query.sql]] };

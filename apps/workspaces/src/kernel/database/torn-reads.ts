@@ -1,5 +1,5 @@
 /** Something that was read has lost a part meanwhile: each relation is read by a statement of its own. */
-export class Torn extends Error {}
+export class TornRead extends Error {}
 
 interface Relation {
   readonly model: string;

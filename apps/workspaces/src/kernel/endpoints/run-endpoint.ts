@@ -225,7 +225,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   const made =
     turn === undefined
       ? await runOnce(kernel, endpoint, request, call)
-      : await db.turns.stand(turn, async (waited) => {
+      : await db.mutex.run(turn, async (waited) => {
           if (waited) Object.assign(call, await judge());
           return runOnce(kernel, endpoint, request, { ...call, db: db.inTurn(turn) });
         });

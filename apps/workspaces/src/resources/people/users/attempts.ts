@@ -75,7 +75,7 @@ export async function prove(
  * do not use up the budget.
  */
 export function inTurn<T>(db: Database, keyring: Keyring, subject: Subject, look: () => Promise<T>): Promise<T> {
-  return db.turns.stand(`proof ${Buffer.from(keyOf(keyring, subject)).toString('hex')}`, look);
+  return db.mutex.run(`proof ${Buffer.from(keyOf(keyring, subject)).toString('hex')}`, look);
 }
 
 function keyOf(keyring: Keyring, subject: Subject): Uint8Array<ArrayBuffer> {

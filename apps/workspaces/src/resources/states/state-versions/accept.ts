@@ -5,11 +5,11 @@ import type { Database } from '../../../kernel/database/database';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { requireWorkspace } from '../../workspaces/workspaces/service';
 import type { Workspace } from '../../workspaces/workspaces/workspace';
-import { finalize } from './finalize';
 import type { ParsedState } from './parse-state';
 import * as quarantine from './quarantine';
 import { type Claim, requireLock, requireSuccessor } from './rules';
 import { findCurrent, type StateVersion } from './state-version';
+import { finalize } from './writes';
 
 /** Takes the row of a workspace until the transaction ends, and reads it as it is then. */
 export async function holdWorkspace(tx: Database, id: string): Promise<Workspace> {
@@ -49,8 +49,8 @@ export async function accept(
       const current = await findCurrent(tx, workspace.id);
       requireSuccessor({ ...claim, lineage: claim.lineage ?? (parsed?.lineage || null) }, current);
       const version = await versionOf(tx);
-      await keepBlob(tx, blob.id, ...(jsonBlobId ? [jsonBlobId] : []));
-      await finalize(tx, keyring, actor, version, { blobId: blob.id, size: blob.size, parsed, jsonBlobId });
+      if (jsonBlobId) await keepBlob(tx, jsonBlobId);
+      await finalize(tx, keyring, actor, version, { blob, parsed, jsonBlobId });
       if (quarantinedId) {
         const { count } = await tx.prisma.quarantinedState.deleteMany({ where: { id: quarantinedId } });
         if (count === 0) throw new Refusal('missing', '');

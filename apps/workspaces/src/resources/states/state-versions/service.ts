@@ -3,14 +3,12 @@ import { isRefusal, Refusal } from '@keystead/refusal';
 import type { Actor } from '../../../kernel/audit/audit';
 import { readBlob, writeBlob } from '../../../kernel/blobs/blobs';
 import { type Database, still } from '../../../kernel/database/database';
-import { newId } from '../../../kernel/database/ids';
 import { patienceMs, tooMany } from '../../../kernel/database/keyed-mutex';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { requireWorkspace } from '../../workspaces/workspaces/service';
 import type { Workspace } from '../../workspaces/workspaces/workspace';
 import { accept, holdWorkspace } from './accept';
 import { type Base64, decoded, wholeOf } from './base64';
-import { announceAtOnce } from './hot-write';
 import { jsonObject } from './json-object';
 import * as outputs from './outputs';
 import { type ParsedOutput, parseOutputs } from './parse-state';
@@ -20,6 +18,7 @@ import { inlineLimitBytes } from './schema';
 import { find, findCurrent, type StateVersion } from './state-version';
 import { watch } from './upload';
 import { withSerial } from './with-serial';
+import { type Announced, announce, tryAnnounce } from './writes';
 
 export { uploadJson, uploadRaw } from './upload';
 
@@ -73,7 +72,7 @@ export async function create(
   };
   if (input.run) await requireRun(db, workspace, input.run);
   if (!input.state) {
-    const announced = input.jsonStateOutputs ? undefined : await announceAtOnce(db, actor, workspace, claim, input);
+    const announced = input.jsonStateOutputs ? undefined : await tryAnnounce(db, actor, workspace, claim, input);
     if (announced) return announced;
     return db.transaction(async (tx) => {
       const held = await holdWorkspace(tx, workspace.id);
@@ -115,38 +114,21 @@ const unlimited = Number.MAX_SAFE_INTEGER;
 const written = (db: Database, { keyring }: Keep, source: AsyncIterable<Uint8Array>) =>
   writeBlob(db, keyring, source, { limit: unlimited, provisional: true });
 
+/** Announces a version in the transaction that holds the row of its workspace, with the outputs that came along. */
 async function insert(
   tx: Database,
   { keyring }: Keep,
   actor: Actor,
   workspace: Workspace,
   claim: Claim,
-  input: Pick<NewState, 'intermediate' | 'run'>,
-  outputList: readonly ParsedOutput[] | undefined,
-  rollbackOfId: string | null = null,
+  input: Announced,
+  outputList?: readonly ParsedOutput[],
 ): Promise<StateVersion> {
-  const id = newId('sv');
-  const [clock] = await tx.prisma.$queryRaw<{ now: Date }[]>`SELECT clock_timestamp() AS now`;
-  await tx.prisma.stateVersion.create({
-    data: {
-      id,
-      createdAt: clock!.now,
-      workspaceId: workspace.id,
-      serial: claim.serial,
-      lineage: claim.lineage,
-      md5: claim.md5,
-      status: 'pending',
-      intermediate: input.intermediate === true,
-      runId: input.run ?? null,
-      createdByType: actor.type,
-      createdById: actor.id,
-      forced: claim.force,
-      outputsGiven: outputList !== undefined,
-      rollbackOfId,
-    },
-  });
-  if (outputList) await outputs.store(tx, keyring, id, outputList);
-  return still(await find(tx, id));
+  const outputsGiven = outputList !== undefined;
+  const added = still(await announce(tx, actor, workspace, null, claim, { ...input, outputsGiven }));
+  if (!outputList) return added;
+  await outputs.store(tx, keyring, added.id, outputList);
+  return still(await find(tx, added.id));
 }
 
 /**
@@ -177,7 +159,7 @@ export async function rollback(
     const claim = { serial, lineage: earlier.lineage, md5, force: false };
     try {
       const id = await accept(db, env, actor, workspace, claim, { blob, parsed, derived: true }, (tx) =>
-        insert(tx, env, actor, workspace, claim, {}, undefined, earlier.id),
+        insert(tx, env, actor, workspace, claim, { rollbackOfId: earlier.id }),
       );
       return still(await find(db, id));
     } catch (error) {
@@ -208,7 +190,7 @@ export async function promote(
   const claim = { serial, lineage: parsed.lineage || null, md5, force: true };
   const blob = { id: kept.blobId, size: Number(kept.size) };
   const id = await accept(db, env, actor, workspace, claim, { blob, parsed, quarantinedId: kept.id }, (tx) =>
-    insert(tx, env, actor, workspace, claim, {}, undefined),
+    insert(tx, env, actor, workspace, claim, {}),
   );
   return still(await find(db, id));
 }

@@ -1,7 +1,7 @@
 import type { Keyring } from '@keystead/keyring';
 import { readBlob } from '../../../kernel/blobs/blobs';
 import type { Database } from '../../../kernel/database/database';
-import { described } from './finalize';
+import { described } from './described';
 import * as outputs from './outputs';
 import { NoState, type ParsedState } from './parse-state';
 import { StateReader } from './state-reader';

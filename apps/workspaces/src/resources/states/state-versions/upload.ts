@@ -7,12 +7,12 @@ import type { Database } from '../../../kernel/database/database';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { requireWorkspace } from '../../workspaces/workspaces/service';
 import { accept } from './accept';
-import { finalizeAtOnce } from './hot-write';
 import { jsonObject } from './json-object';
 import { NoState, type ParsedState } from './parse-state';
 import * as quarantine from './quarantine';
 import { StateReader } from './state-reader';
 import { find, type StateVersion } from './state-version';
+import { tryFinalize } from './writes';
 
 type Keep = Pick<Environment, 'keyring'>;
 
@@ -68,7 +68,7 @@ export async function uploadRaw(
   const actor = announcer(version);
   const claim = { serial: version.serial, lineage: version.lineage, md5: version.md5, force: version.forced };
   const sound = !discarded && parsed && md5 === version.md5;
-  if (sound && (await finalizeAtOnce(db, env.keyring, actor, version, claim, { blob, parsed }))) return;
+  if (sound && (await tryFinalize(db, env.keyring, actor, version, claim, { blob, parsed }))) return;
   await storeBlob(db, blob, { provisional: true });
   const workspace = await requireWorkspace(db, version.workspaceId);
   if (discarded) {

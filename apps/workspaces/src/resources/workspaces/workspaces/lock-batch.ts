@@ -1,23 +1,23 @@
 import type { Actor } from '../../../kernel/audit/audit';
 import type { Batch, Batched, Named } from '../../../kernel/database/batched-writes';
-import { auditColumns, auditJson } from './hot-write';
 import type { LockTerms } from './schema';
 import type { Workspace } from './workspace';
+import { auditColumns, auditJson } from './writes';
 
 /** Somebody gives a lock back. */
-export interface UnlockWish {
+export interface UnlockRequest {
   readonly actor: Actor;
   readonly workspace: Workspace;
 }
 
 /** Somebody wants a lock. */
-export interface LockWish extends UnlockWish {
+export interface LockRequest extends UnlockRequest {
   readonly terms: LockTerms;
 }
 
-/** What became of a wish; `workspace` as it is now, where nobody but us has changed it since it was read. */
-export interface Outcome<Word extends string> {
-  readonly word: Word;
+/** What became of a request; `workspace` as it is now, where nobody but us has changed it since it was read. */
+export interface Outcome<Name extends string> {
+  readonly name: Name;
   readonly workspace?: Workspace;
 }
 
@@ -37,8 +37,8 @@ const holds: Named = {
   text: 'SELECT FROM workspace WHERE id = ANY($1) ORDER BY id FOR UPDATE',
 };
 
-// Of several wishes for one workspace in a batch the first that may be granted is; `$3` tells the planner how few they are.
-const given = `given AS (
+// Of several requests for one workspace in a batch the first that may be granted is; `$3` tells the planner how few they are.
+const asked = `asked AS (
     SELECT x.*, w.revision AS was, w.locked_at IS NOT NULL AS locked,
            w.locked_at IS NOT NULL AND w.locked_by_type = x.holder_type AND w.locked_by_id = x.holder_id AS is_holder
       FROM jsonb_to_recordset($1::jsonb)
@@ -48,49 +48,53 @@ const audited = `audited AS (
     INSERT INTO audit_event (${auditColumns})
     SELECT ${auditColumns} FROM jsonb_populate_recordset(NULL::audit_event, $2::jsonb) WITH ORDINALITY a
      WHERE a.ordinality IN (SELECT n FROM changed))`;
-const told = 'x.n, x.was, x.locked, x.is_holder, c.revision, c.locked_at FROM given x LEFT JOIN changed c ON c.n = x.n';
+const outcomes =
+  'x.n, x.was, x.locked, x.is_holder, c.revision, c.locked_at FROM asked x LEFT JOIN changed c ON c.n = x.n';
 
 const lockAll: Named = {
   name: 'workspace_lock_all',
-  text: `WITH ${given}, granted AS (
-    SELECT DISTINCT ON (id) * FROM given WHERE NOT locked ORDER BY id, n),
+  text: `WITH ${asked}, granted AS (
+    SELECT DISTINCT ON (id) * FROM asked WHERE NOT locked ORDER BY id, n),
   changed AS (
     UPDATE workspace w SET locked_at = clock_timestamp(), locked_by_type = x.holder_type, locked_by_id = x.holder_id,
            locked_reason = x.reason
       FROM granted x WHERE w.id = x.id AND w.id = ANY($3) AND w.locked_at IS NULL
     RETURNING x.n, w.id, w.locked_at, w.revision),
-  noted AS (
+  recorded AS (
     INSERT INTO workspace_lock (workspace_id, holder_type, holder_id, reason, locked_at, heartbeat_seconds, expires_at)
     SELECT x.id, x.holder_type, x.holder_id, x.reason, c.locked_at, x.heartbeat_seconds,
            c.locked_at + make_interval(secs => x.heartbeat_seconds)
       FROM granted x JOIN changed c ON c.n = x.n),
   ${audited}
   SELECT x.locked AND EXISTS (SELECT 1 FROM workspace_lock l WHERE l.workspace_id = x.id AND l.unlocked_at IS NULL
-                                 AND l.expires_at < clock_timestamp()) AS expired, ${told}`,
+                                 AND l.expires_at < clock_timestamp()) AS expired, ${outcomes}`,
 };
 
 const unlockAll: Named = {
   name: 'workspace_unlock_all',
-  text: `WITH ${given}, granted AS (
-    SELECT DISTINCT ON (id) * FROM given x
+  text: `WITH ${asked}, granted AS (
+    SELECT DISTINCT ON (id) * FROM asked x
      WHERE is_holder AND NOT EXISTS (SELECT 1 FROM state_version s WHERE s.workspace_id = x.id AND s.status = 'pending')
      ORDER BY id, n),
   changed AS (
     UPDATE workspace w SET locked_at = NULL, locked_by_type = NULL, locked_by_id = NULL, locked_reason = NULL
       FROM granted x WHERE w.id = x.id AND w.id = ANY($3) AND w.locked_at IS NOT NULL
     RETURNING x.n, w.id, w.locked_at, w.revision),
-  noted AS (
+  recorded AS (
     UPDATE workspace_lock l SET unlocked_at = clock_timestamp(), unlocked_type = x.holder_type, unlocked_id = x.holder_id
       FROM granted x JOIN changed c ON c.n = x.n
      WHERE l.workspace_id = x.id AND l.workspace_id = ANY($3) AND l.unlocked_at IS NULL),
   ${audited}
-  SELECT ${told}`,
+  SELECT ${outcomes}`,
 };
 
-type Wish = UnlockWish & Partial<LockWish>;
+type LockChange = UnlockRequest & Partial<LockRequest>;
 
 /** The workspace after the change; undefined where it was read before somebody else changed it. */
-function after({ actor, workspace, terms }: Wish, { was, revision, locked_at: lockedAt }: Row): Workspace | undefined {
+function after(
+  { actor, workspace, terms }: LockChange,
+  { was, revision, locked_at: lockedAt }: Row,
+): Workspace | undefined {
   if (BigInt(was) !== workspace.revision) return undefined;
   return {
     ...workspace,
@@ -102,12 +106,12 @@ function after({ actor, workspace, terms }: Wish, { was, revision, locked_at: lo
   };
 }
 
-function wished<Word extends string>(
-  wishes: readonly Wish[],
-  why: (row: Row | undefined, wasDone: boolean) => Word,
-): Batch<Outcome<Word | 'done'>> {
-  const ids = [...new Set(wishes.map(({ workspace }) => workspace.id))];
-  const rows = wishes.map(({ actor, workspace, terms }, n) => ({
+function requested<Name extends string>(
+  requests: readonly LockChange[],
+  why: (row: Row | undefined, wasDone: boolean) => Name,
+): Batch<Outcome<Name | 'done'>> {
+  const ids = [...new Set(requests.map(({ workspace }) => workspace.id))];
+  const rows = requests.map(({ actor, workspace, terms }, n) => ({
     n: n + 1,
     id: workspace.id,
     holder_type: actor.type,
@@ -115,7 +119,7 @@ function wished<Word extends string>(
     reason: terms?.reason,
     heartbeat_seconds: terms?.heartbeatSeconds,
   }));
-  const events = wishes.map(({ actor, workspace, terms }) =>
+  const events = requests.map(({ actor, workspace, terms }) =>
     auditJson(actor, {
       organizationId: workspace.organizationId,
       action: terms ? 'workspace.lock' : 'workspace.unlock',
@@ -128,30 +132,32 @@ function wished<Word extends string>(
     values: [JSON.stringify(rows), JSON.stringify(events), ids],
     settle(found) {
       const byNumber = new Map((found as Row[]).map((row) => [row.n, row]));
-      const done = new Set(wishes.filter((_, n) => byNumber.get(n + 1)?.revision).map(({ workspace }) => workspace.id));
-      return wishes.map((wish, n) => {
+      const done = new Set(
+        requests.filter((_, n) => byNumber.get(n + 1)?.revision).map(({ workspace }) => workspace.id),
+      );
+      return requests.map((request, n) => {
         const row = byNumber.get(n + 1);
         return row?.revision
-          ? { word: 'done' as const, workspace: after(wish, row) }
-          : { word: why(row, done.has(wish.workspace.id)) };
+          ? { name: 'done' as const, workspace: after(request, row) }
+          : { name: why(row, done.has(request.workspace.id)) };
       });
     },
   };
 }
 
 /** Takes locks: `done`, `held` by somebody, or `expired`: held by somebody who shows no life. */
-export const locking: Batched<LockWish, Outcome<'done' | 'held' | 'expired'>> = {
+export const locking: Batched<LockRequest, Outcome<'done' | 'held' | 'expired'>> = {
   ...lockAll,
   holds,
-  batch: (wishes) => wished(wishes, (row) => (row?.expired ? 'expired' : 'held')),
+  batch: (requests) => requested(requests, (row) => (row?.expired ? 'expired' : 'held')),
 };
 
 /** Gives locks back: `done`, or why not: nobody holds it, somebody else does, an announced upload has not come yet. */
-export const unlocking: Batched<UnlockWish, Outcome<'done' | 'free' | 'other' | 'pending'>> = {
+export const unlocking: Batched<UnlockRequest, Outcome<'done' | 'free' | 'other' | 'pending'>> = {
   ...unlockAll,
   holds,
-  batch: (wishes) =>
-    wished(wishes, (row, wasDone) => {
+  batch: (requests) =>
+    requested(requests, (row, wasDone) => {
       if (!row?.locked || wasDone) return 'free';
       return row.is_holder ? 'pending' : 'other';
     }),

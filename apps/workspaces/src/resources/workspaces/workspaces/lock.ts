@@ -43,11 +43,11 @@ async function record(db: Database, actor: Actor, workspace: Workspace, action: 
 /** Locks a workspace for the caller. Of many at once one wins; the others get `conflict`, the holder included. */
 export async function lock(db: Database, actor: Actor, stamp: WorkspaceStamp, terms: LockTerms): Promise<Workspace> {
   const workspace = await workspaceAt(db, stamp);
-  const wish = { actor, workspace, terms };
-  const outcome = await db.together(locking, wish);
-  const expired = outcome.word === 'expired' && (await releaseExpired(db, workspace.id)) > 0;
-  const locked = expired ? await db.together(locking, wish) : outcome;
-  if (locked.word !== 'done') {
+  const request = { actor, workspace, terms };
+  const outcome = await db.write(locking, request);
+  const expired = outcome.name === 'expired' && (await releaseExpired(db, workspace.id)) > 0;
+  const locked = expired ? await db.write(locking, request) : outcome;
+  if (locked.name !== 'done') {
     await requireWorkspace(db, workspace.id);
     throw new Refusal('conflict', 'Unable to lock workspace. The workspace is already locked.');
   }
@@ -93,11 +93,11 @@ async function locked(db: Database, id: string): Promise<Workspace> {
 /** Ends the caller's own lock. Throws `conflict` when there is none, or when somebody else holds it. */
 export async function unlock(db: Database, actor: Actor, stamp: WorkspaceStamp): Promise<Workspace> {
   const workspace = await workspaceAt(db, stamp);
-  const outcome = await db.together(unlocking, { actor, workspace });
+  const outcome = await db.write(unlocking, { actor, workspace });
   const current = await afterwards(db, workspace.id, outcome.workspace);
-  if (outcome.word === 'pending') throw stillPending();
-  if (outcome.word === 'free') throw alreadyUnlocked();
-  if (outcome.word === 'other') {
+  if (outcome.name === 'pending') throw stillPending();
+  if (outcome.name === 'free') throw alreadyUnlocked();
+  if (outcome.name === 'other') {
     const whom = await lockedByWhom(db, current);
     const why = `The workspace ${whom} and may not be unlocked except by them.`;
     throw new Refusal('conflict', `Unable to unlock workspace. ${why}`);

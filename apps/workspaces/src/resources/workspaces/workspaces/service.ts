@@ -1,6 +1,5 @@
 import type { SentReference } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
-import { recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import type { SiteSettings } from '../../../kernel/endpoints/environment';
@@ -11,7 +10,6 @@ import { type Bound, bindTags } from '../projects/tag-bindings';
 import { type Settings, workspaceAttributes } from './attributes';
 import type { Caller } from './caller';
 import { requireWorkspace } from './find';
-import { editTogether, insertTogether } from './hot-write';
 import { requireVersion } from './infra-version';
 import { type Ground, moveOf, placeOf } from './place';
 import type { NewWorkspace, WorkspaceChanges } from './schema';
@@ -19,6 +17,7 @@ import { initialSettings, settingsAfter } from './settings';
 import type { WorkspaceStamp } from './stamp';
 import { attachTags } from './tags';
 import { type ExecutionMode, inheritedMode, type Workspace } from './workspace';
+import { creating, editing, type NewRow, writeEdit } from './writes';
 
 export { find, findByName, findMany, requireWorkspace } from './find';
 
@@ -56,39 +55,22 @@ export async function create(db: Database, caller: Caller, ground: Ground, body:
   const id = newId('ws');
   await requireAllowed(db, { organizationId: organization.id, projectId: place.projectId, id }, initial, after);
   const isPlain = body.tags === undefined && body.tagBindings === undefined && !hasCeiling(settings, organization);
-  if (isPlain && !db.inTransaction) {
-    return insertTogether(db, {
-      actor: caller.actor,
-      id,
-      organizationId: organization.id,
-      projectId: place.projectId,
-      source: 'tfe-api',
-      sourceName: body.sourceName || null,
-      sourceUrl: body.sourceUrl || null,
-      settings: after,
-    });
-  }
+  const row: NewRow = {
+    actor: caller.actor,
+    id,
+    organizationId: organization.id,
+    projectId: place.projectId,
+    source: 'tfe-api',
+    sourceName: body.sourceName || null,
+    sourceUrl: body.sourceUrl || null,
+    settings: after,
+  };
+  if (isPlain) return db.write(creating, row);
   return db.transaction(async (tx) => {
     await requireRoom(tx, settings, organization);
-    await tx.prisma.workspace.create({
-      data: {
-        ...after,
-        id,
-        organizationId: organization.id,
-        projectId: place.projectId,
-        source: 'tfe-api',
-        sourceName: body.sourceName || null,
-        sourceUrl: body.sourceUrl || null,
-      },
-    });
+    await tx.write(creating, row);
     const bound = { organizationId: organization.id, projectId: place.projectId, workspaceId: id };
     await tag(tx, bound, body.tags, body.tagBindings);
-    await recordChange(tx, caller.actor, {
-      organizationId: organization.id,
-      action: 'workspace.create',
-      target: { type: 'workspaces', id, name: after.name },
-      after: { ...after },
-    });
     return requireWorkspace(tx, id);
   });
 }
@@ -136,8 +118,7 @@ export async function update(
 ): Promise<Workspace> {
   if (isPlainEdit(workspace, changes) && !db.inTransaction) {
     const wanted = changes.infraVersion ? await requireVersion(db, changes.infraVersion) : undefined;
-    return editTogether(db, {
-      stamp: workspace,
+    return writeEdit(db, workspace, {
       actor: caller.actor,
       ifMatch,
       apply: (current) => editedSettings(current, changes, caller.edition, wanted),
@@ -155,24 +136,15 @@ export async function update(
     const after = editedSettings(current, changes, caller.edition, version);
     const goal = { ...current, projectId: projectId ?? current.projectId };
     await requireAllowed(tx, goal, projectId === undefined ? before : 'moved', after);
+    await tx.write(editing, {
+      db: tx,
+      current,
+      actor: caller.actor,
+      ifMatch: undefined,
+      apply: () => after,
+      projectId,
+    });
     await tag(tx, { ...goal, workspaceId: current.id }, changes.tags, changes.tagBindings);
-    const moves = projectId !== undefined;
-    if (!moves && JSON.stringify(before) === JSON.stringify(after)) {
-      return changes.tags === undefined && changes.tagBindings === undefined
-        ? current
-        : requireWorkspace(tx, current.id);
-    }
-    await tx.prisma.workspace.update({
-      where: { id: current.id },
-      data: { ...after, ...(moves ? { projectId } : {}), updatedAt: new Date() },
-    });
-    await recordChange(tx, caller.actor, {
-      organizationId: current.organizationId,
-      action: 'workspace.update',
-      target: { type: 'workspaces', id: current.id, name: after.name },
-      before: { ...before, projectId: current.projectId },
-      after: { ...after, projectId: projectId ?? current.projectId },
-    });
     return requireWorkspace(tx, current.id);
   });
 }

@@ -28,12 +28,14 @@ type StampRow = PackedRow<
   ]
 >;
 
-const said = (key: string): string => `json_agg(json_build_array(${key}, w.id, w.name, w.organization_id, w.project_id,
+const packedColumns = (
+  key: string,
+): string => `json_agg(json_build_array(${key}, w.id, w.name, w.organization_id, w.project_id,
          w.revision::text, o.revision::text, p.revision::text, e.epoch::text))::text AS packed`;
 
 const readById: KeyedRead = {
   name: 'workspace_stamp_by_id',
-  text: `SELECT ${said('w.id')}
+  text: `SELECT ${packedColumns('w.id')}
     FROM ${workspacesById} w
     JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL
     JOIN project p ON p.id = w.project_id
@@ -44,7 +46,7 @@ const readById: KeyedRead = {
 
 const readByName: KeyedRead = {
   name: 'workspace_stamp_by_name',
-  text: `SELECT ${said('k.key')}
+  text: `SELECT ${packedColumns('k.key')}
     FROM unnest($1::text[]) AS k(key)
     JOIN organization o ON lower(o.name) = lower(split_part(k.key, '/', 1)) AND o.removed_at IS NULL
     JOIN workspace w ON w.organization_id = o.id AND w.name = split_part(k.key, '/', 2)
@@ -109,7 +111,7 @@ function stampOf(row: StampRow | undefined): WorkspaceStamp | undefined {
   if (row === undefined) {
     return undefined;
   }
-  const [, id, name, organizationId, projectId, revision, organizationRevision, projectRevision, epoch] = row.said;
+  const [, id, name, organizationId, projectId, revision, organizationRevision, projectRevision, epoch] = row.columns;
   return { id, name, organizationId, projectId, revision, organizationRevision, projectRevision, epoch };
 }
 

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Database } from './database';
 
 /** Decisions about one thing, each on top of those before it. */
-export interface Deciding<Item, Result> {
+export interface Decision<Item, Result> {
   readonly name: string;
   /** Takes the lock of the thing, in the order in which nodes ask for it. */
   hold(tx: Database, key: string): Promise<unknown>;
@@ -20,10 +20,10 @@ interface Waiting {
 const CONTESTED_MS = 1000;
 
 /**
- * Decisions under the lock of what they are about. Whoever waits when the lock comes is decided in the same round and
+ * Decisions under the lock of what they are about. Whoever waits when the lock comes is decided with the others and
  * written by the same commit, so that the wait for other nodes is shared by all.
  */
-export class Rounds {
+export class LockedDecisions {
   private readonly waiting = new Map<string, Waiting[]>();
   private readonly contested = new LRUCache<string, true>({ max: 10_000, ttl: CONTESTED_MS });
 
@@ -39,7 +39,7 @@ export class Rounds {
     this.contested.set(key, true);
   }
 
-  decide<Item, Result>(kind: Deciding<Item, Result>, key: string, item: Item): Promise<Result> {
+  decide<Item, Result>(kind: Decision<Item, Result>, key: string, item: Item): Promise<Result> {
     const name = `${kind.name} ${key}`;
     return new Promise<Result>((resolve, reject) => {
       const others = this.waiting.get(name);
@@ -47,37 +47,37 @@ export class Rounds {
       if (others !== undefined) others.push(mine);
       else {
         this.waiting.set(name, [mine]);
-        void this.run(kind as Deciding<unknown, unknown>, key, name);
+        void this.run(kind as Decision<unknown, unknown>, key, name);
       }
     });
   }
 
-  private async run(kind: Deciding<unknown, unknown>, key: string, name: string): Promise<void> {
+  private async run(kind: Decision<unknown, unknown>, key: string, name: string): Promise<void> {
     for (let line = this.waiting.get(name)!; line.length > 0; line = this.waiting.get(name)!) {
-      await this.round(kind, key, line);
+      await this.decideAll(kind, key, line);
     }
     this.waiting.delete(name);
   }
 
-  private async round(kind: Deciding<unknown, unknown>, key: string, line: Waiting[]): Promise<void> {
-    let round: readonly Waiting[] = [];
+  private async decideAll(kind: Decision<unknown, unknown>, key: string, line: Waiting[]): Promise<void> {
+    let batch: readonly Waiting[] = [];
     try {
       const results = await this.transaction(async (tx) => {
         await kind.hold(tx, key);
-        if (round.length === 0) round = line.splice(0);
+        if (batch.length === 0) batch = line.splice(0);
         return kind.decide(
           tx,
           key,
-          round.map(({ item }) => item),
+          batch.map(({ item }) => item),
         );
       });
-      for (const [index, { resolve, reject }] of round.entries()) {
+      for (const [index, { resolve, reject }] of batch.entries()) {
         const result = results[index];
         if (result instanceof Error) reject(result);
         else resolve(result as never);
       }
     } catch (error) {
-      for (const { reject } of round.length === 0 ? line.splice(0) : round) reject(error);
+      for (const { reject } of batch.length === 0 ? line.splice(0) : batch) reject(error);
     }
   }
 }

@@ -3,7 +3,7 @@ import type { Holder } from '../../workspaces/workspaces/lock';
 import type { History } from './rules';
 
 /** What decides whether a workspace takes a state: who holds it, and which state it is at. */
-export interface Ground {
+export interface StateBase {
   /** Moves with every change of the workspace, its lock and its current state among them. */
   readonly revision: string;
   readonly holder: Holder | undefined;
@@ -23,7 +23,7 @@ type Row = PackedRow<
 >;
 
 const read: KeyedRead = {
-  name: 'state_ground',
+  name: 'state_base',
   text: `SELECT json_agg(json_build_array(w.id, w.revision::text, w.locked_at IS NOT NULL, w.locked_by_type,
                 w.locked_by_id, s.serial::text, s.md5, s.lineage))::text AS packed
     FROM unnest($1::text[]) AS k(key)
@@ -33,11 +33,11 @@ const read: KeyedRead = {
   packed: true,
 };
 
-/** The ground a new state would stand on, as it is now. */
-export async function findGround(db: Database, workspaceId: string): Promise<Ground | undefined> {
+/** What a new state would follow, as it is now. */
+export async function findBase(db: Database, workspaceId: string): Promise<StateBase | undefined> {
   const row = await db.readOne<Row>(read, workspaceId);
   if (!row) return undefined;
-  const [, revision, locked, type, id, serial, md5, lineage] = row.said;
+  const [, revision, locked, type, id, serial, md5, lineage] = row.columns;
   return {
     revision,
     holder: locked ? { type, id } : undefined,

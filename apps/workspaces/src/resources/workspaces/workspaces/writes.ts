@@ -1,9 +1,9 @@
 import { invalid } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { type Actor, auditRow } from '../../../kernel/audit/audit';
-import type { Batched } from '../../../kernel/database/batched-writes';
+import { type Batched, writeAllWithin } from '../../../kernel/database/batched-writes';
 import type { Database } from '../../../kernel/database/database';
-import type { Deciding } from '../../../kernel/database/rounds';
+import type { Decision } from '../../../kernel/database/locked-decisions';
 import { type Settings, workspaceAttributes } from './attributes';
 import { requireWorkspace } from './find';
 
@@ -15,6 +15,7 @@ const settingKeys = Object.keys(initial) as (keyof Settings)[];
 const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 const columnOf = new Map(settingKeys.map((key) => [key, snake(key)]));
 const settingColumns = [...columnOf.values()];
+const changedByEdits = [...settingColumns, 'project_id'];
 const newColumns = ['id', 'organization_id', 'project_id', 'source', 'source_name', 'source_url', ...settingColumns];
 
 const auditKeys = [
@@ -53,8 +54,8 @@ const insertMany = {
 const updateMany = {
   name: 'workspace_update_many',
   text: `WITH changed AS (
-    UPDATE workspace w SET (${settingColumns.join(', ')}, updated_at) =
-           (SELECT ${settingColumns.map((column) => `n.${column}`).join(', ')}, x.updated_at
+    UPDATE workspace w SET (${changedByEdits.join(', ')}, updated_at) =
+           (SELECT ${changedByEdits.map((column) => `n.${column}`).join(', ')}, x.updated_at
               FROM jsonb_populate_record(w, x.changes) n)
       FROM jsonb_to_recordset($1) AS x(id text, revision bigint, updated_at timestamptz, changes jsonb)
      WHERE w.id = ANY($3) AND w.id = x.id AND w.revision = x.revision RETURNING w.id, w.revision), ${audited('changed')}
@@ -101,7 +102,8 @@ export interface NewRow {
   readonly settings: Settings;
 }
 
-const creating: Batched<NewRow, Workspace> = {
+/** Inserts workspaces. Throws `invalid` for a taken name. */
+export const creating: Batched<NewRow, Workspace> = {
   ...insertMany,
   batch(items) {
     const rows = items.map((item) => ({
@@ -134,22 +136,18 @@ const creating: Batched<NewRow, Workspace> = {
   },
 };
 
-/** Inserts a workspace together with others that come at the same moment. Throws `invalid` for a taken name. */
-export function insertTogether(db: Database, row: NewRow): Promise<Workspace> {
-  return db.together(creating, row);
-}
-
-/** A change of settings that needs nothing but the workspace as it is. */
+/** A change of a workspace's settings. */
 export interface Edit {
-  readonly stamp: WorkspaceStamp;
   readonly actor: Actor;
   readonly ifMatch: bigint | undefined;
   /** The settings after the change; throws refusals. */
   readonly apply: (current: Workspace) => Settings;
+  /** The project it moves to; left out, it stays. */
+  readonly projectId?: string;
 }
 
 /** An edit, and the workspace it was thought out for. */
-interface Proposed extends Edit {
+export interface Proposed extends Edit {
   readonly db: Database;
   readonly current: Workspace;
 }
@@ -164,30 +162,32 @@ function isSame(one: Settings, other: Settings): boolean {
 interface Edited {
   readonly before: Workspace;
   readonly after: Settings;
+  readonly projectId: string;
   readonly events: Row[];
 }
 
 /** Applies an edit on top of those before it in the batch; a refused one changes nothing. */
-function applyEdit(edit: Edit, so: Edited): Edited | Error {
-  const isFirst = so.events.length === 0;
-  const current = isFirst ? so.before : { ...so.before, ...so.after };
-  if (edit.ifMatch !== undefined && (!isFirst || so.before.revision !== edit.ifMatch)) {
+function applyEdit(edit: Edit, latest: Edited): Edited | Error {
+  const isFirst = latest.events.length === 0;
+  const current = isFirst ? latest.before : { ...latest.before, ...latest.after };
+  if (edit.ifMatch !== undefined && (!isFirst || latest.before.revision !== edit.ifMatch)) {
     return new Refusal('precondition', 'the resource has changed since it was read');
   }
   try {
     const after = edit.apply(current);
-    const before = so.after;
-    if (isSame(before, after)) {
-      return so;
+    const before = latest.after;
+    const projectId = edit.projectId ?? latest.projectId;
+    if (isSame(before, after) && projectId === latest.projectId) {
+      return latest;
     }
     const event = auditJson(edit.actor, {
       organizationId: current.organizationId,
       action: 'workspace.update',
       target: { type: 'workspaces', id: current.id, name: after.name },
-      before: before as unknown as Record<string, unknown>,
-      after: after as unknown as Record<string, unknown>,
+      before: { ...before, projectId: latest.projectId },
+      after: { ...after, projectId },
     });
-    return { before: so.before, after, events: [...so.events, event] };
+    return { before: latest.before, after, projectId, events: [...latest.events, event] };
   } catch (error) {
     if (error instanceof Refusal) {
       return error;
@@ -201,56 +201,60 @@ function applyEdit(edit: Edit, so: Edited): Edited | Error {
  * do not tell which came first.
  */
 function newest(edits: readonly Proposed[]): Map<string, Edited> {
-  const so = new Map<string, Edited>();
+  const latest = new Map<string, Edited>();
   for (const { db, current } of edits) {
     const seen = lastSeen(db, current.id);
     const surroundingsHold =
       seen?.organizationRevision === current.organizationRevision && seen.projectRevision === current.projectRevision;
     const before = surroundingsHold ? seen : current;
-    so.set(current.id, { before, after: stored(before), events: [] });
+    latest.set(current.id, { before, after: stored(before), projectId: before.projectId, events: [] });
   }
-  return so;
+  return latest;
 }
 
 function valuesOf(changed: readonly Edited[], updatedAt: Date): unknown[] {
-  const rows = changed.map(({ before, after }) => ({
+  const rows = changed.map(({ before, after, projectId }) => ({
     id: before.id,
     revision: String(before.revision),
     updated_at: updatedAt,
-    changes: changedColumns(before, after),
+    changes: {
+      ...changedColumns(before, after),
+      ...(projectId === before.projectId ? {} : { project_id: projectId }),
+    },
   }));
   const events = changed.flatMap((one) => one.events);
   return [JSON.stringify(rows), JSON.stringify(events), changed.map(({ before }) => before.id)];
 }
 
-const editing: Batched<Proposed, Workspace> = {
+/** Writes edits of workspaces, each on top of the one before it. */
+export const editing: Batched<Proposed, Workspace> = {
   ...updateMany,
   about: ({ current }) => current.id,
   batch(edits) {
-    const so = newest(edits);
+    const latest = newest(edits);
     const refused = edits.map((edit) => {
-      const next = applyEdit(edit, so.get(edit.current.id)!);
+      const next = applyEdit(edit, latest.get(edit.current.id)!);
       if (next instanceof Error) {
         return next;
       }
-      so.set(edit.current.id, next);
+      latest.set(edit.current.id, next);
       return undefined;
     });
     const updatedAt = new Date();
-    const changed = [...so.values()].filter(({ events }) => events.length > 0);
+    const changed = [...latest.values()].filter(({ events }) => events.length > 0);
     return {
       values: changed.length === 0 ? undefined : valuesOf(changed, updatedAt),
       settle(written) {
         const revisions = new Map(written.map(({ id, revision }) => [id as string, BigInt(revision as string)]));
         return edits.map(({ db, current: { id } }, index) => {
-          const { before, after, events } = so.get(id)!;
+          const { before, after, projectId, events } = latest.get(id)!;
           const revision = revisions.get(id);
           if (events.length > 0 && revision === undefined) {
             return new Overtaken();
           }
-          const edited = revision === undefined ? before : { ...before, ...after, revision, updatedAt };
+          const edited = revision === undefined ? before : { ...before, ...after, projectId, revision, updatedAt };
           // The next batch begins with what this one has written.
-          rememberWorkspace(db, edited);
+          if (projectId === before.projectId) rememberWorkspace(db, edited);
           return refused[index] ?? edited;
         });
       },
@@ -258,14 +262,16 @@ const editing: Batched<Proposed, Workspace> = {
   },
 };
 
-const editingUnderLock: Deciding<Edit, Workspace> = {
+const editingUnderLock: Decision<Edit, Workspace> = {
   name: 'workspace_edit',
   hold: (tx, id) => tx.prisma.$queryRaw`SELECT id FROM workspace WHERE id = ${id} FOR UPDATE`,
   async decide(tx, id, edits) {
     const current = await requireWorkspace(tx, id);
-    const batch = editing.batch(edits.map((edit) => ({ ...edit, db: tx, current })));
-    const { values } = batch;
-    return batch.settle(values === undefined ? [] : await tx.prisma.$queryRawUnsafe(updateMany.text, ...values));
+    return writeAllWithin(
+      tx.prisma,
+      editing,
+      edits.map((edit) => ({ ...edit, db: tx, current })),
+    );
   },
 };
 
@@ -274,18 +280,18 @@ const editingUnderLock: Deciding<Edit, Workspace> = {
  * faster they are made again under the lock of the workspace, where nobody is. Throws what the edit refuses, `missing`,
  * and `precondition`.
  */
-export async function editTogether(db: Database, edit: Edit): Promise<Workspace> {
-  const { id } = edit.stamp;
-  if (!db.rounds.isContested(id)) {
-    const current = await workspaceAt(db, edit.stamp);
+export async function writeEdit(db: Database, stamp: WorkspaceStamp, edit: Edit): Promise<Workspace> {
+  const { id } = stamp;
+  if (!db.decisions.isContested(id)) {
+    const current = await workspaceAt(db, stamp);
     try {
-      return await db.together(editing, { ...edit, db, current });
+      return await db.write(editing, { ...edit, db, current });
     } catch (error) {
       if (!(error instanceof Overtaken)) throw error;
-      db.rounds.lost(id);
+      db.decisions.lost(id);
     }
   }
-  const edited = await db.rounds.decide(editingUnderLock, id, edit);
+  const edited = await db.decisions.decide(editingUnderLock, id, edit);
   rememberWorkspace(db, edited);
   return edited;
 }

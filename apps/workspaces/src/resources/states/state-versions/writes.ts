@@ -1,0 +1,251 @@
+import type { Keyring } from '@keystead/keyring';
+import { isRefusal, Refusal } from '@keystead/refusal';
+import type { WorkspaceTarget } from '../../../kernel/access/access';
+import type { Actor } from '../../../kernel/audit/audit';
+import type { GatheredBlob } from '../../../kernel/blobs/blobs';
+import type { Database } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+import { auditColumns, auditJson } from '../../workspaces/workspaces/writes';
+import { described } from './described';
+import * as outputs from './outputs';
+import type { ParsedOutput, ParsedState } from './parse-state';
+import { type Claim, requireSuccessor } from './rules';
+import { findBase, type StateBase } from './state-base';
+import { addedVersion, type StateVersion } from './state-version';
+
+/** More outputs, or larger ones, are stored in pieces. */
+const fewOutputs = 200;
+const smallOutputsBytes = 256 * 1024;
+
+// What was decided holds only for the revision it was decided at: a lock that was given back meanwhile, or another state,
+// has moved it. Who decides under the row has no need of one. The time is taken when the row is ours, so that versions are
+// in the order in which they came to be.
+const atRevision = 'revision = coalesce($2::bigint, revision)';
+
+const announcing = {
+  name: 'state_announce',
+  text: `WITH held AS (SELECT id FROM workspace WHERE id = $1 AND ${atRevision} FOR UPDATE)
+    INSERT INTO state_version (id, workspace_id, serial, lineage, md5, status, intermediate, run_id, created_by_type,
+                               created_by_id, forced, outputs_given, rollback_of_id, created_at)
+    SELECT $3, id, $4::bigint, $5, $6, 'pending', $7::boolean, $8, $9, $10, $11::boolean, $12::boolean, $13,
+           clock_timestamp() FROM held RETURNING *`,
+};
+
+// All of it or nothing: `held` is empty where anything is not as it has to be.
+const finalizing = (blob: { name: string; ready: string; kept: string }) => ({
+  name: blob.name,
+  text: `WITH held AS (
+    SELECT s.id, s.created_at FROM workspace w, state_version s ${blob.ready}
+     WHERE w.id = $1 AND w.revision = coalesce($2::bigint, w.revision) AND s.id = $3 AND s.workspace_id = w.id AND s.status = 'pending'
+       AND s.raw_blob_id IS NULL FOR UPDATE),
+  ${blob.kept},
+  taken AS (
+    UPDATE state_version s SET status = 'finalized', raw_blob_id = $4, size = $5, finalized_at = clock_timestamp(),
+           format = coalesce($6, s.format), infra_version = coalesce($7, s.infra_version), lineage = coalesce($8, s.lineage),
+           resource_count = coalesce($9, s.resource_count), resources_processed = $10::boolean,
+           modules = coalesce($11::jsonb, s.modules), providers = coalesce($12::jsonb, s.providers),
+           resources = coalesce($13::json, s.resources), json_blob_id = coalesce($14, s.json_blob_id)
+      FROM held WHERE s.id = held.id),
+  moved AS (
+    UPDATE workspace w SET current_state_version_id = $3, latest_change_at = held.created_at,
+           resource_count = coalesce($9, w.resource_count)
+      FROM held WHERE w.id = $1),
+  shown AS (
+    INSERT INTO state_output (id, state_version_id, name, sensitive, type, detailed_type, value)
+    SELECT o.id, held.id, o.name, o.sensitive, o.type, o.detailed_type, decode(o.value, 'base64')
+      FROM held, jsonb_to_recordset($15::jsonb)
+             AS o(id text, name text, sensitive boolean, type text, detailed_type jsonb, value text)),
+  discarded AS (
+    UPDATE state_version s SET status = 'discarded' FROM held
+     WHERE s.workspace_id = $1 AND s.status = 'pending' AND s.created_at < held.created_at),
+  audited AS (
+    INSERT INTO audit_event (${auditColumns})
+    SELECT ${auditColumns} FROM held, jsonb_populate_recordset(NULL::audit_event, $16::jsonb))
+  SELECT id FROM held`,
+});
+
+/** Where the bytes are stored already. */
+const finalizeStored = finalizing({
+  name: 'state_finalize',
+  ready: 'JOIN blob b ON b.id = $4',
+  kept: 'kept AS (UPDATE blob b SET provisional = false FROM held WHERE b.id = $4)',
+});
+/** Where they are one chunk, stored with all else. */
+const finalizeWhole = finalizing({
+  name: 'state_finalize_whole',
+  ready: '',
+  kept: `kept AS (
+    INSERT INTO blob (id, size, chunks, completed_at, provisional) SELECT $4, $5, 1, now(), false FROM held RETURNING id),
+  filled AS (INSERT INTO blob_chunk (blob_id, position, sealed) SELECT id, 0, $17 FROM kept)`,
+});
+
+/** What a request says of a version that it announces. */
+export interface Announced {
+  readonly intermediate?: boolean | null;
+  readonly run?: string | null;
+  /** Its outputs come along, and are not those of the state. */
+  readonly outputsGiven?: boolean;
+  readonly rollbackOfId?: string;
+}
+
+/** Announces a version; undefined where the workspace is no longer at the revision. Without one its row has to be held. */
+export async function announce(
+  db: Database,
+  actor: Actor,
+  workspace: WorkspaceTarget,
+  revision: string | null,
+  claim: Claim,
+  { intermediate, run, outputsGiven, rollbackOfId }: Announced,
+): Promise<StateVersion | undefined> {
+  const values = [
+    workspace.id,
+    revision,
+    newId('sv'),
+    claim.serial.toString(),
+    claim.lineage,
+    claim.md5,
+    intermediate === true,
+    run ?? null,
+    actor.type,
+    actor.id,
+    claim.force,
+    outputsGiven === true,
+    rollbackOfId ?? null,
+  ];
+  const [row] = await db.execute({ ...announcing, values });
+  return row && addedVersion(row, workspace);
+}
+
+/** What is known of a state once its bytes are here; `parsed` is absent for those too large to read at once. */
+export interface Content {
+  readonly blob: GatheredBlob;
+  readonly parsed: ParsedState | undefined;
+  /** The tool's JSON, where it came along. */
+  readonly jsonBlobId?: string;
+}
+
+/** Outputs that go along with the version, sealed; undefined where they are too many or too large for it. */
+function fewSealed(keyring: Keyring, found: readonly ParsedOutput[]) {
+  if (found.length > fewOutputs) return undefined;
+  const sealed = outputs.sealedOutputs(keyring, found);
+  return sealed.reduce((sum, { value }) => sum + value.length, 0) > smallOutputsBytes ? undefined : sealed;
+}
+
+/**
+ * Makes an announced version the current one, with everything the workspace shows of it; older uploads that never came are
+ * discarded. False where the workspace is no longer at the revision, or the version not as it has to be.
+ */
+async function finalizeAt(
+  db: Database,
+  actor: Actor,
+  version: StateVersion,
+  revision: string | null,
+  { blob, parsed, jsonBlobId }: Content,
+  sealed: NonNullable<ReturnType<typeof fewSealed>>,
+): Promise<boolean> {
+  const is = parsed && described(parsed, version);
+  const event = auditJson(actor, {
+    organizationId: version.organizationId,
+    action: 'state-version.create',
+    target: { type: 'state-versions', id: version.id, name: version.workspaceId },
+    after: { serial: Number(version.serial), lineage: version.lineage, md5: version.md5, size: blob.size },
+  });
+  const rows = sealed.map(({ detailedType, value, ...output }) => ({
+    ...output,
+    detailed_type: detailedType,
+    value: Buffer.from(value).toString('base64'),
+  }));
+  const values = [
+    version.workspaceId,
+    revision,
+    version.id,
+    blob.id,
+    blob.size,
+    is?.format ?? null,
+    is?.infraVersion ?? null,
+    is?.lineage ?? null,
+    is?.resourceCount ?? null,
+    is !== undefined,
+    is ? JSON.stringify(is.modules) : null,
+    is ? JSON.stringify(is.providers) : null,
+    is ? JSON.stringify(is.resources) : null,
+    jsonBlobId ?? null,
+    JSON.stringify(rows),
+    JSON.stringify([event]),
+  ];
+  const statement = blob.sealed
+    ? { ...finalizeWhole, values: [...values, blob.sealed] }
+    : { ...finalizeStored, values };
+  return (await db.execute(statement)).length > 0;
+}
+
+/** The same inside the transaction that holds the row of the workspace. */
+export async function finalize(
+  tx: Database,
+  keyring: Keyring,
+  actor: Actor,
+  version: StateVersion,
+  content: Content,
+): Promise<void> {
+  const found = version.outputsGiven ? [] : (content.parsed?.outputs ?? []);
+  const sealed = fewSealed(keyring, found);
+  const done = await finalizeAt(tx, actor, version, null, content, sealed ?? []);
+  // The version is as it was found under the row: it is the bytes that were swept.
+  if (!done) throw new Refusal('unavailable', 'the upload took too long; try again');
+  if (!sealed) await outputs.store(tx, keyring, version.id, found);
+}
+
+/** Lost to another one, or what it refers to is gone: the transaction that holds the row finds out. */
+const lost = new Set(['40001', '40P01', '23503']);
+
+async function attempted<T>(write: Promise<T>): Promise<T | undefined> {
+  try {
+    return await write;
+  } catch (error) {
+    if (lost.has((error as { code?: string }).code ?? '')) return undefined;
+    throw error;
+  }
+}
+
+/** What the workspace is at, where it takes the state of this caller as it is now. */
+async function goodBase(db: Database, actor: Actor, workspaceId: string, claim: Claim): Promise<StateBase | undefined> {
+  const base = db.inTransaction ? undefined : await findBase(db, workspaceId);
+  if (base?.holder?.type !== actor.type || base.holder.id !== actor.id) return undefined;
+  try {
+    requireSuccessor(claim, base.current);
+    return base;
+  } catch (error) {
+    if (isRefusal(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Announces a version without a transaction; undefined where something is in the way, which one under the row tells. */
+export async function tryAnnounce(
+  db: Database,
+  actor: Actor,
+  workspace: WorkspaceTarget,
+  claim: Claim,
+  input: Announced,
+): Promise<StateVersion | undefined> {
+  const base = await goodBase(db, actor, workspace.id, claim);
+  return base && attempted(announce(db, actor, workspace, base.revision, claim, input));
+}
+
+/** Makes a version current without a transaction; false where something is in the way, which one under the row tells. */
+export async function tryFinalize(
+  db: Database,
+  keyring: Keyring,
+  actor: Actor,
+  version: StateVersion,
+  claim: Claim,
+  content: Content & { readonly parsed: ParsedState },
+): Promise<boolean> {
+  const { parsed } = content;
+  const sealed = fewSealed(keyring, version.outputsGiven ? [] : parsed.outputs);
+  if (!sealed) return false;
+  const lineage = claim.lineage ?? (parsed.lineage || null);
+  const base = await goodBase(db, actor, version.workspaceId, { ...claim, lineage });
+  if (!base) return false;
+  return (await attempted(finalizeAt(db, actor, version, base.revision, content, sealed))) === true;
+}
