@@ -129,6 +129,24 @@ describe('wrapping', () => {
   });
 });
 
+// A service that computed any of these otherwise would find nothing of what an earlier one stored.
+describe('what an earlier version stored', () => {
+  it('is opened, found and derived today', () => {
+    const wrapped =
+      'S1NSMbrs9lJJrD0Xr2IgUhjEEMdnfh0ee2y93qFK0Hub04vrGhc5PHXoapbzrAEzZEf/oNLjX8fSkbCjdh26VNPv1eN9H5xPh8d2vvyDQ1eXMgCzDmxWyGhsr50mES1dEC9Hzw==';
+    const sealed = 'AQAAAAc6uLLAv1yopAAAAAD/eDqc+C7E+Rtp5IQPqpj2Q5vjqg==';
+    const keyring = Keyring.unwrap(Buffer.from(wrapped, 'base64'), [sealKey]);
+    expect(keyring.version).toBe(7);
+    expect(keyring.open(Buffer.from(sealed, 'base64'), cell).toString()).toBe('kept');
+    expect(keyring.mac('token', 'abc').toString('hex')).toBe(
+      '3ead3f495ff6c08ce087e715abfc8011ec0f3b759ebd5f0c3b48ff8fd1d2a135',
+    );
+    expect(keyring.derive('url').toString('hex')).toBe(
+      'd5b1cc905a5aeae31e1482334f0cf16e8f370efd664b816915d4b84b11a0fabc',
+    );
+  });
+});
+
 describe('look-up values', () => {
   it('differ by purpose, by data and by keyring', () => {
     const keyring = Keyring.create();

@@ -8,7 +8,9 @@ const LIMIT = 2 ** 32 - 1;
  */
 export class Nonces {
   private readonly nonce = randomBytes(12);
-  private count = 0;
+
+  /** Counts from zero, unless told. */
+  constructor(private count = 0) {}
 
   /** The next nonce; the buffer is the same each time and holds until the next call. */
   next(): Buffer {

@@ -1,8 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { createSealKeyFile, readSealKeys } from './index';
+import { createSealKeyFile, openWithSealKey, parseKey, readSealKeys, sealWithSealKey, WrongSealKey } from './index';
 
 const box = mkdtempSync(path.join(tmpdir(), 'keystead-keys-'));
 afterAll(() => rmSync(box, { recursive: true, force: true }));
@@ -26,13 +26,31 @@ describe('seal keys', () => {
     expect(keys).toEqual({ current: Buffer.alloc(32, 0x11), previous: key });
   });
 
+  // A deployment sets variables it does not use to nothing.
+  it('are read from the file where the value is empty, and are absent where both are', () => {
+    const file = path.join(box, 'beside-nothing');
+    writeFileSync(file, key.toString('hex'));
+    expect(readSealKeys({ value: '', file, previousValue: '', previousFile: '' })).toEqual({ current: key });
+    expect(() => readSealKeys({ value: '', file: '' })).toThrow('no seal key');
+  });
+
+  it('are never taken out of longer text, nor filled up from shorter', () => {
+    for (const text of [key.toString('hex'), key.toString('base64'), key.toString('base64url')]) {
+      for (const wrong of [`x${text}`, `${text}x`, `${text} ${text}`, text.slice(4)]) {
+        expect([wrong, parseKey(wrong)]).toEqual([wrong, undefined]);
+      }
+    }
+  });
+
   it('name their source when they are bad, and never show themselves', () => {
     const file = path.join(box, 'bad');
     writeFileSync(file, 'hidden-and-short');
     expect(() => readSealKeys({ file })).toThrow(`the seal key in ${file} is not 32 bytes in hexadecimal or base64`);
     expect(() => readSealKeys({ value: 'hidden' })).toThrow(/^the seal key is not 32 bytes/);
     expect(() => readSealKeys({ value: key.toString('hex'), previousValue: 'x' })).toThrow(/^the previous seal key/);
-    expect(() => readSealKeys({ file: path.join(box, 'absent') })).toThrow(/absent cannot be read: ENOENT/);
+    const absent = () => readSealKeys({ file: path.join(box, 'absent') });
+    expect(absent).toThrow(/absent cannot be read: ENOENT/);
+    expect(absent).toThrow(expect.objectContaining({ cause: expect.objectContaining({ code: 'ENOENT' }) }));
     expect(() => readSealKeys({})).toThrow('no seal key');
   });
 
@@ -44,5 +62,37 @@ describe('seal keys', () => {
     const before = readFileSync(file, 'utf8');
     expect(() => createSealKeyFile(file)).toThrow('EEXIST');
     expect(readFileSync(file, 'utf8')).toBe(before);
+  });
+
+  it('leave no file open', () => {
+    const next = () => {
+      const descriptor = openSync(box, 'r');
+      closeSync(descriptor);
+      return descriptor;
+    };
+    const before = next();
+    createSealKeyFile(path.join(box, 'closed'));
+    expect(next()).toBe(before);
+  });
+});
+
+describe('what a seal key sealed', () => {
+  it('opens with that key, were it empty', () => {
+    for (const text of ['', 'text']) {
+      expect(openWithSealKey(sealWithSealKey(Buffer.from(text), key), [key]).toString()).toBe(text);
+    }
+  });
+
+  it('opens in no other form: every changed bit and every cut is a wrong key', () => {
+    const sealed = sealWithSealKey(Buffer.from('text'), key);
+    for (let bit = 0; bit < sealed.length * 8; bit++) {
+      const changed = Buffer.from(sealed);
+      changed[bit >> 3]! ^= 1 << (bit & 7);
+      expect(() => openWithSealKey(changed, [key])).toThrow(WrongSealKey);
+    }
+    for (let length = 0; length < sealed.length; length++) {
+      expect(() => openWithSealKey(sealed.subarray(0, length), [key])).toThrow(WrongSealKey);
+    }
+    expect(() => openWithSealKey(sealed, [])).toThrow('give the key it was sealed with, or the previous one');
   });
 });

@@ -37,6 +37,11 @@ describe('key shares', () => {
     expect(await combineShares([key])).toEqual(key);
   });
 
+  it('cannot be several of which one is enough', async () => {
+    await expect(splitKey(randomBytes(32), 3, 1)).rejects.toThrow();
+    await expect(splitKey(randomBytes(32), 1, 2)).rejects.toThrow();
+  });
+
   it('cannot be fewer than the threshold', async () => {
     await expect(splitKey(randomBytes(32), 2, 3)).rejects.toThrow();
     const [one] = await splitKey(randomBytes(32), 3, 2);
