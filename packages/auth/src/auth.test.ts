@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { Refusal } from '@keystead/refusal';
 import jwt from 'jsonwebtoken';
-import { equalSecrets, mintToken, randomId, readBearer, verifyJwt } from './index';
+import { equalSecrets, mintToken, randomBase62, randomId, readBearer, verifyJwt } from './index';
 
 describe('mintToken', () => {
   it('answers the prefix and base62 text, never the same twice', () => {
@@ -18,6 +18,11 @@ describe('mintToken', () => {
     for (const n of counts.values()) expect(Math.abs(n - 1000)).toBeLessThan(250);
   });
 
+  it('has a part without prefix for those who put texts together', () => {
+    expect(randomBase62(40)).toMatch(/^[0-9A-Za-z]{40}$/);
+    expect(randomBase62(0)).toBe('');
+  });
+
   it('makes public ids without characters that look alike', () => {
     expect(randomId('ws-')).toMatch(/^ws-[1-9A-HJ-NP-Za-km-z]{16}$/);
   });
@@ -27,7 +32,9 @@ it.each([
   ['Bearer abc', 'abc'],
   ['bearer abc', undefined],
   ['Basic abc', undefined],
+  ['Bearer  abc ', 'abc'],
   ['Bearer ', undefined],
+  ['Bearer  ', undefined],
   [undefined, undefined],
 ])('reads %p as bearer %p', (header, token) => {
   expect(readBearer(header)).toBe(token);
@@ -36,6 +43,8 @@ it.each([
 it('compares secrets of any length', () => {
   expect(equalSecrets('a', 'a')).toBe(true);
   expect(equalSecrets('a', 'ab')).toBe(false);
+  expect(equalSecrets('a', 'b')).toBe(false);
+  expect(equalSecrets('a', Buffer.from('a'))).toBe(true);
 });
 
 describe('verifyJwt', () => {

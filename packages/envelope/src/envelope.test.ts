@@ -25,6 +25,43 @@ describe('envelope', () => {
     );
   });
 
+  it('says what a lease allows, and where an answer was wrapped', () => {
+    const wrapInfo = {
+      token: 's.wrap',
+      accessor: 'acc',
+      ttlSeconds: 60,
+      creationTime: '2026-01-01T00:00:00Z',
+      creationPath: 'kv/one',
+      wrappedAccessor: 'inner',
+    };
+    const text = envelope({ requestId, leaseId: 'kv/1', renewable: true, leaseDurationSeconds: 5, wrapInfo });
+    expect(text).toBe(
+      `{"request_id":"${requestId}","lease_id":"kv/1","renewable":true,"lease_duration":5,"data":null,"wrap_info":{"token":"s.wrap","accessor":"acc","ttl":60,"creation_time":"2026-01-01T00:00:00Z","creation_path":"kv/one","wrapped_accessor":"inner"},"warnings":null,"auth":null}\n`,
+    );
+    expect(JSON.parse(envelope({ requestId, renewable: false })).renewable).toBe(false);
+  });
+
+  it('has null where there are no warnings', () => {
+    for (const warnings of [[], null]) expect(JSON.parse(envelope({ requestId, warnings })).warnings).toBeNull();
+  });
+
+  it('says all of a token', () => {
+    expect(JSON.parse(envelope({ requestId, auth: { ...auth, metadata: { a: 'b' } } })).auth).toEqual({
+      client_token: 's.abc',
+      accessor: 'acc',
+      policies: ['default'],
+      token_policies: ['default'],
+      metadata: { a: 'b' },
+      lease_duration: 3600,
+      renewable: true,
+      entity_id: '',
+      token_type: 'service',
+      orphan: true,
+      mfa_requirement: null,
+      num_uses: 0,
+    });
+  });
+
   it('splices data text in unchanged, so that numbers keep their digits', () => {
     expect(envelope({ requestId, dataText: '{"n":12345678901234567890}' })).toContain(
       '"data":{"n":12345678901234567890}',
@@ -56,7 +93,8 @@ describe('envelope', () => {
     const body = JSON.parse(injected({ requestId, data: { a: 1, b: { c: 2 } } }));
     expect(body).toMatchObject({ a: 1, b: { c: 2 }, data: { a: 1, b: { c: 2 } }, request_id: requestId });
     expect(JSON.parse(injected({ requestId, data: {} })).data).toEqual({});
-    expect(JSON.parse(injected({ requestId })).data).toBeNull();
+    expect(injected({ requestId })).toBe(envelope({ requestId }));
+    expect(injected({ requestId, dataText: '"text"' })).toBe(envelope({ requestId, dataText: '"text"' }));
   });
 
   it('escapes what a lease id, a warning or an error text may hold', () => {
@@ -66,5 +104,10 @@ describe('envelope', () => {
     const clientToken = 's.a"b\u0000';
     expect(JSON.parse(envelope({ requestId, auth: { ...auth, clientToken } })).auth.client_token).toBe(clientToken);
     expect(errorBody([])).toBe('{"errors":[]}\n');
+  });
+
+  it('adds data to a refusal only where there is some', () => {
+    expect(errorBody(['a'], { b: 1 })).toBe('{"errors":["a"],"data":{"b":1}}\n');
+    expect(errorBody([], null)).toBe('{"errors":[],"data":null}\n');
   });
 });

@@ -1,0 +1,134 @@
+import { generateKeyPairSync, type KeyObject, sign as signBytes } from 'node:crypto';
+import { describe, expect, it } from '@jest/globals';
+import { Refusal } from '@keystead/refusal';
+import jwt from 'jsonwebtoken';
+import { audiencesOf, type JwtAlgorithm, type SignatureHeader, verifyJwt, verifySignature } from './index';
+import { keyFits } from './signature';
+
+const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 });
+const short = generateKeyPairSync('rsa', { modulusLength: 1024 });
+const p256 = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+const p384 = generateKeyPairSync('ec', { namedCurve: 'P-384' });
+const p521 = generateKeyPairSync('ec', { namedCurve: 'P-521' });
+const ed = generateKeyPairSync('ed25519');
+const ed448 = generateKeyPairSync('ed448');
+
+const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+const check = (key: KeyObject, algorithm: JwtAlgorithm) => ({ algorithms: [algorithm], keys: async () => [key] });
+const malformed = new Refusal('denied', 'malformed jwt');
+
+describe('a signature', () => {
+  it.each<[JwtAlgorithm, { publicKey: KeyObject; privateKey: KeyObject }]>([
+    ['RS256', rsa],
+    ['RS384', rsa],
+    ['RS512', rsa],
+    ['PS256', rsa],
+    ['PS384', rsa],
+    ['PS512', rsa],
+    ['ES256', p256],
+    ['ES384', p384],
+    ['ES512', p521],
+  ])('by %s is verified, whatever the times say', async (algorithm, { publicKey, privateKey }) => {
+    const claims = { sub: 'me', exp: 1, nbf: 4_000_000_000 };
+    const token = jwt.sign(claims, privateKey, { algorithm: algorithm as jwt.Algorithm, noTimestamp: true });
+    expect(await verifySignature(token, check(publicKey, algorithm))).toEqual(claims);
+  });
+
+  it.each([
+    ['ed25519', ed],
+    ['ed448', ed448],
+  ])('by EdDSA is verified, with a key of %s', async (_curve, { publicKey, privateKey }) => {
+    const text = `${part({ alg: 'EdDSA' })}.${part({ sub: 'me' })}`;
+    const token = `${text}.${signBytes(null, Buffer.from(text), privateKey).toString('base64url')}`;
+    expect(await verifySignature(token, check(publicKey, 'EdDSA'))).toEqual({ sub: 'me' });
+    const other = `${part({ alg: 'EdDSA' })}.${part({ sub: 'you' })}.${token.split('.')[2]}`;
+    await expect(verifySignature(other, check(publicKey, 'EdDSA'))).rejects.toEqual(
+      new Refusal('denied', 'failed to verify signature of jwt'),
+    );
+  });
+
+  it('counts whichever of several keys made it, also one that its issuer names only when asked again', async () => {
+    const other = generateKeyPairSync('rsa', { modulusLength: 2048 });
+    const token = jwt.sign({ sub: 'me' }, rsa.privateKey, { algorithm: 'RS256', keyid: 'k', noTimestamp: true });
+    const asked: SignatureHeader[] = [];
+    const keys = async (header: SignatureHeader) => {
+      asked.push(header);
+      return header.unverified ? [other.publicKey, rsa.publicKey] : [other.publicKey];
+    };
+    const both = async () => [other.publicKey, rsa.publicKey];
+    expect(await verifySignature(token, { algorithms: ['RS256'], keys: both })).toEqual({ sub: 'me' });
+    expect(await verifySignature(token, { algorithms: ['ES256', 'RS256'], keys })).toEqual({ sub: 'me' });
+    expect(asked).toEqual([
+      { algorithm: 'RS256', kid: 'k', unverified: false },
+      { algorithm: 'RS256', kid: 'k', unverified: true },
+    ]);
+  });
+
+  it.each<[string, string, Refusal]>([
+    ['a key id that is no text', `${part({ alg: 'RS256', kid: 1 })}.${part({})}.AAAA`, malformed],
+    [
+      'an extension that must be understood',
+      `${part({ alg: 'RS256', crit: ['exp'] })}.${part({})}.AAAA`,
+      new Refusal('denied', 'malformed jwt: it demands extensions'),
+    ],
+    ['a header that is a list', `${part([])}.${part({})}.AAAA`, malformed],
+    ['a header that is null', `${part(null)}.${part({})}.AAAA`, malformed],
+    ['claims that are a text', `${part({ alg: 'RS256' })}.${part('x')}.AAAA`, malformed],
+    ['claims that are no JSON', `${part({ alg: 'RS256' })}.zz.AAAA`, malformed],
+    ['a fourth part', `${part({ alg: 'RS256' })}.${part({})}.AAAA.AAAA`, malformed],
+    ['a part before it', `.${part({ alg: 'RS256' })}.${part({})}.AAAA`, malformed],
+    ['a line after it', `${part({ alg: 'RS256' })}.${part({})}.AAAA\n`, malformed],
+    ['more than 64 KiB', `${part({ alg: 'RS256' })}.${part({})}.${'A'.repeat(64 * 1024)}`, malformed],
+  ])('is not looked at with %s', async (_what, token, refusal) => {
+    await expect(verifySignature(token, check(rsa.publicKey, 'RS256'))).rejects.toEqual(refusal);
+  });
+
+  it('is looked at in a token of just 64 KiB', async () => {
+    const start = `${part({ alg: 'RS256' })}.${part({})}.`;
+    const token = start + 'A'.repeat(64 * 1024 - start.length);
+    await expect(verifySignature(token, check(rsa.publicKey, 'RS256'))).rejects.toThrow('failed to verify signature');
+  });
+});
+
+describe('a key', () => {
+  it.each<[JwtAlgorithm, KeyObject[]]>([
+    ['RS256', [rsa.publicKey]],
+    ['PS512', [rsa.publicKey]],
+    ['ES256', [p256.publicKey]],
+    ['ES384', [p384.publicKey]],
+    ['ES512', [p521.publicKey]],
+    ['EdDSA', [ed.publicKey, ed448.publicKey]],
+  ])('fits %s only where it is public, of its kind and long enough', (algorithm, expected) => {
+    const pairs = [rsa, short, p256, p384, p521, ed, ed448];
+    const keys = pairs.flatMap(({ publicKey, privateKey }) => [publicKey, privateKey]);
+    expect(keys.filter((key) => keyFits(key, algorithm))).toEqual(expected);
+  });
+});
+
+describe('the claims of a token', () => {
+  const nowMs = 1_000_500;
+  const verify = (claims: object) =>
+    verifyJwt(
+      jwt.sign({ iss: 'us', aud: 'me', ...claims }, rsa.privateKey, { algorithm: 'RS256', noTimestamp: true }),
+      {
+        ...check(rsa.publicKey, 'RS256'),
+        issuer: 'us',
+        audience: 'me',
+        nowMs,
+      },
+    );
+
+  it('hold from the second of nbf to the one before exp', async () => {
+    expect(await verify({ nbf: 1_000, exp: 1_001 })).toMatchObject({ nbf: 1_000 });
+    await expect(verify({ nbf: 1_001, exp: 1_002 })).rejects.toThrow('not valid yet');
+    await expect(verify({ exp: 1_000 })).rejects.toThrow('expired');
+  });
+
+  it('name whom it is for in one text or in a list', async () => {
+    expect(await verify({ aud: ['you', 'me'], exp: 2_000 })).toMatchObject({ iss: 'us' });
+    expect(audiencesOf({ aud: 'me' })).toEqual(['me']);
+    expect(audiencesOf({ aud: ['me', 1, 'you'] })).toEqual(['me', 'you']);
+    expect(audiencesOf({ aud: 1 })).toEqual([]);
+    expect(audiencesOf({})).toEqual([]);
+  });
+});
