@@ -1,0 +1,300 @@
+import { describe, expect, it } from '@jest/globals';
+import { isRefusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { document, freeForm, many, maxListMembers, one, references, requiredOne } from './index';
+
+const options = { aliases: true };
+const issuesOf = (work: () => unknown): string[] => {
+  try {
+    work();
+  } catch (error) {
+    if (isRefusal(error)) return error.issues.map(({ path, message }) => `${path.join('/')}: ${message}`);
+    throw error;
+  }
+  return [];
+};
+
+describe('a document', () => {
+  const Box = document('boxes', { attributes: { name: z.string().optional() }, otherTypes: ['crates'] });
+  const parse = (data: unknown) => Box.parse({ data }, options);
+
+  it.each([
+    ['nothing', undefined, 'data: param is missing or the value is empty: data'],
+    ['a list', [], 'data: param is missing or the value is empty: data'],
+    ['null', null, 'data: param is missing or the value is empty: data'],
+    ['an object without data', {}, 'data: param is missing or the value is empty: data'],
+    ['data that is undefined', { data: undefined }, 'data: param is missing or the value is empty: data'],
+    ['data that is null', { data: null }, 'data: data must be an object'],
+    ['data that is a list', { data: [] }, 'data: data must be an object'],
+    ['data without a type', { data: {} }, 'data/type: data.type must be boxes'],
+    ['an empty type', { data: { type: '' } }, 'data/type: data.type must be boxes'],
+    ['another type', { data: { type: 'teams' } }, 'data/type: data.type must be boxes'],
+    ['a type that is a list', { data: { type: ['boxes'] } }, 'data/type: data.type must be boxes'],
+    [
+      'attributes in a list',
+      { data: { type: 'boxes', attributes: [] } },
+      'data/attributes: attributes must be an object',
+    ],
+    ['an id that is a number', { data: { type: 'boxes', id: 1 } }, 'data/id: must be a string'],
+    [
+      'relationships in a text',
+      { data: { type: 'boxes', relationships: 'x' } },
+      'data/relationships: relationships must be an object',
+    ],
+  ])('is not %s', (_what, raw, issue) => {
+    expect(issuesOf(() => Box.parse(raw, options))).toEqual([issue]);
+  });
+
+  it('has one of its types, perhaps an id, and needs nothing else', () => {
+    expect(parse({ type: 'boxes' })).toEqual({ value: {}, pointers: new Map(), id: undefined });
+    expect(parse({ type: 'crates', id: 'b', attributes: null, relationships: null })).toMatchObject({ id: 'b' });
+    expect(parse({ type: 'boxes', id: null }).id).toBeUndefined();
+    expect(parse({ type: 'boxes', id: '' }).id).toBeUndefined();
+  });
+
+  it('points to where each part was sent', () => {
+    const Lid = document('lids', {
+      attributes: { 'max-size': z.int().optional() },
+      relationships: { 'made-by': one('users'), 'max-size': one('sizes') },
+    });
+    const attributes = { 'max-size': 1, unknown: 2 };
+    const data = { type: 'lids', attributes, relationships: { 'made-by': { data: null } } };
+    expect(Lid.parse({ data }, options).pointers).toEqual(
+      new Map([
+        ['maxSize', '/data/attributes/max-size'],
+        ['unknown', '/data/attributes/unknown'],
+        ['madeBy', '/data/relationships/made-by'],
+      ]),
+    );
+    const both = { ...data, relationships: { 'max-size': { data: { id: 's' } } } };
+    expect(Lid.parse({ data: both }, options).pointers.get('maxSize')).toBe('/data/attributes/max-size');
+  });
+
+  it('may be absent, or without a type, where that is allowed', () => {
+    const Optional = document('boxes', { optional: true });
+    expect(Optional.optional).toBe(true);
+    expect(Box.optional).toBe(false);
+    expect(Optional.parse(undefined, options).value).toEqual({});
+    expect(Optional.parse({}, options).value).toEqual({});
+    expect(issuesOf(() => Optional.parse([], options))).toHaveLength(1);
+    expect(issuesOf(() => Optional.parse({ data: {} }, options))).toEqual(['data/type: data.type must be boxes']);
+    const Untyped = document('boxes', { untyped: true });
+    for (const type of [undefined, '', 'boxes']) {
+      expect(Untyped.parse({ data: { type } }, options).value).toEqual({});
+    }
+    expect(issuesOf(() => Untyped.parse({ data: { type: 'teams' } }, options))).toHaveLength(1);
+    expect(issuesOf(() => Untyped.parse({ data: { type: null } }, options))).toHaveLength(1);
+    expect(issuesOf(() => Untyped.parse(undefined, options))).toHaveLength(1);
+  });
+
+  it('ignores an attribute of another edition, whatever it holds', () => {
+    const Edition = document('boxes', {
+      attributes: { name: z.string().optional(), rank: z.int().optional() },
+      editions: { rank: 'enterprise' },
+    });
+    const sent = { data: { type: 'boxes', attributes: { name: 'a', rank: 1 } } };
+    const wrong = { data: { type: 'boxes', attributes: { name: 'a', rank: 'x' } } };
+    expect(Edition.parse(sent, { aliases: true, edition: 'enterprise' }).value).toEqual({ name: 'a', rank: 1 });
+    expect(Edition.parse(wrong, { aliases: true, edition: 'cloud' })).toMatchObject({ value: { name: 'a' } });
+    expect(Edition.parse(wrong, { aliases: true, edition: 'cloud' }).pointers.has('rank')).toBe(false);
+    expect(issuesOf(() => Edition.parse(wrong, { aliases: true, edition: 'enterprise' }))).toEqual([
+      'data/attributes/rank: must be a number',
+    ]);
+    expect(wrong.data.attributes.rank).toBe('x');
+  });
+
+  it('takes second names inside objects, and leaves what was sent as it was', () => {
+    const Nested = document('boxes', {
+      attributes: { lid: z.object({ 'is-open': z.boolean() }).nullable().optional(), size: z.int().optional() },
+      aliases: { 'lid.is-open': 'lid.opened', size: 'legacy-size' },
+    });
+    const attributes = { lid: { opened: 'x' }, 'legacy-size': 1 };
+    expect(issuesOf(() => Nested.parse({ data: { type: 'boxes', attributes } }, options))).toEqual([
+      'data/attributes/lid/opened: must be a boolean',
+    ]);
+    expect(attributes).toEqual({ lid: { opened: 'x' }, 'legacy-size': 1 });
+    const differs = { lid: { opened: true, 'is-open': false } };
+    expect(issuesOf(() => Nested.parse({ data: { type: 'boxes', attributes: differs } }, options))).toEqual([
+      'data/attributes/lid/is-open: must not be given as is-open and opened with different values',
+      'data/attributes/lid/opened: must not be given as is-open and opened with different values',
+    ]);
+    const none = { lid: null };
+    expect(Nested.parse({ data: { type: 'boxes', attributes: none } }, options).value).toEqual({ lid: null });
+  });
+});
+
+describe('what is wrong with an attribute', () => {
+  const wrong = (shape: z.ZodType, value: unknown) =>
+    issuesOf(() =>
+      document('a', { attributes: { x: shape } }).parse({ data: { type: 'a', attributes: { x: value } } }, options),
+    );
+
+  it.each<[string, z.ZodType, unknown]>([
+    ["can't be blank", z.string(), undefined],
+    ["can't be blank", z.string(), null],
+    ["can't be blank", z.string().min(1), ''],
+    ['must be a string', z.string(), 1],
+    ['must be a boolean', z.boolean(), null],
+    ['must be an integer', z.int(), 1.5],
+    ['must be a number', z.number(), 'x'],
+    ['must be a list', z.array(z.string()), {}],
+    ['must be an object', z.object({}), []],
+    ['must be an object', z.record(z.string(), z.string()), 1],
+    ['must be one of a, b', z.enum(['a', 'b']), 'c'],
+    ['is too short (minimum is 3 characters)', z.string().min(3), 'ab'],
+    ['is too long (maximum is 3 characters)', z.string().max(3), 'abcd'],
+    ['has too many members (maximum is 1)', z.array(z.string()).max(1), ['a', 'b']],
+    ['must be greater than or equal to 1', z.int().min(1), 0],
+    ['must be less than or equal to 3', z.int().max(3), 4],
+    ['is invalid', z.string().regex(/^a$/), 'b'],
+    ['is not what it seems', z.string().refine(() => false, 'is not what it seems'), 'b'],
+  ])('is that it %s', (message, shape, value) => {
+    expect(wrong(shape, value)).toEqual([`data/attributes/x: ${message}`]);
+  });
+
+  it('is said once for each place', () => {
+    const shape = z.array(z.string().min(3).regex(/^b/));
+    expect(wrong(shape, ['a', 1])).toEqual([
+      'data/attributes/x/0: is too short (minimum is 3 characters)',
+      'data/attributes/x/1: must be a string',
+    ]);
+  });
+});
+
+describe('relationships', () => {
+  const Box = document('boxes', {
+    relationships: { owner: one('users', 'teams'), keeper: requiredOne('users'), tags: many('tags') },
+  });
+  const parse = (relationships: object) => Box.parse({ data: { type: 'boxes', relationships } }, options).value;
+  const keeper = { data: { type: 'users', id: 'k' } };
+
+  it('are ids, null where they are cut, and absent where they are not mentioned', () => {
+    expect(parse({ keeper })).toEqual({ keeper: 'k' });
+    expect(parse({ keeper, owner: { data: { id: 'o', type: 'teams' } } })).toMatchObject({ owner: 'o' });
+    expect(parse({ keeper, owner: null })).toMatchObject({ owner: null });
+    expect(parse({ keeper, tags: { data: [{ type: 'tags', id: 't' }, { attributes: { name: 'n' } }] } })).toMatchObject(
+      {
+        tags: [{ type: 'tags', id: 't' }, { attributes: { name: 'n' } }],
+      },
+    );
+  });
+
+  it('are refused by name', () => {
+    expect(issuesOf(() => parse({}))).toEqual(["data/relationships/keeper: can't be blank"]);
+    expect(issuesOf(() => parse({ keeper: { data: null } }))).toEqual(['data/relationships/keeper: is malformed']);
+    const owner = { data: { id: 'o', type: 'boxes' } };
+    const tags = {
+      data: [
+        { type: 'tags', id: 't' },
+        { type: 'users', id: 'u' },
+      ],
+    };
+    expect(issuesOf(() => parse({ keeper, owner, tags }))).toEqual([
+      'data/relationships/owner: must be of type users or teams',
+      'data/relationships/tags: must be of type tags',
+    ]);
+    expect(issuesOf(() => parse({ keeper, tags: { data: [1] } }))).toEqual(['data/relationships/tags: is malformed']);
+  });
+});
+
+describe('a list of references', () => {
+  it('names the member that is of another type', () => {
+    const data = [{ type: 'tags', id: 'a' }, { id: 'b' }, { type: 'users', id: 'c' }];
+    expect(issuesOf(() => references('tags').parse({ data }, options))).toEqual([
+      'data/2/type: data.type must be tags',
+    ]);
+    expect(issuesOf(() => references('tags').parse({ data: 'x' }, options))).toEqual([
+      'data: data must be a list of resource identifiers',
+    ]);
+    expect(references('tags').optional).toBe(false);
+  });
+});
+
+describe('a body of its own form', () => {
+  it('is read by its function, and may be absent unless told', () => {
+    const Sum = freeForm((raw) => (raw as number) + 1, { type: 'integer' });
+    expect(Sum.parse(1, options)).toEqual({ value: 2, pointers: new Map() });
+    expect([Sum.optional, freeForm(() => 1, {}, false).optional]).toEqual([true, false]);
+    expect(Sum.jsonSchema()).toEqual({ type: 'integer' });
+  });
+});
+
+describe('the schema of a body', () => {
+  it('has attributes, relationships and what must be given', () => {
+    const Box = document('boxes', {
+      attributes: { name: z.string(), 'max-size': z.int().min(1).max(9).optional() },
+      relationships: { owner: one('users', 'teams'), tags: many('tags') },
+    });
+    const reference = (types: string[]) => ({
+      type: 'object',
+      nullable: true,
+      properties: { type: { type: 'string', enum: types }, id: { type: 'string' } },
+    });
+    expect(Box.jsonSchema()).toEqual({
+      type: 'object',
+      required: ['data'],
+      properties: {
+        data: {
+          type: 'object',
+          required: ['type'],
+          properties: {
+            type: { type: 'string', enum: ['boxes'] },
+            id: { type: 'string' },
+            attributes: {
+              type: 'object',
+              properties: { name: { type: 'string' }, 'max-size': { type: 'integer', minimum: 1, maximum: 9 } },
+              required: ['name'],
+            },
+            relationships: {
+              type: 'object',
+              properties: {
+                owner: { type: 'object', properties: { data: reference(['users', 'teams']) } },
+                tags: {
+                  type: 'object',
+                  properties: { data: { type: 'array', items: reference(['tags']), maxItems: maxListMembers } },
+                },
+              },
+            },
+          },
+        },
+      },
+    });
+  });
+
+  it('demands nothing of a body that may be absent', () => {
+    expect(document('boxes', { optional: true }).jsonSchema()).toEqual({
+      type: 'object',
+      properties: {
+        data: {
+          type: 'object',
+          properties: {
+            type: { type: 'string', enum: ['boxes'] },
+            id: { type: 'string' },
+            attributes: { type: 'object', properties: {} },
+          },
+        },
+      },
+    });
+  });
+
+  it('of references says of which types, and how many', () => {
+    expect(references('tags', 'users').jsonSchema()).toEqual({
+      type: 'object',
+      required: ['data'],
+      properties: {
+        data: {
+          type: 'array',
+          maxItems: 10_000,
+          items: {
+            type: 'object',
+            properties: {
+              type: { type: 'string', enum: ['tags', 'users'] },
+              id: { type: 'string' },
+              attributes: { type: 'object', additionalProperties: true },
+            },
+          },
+        },
+      },
+    });
+  });
+});

@@ -1,0 +1,64 @@
+import { describe, expect, it } from '@jest/globals';
+import { pageLinks, pageOf, pagination, Query } from './index';
+
+describe('a query', () => {
+  it('counts the last of a repeated parameter, and a blank one as absent', () => {
+    const query = Query.parse('a=1&a=2&b=%20&c=%20x%20');
+    expect([query.get('a'), query.get('b'), query.get('c'), query.get('d')]).toEqual(['2', undefined, 'x', undefined]);
+    expect(Query.parse('').entries.size).toBe(0);
+  });
+
+  it('is split at commas, without what is blank between them', () => {
+    expect(Query.parse('a=x,%20y,,z%20').list('a')).toEqual(['x', 'y', 'z']);
+    expect(Query.parse('').list('a')).toEqual([]);
+  });
+
+  it('sorts by what is offered, backwards after a dash', () => {
+    const offered = ['name', 'created-at'];
+    expect(Query.parse('sort=-created-at,name').sort(offered)).toEqual([
+      { key: 'created-at', descending: true },
+      { key: 'name', descending: false },
+    ]);
+    expect(() => Query.parse('sort=-size').sort(offered)).toThrow('Invalid sort parameter: -size');
+  });
+
+  it('includes what is offered', () => {
+    expect(Query.parse('include=a,b.c').include(['a', 'b.c'])).toEqual(['a', 'b.c']);
+    expect(() => Query.parse('include=a,b').include(['a', 'b.c'])).toThrow('Invalid include parameter: b');
+  });
+});
+
+describe('a page', () => {
+  it('is the first of twenty where a list always has pages', () => {
+    expect(pageOf(Query.parse(''), 'always')).toEqual({ number: 1, size: 20, offset: 0 });
+  });
+
+  it.each(['0', '-1', '1.5', '1e2', 'x', '', '1'.repeat(16), ' 1', '1 '])('is not number %j', (text) => {
+    const query = Query.parse(new URLSearchParams({ 'page[number]': text }).toString());
+    expect(() => pageOf(query, 'optional')).toThrow('page[number] must be a positive integer');
+  });
+
+  it('has a number that its offset fits a database with', () => {
+    expect(pageOf(Query.parse(`page[number]=${'9'.repeat(15)}&page[size]=1`), 'optional')).toEqual({
+      number: 2_147_483,
+      size: 1,
+      offset: 2_147_482,
+    });
+  });
+
+  it('has neighbours where there are any', () => {
+    const at = (number: number) => pagination({ number, size: 10, offset: 0 }, 20);
+    expect([at(1)['prev-page'], at(1)['next-page'], at(1)['total-pages']]).toEqual([null, 2, 2]);
+    expect([at(2)['prev-page'], at(2)['next-page']]).toEqual([1, null]);
+  });
+
+  it('has no links to pages that are not there', () => {
+    expect(pageLinks('https://h/x', Query.parse(''), pagination({ number: 1, size: 10, offset: 0 }, 3))).toEqual({
+      self: 'https://h/x?page%5Bnumber%5D=1&page%5Bsize%5D=10',
+      first: 'https://h/x?page%5Bnumber%5D=1&page%5Bsize%5D=10',
+      prev: null,
+      next: null,
+      last: 'https://h/x?page%5Bnumber%5D=1&page%5Bsize%5D=10',
+    });
+  });
+});
