@@ -1,9 +1,13 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { Refusal } from '@keystead/refusal';
+import type { Prisma } from '../../generated/prisma/client';
 import { mapInTurns } from '../storage/in-turns';
+import { lockRows } from '../storage/lock-rows';
 import type { Notice, Tx } from '../storage/types';
 import { checkMetadata, checkName, checkPolicies, isId, isTaken } from './checks';
-import { cellOf, type EntityAliasRow, type EntityRow, type SealedPrincipal, toEntity, toEntityAlias } from './rows';
+import { idOfName, idsAfter, named, numbered, readInPages } from './pages';
+import { cellOf, type EntityAliasRow, type SealedPrincipal, toEntity, toEntityAlias } from './rows';
+import { GROUPS_OF_ENTITY } from './statements';
 import type { Entity, EntityAlias, EntityDetails, IdentityNeeds, IdentityPage, Metadata } from './types';
 
 /** Fields of an entity to write; those left out keep their value. */
@@ -21,6 +25,9 @@ export interface EntityRef {
 }
 
 const nameIndex = 'entity_namespace_id_lower_name_key';
+
+/** Aliases in the order they were made in. */
+const IN_ORDER = { orderBy: [{ createdAtMs: 'asc' }, { id: 'asc' }] } satisfies Prisma.EntityAliasFindManyArgs;
 
 /** The notice that an entity, or what it may do, has changed. */
 export const entityNotice = (id: string): Notice => ({ topic: 'entity', key: id });
@@ -70,35 +77,19 @@ export class Entities {
     const id = randomUUID();
     const nowMs = this.needs.clock.now();
     const given = name || `entity_${randomBytes(4).toString('hex')}`;
-    await tx.query(
-      {
-        name: 'entity-insert',
-        text: `INSERT INTO entity (id, namespace_id, name, disabled, created_at_ms, updated_at_ms, sealed)
-               VALUES ($1, $2, $3, $4, $5, $5, $6)`,
-      },
-      [id, namespaceId, given, disabled, nowMs, this.sealed(id, { metadata, policies })],
-    );
+    const sealed = this.sealed(id, { metadata, policies });
+    const row = { id, namespaceId, name: given, disabled, createdAtMs: nowMs, updatedAtMs: nowMs, sealed };
+    await tx.prisma.entity.create({ data: row, select: { id: true } });
     return { id, namespaceId, name: given, disabled, metadata, policies, createdAtMs: nowMs, updatedAtMs: nowMs };
   }
 
   async find(namespaceId: string, id: string): Promise<EntityDetails | undefined> {
-    if (!isId(id)) return undefined;
-    const { rows } = await this.needs.database.query<EntityRow>(
-      { name: 'entity-find', text: 'SELECT * FROM entity WHERE id = $1 AND namespace_id = $2' },
-      [id, namespaceId],
-    );
-    return rows[0] && this.details(toEntity(this.needs.barrier, rows[0]));
+    return isId(id) ? this.details({ id, namespaceId }) : undefined;
   }
 
   async findByName(namespaceId: string, name: string): Promise<EntityDetails | undefined> {
-    const { rows } = await this.needs.database.query<EntityRow>(
-      {
-        name: 'entity-find-name',
-        text: 'SELECT * FROM entity WHERE namespace_id = $1 AND lower(name) = lower($2::text COLLATE "C")',
-      },
-      [namespaceId, name],
-    );
-    return rows[0] && this.details(toEntity(this.needs.barrier, rows[0]));
+    const id = await idOfName(this.needs.database.prisma, 'entity', namespaceId, name);
+    return id === undefined ? undefined : this.details({ id, namespaceId });
   }
 
   /** Ids or names in bytewise order, with the aliases that listings show. */
@@ -107,13 +98,20 @@ export class Entities {
     by: 'id' | 'name',
     { after = '', limit }: IdentityPage,
   ): Promise<{ id: string; name: string; aliases: EntityAlias[] }[]> {
-    const order = by === 'id' ? 'e.id::text COLLATE "C"' : 'e.name';
-    const { rows } = await this.needs.database.query<{ id: string; name: string }>(
-      `SELECT e.id, e.name FROM entity e WHERE e.namespace_id = $1 AND ${order} > $2 ORDER BY ${order} LIMIT $3`,
-      [namespaceId, after, limit ?? null],
-    );
-    const aliases = by === 'id' ? await this.aliasesOf(rows.map(({ id }) => id)) : new Map<string, EntityAlias[]>();
-    return rows.map(({ id, name }) => ({ id, name, aliases: aliases.get(id) ?? [] }));
+    const { entity } = this.needs.database.prisma;
+    const select = { id: true, name: true };
+    if (by === 'name') {
+      const rows = await readInPages<{ id: string; name: string }>(limit, (last, take) => {
+        const where = { namespaceId, name: { gt: last?.name ?? after } };
+        return entity.findMany({ where, orderBy: { name: 'asc' }, take, select });
+      });
+      return rows.map((row) => ({ ...row, aliases: [] }));
+    }
+    const rows = await readInPages<{ id: string; name: string; aliases: EntityAliasRow[] }>(limit, (last, take) => {
+      const where = { namespaceId, id: last ? { gt: last.id } : idsAfter(after) };
+      return entity.findMany({ where, orderBy: { id: 'asc' }, take, select: { ...select, aliases: IN_ORDER } });
+    });
+    return mapInTurns(rows, ({ id, name, aliases }) => ({ id, name, aliases: this.opened(aliases) }));
   }
 
   /** Removes entities with their aliases, memberships and MFA secrets; ids that are not there are no error. */
@@ -121,7 +119,7 @@ export class Entities {
     const real = ids.filter(isId);
     if (real.length === 0) return;
     await this.needs.committer.transaction(
-      (tx) => tx.query('DELETE FROM entity WHERE namespace_id = $1 AND id = ANY($2)', [namespaceId, real]),
+      (tx) => tx.prisma.entity.deleteMany({ where: { namespaceId, id: { in: real } } }),
       [...real.map(entityNotice), { topic: 'mfa', key: '*' }],
     );
   }
@@ -129,11 +127,9 @@ export class Entities {
   async deleteByName(namespaceId: string, name: string): Promise<void> {
     await this.needs.committer.transaction(
       async (tx) => {
-        const { rows } = await tx.query<{ id: string }>(
-          'DELETE FROM entity WHERE namespace_id = $1 AND lower(name) = lower($2::text COLLATE "C") RETURNING id',
-          [namespaceId, name],
-        );
-        return rows.map(({ id }) => id);
+        const ids = await lockRows(tx, 'entity', named(namespaceId, name));
+        await tx.prisma.entity.deleteMany({ where: { id: { in: ids } } });
+        return ids;
       },
       (ids) => ids.map(entityNotice),
     );
@@ -142,18 +138,11 @@ export class Entities {
   /** Aliases by entity id. */
   async aliasesOf(
     entityIds: readonly string[],
-    tx: Pick<Tx, 'query'> = this.needs.database,
+    prisma: Pick<Tx['prisma'], 'entityAlias'> = this.needs.database.prisma,
   ): Promise<Map<string, EntityAlias[]>> {
+    const rows = await prisma.entityAlias.findMany({ where: { entityId: { in: [...entityIds] } }, ...IN_ORDER });
     const byEntity = new Map<string, EntityAlias[]>();
-    if (entityIds.length === 0) return byEntity;
-    const { rows } = await tx.query<EntityAliasRow>(
-      {
-        name: 'entity-aliases',
-        text: 'SELECT * FROM entity_alias WHERE entity_id = ANY($1) ORDER BY created_at_ms, id',
-      },
-      [entityIds],
-    );
-    for (const alias of await mapInTurns(rows, (row) => toEntityAlias(this.needs.barrier, row))) {
+    for (const alias of this.opened(rows)) {
       const list = byEntity.get(alias.entityId);
       if (list) list.push(alias);
       else byEntity.set(alias.entityId, [alias]);
@@ -161,49 +150,47 @@ export class Entities {
     return byEntity;
   }
 
-  private async details(entity: Entity): Promise<EntityDetails> {
-    const { database } = this.needs;
-    const [aliases, merged, groups, secrets] = await Promise.all([
-      this.aliasesOf([entity.id]),
-      database.query<{ merged_id: string }>(
-        'SELECT merged_id FROM entity_merge WHERE entity_id = $1 ORDER BY merged_id',
-        [entity.id],
-      ),
-      database.query<{ id: string; direct: boolean }>(groupsOfEntity, [entity.id]),
-      database.query<{ method_id: string; type: string; name: string | null }>(
-        'SELECT s.method_id, m.type, m.name FROM mfa_secret s JOIN mfa_method m ON m.id = s.method_id WHERE s.entity_id = $1 ORDER BY s.method_id',
-        [entity.id],
-      ),
+  private opened(rows: readonly EntityAliasRow[]): EntityAlias[] {
+    return rows.map((row) => toEntityAlias(this.needs.barrier, row));
+  }
+
+  private async details(where: { id: string; namespaceId: string }): Promise<EntityDetails | undefined> {
+    const { barrier, database } = this.needs;
+    const [row, groups] = await Promise.all([
+      database.prisma.entity.findFirst({
+        where,
+        include: {
+          aliases: IN_ORDER,
+          merged: { select: { mergedId: true }, orderBy: { mergedId: 'asc' } },
+          mfaSecrets: {
+            select: { methodId: true, method: { select: { type: true, name: true } } },
+            orderBy: { methodId: 'asc' },
+          },
+        },
+      }),
+      database.query<{ id: string; direct: boolean }>(GROUPS_OF_ENTITY, [where.id]),
     ]);
+    if (!row) return undefined;
     return {
-      ...entity,
-      aliases: aliases.get(entity.id) ?? [],
-      mergedEntityIds: merged.rows.map((row) => row.merged_id),
+      ...toEntity(barrier, row),
+      aliases: this.opened(row.aliases),
+      mergedEntityIds: row.merged.map(({ mergedId }) => mergedId),
       directGroupIds: groups.rows.filter(({ direct }) => direct).map(({ id }) => id),
       inheritedGroupIds: groups.rows.filter(({ direct }) => !direct).map(({ id }) => id),
-      mfaSecrets: secrets.rows.map((row) => ({
-        methodId: row.method_id,
-        methodType: row.type,
-        methodName: row.name ?? '',
+      mfaSecrets: row.mfaSecrets.map(({ methodId, method }) => ({
+        methodId,
+        methodType: method.type,
+        methodName: method.name ?? '',
       })),
     };
   }
 
   private async lock(tx: Tx, namespaceId: string, { id, name }: EntityRef): Promise<Entity | undefined> {
-    if (id !== undefined) {
-      if (!isId(id)) return undefined;
-      const { rows } = await tx.query<EntityRow>(
-        'SELECT * FROM entity WHERE id = $1 AND namespace_id = $2 FOR UPDATE',
-        [id, namespaceId],
-      );
-      return rows[0] && toEntity(this.needs.barrier, rows[0]);
-    }
-    if (!name) return undefined;
-    const { rows } = await tx.query<EntityRow>(
-      'SELECT * FROM entity WHERE namespace_id = $1 AND lower(name) = lower($2::text COLLATE "C") FOR UPDATE',
-      [namespaceId, name],
-    );
-    return rows[0] && toEntity(this.needs.barrier, rows[0]);
+    if (id !== undefined ? !isId(id) : !name) return undefined;
+    const where = id !== undefined ? numbered(namespaceId, id) : named(namespaceId, name!);
+    const [held] = await lockRows(tx, 'entity', where);
+    if (held === undefined) return undefined;
+    return toEntity(this.needs.barrier, await tx.prisma.entity.findUniqueOrThrow({ where: { id: held } }));
   }
 
   private async update(tx: Tx, before: Entity, write: EntityWrite): Promise<Entity> {
@@ -215,26 +202,13 @@ export class Entities {
       disabled: write.disabled ?? before.disabled,
       updatedAtMs: this.needs.clock.now(),
     };
-    await tx.query('UPDATE entity SET name = $2, disabled = $3, updated_at_ms = $4, sealed = $5 WHERE id = $1', [
-      entity.id,
-      entity.name,
-      entity.disabled,
-      entity.updatedAtMs,
-      this.sealed(entity.id, entity),
-    ]);
+    const { id, name, disabled, updatedAtMs } = entity;
+    const data = { name, disabled, updatedAtMs, sealed: this.sealed(id, entity) };
+    await tx.prisma.entity.update({ where: { id }, data, select: { id: true } });
     return entity;
   }
 
-  private sealed(id: string, { metadata, policies }: SealedPrincipal): Buffer {
+  private sealed(id: string, { metadata, policies }: SealedPrincipal): Buffer<ArrayBuffer> {
     return this.needs.barrier.sealJson({ metadata, policies }, cellOf('entity', id));
   }
 }
-
-/** Groups an entity is in, directly or through other groups. */
-export const groupsOfEntity = `
-  WITH RECURSIVE reached(id, direct) AS (
-    SELECT group_id, true FROM group_member WHERE entity_id = $1
-    UNION
-    SELECT m.group_id, false FROM group_member m JOIN reached r ON m.member_group_id = r.id
-  )
-  SELECT id, bool_or(direct) AS direct FROM reached GROUP BY id ORDER BY id`;

@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { Refusal } from '@keystead/refusal';
+import { Prisma } from '../../generated/prisma/client';
 import { mapInTurns } from '../storage/in-turns';
+import { lockRows } from '../storage/lock-rows';
 import type { Tx } from '../storage/types';
 import { checkMetadata, checkName, isId, isTaken } from './checks';
 import { type Entities, entityNotice } from './entities';
+import { idsAfter, numbered, readInPages } from './pages';
 import { aliasNameHash, cellOf, type EntityAliasRow, type SealedEntityAlias, toEntityAlias } from './rows';
 import type { EntityAlias, IdentityNeeds, IdentityPage, Metadata } from './types';
 
@@ -78,39 +81,32 @@ export class EntityAliases {
 
   async find(namespaceId: string, id: string): Promise<EntityAlias | undefined> {
     if (!isId(id)) return undefined;
-    const { rows } = await this.needs.database.query<EntityAliasRow>(
-      'SELECT * FROM entity_alias WHERE id = $1 AND namespace_id = $2',
-      [id, namespaceId],
-    );
-    return rows[0] && toEntityAlias(this.needs.barrier, rows[0]);
+    const row = await this.needs.database.prisma.entityAlias.findFirst({ where: { id, namespaceId } });
+    return row ? toEntityAlias(this.needs.barrier, row) : undefined;
   }
 
   async findByName(
     mountId: string,
     name: string,
-    on: Pick<Tx, 'query'> = this.needs.database,
+    prisma: Pick<Tx['prisma'], 'entityAlias'> = this.needs.database.prisma,
   ): Promise<EntityAlias | undefined> {
-    const { rows } = await on.query<EntityAliasRow>(
-      { name: 'entity-alias-name', text: 'SELECT * FROM entity_alias WHERE mount_id = $1 AND name_hash = $2' },
-      [mountId, aliasNameHash(this.needs.barrier, 'entity', mountId, name)],
-    );
-    return rows[0] && toEntityAlias(this.needs.barrier, rows[0]);
+    const mountId_nameHash = { mountId, nameHash: this.hash({ mountId, name }) };
+    const row = await prisma.entityAlias.findUnique({ where: { mountId_nameHash } });
+    return row ? toEntityAlias(this.needs.barrier, row) : undefined;
   }
 
   /** The alias an entity has at a mount. */
   async findOfEntity(entityId: string, mountId: string): Promise<EntityAlias | undefined> {
-    const { rows } = await this.needs.database.query<EntityAliasRow>(
-      { name: 'entity-alias-entity', text: 'SELECT * FROM entity_alias WHERE entity_id = $1 AND mount_id = $2' },
-      [entityId, mountId],
-    );
-    return rows[0] && toEntityAlias(this.needs.barrier, rows[0]);
+    const entityId_mountId = { entityId, mountId };
+    const row = await this.needs.database.prisma.entityAlias.findUnique({ where: { entityId_mountId } });
+    return row ? toEntityAlias(this.needs.barrier, row) : undefined;
   }
 
   async list(namespaceId: string, { after = '', limit }: IdentityPage): Promise<EntityAlias[]> {
-    const { rows } = await this.needs.database.query<EntityAliasRow>(
-      `SELECT * FROM entity_alias WHERE namespace_id = $1 AND id::text COLLATE "C" > $2 ORDER BY id::text COLLATE "C" LIMIT $3`,
-      [namespaceId, after, limit ?? null],
-    );
+    const rows = await readInPages<EntityAliasRow>(limit, (last, take) => {
+      const where = { namespaceId, id: last ? { gt: last.id } : idsAfter(after) };
+      return this.needs.database.prisma.entityAlias.findMany({ where, orderBy: { id: 'asc' }, take });
+    });
     return mapInTurns(rows, (row) => toEntityAlias(this.needs.barrier, row));
   }
 
@@ -119,11 +115,9 @@ export class EntityAliases {
     if (!isId(id)) return;
     await this.needs.committer.transaction(
       async (tx) => {
-        const { rows } = await tx.query<{ entity_id: string }>(
-          'DELETE FROM entity_alias WHERE id = $1 AND namespace_id = $2 RETURNING entity_id',
-          [id, namespaceId],
-        );
-        return rows.map((row) => row.entity_id);
+        const alias = await this.lockById(tx, namespaceId, id);
+        await tx.prisma.entityAlias.deleteMany({ where: { id, namespaceId } });
+        return alias ? [alias.entityId] : [];
       },
       (ids) => ids.map(entityNotice),
     );
@@ -133,55 +127,29 @@ export class EntityAliases {
   async insert(tx: Tx, alias: Omit<EntityAlias, 'id' | 'createdAtMs' | 'updatedAtMs'>): Promise<EntityAlias> {
     const id = randomUUID();
     const nowMs = this.needs.clock.now();
-    await tx.query(
-      {
-        name: 'entity-alias-insert',
-        text: `INSERT INTO entity_alias (id, namespace_id, entity_id, mount_id, mount_accessor, name_hash, created_at_ms, updated_at_ms, sealed)
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8)`,
-      },
-      [
-        id,
-        alias.namespaceId,
-        alias.entityId,
-        alias.mountId,
-        alias.mountAccessor,
-        this.hash(alias),
-        nowMs,
-        this.sealed(id, alias),
-      ],
-    );
+    const { namespaceId } = alias;
+    const data = { id, namespaceId, ...this.columns(id, alias), createdAtMs: nowMs, updatedAtMs: nowMs };
+    await tx.prisma.entityAlias.create({ data, select: { id: true } });
     return { ...alias, id, createdAtMs: nowMs, updatedAtMs: nowMs };
   }
 
   /** Writes a changed alias inside an open transaction. */
   async save(tx: Tx, alias: EntityAlias): Promise<EntityAlias> {
     const updatedAtMs = this.needs.clock.now();
-    await tx.query(
-      {
-        name: 'entity-alias-save',
-        text: `UPDATE entity_alias SET entity_id = $2, mount_id = $3, mount_accessor = $4, name_hash = $5, updated_at_ms = $6, sealed = $7
-               WHERE id = $1`,
-      },
-      [
-        alias.id,
-        alias.entityId,
-        alias.mountId,
-        alias.mountAccessor,
-        this.hash(alias),
-        updatedAtMs,
-        this.sealed(alias.id, alias),
-      ],
-    );
+    const data = { ...this.columns(alias.id, alias), updatedAtMs };
+    await tx.prisma.entityAlias.updateMany({ where: { id: alias.id }, data });
     return { ...alias, updatedAtMs };
   }
 
   /** An alias inside an open transaction, kept from others until its end. */
   async lockById(tx: Tx, namespaceId: string, id: string): Promise<EntityAlias | undefined> {
-    const { rows } = await tx.query<EntityAliasRow>(
-      'SELECT * FROM entity_alias WHERE id = $1 AND namespace_id = $2 FOR UPDATE',
-      [id, namespaceId],
-    );
-    return rows[0] && toEntityAlias(this.needs.barrier, rows[0]);
+    return this.held(tx, numbered(namespaceId, id));
+  }
+
+  private async held(tx: Tx, where: Prisma.Sql): Promise<EntityAlias | undefined> {
+    const [id] = await lockRows(tx, 'entity_alias', where);
+    if (id === undefined) return undefined;
+    return toEntityAlias(this.needs.barrier, await tx.prisma.entityAlias.findUniqueOrThrow({ where: { id } }));
   }
 
   private async lock(
@@ -192,11 +160,8 @@ export class EntityAliases {
   ): Promise<EntityAlias | undefined> {
     if (id !== undefined) return isId(id) ? this.lockById(tx, namespaceId, id) : undefined;
     if (!mount || !name) return undefined;
-    const { rows } = await tx.query<EntityAliasRow>(
-      'SELECT * FROM entity_alias WHERE mount_id = $1 AND name_hash = $2 FOR UPDATE',
-      [mount.uuid, aliasNameHash(this.needs.barrier, 'entity', mount.uuid, name)],
-    );
-    return rows[0] && toEntityAlias(this.needs.barrier, rows[0]);
+    const hash = this.hash({ mountId: mount.uuid, name });
+    return this.held(tx, Prisma.sql`mount_id = ${mount.uuid}::uuid AND name_hash = ${hash}`);
   }
 
   private async create(tx: Tx, namespaceId: string, { name, mount, entityId, customMetadata }: AliasWrite) {
@@ -241,18 +206,21 @@ export class EntityAliases {
   }
 
   private async requireEntity(tx: Tx, namespaceId: string, id: string): Promise<void> {
-    const found =
-      isId(id) &&
-      (await tx.query('SELECT 1 FROM entity WHERE id = $1 AND namespace_id = $2 FOR SHARE', [id, namespaceId]))
-        .rowCount;
+    const found = isId(id) && (await lockRows(tx, 'entity', numbered(namespaceId, id), 'SHARE')).length > 0;
     if (!found) throw new Refusal('malformed', 'invalid canonical ID');
   }
 
-  private hash({ mountId, name }: Pick<EntityAlias, 'mountId' | 'name'>): Buffer {
+  /** What an alias may change of its row. */
+  private columns(id: string, alias: Omit<EntityAlias, 'id' | 'createdAtMs' | 'updatedAtMs'>) {
+    const { entityId, mountId, mountAccessor } = alias;
+    return { entityId, mountId, mountAccessor, nameHash: this.hash(alias), sealed: this.sealed(id, alias) };
+  }
+
+  private hash({ mountId, name }: Pick<EntityAlias, 'mountId' | 'name'>): Buffer<ArrayBuffer> {
     return aliasNameHash(this.needs.barrier, 'entity', mountId, name);
   }
 
-  private sealed(id: string, alias: SealedEntityAlias): Buffer {
+  private sealed(id: string, alias: SealedEntityAlias): Buffer<ArrayBuffer> {
     const { name, metadata, customMetadata, groupNames, local, mergedFromIds } = alias;
     return this.needs.barrier.sealJson(
       { name, metadata, customMetadata, groupNames, local, mergedFromIds },

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { Refusal } from '@keystead/refusal';
 import { mapInTurns } from '../storage/in-turns';
+import { lockRows } from '../storage/lock-rows';
 import type { Tx } from '../storage/types';
 import { checkName, isId, isTaken } from './checks';
 import type { AliasMount } from './entity-aliases';
 import { type Groups, groupNotice } from './groups';
+import { idsAfter, numbered, readInPages } from './pages';
 import { aliasNameHash, cellOf, type GroupAliasRow, toGroupAlias } from './rows';
 import type { GroupAlias, IdentityNeeds, IdentityPage } from './types';
 
@@ -45,20 +47,8 @@ export class GroupAliases {
         createdAtMs: nowMs,
         updatedAtMs: nowMs,
       };
-      await tx.query(
-        `INSERT INTO group_alias (id, namespace_id, group_id, mount_id, mount_accessor, name_hash, created_at_ms, updated_at_ms, sealed)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8)`,
-        [
-          id,
-          namespaceId,
-          groupId,
-          alias.mountId ?? null,
-          alias.mountAccessor,
-          this.hash(alias),
-          nowMs,
-          this.sealed(alias),
-        ],
-      );
+      const data = { id, namespaceId, ...this.columns(alias), createdAtMs: nowMs, updatedAtMs: nowMs };
+      await tx.prisma.groupAlias.create({ data, select: { id: true } });
       return alias;
     });
   }
@@ -67,14 +57,10 @@ export class GroupAliases {
   async update(namespaceId: string, id: string, write: GroupAliasWrite): Promise<GroupAlias> {
     if (write.name) checkName('alias', write.name);
     return this.commit(write.groupId, async (tx) => {
-      const { rows } = isId(id)
-        ? await tx.query<GroupAliasRow>('SELECT * FROM group_alias WHERE id = $1 AND namespace_id = $2 FOR UPDATE', [
-            id,
-            namespaceId,
-          ])
-        : { rows: [] };
-      if (!rows[0]) throw new Refusal('malformed', 'invalid group alias ID');
-      const before = toGroupAlias(this.needs.barrier, rows[0]);
+      const [held] = isId(id) ? await lockRows(tx, 'group_alias', numbered(namespaceId, id)) : [];
+      if (held === undefined) throw new Refusal('malformed', 'invalid group alias ID');
+      const row = await tx.prisma.groupAlias.findUniqueOrThrow({ where: { id: held } });
+      const before = toGroupAlias(this.needs.barrier, row);
       if (write.groupId && write.groupId !== before.groupId) await this.requireGroup(tx, namespaceId, write.groupId);
       const after: GroupAlias = {
         ...before,
@@ -83,50 +69,33 @@ export class GroupAliases {
         ...(write.mount && mountFields(write.mount)),
         updatedAtMs: this.needs.clock.now(),
       };
-      await tx.query(
-        `UPDATE group_alias SET group_id = $2, mount_id = $3, mount_accessor = $4, name_hash = $5, updated_at_ms = $6, sealed = $7
-         WHERE id = $1`,
-        [
-          after.id,
-          after.groupId,
-          after.mountId ?? null,
-          after.mountAccessor,
-          this.hash(after),
-          after.updatedAtMs,
-          this.sealed(after),
-        ],
-      );
+      const data = { ...this.columns(after), updatedAtMs: after.updatedAtMs };
+      await tx.prisma.groupAlias.update({ where: { id: held }, data, select: { id: true } });
       // Membership came from logins under the old name and mount; it would outlive what it was founded on.
       const moved =
         after.groupId !== before.groupId || after.mountId !== before.mountId || !sameName(after.name, before.name);
-      if (moved)
-        await tx.query('DELETE FROM group_member WHERE group_id = $1 AND entity_id IS NOT NULL', [before.groupId]);
+      if (moved) await dropMembers(tx, before.groupId);
       return after;
     });
   }
 
   async find(namespaceId: string, id: string): Promise<GroupAlias | undefined> {
     if (!isId(id)) return undefined;
-    const { rows } = await this.needs.database.query<GroupAliasRow>(
-      'SELECT * FROM group_alias WHERE id = $1 AND namespace_id = $2',
-      [id, namespaceId],
-    );
-    return rows[0] && toGroupAlias(this.needs.barrier, rows[0]);
+    const row = await this.needs.database.prisma.groupAlias.findFirst({ where: { id, namespaceId } });
+    return row ? toGroupAlias(this.needs.barrier, row) : undefined;
   }
 
   async findByName(mountId: string, name: string): Promise<GroupAlias | undefined> {
-    const { rows } = await this.needs.database.query<GroupAliasRow>(
-      'SELECT * FROM group_alias WHERE mount_id = $1 AND name_hash = $2',
-      [mountId, aliasNameHash(this.needs.barrier, 'group', mountId, name)],
-    );
-    return rows[0] && toGroupAlias(this.needs.barrier, rows[0]);
+    const mountId_nameHash = { mountId, nameHash: this.hash({ mountId, name }) };
+    const row = await this.needs.database.prisma.groupAlias.findUnique({ where: { mountId_nameHash } });
+    return row ? toGroupAlias(this.needs.barrier, row) : undefined;
   }
 
   async list(namespaceId: string, { after = '', limit }: IdentityPage): Promise<GroupAlias[]> {
-    const { rows } = await this.needs.database.query<GroupAliasRow>(
-      `SELECT * FROM group_alias WHERE namespace_id = $1 AND id::text COLLATE "C" > $2 ORDER BY id::text COLLATE "C" LIMIT $3`,
-      [namespaceId, after, limit ?? null],
-    );
+    const rows = await readInPages<GroupAliasRow>(limit, (last, take) => {
+      const where = { namespaceId, id: last ? { gt: last.id } : idsAfter(after) };
+      return this.needs.database.prisma.groupAlias.findMany({ where, orderBy: { id: 'asc' }, take });
+    });
     return mapInTurns(rows, (row) => toGroupAlias(this.needs.barrier, row));
   }
 
@@ -134,12 +103,12 @@ export class GroupAliases {
   async delete(namespaceId: string, id: string): Promise<void> {
     if (!isId(id)) return;
     await this.needs.committer.transaction(
-      (tx) =>
-        tx.query(
-          `WITH gone AS (DELETE FROM group_alias WHERE id = $1 AND namespace_id = $2 RETURNING group_id)
-           DELETE FROM group_member m USING gone WHERE m.group_id = gone.group_id AND m.entity_id IS NOT NULL`,
-          [id, namespaceId],
-        ),
+      async (tx) => {
+        const [held] = await lockRows(tx, 'group_alias', numbered(namespaceId, id));
+        if (held === undefined) return;
+        const { groupId } = await tx.prisma.groupAlias.delete({ where: { id: held } });
+        await dropMembers(tx, groupId);
+      },
       [groupNotice],
     );
   }
@@ -149,11 +118,11 @@ export class GroupAliases {
       return await this.needs.committer.transaction(run, [groupNotice]);
     } catch (error) {
       if (isTaken(error, perGroup)) {
-        const { rows } = await this.needs.database.query<{ id: string }>(
-          'SELECT id FROM group_alias WHERE group_id = $1',
-          [groupId],
-        );
-        throw new Refusal('conflict', `the group already has the alias ${JSON.stringify(rows[0]?.id ?? '')}`);
+        const other = await this.needs.database.prisma.groupAlias.findFirst({
+          where: { groupId },
+          select: { id: true },
+        });
+        throw new Refusal('conflict', `the group already has the alias ${JSON.stringify(other?.id ?? '')}`);
       }
       if (isTaken(error)) throw new Refusal('conflict', 'combination of mount and group alias name is already in use');
       throw error;
@@ -161,23 +130,30 @@ export class GroupAliases {
   }
 
   private async requireGroup(tx: Tx, namespaceId: string, id: string): Promise<void> {
-    const { rows } = isId(id)
-      ? await tx.query<{ type: string }>('SELECT type FROM "group" WHERE id = $1 AND namespace_id = $2 FOR SHARE', [
-          id,
-          namespaceId,
-        ])
-      : { rows: [] };
-    if (!rows[0]) throw new Refusal('malformed', "invalid group ID given in 'canonical_id'");
-    if (rows[0].type !== 'external') throw new Refusal('malformed', "alias can't be set on an internal group");
+    const [held] = isId(id) ? await lockRows(tx, 'group', numbered(namespaceId, id), 'SHARE') : [];
+    if (held === undefined) throw new Refusal('malformed', "invalid group ID given in 'canonical_id'");
+    const { type } = await tx.prisma.group.findUniqueOrThrow({ where: { id: held }, select: { type: true } });
+    if (type !== 'external') throw new Refusal('malformed', "alias can't be set on an internal group");
   }
 
-  private hash({ mountId, name }: Pick<GroupAlias, 'mountId' | 'name'>): Buffer {
+  /** What an alias may change of its row. */
+  private columns(alias: Pick<GroupAlias, 'id' | 'groupId' | 'mountId' | 'mountAccessor' | 'name'>) {
+    const { groupId, mountId = null, mountAccessor } = alias;
+    return { groupId, mountId, mountAccessor, nameHash: this.hash(alias), sealed: this.sealed(alias) };
+  }
+
+  private hash({ mountId, name }: Pick<GroupAlias, 'mountId' | 'name'>): Buffer<ArrayBuffer> {
     return aliasNameHash(this.needs.barrier, 'group', mountId ?? '', name);
   }
 
-  private sealed({ id, name }: Pick<GroupAlias, 'id' | 'name'>): Buffer {
+  private sealed({ id, name }: Pick<GroupAlias, 'id' | 'name'>): Buffer<ArrayBuffer> {
     return this.needs.barrier.sealJson({ name }, cellOf('group_alias', id));
   }
+}
+
+/** Ends what logins made of a group. */
+async function dropMembers(tx: Tx, groupId: string): Promise<void> {
+  await tx.prisma.groupMember.deleteMany({ where: { groupId, entityId: { not: null } } });
 }
 
 function mountFields(mount: AliasMount | undefined) {

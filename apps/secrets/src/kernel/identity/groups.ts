@@ -1,8 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { Refusal } from '@keystead/refusal';
+import { Prisma } from '../../generated/prisma/client';
+import { lockRows } from '../storage/lock-rows';
 import type { Notice, Tx } from '../storage/types';
 import { checkMetadata, checkName, checkPolicies, isId, isTaken } from './checks';
-import { cellOf, type GroupAliasRow, type GroupRow, type SealedPrincipal, toGroup, toGroupAlias } from './rows';
+import { idOfName, idsAfter, named, numbered, readInPages } from './pages';
+import { cellOf, type SealedPrincipal, toGroup, toGroupAlias } from './rows';
 import type { Group, GroupDetails, GroupType, IdentityNeeds, IdentityPage, Metadata } from './types';
 
 /** Fields of a group to write; those left out keep their value. */
@@ -19,6 +22,15 @@ const nameIndex = 'group_namespace_id_lower_name_key';
 
 /** Changed groups may change what any entity may do. */
 export const groupNotice: Notice = { topic: 'group', key: '*' };
+
+/** What listings count: entities in a group, and groups it is in. */
+const COUNTS = { select: { members: { where: { entityId: { not: null } } }, parents: true } } as const;
+
+interface Listed {
+  readonly id: string;
+  readonly name: string;
+  readonly _count: { readonly members: number; readonly parents: number };
+}
 
 /** Groups and their members. Names, single membership and the absence of cycles are the database's affair. */
 export class Groups {
@@ -72,11 +84,9 @@ export class Groups {
     const id = randomUUID();
     const nowMs = this.needs.clock.now();
     const given = name || `group_${randomBytes(4).toString('hex')}`;
-    await tx.query(
-      `INSERT INTO "group" (id, namespace_id, name, type, version, created_at_ms, updated_at_ms, sealed)
-       VALUES ($1, $2, $3, $4, 1, $5, $5, $6)`,
-      [id, namespaceId, given, type, nowMs, this.sealed(id, { metadata, policies })],
-    );
+    const sealed = this.sealed(id, { metadata, policies });
+    const row = { id, namespaceId, name: given, type, version: 1, createdAtMs: nowMs, updatedAtMs: nowMs, sealed };
+    await tx.prisma.group.create({ data: row, select: { id: true } });
     const kind = type as GroupType;
     return {
       id,
@@ -92,64 +102,66 @@ export class Groups {
   }
 
   async find(namespaceId: string, id: string): Promise<GroupDetails | undefined> {
-    if (!isId(id)) return undefined;
-    return this.details('id = $1 AND namespace_id = $2', [id, namespaceId]);
+    return isId(id) ? this.details({ id, namespaceId }) : undefined;
   }
 
   async findByName(namespaceId: string, name: string): Promise<GroupDetails | undefined> {
-    return this.details('namespace_id = $1 AND lower(name) = lower($2::text COLLATE "C")', [namespaceId, name]);
+    const id = await idOfName(this.needs.database.prisma, 'group', namespaceId, name);
+    return id === undefined ? undefined : this.details({ id, namespaceId });
   }
 
   /** Ids or names in bytewise order, with the counts that listings show. */
-  async list(namespaceId: string, by: 'id' | 'name', { after = '', limit }: IdentityPage) {
-    const order = by === 'id' ? 'g.id::text COLLATE "C"' : 'g.name';
-    const { rows } = await this.needs.database.query<{ id: string; name: string; members: number; parents: number }>(
-      `SELECT g.id, g.name,
-              (SELECT count(*)::int FROM group_member m WHERE m.group_id = g.id AND m.entity_id IS NOT NULL) AS members,
-              (SELECT count(*)::int FROM group_member m WHERE m.member_group_id = g.id) AS parents
-         FROM "group" g WHERE g.namespace_id = $1 AND ${order} > $2 ORDER BY ${order} LIMIT $3`,
-      [namespaceId, after, limit ?? null],
+  async list(
+    namespaceId: string,
+    by: 'id' | 'name',
+    { after = '', limit }: IdentityPage,
+  ): Promise<{ id: string; name: string; members: number; parents: number }[]> {
+    const rows = await readInPages<Listed>(limit, (last, take) =>
+      this.needs.database.prisma.group.findMany({
+        where: {
+          namespaceId,
+          ...(by === 'name' ? { name: { gt: last?.name ?? after } } : { id: last ? { gt: last.id } : idsAfter(after) }),
+        },
+        orderBy: { [by]: 'asc' },
+        take,
+        select: { id: true, name: true, _count: COUNTS },
+      }),
     );
-    return rows;
+    return rows.map(({ id, name, _count: counts }) => ({ id, name, ...counts }));
   }
 
   /** Removes a group, its alias and its memberships; an absent one is no error. */
   async delete(namespaceId: string, by: { id: string } | { name: string }): Promise<void> {
     if ('id' in by && !isId(by.id)) return;
     await this.needs.committer.transaction(
-      (tx) =>
-        'id' in by
-          ? tx.query('DELETE FROM "group" WHERE namespace_id = $1 AND id = $2', [namespaceId, by.id])
-          : tx.query('DELETE FROM "group" WHERE namespace_id = $1 AND lower(name) = lower($2::text COLLATE "C")', [
-              namespaceId,
-              by.name,
-            ]),
+      async (tx) => {
+        const ids = 'id' in by ? [by.id] : await lockRows(tx, 'group', named(namespaceId, by.name));
+        await tx.prisma.group.deleteMany({ where: { namespaceId, id: { in: ids } } });
+      },
       [groupNotice],
     );
   }
 
-  private async details(where: string, values: readonly unknown[]): Promise<GroupDetails | undefined> {
+  private async details(where: { id: string; namespaceId: string }): Promise<GroupDetails | undefined> {
     const { database, barrier } = this.needs;
-    const { rows } = await database.query<GroupRow>(`SELECT * FROM "group" WHERE ${where}`, values);
-    if (!rows[0]) return undefined;
-    const group = toGroup(barrier, rows[0]);
-    const [members, parents, aliases] = await Promise.all([
-      database.query<{ entity_id: string | null; member_group_id: string | null }>(
-        'SELECT entity_id, member_group_id FROM group_member WHERE group_id = $1 ORDER BY entity_id, member_group_id',
-        [group.id],
-      ),
-      database.query<{ group_id: string }>(
-        'SELECT group_id FROM group_member WHERE member_group_id = $1 ORDER BY group_id',
-        [group.id],
-      ),
-      database.query<GroupAliasRow>('SELECT * FROM group_alias WHERE group_id = $1', [group.id]),
-    ]);
+    const row = await database.prisma.group.findFirst({
+      where,
+      include: {
+        members: {
+          select: { entityId: true, memberGroupId: true },
+          orderBy: [{ entityId: 'asc' }, { memberGroupId: 'asc' }],
+        },
+        parents: { select: { groupId: true }, orderBy: { groupId: 'asc' } },
+        alias: true,
+      },
+    });
+    if (!row) return undefined;
     return {
-      ...group,
-      memberEntityIds: members.rows.map((row) => row.entity_id).filter((id) => id !== null),
-      memberGroupIds: members.rows.map((row) => row.member_group_id).filter((id) => id !== null),
-      parentGroupIds: parents.rows.map((row) => row.group_id),
-      ...(aliases.rows[0] && { alias: toGroupAlias(barrier, aliases.rows[0]) }),
+      ...toGroup(barrier, row),
+      memberEntityIds: row.members.map(({ entityId }) => entityId).filter((id) => id !== null),
+      memberGroupIds: row.members.map(({ memberGroupId }) => memberGroupId).filter((id) => id !== null),
+      parentGroupIds: row.parents.map(({ groupId }) => groupId),
+      ...(row.alias && { alias: toGroupAlias(barrier, row.alias) }),
     };
   }
 
@@ -159,13 +171,10 @@ export class Groups {
     { id, name }: { id?: string; name?: string },
   ): Promise<Group | undefined> {
     if (id !== undefined ? !isId(id) : !name) return undefined;
-    const { rows } = await tx.query<GroupRow>(
-      id !== undefined
-        ? 'SELECT * FROM "group" WHERE namespace_id = $1 AND id = $2 FOR UPDATE'
-        : 'SELECT * FROM "group" WHERE namespace_id = $1 AND lower(name) = lower($2::text COLLATE "C") FOR UPDATE',
-      [namespaceId, id ?? name],
-    );
-    return rows[0] && toGroup(this.needs.barrier, rows[0]);
+    const where = id !== undefined ? numbered(namespaceId, id) : named(namespaceId, name!);
+    const [held] = await lockRows(tx, 'group', where);
+    if (held === undefined) return undefined;
+    return toGroup(this.needs.barrier, await tx.prisma.group.findUniqueOrThrow({ where: { id: held } }));
   }
 
   private async update(tx: Tx, before: Group, write: GroupWrite): Promise<Group> {
@@ -179,10 +188,9 @@ export class Groups {
       version: before.version + 1,
       updatedAtMs: this.needs.clock.now(),
     };
-    await tx.query(
-      'UPDATE "group" SET name = $2, version = version + 1, updated_at_ms = $3, sealed = $4 WHERE id = $1',
-      [group.id, group.name, group.updatedAtMs, this.sealed(group.id, group)],
-    );
+    const { id, name, updatedAtMs } = group;
+    const data = { name, version: { increment: 1 }, updatedAtMs, sealed: this.sealed(id, group) };
+    await tx.prisma.group.update({ where: { id }, data, select: { id: true } });
     return group;
   }
 
@@ -205,25 +213,23 @@ export class Groups {
   }
 
   private async replaceMembers(tx: Tx, group: Group, kind: 'entity' | 'group', ids: readonly string[]): Promise<void> {
-    const column = kind === 'entity' ? 'entity_id' : 'member_group_id';
     await this.requireMembers(tx, group, kind, ids);
-    await tx.query(
-      `DELETE FROM group_member WHERE group_id = $1 AND ${column} IS NOT NULL AND NOT ${column} = ANY($2)`,
-      [group.id, ids],
-    );
-    await tx.query(
-      `INSERT INTO group_member (group_id, ${column}) SELECT $1, unnest($2::uuid[]) ON CONFLICT DO NOTHING`,
-      [group.id, ids],
-    );
+    const column = kind === 'entity' ? 'entityId' : 'memberGroupId';
+    const rows = await tx.prisma.groupMember.findMany({ where: { groupId: group.id, [column]: { not: null } } });
+    const wanted = new Set(ids.map((id) => id.toLowerCase()));
+    const known = new Map(rows.map((row) => [row[column], row.id]));
+    const gone = rows.filter((row) => !wanted.has(row[column]!)).map(({ id }) => id);
+    if (gone.length > 0) await tx.prisma.groupMember.deleteMany({ where: { id: { in: gone } } });
+    const added = [...wanted].filter((id) => !known.has(id)).map((id) => ({ groupId: group.id, [column]: id }));
+    if (added.length > 0) await tx.prisma.groupMember.createMany({ data: added });
   }
 
   /** Members live in the group's namespace or in one above it. */
   private async requireMembers(tx: Tx, group: Group, kind: 'entity' | 'group', ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return;
-    const { rows } = await tx.query<{ id: string; namespace_id: string }>(
-      `SELECT id, namespace_id FROM "${kind}" WHERE id = ANY($1) FOR KEY SHARE`,
-      [ids.filter(isId)],
-    );
+    // One array: there may be more of them than a statement may have values.
+    const rows = await tx.prisma.$queryRaw<{ id: string; namespace_id: string }[]>`
+      SELECT id, namespace_id FROM ${Prisma.raw(`"${kind}"`)} WHERE id = ANY(${ids.filter(isId)}::uuid[]) ORDER BY id FOR KEY SHARE`;
     const found = new Map(rows.map((row) => [row.id, row.namespace_id]));
     for (const id of ids) {
       const namespaceId = found.get(id.toLowerCase());
@@ -232,25 +238,23 @@ export class Groups {
     }
   }
 
-  private sealed(id: string, { metadata, policies }: SealedPrincipal): Buffer {
+  private sealed(id: string, { metadata, policies }: SealedPrincipal): Buffer<ArrayBuffer> {
     return this.needs.barrier.sealJson({ metadata, policies }, cellOf('group', id));
   }
 }
 
 async function lockMembers(tx: Tx, namespaceId: string): Promise<void> {
-  await tx.query(`SELECT pg_advisory_xact_lock(hashtextextended('group-members/' || $1, 0))`, [namespaceId]);
+  await tx.prisma.$executeRaw`SELECT pg_advisory_xact_lock(hashtextextended('group-members/' || ${namespaceId}, 0))`;
 }
 
 async function refuseCycle(tx: Tx, groupId: string, memberGroupIds: readonly string[]): Promise<void> {
-  const { rows } = await tx.query<{ origin: string }>(
-    `WITH RECURSIVE below(origin, id) AS (
-       SELECT id, id FROM unnest($2::uuid[]) AS given(id)
-       UNION
-       SELECT b.origin, m.member_group_id FROM group_member m JOIN below b ON m.group_id = b.id WHERE m.member_group_id IS NOT NULL
-     )
-     SELECT origin FROM below WHERE id = $1 LIMIT 1`,
-    [groupId, memberGroupIds],
-  );
+  const rows = await tx.prisma.$queryRaw<{ origin: string }[]>`
+    WITH RECURSIVE below(origin, id) AS (
+      SELECT id, id FROM unnest(${memberGroupIds}::uuid[]) AS given(id)
+      UNION
+      SELECT b.origin, m.member_group_id FROM group_member m JOIN below b ON m.group_id = b.id WHERE m.member_group_id IS NOT NULL
+    )
+    SELECT origin FROM below WHERE id = ${groupId}::uuid LIMIT 1`;
   if (rows[0])
     throw new Refusal(
       'malformed',

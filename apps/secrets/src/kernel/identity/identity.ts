@@ -23,7 +23,7 @@ export class Identity {
     this.groups = new Groups(needs);
     this.groupAliases = new GroupAliases(needs, this.groups);
     this.logins = new Logins(needs, this.entities, this.entityAliases);
-    this.views = new IdentityViews(needs, this.entities);
+    this.views = new IdentityViews(needs);
   }
 
   /** The view of an entity, or of the one it was merged into; undefined when it is gone. */

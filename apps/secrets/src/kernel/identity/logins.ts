@@ -4,6 +4,7 @@ import { type Entities, entityNotice } from './entities';
 import { type AliasMount, type EntityAliases, equalMetadata } from './entity-aliases';
 import { type GroupMoves, LoginReads } from './login-reads';
 import { aliasNameHash } from './rows';
+import { GROUP_MOVES, JOIN_GROUPS, LEAVE_GROUPS } from './statements';
 import type { EntityAlias, IdentityNeeds, Metadata } from './types';
 
 /** Who an auth method says has logged in. */
@@ -59,15 +60,11 @@ export class Logins {
    */
   async joinGroups(entityId: string, mountId: string, names: readonly string[]): Promise<void> {
     const hashes = names.map((name) => aliasNameHash(this.needs.barrier, 'group', mountId, name));
-    const { rows } = await this.needs.database.query<{ group_id: string; wanted: boolean }>(
-      {
-        name: 'group-alias-membership',
-        text: `SELECT a.group_id, a.name_hash = ANY($2) AS wanted FROM group_alias a
-               LEFT JOIN group_member m ON m.group_id = a.group_id AND m.entity_id = $3
-               WHERE a.mount_id = $1 AND (a.name_hash = ANY($2)) <> (m.id IS NOT NULL)`,
-      },
-      [mountId, hashes, entityId],
-    );
+    const { rows } = await this.needs.database.query<{ group_id: string; wanted: boolean }>(GROUP_MOVES, [
+      mountId,
+      hashes,
+      entityId,
+    ]);
     await this.moveGroups(entityId, {
       join: rows.filter(({ wanted }) => wanted).map((row) => row.group_id),
       leave: rows.filter(({ wanted }) => !wanted).map((row) => row.group_id),
@@ -78,11 +75,8 @@ export class Logins {
     if (join.length === 0 && leave.length === 0) return;
     await this.needs.committer.transaction(
       async (tx) => {
-        await tx.query('DELETE FROM group_member WHERE entity_id = $1 AND group_id = ANY($2)', [entityId, leave]);
-        await tx.query(
-          `INSERT INTO group_member (group_id, entity_id) SELECT g.id, $1 FROM "group" g WHERE g.id = ANY($2) ON CONFLICT DO NOTHING`,
-          [entityId, join],
-        );
+        await tx.query(LEAVE_GROUPS, [entityId, leave]);
+        await tx.query(JOIN_GROUPS, [entityId, join]);
       },
       [entityNotice(entityId)],
     );
@@ -92,12 +86,11 @@ export class Logins {
   async forgetMount(mountId: string): Promise<void> {
     await this.needs.committer.transaction(
       async (tx) => {
-        await tx.query(
-          `WITH gone AS (DELETE FROM group_alias WHERE mount_id = $1 RETURNING group_id)
-           DELETE FROM group_member m USING gone WHERE m.group_id = gone.group_id AND m.entity_id IS NOT NULL`,
-          [mountId],
-        );
-        await tx.query('DELETE FROM entity_alias WHERE mount_id = $1', [mountId]);
+        const groups = await tx.prisma.groupAlias.findMany({ where: { mountId }, select: { groupId: true } });
+        await tx.prisma.groupAlias.deleteMany({ where: { mountId } });
+        const groupId = { in: groups.map((row) => row.groupId) };
+        await tx.prisma.groupMember.deleteMany({ where: { groupId, entityId: { not: null } } });
+        await tx.prisma.entityAlias.deleteMany({ where: { mountId } });
       },
       [
         { topic: 'group', key: '*' },
@@ -111,7 +104,7 @@ export class Logins {
     checkName('alias', aliasName);
     const run = async (tx: Tx) => {
       // Two first logins at the same moment: the other one made it.
-      const made = await this.aliases.findByName(mount.uuid, aliasName, tx);
+      const made = await this.aliases.findByName(mount.uuid, aliasName, tx.prisma);
       if (made) return made;
       const entity = await this.entities.insert(tx, namespaceId, {});
       return this.aliases.insert(tx, {

@@ -1,4 +1,6 @@
 import { Refusal } from '@keystead/refusal';
+import { Prisma } from '../../generated/prisma/client';
+import { lockRows } from '../storage/lock-rows';
 import type { Tx } from '../storage/types';
 import { isId } from './checks';
 import { type Entities, entityNotice } from './entities';
@@ -30,10 +32,10 @@ export async function mergeEntities(
   await needs.committer.transaction(
     async (tx) => {
       await lockAll(tx, namespaceId, merge);
-      const byEntity = await entities.aliasesOf([toId, ...fromIds], tx);
+      const byEntity = await entities.aliasesOf([toId, ...fromIds], tx.prisma);
       await dropClashes(tx, byEntity, merge);
       for (const fromId of fromIds) {
-        for (const alias of (await entities.aliasesOf([fromId], tx)).get(fromId) ?? []) {
+        for (const alias of (await entities.aliasesOf([fromId], tx.prisma)).get(fromId) ?? []) {
           await aliases.save(tx, {
             ...alias,
             entityId: toId,
@@ -41,9 +43,9 @@ export async function mergeEntities(
           });
         }
         await moveSecrets(needs.barrier, tx, fromId, merge);
-        await tx.query('UPDATE entity_merge SET entity_id = $2 WHERE entity_id = $1', [fromId, toId]);
-        await tx.query('DELETE FROM entity WHERE id = $1', [fromId]);
-        await tx.query('INSERT INTO entity_merge (merged_id, entity_id) VALUES ($1, $2)', [fromId, toId]);
+        await tx.prisma.entityMerge.updateMany({ where: { entityId: fromId }, data: { entityId: toId } });
+        await tx.prisma.entity.deleteMany({ where: { id: fromId } });
+        await tx.prisma.entityMerge.createMany({ data: { mergedId: fromId, entityId: toId } });
       }
     },
     [...[toId, ...fromIds].map(entityNotice), { topic: 'mfa', key: '*' }],
@@ -51,12 +53,9 @@ export async function mergeEntities(
 }
 
 async function lockAll(tx: Tx, namespaceId: string, { toId, fromIds }: Merge): Promise<void> {
-  // In one order, so that two merges cannot wait for each other.
-  const { rows } = await tx.query<{ id: string }>(
-    'SELECT id FROM entity WHERE namespace_id = $1 AND id = ANY($2) ORDER BY id FOR UPDATE',
-    [namespaceId, [toId, ...fromIds].filter(isId)],
-  );
-  const found = new Set(rows.map(({ id }) => id));
+  const ids = [toId, ...fromIds].filter(isId);
+  const where = Prisma.sql`namespace_id = ${namespaceId}::uuid AND id = ANY(${ids}::uuid[])`;
+  const found = new Set(await lockRows(tx, 'entity', where));
   if (!found.has(toId)) throw new Refusal('malformed', 'entity id to merge to is invalid');
   if (!fromIds.every((id) => found.has(id))) throw new Refusal('malformed', 'entity id to merge from is invalid');
 }
@@ -84,7 +83,7 @@ async function dropClashes(
       `entities have aliases on the same mount; name the ones to keep in 'conflicting_alias_ids_to_keep': ${clashes.join('; ')}`,
     );
   }
-  if (dropped.length > 0) await tx.query('DELETE FROM entity_alias WHERE id = ANY($1)', [dropped]);
+  if (dropped.length > 0) await tx.prisma.entityAlias.deleteMany({ where: { id: { in: dropped } } });
 }
 
 async function moveSecrets(
@@ -93,30 +92,28 @@ async function moveSecrets(
   fromId: string,
   { toId, force }: Merge,
 ): Promise<void> {
-  const { rows } = await tx.query<{ method_id: string }>(
-    'SELECT a.method_id FROM mfa_secret a JOIN mfa_secret b ON b.method_id = a.method_id WHERE a.entity_id = $1 AND b.entity_id = $2',
-    [fromId, toId],
-  );
+  const rows = await tx.prisma.mfaSecret.findMany({
+    where: { entityId: fromId, method: { secrets: { some: { entityId: toId } } } },
+    select: { methodId: true },
+  });
   if (rows.length > 0 && !force) {
-    const ids = rows.map((row) => row.method_id).join(', ');
+    const ids = rows.map((row) => row.methodId).join(', ');
     throw new Refusal(
       'conflict',
       `both entities have a secret for MFA method ${ids}; set 'force' to keep the target's`,
     );
   }
-  const kept = rows.map((row) => row.method_id);
-  const moving = await tx.query<{ method_id: string; sealed: Buffer }>(
-    'SELECT method_id, sealed FROM mfa_secret WHERE entity_id = $1 AND NOT method_id = ANY($2) FOR UPDATE',
-    [fromId, kept],
-  );
-  for (const { method_id: methodId, sealed } of moving.rows) {
+  const kept = rows.map((row) => row.methodId);
+  const moving = await tx.prisma.mfaSecret.findMany({
+    where: { entityId: fromId, methodId: { notIn: kept } },
+    select: { methodId: true, sealed: true },
+  });
+  for (const { methodId, sealed } of moving) {
     // A sealed value opens only in its own row.
     const secret = barrier.openJson(sealed, mfaSecretCell(methodId, fromId));
-    await tx.query('UPDATE mfa_secret SET entity_id = $3, sealed = $4 WHERE method_id = $1 AND entity_id = $2', [
-      methodId,
-      fromId,
-      toId,
-      barrier.sealJson(secret, mfaSecretCell(methodId, toId)),
-    ]);
+    await tx.prisma.mfaSecret.updateMany({
+      where: { methodId, entityId: fromId },
+      data: { entityId: toId, sealed: barrier.sealJson(secret, mfaSecretCell(methodId, toId)) },
+    });
   }
 }

@@ -1,48 +1,36 @@
 import type { Barrier } from '../storage/types';
 import type { Entity, EntityAlias, Group, GroupAlias, GroupType, Metadata } from './types';
 
-/** Rows as the database gives them, and what is inside their sealed column. */
-export interface EntityRow {
+/** What rows of all four tables have. Numbers are text where no Prisma asked for them. */
+interface Row {
   id: string;
-  namespace_id: string;
+  namespaceId: string;
+  createdAtMs: bigint | string;
+  updatedAtMs: bigint | string;
+  sealed: Uint8Array;
+}
+/** A row of `entity`. */
+export interface EntityRow extends Row {
   name: string;
   disabled: boolean;
-  created_at_ms: string;
-  updated_at_ms: string;
-  sealed: Buffer;
 }
 /** A row of `entity_alias`. */
-export interface EntityAliasRow {
-  id: string;
-  namespace_id: string;
-  entity_id: string;
-  mount_id: string;
-  mount_accessor: string;
-  created_at_ms: string;
-  updated_at_ms: string;
-  sealed: Buffer;
+export interface EntityAliasRow extends Row {
+  entityId: string;
+  mountId: string;
+  mountAccessor: string;
 }
 /** A row of `group`. */
-export interface GroupRow {
-  id: string;
-  namespace_id: string;
+export interface GroupRow extends Row {
   name: string;
   type: string;
   version: number;
-  created_at_ms: string;
-  updated_at_ms: string;
-  sealed: Buffer;
 }
 /** A row of `group_alias`; without a mount, no login can match it. */
-export interface GroupAliasRow {
-  id: string;
-  namespace_id: string;
-  group_id: string;
-  mount_id: string | null;
-  mount_accessor: string;
-  created_at_ms: string;
-  updated_at_ms: string;
-  sealed: Buffer;
+export interface GroupAliasRow extends Row {
+  groupId: string;
+  mountId: string | null;
+  mountAccessor: string;
 }
 
 /** The secret part of an entity or a group. */
@@ -78,17 +66,14 @@ export const mfaSecretCell = (methodId: string, entityId: string) => ({
   column: 'sealed',
 });
 
-const times = (row: { created_at_ms: string; updated_at_ms: string }) => ({
-  createdAtMs: Number(row.created_at_ms),
-  updatedAtMs: Number(row.updated_at_ms),
-});
+const times = (row: Row) => ({ createdAtMs: Number(row.createdAtMs), updatedAtMs: Number(row.updatedAtMs) });
 
 type Opener = Pick<Barrier, 'openJson'>;
 
 /** Opens a row of `entity`. */
 export function toEntity(barrier: Opener, row: EntityRow): Entity {
   const { metadata, policies } = barrier.openJson<SealedPrincipal>(row.sealed, cellOf('entity', row.id));
-  const { id, namespace_id: namespaceId, name, disabled } = row;
+  const { id, namespaceId, name, disabled } = row;
   return { id, namespaceId, name, disabled, metadata, policies, ...times(row) };
 }
 
@@ -97,10 +82,10 @@ export function toEntityAlias(barrier: Opener, row: EntityAliasRow): EntityAlias
   const secret = barrier.openJson<SealedEntityAlias>(row.sealed, cellOf('entity_alias', row.id));
   return {
     id: row.id,
-    namespaceId: row.namespace_id,
-    entityId: row.entity_id,
-    mountId: row.mount_id,
-    mountAccessor: row.mount_accessor,
+    namespaceId: row.namespaceId,
+    entityId: row.entityId,
+    mountId: row.mountId,
+    mountAccessor: row.mountAccessor,
     ...secret,
     ...times(row),
   };
@@ -109,7 +94,7 @@ export function toEntityAlias(barrier: Opener, row: EntityAliasRow): EntityAlias
 /** Opens a row of `group`. */
 export function toGroup(barrier: Opener, row: GroupRow): Group {
   const { metadata, policies } = barrier.openJson<SealedPrincipal>(row.sealed, cellOf('group', row.id));
-  const { id, namespace_id: namespaceId, name, version } = row;
+  const { id, namespaceId, name, version } = row;
   return { id, namespaceId, name, type: row.type as GroupType, version, metadata, policies, ...times(row) };
 }
 
@@ -118,10 +103,10 @@ export function toGroupAlias(barrier: Opener, row: GroupAliasRow): GroupAlias {
   const { name } = barrier.openJson<SealedGroupAlias>(row.sealed, cellOf('group_alias', row.id));
   return {
     id: row.id,
-    namespaceId: row.namespace_id,
-    groupId: row.group_id,
-    mountId: row.mount_id ?? undefined,
-    mountAccessor: row.mount_accessor,
+    namespaceId: row.namespaceId,
+    groupId: row.groupId,
+    mountId: row.mountId ?? undefined,
+    mountAccessor: row.mountAccessor,
     name,
     ...times(row),
   };
@@ -133,6 +118,6 @@ export function aliasNameHash(
   kind: 'entity' | 'group',
   mountId: string,
   name: string,
-): Buffer {
+): Buffer<ArrayBuffer> {
   return barrier.mac(`identity-${kind}-alias`, `${mountId}\u0000${name.toLowerCase()}`);
 }

@@ -99,7 +99,7 @@ export interface IdentityView extends Identified {
 
 /** What identity is built from. */
 export interface IdentityNeeds {
-  readonly database: Pick<Tx, 'query'>;
+  readonly database: Pick<Tx, 'query' | 'prisma'>;
   readonly committer: Pick<Committer, 'transaction' | 'inTurn'>;
   readonly barrier: Pick<Barrier, 'sealJson' | 'openJson' | 'mac'>;
   readonly notices: ChangeNotices;

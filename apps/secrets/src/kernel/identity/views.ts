@@ -1,20 +1,13 @@
 import type { PolicyNames } from '../policy/access';
 import { CoherentCache } from '../storage/cache';
 import { isId } from './checks';
-import { type Entities, groupsOfEntity } from './entities';
-import { type EntityRow, type GroupRow, toEntity, toGroup } from './rows';
+import { type EntityAliasRow, type EntityRow, type GroupRow, toEntity, toEntityAlias, toGroup } from './rows';
+import { VIEW_ALIASES, VIEW_ENTITY, VIEW_GROUPS, VIEW_MERGE } from './statements';
 import type { Entity, Group, IdentityNeeds, IdentityView } from './types';
 
 interface Loaded {
   readonly view: IdentityView;
 }
-
-const findEntity = { name: 'entity-view', text: 'SELECT * FROM entity WHERE id = $1' };
-const findMerge = { name: 'entity-view-merge', text: 'SELECT entity_id FROM entity_merge WHERE merged_id = $1' };
-const findGroups = {
-  name: 'entity-view-groups',
-  text: `SELECT g.* FROM (${groupsOfEntity}) AS mine JOIN "group" g ON g.id = mine.id ORDER BY g.id`,
-};
 
 /**
  * What requests need to know of entities, cached: policies of the entity and of every group it is in, directly or not.
@@ -26,10 +19,7 @@ export class IdentityViews {
   /** Entities that are no more, and which one took their place. */
   private readonly merges: CoherentCache<{ into: string }>;
 
-  constructor(
-    private readonly needs: IdentityNeeds,
-    private readonly entities: Entities,
-  ) {
+  constructor(private readonly needs: IdentityNeeds) {
     this.cache = new CoherentCache({ maxEntries: 50_000, fresh: () => needs.notices.fresh });
     this.merges = new CoherentCache({ maxEntries: 10_000, fresh: () => needs.notices.fresh });
     needs.notices.listen('entity', (key) => {
@@ -51,18 +41,18 @@ export class IdentityViews {
   }
 
   private async loadMerge(entityId: string): Promise<{ into: string } | undefined> {
-    const { rows } = await this.needs.database.query<{ entity_id: string }>(findMerge, [entityId]);
+    const { rows } = await this.needs.database.query<{ entity_id: string }>(VIEW_MERGE, [entityId]);
     return rows[0] && { into: rows[0].entity_id };
   }
 
   private async load(entityId: string): Promise<Loaded | undefined> {
     const { database, barrier } = this.needs;
-    const row = (await database.query<EntityRow>(findEntity, [entityId])).rows[0];
+    const row = (await database.query<EntityRow>(VIEW_ENTITY, [entityId])).rows[0];
     if (!row) return undefined;
     const entity = toEntity(barrier, row);
     const [aliases, groups] = await Promise.all([
-      this.entities.aliasesOf([entity.id]),
-      database.query<GroupRow>(findGroups, [entity.id]),
+      database.query<EntityAliasRow>(VIEW_ALIASES, [entity.id]),
+      database.query<GroupRow>(VIEW_GROUPS, [entity.id]),
     ]);
     const memberOf = groups.rows.map((group) => toGroup(barrier, group));
     const policies = collectPolicies(entity, memberOf);
@@ -80,13 +70,15 @@ export class IdentityViews {
             id: entity.id,
             name: entity.name,
             metadata: entity.metadata,
-            aliases: (aliases.get(entity.id) ?? []).map(({ mountAccessor, id, name, metadata, customMetadata }) => ({
-              mountAccessor,
-              id,
-              name,
-              metadata: metadata ?? {},
-              customMetadata: customMetadata ?? {},
-            })),
+            aliases: aliases.rows
+              .map((alias) => toEntityAlias(barrier, alias))
+              .map(({ mountAccessor, id, name, metadata, customMetadata }) => ({
+                mountAccessor,
+                id,
+                name,
+                metadata: metadata ?? {},
+                customMetadata: customMetadata ?? {},
+              })),
           },
           groups: memberOf.map(({ id, name, metadata }) => ({ id, name, metadata })),
         },

@@ -79,7 +79,7 @@ export interface PendingLogin {
 
 /** What MFA is built from. */
 export interface MfaNeeds {
-  readonly database: Pick<Tx, 'query'>;
+  readonly database: Pick<Tx, 'query' | 'prisma'>;
   readonly committer: Pick<Committer, 'transaction' | 'inTurn'>;
   readonly barrier: Pick<Barrier, 'sealJson' | 'openJson' | 'mac'>;
   readonly notices: ChangeNotices;

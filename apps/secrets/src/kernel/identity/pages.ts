@@ -1,0 +1,58 @@
+import { Prisma } from '../../generated/prisma/client';
+import type { Tx } from '../storage/types';
+
+/** A listing of many rows is read so many at a time: others get their turn between two pages. */
+const AT_ONCE = 1000;
+
+/** Reads rows page by page, each behind the last row of the one before, until there are no more or as many as asked for. */
+export async function readInPages<Row>(
+  limit: number | undefined,
+  read: (last: Row | undefined, take: number) => Promise<Row[]>,
+): Promise<Row[]> {
+  const all: Row[] = [];
+  for (;;) {
+    const take = Math.min(AT_ONCE, (limit ?? Infinity) - all.length);
+    if (take <= 0) return all;
+    const page = await read(all.at(-1), take);
+    all.push(...page);
+    if (page.length < take) return all;
+  }
+}
+
+const SHAPE = '00000000-0000-0000-0000-000000000000';
+const DIGITS = '0123456789abcdef';
+
+/** The ids that come after any text, bytewise: a listing may go on behind what never was an id. */
+export function idsAfter(text: string): { gt: string } | { gte: string } {
+  for (let at = 0; at < SHAPE.length; at++) {
+    const start = text.slice(0, at);
+    const allowed = SHAPE[at] === '-' ? '-' : DIGITS;
+    const given = text[at];
+    if (given === undefined) return { gte: start + SHAPE.slice(at) };
+    if (allowed.includes(given)) continue;
+    const next = [...allowed].find((one) => one > given);
+    if (next !== undefined) return { gte: start + next + SHAPE.slice(at + 1) };
+    return { gt: start + SHAPE.slice(at).replaceAll('0', 'f') };
+  }
+  return { gt: text.slice(0, SHAPE.length) };
+}
+
+/** The id of an entity or a group by any spelling of its name, which an index keeps in lower case. */
+export async function idOfName(
+  prisma: Pick<Tx['prisma'], '$queryRaw'>,
+  table: 'entity' | 'group',
+  namespaceId: string,
+  name: string,
+): Promise<string | undefined> {
+  const rows = await prisma.$queryRaw<{ id: string }[]>`
+    SELECT id FROM ${Prisma.raw(`"${table}"`)} WHERE ${named(namespaceId, name)}`;
+  return rows[0]?.id;
+}
+
+/** The condition that finds one by any spelling of its name. */
+export const named = (namespaceId: string, name: string): Prisma.Sql =>
+  Prisma.sql`namespace_id = ${namespaceId}::uuid AND lower(name) = lower(${name}::text COLLATE "C")`;
+
+/** The condition that finds one by its id, in its namespace. */
+export const numbered = (namespaceId: string, id: string): Prisma.Sql =>
+  Prisma.sql`namespace_id = ${namespaceId}::uuid AND id = ${id}::uuid`;
