@@ -1,21 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { Refusal } from '@keystead/refusal';
+import { Prisma } from '../../generated/prisma/client';
 import { isId } from '../identity/checks';
 import { CoherentCache } from '../storage/cache';
+import { lockRows } from '../storage/lock-rows';
 import type { Tx } from '../storage/types';
 import { mfaNotice } from './methods';
 import type { Enforcement, MfaNeeds } from './types';
-
-interface Row {
-  id: string;
-  namespace_id: string;
-  name: string;
-  method_ids: string[];
-  auth_method_accessors: string[];
-  auth_method_types: string[];
-  group_ids: string[];
-  entity_ids: string[];
-}
 
 /** Fields of an enforcement to write; those left out keep their value. */
 export type EnforcementWrite = Partial<Omit<Enforcement, 'id' | 'namespaceId' | 'name'>>;
@@ -49,68 +40,50 @@ export class Enforcements {
 
   async write(namespaceId: string, name: string, write: EnforcementWrite): Promise<void> {
     const run = async (tx: Tx) => {
-      const { rows } = await tx.query<Row>(
-        'SELECT * FROM mfa_enforcement WHERE namespace_id = $1 AND name = $2 FOR UPDATE',
-        [namespaceId, name],
-      );
+      const where = Prisma.sql`namespace_id = ${namespaceId}::uuid AND name = ${name}`;
+      const [held] = await lockRows(tx, 'mfa_enforcement', where);
+      const row = held === undefined ? null : await tx.prisma.mfaEnforcement.findUnique({ where: { id: held } });
       const nothing = { methodIds: [], authMethodAccessors: [], authMethodTypes: [], groupIds: [], entityIds: [] };
-      const before = rows[0] ? toEnforcement(rows[0]) : { ...nothing, id: randomUUID(), namespaceId, name };
+      const before = row ?? { ...nothing, id: randomUUID(), namespaceId, name };
       const given = Object.entries(write).filter(([, value]) => value !== undefined);
       const after: Enforcement = { ...before, ...Object.fromEntries(given) };
       await this.check(tx, after);
-      const values = [
-        after.id,
-        namespaceId,
-        name,
-        after.methodIds,
-        after.authMethodAccessors,
-        after.authMethodTypes,
-        after.groupIds,
-        after.entityIds,
-      ];
-      await tx.query(
-        rows[0]
-          ? `UPDATE mfa_enforcement SET method_ids = $4, auth_method_accessors = $5, auth_method_types = $6, group_ids = $7, entity_ids = $8
-             WHERE id = $1 AND namespace_id = $2 AND name = $3`
-          : `INSERT INTO mfa_enforcement (id, namespace_id, name, method_ids, auth_method_accessors, auth_method_types, group_ids, entity_ids)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-        values,
-      );
+      const lists = {
+        methodIds: [...after.methodIds],
+        authMethodAccessors: [...after.authMethodAccessors],
+        authMethodTypes: [...after.authMethodTypes],
+        groupIds: [...after.groupIds],
+        entityIds: [...after.entityIds],
+      };
+      if (row) await tx.prisma.mfaEnforcement.updateMany({ where: { id: row.id }, data: lists });
+      else await tx.prisma.mfaEnforcement.createMany({ data: { id: after.id, namespaceId, name, ...lists } });
     };
     await this.needs.committer.inTurn(`mfa-enforcement/${namespaceId}/${name}`, run, [mfaNotice]);
   }
 
   async find(namespaceId: string, name: string): Promise<Enforcement | undefined> {
-    const { rows } = await this.needs.database.query<Row>(
-      'SELECT * FROM mfa_enforcement WHERE namespace_id = $1 AND name = $2',
-      [namespaceId, name],
-    );
-    return rows[0] && toEnforcement(rows[0]);
+    const namespaceId_name = { namespaceId, name };
+    const row = await this.needs.database.prisma.mfaEnforcement.findUnique({ where: { namespaceId_name } });
+    return row ?? undefined;
   }
 
   async list(namespaceId: string): Promise<Enforcement[]> {
-    const { rows } = await this.needs.database.query<Row>(
-      'SELECT * FROM mfa_enforcement WHERE namespace_id = $1 ORDER BY name COLLATE "C"',
-      [namespaceId],
-    );
-    return rows.map(toEnforcement);
+    const where = { namespaceId };
+    return this.needs.database.prisma.mfaEnforcement.findMany({ where, orderBy: { name: 'asc' } });
   }
 
   /** An absent enforcement is no error. */
   async delete(namespaceId: string, name: string): Promise<void> {
     await this.needs.committer.transaction(
-      (tx) => tx.query('DELETE FROM mfa_enforcement WHERE namespace_id = $1 AND name = $2', [namespaceId, name]),
+      (tx) => tx.prisma.mfaEnforcement.deleteMany({ where: { namespaceId, name } }),
       [mfaNotice],
     );
   }
 
   /** Those of the enforcements that still exist, in the order of their names. */
   async byIds(ids: readonly string[]): Promise<Enforcement[]> {
-    const { rows } = await this.needs.database.query<Row>(
-      { name: 'mfa-enforcements', text: 'SELECT * FROM mfa_enforcement WHERE id = ANY($1) ORDER BY name' },
-      [ids],
-    );
-    return rows.map(toEnforcement);
+    const where = { id: { in: [...ids] } };
+    return this.needs.database.prisma.mfaEnforcement.findMany({ where, orderBy: { name: 'asc' } });
   }
 
   /** The enforcements a login must meet, each of them. */
@@ -129,8 +102,7 @@ export class Enforcements {
   }
 
   private async loadAll(): Promise<readonly Enforcement[]> {
-    const { rows } = await this.needs.database.query<Row>('SELECT * FROM mfa_enforcement ORDER BY namespace_id, name');
-    return rows.map(toEnforcement);
+    return this.needs.database.prisma.mfaEnforcement.findMany({ orderBy: [{ namespaceId: 'asc' }, { name: 'asc' }] });
   }
 
   private async check(tx: Tx, { namespaceId, methodIds, ...targets }: Enforcement): Promise<void> {
@@ -169,26 +141,10 @@ async function countLocked(
   namespaceIds: readonly string[],
 ): Promise<number> {
   if (ids.length === 0) return 0;
-  const { rows } = await tx.query(
-    `SELECT id FROM "${table}" WHERE id = ANY($1) AND namespace_id = ANY($2) FOR KEY SHARE`,
-    [ids.filter(isId), namespaceIds],
-  );
-  return rows.length;
+  const where = Prisma.sql`id = ANY(${ids.filter(isId)}::uuid[]) AND namespace_id = ANY(${namespaceIds}::uuid[])`;
+  return (await lockRows(tx, table, where, 'KEY SHARE')).length;
 }
 
 function wrong(field: string, message: string): Refusal {
   return new Refusal('malformed', message, [{ path: [field], message }]);
-}
-
-function toEnforcement(row: Row): Enforcement {
-  return {
-    id: row.id,
-    namespaceId: row.namespace_id,
-    name: row.name,
-    methodIds: row.method_ids,
-    authMethodAccessors: row.auth_method_accessors,
-    authMethodTypes: row.auth_method_types,
-    groupIds: row.group_ids,
-    entityIds: row.entity_ids,
-  };
 }

@@ -60,7 +60,6 @@ export class Factors {
     if (recovery) return this.recoveryCode(method, entityId, passcode, attempt);
     const counter = matchCounter(schemeOf(secret), passcode, this.needs.clock.now(), secret.skew);
     if (counter === undefined) return incorrect;
-    const use = [method.id, entityId, counter];
     if (counter <= lastCounter) {
       // It was right once, so it was no guess.
       await this.needs.attempts.giveBack(attempt);
@@ -69,7 +68,12 @@ export class Factors {
     return {
       ok: true,
       attempt,
-      spend: async (tx) => ((await tx.query(USE_CODE, use)).rowCount === 1 ? undefined : incorrect.reason),
+      // A code counts once, and none of a period before it.
+      spend: async (tx) => {
+        const where = { methodId: method.id, entityId, lastCounter: { lt: counter } };
+        const { count } = await tx.prisma.mfaSecret.updateMany({ where, data: { lastCounter: counter } });
+        return count === 1 ? undefined : incorrect.reason;
+      },
     };
   }
 
@@ -130,16 +134,19 @@ export class Factors {
     code: string,
     attempt: TakenAttempt,
   ): Promise<RightFactor | WrongFactor> {
-    const key = [method.id, entityId, recoveryCodeHash(this.needs.barrier, method.id, code)];
-    const known = await this.needs.database.query(
-      'SELECT 1 FROM mfa_recovery_code WHERE method_id = $1 AND entity_id = $2 AND hash = $3',
-      key,
-    );
-    if (known.rowCount !== 1) return incorrect;
+    const hash = recoveryCodeHash(this.needs.barrier, method.id, code);
+    const key = { methodId: method.id, entityId, hash };
+    const known = await this.needs.database.prisma.mfaRecoveryCode.findUnique({
+      where: { methodId_entityId_hash: key },
+    });
+    if (!known) return incorrect;
     return {
       ok: true,
       attempt,
-      spend: async (tx) => ((await tx.query(USE_RECOVERY_CODE, key)).rowCount === 1 ? undefined : incorrect.reason),
+      spend: async (tx) => {
+        const { count } = await tx.prisma.mfaRecoveryCode.deleteMany({ where: key });
+        return count === 1 ? undefined : incorrect.reason;
+      },
     };
   }
 
@@ -157,13 +164,3 @@ class UsedUp extends Error {
     super(reason);
   }
 }
-
-/** A code counts once, and none of a period before it. */
-const USE_CODE = {
-  name: 'mfa-use-code',
-  text: 'UPDATE mfa_secret SET last_counter = $3 WHERE method_id = $1 AND entity_id = $2 AND last_counter < $3',
-};
-const USE_RECOVERY_CODE = {
-  name: 'mfa-use-recovery-code',
-  text: 'DELETE FROM mfa_recovery_code WHERE method_id = $1 AND entity_id = $2 AND hash = $3',
-};

@@ -28,9 +28,7 @@ export interface MfaLogin extends EnforceableLogin {
 }
 
 interface PendingRow {
-  namespace_id: string;
-  entity_id: string;
-  sealed: Buffer;
+  readonly sealed: Uint8Array;
 }
 
 /**
@@ -73,8 +71,8 @@ export class MfaLogins {
     const judge: Judge = (method, passcode) => this.judge(method, passcode, pending);
     await this.satisfyAll(enforcements, methods, passcodes, judge, async (tx) => {
       // Of two validations of one login at the same moment, one finishes it.
-      const { rowCount } = await tx.query('DELETE FROM mfa_pending WHERE hash = $1', [hash]);
-      if (rowCount !== 1) throw new Refusal('malformed', 'invalid request ID');
+      const { count } = await tx.prisma.mfaPending.deleteMany({ where: { hash } });
+      if (count !== 1) throw new Refusal('malformed', 'invalid request ID');
     });
     return pending;
   }
@@ -95,15 +93,13 @@ export class MfaLogins {
     }
     const { secret, shown } = await this.secrets.prepare(method, pending.entityId);
     const run = async (tx: Tx) => {
-      const { rows } = await tx.query<PendingRow>(
-        'SELECT namespace_id, entity_id, sealed FROM mfa_pending WHERE hash = $1 FOR UPDATE',
-        [hash],
-      );
-      if (!rows[0]) throw new Refusal('malformed', 'invalid request ID');
-      const latest = this.open(hash, rows[0]);
+      await tx.prisma.$executeRaw`SELECT FROM mfa_pending WHERE hash = ${hash} FOR UPDATE`;
+      const row = await tx.prisma.mfaPending.findUnique({ where: { hash }, select: { sealed: true } });
+      if (!row) throw new Refusal('malformed', 'invalid request ID');
+      const latest = this.open(hash, row);
       if (latest.enrolment) throw new Refusal('denied', 'self-enrolment was already begun for this login');
       const next: PendingLogin = { ...latest, enrolment: { methodId, secret, recoveryCodes: shown.recoveryCodes } };
-      await tx.query('UPDATE mfa_pending SET sealed = $2 WHERE hash = $1', [hash, this.seal(hash, next)]);
+      await tx.prisma.mfaPending.updateMany({ where: { hash }, data: { sealed: this.seal(hash, next) } });
     };
     await this.needs.committer.transaction(run);
     return shown;
@@ -115,13 +111,9 @@ export class MfaLogins {
     const { namespaceId, entityId, mountId, path } = login;
     const enforcementIds = enforcements.map(({ id }) => id);
     const pending: PendingLogin = { namespaceId, entityId, mountId, path, login: login.login, enforcementIds };
-    await this.needs.database.query(
-      {
-        name: 'mfa-suspend',
-        text: 'INSERT INTO mfa_pending (hash, namespace_id, entity_id, expires_at_ms, sealed) VALUES ($1, $2, $3, $4, $5)',
-      },
-      [hash, namespaceId, entityId, this.needs.clock.now() + pendingMs, this.seal(hash, pending)],
-    );
+    const expiresAtMs = this.needs.clock.now() + pendingMs;
+    const data = { hash, namespaceId, entityId, expiresAtMs, sealed: this.seal(hash, pending) };
+    await this.needs.database.prisma.mfaPending.create({ data, select: { hash: true } });
     const methods = await this.methods.findMany(enforcements.flatMap(({ methodIds }) => methodIds));
     return {
       requestId,
@@ -201,24 +193,19 @@ export class MfaLogins {
     return all;
   }
 
-  private async find(hash: Buffer, namespaceId: string): Promise<PendingLogin> {
-    const { rows } = await this.needs.database.query<PendingRow>(
-      {
-        name: 'mfa-pending',
-        text: 'SELECT namespace_id, entity_id, sealed FROM mfa_pending WHERE hash = $1 AND expires_at_ms > $2 AND namespace_id = $3',
-      },
-      [hash, this.needs.clock.now(), namespaceId],
-    );
-    if (!rows[0]) throw new Refusal('malformed', 'invalid request ID');
-    return this.open(hash, rows[0]);
+  private async find(hash: Buffer<ArrayBuffer>, namespaceId: string): Promise<PendingLogin> {
+    const where = { hash, expiresAtMs: { gt: this.needs.clock.now() }, namespaceId };
+    const row = await this.needs.database.prisma.mfaPending.findFirst({ where, select: { sealed: true } });
+    if (!row) throw new Refusal('malformed', 'invalid request ID');
+    return this.open(hash, row);
   }
 
-  private hash(requestId: string): Buffer {
+  private hash(requestId: string): Buffer<ArrayBuffer> {
     if (!isId(requestId)) throw new Refusal('malformed', 'invalid request ID');
     return this.needs.barrier.mac('mfa-request', requestId.toLowerCase());
   }
 
-  private seal(hash: Buffer, pending: PendingLogin): Buffer {
+  private seal(hash: Buffer, pending: PendingLogin): Buffer<ArrayBuffer> {
     return this.needs.barrier.sealJson(pending, cellOf(hash));
   }
 

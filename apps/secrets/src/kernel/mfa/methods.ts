@@ -1,16 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { Refusal } from '@keystead/refusal';
+import type { Prisma } from '../../generated/prisma/client';
 import { isId, isTaken } from '../identity/checks';
+import { numbered } from '../identity/pages';
+import { lockRows } from '../storage/lock-rows';
 import type { Notice, Tx } from '../storage/types';
 import { checkMethod, type UncheckedConfig } from './method-config';
 import type { Method, MethodConfig, MfaNeeds } from './types';
 
-interface Row {
-  id: string;
-  namespace_id: string;
-  name: string | null;
-  sealed: Buffer;
-}
+type Row = Prisma.MfaMethodGetPayload<object>;
 
 const cellOf = (row: string) => ({ table: 'mfa_method', row, column: 'sealed' });
 
@@ -29,11 +27,10 @@ export class Methods {
       const known = name === '' ? undefined : await this.idOf(tx, namespaceId, name);
       if (known !== undefined && (await this.change(tx, namespaceId, known, undefined, given))) return known;
       const nowMs = this.needs.clock.now();
-      await tx.query(
-        `INSERT INTO mfa_method (id, namespace_id, type, name, created_at_ms, updated_at_ms, sealed)
-         VALUES ($1, $2, 'totp', $3, $4, $4, $5)`,
-        [made, namespaceId, name || null, nowMs, this.needs.barrier.sealJson(checkMethod(given), cellOf(made))],
-      );
+      const sealed = this.needs.barrier.sealJson(checkMethod(given), cellOf(made));
+      const written = { createdAtMs: nowMs, updatedAtMs: nowMs, sealed };
+      const data = { id: made, namespaceId, type: 'totp', name: name || null, ...written };
+      await tx.prisma.mfaMethod.create({ data, select: { id: true } });
       return made;
     };
     return this.naming(() => this.needs.committer.inTurn(turn, run, [mfaNotice]));
@@ -49,42 +46,34 @@ export class Methods {
   /** A method that a namespace sees. */
   async find(namespaceId: string, id: string): Promise<Method | undefined> {
     if (!isId(id)) return undefined;
-    const { rows } = await this.needs.database.query<Row>(
-      { name: 'mfa-method', text: 'SELECT * FROM mfa_method WHERE id = $1 AND namespace_id = ANY($2)' },
-      [id, this.needs.lineage(namespaceId)],
-    );
-    return rows[0] && this.toMethod(rows[0]);
+    const row = await this.needs.database.prisma.mfaMethod.findFirst({
+      where: { id, namespaceId: { in: [...this.needs.lineage(namespaceId)] } },
+    });
+    return row ? this.toMethod(row) : undefined;
   }
 
   /** A method that a namespace sees, by id or name; of two with that name, the one of the nearer namespace. */
   async named(namespaceId: string, idOrName: string): Promise<Method | undefined> {
     if (isId(idOrName)) return this.find(namespaceId, idOrName);
-    const { rows } = await this.needs.database.query<Row>(
-      {
-        name: 'mfa-method-named',
-        text: `SELECT * FROM mfa_method WHERE lower(name) = lower($1) AND namespace_id = ANY($2::uuid[])
-               ORDER BY array_position($2::uuid[], namespace_id) LIMIT 1`,
-      },
-      [idOrName, this.needs.lineage(namespaceId)],
-    );
-    return rows[0] && this.toMethod(rows[0]);
+    const lineage = this.needs.lineage(namespaceId);
+    const rows = await this.needs.database.prisma.$queryRaw<{ id: string }[]>`
+      SELECT id FROM mfa_method WHERE lower(name) = lower(${idOrName}::text) AND namespace_id = ANY(${lineage}::uuid[])
+       ORDER BY array_position(${lineage}::uuid[], namespace_id) LIMIT 1`;
+    return rows[0] && this.find(namespaceId, rows[0].id);
   }
 
   /** Methods by id, wherever they are. */
   async findMany(ids: readonly string[]): Promise<Map<string, Method>> {
-    const { rows } = await this.needs.database.query<Row>(
-      { name: 'mfa-methods', text: 'SELECT * FROM mfa_method WHERE id = ANY($1)' },
-      [ids],
-    );
+    const rows = await this.needs.database.prisma.mfaMethod.findMany({ where: { id: { in: [...ids] } } });
     return new Map(rows.map((row) => [row.id, this.toMethod(row)]));
   }
 
   /** All methods that a namespace sees, by id. */
   async list(namespaceId: string): Promise<Method[]> {
-    const { rows } = await this.needs.database.query<Row>(
-      'SELECT * FROM mfa_method WHERE namespace_id = ANY($1) ORDER BY id::text COLLATE "C"',
-      [this.needs.lineage(namespaceId)],
-    );
+    const rows = await this.needs.database.prisma.mfaMethod.findMany({
+      where: { namespaceId: { in: [...this.needs.lineage(namespaceId)] } },
+      orderBy: { id: 'asc' },
+    });
     return rows.map((row) => this.toMethod(row));
   }
 
@@ -99,22 +88,17 @@ export class Methods {
     await this.needs.committer.transaction(
       async (tx) => {
         // Enforcements lock the methods they name, so none can come to use it meanwhile.
-        const own = await tx.query('SELECT 1 FROM mfa_method WHERE id = $1 AND namespace_id = $2 FOR UPDATE', [
-          id,
-          namespaceId,
-        ]);
-        if (own.rowCount === 0) return;
-        const { rows } = await tx.query<{ id: string }>(
-          'SELECT id FROM mfa_enforcement WHERE $1 = ANY(method_ids) LIMIT 1',
-          [id],
-        );
-        if (rows[0]) {
+        const [held] = await lockRows(tx, 'mfa_method', numbered(namespaceId, id));
+        if (held === undefined) return;
+        const where = { methodIds: { has: held } };
+        const using = await tx.prisma.mfaEnforcement.findFirst({ where, select: { id: true } });
+        if (using) {
           throw new Refusal(
             'conflict',
-            `1 error occurred:\n\t* methodID is still used by an enforcement configuration with ID: ${rows[0].id}\n\n`,
+            `1 error occurred:\n\t* methodID is still used by an enforcement configuration with ID: ${using.id}\n\n`,
           );
         }
-        await tx.query('DELETE FROM mfa_method WHERE id = $1 AND namespace_id = $2', [id, namespaceId]);
+        await tx.prisma.mfaMethod.deleteMany({ where: { id: held } });
       },
       [mfaNotice],
     );
@@ -122,10 +106,8 @@ export class Methods {
   }
 
   private async idOf(tx: Tx, namespaceId: string, name: string): Promise<string | undefined> {
-    const { rows } = await tx.query<{ id: string }>(
-      'SELECT id FROM mfa_method WHERE namespace_id = $1 AND lower(name) = lower($2)',
-      [namespaceId, name],
-    );
+    const rows = await tx.prisma.$queryRaw<{ id: string }[]>`
+      SELECT id FROM mfa_method WHERE namespace_id = ${namespaceId}::uuid AND lower(name) = lower(${name}::text)`;
     return rows[0]?.id;
   }
 
@@ -136,24 +118,25 @@ export class Methods {
     name: string | undefined,
     given: UncheckedConfig,
   ): Promise<boolean> {
-    const { rows } = await tx.query<Row>('SELECT * FROM mfa_method WHERE id = $1 AND namespace_id = $2 FOR UPDATE', [
-      id,
-      namespaceId,
-    ]);
-    if (!rows[0]) return false;
-    const before = this.needs.barrier.openJson<MethodConfig>(rows[0].sealed, cellOf(id));
-    await tx.query('UPDATE mfa_method SET name = $2, updated_at_ms = $3, sealed = $4 WHERE id = $1', [
-      id,
-      name === undefined ? rows[0].name : name || null,
-      this.needs.clock.now(),
-      this.needs.barrier.sealJson(checkMethod({ ...before, ...given }), cellOf(id)),
-    ]);
+    const [held] = await lockRows(tx, 'mfa_method', numbered(namespaceId, id));
+    if (held === undefined) return false;
+    const row = await tx.prisma.mfaMethod.findUniqueOrThrow({ where: { id: held } });
+    const before = this.needs.barrier.openJson<MethodConfig>(row.sealed, cellOf(held));
+    await tx.prisma.mfaMethod.update({
+      where: { id: held },
+      data: {
+        name: name === undefined ? row.name : name || null,
+        updatedAtMs: this.needs.clock.now(),
+        sealed: this.needs.barrier.sealJson(checkMethod({ ...before, ...given }), cellOf(held)),
+      },
+      select: { id: true },
+    });
     return true;
   }
 
   private toMethod(row: Row): Method {
     const config = this.needs.barrier.openJson<MethodConfig>(row.sealed, cellOf(row.id));
-    return { ...config, id: row.id, namespaceId: row.namespace_id, name: row.name ?? '', type: 'totp' };
+    return { ...config, id: row.id, namespaceId: row.namespaceId, name: row.name ?? '', type: 'totp' };
   }
 
   private async naming<T>(write: () => Promise<T>): Promise<T> {

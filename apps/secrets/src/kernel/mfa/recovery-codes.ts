@@ -25,6 +25,6 @@ export function isRecoveryCode(text: string): boolean {
 }
 
 /** What is kept of a recovery code. */
-export function recoveryCodeHash(barrier: Pick<Barrier, 'mac'>, methodId: string, code: string): Buffer {
+export function recoveryCodeHash(barrier: Pick<Barrier, 'mac'>, methodId: string, code: string): Buffer<ArrayBuffer> {
   return barrier.mac('mfa-recovery-code', `${methodId}/${code}`);
 }

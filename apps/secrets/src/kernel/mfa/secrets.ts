@@ -9,11 +9,6 @@ import { makeRecoveryCodes, recoveryCodeHash } from './recovery-codes';
 import { barcodeOf, otpauthUrl } from './secret-image';
 import type { Method, MfaNeeds, NewSecret, SealedSecret } from './types';
 
-interface SecretRow {
-  sealed: Buffer;
-  last_counter: string;
-}
-
 /** Whose wrong codes are counted together. */
 export const codesOf = (methodId: string, entityId: string): Guessed => ({
   kind: 'one-time code',
@@ -59,30 +54,24 @@ export class MfaSecrets {
     lastCounter: number,
   ): Promise<boolean> {
     const { barrier, clock } = this.needs;
+    const sealed = barrier.sealJson(secret, mfaSecretCell(methodId, entityId));
+    const data = { methodId, entityId, lastCounter, createdAtMs: clock.now(), sealed };
     try {
-      const inserted = await tx.query(
-        `INSERT INTO mfa_secret (method_id, entity_id, last_counter, created_at_ms, sealed) VALUES ($1, $2, $3, $4, $5)
-         ON CONFLICT DO NOTHING`,
-        [methodId, entityId, lastCounter, clock.now(), barrier.sealJson(secret, mfaSecretCell(methodId, entityId))],
-      );
-      if (inserted.rowCount === 0) return false;
+      const { count } = await tx.prisma.mfaSecret.createMany({ data, skipDuplicates: true });
+      if (count === 0) return false;
     } catch (error) {
       if ((error as { code?: string }).code === '23503') throw new Refusal('malformed', 'invalid entity ID');
       throw error;
     }
     const hashes = recoveryCodes.map((code) => recoveryCodeHash(barrier, methodId, code));
-    await tx.query('INSERT INTO mfa_recovery_code (method_id, entity_id, hash) SELECT $1, $2, unnest($3::bytea[])', [
-      methodId,
-      entityId,
-      hashes,
-    ]);
+    await tx.prisma.mfaRecoveryCode.createMany({ data: hashes.map((hash) => ({ methodId, entityId, hash })) });
     return true;
   }
 
   /** Removes a secret; an absent one is no error. */
   async destroy(methodId: string, entityId: string): Promise<void> {
     await this.needs.committer.transaction(
-      (tx) => tx.query('DELETE FROM mfa_secret WHERE method_id = $1 AND entity_id = $2', [methodId, entityId]),
+      (tx) => tx.prisma.mfaSecret.deleteMany({ where: { methodId, entityId } }),
       [changed(entityId)],
     );
     await this.unlock(methodId, entityId);
@@ -103,17 +92,13 @@ export class MfaSecrets {
     methodId: string,
     entityId: string,
   ): Promise<{ readonly secret: SealedSecret; readonly lastCounter: number } | undefined> {
-    const { rows } = await this.needs.database.query<SecretRow>(
-      {
-        name: 'mfa-secret',
-        text: 'SELECT sealed, last_counter FROM mfa_secret WHERE method_id = $1 AND entity_id = $2',
-      },
-      [methodId, entityId],
-    );
-    const [row] = rows;
+    const row = await this.needs.database.prisma.mfaSecret.findUnique({
+      where: { methodId_entityId: { methodId, entityId } },
+      select: { sealed: true, lastCounter: true },
+    });
     if (!row) return undefined;
     const secret = this.needs.barrier.openJson<SealedSecret>(row.sealed, mfaSecretCell(methodId, entityId));
-    return { secret, lastCounter: Number(row.last_counter) };
+    return { secret, lastCounter: Number(row.lastCounter) };
   }
 }
 

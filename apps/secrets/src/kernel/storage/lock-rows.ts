@@ -1,7 +1,16 @@
 import { Prisma } from '../../generated/prisma/client';
 import type { Tx } from './types';
 
-type Table = 'policy' | 'namespace' | 'mount' | 'entity' | 'entity_alias' | 'group' | 'group_alias' | 'mfa_method';
+type Table =
+  | 'policy'
+  | 'namespace'
+  | 'mount'
+  | 'entity'
+  | 'entity_alias'
+  | 'group'
+  | 'group_alias'
+  | 'mfa_method'
+  | 'mfa_enforcement';
 
 /** The longest hold keeps everybody else from the row, the others only from changing it, or its key. */
 type Hold = 'UPDATE' | 'SHARE' | 'KEY SHARE';
