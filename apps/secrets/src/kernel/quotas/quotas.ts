@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Refusal } from '@keystead/refusal';
+import type { Prisma } from '../../generated/prisma/client';
 import type { CanonicalPath, Folding } from '../../sdk/canonical-path';
 import { foldSegments } from '../mounts/fold';
 import type { StorageKernel } from '../storage/storage';
@@ -8,17 +9,13 @@ import { Buckets } from './buckets';
 import { isExempt, loadRules, type RateRules, saveRules, usualRules } from './rate-rules';
 import type { Quota, QuotaPlace } from './types';
 
-interface Row {
-  id: string;
-  owner_id: string;
-  kind: Quota['kind'];
-  name: string;
-  namespace_id: string;
-  mount_id: string | null;
-  path: string;
-  role: string;
-  config: { rate?: number; interval?: number; block?: number; inheritable?: boolean; written: string };
-  max_leases: string | null;
+/** What has no column of its own: what only rate limits have, and the path as it was written. */
+interface QuotaConfig {
+  readonly rate?: number;
+  readonly interval?: number;
+  readonly block?: number;
+  readonly inheritable?: boolean;
+  readonly written: string;
 }
 
 /** What quotas need of the rest of the service. */
@@ -73,11 +70,6 @@ interface Subject {
   readonly folding?: Folding;
   readonly role?: string;
 }
-
-const COLUMNS = 'id, owner_id, kind, name, namespace_id, mount_id, path, role, config, max_leases';
-
-/** The one of a name, which is a name in the namespace that it was written in. */
-const NAMED = 'owner_id = $1 AND kind = $2 AND name = $3';
 
 /**
  * Limits on requests and on leases. All of them are kept in memory; lease counts are kept by the statement that writes
@@ -179,34 +171,32 @@ export class Quotas {
     kind: Quota['kind'],
     name: string,
   ): Promise<{ quota: Quota; leases: number } | undefined> {
-    const { rows } = await this.storage.database.query<Row & { leases: string }>(
-      { name: 'quota-find', text: `SELECT ${COLUMNS}, leases FROM quota WHERE ${NAMED}` },
-      [ownerId, kind, name],
-    );
-    return rows[0] && { quota: quotaOf(rows[0]), leases: Number(rows[0].leases) };
+    const where = { ownerId_kind_name: { ownerId, kind, name } };
+    const row = await this.storage.database.prisma.quota.findUnique({ where });
+    return row ? { quota: quotaOf(row), leases: Number(row.leases) } : undefined;
   }
 
   /** Creates or replaces a quota; leases that exist already are counted. */
   async put(quota: NewQuota): Promise<void> {
-    const named = [quota.ownerId, quota.kind, quota.name];
+    const { ownerId, kind, name } = quota;
     await this.storage.committer.inTurn(
-      `quota/${named.join('/')}`,
+      `quota/${ownerId}/${kind}/${name}`,
       async (tx) => {
         // Leases are made and ended under a lock of their table first, then of the quotas they count towards: so here too.
-        if (quota.kind === 'lease-count') await tx.query('LOCK TABLE lease IN SHARE ROW EXCLUSIVE MODE');
-        await tx.query(`DELETE FROM quota WHERE ${NAMED}`, named);
+        if (kind === 'lease-count') await tx.prisma.$executeRaw`LOCK TABLE lease IN SHARE ROW EXCLUSIVE MODE`;
+        await tx.prisma.quota.deleteMany({ where: { ownerId, kind, name } });
         const id = randomUUID();
-        await insert(tx, id, quota);
-        if (quota.kind === 'lease-count') await this.countExisting(tx, id, quota);
+        await tx.prisma.quota.create({ data: { id, ...columnsOf(quota) }, select: { id: true } });
+        if (kind === 'lease-count') await this.countExisting(tx, id, quota);
       },
-      [{ topic: 'quota', key: quota.name }],
+      [{ topic: 'quota', key: name }],
     );
     await this.load();
   }
 
   async delete(ownerId: string, kind: Quota['kind'], name: string): Promise<void> {
     await this.storage.committer.transaction(
-      (tx) => tx.query(`DELETE FROM quota WHERE ${NAMED}`, [ownerId, kind, name]),
+      (tx) => tx.prisma.quota.deleteMany({ where: { ownerId, kind, name } }),
       [{ topic: 'quota', key: name }],
     );
     await this.load();
@@ -236,33 +226,24 @@ export class Quotas {
     const prefix = quota.mountId === undefined ? '' : (this.hosts.mountPath(quota.mountId) ?? '');
     const glob = quota.path.endsWith('*');
     const below = `${prefix}${glob ? quota.path.slice(0, -1) : quota.path}`;
-    await tx.query(
-      `WITH counted AS (
-         UPDATE lease SET quota_ids = quota_ids || $1::uuid
-          WHERE namespace_id = ANY($2::uuid[]) AND ($3::uuid IS NULL OR mount_id = $3)
-            AND ($4 = '' OR CASE WHEN $5 THEN starts_with(path, $4) ELSE path = $4 || '/' END)
-            AND ($6 = '' OR role = $6) RETURNING 1)
-       UPDATE quota SET leases = (SELECT count(*) FROM counted) WHERE id = $1`,
-      [
-        id,
-        quota.inheritable && quota.mountId === undefined ? this.hosts.below(quota.namespaceId) : [quota.namespaceId],
-        quota.mountId ?? null,
-        quota.path === '' ? '' : below,
-        glob,
-        quota.role,
-      ],
-    );
+    const inheriting = quota.inheritable && quota.mountId === undefined;
+    const namespaceIds = inheriting ? this.hosts.below(quota.namespaceId) : [quota.namespaceId];
+    const { mountId = null, role } = quota;
+    const path = quota.path === '' ? '' : below;
+    await tx.prisma.$executeRaw`
+      WITH counted AS (
+        UPDATE lease SET quota_ids = quota_ids || ${id}::uuid
+         WHERE namespace_id = ANY(${namespaceIds}::uuid[]) AND (${mountId}::uuid IS NULL OR mount_id = ${mountId}::uuid)
+           AND (${path}::text = '' OR CASE WHEN ${glob}::boolean THEN starts_with(path, ${path}) ELSE path = ${path} || '/' END)
+           AND (${role}::text = '' OR role = ${role}) RETURNING 1)
+      UPDATE quota SET leases = (SELECT count(*) FROM counted) WHERE id = ${id}::uuid`;
   }
 
   private async load(): Promise<void> {
     this.known = true;
     try {
-      const { rows } = await this.storage.database.query<Row>({
-        name: 'quota-all',
-        text: `SELECT ${COLUMNS} FROM quota`,
-      });
+      const quotas = (await this.storage.database.prisma.quota.findMany()).map(quotaOf);
       this.rules = await loadRules(this.storage);
-      const quotas = rows.map(quotaOf);
       const before = new Map(this.rates.map((rate) => [rate.quota.id, rate]));
       this.counts = quotas.filter((quota) => quota.kind === 'lease-count');
       this.rates = quotas.flatMap((quota) =>
@@ -286,45 +267,21 @@ function matches(pattern: string, path: string): boolean {
   return pattern.endsWith('*') ? path.startsWith(pattern.slice(0, -1)) : path === pattern;
 }
 
-async function insert(tx: Tx, id: string, quota: NewQuota): Promise<void> {
-  const config: Row['config'] = {
-    written: quota.writtenPath,
-    inheritable: quota.inheritable,
-    ...(quota.kind === 'rate-limit'
-      ? { rate: quota.rate, interval: quota.intervalSeconds, block: quota.blockSeconds }
-      : {}),
-  };
-  await tx.query(
-    `INSERT INTO quota (id, owner_id, kind, name, namespace_id, mount_id, path, role, config, max_leases)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-    [
-      id,
-      quota.ownerId,
-      quota.kind,
-      quota.name,
-      quota.namespaceId,
-      quota.mountId ?? null,
-      quota.path,
-      quota.role,
-      JSON.stringify(config),
-      quota.kind === 'lease-count' ? quota.maxLeases : null,
-    ],
-  );
+function columnsOf(quota: NewQuota) {
+  const { ownerId, kind, name, namespaceId, mountId = null, path, role, writtenPath: written, inheritable } = quota;
+  const place = { ownerId, kind, name, namespaceId, mountId, path, role };
+  if (quota.kind === 'lease-count') {
+    return { ...place, config: { written, inheritable } satisfies QuotaConfig, maxLeases: quota.maxLeases };
+  }
+  const { rate, intervalSeconds: interval, blockSeconds: block } = quota;
+  return { ...place, config: { written, inheritable, rate, interval, block } satisfies QuotaConfig };
 }
 
-function quotaOf(row: Row): Quota {
-  const place = {
-    id: row.id,
-    name: row.name,
-    ownerId: row.owner_id,
-    writtenPath: row.config.written,
-    namespaceId: row.namespace_id,
-    inheritable: row.config.inheritable ?? false,
-    mountId: row.mount_id ?? undefined,
-    path: row.path,
-    role: row.role,
-  };
-  if (row.kind === 'lease-count') return { ...place, kind: 'lease-count', maxLeases: Number(row.max_leases) };
-  const { rate = 0, interval = 1, block = 0 } = row.config;
+function quotaOf(row: Prisma.QuotaGetPayload<object>): Quota {
+  const { id, name, ownerId, namespaceId, path, role } = row;
+  const { written, inheritable = false, rate = 0, interval = 1, block = 0 } = row.config as unknown as QuotaConfig;
+  const mountId = row.mountId ?? undefined;
+  const place = { id, name, ownerId, writtenPath: written, namespaceId, inheritable, mountId, path, role };
+  if (row.kind === 'lease-count') return { ...place, kind: 'lease-count', maxLeases: Number(row.maxLeases) };
   return { ...place, kind: 'rate-limit', rate, intervalSeconds: interval, blockSeconds: block };
 }

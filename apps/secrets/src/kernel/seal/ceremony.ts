@@ -1,38 +1,12 @@
 import type { Refusal } from '@keystead/refusal';
-import type { Statement } from '../storage/database';
+import type { Prisma } from '../../generated/prisma/client';
 import type { StorageKernel } from '../storage/storage';
 import type { Tx } from '../storage/types';
 
 /** Something several people do together, a share each; at most one of a kind is under way. */
 export type CeremonyKind = 'recovery' | 'barrier' | 'root';
 
-interface Row {
-  revision: number;
-  expires_at_ms: string;
-  sealed: Buffer;
-}
-
-const FIND: Statement = {
-  name: 'rekey-find',
-  text: 'SELECT revision, expires_at_ms, sealed FROM rekey WHERE kind = $1',
-};
-const LOCK: Statement = { name: 'rekey-lock', text: `${FIND.text} FOR UPDATE` };
-const INSERT: Statement = {
-  name: 'rekey-insert',
-  text: `INSERT INTO rekey (kind, expires_at_ms, sealed) VALUES ($1, $2, $3)
-         ON CONFLICT (kind) DO UPDATE SET revision = 1, expires_at_ms = excluded.expires_at_ms, sealed = excluded.sealed
-          WHERE rekey.expires_at_ms <= $4 RETURNING kind`,
-};
-const REPLACE: Statement = {
-  name: 'rekey-replace',
-  text: `INSERT INTO rekey (kind, expires_at_ms, sealed) VALUES ($1, $2, $3)
-         ON CONFLICT (kind) DO UPDATE SET revision = 1, expires_at_ms = excluded.expires_at_ms, sealed = excluded.sealed`,
-};
-const UPDATE: Statement = {
-  name: 'rekey-update',
-  text: 'UPDATE rekey SET revision = revision + 1, sealed = $2 WHERE kind = $1',
-};
-const DELETE: Statement = { name: 'rekey-delete', text: 'DELETE FROM rekey WHERE kind = $1' };
+type Row = Pick<Prisma.RekeyGetPayload<object>, 'expiresAtMs' | 'sealed'>;
 
 /**
  * The progress of a ceremony: in the database, sealed, so that any node goes on and a restart forgets nothing. It ends
@@ -46,30 +20,28 @@ export class Ceremony<S> {
   ) {}
 
   async find(): Promise<S | undefined> {
-    const { rows } = await this.storage.database.query<Row>(FIND, [this.kind]);
-    return this.open(rows[0]);
+    return this.open(await this.storage.database.prisma.rekey.findUnique({ where: { kind: this.kind } }));
   }
 
   /** False when one is under way. */
   async begin(state: S): Promise<boolean> {
     const now = this.storage.clock.now();
-    const { rows } = await this.storage.database.query(INSERT, [
-      this.kind,
-      now + this.lifetimeMs,
-      this.seal(state),
-      now,
-    ]);
-    return rows.length === 1;
+    const begun = await this.storage.database.prisma.$executeRaw`
+      INSERT INTO rekey (kind, expires_at_ms, sealed) VALUES (${this.kind}, ${now + this.lifetimeMs}, ${this.seal(state)})
+      ON CONFLICT (kind) DO UPDATE SET revision = 1, expires_at_ms = excluded.expires_at_ms, sealed = excluded.sealed
+       WHERE rekey.expires_at_ms <= ${now}`;
+    return begun === 1;
   }
 
   /** Begins, whatever is under way; of two at once, one after the other. */
   async beginAnew(state: S): Promise<void> {
-    const values = [this.kind, this.storage.clock.now() + this.lifetimeMs, this.seal(state)];
-    await this.storage.database.query(REPLACE, values);
+    const { kind } = this;
+    const row = { revision: 1, expiresAtMs: this.storage.clock.now() + this.lifetimeMs, sealed: this.seal(state) };
+    await this.storage.database.prisma.rekey.upsert({ where: { kind }, create: { kind, ...row }, update: row });
   }
 
   async cancel(): Promise<void> {
-    await this.storage.database.query(DELETE, [this.kind]);
+    await this.storage.database.prisma.rekey.deleteMany({ where: { kind: this.kind } });
   }
 
   /**
@@ -78,14 +50,15 @@ export class Ceremony<S> {
    */
   async step<T>(advance: (state: S | undefined, tx: Tx) => Promise<{ state: S | undefined; result: T }>): Promise<T> {
     const outcome = await this.storage.committer.transaction(async (tx) => {
-      const { rows } = await tx.query<Row>(LOCK, [this.kind]);
+      await tx.prisma.$executeRaw`SELECT FROM rekey WHERE kind = ${this.kind} FOR UPDATE`;
+      const row = await tx.prisma.rekey.findUnique({ where: { kind: this.kind } });
       try {
-        const { state, result } = await advance(this.open(rows[0]), tx);
-        await this.store(tx, state, rows.length > 0);
+        const { state, result } = await advance(this.open(row), tx);
+        await this.store(tx, state, row !== null);
         return { result };
       } catch (error) {
         if (!(error instanceof Kept)) throw error;
-        await this.store(tx, error.state as S, rows.length > 0);
+        await this.store(tx, error.state as S, row !== null);
         return { refusal: error.refusal };
       }
     });
@@ -99,16 +72,19 @@ export class Ceremony<S> {
   }
 
   private async store(tx: Tx, state: S | undefined, there: boolean): Promise<void> {
-    if (state === undefined) await tx.query(DELETE, [this.kind]);
-    else if (there) await tx.query(UPDATE, [this.kind, this.seal(state)]);
+    const where = { kind: this.kind };
+    if (state === undefined) await tx.prisma.rekey.deleteMany({ where });
+    else if (there) {
+      await tx.prisma.rekey.updateMany({ where, data: { revision: { increment: 1 }, sealed: this.seal(state) } });
+    }
   }
 
-  private open(row: Row | undefined): S | undefined {
-    if (!row || Number(row.expires_at_ms) <= this.storage.clock.now()) return undefined;
+  private open(row: Row | null): S | undefined {
+    if (!row || Number(row.expiresAtMs) <= this.storage.clock.now()) return undefined;
     return this.storage.barrier.openJson<S>(row.sealed, cell(this.kind));
   }
 
-  private seal(state: S): Buffer {
+  private seal(state: S): Buffer<ArrayBuffer> {
     return this.storage.barrier.sealJson(state, cell(this.kind));
   }
 }

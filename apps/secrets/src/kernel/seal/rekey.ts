@@ -8,7 +8,7 @@ import type { Seal } from './seal';
 import { encryptAll } from './seal';
 import { replaceRecovery, replaceShares, type SealRecord } from './seal-row';
 import { readShareKeys } from './share-encryption';
-import { markOf, ShareMarks } from './share-marks';
+import { markOf, ShareMarks, storeSealed } from './share-marks';
 import { alreadyGiven, checkShareCount, checkShareLength, cut, joined, parseShare, verifierOf } from './shares';
 
 /** Which shares are replaced: those of the recovery key (auto seal) or those that unseal (Shamir). */
@@ -243,9 +243,9 @@ export class Rekey {
 
   /** The shares kept by the last rekey that asked for it. */
   async findBackup(): Promise<RekeyBackup | undefined> {
-    const { rows } = await this.storage.database.query<{ sealed: Buffer }>(FIND_BACKUP, [this.backupName]);
-    if (!rows[0]) return undefined;
-    const { nonce, keys } = this.storage.barrier.openJson<Backup>(rows[0].sealed, this.backupCell);
+    const row = await this.storage.database.prisma.setting.findUnique({ where: { name: this.backupName } });
+    if (!row?.sealed) return undefined;
+    const { nonce, keys } = this.storage.barrier.openJson<Backup>(row.sealed, this.backupCell);
     const byFingerprint = new Map<string, Buffer[]>();
     for (const [fingerprint, message] of keys) {
       byFingerprint.set(fingerprint, [...(byFingerprint.get(fingerprint) ?? []), bytes(message)]);
@@ -254,7 +254,7 @@ export class Rekey {
   }
 
   async deleteBackup(): Promise<void> {
-    await this.storage.database.query(DELETE_BACKUP, [this.backupName]);
+    await this.storage.database.prisma.setting.deleteMany({ where: { name: this.backupName } });
   }
 
   private async complete(tx: Tx, state: State): Promise<{ state: State | undefined; result: RekeyResult }> {
@@ -305,7 +305,7 @@ export class Rekey {
       nonce,
       keys: keys.map((key, at) => [fingerprints![at]!, key.toString('base64')] as const),
     };
-    await tx.query(STORE_BACKUP, [this.backupName, this.storage.barrier.sealJson(backup, this.backupCell)]);
+    await storeSealed(tx.prisma, this.backupName, this.storage.barrier.sealJson(backup, this.backupCell));
   }
 
   private get backupName(): string {
@@ -327,13 +327,6 @@ export class Rekey {
     return record;
   }
 }
-
-const FIND_BACKUP = { name: 'backup-find', text: 'SELECT sealed FROM setting WHERE name = $1 AND sealed IS NOT NULL' };
-const DELETE_BACKUP = { name: 'backup-delete', text: 'DELETE FROM setting WHERE name = $1' };
-const STORE_BACKUP = {
-  name: 'backup-store',
-  text: 'INSERT INTO setting (name, sealed) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET sealed = excluded.sealed',
-};
 
 const invalid = (message: string): Refusal => new Refusal('invalid', message);
 const bytes = (base64: string): Buffer => Buffer.from(base64, 'base64');

@@ -8,13 +8,6 @@ import { checkShareLength, parseShare } from './shares';
 
 const ROW = 'key-share-marks';
 const cell = { table: 'setting', row: ROW, column: 'sealed' };
-const FIND = { name: 'share-marks-find', text: 'SELECT sealed FROM setting WHERE name = $1 AND sealed IS NOT NULL' };
-const STORE = {
-  name: 'share-marks-store',
-  text: 'INSERT INTO setting (name, sealed) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET sealed = excluded.sealed',
-};
-const DELETE = { name: 'share-marks-delete', text: 'DELETE FROM setting WHERE name = $1' };
-
 /** What is kept of a share: enough to recognise it, and no use for making it. In base64. */
 export const markOf = (share: Uint8Array): string =>
   createHmac('sha256', share).update('keystead key share mark').digest('base64');
@@ -29,9 +22,9 @@ export class ShareMarks {
   constructor(private readonly storage: StorageKernel) {}
 
   /** Keeps the marks of shares that come into force; without marks, what is kept of earlier shares goes. */
-  async keep(tx: Pick<Tx, 'query'>, marks: readonly string[] | undefined): Promise<void> {
-    if (marks) await tx.query(STORE, [ROW, this.storage.barrier.sealJson(marks, cell)]);
-    else await tx.query(DELETE, [ROW]);
+  async keep({ prisma }: Tx, marks: readonly string[] | undefined): Promise<void> {
+    if (marks) await storeSealed(prisma, ROW, this.storage.barrier.sealJson(marks, cell));
+    else await prisma.setting.deleteMany({ where: { name: ROW } });
   }
 
   /**
@@ -49,15 +42,20 @@ export class ShareMarks {
 
   /** The same for a share that was read, as often as one likes; undefined where no marks were kept. */
   async knows(share: Buffer): Promise<boolean | undefined> {
-    const { rows } = await this.storage.database.query<{ sealed: Buffer }>(FIND, [ROW]);
-    if (!rows[0]) return undefined;
+    const row = await this.storage.database.prisma.setting.findUnique({ where: { name: ROW } });
+    if (!row?.sealed) return undefined;
     const mark = Buffer.from(markOf(share), 'base64');
     let found = false;
-    for (const kept of this.storage.barrier.openJson<string[]>(rows[0].sealed, cell)) {
+    for (const kept of this.storage.barrier.openJson<string[]>(row.sealed, cell)) {
       if (sameSecret(Buffer.from(kept, 'base64'), mark)) found = true;
     }
     return found;
   }
+}
+
+/** Writes a sealed setting, whether there was one or not. */
+export async function storeSealed(prisma: Tx['prisma'], name: string, sealed: Buffer<ArrayBuffer>): Promise<void> {
+  await prisma.setting.upsert({ where: { name }, create: { name, sealed }, update: { sealed } });
 }
 
 /** Nobody can say of one share whether it is right. */

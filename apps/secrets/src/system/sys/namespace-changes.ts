@@ -116,11 +116,15 @@ async function empty({ mounts, leases, identity, storage }: Parts, namespaceId: 
   await leases.revokePrefix(namespaceId, '', { forced: true, waitMs: 60_000 });
   for (const mount of mounts.list(namespaceId)) await unmount({ mounts, leases, identity }, mount);
   await storage.committer.transaction(
-    async (tx) => {
-      await tx.query('DELETE FROM quota WHERE owner_id = $1', [namespaceId]);
-      for (const table of ['quota', 'mfa_enforcement', 'mfa_method', 'group_alias', '"group"', 'entity', 'policy']) {
-        await tx.query(`DELETE FROM ${table} WHERE namespace_id = $1`, [namespaceId]);
-      }
+    async ({ prisma }) => {
+      const where = { namespaceId };
+      await prisma.quota.deleteMany({ where: { OR: [where, { ownerId: namespaceId }] } });
+      await prisma.mfaEnforcement.deleteMany({ where });
+      await prisma.mfaMethod.deleteMany({ where });
+      await prisma.groupAlias.deleteMany({ where });
+      await prisma.group.deleteMany({ where });
+      await prisma.entity.deleteMany({ where });
+      await prisma.policy.deleteMany({ where });
     },
     [
       { topic: 'quota', key: '*' },

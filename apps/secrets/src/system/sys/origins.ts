@@ -36,11 +36,8 @@ export class Origins {
   }
 
   async load(): Promise<void> {
-    const { rows } = await this.storage.database.query<{ value: Stored | null }>(
-      'SELECT value FROM setting WHERE name = $1',
-      [setting],
-    );
-    const stored = rows[0]?.value;
+    const row = await this.storage.database.prisma.setting.findUnique({ where: { name: setting } });
+    const stored = row?.value as Stored | null | undefined;
     this.current = stored
       ? {
           enabled: true,
@@ -52,13 +49,12 @@ export class Origins {
 
   async save(rules: Stored | undefined): Promise<void> {
     await this.storage.committer.transaction(
-      (tx) =>
-        rules
-          ? tx.query(
-              'INSERT INTO setting (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
-              [setting, JSON.stringify(rules)],
-            )
-          : tx.query('DELETE FROM setting WHERE name = $1', [setting]),
+      async ({ prisma }) => {
+        const value = { ...rules };
+        const where = { name: setting };
+        if (rules) await prisma.setting.upsert({ where, create: { ...where, value }, update: { value } });
+        else await prisma.setting.deleteMany({ where });
+      },
       [{ topic: 'setting', key: setting }],
     );
     await this.load();

@@ -15,21 +15,17 @@ export class ReleaseHistory {
   ) {}
 
   async versions(): Promise<readonly Release[]> {
-    const { rows } = await this.storage.database.query<{ value: Release[] }>(
-      'SELECT value FROM setting WHERE name = $1',
-      [setting],
-    );
-    return rows[0]?.value ?? [];
+    const row = await this.storage.database.prisma.setting.findUnique({ where: { name: setting } });
+    return (row?.value ?? []) as unknown as Release[];
   }
 
   async add(): Promise<void> {
     const known = await this.versions();
     if (known.some(({ version }) => version === this.version)) return;
     const entry = JSON.stringify([{ version: this.version, installedAtMs: this.storage.clock.now() }]);
-    await this.storage.database.query(
-      `INSERT INTO setting (name, value) VALUES ($1, $2::jsonb)
-       ON CONFLICT (name) DO UPDATE SET value = setting.value || excluded.value`,
-      [setting, entry],
-    );
+    // Two nodes that come to it at once both add theirs.
+    await this.storage.database.prisma.$executeRaw`
+      INSERT INTO setting (name, value) VALUES (${setting}, ${entry}::jsonb)
+      ON CONFLICT (name) DO UPDATE SET value = setting.value || excluded.value`;
   }
 }
