@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import {
   type Algorithm,
@@ -38,6 +39,20 @@ describe('one-time codes', () => {
     expect(codeFor(scheme('SHA256'), counter)).toBe(sha256);
     expect(codeFor(scheme('SHA512'), counter)).toBe(sha512);
     expect(codeFor(scheme('SHA1', 6), counter)).toBe(sha1.slice(2));
+  });
+
+  it('go on past the moment at which seconds no longer fit 32 bits', () => {
+    const key = Buffer.from(seed.repeat(2));
+    const other = (counter: number) => {
+      const message = Buffer.alloc(8);
+      message.writeBigUInt64BE(BigInt(counter));
+      const digest = createHmac('sha1', key).update(message).digest();
+      const at = digest.at(-1)! & 15;
+      return String((digest.readUInt32BE(at) & 0x7fffffff) % 1_000_000).padStart(6, '0');
+    };
+    for (const counter of [0, 2 ** 31 - 1, 2 ** 31, 2 ** 31 + 1, 2 ** 32 - 1, 2 ** 32, 2 ** 40]) {
+      expect(codeFor({ key, algorithm: 'SHA1', digits: 6, periodSeconds: 1 }, counter)).toBe(other(counter));
+    }
   });
 
   it('match within the window only', () => {

@@ -19,13 +19,17 @@ export function counterAt(nowMs: number, periodSeconds: number): number {
   return Math.floor(nowMs / 1_000 / periodSeconds);
 }
 
+/** The library shifts a counter as 32 bits, which periods of one second outgrow in 2038. */
+const COUNTED_BY_LIBRARY = 2 ** 31;
+
 /** The code of a period (RFC 6238, on RFC 4226). */
 export function codeFor({ key, algorithm, digits }: CodeScheme, counter: number): string {
+  const options = { secret: key as never, counter, digits, algorithm: algorithm.toLowerCase() as 'sha1' };
+  if (counter < COUNTED_BY_LIBRARY) return speakeasy.hotp(options);
   const message = Buffer.alloc(8);
   message.writeBigUInt64BE(BigInt(counter));
-  // The digest is ours: the library shifts the counter as 32 bits, which periods of a second outgrow in 2038.
   const digest = createHmac(algorithm.toLowerCase(), key).update(message).digest();
-  return speakeasy.hotp({ secret: '', counter, digits, digest } as speakeasy.HotpOptions);
+  return speakeasy.hotp({ ...options, digest } as speakeasy.HotpOptions);
 }
 
 /** The newest period within the window that a code belongs to; undefined when it belongs to none. */
@@ -46,38 +50,11 @@ export function isCode(text: string, digits: number): boolean {
   return text.length === digits && /^[0-9]+$/.test(text);
 }
 
-const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
+/** The base32 of speakeasy, which comes without types. */
+const { encode, decode }: { encode(bytes: Buffer): string; decode(text: string): number[] } = require('base32.js');
 
 /** Base32 (RFC 4648) without padding, as authenticator apps want keys. */
-export function base32(bytes: Uint8Array): string {
-  let text = '';
-  let bits = 0;
-  let value = 0;
-  for (const byte of bytes) {
-    value = ((value << 8) | byte) & 0xfff;
-    bits += 8;
-    while (bits >= 5) {
-      bits -= 5;
-      text += alphabet[(value >>> bits) & 31];
-    }
-  }
-  return bits > 0 ? text + alphabet[(value << (5 - bits)) & 31] : text;
-}
+export const base32 = (bytes: Uint8Array): string => encode(Buffer.from(bytes));
 
 /** The bytes of a base32 text; padding and whatever else is no letter of it are passed over. */
-export function fromBase32(text: string): Buffer {
-  const bytes: number[] = [];
-  let bits = 0;
-  let value = 0;
-  for (const letter of text.toUpperCase()) {
-    const digit = alphabet.indexOf(letter);
-    if (digit < 0) continue;
-    value = ((value << 5) | digit) & 0xfff;
-    bits += 5;
-    if (bits >= 8) {
-      bits -= 8;
-      bytes.push((value >>> bits) & 255);
-    }
-  }
-  return Buffer.from(bytes);
-}
+export const fromBase32 = (text: string): Buffer => Buffer.from(decode(text.toUpperCase().replace(/[^A-Z2-7]/g, '')));

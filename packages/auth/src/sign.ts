@@ -1,5 +1,6 @@
-import { createPrivateKey, createPublicKey, generateKeyPair, type JsonWebKey, randomUUID, sign } from 'node:crypto';
+import { createPublicKey, generateKeyPair, type JsonWebKey, randomUUID } from 'node:crypto';
 import { promisify } from 'node:util';
+import jwt from 'jsonwebtoken';
 
 /** A key that signs tokens, in a form that can be stored; `privatePem` is a secret. */
 export interface SigningKey {
@@ -25,7 +26,5 @@ export function publicJwk({ kid, privatePem }: SigningKey): JsonWebKey & { kid: 
 
 /** A signed token with these claims. */
 export function signJwt(claims: Readonly<Record<string, unknown>>, { kid, privatePem }: SigningKey): string {
-  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
-  const text = `${part({ typ: 'JWT', alg: 'RS256', kid })}.${part(claims)}`;
-  return `${text}.${sign('sha256', Buffer.from(text), createPrivateKey(privatePem)).toString('base64url')}`;
+  return jwt.sign(claims, privatePem, { algorithm: 'RS256', keyid: kid, noTimestamp: true });
 }
