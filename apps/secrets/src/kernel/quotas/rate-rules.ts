@@ -28,21 +28,18 @@ const setting = 'rate-limits';
 
 /** The rules as they are stored: one row for all nodes. */
 export async function loadRules({ database }: StorageKernel): Promise<RateRules> {
-  const { rows } = await database.query<{ value: RateRules }>(
-    { name: 'rate-rules', text: 'SELECT value FROM setting WHERE name = $1' },
-    [setting],
-  );
-  return rows[0]?.value ?? usualRules;
+  const row = await database.prisma.setting.findUnique({ where: { name: setting } });
+  return (row?.value as RateRules | null | undefined) ?? usualRules;
 }
 
 /** Replaces the rules; every node hears of it. */
 export async function saveRules({ committer }: StorageKernel, rules: RateRules): Promise<void> {
   await committer.transaction(
-    (tx) =>
-      tx.query(
-        'INSERT INTO setting (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
-        [setting, JSON.stringify(rules)],
-      ),
+    ({ prisma }) => {
+      const value = { ...rules };
+      const where = { name: setting };
+      return prisma.setting.upsert({ where, create: { ...where, value }, update: { value } });
+    },
     [{ topic: 'quota', key: setting }],
   );
 }

@@ -1,4 +1,3 @@
-import type { Database } from '../storage/database';
 import type { StorageKernel } from '../storage/storage';
 import type { Tx } from '../storage/types';
 
@@ -25,23 +24,6 @@ interface Use {
   readonly count: number;
 }
 
-const FIND = {
-  name: 'rotation-rules',
-  text: 'SELECT name, value FROM setting WHERE name = ANY($1::text[])',
-};
-const SAVE = {
-  name: 'rotation-rules-save',
-  text: 'INSERT INTO setting (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
-};
-/** Adds to what other nodes have told of the same key; what is told of an older one is late. */
-const TELL = {
-  name: 'key-use-tell',
-  text: `INSERT INTO setting AS s (name, value) VALUES ($1, jsonb_build_object('term', $2::int, 'count', $3::bigint))
-    ON CONFLICT (name) DO UPDATE SET value = jsonb_build_object('term', $2::int, 'count',
-      $3::bigint + CASE WHEN (s.value->>'term')::int = $2 THEN (s.value->>'count')::bigint ELSE 0 END)
-    WHERE (s.value->>'term')::int <= $2`,
-};
-
 /** The rules of automatic rotation, and how much the key in force was used. */
 export class RotationPlan {
   /** What this node has told of its own use. */
@@ -57,7 +39,9 @@ export class RotationPlan {
   async change(change: (before: RotationRules) => RotationRules): Promise<void> {
     await this.storage.committer.inTurn(`setting/${rulesName}`, async (tx) => {
       const { rules } = await read(tx);
-      await tx.query(SAVE, [rulesName, JSON.stringify(change(rules))]);
+      const value = { ...change(rules) };
+      const where = { name: rulesName };
+      await tx.prisma.setting.upsert({ where, create: { ...where, value }, update: { value } });
     });
   }
 
@@ -77,16 +61,26 @@ export class RotationPlan {
     const now: Use = { term: barrier.keys.version, count: barrier.sealedCount };
     // Keys that were read again begin to count anew.
     const before = this.told.term === now.term && this.told.count <= now.count ? this.told.count : 0;
-    if (now.count > before) await database.query(TELL, [useName, now.term, now.count - before]);
+    if (now.count > before) await tell(database, { term: now.term, count: now.count - before });
     this.told = now;
   }
 }
 
-async function read(from: Pick<Tx, 'query'> | Database): Promise<{ rules: RotationRules; use: Use }> {
-  const { rows } = await from.query<{ name: string; value: unknown }>(FIND, [[rulesName, useName]]);
-  const of = (name: string) => rows.find((row) => row.name === name)?.value;
+async function read({ prisma }: Pick<Tx, 'prisma'>): Promise<{ rules: RotationRules; use: Use }> {
+  const rows = await prisma.setting.findMany({ where: { name: { in: [rulesName, useName] } } });
+  const of = (name: string): unknown => rows.find((row) => row.name === name)?.value;
   return {
     rules: (of(rulesName) as RotationRules | undefined) ?? usualRules,
     use: (of(useName) as Use | undefined) ?? { term: 0, count: 0 },
   };
+}
+
+/** Adds to what other nodes have told of the same key; what is told of an older one is late. */
+async function tell({ prisma }: Pick<Tx, 'prisma'>, { term, count }: Use): Promise<void> {
+  await prisma.$executeRaw`
+    INSERT INTO setting AS s (name, value)
+    VALUES (${useName}, jsonb_build_object('term', ${term}::int, 'count', ${count}::bigint))
+    ON CONFLICT (name) DO UPDATE SET value = jsonb_build_object('term', ${term}::int, 'count',
+      ${count}::bigint + CASE WHEN (s.value->>'term')::int = ${term}::int THEN (s.value->>'count')::bigint ELSE 0 END)
+    WHERE (s.value->>'term')::int <= ${term}::int`;
 }

@@ -1,4 +1,3 @@
-import type { Database, Statement } from '../storage/database';
 import type { Tx } from '../storage/types';
 
 /** `auto`: opened by a seal key from file or environment. `shamir`: opened by shares given at every start. */
@@ -18,95 +17,63 @@ export interface SealRecord {
   readonly keyInstalledAtMs: number;
 }
 
-interface Row {
-  type: SealType;
-  keyring: Buffer;
-  shares: number;
-  threshold: number;
-  verifier: Buffer | null;
-  sealed: boolean;
-  generation: number;
-  initialised_at_ms: string;
-  key_installed_at_ms: string;
-}
+type Reach = Pick<Tx, 'prisma'>;
 
-const FIND: Statement = {
-  name: 'seal-find',
-  text: `SELECT type, keyring, shares, threshold, verifier, sealed, generation, initialised_at_ms, key_installed_at_ms
-           FROM seal WHERE id = 1`,
-};
-const LOCK: Statement = { name: 'seal-lock', text: `${FIND.text} FOR UPDATE` };
-const INSERT: Statement = {
-  name: 'seal-insert',
-  text: `INSERT INTO seal (type, keyring, shares, threshold, verifier, initialised_at_ms, key_installed_at_ms)
-         VALUES ($1, $2, $3, $4, $5, $6, $6) ON CONFLICT (id) DO NOTHING RETURNING id`,
-};
-const FLAG: Statement = { name: 'seal-flag', text: 'UPDATE seal SET sealed = $1 WHERE id = 1' };
-const REWRAP: Statement = {
-  name: 'seal-rewrap',
-  text: 'UPDATE seal SET keyring = $1 WHERE id = 1 AND keyring = $2',
-};
-const REPLACE: Statement = {
-  name: 'seal-replace',
-  text: 'UPDATE seal SET keyring = $1, generation = generation + 1, key_installed_at_ms = $2 WHERE id = 1',
-};
-const RECOVERY: Statement = {
-  name: 'seal-recovery',
-  text: 'UPDATE seal SET verifier = $1, shares = $2, threshold = $3 WHERE id = 1',
-};
-const SHARES: Statement = {
-  name: 'seal-shares',
-  text: 'UPDATE seal SET keyring = $1, shares = $2, threshold = $3, generation = generation + 1 WHERE id = 1',
-};
+const ONE = { id: 1 };
 
 /** The seal record; undefined before the service is initialised. `lock` holds it until the transaction ends. */
-export async function findSeal(from: Pick<Tx, 'query'> | Database, lock = false): Promise<SealRecord | undefined> {
-  const { rows } = await from.query<Row>(lock ? LOCK : FIND);
-  const row = rows[0];
+export async function findSeal({ prisma }: Reach, lock = false): Promise<SealRecord | undefined> {
+  if (lock) await prisma.$executeRaw`SELECT FROM seal WHERE id = 1 FOR UPDATE`;
+  const row = await prisma.seal.findUnique({ where: ONE });
   if (!row) return undefined;
   return {
-    type: row.type,
-    keyring: row.keyring,
+    type: row.type as SealType,
+    keyring: Buffer.from(row.keyring),
     shares: row.shares,
     threshold: row.threshold,
-    verifier: row.verifier ?? undefined,
+    verifier: row.verifier ? Buffer.from(row.verifier) : undefined,
     sealed: row.sealed,
     generation: row.generation,
-    initialisedAtMs: Number(row.initialised_at_ms),
-    keyInstalledAtMs: Number(row.key_installed_at_ms),
+    initialisedAtMs: Number(row.initialisedAtMs),
+    keyInstalledAtMs: Number(row.keyInstalledAtMs),
   };
 }
 
 /** Writes the record of a new installation; false when there is one already. */
 export async function insertSeal(
-  tx: Tx,
+  { prisma }: Tx,
   record: Pick<SealRecord, 'type' | 'keyring' | 'shares' | 'threshold' | 'verifier' | 'initialisedAtMs'>,
 ): Promise<boolean> {
-  const { rows } = await tx.query(INSERT, [
-    record.type,
-    record.keyring,
-    record.shares,
-    record.threshold,
-    record.verifier ?? null,
-    record.initialisedAtMs,
-  ]);
-  return rows.length === 1;
+  const { keyring, verifier, initialisedAtMs } = record;
+  const sealed = { keyring: own(keyring), verifier: verifier && own(verifier), keyInstalledAtMs: initialisedAtMs };
+  const { count } = await prisma.seal.createMany({ data: { ...record, ...sealed }, skipDuplicates: true });
+  return count === 1;
 }
 
 /** Seals or opens for all nodes. */
-export const flagSeal = (tx: Pick<Tx, 'query'> | Database, sealed: boolean) => tx.query(FLAG, [sealed]);
+export const flagSeal = ({ prisma }: Reach, sealed: boolean) =>
+  prisma.seal.updateMany({ where: ONE, data: { sealed } });
 
 /** Stores the same keys wrapped anew, unless somebody stored others meanwhile. */
-export const rewrapSeal = (database: Database, wrapped: Buffer, before: Buffer) =>
-  database.query(REWRAP, [wrapped, before]);
+export const rewrapSeal = ({ prisma }: Reach, wrapped: Buffer, before: Buffer) =>
+  prisma.seal.updateMany({ where: { ...ONE, keyring: own(before) }, data: { keyring: own(wrapped) } });
 
 /** Stores other keys; all nodes will read them. */
-export const replaceKeyring = (tx: Tx, wrapped: Buffer, nowMs: number) => tx.query(REPLACE, [wrapped, nowMs]);
+export const replaceKeyring = ({ prisma }: Tx, wrapped: Buffer, keyInstalledAtMs: number) =>
+  prisma.seal.updateMany({
+    where: ONE,
+    data: { keyring: own(wrapped), generation: { increment: 1 }, keyInstalledAtMs },
+  });
 
 /** Takes another recovery key into force. */
-export const replaceRecovery = (tx: Tx, verifier: Buffer, shares: number, threshold: number) =>
-  tx.query(RECOVERY, [verifier, shares, threshold]);
+export const replaceRecovery = ({ prisma }: Tx, verifier: Buffer, shares: number, threshold: number) =>
+  prisma.seal.updateMany({ where: ONE, data: { verifier: own(verifier), shares, threshold } });
 
 /** Takes other unseal shares into force: the same keys, wrapped under another key. */
-export const replaceShares = (tx: Tx, wrapped: Buffer, shares: number, threshold: number) =>
-  tx.query(SHARES, [wrapped, shares, threshold]);
+export const replaceShares = ({ prisma }: Tx, wrapped: Buffer, shares: number, threshold: number) =>
+  prisma.seal.updateMany({
+    where: ONE,
+    data: { keyring: own(wrapped), shares, threshold, generation: { increment: 1 } },
+  });
+
+const own = (bytes: Buffer): Buffer<ArrayBuffer> => Buffer.from(bytes);

@@ -224,6 +224,5 @@ async function livingNodes({ storage }: NodeParts, scheme: string) {
 }
 
 async function countsOf({ storage, leases }: NodeParts) {
-  const { rows } = await storage.database.query<{ count: string }>('SELECT count(*) FROM entity');
-  return { ...(await leases.counts()), entities: Number(rows[0]!.count) };
+  return { ...(await leases.counts()), entities: await storage.database.prisma.entity.count() };
 }
