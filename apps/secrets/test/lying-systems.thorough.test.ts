@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { CloudTwo } from '../src/backends/cloudtwo/cloud';
 import { attempt } from '../src/backends/cloudtwo/cloud-error';
 import { createUser } from '../src/backends/cloudtwo/iam-user';
-import type { Role } from '../src/backends/cloudtwo/role';
+import type { Role } from '../src/backends/cloudtwo/role-fields';
 import { SchedulerClient } from '../src/backends/scheduler/scheduler-client';
 import { until } from './fresh-storage';
 import { DirectoryStandIn } from './stand-ins/cloudone';

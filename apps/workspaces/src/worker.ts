@@ -4,7 +4,7 @@ import { createPool, DatabaseClock, DatabaseWatch } from '@keystead/postgres';
 import type { Logger } from '@keystead/server';
 import { withObjects } from './kernel/blobs/objects';
 import { openS3 } from './kernel/blobs/s3-objects';
-import { openDatabase } from './kernel/database/database';
+import { openDatabase } from './kernel/database/open-database';
 import { openKeyring } from './keys';
 import { jobBoard, type RunJob } from './resources/runs/runs/jobs';
 import { prepareSchema } from './schema';

@@ -1,21 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type PageFile, readFiles } from './files';
-import { markup } from './markup';
-
-/** What a service tells of its interface. Addresses are relative to the root of the service. */
-export interface ApiPageOptions {
-  readonly title: string;
-  /** Where its OpenAPI document is. */
-  readonly document: string;
-  /** Where the paths of the document begin; empty where they begin at the root. */
-  readonly server: string;
-  /** The header that takes a token, and what stands before the token there. */
-  readonly header: string;
-  readonly prefix: string;
-  /** The header that takes a namespace, where there are any. */
-  readonly namespaceHeader?: string;
-}
+import { type ApiPageOptions, markup } from './markup';
 
 const place = '/docs';
 

@@ -1,1 +1,2 @@
-export { ApiPage, type ApiPageOptions } from './api-page';
+export { ApiPage } from './api-page';
+export type { ApiPageOptions } from './markup';

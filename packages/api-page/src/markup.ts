@@ -1,4 +1,16 @@
-import type { ApiPageOptions } from './api-page';
+/** What a service tells of its interface. Addresses are relative to the root of the service. */
+export interface ApiPageOptions {
+  readonly title: string;
+  /** Where its OpenAPI document is. */
+  readonly document: string;
+  /** Where the paths of the document begin; empty where they begin at the root. */
+  readonly server: string;
+  /** The header that takes a token, and what stands before the token there. */
+  readonly header: string;
+  readonly prefix: string;
+  /** The header that takes a namespace, where there are any. */
+  readonly namespaceHeader?: string;
+}
 
 const escaped = (text: string): string =>
   text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;').replace(/"/g, '&quot;');

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
+import type { Aliases } from './aliases';
 import { type AttributesOf, type AttributeValue, flag } from './attributes';
 import { type Camelised, camel } from './input';
-import type { Aliases } from './serializer';
 
 /** When an attribute may be set: by creates and updates, the same but creates cannot leave it out, by creates alone. */
 type When = 'anytime' | 'required' | 'create';

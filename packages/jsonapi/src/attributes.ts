@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Aliases } from './serializer';
+import type { Aliases } from './aliases';
 
 /** The attributes of a kind of resource, by wire name: what the serializer answers, and the document says. */
 export type AttributeShape = Readonly<Record<string, z.ZodType>>;

@@ -1,3 +1,4 @@
+export * from './aliases';
 export * from './attribute-table';
 export * from './attributes';
 export * from './errors';
@@ -6,4 +7,5 @@ export * from './large-text';
 export * from './paging';
 export * from './query';
 export * from './relations';
+export * from './relationships';
 export * from './serializer';

@@ -1,8 +1,8 @@
 import { type Issue, Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import type { Aliases } from './aliases';
 import { invalidAll, type Pointers } from './errors';
 import type { LargeText } from './large-text';
-import type { Aliases } from './serializer';
 
 type Camel<S extends string> = S extends `${infer A}-${infer B}`
   ? `${A}${Capitalize<Camel<B>>}`

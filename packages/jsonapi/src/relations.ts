@@ -1,4 +1,4 @@
-import type { Linked, Relationship, ToMany, ToOne } from './serializer';
+import type { Linked, Relationship, ToMany, ToOne } from './relationships';
 
 /** A declared relationship: how many resources it names, and of which types; of any type where none is given. */
 export interface Relation<R extends Relationship = Relationship> {

@@ -1,18 +1,7 @@
+import type { Aliases } from './aliases';
 import type { AttributeShape, AttributesOf } from './attributes';
 import type { Relation, RelationShape, RelationshipsOf } from './relations';
-
-/** Names a resource without its content. */
-export interface Reference {
-  id: string;
-  type: string;
-}
-
-/** What a resource says about another. */
-export interface Relationship {
-  data?: Reference | Reference[] | null;
-  links?: { related?: string; self?: string };
-  meta?: Record<string, unknown>;
-}
+import type { Relationship } from './relationships';
 
 /** A resource object, ready to be written. */
 export interface ResourceObject {
@@ -22,43 +11,6 @@ export interface ResourceObject {
   relationships?: Record<string, Relationship>;
   links?: Record<string, string>;
 }
-
-/** Names a resource of a type, or none. */
-export interface ToOne<T extends string = string> {
-  data: { id: string; type: T } | null;
-  links?: { related: string };
-}
-
-/** Names resources of a type. */
-export interface ToMany<T extends string = string> {
-  data: { id: string; type: T }[];
-  links?: { related: string };
-}
-
-/** Says where to look, and names nothing. */
-export interface Linked {
-  links: { related: string };
-}
-
-/** A relationship to one resource; a missing id is `data: null`. */
-export function toOne<T extends string>(type: T, id: string | null | undefined, related?: string): ToOne<T> {
-  const data = id === null || id === undefined ? null : { id, type };
-  return related === undefined ? { data } : { data, links: { related } };
-}
-
-/** A relationship to many resources of one type. */
-export function toMany<T extends string>(type: T, ids: readonly string[], related?: string): ToMany<T> {
-  const data = ids.map((id) => ({ id, type }));
-  return related === undefined ? { data } : { data, links: { related } };
-}
-
-/** A relationship that only says where to look. */
-export function related(url: string): Linked {
-  return { links: { related: url } };
-}
-
-/** Second names of attributes that existing clients need: `'infra-version': 'other-name'`; `permissions.x` reaches inside. */
-export type Aliases = Readonly<Record<string, string>>;
 
 /** How a kind of resource is shown. Wire names out, and nothing else. */
 export interface SerializerSpec<

@@ -10,8 +10,8 @@ import {
   readBody,
   scanJson,
 } from '@keystead/server';
-import { type BodyBounds, tooManyBytes, tooManyValues } from '../pipeline/bounds';
-import type { Sent } from '../pipeline/request';
+import { tooManyBytes, tooManyValues } from '../pipeline/bounds';
+import type { BodyBounds, Sent } from '../pipeline/request';
 import { parseForm } from './form-body';
 import { type BodyFields, parseJsonBody } from './json-body';
 

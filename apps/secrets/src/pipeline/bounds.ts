@@ -1,13 +1,6 @@
 import { Refusal } from '@keystead/refusal';
 import type { Place } from '../kernel/routing/place';
-import type { Sent } from './request';
-
-/** How much of a body is read. */
-export interface BodyBounds {
-  readonly bytes: number;
-  /** Values of any kind, at any depth. */
-  readonly values: number;
-}
+import type { BodyBounds, Sent } from './request';
 
 /** Of somebody who is not known yet: logins, shares of keys and wrapping tokens need no more. */
 const unknownCaller: BodyBounds = { bytes: 64 * 1024, values: 1000 };

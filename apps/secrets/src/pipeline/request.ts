@@ -1,6 +1,12 @@
 import type { SentPath } from '../kernel/routing/sent-path';
 import type { Verb } from '../sdk/call';
-import type { BodyBounds } from './bounds';
+
+/** How much of a body is read. */
+export interface BodyBounds {
+  readonly bytes: number;
+  /** Values of any kind, at any depth. */
+  readonly values: number;
+}
 
 /** What came with a request: the fields of its body, or of its query. */
 export interface Sent {

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { cleanPath } from './clean-path';
-import type { Launch } from './isolation';
+import type { Launch } from './launch';
 
 /** Why a job is stopped before its end. */
 export type StopReason = 'canceled' | 'force-canceled' | 'timeout' | 'output' | 'disk' | 'lost' | 'shutdown';

@@ -3,6 +3,7 @@ import path from 'node:path';
 import type { Owner } from './archive';
 import type { Confinement } from './confinement';
 import { type ControlGroups, joinScript } from './control-groups';
+import type { Launch } from './launch';
 import { processLimits, type RunLimits } from './limits';
 import { folderInside, pathsShown, privateRootScript, toolInside } from './private-root';
 
@@ -32,12 +33,6 @@ export interface Place {
   readonly owner: Owner | undefined;
   /** Files to which a process of the job writes its id before anything else, to join the job's control groups. */
   readonly doors?: readonly string[];
-}
-
-/** What to spawn, with a clean environment, for a command to run confined. */
-export interface Launch {
-  readonly file: string;
-  readonly args: readonly string[];
 }
 
 /** What is fixed for all jobs of a worker. */

@@ -2,7 +2,6 @@ import { createHmac, randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { collection } from '../../sdk/collection';
 import type { Storage } from '../../sdk/storage';
-import type { Role } from './role';
 
 /** A secret id as stored: everything but the id itself, of which only a keyed hash is kept. */
 const SecretId = z.object({
@@ -30,18 +29,24 @@ export interface FoundSecretId {
   readonly value: SecretId;
 }
 
+/** What secret ids need of their role. */
+interface HashingRole {
+  readonly uuid: string;
+  readonly hashKey: string;
+}
+
 /** Hashes belong to one role: its key goes with it. */
-function hashOf(role: Role, kind: 'secret' | 'accessor', text: string): string {
+function hashOf(role: HashingRole, kind: 'secret' | 'accessor', text: string): string {
   return createHmac('sha256', role.hashKey).update(`${kind}\u0000${text}`).digest('hex');
 }
 
-const keyOf = (role: Role, secretId: string) => `${role.uuid}/${hashOf(role, 'secret', secretId)}`;
-const accessorKeyOf = (role: Role, accessor: string) => `${role.uuid}/${hashOf(role, 'accessor', accessor)}`;
+const keyOf = (role: HashingRole, secretId: string) => `${role.uuid}/${hashOf(role, 'secret', secretId)}`;
+const accessorKeyOf = (role: HashingRole, accessor: string) => `${role.uuid}/${hashOf(role, 'accessor', accessor)}`;
 
 /** Adds a secret id and answers its accessor; undefined when the role has it already. */
 export async function addSecretId(
   storage: Storage,
-  role: Role,
+  role: HashingRole,
   secretId: string,
   value: Omit<SecretId, 'accessor'>,
 ): Promise<string | undefined> {
@@ -58,7 +63,7 @@ export async function addSecretId(
 /** A live secret id of a role; undefined when unknown or expired. */
 export async function findSecretId(
   storage: Storage,
-  role: Role,
+  role: HashingRole,
   secretId: string,
   nowMs: number,
 ): Promise<FoundSecretId | undefined> {
@@ -68,7 +73,7 @@ export async function findSecretId(
 /** The same by accessor. */
 export async function findByAccessor(
   storage: Storage,
-  role: Role,
+  role: HashingRole,
   accessor: string,
   nowMs: number,
 ): Promise<FoundSecretId | undefined> {
@@ -77,26 +82,26 @@ export async function findByAccessor(
 }
 
 /** The accessors of all live secret ids of a role. */
-export async function listAccessors(storage: Storage, role: Role, nowMs: number): Promise<string[]> {
+export async function listAccessors(storage: Storage, role: HashingRole, nowMs: number): Promise<string[]> {
   const found: string[] = [];
   for await (const { value } of allOf(storage, role.uuid)) if (isLive(value, nowMs)) found.push(value.accessor);
   return found.sort();
 }
 
 /** Removes a secret id and its accessor. */
-export function removeSecretId(storage: Storage, role: Role, { key, value }: FoundSecretId): void {
+export function removeSecretId(storage: Storage, role: HashingRole, { key, value }: FoundSecretId): void {
   secretIds.delete(storage, key);
   accessors.delete(storage, accessorKeyOf(role, value.accessor));
 }
 
 /** Removes all secret ids of a role. */
-export function removeAllSecretIds(storage: Storage, role: Role): void {
+export function removeAllSecretIds(storage: Storage, role: HashingRole): void {
   storage.deletePrefix(`secret-id/${role.uuid}/`);
   storage.deletePrefix(`secret-id-accessor/${role.uuid}/`);
 }
 
 /** Removes the expired secret ids of a role. */
-export async function tidySecretIds(storage: Storage, role: Role, nowMs: number): Promise<void> {
+export async function tidySecretIds(storage: Storage, role: HashingRole, nowMs: number): Promise<void> {
   for await (const found of allOf(storage, role.uuid))
     if (!isLive(found.value, nowMs)) removeSecretId(storage, role, found);
 }
@@ -107,7 +112,7 @@ export async function tidySecretIds(storage: Storage, role: Role, nowMs: number)
  */
 export async function spendSecretId(
   storage: Storage,
-  role: Role,
+  role: HashingRole,
   secretId: string,
   nowMs: number,
   judge: (value: SecretId) => void,

@@ -11,7 +11,7 @@ import { attempt, codeOf } from './cloud-error';
 import { connection, type Root, rootInForce } from './config-root';
 import { type NeededRight, type NeedsContext, neededRights } from './needed-rights';
 import { type Finding, probe } from './rights-probes';
-import { type Role, roles } from './role';
+import { type Role, roles } from './role-fields';
 import { userName } from './user-name';
 
 const CheckInput = z.object({

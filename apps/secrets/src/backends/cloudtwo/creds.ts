@@ -10,7 +10,7 @@ import { connection, rootInForce } from './config-root';
 import { createUser } from './iam-user';
 import { waitForKey } from './key-wait';
 import { again, reuseKey } from './reuse';
-import { type CredentialType, type Role, roles } from './role';
+import { type CredentialType, type Role, roles } from './role-fields';
 import { assumeRole, federationToken, filterOf, type StsCredentials, sessionToken } from './sts-credentials';
 import { normalise, userName } from './user-name';
 

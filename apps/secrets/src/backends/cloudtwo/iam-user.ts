@@ -27,8 +27,7 @@ import {
 } from '@aws-sdk/client-iam';
 import { Refusal } from '@keystead/refusal';
 import { attempt, cloudRefusal, codeOf, isGone, wasRefused } from './cloud-error';
-import type { Role } from './role';
-import { defaultUserPath } from './role-rules';
+import { defaultUserPath, type Role } from './role-fields';
 
 /** How far two clocks may be apart after their difference was taken off: that is known to a second or so. */
 const clocksApartMs = 2 * 60_000;

@@ -1,5 +1,4 @@
-import type { Role } from './role';
-import { defaultUserPath } from './role-rules';
+import { defaultUserPath, type Role } from './role-fields';
 import type { Trust } from './sts-credentials';
 
 /** A right the root credentials must have at the provider, and what it is needed for. */

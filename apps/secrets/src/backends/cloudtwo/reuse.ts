@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Call, ReusableSecret } from '../../sdk/call';
 import { data } from '../../sdk/reply';
 import { rootInForce } from './config-root';
-import type { Role } from './role';
+import type { Role } from './role-fields';
 
 /**
  * What credentials must have in common to be given again: path, role as it is now, configuration and what was asked for.

@@ -1,5 +1,5 @@
 import { Refusal } from '@keystead/refusal';
-import type { CredentialType } from './role';
+import type { CredentialType } from './role-fields';
 
 const notBeside = [
   'role_arns',

@@ -1,16 +1,10 @@
-import type { CredentialType, Role } from './role';
+import { type CredentialType, type Role, reusePercent } from './role-fields';
 
 const stsTypes = 'assumed_role, federation_token and session_token';
 const externalId = /^[\w+=,.@:/-]{2,1224}$/;
 const device = /^[\w+=/:,.@-]{9,256}$/;
 /** A request has other things to do as well, and an end. */
 const longestWaitSeconds = 30;
-/** How much of their lifetime credentials that are answered again must have left, in percent. */
-export const reusePercent = { minimum: 0, maximum: 99 } as const;
-
-/** Where users are that no path is named for. */
-export const defaultUserPath = '/';
-
 const userPath = /^\/([\x21-\x7F]{0,510}\/)?$/;
 
 /**

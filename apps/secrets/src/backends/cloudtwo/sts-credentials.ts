@@ -13,7 +13,7 @@ import {
 import { Refusal } from '@keystead/refusal';
 import { attempt } from './cloud-error';
 import { mergeDocuments } from './policy-document';
-import type { Role } from './role';
+import type { Role } from './role-fields';
 
 /** Credentials of the token service, which end by themselves at `expiresAtMs`. */
 export interface StsCredentials {

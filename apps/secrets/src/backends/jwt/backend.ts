@@ -1,5 +1,5 @@
 import { type Backend, backend } from '../../sdk/backend';
-import { configPath } from './config';
+import { configPath } from './config-path';
 import type { IssuerKeys } from './keys';
 import { loginPath, renewLogin } from './login';
 import { roleListPath, rolePath } from './role';

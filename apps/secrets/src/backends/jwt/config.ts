@@ -1,14 +1,9 @@
-import { X509Certificate } from 'node:crypto';
-import { importPublicKey, type JwtAlgorithm, jwtAlgorithms } from '@keystead/auth';
-import { Refusal } from '@keystead/refusal';
+import { type JwtAlgorithm, jwtAlgorithms } from '@keystead/auth';
 import { z } from 'zod';
 import { single } from '../../sdk/collection';
 import { bool, commaList, string } from '../../sdk/fields';
-import { path } from '../../sdk/path';
-import { data, empty, missing } from '../../sdk/reply';
-import type { IssuerKeys } from './keys';
 
-const Config = z.object({
+export const Config = z.object({
   oidc_discovery_url: string().describe('Issuer whose discovery document names its keys, without /.well-known.'),
   oidc_discovery_ca_pem: string().describe(
     'Certificates to trust for oidc_discovery_url; empty trusts the usual ones.',
@@ -28,128 +23,7 @@ export type Config = z.output<typeof Config>;
 /** The configuration of the mount. */
 export const config = single('config', Config);
 
-const none: Config = {
-  oidc_discovery_url: '',
-  oidc_discovery_ca_pem: '',
-  jwks_url: '',
-  jwks_ca_pem: '',
-  jwt_validation_pubkeys: [],
-  bound_issuer: '',
-  default_role: '',
-  jwt_supported_algs: [],
-  namespace_in_state: true,
-};
-
-const Output = z.object({
-  bound_issuer: z.string(),
-  default_role: z.string(),
-  jwks_ca_pem: z.string(),
-  jwks_url: z.string(),
-  jwt_supported_algs: z.array(z.string()),
-  jwt_validation_pubkeys: z.array(z.string()),
-  namespace_in_state: z.boolean(),
-  oidc_discovery_ca_pem: z.string(),
-  oidc_discovery_url: z.string(),
-});
-
 /** The algorithms a configuration accepts. */
 export function algorithmsOf({ jwt_supported_algs }: Config): readonly JwtAlgorithm[] {
   return jwt_supported_algs.length > 0 ? (jwt_supported_algs as JwtAlgorithm[]) : jwtAlgorithms;
-}
-
-/** Whose tokens are accepted. Decision 0041. */
-export const configPath = (keys: IssuerKeys) =>
-  path('config', {
-    summary: 'Whose tokens are accepted, and how they are verified.',
-    stored: ({ storage }) => config.find(storage),
-    read: {
-      summary: 'Read the configuration; it holds no secret.',
-      output: Output,
-      async run({ storage }) {
-        const stored = await config.find(storage);
-        return stored ? data({ ...none, ...stored }) : missing;
-      },
-    },
-    write: {
-      summary: 'Configure the method; replaces everything. The keys are fetched once, to see that they can be.',
-      update: 'replace',
-      defaults: { ...none, skip_jwks_validation: false },
-      input: Config.extend({
-        skip_jwks_validation: bool().describe('Store the configuration even while its keys cannot be fetched.'),
-      }),
-      async run({ input, fields, stored, storage, warn }) {
-        const { skip_jwks_validation: unchecked, ...given } = input;
-        const wanted = { ...given, default_role: given.default_role.toLowerCase() };
-        // Alone among the fields it stays as it is, as existing clients expect.
-        if (fields.namespace_in_state == null) {
-          wanted.namespace_in_state = (stored as Config | undefined)?.namespace_in_state ?? true;
-        }
-        checkConfig(wanted);
-        for (const field of ['oidc_discovery_url', 'jwks_url'] as const) {
-          if (isClear(wanted[field]))
-            warn(`${field} is not https: whoever is on the way can forge keys, and so logins`);
-        }
-        await keys.check(wanted).catch((error) => {
-          if (!unchecked || !(error instanceof Refusal)) throw error;
-          warn(error.message);
-        });
-        config.put(storage, wanted);
-        return empty;
-      },
-    },
-    delete: {
-      summary: 'Forget the configuration: nobody can log in any more. Tokens made before stay.',
-      run({ storage }) {
-        config.delete(storage);
-        return empty;
-      },
-    },
-  });
-
-function checkConfig(wanted: Config): void {
-  const sources = [wanted.oidc_discovery_url, wanted.jwks_url, wanted.jwt_validation_pubkeys.join('')];
-  if (sources.filter((source) => source !== '').length !== 1) {
-    refuse("exactly one of 'jwt_validation_pubkeys', 'jwks_url' or 'oidc_discovery_url' must be set");
-  }
-  for (const [ca, url] of [
-    ['oidc_discovery_ca_pem', 'oidc_discovery_url'],
-    ['jwks_ca_pem', 'jwks_url'],
-  ] as const) {
-    if (wanted[url] && !isWebAddress(wanted[url])) refuse(`${url} must be an http or https address`);
-    if (wanted[ca] && !wanted[url]) refuse(`${ca} has no meaning without ${url}`);
-    if (wanted[ca] && !parses(() => new X509Certificate(wanted[ca]))) refuse(`${ca} is not an x509 PEM certificate`);
-  }
-  wanted.jwt_validation_pubkeys.forEach((pem, at) => {
-    if (!parses(() => importPublicKey(pem))) {
-      refuse(`error parsing public key: number ${at + 1} of jwt_validation_pubkeys is not a public key in PEM`);
-    }
-  });
-  const unknown = wanted.jwt_supported_algs.find((name) => !(jwtAlgorithms as readonly string[]).includes(name));
-  if (unknown !== undefined) {
-    refuse(`unsupported signing algorithm ${JSON.stringify(unknown)}; supported are ${jwtAlgorithms.join(', ')}`);
-  }
-}
-
-function isWebAddress(url: string): boolean {
-  if (!URL.canParse(url)) return false;
-  const { protocol, username, password } = new URL(url);
-  return (protocol === 'http:' || protocol === 'https:') && username === '' && password === '';
-}
-
-function isClear(url: string): boolean {
-  if (!url.startsWith('http:')) return false;
-  return !/^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(new URL(url).hostname);
-}
-
-function parses(parse: () => unknown): boolean {
-  try {
-    parse();
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function refuse(text: string): never {
-  throw new Refusal('invalid', text);
 }

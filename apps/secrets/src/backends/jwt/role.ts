@@ -14,7 +14,7 @@ import {
   tokenParams,
   tokenParamsOutput,
 } from '../../sdk/token-params';
-import { textsOf } from './claims';
+import { textsOf } from './claim-values';
 
 const onlyJwt = (given: string) =>
   `role_type must be jwt, got ${JSON.stringify(given)}: there is no browser login here`;

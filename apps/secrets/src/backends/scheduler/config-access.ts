@@ -7,7 +7,7 @@ import { path } from '../../sdk/path';
 import { data, empty, missing } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 import type { Scheduler } from './scheduler';
-import { type SchedulerAccess, schedulerRefusal } from './scheduler-client';
+import { type SchedulerAccess, type SchedulerDefaults, schedulerRefusal } from './scheduler-client';
 
 const Access = z.object({
   address: string().describe('Address of the scheduler, as protocol://host:port.'),
@@ -22,12 +22,6 @@ const AccessInput = Access.extend({
   bootstrap: bool().optional().describe('Make the first management token of a scheduler that has none, and keep it.'),
 });
 const access = single('config/access', Access);
-
-/** What the environment of the service says where the configuration is silent. */
-export interface SchedulerDefaults {
-  readonly address: string;
-  readonly token: string;
-}
 
 /** The access in force: stored values win, the environment fills what is missing. Throws `invalid` without an address. */
 export async function accessInForce(

@@ -3,6 +3,12 @@ import https from 'node:https';
 import { isRefusal, Refusal } from '@keystead/refusal';
 import { Circuit, NotNow, type OutsideParts, plainParts, Turns, Unreachable } from '../../sdk/outside';
 
+/** What the environment of the service says where the configuration is silent. */
+export interface SchedulerDefaults {
+  readonly address: string;
+  readonly token: string;
+}
+
 /** Where the scheduler is and who we are there. `token` is a management token; certificates are PEM texts. */
 export interface SchedulerAccess {
   readonly address: string;

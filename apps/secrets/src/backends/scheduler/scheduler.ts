@@ -2,10 +2,10 @@ import http from 'node:http';
 import https from 'node:https';
 import { LRUCache } from 'lru-cache';
 import { Circuit, type OutsideParts, plainParts, Turns } from '../../sdk/outside';
-import type { SchedulerDefaults } from './config-access';
 import {
   type SchedulerAccess,
   SchedulerClient,
+  type SchedulerDefaults,
   type SchedulerGround,
   SchedulerRefused,
   schedulerRefusal,

@@ -1,16 +1,10 @@
-import { createHash } from 'node:crypto';
-import { gather, type LargeValue, readLargeValue, withFreshPlan } from '@keystead/postgres';
+import type { LargeValue } from '@keystead/postgres';
 import { Refusal } from '@keystead/refusal';
-import { LRUCache } from 'lru-cache';
-import type { Pool, QueryResultRow } from 'pg';
-import { type Prisma, PrismaClient } from '../../generated/prisma/client';
-import { type Batched, BatchedWrites, writeWithin } from './batched-writes';
-import { KeyedMutex } from './keyed-mutex';
-import { type KeyedRead, KeyedReads, type KeyedRow, type PackedRow, rowsOf } from './keyed-reads';
-import { LockedDecisions } from './locked-decisions';
-import { untilWon } from './lost-races';
-import { SerialPostgres } from './serial-transaction';
-import { isTorn, relationsOf, TornRead } from './torn-reads';
+import type { QueryResultRow } from 'pg';
+import type { Prisma } from '../../generated/prisma/client';
+import type { Batched } from './batched-writes';
+import type { KeyedMutex } from './keyed-mutex';
+import type { KeyedRead, KeyedRow, PackedRow } from './keyed-reads';
 
 export type { KeyedRead, KeyedRow, PackedRow };
 
@@ -48,126 +42,29 @@ export interface Database {
   /** A declared write: it shares a commit with those of the same moment; inside a transaction it is part of that one. */
   write<Item, Result>(kind: Batched<Item, Result>, item: Item): Promise<Result>;
   /** Decisions that wait for the lock of what they are about; not for use inside a transaction. */
-  readonly decisions: Pick<LockedDecisions, 'decide' | 'isContested' | 'lost'>;
+  readonly decisions: Decisions;
 }
 
-const TRANSACTION = { maxWait: 10_000, timeout: 30_000 } as const;
-const TAKE_TURN = 'SELECT pg_advisory_xact_lock($1::bigint)::text AS taken';
+/** Decisions about one thing, each on top of those before it. */
+export interface Decision<Item, Result> {
+  readonly name: string;
+  /** Takes the lock of the thing, in the order in which nodes ask for it. */
+  hold(tx: Database, key: string): Promise<unknown>;
+  /** A result, or an error of its own, for each item in order. It may run again, after a deadlock. */
+  decide(tx: Database, key: string, items: readonly Item[]): Promise<readonly (Result | Error)[]>;
+}
 
-/** The number of a lock. Names may hold the secrets of links, which the database must not come to know. */
-const lockOf = (name: string): bigint => createHash('sha256').update(`turn ${name}`).digest().readBigInt64BE();
+/** Decisions that share the lock of what they are about. */
+export interface Decisions {
+  decide<Item, Result>(kind: Decision<Item, Result>, key: string, item: Item): Promise<Result>;
+  /** Was another node, or another kind of write, faster a moment ago? Then there is no use in trying without the lock. */
+  isContested(key: string): boolean;
+  /** Somebody else was faster. */
+  lost(key: string): void;
+}
 
 /** What was found again after it was made or changed; throws `missing` where others have deleted it meanwhile. */
 export function still<T>(found: T | undefined): T {
   if (found === undefined) throw new Refusal('missing', '');
   return found;
-}
-
-/**
- * The database of a service process, on pools that the caller owns: one for all work, and one of pipelined connections
- * for the quick reads that every request begins with and for writes that share a commit.
- */
-export function openDatabase(pool: Pool, quickPool: Pool): Database & { close(): Promise<void> } {
-  const client = new PrismaClient({
-    adapter: new SerialPostgres(pool),
-    // Its longer words repeat the arguments of a call, and these go to the log.
-    errorFormat: 'minimal',
-  });
-  // The client tells it nowhere else.
-  const { inlineSchema } = (client as unknown as { _engineConfig: { inlineSchema: string } })._engineConfig;
-  const relations = relationsOf(inlineSchema);
-  const guarded = client.$extends({
-    query: {
-      $allOperations: ({ model, operation, args, query }) =>
-        untilWon(async () => {
-          const result: unknown = await query(args);
-          if (model === undefined || !isTorn(relations, model, (args ?? {}) as object, result)) return result;
-          // What was written is not written twice.
-          throw operation.startsWith('find') ? new TornRead() : new Refusal('missing', '');
-        }),
-    },
-  }) as unknown as PrismaClient;
-  const rows = async <R extends QueryResultRow>(statement: Statement): Promise<R[]> =>
-    (await withFreshPlan(() => pool.query<R>(statement))).rows;
-  const large = (value: LargeValue) => readLargeValue(pool, value);
-  const mutex = new KeyedMutex();
-  const keyedReads = new KeyedReads(quickPool);
-  const writes = new BatchedWrites(quickPool);
-  const readers = new Map<string, (key: string) => Promise<KeyedRow | undefined>>();
-  const readerOf = (read: KeyedRead) => {
-    let reader = readers.get(read.name);
-    if (reader === undefined) {
-      reader = gather<string, KeyedRow>(async (keys) => {
-        const found = rowsOf(read, await rows<KeyedRow>({ name: read.name, text: read.text, values: [keys] }));
-        return new Map(found.map((row) => [row.key, row]));
-      });
-      readers.set(read.name, reader);
-    }
-    return reader;
-  };
-  const notHere = async (): Promise<never> => {
-    throw new Error('a decision under a lock of its own would not be part of this transaction');
-  };
-  const inside = (prisma: Prisma.TransactionClient): Database => {
-    const db: Database = {
-      prisma,
-      inTransaction: true,
-      mutex,
-      inTurn: () => db,
-      rows,
-      large,
-      transaction: (run) => run(db),
-      remembered: (_key, _revision, find) => find(),
-      newest: () => undefined,
-      execute: ({ text, values }) => prisma.$queryRawUnsafe(text, ...values),
-      write: (kind, item) => writeWithin(prisma, kind, item),
-      decisions: { decide: notHere, isContested: () => true, lost: () => {} },
-      async readOne<R extends KeyedRow>(read: KeyedRead, key: string) {
-        const found = rowsOf(read, await prisma.$queryRawUnsafe<R[]>(read.text, [key]));
-        return found[0] as R | undefined;
-      },
-    };
-    return db;
-  };
-  const memory = new LRUCache<string, { revision: string; value: object }>({
-    maxSize: 4_000_000,
-    sizeCalculation: ({ value }) => (Array.isArray(value) ? value.length : 0) + 50,
-  });
-  const turn = <T>(run: (db: Database) => Promise<T>, name?: string): Promise<T> =>
-    untilWon(() =>
-      client.$transaction(async (tx) => {
-        if (name !== undefined) await tx.$queryRawUnsafe(TAKE_TURN, lockOf(name));
-        return run(inside(tx));
-      }, TRANSACTION),
-    );
-  const transaction = <T>(run: (db: Database) => Promise<T>) => turn(run);
-  const outside: Database & { close(): Promise<void> } = {
-    prisma: guarded,
-    async remembered<T extends object>(key: string, revision: string, find: () => Promise<T>) {
-      const known = memory.get(key);
-      if (known?.revision === revision) {
-        return known.value as T;
-      }
-      const value = await find();
-      memory.set(key, { revision, value });
-      return value;
-    },
-    newest: <T extends object>(key: string) => memory.get(key)?.value as T | undefined,
-    write: (kind, item) => writes.write(kind, item),
-    decisions: new LockedDecisions(transaction),
-    inTransaction: false,
-    mutex,
-    inTurn: (name) => ({ ...outside, transaction: (run) => turn(run, name) }),
-    rows,
-    execute: rows,
-    large,
-    async readOne<R extends KeyedRow>(read: KeyedRead, key: string) {
-      // PostgreSQL refuses a null character, and with it the keys of everybody else.
-      if (key.includes('\0')) return undefined;
-      return (await (read.quick ? keyedReads.read(read, key) : readerOf(read)(key))) as R | undefined;
-    },
-    transaction,
-    close: () => client.$disconnect(),
-  };
-  return outside;
 }

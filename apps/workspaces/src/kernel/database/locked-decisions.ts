@@ -1,14 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { Database } from './database';
-
-/** Decisions about one thing, each on top of those before it. */
-export interface Decision<Item, Result> {
-  readonly name: string;
-  /** Takes the lock of the thing, in the order in which nodes ask for it. */
-  hold(tx: Database, key: string): Promise<unknown>;
-  /** A result, or an error of its own, for each item in order. It may run again, after a deadlock. */
-  decide(tx: Database, key: string, items: readonly Item[]): Promise<readonly (Result | Error)[]>;
-}
+import type { Database, Decision, Decisions } from './database';
 
 interface Waiting {
   readonly item: unknown;
@@ -23,7 +14,7 @@ const CONTESTED_MS = 1000;
  * Decisions under the lock of what they are about. Whoever waits when the lock comes is decided with the others and
  * written by the same commit, so that the wait for other nodes is shared by all.
  */
-export class LockedDecisions {
+export class LockedDecisions implements Decisions {
   private readonly waiting = new Map<string, Waiting[]>();
   private readonly contested = new LRUCache<string, true>({ max: 10_000, ttl: CONTESTED_MS });
 

@@ -1,12 +1,6 @@
 import { attributesSchema, type Serializer } from '@keystead/jsonapi';
 import type { Endpoint, Includable, Resource, View } from './endpoint';
-import { pascal, RelationSchemas } from './relation-schemas';
-
-/** A JSON schema as OpenAPI 3.0 writes it. */
-export type Json = Record<string, unknown>;
-
-/** A schema of the document by its name. */
-export const ref = (name: string): Json => ({ $ref: `#/components/schemas/${name}` });
+import { type Json, pascal, RelationSchemas, ref } from './relation-schemas';
 
 const link = { type: 'string', nullable: true };
 const count = { type: 'integer', nullable: true };

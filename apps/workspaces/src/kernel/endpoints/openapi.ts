@@ -1,8 +1,9 @@
 import { LARGEST_PAGE } from '@keystead/jsonapi';
 import type { Edition } from '../installation/edition';
-import { AnswerSchemas, type Json, ref } from './answer-schemas';
+import { AnswerSchemas } from './answer-schemas';
 import { bodyBytes, type Endpoint, type Resource, unknownBody } from './endpoint';
 import { operationId } from './operation-id';
+import { type Json, ref } from './relation-schemas';
 
 const MEDIA_TYPE = 'application/vnd.api+json';
 const content = (schema: Json): Json => ({ [MEDIA_TYPE]: { schema } });

@@ -1,7 +1,10 @@
 import type { Relation, RelationShape } from '@keystead/jsonapi';
-import type { Json } from './answer-schemas';
 
-const ref = (name: string): Json => ({ $ref: `#/components/schemas/${name}` });
+/** A JSON schema as OpenAPI 3.0 writes it. */
+export type Json = Record<string, unknown>;
+
+/** A schema of the document by its name. */
+export const ref = (name: string): Json => ({ $ref: `#/components/schemas/${name}` });
 
 /** A wire name as the names of schemas are written. */
 export const pascal = (words: string): string =>

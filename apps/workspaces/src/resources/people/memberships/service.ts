@@ -5,7 +5,7 @@ import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { addMembers, requireOwner } from '../teams/members';
-import type { Team } from '../teams/service';
+import type { Team } from '../teams/team';
 import { createLink } from '../users/links';
 import * as users from '../users/service';
 

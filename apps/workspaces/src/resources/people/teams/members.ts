@@ -2,7 +2,8 @@ import { invalid } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
-import { changeOf, type Team } from './service';
+import { changeOf } from './service';
+import type { Team } from './team';
 
 /**
  * The memberships that users stand for in an organization. Clients name users by id or by user name.

@@ -1,6 +1,6 @@
 import type { Access } from '../../../kernel/access/access';
 import { policy } from '../../../kernel/access/policy';
-import type { Team } from './service';
+import type { Team } from './team';
 
 type Judged = Pick<Team, 'id' | 'organizationId' | 'isOwners' | 'visibility' | 'rights' | 'allowMemberTokenManagement'>;
 

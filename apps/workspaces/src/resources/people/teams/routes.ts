@@ -7,6 +7,7 @@ import { seesTeam, teamPolicy } from './policy';
 import { CreateTeam, Memberships, UpdateTeam, Users } from './schema';
 import { teamSerializer } from './serializer';
 import * as teams from './service';
+import type { Team } from './team';
 
 const inOrganization = endpoints(organizationPolicy, teamSerializer, {
   visible: (access, organization) => access.canTraverse(organization.organizationId),
@@ -99,7 +100,7 @@ const removeMemberships = command('DELETE')('/teams/:team_id/relationships/organ
   },
 });
 
-const teamsIncluded = includable<teams.Team>({
+const teamsIncluded = includable<Team>({
   serializer: teamSerializer,
   load: teams.findMany,
   visible: seesTeam,

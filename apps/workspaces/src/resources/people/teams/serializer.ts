@@ -16,7 +16,7 @@ import { everyRight, hasRight, organizationRights } from '../../../kernel/access
 import { abilities, permissions } from '../../../kernel/access/policy';
 import type { View } from '../../../kernel/endpoints/endpoint';
 import { teamPolicy } from './policy';
-import type { Team } from './service';
+import type { Team } from './team';
 
 const teamAttributes = {
   name: text,

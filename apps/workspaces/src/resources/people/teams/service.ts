@@ -1,7 +1,7 @@
 import { invalid, MissingPermission } from '@keystead/jsonapi';
 import { Prisma } from '../../../generated/prisma/client';
 import type { Access } from '../../../kernel/access/access';
-import { hasRight, organizationRights, type Rights } from '../../../kernel/access/organization-rights';
+import { hasRight, organizationRights } from '../../../kernel/access/organization-rights';
 import type { Policy } from '../../../kernel/access/policy';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
@@ -9,23 +9,8 @@ import { newId } from '../../../kernel/database/ids';
 import { requireRevision } from '../../../kernel/database/revision';
 import { teamPolicy } from './policy';
 import { type RightsInput, updateRights } from './rights-update';
+import type { Team } from './team';
 import { visibleTeams } from './visible';
-
-/** A team. `userIds` are its active people, `membershipIds` also those who were only invited. */
-export interface Team {
-  readonly id: string;
-  readonly organizationId: string;
-  readonly organizationName: string;
-  readonly name: string;
-  readonly isOwners: boolean;
-  readonly visibility: string;
-  readonly ssoTeamId: string | null;
-  readonly allowMemberTokenManagement: boolean;
-  readonly rights: Rights;
-  readonly userIds: readonly string[];
-  readonly membershipIds: readonly string[];
-  readonly revision: bigint;
-}
 
 /** What a request may say of a team. */
 export interface TeamInput {

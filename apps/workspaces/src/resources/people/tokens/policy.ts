@@ -1,7 +1,7 @@
 import type { Access } from '../../../kernel/access/access';
 import { policy } from '../../../kernel/access/policy';
 import { teamPolicy } from '../teams/policy';
-import type { Team } from '../teams/service';
+import type { Team } from '../teams/team';
 import type { Token } from './service';
 
 /** A token with the team it belongs to, if it is a team's. */

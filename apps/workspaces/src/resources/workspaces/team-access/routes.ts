@@ -7,6 +7,7 @@ import type { Database } from '../../../kernel/database/database';
 import { endpoints, includable, type Lookup, type Resource } from '../../../kernel/endpoints/endpoint';
 import { seesTeam } from '../../people/teams/policy';
 import * as teams from '../../people/teams/service';
+import type { Team } from '../../people/teams/team';
 import * as projects from '../projects/service';
 import * as workspaces from '../workspaces/service';
 import { projectGrantPolicy, workspaceGrantPolicy } from './policy';
@@ -31,7 +32,7 @@ const ofProjects = endpoints({}, projectGrantSerializer, { visible: readsProject
 const include = ['team', 'workspace'] as const;
 
 /** A team of the organization that the caller sees. Throws `missing`. */
-async function requireTeam(db: Database, access: Access, organizationId: string, id: string): Promise<teams.Team> {
+async function requireTeam(db: Database, access: Access, organizationId: string, id: string): Promise<Team> {
   const team = await teams.find(db, id);
   if (!team || team.organizationId !== organizationId || !seesTeam(access, team)) throw new Refusal('missing', '');
   return team;

@@ -2,8 +2,7 @@ import { invalid } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { type Actor, auditRow } from '../../../kernel/audit/audit';
 import { type Batched, writeAllWithin } from '../../../kernel/database/batched-writes';
-import type { Database } from '../../../kernel/database/database';
-import type { Decision } from '../../../kernel/database/locked-decisions';
+import type { Database, Decision } from '../../../kernel/database/database';
 import { type Settings, workspaceAttributes } from './attributes';
 import { requireWorkspace } from './find';
 

@@ -1,0 +1,33 @@
+import type { Claims } from '@keystead/auth';
+
+/** A scalar a claim can be compared by. */
+type Scalar = string | number | boolean;
+
+/** A claim by its name, or by a JSON pointer where the name begins with a slash. Undefined where there is none. */
+export function claimAt(claims: Claims, name: string): unknown {
+  const steps = name.startsWith('/') ? pointerSteps(name) : [name];
+  let value: unknown = claims;
+  for (const step of steps) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return undefined;
+    value = (value as Record<string, unknown>)[step];
+  }
+  return value ?? undefined;
+}
+
+function pointerSteps(pointer: string): string[] {
+  return pointer
+    .slice(1)
+    .split('/')
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
+}
+
+/** The texts of a scalar or a list of scalars; undefined for anything else. */
+export function textsOf(value: unknown): string[] | undefined {
+  const list = Array.isArray(value) ? value : [value];
+  return list.every(isScalar) ? list.map(String) : undefined;
+}
+
+/** Can it be compared with a text? */
+export function isScalar(value: unknown): value is Scalar {
+  return typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value);
+}

@@ -1,0 +1,17 @@
+import type { Rights } from '../../../kernel/access/organization-rights';
+
+/** A team. `userIds` are its active people, `membershipIds` also those who were only invited. */
+export interface Team {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly organizationName: string;
+  readonly name: string;
+  readonly isOwners: boolean;
+  readonly visibility: string;
+  readonly ssoTeamId: string | null;
+  readonly allowMemberTokenManagement: boolean;
+  readonly rights: Rights;
+  readonly userIds: readonly string[];
+  readonly membershipIds: readonly string[];
+  readonly revision: bigint;
+}
