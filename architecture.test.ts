@@ -16,6 +16,7 @@ describe('imports', () => {
     const orders = readOrders(root);
     expect(orders.kernel).toContain('storage');
     expect(orders.rooms).toContain('database');
+    expect(orders.worker).toContain('isolation');
     expect(orders.resources).toContain('workspaces/workspaces');
     expect(sources.flatMap((source) => wrongArrows(source, orders))).toEqual([]);
   });
@@ -30,6 +31,8 @@ describe('imports', () => {
     ['apps/workspaces/src/resources/people/users/service.ts', 'apps/workspaces/src/resources/runs/service.ts'],
     ['apps/workspaces/src/kernel/database/ids.ts', 'apps/workspaces/src/resources/runs/service.ts'],
     ['apps/workspaces/src/kernel/database/ids.ts', 'apps/secrets/src/sdk/path.ts'],
+    ['apps/workspaces/src/worker/isolation/trial.ts', 'apps/workspaces/src/worker/tool/execute.ts'],
+    ['apps/workspaces/src/worker/files/archive.ts', 'apps/workspaces/src/worker/means.ts'],
     ['packages/envelope/src/index.ts', '@keystead/keyring'],
     ['apps/secrets/src/service.ts', '@keystead/testing'],
     ['apps/secrets/src/service.ts', '@keystead/auth/src/tokens'],

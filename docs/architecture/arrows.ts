@@ -8,11 +8,13 @@ export interface Orders {
   kernel: readonly string[];
   /** Kernel folders of the workspace service, highest first. */
   rooms: readonly string[];
+  /** Folders of the worker, highest first. */
+  worker: readonly string[];
   /** Areas of the workspace service and their resources, earliest first: each may call those before it. */
   resources: readonly string[];
 }
 
-/** Reads both orders from the drawing, so that the page and the check cannot disagree. */
+/** Reads the orders from the drawing, so that the page and the check cannot disagree. */
 export function readOrders(root: string): Orders {
   const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8');
   const block = (start: string) => new RegExp(`^${start} +([^]*?)(?=^\\S|\`\`\`)`, 'm').exec(page)?.[1] ?? '';
@@ -25,6 +27,7 @@ export function readOrders(root: string): Orders {
   return {
     kernel: names(block('kernel'), '──►'),
     rooms: names(block('rooms'), '──►'),
+    worker: names(block('worker'), '──►'),
     resources: areas.flatMap(([, area, within = '']) => names(within, ',').map((name) => `${area}/${name}`)),
   };
 }
@@ -116,14 +119,25 @@ function wrongInApp(app: string, from: string, to: string, typeOnly: boolean, or
   const zone = zones[from] ? from : (from.split('/')[0] ?? '');
   const allowed = zones[zone];
   if (!allowed) return `${zone} is no layer drawn in docs/architecture.md`;
-  if (allowed.includes('*')) return undefined;
   const target = to.split('/')[0] ?? '';
+  if (allowed.includes('*')) return zone === 'worker' && target === zone ? wrongInWorker(from, to, orders) : undefined;
   if (target === zone.split('/')[0]) return wrongInside(app, zone, from, to, orders);
   const drawn = allowed.some((name) => to === name || to.startsWith(`${name}/`));
   if (!drawn) return `${zone} may import ${allowed.join(', ') || 'packages only'}`;
   if (zone === 'kernel' && target === 'sdk' && !typeOnly && !wireText.includes(to))
     return 'the kernel takes types only from the sdk';
   return undefined;
+}
+
+/** Files beside the folders join them, and may import from all. */
+function wrongInWorker(from: string, to: string, { worker }: Orders): string | undefined {
+  const [own, other] = [from, to].map((file) => file.split('/').slice(1, -1).join('/')) as [string, string];
+  if (own === other || own === '') return undefined;
+  const below = worker.includes(own) && (other === '' || worker.includes(other));
+  if (!below) return `worker/${own} or worker/${other} is missing from the order in docs/architecture.md`;
+  return other === '' || worker.indexOf(own) > worker.indexOf(other)
+    ? `worker/${own} stands below ${to} in docs/architecture.md`
+    : undefined;
 }
 
 function wrongInside(app: string, zone: string, from: string, to: string, orders: Orders): string | undefined {

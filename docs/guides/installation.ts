@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { firewallRules } from '../../apps/workspaces/src/worker/network';
+import { firewallRules } from '../../apps/workspaces/src/worker/network/network';
 import { freePort, freshDatabase } from '../../packages/testing/src/index';
 import { type Watched, watch } from './paste';
 

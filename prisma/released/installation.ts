@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { CloudStandIn } from '../../apps/secrets/test/stand-ins/cloudtwo';
 import { SchedulerStandIn } from '../../apps/secrets/test/stand-ins/scheduler';
-import { firewallRules } from '../../apps/workspaces/src/worker/network';
+import { firewallRules } from '../../apps/workspaces/src/worker/network/network';
 import { makeSecrets, type SecretsCredentials } from './make-secrets';
 import { makeWorkspaces, type WorkspacesCredentials } from './make-workspaces';
 import { type Program, startProgram, type Version } from './programs';

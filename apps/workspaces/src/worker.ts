@@ -8,11 +8,11 @@ import { openDatabase } from './kernel/database/open-database';
 import { openKeyring } from './keys';
 import { jobBoard, type RunJob } from './resources/runs/runs/jobs';
 import { prepareSchema } from './schema';
-import { startClaiming } from './worker/claim-loop';
+import { startClaiming } from './worker/job/claim-loop';
 import type { WorkerConfig } from './worker/config';
-import { credentialsFor, revokeLeftCredentials } from './worker/credentials';
+import { credentialsFor, revokeLeftCredentials } from './worker/job/credentials';
 import type { Means } from './worker/means';
-import { recoverStates } from './worker/recover';
+import { recoverStates } from './worker/job/recover';
 
 /** A worker process at work. */
 export interface Worker {

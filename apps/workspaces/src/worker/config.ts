@@ -3,7 +3,7 @@ import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
 import { BadConfig, readConfig } from '../config';
-import { cannotBeShown } from './private-root';
+import { cannotBeShown } from './isolation/private-root';
 
 const count = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
 const list = z

@@ -1,13 +1,13 @@
-import { type Binary, findBinaries } from './binaries';
 import type { WorkerConfig } from './config';
-import { type Confinement, findConfinement } from './confinement';
-import { findControlGroups } from './control-groups';
-import { findDatabasePlace } from './database-place';
-import type { Isolation } from './isolation';
-import { blockCloudEndpoints, blockDatabase } from './network';
-import { tryCloudEndpoints, tryDatabase } from './reach';
-import { makeScratch, ownerOf } from './scratch';
-import { findIsolation, type Trial, tryReading, tryUserNamespace } from './trial';
+import { type Confinement, findConfinement } from './isolation/confinement';
+import { findControlGroups } from './isolation/control-groups';
+import type { Isolation } from './isolation/isolation';
+import { makeScratch, ownerOf } from './isolation/scratch';
+import { findIsolation, type Trial, tryReading, tryUserNamespace } from './isolation/trial';
+import { findDatabasePlace } from './network/database-place';
+import { blockCloudEndpoints, blockDatabase } from './network/network';
+import { tryCloudEndpoints, tryDatabase } from './network/reach';
+import { type Binary, findBinaries } from './tool/binaries';
 
 /** A worker that cannot start; the message says what to do. */
 export class NoWorker extends Error {

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { kindsHere, testUids } from '../../test/worker-fixture';
+import { kindsHere, testUids } from '../../../test/worker-fixture';
 import { runCommand, Stopping } from './command';
 import { findControlGroups } from './control-groups';
 import { isolationOf } from './isolation';

@@ -1,9 +1,9 @@
 import { connect, type NetConnectOpts } from 'node:net';
 import { networkInterfaces } from 'node:os';
+import type { Isolation } from '../isolation/isolation';
+import { inTrial, type Trial } from '../isolation/trial';
 import { endpointsToTry } from './cloud-endpoints';
 import { type DatabasePlace, ownAddresses } from './database-place';
-import type { Isolation } from './isolation';
-import { inTrial, type Trial } from './trial';
 
 /** Whether runs reach a database; undefined where that could not be tried. */
 export type Reach = 'open' | 'closed' | undefined;

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cleanPath } from './clean-path';
+import { cleanPath } from '../files/clean-path';
 import { type Processor, processors, systemCallFilter } from './system-calls';
 
 /** What takes parts of the kernel away from a command, for good and from all it starts. */

@@ -14,10 +14,10 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { isolationHere, kindsTried, processesWith, runScript, testUids } from '../../test/worker-fixture';
+import { isolationHere, kindsTried, processesWith, runScript, testUids } from '../../../test/worker-fixture';
+import { readInside } from '../files/read-inside';
 import type { Stopping } from './command';
 import { type Isolation, isolationKinds, isolationOf } from './isolation';
-import { readInside } from './read-inside';
 import { makeScratch, sweepScratch, takeSlot } from './scratch';
 import { findIsolation } from './trial';
 

@@ -2,14 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Keyring } from '@keystead/keyring';
 import type { Logger } from '@keystead/server';
 import { z } from 'zod';
-import type { Database } from '../kernel/database/database';
-import { newId } from '../kernel/database/ids';
+import type { Database } from '../../kernel/database/database';
+import { newId } from '../../kernel/database/ids';
 import {
   identityToken,
   type SecretsLogin,
   secretsLoginOf,
-} from '../resources/installation/identity-tokens/identity-token';
-import type { JobVariable, RunJob } from '../resources/runs/runs/jobs';
+} from '../../resources/installation/identity-tokens/identity-token';
+import type { JobVariable, RunJob } from '../../resources/runs/runs/jobs';
 
 /** The secrets service that runs get credentials from. */
 export interface SecretsService {

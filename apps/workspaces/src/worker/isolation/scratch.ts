@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, lstat, mkdir, open, readdir, readFile, rename, rm, stat, unlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { Owner } from './archive';
+import type { Owner } from '../files/archive';
 import { end } from './command';
 import { type Isolation, makeFolder, type Place } from './isolation';
 

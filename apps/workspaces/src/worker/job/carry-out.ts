@@ -4,13 +4,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Keyring } from '@keystead/keyring';
 import { isRefusal } from '@keystead/refusal';
 import type { Logger } from '@keystead/server';
-import type { Database } from '../kernel/database/database';
-import type { ApplyResult, JobBoard, JobInputs, PlanResult, RunJob } from '../resources/runs/runs/jobs';
-import { Stopping } from './command';
+import type { Database } from '../../kernel/database/database';
+import type { ApplyResult, JobBoard, JobInputs, PlanResult, RunJob } from '../../resources/runs/runs/jobs';
+import { Stopping } from '../isolation/command';
+import { type Executor, executeApply, executePlan } from '../tool/execute';
+import { RunLog } from '../tool/run-log';
 import { Concealer } from './conceal';
 import { type Credentials, NoCredentials } from './credentials';
-import { type Executor, executeApply, executePlan } from './execute';
-import { RunLog } from './run-log';
 
 /** What a worker is made of. */
 export interface WorkerParts {

@@ -1,6 +1,6 @@
 import { chown, mkdir } from 'node:fs/promises';
 import path from 'node:path';
-import type { Owner } from './archive';
+import type { Owner } from '../files/archive';
 import type { Confinement } from './confinement';
 import { type ControlGroups, joinScript } from './control-groups';
 import type { Launch } from './launch';

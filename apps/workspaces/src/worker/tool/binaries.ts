@@ -3,7 +3,7 @@ import { access, constants, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { coerce, gte } from 'semver';
-import { cleanPath } from './clean-path';
+import { cleanPath } from '../files/clean-path';
 
 /** A binary of the tool on this machine. */
 export interface Binary {

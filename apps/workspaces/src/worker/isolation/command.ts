@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs';
-import { cleanPath } from './clean-path';
+import { cleanPath } from '../files/clean-path';
 import type { Launch } from './launch';
 
 /** Why a job is stopped before its end. */

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
+import { readInside } from '../files/read-inside';
+import { type Leftover, sweepScratch } from '../isolation/scratch';
+import type { Note } from '../tool/execute';
+import { stateFile } from '../tool/job-files';
 import type { WorkerParts } from './carry-out';
-import type { Note } from './execute';
-import { stateFile } from './job-files';
-import { readInside } from './read-inside';
-import { type Leftover, sweepScratch } from './scratch';
 
 /**
  * Cleans up after workers of this machine that did not live to do it: their processes, their folders. The state of an

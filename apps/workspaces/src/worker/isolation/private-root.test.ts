@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import type { BadConfig } from '../config';
-import { readWorkerConfig } from './config';
+import type { BadConfig } from '../../config';
+import { readWorkerConfig } from '../config';
 import { cannotBeShown } from './private-root';
 
 test.each([

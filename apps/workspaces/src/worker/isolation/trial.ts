@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import path from 'node:path';
-import type { Owner } from './archive';
-import { cleanPath } from './clean-path';
+import type { Owner } from '../files/archive';
+import { cleanPath } from '../files/clean-path';
 import {
   type Isolation,
   type IsolationKind,

@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
-import type { ApplyResult, JobInputs, PlanResult, RunJob } from '../resources/runs/runs/jobs';
-import { type ArchiveLimits, BadArchive, unpack } from './archive';
+import type { ApplyResult, JobInputs, PlanResult, RunJob } from '../../resources/runs/runs/jobs';
+import { type ArchiveLimits, BadArchive, unpack } from '../files/archive';
+import { readInside, UnreadableFile } from '../files/read-inside';
+import { type Ended, runCommand, type Stopping } from '../isolation/command';
+import type { Isolation } from '../isolation/isolation';
+import { watchDisk, whatWasExceeded } from '../isolation/limits';
+import { type ScratchOptions, type Slot, takeSlot } from '../isolation/scratch';
 import { type Binary, chooseBinary, takesVariablesWithPlan } from './binaries';
-import { type Ended, runCommand, type Stopping } from './command';
-import type { Isolation } from './isolation';
 import { BadConfiguration, files, stateFile, type ToolSettings, workingFolder, writeJobFiles } from './job-files';
-import { watchDisk, whatWasExceeded } from './limits';
 import { countApplied, countChanges, parsePlan, redactPlan } from './plan-summary';
-import { readInside, UnreadableFile } from './read-inside';
 import type { RunLog } from './run-log';
-import { type ScratchOptions, type Slot, takeSlot } from './scratch';
 
 /** What a worker executes all its jobs with. */
 export interface Executor {

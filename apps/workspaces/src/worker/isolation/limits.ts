@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { cleanPath } from './clean-path';
+import { cleanPath } from '../files/clean-path';
 import type { Stopping } from './command';
 import type { ControlGroups, Exceeded } from './control-groups';
 

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { cleanPath } from './clean-path';
+import { cleanPath } from '../files/clean-path';
 
 /** What one run may take of a machine, all its processes together. */
 export interface Share {
