@@ -5,7 +5,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLogger } from '@keystead/server';
 import { startSecrets } from '../../apps/secrets/test/start-secrets';
-import { jobBoard, type RunJob } from '../../apps/workspaces/src/resources/runs/runs/jobs';
+import { jobBoard, type RunJob } from '../../apps/workspaces/src/resources/runs/runs/jobs/jobs';
 import { carryOut } from '../../apps/workspaces/src/worker/job/carry-out';
 import { credentialsFor, revokeLeftCredentials } from '../../apps/workspaces/src/worker/job/credentials';
 import { announced, archiveOf, putUrl, startRun } from '../../apps/workspaces/test/configurations';

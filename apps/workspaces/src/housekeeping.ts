@@ -8,7 +8,7 @@ import type { Database } from './kernel/database/database';
 import type { Outage } from './kernel/database/outage';
 import { eraseRemoved } from './resources/organizations/organizations/removal';
 import { sweep as sweepExports } from './resources/runs/plan-exports/service';
-import { forgetWorkers, settleAbandoned } from './resources/runs/runs/abandoned';
+import { forgetWorkers, settleAbandoned } from './resources/runs/runs/jobs/abandoned';
 import { startTriggered } from './resources/runs/runs/triggered';
 import { type Swept, sweep } from './resources/states/data-retention/sweep';
 import { sweep as sweepQuarantine } from './resources/states/state-versions/quarantine';

@@ -6,13 +6,13 @@ import { withObjects } from './kernel/blobs/objects';
 import { openS3 } from './kernel/blobs/s3-objects';
 import { openDatabase } from './kernel/database/open-database';
 import { openKeyring } from './keys';
-import { jobBoard, type RunJob } from './resources/runs/runs/jobs';
+import { jobBoard, type RunJob } from './resources/runs/runs/jobs/jobs';
 import { prepareSchema } from './schema';
-import { startClaiming } from './worker/job/claim-loop';
 import type { WorkerConfig } from './worker/config';
+import { startClaiming } from './worker/job/claim-loop';
 import { credentialsFor, revokeLeftCredentials } from './worker/job/credentials';
-import type { Means } from './worker/means';
 import { recoverStates } from './worker/job/recover';
+import type { Means } from './worker/means';
 
 /** A worker process at work. */
 export interface Worker {

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { type ApplyResult, jobBoard, type PlanResult, type RunJob } from '../src/resources/runs/runs/jobs';
+import { type ApplyResult, jobBoard, type PlanResult, type RunJob } from '../src/resources/runs/runs/jobs/jobs';
 import type { Workspaces } from './start-workspaces';
 
 let counter = 0;

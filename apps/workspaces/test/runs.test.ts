@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { settleAbandoned } from '../src/resources/runs/runs/abandoned';
+import { settleAbandoned } from '../src/resources/runs/runs/jobs/abandoned';
 import { announced, archiveOf, configured, fetchUrl } from './configurations';
 import { fakeWorker } from './fake-worker';
 import { startRuns, stateOf } from './run-fixture';

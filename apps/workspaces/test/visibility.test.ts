@@ -10,8 +10,8 @@ import { newId } from '../src/kernel/database/ids';
 import { seesTeam } from '../src/resources/people/teams/policy';
 import * as teams from '../src/resources/people/teams/service';
 import { visibleTeams } from '../src/resources/people/teams/visible';
-import { visibleSets } from '../src/resources/workspaces/variable-sets/list';
 import { variableSetPolicy } from '../src/resources/workspaces/variable-sets/policy';
+import { visibleSets } from '../src/resources/workspaces/variable-sets/reads';
 import * as sets from '../src/resources/workspaces/variable-sets/service';
 import { startWorkspaces } from './start-workspaces';
 

@@ -5,14 +5,11 @@ import path from 'node:path';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { type Header, pack } from 'tar-stream';
-import type { JobInputs, JobVariable, RunJob } from '../src/resources/runs/runs/jobs';
+import type { JobInputs, JobVariable, RunJob } from '../src/resources/runs/runs/jobs/jobs';
 import { collect } from '../src/worker/files/archive';
-import { type Binary, findBinaries } from '../src/worker/tool/binaries';
 import { cleanPath } from '../src/worker/files/clean-path';
-import { cloudEndpoints } from '../src/worker/network/cloud-endpoints';
 import { runCommand, Stopping } from '../src/worker/isolation/command';
 import { findConfinement } from '../src/worker/isolation/confinement';
-import type { Doing, Executor } from '../src/worker/tool/execute';
 import {
   type Isolation,
   type IsolationKind,
@@ -20,10 +17,12 @@ import {
   isolationKinds,
   isolationOf,
 } from '../src/worker/isolation/isolation';
-
-import { firewallRules, type Uids } from '../src/worker/network/network';
-import { RunLog } from '../src/worker/tool/run-log';
 import { makeScratch, type ScratchOptions, type Slot, takeSlot } from '../src/worker/isolation/scratch';
+import { cloudEndpoints } from '../src/worker/network/cloud-endpoints';
+import { firewallRules, type Uids } from '../src/worker/network/network';
+import { type Binary, findBinaries } from '../src/worker/tool/binaries';
+import type { Doing, Executor } from '../src/worker/tool/execute';
+import { RunLog } from '../src/worker/tool/run-log';
 
 /** Uids that jobs of tests run as; nobody else's. */
 export const testUids = { firstUid: 61_000 + (process.pid % 400) * 10, slots: 4 };

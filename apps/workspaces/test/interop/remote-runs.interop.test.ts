@@ -7,8 +7,8 @@ import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { createServer } from '@keystead/server';
 import { freePort } from '@keystead/testing';
-import type { Binary } from '../../src/worker/tool/binaries';
 import { slots } from '../../src/worker/config';
+import type { Binary } from '../../src/worker/tool/binaries';
 import { resource, startWorkspaces } from '../start-workspaces';
 import { findTool, noTool, processesWith, unblock } from '../worker-fixture';
 

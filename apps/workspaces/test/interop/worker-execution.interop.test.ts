@@ -6,11 +6,11 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { startEmbedded } from '@keystead/postgres';
-import { ownAddresses } from '../../src/worker/network/database-place';
-import { executeApply, executePlan } from '../../src/worker/tool/execute';
 import { isolationKinds } from '../../src/worker/isolation/isolation';
+import { ownAddresses } from '../../src/worker/network/database-place';
 import { blockCloudEndpoints, blockDatabase } from '../../src/worker/network/network';
 import { cloudEndpointHosts } from '../../src/worker/network/reach';
+import { executeApply, executePlan } from '../../src/worker/tool/execute';
 import {
   type Asked,
   doing,

@@ -8,7 +8,7 @@ import { Refusal } from '@keystead/refusal';
 import { createLogger } from '@keystead/server';
 import { type Asked, archiveOf, doing, makeExecutor } from '../../../test/worker-fixture';
 import type { Database } from '../../kernel/database/database';
-import type { ApplyResult, Heartbeat, JobBoard, PlanResult, RunJob } from '../../resources/runs/runs/jobs';
+import type { ApplyResult, Heartbeat, JobBoard, PlanResult, RunJob } from '../../resources/runs/runs/jobs/jobs';
 import { carryOut, type WorkerParts } from './carry-out';
 import { startClaiming } from './claim-loop';
 

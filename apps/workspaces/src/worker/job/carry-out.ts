@@ -5,7 +5,7 @@ import type { Keyring } from '@keystead/keyring';
 import { isRefusal } from '@keystead/refusal';
 import type { Logger } from '@keystead/server';
 import type { Database } from '../../kernel/database/database';
-import type { ApplyResult, JobBoard, JobInputs, PlanResult, RunJob } from '../../resources/runs/runs/jobs';
+import type { ApplyResult, JobBoard, JobInputs, PlanResult, RunJob } from '../../resources/runs/runs/jobs/jobs';
 import { Stopping } from '../isolation/command';
 import { type Executor, executeApply, executePlan } from '../tool/execute';
 import { RunLog } from '../tool/run-log';

@@ -9,7 +9,7 @@ import {
   type SecretsLogin,
   secretsLoginOf,
 } from '../../resources/installation/identity-tokens/identity-token';
-import type { JobVariable, RunJob } from '../../resources/runs/runs/jobs';
+import type { JobVariable, RunJob } from '../../resources/runs/runs/jobs/jobs';
 
 /** The secrets service that runs get credentials from. */
 export interface SecretsService {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
-import type { ApplyResult, JobInputs, PlanResult, RunJob } from '../../resources/runs/runs/jobs';
+import type { ApplyResult, JobInputs, PlanResult, RunJob } from '../../resources/runs/runs/jobs/jobs';
 import { type ArchiveLimits, BadArchive, unpack } from '../files/archive';
 import { readInside, UnreadableFile } from '../files/read-inside';
 import { type Ended, runCommand, type Stopping } from '../isolation/command';

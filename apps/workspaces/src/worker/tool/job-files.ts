@@ -3,7 +3,7 @@ import { chown, lstat, open, realpath, rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { JobInputs, JobVariable, RunJob } from '../../resources/runs/runs/jobs';
+import type { JobInputs, JobVariable, RunJob } from '../../resources/runs/runs/jobs/jobs';
 import { cleanPath } from '../files/clean-path';
 import { environmentFile, type Isolation, makeFolder, type Place } from '../isolation/isolation';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { redact } from '../resources/runs/runs/redact';
+import { redact } from '../../resources/runs/runs/redact';
 
 const Change = z.looseObject({
   actions: z.array(z.string()),

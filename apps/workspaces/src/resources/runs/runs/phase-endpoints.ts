@@ -11,7 +11,7 @@ import {
   type Lookup,
   type Raw,
 } from '../../../kernel/endpoints/endpoint';
-import { read } from './logs';
+import { read } from './jobs/logs';
 import { contentPath, findMany, type Phase, type PhasePath } from './phases';
 import { organizationsOf, readsRun } from './policy';
 

@@ -17,6 +17,7 @@ import * as workspaces from '../../workspaces/workspaces/service';
 import type { Workspace } from '../../workspaces/workspaces/workspace';
 import * as actions from './actions';
 import * as runs from './create';
+import { organizationsOf, readsRun, runPolicy } from './policy';
 import {
   capacityOf,
   listOfOrganization,
@@ -24,8 +25,7 @@ import {
   listParameters,
   listQueue,
   organizationParameters,
-} from './list';
-import { organizationsOf, readsRun, runPolicy } from './policy';
+} from './reads';
 import { find, findMany, type Run } from './run';
 import { CreateRun, Remark } from './schema';
 import { runSerializer } from './serializer';

@@ -1,5 +1,5 @@
 import type { Keyring } from '@keystead/keyring';
-import type { Database } from '../../../kernel/database/database';
+import type { Database } from '../../../../kernel/database/database';
 import type { RunJob } from './job';
 
 const STX = Buffer.from([2]);

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { Keyring } from '@keystead/keyring';
-import type { Database } from '../../../kernel/database/database';
+import type { Database } from '../../../../kernel/database/database';
 
 /** A piece of work that one worker does at a time: the plan of a run, or its apply. */
 export interface RunJob {

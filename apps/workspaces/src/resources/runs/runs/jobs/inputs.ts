@@ -1,7 +1,7 @@
 import type { Keyring } from '@keystead/keyring';
-import { readBlob } from '../../../kernel/blobs/blobs';
-import type { Database } from '../../../kernel/database/database';
-import { type Candidate, candidates } from '../../workspaces/variable-sets/reaching';
+import { readBlob } from '../../../../kernel/blobs/blobs';
+import type { Database } from '../../../../kernel/database/database';
+import { type Candidate, candidates } from '../../../workspaces/variable-sets/reaching';
 import type { JobInputs, JobVariable, RunJob } from './job';
 
 /** Where the values given to the run itself stand among the ranks below: only priority sets go before them. */

@@ -1,7 +1,7 @@
 import type { Keyring } from '@keystead/keyring';
-import type { Database } from '../../../kernel/database/database';
-import { finish } from './queue';
-import { holdIfThere, movePhase, moveRun, recordEvent } from './transition';
+import type { Database } from '../../../../kernel/database/database';
+import { finish } from '../queue';
+import { holdIfThere, movePhase, moveRun, recordEvent } from '../transition';
 
 /** How often a plan is tried; each time its worker vanished. */
 const plansTried = 3;

@@ -1,14 +1,14 @@
 import type { Keyring } from '@keystead/keyring';
-import { Prisma } from '../../../generated/prisma/client';
-import type { Database } from '../../../kernel/database/database';
-import type { SiteSettings } from '../../../kernel/endpoints/environment';
-import { defaultTimeouts, timeoutSeconds } from '../../../kernel/installation/run-timeouts';
-import { storedSettings } from '../../installation/settings/service';
+import { Prisma } from '../../../../generated/prisma/client';
+import type { Database } from '../../../../kernel/database/database';
+import type { SiteSettings } from '../../../../kernel/endpoints/environment';
+import { defaultTimeouts, timeoutSeconds } from '../../../../kernel/installation/run-timeouts';
+import { storedSettings } from '../../../installation/settings/service';
+import { advance, finish, lockFor } from '../queue';
+import { type RunVariable, variablesCell, workerVersions } from '../run';
+import { holdIfThere, holdWorkspace, movePhase, moveRun } from '../transition';
 import { settleAbandoned } from './abandoned';
 import type { ClaimingWorker, Heartbeat, RunJob } from './job';
-import { advance, finish, lockFor } from './queue';
-import { type RunVariable, variablesCell, workerVersions } from './run';
-import { holdIfThere, holdWorkspace, movePhase, moveRun } from './transition';
 
 const BATCH = 20;
 
