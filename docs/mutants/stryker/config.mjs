@@ -1,0 +1,24 @@
+import { fileURLToPath } from 'node:url';
+
+const { mutate, report, backup, concurrency } = JSON.parse(process.env.KEYSTEAD_STRYKER);
+
+export default {
+  plugins: ['@stryker-mutator/jest-runner', fileURLToPath(new URL('ignore.mjs', import.meta.url))],
+  ignorers: ['error-texts'],
+  testRunner: 'jest',
+  jest: { configFile: 'docs/mutants/stryker/jest-of-part.cjs', enableFindRelatedTests: false },
+  coverageAnalysis: 'perTest',
+  // What runs only while a module is loaded cannot be altered afterwards.
+  ignoreStatic: true,
+  disableTypeChecks: false,
+  // Packages find each other by links of pnpm, which a copy of the folder would follow back here.
+  inPlace: true,
+  tempDirName: backup,
+  mutate,
+  concurrency,
+  timeoutMS: 10_000,
+  reporters: ['progress-append-only', 'clear-text', 'json'],
+  clearTextReporter: { allowColor: false, reportTests: false, allowEmojis: false },
+  jsonReporter: { fileName: report },
+  allowConsoleColors: false,
+};

@@ -1,0 +1,19 @@
+/** What StrykerJS alters, a part at a time, and the tests that should notice: those beside the code, without a database. */
+export const parts = {
+  keyring: folder('packages/keyring/src'),
+  refusal: { mutate: ['packages/refusal/src/*.ts'], tests: ['packages/jsonapi/src/jsonapi.test.ts'] },
+  envelope: folder('packages/envelope/src'),
+  jsonapi: folder('packages/jsonapi/src'),
+  auth: folder('packages/auth/src'),
+  policy: folder('apps/secrets/src/kernel/policy', ['store']),
+  server: folder('packages/server/src'),
+};
+
+/** The sources of a folder and the tests beside them, but for those of a name that need a database. */
+function folder(place, but = []) {
+  const without = but.flatMap((name) => [`!${place}/${name}.ts`]);
+  return {
+    mutate: [`${place}/**/*.ts`, `!${place}/**/*.test.ts`, ...without],
+    tests: [`${place}/**/*.test.ts`, ...but.map((name) => `!${place}/${name}.test.ts`)],
+  };
+}
