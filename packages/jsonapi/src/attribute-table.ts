@@ -87,8 +87,12 @@ export function attributesOf<Item, View extends { readonly edition: string }>() 
     },
 
     /** Shown; nobody sets it. */
-    shown<Shown extends z.ZodType>(type: Shown, show: (item: Item, view: View) => AttributeValue<Shown>) {
-      return { type, show };
+    shown<Shown extends z.ZodType>(
+      type: Shown,
+      show: (item: Item, view: View) => AttributeValue<Shown>,
+      options: Options = {},
+    ) {
+      return { ...options, type, show };
     },
 
     /** All attributes of a kind of resource, in the order of answers. */

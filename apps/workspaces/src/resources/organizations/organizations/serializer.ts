@@ -1,18 +1,6 @@
-import {
-  choice,
-  flag,
-  hasOne,
-  instant,
-  linksTo,
-  related,
-  serializer,
-  sometimes,
-  text,
-  toOne,
-  whole,
-} from '@keystead/jsonapi';
-import { abilities, permissions } from '../../../kernel/access/policy';
+import { hasOne, linksTo, related, serializer, sometimes, toOne } from '@keystead/jsonapi';
 import type { Cached, View } from '../../../kernel/endpoints/endpoint';
+import { organizationAttributes } from './attributes';
 import type { Organization } from './organization';
 import { organizationPolicy } from './policy';
 
@@ -26,57 +14,7 @@ export function retentionType(days: number | null): (typeof retentionTypes)[numb
   return days === null ? 'data-retention-policy-dont-deletes' : 'data-retention-policy-delete-olders';
 }
 
-function planAttributes(org: Organization, { edition }: View) {
-  if (edition === 'self-hosted') {
-    return {
-      'plan-expired': false,
-      'plan-expires-at': null,
-      'plan-is-trial': false,
-      'plan-is-enterprise': true,
-      'plan-identifier': 'enterprise',
-      'trial-expires-at': null,
-    };
-  }
-  const { planEndsAt, featureSet } = org;
-  return {
-    'plan-expired': planEndsAt !== null && planEndsAt.getTime() <= Date.now(),
-    'plan-expires-at': planEndsAt,
-    'plan-is-trial': featureSet === 'trial',
-    'plan-is-enterprise': false,
-    'plan-identifier': featureSet,
-    'trial-expires-at': featureSet === 'trial' ? planEndsAt : null,
-  };
-}
-
-const organizationAttributes = {
-  name: text,
-  email: text,
-  'external-id': text,
-  'created-at': instant,
-  'session-timeout': whole.nullable(),
-  'session-remember': whole.nullable(),
-  'collaborator-auth-policy': text,
-  'plan-expired': flag,
-  'plan-expires-at': instant.nullable(),
-  'plan-is-trial': flag,
-  'plan-is-enterprise': flag,
-  'plan-identifier': text,
-  'trial-expires-at': instant.nullable(),
-  'cost-estimation-enabled': flag,
-  'send-passing-statuses-for-untriggered-speculative-plans': flag,
-  'aggregated-commit-status-enabled': flag,
-  'speculative-plan-management-enabled': flag,
-  'allow-force-delete-workspaces': flag,
-  'user-tokens-enabled': flag,
-  'fair-run-queuing-enabled': flag,
-  'saml-enabled': flag,
-  'owners-team-saml-role-id': text.nullable(),
-  'two-factor-conformant': flag.optional(),
-  'assessments-enforced': flag.optional(),
-  'default-execution-mode': choice(['remote', 'local', 'agent']),
-  'remaining-testable-count': whole,
-  permissions: permissions(organizationPolicy),
-};
+const { shape, show } = organizationAttributes;
 
 const organizationRelations = {
   'default-agent-pool': hasOne('agent-pools'),
@@ -90,46 +28,14 @@ const organizationRelations = {
 };
 
 /** Spec: Organization (type `organizations`; id is the organization name) */
-export const organizationSerializer = serializer<
-  Organization,
-  View,
-  typeof organizationAttributes,
-  typeof organizationRelations
->({
+export const organizationSerializer = serializer<Organization, View, typeof shape, typeof organizationRelations>({
   type: 'organizations',
-  shape: organizationAttributes,
+  shape,
   relations: organizationRelations,
   id: ({ name }) => name,
   self: path,
   aliases: { 'permissions.can-update-polengine': 'permissions.can-update-sentinel' },
-  attributes: (org, view) => ({
-    name: org.name,
-    email: org.email,
-    'external-id': org.id,
-    'created-at': org.createdAt,
-    'session-timeout': org.sessionTimeout,
-    'session-remember': org.sessionRemember,
-    'collaborator-auth-policy': org.collaboratorAuthPolicy,
-    ...planAttributes(org, view),
-    'cost-estimation-enabled': org.costEstimationEnabled && view.settings.costEstimationEnabled,
-    'send-passing-statuses-for-untriggered-speculative-plans': org.sendPassingStatuses,
-    'aggregated-commit-status-enabled': org.aggregatedCommitStatusEnabled,
-    'speculative-plan-management-enabled': org.speculativePlanManagement,
-    'allow-force-delete-workspaces': org.allowForceDeleteWorkspaces,
-    'user-tokens-enabled': org.userTokensEnabled,
-    'fair-run-queuing-enabled': view.settings.fairRunQueuingEnabled,
-    'saml-enabled': false,
-    'owners-team-saml-role-id': org.ownersTeamSamlRoleId,
-    ...(view.edition === 'hosted'
-      ? {
-          'two-factor-conformant': org.twoFactorConformant,
-          'assessments-enforced': org.assessmentsEnforced,
-        }
-      : {}),
-    'default-execution-mode': org.defaultExecutionMode,
-    'remaining-testable-count': 5,
-    permissions: abilities(organizationPolicy, view.access, org),
-  }),
+  attributes: show,
   relationships: (org, view) => ({
     'default-agent-pool': toOne('agent-pools', org.defaultAgentPoolId),
     'default-project': toOne('projects', org.defaultProjectId),

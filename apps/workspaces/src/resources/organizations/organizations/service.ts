@@ -6,6 +6,7 @@ import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import type { SiteSettings } from '../../../kernel/endpoints/environment';
+import { organizationAttributes } from './attributes';
 import {
   type Organization,
   organizationOf,
@@ -15,7 +16,7 @@ import {
   selectOrganizations,
 } from './organization';
 import type { NewOrganization, OrganizationChanges } from './schema';
-import { initialSettings, settingsAfter } from './settings';
+import { settingsAfter } from './settings';
 
 /** The organization of a row: mapped once for all that read the same revision. */
 function mapped(db: Database, env: PlanEnvironment, row: Record<string, unknown>): Promise<Organization> {
@@ -162,7 +163,7 @@ export async function create(
     throw new Refusal('missing', '');
   }
   requireOwnFactor(principal, body.collaboratorAuthPolicy);
-  const after = settingsAfter({ ...initialSettings, name: body.name, email: body.email }, body, env.edition);
+  const after = settingsAfter(organizationAttributes.initial, body, env.edition);
   const id = newId('org');
   await requirePool(db, id, after.defaultAgentPoolId, 'defaultAgentPool');
   return db.transaction(async (tx) => {
@@ -203,9 +204,7 @@ export async function update(
     await tx.prisma.$queryRaw`SELECT id FROM organization WHERE id = ${organization.id} FOR UPDATE`;
     const current = await requireOrganization(tx, env, organization.id);
     const { id } = current;
-    const before = Object.fromEntries(
-      Object.keys({ ...initialSettings, name: '', email: '' }).map((key) => [key, current[key as keyof Organization]]),
-    ) as Parameters<typeof settingsAfter>[0];
+    const before = organizationAttributes.stored(current);
     const after = settingsAfter(before, changes, env.edition);
     await requirePool(tx, id, after.defaultAgentPoolId, 'defaultAgentPool');
     if (JSON.stringify(before) === JSON.stringify(after)) {

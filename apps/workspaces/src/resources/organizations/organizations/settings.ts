@@ -1,46 +1,8 @@
 import { invalidAll } from '@keystead/jsonapi';
 import type { Issue } from '@keystead/refusal';
 import type { Edition } from '../../../kernel/installation/edition';
-import type { Organization } from './organization';
+import { organizationAttributes, type Settings } from './attributes';
 import type { OrganizationChanges } from './schema';
-
-/** The settings of an organization that rules compare with each other. */
-type Settings = Pick<
-  Organization,
-  | 'name'
-  | 'email'
-  | 'sessionTimeout'
-  | 'sessionRemember'
-  | 'collaboratorAuthPolicy'
-  | 'costEstimationEnabled'
-  | 'sendPassingStatuses'
-  | 'aggregatedCommitStatusEnabled'
-  | 'speculativePlanManagement'
-  | 'ownersTeamSamlRoleId'
-  | 'assessmentsEnforced'
-  | 'allowForceDeleteWorkspaces'
-  | 'userTokensEnabled'
-  | 'defaultExecutionMode'
-  | 'defaultAgentPoolId'
->;
-
-/** What a new organization has where its creator says nothing. */
-export const initialSettings: Omit<Settings, 'name' | 'email'> = {
-  // In force all the same: no session lives longer than two weeks. Told as never set, or providers would plan to unset it.
-  sessionTimeout: null,
-  sessionRemember: null,
-  collaboratorAuthPolicy: 'password',
-  costEstimationEnabled: false,
-  sendPassingStatuses: false,
-  aggregatedCommitStatusEnabled: true,
-  speculativePlanManagement: true,
-  ownersTeamSamlRoleId: null,
-  assessmentsEnforced: false,
-  allowForceDeleteWorkspaces: false,
-  userTokensEnabled: true,
-  defaultExecutionMode: 'remote',
-  defaultAgentPoolId: null,
-};
 
 /** The pool that was asked for: undefined when not mentioned; an empty id is none. */
 function poolOf(changes: OrganizationChanges): string | null | undefined {
@@ -81,20 +43,9 @@ function poolIssues(after: Settings, pool: string | null | undefined, named: str
  */
 export function settingsAfter(before: Settings, changes: OrganizationChanges, edition: Edition): Settings {
   const pool = poolOf(changes);
-  const {
-    defaultAgentPoolId: _pool,
-    defaultAgentPool: _relationship,
-    sendPassingStatusesForUntriggeredSpeculativePlans: passing,
-    speculativePlanManagementEnabled: management,
-    ...rest
-  } = changes;
-  const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
-  const after: Settings = { ...before, ...given };
+  const passing = changes.sendPassingStatusesForUntriggeredSpeculativePlans;
+  const after: Settings = { ...before, ...organizationAttributes.plain(changes) };
   after.sendPassingStatuses = edition === 'self-hosted' ? false : (passing ?? before.sendPassingStatuses);
-  after.speculativePlanManagement = management ?? before.speculativePlanManagement;
-  if (edition === 'self-hosted') {
-    after.assessmentsEnforced = before.assessmentsEnforced;
-  }
   if (pool !== undefined) {
     after.defaultAgentPoolId = pool;
   }
