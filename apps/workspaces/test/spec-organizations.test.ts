@@ -71,7 +71,7 @@ describe.each(['self-hosted', 'hosted'] as const)('organizations as specified, %
   const attributesOf = async (name: string) =>
     (await admin.get(`organizations/${name}`).expect(200)).body.data.attributes;
 
-  it('creates one with every default (W3.3, W8.2, W9.4, WV.8)', async () => {
+  it('creates one with every default (W3.3, W8.2, W9.4, WV.8, WP.4)', async () => {
     const { body } = await named('whole').expect(201);
     const { data } = body;
     expect(data).toMatchObject({ id: 'whole', type: 'organizations', links: { self: '/api/v2/organizations/whole' } });
