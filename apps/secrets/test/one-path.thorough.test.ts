@@ -7,7 +7,7 @@ import type { LiveMount } from '../src/kernel/mounts/mount';
 import { RuleAccess } from '../src/kernel/policy/access-list';
 import type { Place } from '../src/kernel/routing/place';
 import { SentPath } from '../src/kernel/routing/sent-path';
-import type { Running } from '../src/pipeline/call';
+import type { RequestCall } from '../src/pipeline/request-call';
 import { type Call, isListing, type Verb } from '../src/sdk/call';
 import type { AnyOperation, Path } from '../src/sdk/path';
 import { empty } from '../src/sdk/reply';
@@ -166,7 +166,7 @@ describe('every declared path, however it is written', () => {
     if (audited !== handledAt) return `audited as ${audited}, handled as ${handledAt}`;
     if (counted !== inside) return `counted as ${counted}, handled as ${inside}`;
     const params = handled.params as Readonly<Record<string, string>>;
-    const filled = (handled as Running).place.declared!.pattern.replace(
+    const filled = (handled as RequestCall).place.declared!.pattern.replace(
       /:(\w+)\*?/g,
       (_all, name: string) => params[name] ?? '?',
     );
@@ -220,7 +220,7 @@ describe('every declared path, however it is written', () => {
             if (status < 300 || status >= 500) failures.push(`${method} ${target} with ${kind}: ${status}`);
             continue;
           }
-          const { place } = seen.handled as Running;
+          const { place } = seen.handled as RequestCall;
           const wrong = quarrel(place.auth === 'token');
           if (wrong) failures.push(`${method} ${target} (${spelling.name}): ${wrong}`);
           if (judges(visit) && seen.handledAt === visit.plain) {

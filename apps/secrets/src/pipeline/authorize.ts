@@ -15,6 +15,14 @@ export interface Grant {
   /** What must be true of the entry at commit, because the caller may only create or only change it. */
   readonly guard: 'absent' | 'present' | undefined;
   readonly decision: Decision | undefined;
+  /** What the path's `stored` found, where the decision depended on it. */
+  readonly stored?: unknown;
+}
+
+/** What the decision is told of what the path leads to. */
+export interface Existence {
+  readonly isThere: boolean;
+  readonly stored?: unknown;
 }
 
 /** A refusal by policy, with the rule that spoke against the request; the rule goes to the audit log only. */
@@ -33,7 +41,7 @@ export async function authorize(
   place: Place,
   bearer: Bearer,
   wrapTtlSeconds: number,
-  exists: () => Promise<boolean>,
+  exists: () => Promise<Existence>,
 ): Promise<Grant> {
   const { access } = bearer;
   if (access.root) return { capability: capabilityOf(request), sudo: true, guard: undefined, decision: undefined };
@@ -50,11 +58,14 @@ export async function authorize(
   let capability = capabilityOf(request);
   let decision = ask(capability);
   let guard: Grant['guard'];
+  let stored: unknown;
   if (request.verb === 'write' && (place.declared?.exists || place.declared?.stored)) {
     const create = ask('create');
     if (create.allowed !== decision.allowed) {
       guard = create.allowed ? 'absent' : 'present';
-      if ((await exists()) !== (guard === 'present')) throw new PolicyDenied(decision.allowed ? create : decision);
+      const found = await exists();
+      stored = found.stored;
+      if (found.isThere !== (guard === 'present')) throw new PolicyDenied(decision.allowed ? create : decision);
       if (create.allowed) {
         capability = 'create';
         decision = create;
@@ -64,7 +75,7 @@ export async function authorize(
   if (!decision.allowed) throw new PolicyDenied(decision);
   const needsSudo = place.operation?.sudo ?? place.declared?.sudo ?? false;
   if (needsSudo && !decision.sudo) throw new PolicyDenied(decision);
-  return { capability, sudo: decision.sudo, guard, decision };
+  return { capability, sudo: decision.sudo, guard, decision, stored };
 }
 
 /** Refuses what leads nowhere, in the words the caller may hear: only root learns which mounts there are. */

@@ -32,9 +32,6 @@ export interface Joining {
 export class CallStorage implements Storage {
   /** Undefined until the first write, as most calls only read. */
   private pending: Pending | undefined;
-  /** Required of the first write: absent or present, as the caller's rights have it. */
-  guard: 'absent' | 'present' | undefined;
-  joining: Joining | undefined;
   /** What the handler of a writing call has read: to write that takes a turn. */
   private read: Set<string> | undefined;
 
@@ -43,6 +40,9 @@ export class CallStorage implements Storage {
     private readonly set: WriteSet,
     private readonly mountId: string,
     private readonly prefix: string,
+    /** Required of the first write: absent or present, as the caller's rights have it. */
+    private guard?: 'absent' | 'present',
+    private readonly joining?: Joining,
   ) {}
 
   async get(key: string): Promise<string | undefined> {

@@ -1,5 +1,38 @@
+import type { Verb } from '../sdk/call';
 import type { Kernel } from './kernel';
-import { type RequestFacts, Trail } from './trail';
+import type { Known } from './known';
+import type { Request } from './request';
+
+/** What is known of a request that is being carried out. */
+interface RequestFacts {
+  readonly id: string;
+  readonly verb: Verb;
+  /** From `/v1/` on, its namespace included. */
+  readonly path: string;
+  readonly address: string;
+  /** The entity that asks; empty where there is none, or it is not known yet. */
+  readonly entityId: string;
+}
+
+/** A request that is being carried out, as its last step left it. */
+export class InFlight {
+  constructor(
+    private readonly request: Request,
+    private readonly known: () => Known,
+  ) {}
+
+  facts(): RequestFacts {
+    const { request } = this;
+    const { place, bearer, token } = this.known();
+    return {
+      id: request.id,
+      verb: request.verb,
+      path: `/v1/${place ? place.namespace.path + place.path : request.path.unplaced}`,
+      address: request.address,
+      entityId: (bearer?.record ?? token)?.entityId ?? '',
+    };
+  }
+}
 
 /**
  * The requests that this node is carrying out, oldest first. They are remembered by the clock that looks after all that
@@ -12,7 +45,7 @@ export function inFlight({
 }: Kernel): (RequestFacts & { readonly startedAtMs: number })[] {
   const nowMs = clock.now();
   return silence.waitingFor().flatMap(({ about, leftMs }) => {
-    if (!(about instanceof Trail)) return [];
+    if (!(about instanceof InFlight)) return [];
     return [{ ...about.facts(), startedAtMs: Math.round(nowMs - (timeoutSeconds * 1000 - leftMs)) }];
   });
 }

@@ -4,14 +4,16 @@ import { askedOf } from '../kernel/routing/place';
 import { SentPath } from '../kernel/routing/sent-path';
 import { Pauses } from '../kernel/storage/in-turns';
 import { missing, type Reply } from '../sdk/reply';
-import type { Running } from './call';
+import type { Bearer } from './authenticate';
+import type { Kernel } from './kernel';
+import type { Located } from './known';
 
 /**
  * A listing as the caller's policies let it be seen: only keys they have rights on, and no longer than a page. Others have
  * their turns while the keys of a long one are looked at.
  */
-export function shapeListing(reply: Reply, running: Running): Reply | Promise<Reply> {
-  const { grant, bearer, place } = running;
+export function shapeListing(kernel: Kernel, known: Located, reply: Reply): Reply | Promise<Reply> {
+  const { grant, bearer, place } = known;
   const { listFilter, paginationLimit } = grant?.decision ?? {};
   if ((listFilter === undefined && paginationLimit === undefined) || reply.kind !== 'data' || !bearer) return reply;
   const keys = reply.data?.keys;
@@ -20,7 +22,9 @@ export function shapeListing(reply: Reply, running: Running): Reply | Promise<Re
   const pathOf = listFilter === undefined ? undefined : parseListFilter(listFilter);
   const most = paginationLimit ?? keys.length;
   if (!pathOf) return withKeys(reply, keys.slice(0, most));
-  return visibleOf(keys, most, (key) => isAccessible(running, pathOf(path, key))).then((kept) => withKeys(reply, kept));
+  return visibleOf(keys, most, (key) => isAccessible(kernel, bearer, pathOf(path, key))).then((kept) =>
+    withKeys(reply, kept),
+  );
 }
 
 async function visibleOf(
@@ -47,13 +51,13 @@ function withKeys(reply: Extract<Reply, { kind: 'data' }>, kept: readonly string
   };
 }
 
-function isAccessible({ kernel, bearer }: Running, text: string | undefined): boolean {
+function isAccessible(kernel: Kernel, bearer: Bearer, text: string | undefined): boolean {
   if (text === undefined) return false;
   try {
     const sent = SentPath.ofField(text, 'path');
     const place = sent.locate(kernel.namespaces, kernel.mounts, text.endsWith('/') ? 'list' : 'read', '');
     const { path, folding } = askedOf(place);
-    return bearer!.access.capabilities(path, folding)[0] !== 'deny';
+    return bearer.access.capabilities(path, folding)[0] !== 'deny';
   } catch (error) {
     // What nobody could ask for, nobody has rights on.
     if (isRefusal(error)) return false;

@@ -2,69 +2,79 @@ import { Refusal } from '@keystead/refusal';
 import type { DemandedMethod } from '../kernel/policy/types';
 import { RateLimited } from '../kernel/quotas/quotas';
 import { checkPlace, type Place } from '../kernel/routing/place';
+import type { WriteSet } from '../kernel/storage/types';
 import { newWriteSet, unsettled } from '../kernel/storage/write-set';
-import { type Call, isReading } from '../sdk/call';
+import { isReading } from '../sdk/call';
 import { parseDuration } from '../sdk/duration';
-import { listedText, type Reply } from '../sdk/reply';
+import { listedText } from '../sdk/reply';
+import type { Storage } from '../sdk/storage';
+import { ChainedLine, entryOf, failureLines, requestLine, responseLine } from './audit-lines';
 import { authenticate, type Bearer, identify } from './authenticate';
-import { authorize, requireOperation } from './authorize';
+import { authorize, type Existence, requireOperation } from './authorize';
 import { boundsOf, requireWithin } from './bounds';
-import { Running } from './call';
-import type { Joining } from './call-storage';
+import { CallStorage, type Joining } from './call-storage';
 import { mountHelp, pathHelp } from './help';
+import { InFlight } from './in-flight';
 import type { Kernel } from './kernel';
+import { type Known, type Located, nothingKnown } from './known';
 import { shapeListing } from './listing';
 import type { Outcome } from './outcome';
 import type { Request } from './request';
-import { settle } from './settle';
+import { RequestCall } from './request-call';
+import { type Answered, settle } from './settle';
 import { statusOf } from './status';
-import { Trail } from './trail';
 import { handleWhileSealed } from './while-sealed';
+
+/** Takes note of what a step has found out. */
+type Learn = <K extends Known>(known: K) => K;
 
 /**
  * The life of a request: find the place, learn who calls, read what they may send, ask the policies, write the audit
  * line, run the handler, commit, write the audit line of the answer. Refusals and faults are thrown; both leave their
- * audit lines too, with the status they are answered with.
+ * audit lines too, with what was known then and the status they are answered with.
  */
 export async function handle(kernel: Kernel, request: Request): Promise<Outcome> {
   if (kernel.barrier.sealed) return within(kernel, undefined, () => handleWhileSealed(kernel, request));
-  const trail = new Trail(kernel.audit, kernel.inputs, request, kernel.chained);
+  let known = nothingKnown;
+  const learn: Learn = (more) => {
+    known = more;
+    return more;
+  };
   try {
-    const outcome = unlessKnown(await within(kernel, trail, () => live(kernel, request, trail)), request);
-    const written = trail.responseLine(outcome);
+    const outcome = await within(kernel, new InFlight(request, () => known), async (isOver) => {
+      try {
+        return await carryOut(kernel, request, learn, isOver);
+      } finally {
+        spent(kernel, known.bearer);
+      }
+    });
+    const told = unlessKnown(outcome, request);
+    const written = responseLine(kernel, request, known, told);
     if (written) await written;
-    return outcome;
+    return told;
   } catch (error) {
-    const known = inCallersWords(error, trail);
-    if (!(known instanceof RateLimited) || known.audited) {
-      await trail.failed(known, known instanceof Refusal ? statusOf[known.kind] : 500);
+    const told = inCallersWords(error, known);
+    if (!(told instanceof RateLimited) || told.audited) {
+      await failureLines(kernel, request, known, told, told instanceof Refusal ? statusOf[told.kind] : 500);
     }
-    throw known;
+    throw told;
   }
 }
 
-async function live(kernel: Kernel, request: Request, trail: Trail): Promise<Outcome> {
-  try {
-    return await carryOut(kernel, request, trail);
-  } finally {
-    spent(kernel, trail.bearer);
-  }
-}
-
-async function carryOut(kernel: Kernel, request: Request, trail: Trail): Promise<Outcome> {
+/** The steps, each on what those before it found out. */
+async function carryOut(kernel: Kernel, request: Request, learn: Learn, isOver: () => boolean): Promise<Outcome> {
   // Nothing to wait for is the rule, and even waiting for nothing costs a turn of the loop.
   const reading = kernel.namespaces.refresh();
   if (reading) await reading;
   const mounting = kernel.mounts.refresh();
   if (mounting) await mounting;
   const place = knownPlace(kernel, request) ?? (await newestPlace(kernel, request));
-  trail.place = place;
+  const located = learn({ ...nothingKnown, place });
   checkPlace(place);
   request.route = routeOf(place);
-  const wrapTtlSeconds = request.wrapTtl === undefined ? 0 : parseWrapTtl(request.wrapTtl);
-  trail.wrapTtlSeconds = wrapTtlSeconds;
-  const found = await identify(kernel, request, place);
-  trail.token = found;
+  const wrapped = request.wrapTtl === undefined ? located : learn(withWrapTtl(located, request.wrapTtl));
+  const token = await identify(kernel, request, place);
+  const identified = learn({ ...wrapped, token });
   const counted = {
     namespaceId: place.namespace.uuid,
     mountUuid: place.mount?.uuid,
@@ -73,36 +83,36 @@ async function carryOut(kernel: Kernel, request: Request, trail: Trail): Promise
     address: request.address,
   };
   kernel.quotas.check(counted, request);
-  const bounds = boundsOf(place, found !== undefined);
+  const bounds = boundsOf(place, token !== undefined);
   if (request.readBody) {
     request.sent = await request.readBody(bounds);
     // A body may take its time, and the namespace be locked meanwhile.
     checkPlace({ ...place, namespace: kernel.namespaces.find(place.namespace.uuid) ?? place.namespace });
   } else requireWithin(request.sent, bounds);
-  const bearer = found && (await authenticate(kernel, found));
-  trail.bearer = bearer;
-  const set = newWriteSet();
-  const running = place.mount && new Running(kernel, request, place, bearer, wrapTtlSeconds, set);
-  const grant =
-    bearer && place.auth === 'token'
-      ? await authorize(request, place, bearer, wrapTtlSeconds, () => exists(running!, place))
-      : undefined;
-  trail.grant = grant;
+  const bearer = token && (await authenticate(kernel, token));
+  const caller = bearer ? learn({ ...identified, bearer }) : identified;
+  const isJudged = bearer !== undefined && place.auth === 'token';
+  const exists = () => existence(kernel, request, caller);
+  const grant = isJudged ? await authorize(request, place, bearer, caller.wrapTtlSeconds, exists) : undefined;
+  const allowed = learn({ ...caller, grant });
   if (request.help && place.mount && place.below === '') return mountHelp(kernel, place.mount);
   if (request.help && place.declared) return pathHelp(kernel, place.mount!, place.declared);
   requireOperation(place, bearer);
   const factors = grant?.decision?.rule?.mfaMethods;
   if (factors && factors.length > 0) await proveFactors(kernel, request, bearer!, factors);
-  const written = trail.requestLine();
+  const entry = kernel.audit.active || kernel.chained ? entryOf(kernel, request, allowed) : undefined;
+  const recorded = entry ? learn({ ...allowed, entry }) : allowed;
+  const written = entry && requestLine(kernel, entry);
   if (written) await written;
   // Whoever was told that it took too long must be able to rely on nothing beginning afterwards.
-  if (trail.answered) throw timedOut();
-  const call = running!;
-  if (grant) call.allow(grant);
-  if (kernel.chained || grant?.guard) call.storage.joining = joiningOf(kernel, call, trail);
+  if (isOver()) throw timedOut();
+  const chain = entry && kernel.chained ? new ChainedLine(kernel.audit, entry) : undefined;
+  const set = newWriteSet();
   try {
-    const shaped = shapeListing(await run(kernel, call, request, trail), call);
-    const outcome = await settle(kernel, call, shaped instanceof Promise ? await shaped : shaped, set, trail);
+    const { call, reply } = await run(kernel, request, recorded, set, chain);
+    const shaped = shapeListing(kernel, recorded, reply);
+    const settling = { call, reply: shaped instanceof Promise ? await shaped : shaped };
+    const outcome = await settle(kernel, settling, set, chain);
     if (set.opened.length > set.settled.length) void kernel.leases.letGo(unsettled(set));
     return outcome;
   } catch (error) {
@@ -129,68 +139,106 @@ async function newestPlace(kernel: Kernel, { path, verb, namespace }: Request): 
   return path.locate(kernel.namespaces, kernel.mounts, verb, namespace);
 }
 
+/** Whether there is something already where the path leads. */
+async function existence(
+  kernel: Kernel,
+  request: Request,
+  known: Located,
+  storage: Storage = storageOf(kernel, known, newWriteSet()),
+): Promise<Existence> {
+  const { declared } = known.place;
+  const call = new RequestCall(kernel, request, known, storage);
+  if (declared?.exists) return { isThere: await declared.exists(call) };
+  const stored = await declared?.stored?.(call);
+  return { isThere: stored !== undefined, stored };
+}
+
 /** Runs the handler; one that lays fields over what is stored decides by what is stored when its turn comes. */
-async function run(kernel: Kernel, call: Running, { sent: { fields, exact } }: Request, trail: Trail): Promise<Reply> {
-  const operation = call.place.operation!;
-  const { stored } = call.place.declared!;
-  if (operation.update === 'merge' && stored && !operation.once) {
-    return call.storage.transaction(call.path, async (tx) => {
-      const view = call.on(tx);
-      call.unsay();
-      call.stored = await stored(view);
-      call.input = kernel.inputs.parse(operation, fields, exact, call.stored);
-      return operation.run(view);
+async function run(
+  kernel: Kernel,
+  request: Request,
+  known: Located,
+  set: WriteSet,
+  chain: ChainedLine | undefined,
+): Promise<Answered> {
+  const { fields, exact } = request.sent;
+  const operation = known.place.operation!;
+  const { stored: find } = known.place.declared!;
+  const guard = known.grant?.guard;
+  const joining = chain || guard ? joiningOf(kernel, request, known, chain) : undefined;
+  const storage = storageOf(kernel, known, set, joining);
+  if (operation.update === 'merge' && find && !operation.once) {
+    return storage.transaction(known.place.below, async (tx) => {
+      const stored = await find(new RequestCall(kernel, request, known, tx));
+      const input = kernel.inputs.parse(operation, fields, exact, stored);
+      const call = new RequestCall(kernel, request, known, tx, input, stored);
+      return { call, reply: await operation.run(call) };
     });
   }
-  if (operation.update && call.stored === undefined) call.stored = await stored?.(call);
-  if (!isReading(call.verb)) call.storage.watch();
-  call.input = kernel.inputs.parse(operation, fields, exact, call.stored);
-  if (operation.dropsKeys && kernel.chained) await recordFirst(kernel, trail);
-  return operation.run(call);
+  const seen = known.grant?.stored;
+  const stored =
+    seen !== undefined || !operation.update ? seen : await find?.(new RequestCall(kernel, request, known, storage));
+  if (!isReading(request.verb)) storage.watch();
+  const input = kernel.inputs.parse(operation, fields, exact, stored);
+  const call = new RequestCall(kernel, request, known, storage, input, stored);
+  if (operation.dropsKeys && chain) await recordFirst(kernel, chain);
+  return { call, reply: await operation.run(call) };
+}
+
+/** The mount's entries as this caller sees them; in a folder of the token's own where the backend stores by token. */
+function storageOf(kernel: Kernel, { place, bearer, grant }: Located, set: WriteSet, joining?: Joining): CallStorage {
+  const mount = place.mount!;
+  const own = mount.backend.storage === 'per-token' ? bearer?.record : undefined;
+  if (own) set.authorities.push(own.hash);
+  return new CallStorage(kernel, set, mount.uuid, own ? `${own.key}/` : '', grant?.guard, joining);
 }
 
 /** What goes along with each thing that a call decides: its rights, as things stand then, and its line for the chain. */
-function joiningOf(kernel: Kernel, call: Running, trail: Trail): Joining {
-  const { grant, place } = call;
+function joiningOf(kernel: Kernel, request: Request, known: Located, chain: ChainedLine | undefined): Joining {
+  const guard = known.grant?.guard;
   return {
     async judge(tx) {
-      if (grant?.guard && (await isThere(call.on(tx), place)) !== (grant.guard === 'present')) {
-        throw new Refusal('denied', 'permission denied');
-      }
+      if (!guard) return;
+      const { isThere } = await existence(kernel, request, known, tx);
+      if (isThere !== (guard === 'present')) throw new Refusal('denied', 'permission denied');
     },
-    add(set) {
-      if (kernel.chained && !trail.chained) set.audit.push(trail.chainLine());
-    },
-    done() {
-      trail.chained = true;
-    },
+    add: (set) => chain?.join(set),
+    done: () => chain?.done(),
   };
 }
 
 /** The table's digest needs the keys that will be gone. */
-async function recordFirst(kernel: Kernel, trail: Trail): Promise<void> {
+async function recordFirst(kernel: Kernel, chain: ChainedLine): Promise<void> {
   const set = newWriteSet();
-  set.audit.push(trail.chainLine());
+  chain.join(set);
   await kernel.committer.commit(set);
-  trail.chained = true;
+  chain.done();
 }
 
 /** Requests that take longer are answered; what they began goes on. */
-function within<T>({ silence, timeoutSeconds }: Kernel, trail: Trail | undefined, work: () => Promise<T>): Promise<T> {
+function within<T>(
+  { silence, timeoutSeconds }: Kernel,
+  about: InFlight | undefined,
+  work: (isOver: () => boolean) => Promise<T>,
+): Promise<T> {
   if (silence.lasts) return Promise.reject(unavailable());
   return new Promise((resolve, reject) => {
-    const over = silence.whenItLasts(
-      (why) => reject(why === 'late' ? timedOut() : unavailable()),
+    let isOver = false;
+    const settled = silence.whenItLasts(
+      (why) => {
+        isOver = true;
+        reject(why === 'late' ? timedOut() : unavailable());
+      },
       timeoutSeconds * 1000,
-      trail,
+      about,
     );
-    work().then(
+    work(() => isOver).then(
       (value) => {
-        over();
+        settled();
         resolve(value);
       },
       (error) => {
-        over();
+        settled();
         reject(error);
       },
     );
@@ -222,27 +270,17 @@ function proveFactors(
   return mfa.stepUp.prove(bearer.record.entityId ?? '', wanted, request.mfa);
 }
 
-async function exists(running: Running, place: Place): Promise<boolean> {
-  if (place.declared?.exists) return isThere(running, place);
-  running.stored = await place.declared?.stored?.(running);
-  return running.stored !== undefined;
-}
-
-async function isThere(call: Call, { declared }: Place): Promise<boolean> {
-  return declared?.exists ? declared.exists(call) : (await declared?.stored?.(call)) !== undefined;
-}
-
-function parseWrapTtl(text: string): number {
+function withWrapTtl(known: Located, text: string): Located {
   const seconds = parseDuration(text);
   if (seconds === undefined || seconds < 0) {
     throw new Refusal('malformed', `error parsing X-Service-Wrap-TTL header: time: invalid duration "${text}"`);
   }
-  return seconds;
+  return { ...known, wrapTtlSeconds: seconds };
 }
 
 // A refusal after the caller was known travels through a list on its way out, except on paths that ask for no token.
-function inCallersWords(error: unknown, trail: Trail): unknown {
-  if (!(error instanceof Refusal) || error.kind !== 'denied' || !trail.bearer) return error;
+function inCallersWords(error: unknown, { bearer }: Known): unknown {
+  if (!(error instanceof Refusal) || error.kind !== 'denied' || !bearer) return error;
   if (error.message.startsWith('1 error occurred')) return error;
   error.message = listedText(error.message);
   return error;

@@ -4,12 +4,18 @@ import type { WriteSet } from '../kernel/storage/types';
 import { isEmpty, PreconditionFailed, writesConfig } from '../kernel/storage/write-set';
 import { isReading } from '../sdk/call';
 import { listed, type Reply } from '../sdk/reply';
-import type { Running } from './call';
+import type { ChainedLine } from './audit-lines';
 import { issueLogin, issueToken } from './issue-token';
 import type { Kernel } from './kernel';
 import type { Outcome } from './outcome';
+import type { RequestCall } from './request-call';
 import { remember } from './reuse';
-import type { Trail } from './trail';
+
+/** What a handler answered, and the call it answered: of several attempts the one that counts. */
+export interface Answered {
+  readonly call: RequestCall;
+  readonly reply: Reply;
+}
 
 const notFound: Outcome = { status: 404, bare: '{"errors":[]}\n' };
 const noContent: Outcome = { status: 204 };
@@ -20,50 +26,49 @@ const noContent: Outcome = { status: 204 };
  */
 export async function settle(
   kernel: Kernel,
-  running: Running,
-  reply: Reply,
+  { call, reply }: Answered,
   set: WriteSet,
-  trail: Trail,
+  chain: ChainedLine | undefined,
 ): Promise<Outcome> {
-  const plain = await outcomeOf(kernel, running, reply, set);
+  const plain = await outcomeOf(kernel, call, reply, set);
   const outcome =
-    running.wrapTtlSeconds > 0 && plain.envelope && plain.status < 300 && reply.kind !== 'rewrapped'
-      ? wrap(kernel, running, plain.envelope, accessorIn(reply, plain.envelope), set)
+    call.wrapTtlSeconds > 0 && plain.envelope && plain.status < 300 && reply.kind !== 'rewrapped'
+      ? wrap(kernel, call, plain.envelope, accessorIn(reply, plain.envelope), set)
       : plain;
-  const changes = !isReading(running.verb);
-  if (kernel.chained && !trail.chained && (changes || !isEmpty(set))) set.audit.push(trail.chainLine());
+  const changes = !isReading(call.verb);
+  if (changes || !isEmpty(set)) chain?.join(set);
   try {
     await kernel.committer.commit(set);
   } catch (error) {
-    if (reply.kind === 'secret') await kernel.leases.abandon(running.place.mount!, reply);
+    if (reply.kind === 'secret') await kernel.leases.abandon(call.place.mount!, reply);
     // What a call by itself requires of an entry is what its rights depend on.
     if (!(error instanceof PreconditionFailed)) throw error;
     throw listed('denied', 'permission denied');
   }
-  const { mount } = running.place;
+  const { mount } = call.place;
   if (mount?.backend.outside && writesConfig(set)) kernel.leases.reconfigured(mount.uuid);
   return outcome;
 }
 
-async function outcomeOf(kernel: Kernel, running: Running, reply: Reply, set: WriteSet): Promise<Outcome> {
+async function outcomeOf(kernel: Kernel, call: RequestCall, reply: Reply, set: WriteSet): Promise<Outcome> {
   switch (reply.kind) {
     case 'data':
       return enveloped(
-        running,
+        call,
         {
-          requestId: running.requestId,
+          requestId: call.requestId,
           data: reply.data,
           dataText: reply.text,
           leaseId: reply.lease?.id,
           renewable: reply.lease?.renewable,
           leaseDurationSeconds: reply.lease?.durationSeconds,
-          warnings: running.warnings(true),
+          warnings: call.warnings(true),
         },
         reply.gone ? 404 : undefined,
       );
     case 'empty': {
-      const warnings = running.warnings(false);
-      return warnings ? enveloped(running, { requestId: running.requestId, warnings }) : noContent;
+      const warnings = call.warnings(false);
+      return warnings ? enveloped(call, { requestId: call.requestId, warnings }) : noContent;
     }
     case 'missing':
       return notFound;
@@ -78,44 +83,44 @@ async function outcomeOf(kernel: Kernel, running: Running, reply: Reply, set: Wr
     case 'unwrapped':
       return {
         status: 200,
-        stored: reply.envelope.replace(/^\{"request_id":"[^"]*"/, `{"request_id":"${running.requestId}"`),
+        stored: reply.envelope.replace(/^\{"request_id":"[^"]*"/, `{"request_id":"${call.requestId}"`),
       };
     case 'rewrapped':
-      return enveloped(running, { requestId: running.requestId, wrapInfo: wrapInfoOf(reply) });
+      return enveloped(call, { requestId: call.requestId, wrapInfo: wrapInfoOf(reply) });
     case 'auth':
-      return enveloped(running, {
-        requestId: running.requestId,
+      return enveloped(call, {
+        requestId: call.requestId,
         auth: reply.auth,
-        warnings: running.warnings(true),
+        warnings: call.warnings(true),
       });
     case 'issue': {
-      const issued = await issueToken(kernel, running.birthplace, running.bearer?.record, reply.issue, set);
-      return enveloped(running, { requestId: running.requestId, auth: issued.auth, warnings: running.warnings(true) });
+      const issued = await issueToken(kernel, call.birthplace, call.bearer?.record, reply.issue, set);
+      return enveloped(call, { requestId: call.requestId, auth: issued.auth, warnings: call.warnings(true) });
     }
     case 'login': {
       const { origin } = reply;
       const mount = origin && kernel.mounts.find(origin.mountUuid);
       if (origin && !mount) throw new Refusal('denied', 'permission denied');
-      const at = origin && mount ? { ...running.birthplace, mount, path: origin.path } : running.birthplace;
-      const factors = origin ? { provenFor: origin.entityId } : { sentAlong: running.mfa };
+      const at = origin && mount ? { ...call.birthplace, mount, path: origin.path } : call.birthplace;
+      const factors = origin ? { provenFor: origin.entityId } : { sentAlong: call.mfa };
       const issued = await issueLogin(kernel, at, reply.login, set, factors);
-      for (const warning of issued.warnings) running.warn(warning);
-      return enveloped(running, { requestId: running.requestId, auth: issued.auth, warnings: running.warnings(true) });
+      const warnings = call.warnings(true, issued.warnings);
+      return enveloped(call, { requestId: call.requestId, auth: issued.auth, warnings });
     }
     case 'secret':
-      return leased(kernel, running, reply, set);
+      return leased(kernel, call, reply, set);
   }
 }
 
 async function leased(
   kernel: Kernel,
-  running: Running,
+  call: RequestCall,
   reply: Extract<Reply, { kind: 'secret' }>,
   set: WriteSet,
 ): Promise<Outcome> {
-  const { place } = running;
+  const { place } = call;
   const mount = place.mount!;
-  const owner = running.bearer?.record;
+  const owner = call.bearer?.record;
   if (owner?.usesLeft === -1) {
     await kernel.leases.abandon(mount, reply);
     throw new Refusal(
@@ -128,21 +133,20 @@ async function leased(
     await kernel.leases.abandon(mount, reply);
     throw error;
   });
-  for (const warning of lease.warnings) running.warn(warning);
-  if (reply.reuseKey !== undefined) remember(kernel, running, reply.reuseKey, { ...lease, data: reply.data }, set);
-  return enveloped(running, {
-    requestId: running.requestId,
+  if (reply.reuseKey !== undefined) remember(kernel, call, reply.reuseKey, { ...lease, data: reply.data }, set);
+  return enveloped(call, {
+    requestId: call.requestId,
     leaseId: lease.id,
     renewable: reply.renewable ?? true,
     leaseDurationSeconds: lease.ttlSeconds,
     data: reply.data,
-    warnings: running.warnings(true),
+    warnings: call.warnings(true, lease.warnings),
   });
 }
 
-function enveloped(running: Running, body: Envelope, forced?: number): Outcome {
-  const dress = running.place.operation?.dress ?? running.place.declared?.dress;
-  const status = forced ?? running.place.operation?.status ?? 200;
+function enveloped(call: RequestCall, body: Envelope, forced?: number): Outcome {
+  const dress = call.place.operation?.dress ?? call.place.declared?.dress;
+  const status = forced ?? call.place.operation?.status ?? 200;
   return { status, envelope: body, injected: dress === 'injected' };
 }
 
@@ -153,12 +157,12 @@ function accessorIn(reply: Reply, { auth }: Envelope): string | undefined {
 
 function wrap(
   kernel: Kernel,
-  running: Running,
+  call: RequestCall,
   body: Envelope,
   wrappedAccessor: string | undefined,
   set: WriteSet,
 ): Outcome {
-  const { place, wrapTtlSeconds } = running;
+  const { place, wrapTtlSeconds } = call;
   const wrapped = kernel.wrapping.wrap(
     {
       envelope: envelope(body),
@@ -172,7 +176,7 @@ function wrap(
   return {
     status: 200,
     envelope: {
-      requestId: running.requestId,
+      requestId: call.requestId,
       wrapInfo: wrapInfoOf({
         ...wrapped,
         ttlSeconds: wrapTtlSeconds,

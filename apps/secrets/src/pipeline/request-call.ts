@@ -1,16 +1,14 @@
 import type { Envelope } from '@keystead/envelope';
 import type { Guessed, GuessRule } from '../kernel/attempts/attempts';
 import type { Place } from '../kernel/routing/place';
-import type { WriteSet } from '../kernel/storage/types';
 import type { Call, Caller, MountView, NamespaceView, ReusableSecret, Verb } from '../sdk/call';
 import type { CanonicalPath, Spelling } from '../sdk/canonical-path';
 import { jsonText } from '../sdk/json-text';
 import type { Storage } from '../sdk/storage';
 import type { Bearer } from './authenticate';
-import type { Grant } from './authorize';
-import { CallStorage } from './call-storage';
 import type { Birthplace } from './issue-token';
 import type { Kernel } from './kernel';
+import type { Located } from './known';
 import type { Request } from './request';
 import { findReusable } from './reuse';
 
@@ -22,44 +20,47 @@ const passwordGuesses: GuessRule = {
   forgetSeconds: 15 * 60,
 };
 const noFields: Readonly<Record<string, unknown>> = {};
+const none: readonly string[] = [];
 
-/** A request on its way through its handler: what the handler sees, and what the steps after it need. */
-export class Running implements Call {
+/** A request as its handler sees it, with what turning the reply into an answer needs. */
+export class RequestCall implements Call {
   readonly verb: Verb;
   readonly path: CanonicalPath;
   readonly params: Readonly<Record<string, string>>;
   readonly written: Spelling | undefined;
   readonly fields: Readonly<Record<string, unknown>>;
-  caller: Caller;
+  readonly caller: Caller;
   readonly mount: MountView;
   readonly requestId: string;
   readonly mfa: readonly string[];
   readonly sentToken: string | undefined;
   readonly nowMs: number;
-  readonly storage: CallStorage;
   readonly namespace: NamespaceView;
+  readonly place: Place;
+  readonly bearer: Bearer | undefined;
+  readonly wrapTtlSeconds: number;
   // Own properties, so that handlers may take them out of the call.
   readonly fieldsText = (): string => (this.request.sent.exact ? jsonText(this.fields) : JSON.stringify(this.fields));
   readonly warn = (message: string): void => {
     this.said ??= [];
     this.said.push(message);
   };
-  input: Readonly<Record<string, unknown>> = noFields;
-  stored: unknown;
-  grant: Grant | undefined;
   private said: string[] | undefined;
 
   constructor(
-    readonly kernel: Kernel,
+    private readonly kernel: Kernel,
     private readonly request: Request,
-    readonly place: Place,
-    readonly bearer: Bearer | undefined,
-    readonly wrapTtlSeconds: number,
-    set: WriteSet,
+    known: Located,
+    readonly storage: Storage,
+    readonly input: Readonly<Record<string, unknown>> = noFields,
+    readonly stored: unknown = known.grant?.stored,
   ) {
+    const { place, bearer } = known;
     const mount = place.mount!;
+    this.place = place;
+    this.bearer = bearer;
+    this.wrapTtlSeconds = known.wrapTtlSeconds;
     this.namespace = place.namespace;
-    const token = bearer?.record;
     this.verb = request.verb;
     this.path = place.below;
     this.params = place.params;
@@ -77,29 +78,9 @@ export class Running implements Call {
       displayName: bearer?.facts.displayName ?? '',
       policies: bearer?.policies ?? [],
       root: bearer?.access.root ?? false,
-      sudo: false,
+      sudo: known.grant?.sudo ?? false,
       address: request.address,
     };
-    const own = mount.backend.storage === 'per-token' && token !== undefined;
-    if (own) set.authorities.push(token.hash);
-    this.storage = new CallStorage(kernel, set, mount.uuid, own ? `${token.key}/` : '');
-  }
-
-  /** The same call on another view of its entries. */
-  on(storage: Storage): Call {
-    return Object.create(this, { storage: { value: storage } }) as Call;
-  }
-
-  /** Lets a handler begin anew. */
-  unsay(): void {
-    this.said = undefined;
-  }
-
-  /** Takes over what the policies said. */
-  allow(grant: Grant): void {
-    this.grant = grant;
-    this.storage.guard = grant.guard;
-    if (grant.sudo) this.caller = { ...this.caller, sudo: true };
   }
 
   findReusable(key: string): Promise<ReusableSecret | undefined> {
@@ -135,11 +116,10 @@ export class Running implements Call {
     return { kind: 'password', subject: `${mountId}/${subject}`, who: { mountId, name: subject } };
   }
 
-  /** Warnings of the answer; the ones about unread fields only where there is a body anyway. */
-  warnings(withBody: boolean): Envelope['warnings'] {
-    if (!withBody) return this.said ?? null;
-    const unread = this.kernel.inputs.warnings(this.place.operation!, this.fields, this.params);
-    if (unread.length === 0) return this.said ?? null;
-    return [...(this.said ?? []), ...unread];
+  /** Warnings of the answer, and further ones; those about unread fields only where there is a body anyway. */
+  warnings(withBody: boolean, further: readonly string[] = none): Envelope['warnings'] {
+    const unread = withBody ? this.kernel.inputs.warnings(this.place.operation!, this.fields, this.params) : none;
+    if (!this.said && further.length === 0 && unread.length === 0) return null;
+    return [...(this.said ?? none), ...further, ...unread];
   }
 }

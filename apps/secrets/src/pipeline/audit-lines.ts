@@ -1,0 +1,153 @@
+import { envelope } from '@keystead/envelope';
+import { isRefusal } from '@keystead/refusal';
+import type { Audit, AuditCaller, AuditedRequest } from '../kernel/audit/audit';
+import type { Place } from '../kernel/routing/place';
+import type { WriteSet } from '../kernel/storage/types';
+import type { TokenRecord } from '../kernel/tokens/types';
+import type { Bearer } from './authenticate';
+import { PolicyDenied } from './authorize';
+import type { Kernel } from './kernel';
+import type { Known } from './known';
+import type { Outcome } from './outcome';
+import type { Request } from './request';
+
+/** What the audit lines of a request say of it, as far as it is known. */
+export function entryOf({ inputs }: Kernel, request: Request, known: Known): AuditedRequest {
+  const { sent } = request;
+  const { place, bearer, token, grant, wrapTtlSeconds } = known;
+  const mount = place?.mount;
+  return {
+    id: request.id,
+    operation: grant?.capability ?? (request.verb === 'write' ? 'update' : request.verb),
+    path: place?.path ?? request.path.unplaced,
+    namespace: place ? { id: place.namespace.id, path: place.namespace.path } : { id: '', path: request.namespace },
+    mount: mount && { path: mount.path, type: mount.type, accessor: mount.accessor },
+    fields: sent.fields,
+    declared: place?.operation ? inputs.declared(place.operation) : nothingDeclared,
+    sent,
+    address: request.address,
+    wrapTtlSeconds,
+    caller: callerOf(bearer, token, request),
+    clear: clearFields(place),
+  };
+}
+
+/** Writes the request line, or makes ready what the chained table keeps; nothing may have been changed before it is done. */
+export function requestLine({ audit }: Kernel, entry: AuditedRequest): Promise<void> | undefined {
+  return audit.active ? audit.request(entry) : audit.prepare(entry);
+}
+
+/** Writes the line of an answer. */
+export function responseLine(
+  kernel: Kernel,
+  request: Request,
+  known: Known,
+  outcome: Outcome,
+): Promise<void> | undefined {
+  const { audit } = kernel;
+  if (!audit.active) return undefined;
+  const e = outcome.envelope;
+  return audit.response(known.entry ?? entryOf(kernel, request, known), {
+    status: outcome.status,
+    data: e ? e.data : isFields(outcome.bare) ? outcome.bare : undefined,
+    dataText: e?.dataText ?? (outcome.stored === undefined ? undefined : outcome.stored),
+    auth: e?.auth ? authFields(e) : undefined,
+    leaseId: e?.leaseId,
+    wrapToken: e?.wrapInfo?.token,
+    warnings: e?.warnings ?? undefined,
+  });
+}
+
+/** Writes what a refused or failed request leaves: its request line, if it has none yet, and its response line. */
+export async function failureLines(
+  kernel: Kernel,
+  request: Request,
+  known: Known,
+  error: unknown,
+  status: number,
+): Promise<void> {
+  const { audit } = kernel;
+  if (!audit.active) return;
+  const message = isRefusal(error) ? error.message : 'internal error';
+  const rule = error instanceof PolicyDenied ? explain(error) : undefined;
+  const problem = { message, rule };
+  const entry = known.entry ?? entryOf(kernel, request, known);
+  if (!known.entry) await audit.request(entry, problem);
+  await audit.response(entry, { status }, problem);
+}
+
+/** The line of a request in the chained table: committed once, with the first thing that the request decides. */
+export class ChainedLine {
+  private committed = false;
+
+  constructor(
+    private readonly audit: Audit,
+    private readonly entry: AuditedRequest,
+  ) {}
+
+  /** Adds it to the write set of a decision, unless an earlier one took it along. */
+  join(set: WriteSet): void {
+    if (!this.committed) set.audit.push(this.audit.line(this.entry));
+  }
+
+  /** A decision that it had joined has been committed. */
+  done(): void {
+    this.committed = true;
+  }
+}
+
+const nothingDeclared: ReadonlySet<string> = new Set();
+
+// One object per token record and token text, so that the hashed text is made once per token.
+const callers = new WeakMap<object, AuditCaller>();
+
+function callerOf(
+  bearer: Bearer | undefined,
+  token: TokenRecord | undefined,
+  request: Request,
+): AuditCaller | undefined {
+  const record = bearer?.record ?? token;
+  if (!record) {
+    if (request.token === undefined) return undefined;
+    return {
+      token: request.token,
+      accessor: '',
+      displayName: '',
+      policies: [],
+      tokenPolicies: [],
+      entityId: '',
+      tokenType: '',
+    };
+  }
+  const policies = bearer?.policies ?? record.policies;
+  const known = callers.get(record);
+  if (known && known.policies === policies) return known;
+  const caller: AuditCaller = {
+    token: request.token,
+    accessor: record.accessor,
+    displayName: record.displayName,
+    policies,
+    tokenPolicies: record.policies,
+    entityId: record.entityId ?? '',
+    tokenType: record.type,
+  };
+  callers.set(record, caller);
+  return caller;
+}
+
+function clearFields(place: Place | undefined): readonly string[] | 'all' | undefined {
+  const declared = place?.operation?.auditClear;
+  const config = place?.mount?.config;
+  if (declared === 'all' || (!config?.auditClearRequestKeys && !config?.auditClearResponseKeys)) return declared;
+  return [...(declared ?? []), ...(config.auditClearRequestKeys ?? []), ...(config.auditClearResponseKeys ?? [])];
+}
+
+function authFields(e: NonNullable<Outcome['envelope']>): Record<string, unknown> {
+  return (JSON.parse(envelope({ requestId: '', auth: e.auth })) as { auth: Record<string, unknown> }).auth;
+}
+
+function explain({ decision }: PolicyDenied): unknown {
+  return { objection: decision.objection, pattern: decision.rule?.pattern, places: decision.rule?.places };
+}
+
+const isFields = (bare: unknown): boolean => typeof bare === 'object' && !(bare instanceof Uint8Array);

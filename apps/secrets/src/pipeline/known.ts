@@ -1,0 +1,35 @@
+import type { AuditedRequest } from '../kernel/audit/audit';
+import type { Place } from '../kernel/routing/place';
+import type { TokenRecord } from '../kernel/tokens/types';
+import type { Bearer } from './authenticate';
+import type { Grant } from './authorize';
+
+/**
+ * What is known of a request. Each step answers a value that says more than the one it was given; whatever ends the
+ * request early is audited with the last of them.
+ */
+export interface Known {
+  readonly place: Place | undefined;
+  readonly wrapTtlSeconds: number;
+  /** Whose token it is, before anything was asked about its rights. */
+  readonly token: TokenRecord | undefined;
+  readonly bearer: Bearer | undefined;
+  readonly grant: Grant | undefined;
+  /** What its audit lines say of it, from its request line on; absent where nothing keeps any. */
+  readonly entry: AuditedRequest | undefined;
+}
+
+/** It is known where the request leads. */
+export interface Located extends Known {
+  readonly place: Place;
+}
+
+/** Before the first step. */
+export const nothingKnown: Known = {
+  place: undefined,
+  wrapTtlSeconds: 0,
+  token: undefined,
+  bearer: undefined,
+  grant: undefined,
+  entry: undefined,
+};
