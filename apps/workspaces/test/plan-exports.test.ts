@@ -101,12 +101,12 @@ describe('exports of plans', () => {
     expect(files['sentinel.hcl']).toContain('mock "tfplan/v2" {\n  module {\n    source = "mock-tfplan-v2.sentinel"');
   });
 
-  it('hide what is sensitive, also where the tool forgot to mark it', async () => {
+  it.each([
+    ['terraform', 'size'],
+    ['env', 'TF_VAR_size'],
+  ])('hide what is sensitive, also where the tool forgot to mark it: %s', async (category, key) => {
     await admin
-      .post(
-        `workspaces/${runs.workspace}/vars`,
-        resource('vars', { key: 'size', value: '4', category: 'terraform', sensitive: true }),
-      )
+      .post(`workspaces/${runs.workspace}/vars`, resource('vars', { key, value: '4', category, sensitive: true }))
       .expect(201);
     const { planId } = await planned();
     const files = await downloaded((await exported(planId)).id);
@@ -159,8 +159,9 @@ describe('exports of plans', () => {
 
   it.each([
     ['larger', { padding: 'x'.repeat(4 * 1024 * 1024) }],
+    ['not that of a plan', { resource_changes: 'none' }],
     ['nest deeper', { deep: JSON.parse(`${'['.repeat(300)}${']'.repeat(300)}`) as unknown }],
-  ])('are refused for plans that are %s than can be held', async (words, more) => {
+  ])('are refused for plans that cannot be read or held: %s', async (words, more) => {
     const { planId } = await planned({ ...planDocument, ...more });
     const { body: refused } = await admin.post('plan-exports', body(planId)).expect(422);
     expect(refused.errors[0].detail).toContain(words);

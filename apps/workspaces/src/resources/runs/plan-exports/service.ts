@@ -7,10 +7,11 @@ import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { variablesInForce } from '../../workspaces/variable-sets/reaching';
+import type { Variable } from '../../workspaces/variables/service';
 import type { Phase } from '../runs/phases';
 import type { OfWorkspace } from '../runs/policy';
 import { bundle } from './bundle';
-import { readPlan } from './plan-document';
+import { type PlanDocument, readPlan } from './plan-document';
 import { runImport } from './run-import';
 import { scrubPlan } from './scrub';
 import { nestingOf } from './sentinel-text';
@@ -74,6 +75,23 @@ async function readJson(db: Database, env: Pick<Environment, 'keyring'>, plan: P
   return json.toString('utf8');
 }
 
+/** Reads JSON that a worker sent. Throws `invalid` for what is no plan, without its words: they may be secret. */
+function read(json: string): PlanDocument {
+  try {
+    return readPlan(json);
+  } catch {
+    throw invalid('plan', 'has JSON that is not that of a plan');
+  }
+}
+
+/** The tool's variables that are sensitive, also those that it gets by its environment. */
+const sensitiveNames = (variables: readonly Variable[]): string[] =>
+  variables.flatMap(({ key, category, sensitive }) => {
+    if (!sensitive) return [];
+    if (category === 'terraform') return [key];
+    return key.startsWith('TF_VAR_') ? [key.slice('TF_VAR_'.length)] : [];
+  });
+
 /**
  * Exports a plan: one of each form at a time, for an hour. What the tool or a variable calls sensitive is left out.
  * Throws `invalid` where there is one already, and for a plan that cannot be exported.
@@ -89,8 +107,7 @@ export async function create(
   return env.largeUploads.run(async () => {
     const json = await readJson(db, env, plan);
     const variables = await variablesInForce(db, plan.workspace.id);
-    const sensitive = variables.filter((one) => one.sensitive && one.category === 'terraform').map(({ key }) => key);
-    const scrubbed = scrubPlan(readPlan(json), new Set(sensitive));
+    const scrubbed = scrubPlan(read(json), new Set(sensitiveNames(variables)));
     const run = await runImport(db, env.keyring, plan.runId, variables);
     const source = bundle(scrubbed, run, new Date(env.now()));
     const blob = await writeBlob(db, env.keyring, source, { limit: mostBytes, provisional: true });
