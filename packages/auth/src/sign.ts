@@ -24,7 +24,10 @@ export function publicJwk({ kid, privatePem }: SigningKey): JsonWebKey & { kid: 
   return { ...createPublicKey(privatePem).export({ format: 'jwk' }), kid, use: 'sig', alg: 'RS256' };
 }
 
-/** A signed token with these claims. */
-export function signJwt(claims: Readonly<Record<string, unknown>>, { kid, privatePem }: SigningKey): string {
-  return jwt.sign(claims, privatePem, { algorithm: 'RS256', keyid: kid, noTimestamp: true });
+/** A signed token with these claims, as they are: `iat` is the caller's, since the library would take this machine's clock. */
+export function signJwt(
+  claims: Readonly<Record<string, unknown>> & { readonly iat: number },
+  { kid, privatePem }: SigningKey,
+): string {
+  return jwt.sign(claims, privatePem, { algorithm: 'RS256', keyid: kid });
 }

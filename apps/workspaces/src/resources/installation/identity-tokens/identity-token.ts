@@ -72,7 +72,7 @@ export async function identityToken(
   const { issuer, audience, job, login, nowMs } = about;
   const now = Math.floor(nowMs / 1000);
   const workspace = `organization:${job.organizationName}:project:${login.projectName}:workspace:${job.workspaceName}`;
-  const claims: Record<(typeof claimNames)[number], string | number> = {
+  const claims: Record<(typeof claimNames)[number], string | number> & { iat: number } = {
     iss: issuer,
     sub: `${workspace}:run_phase:${job.kind}`,
     aud: audience,
