@@ -58,7 +58,7 @@ export const proseOfSecrets: Readonly<Record<string, readonly Mutant[]>> = {
   'SP.11': gone('write cloudone login', 'write cloudone config', 'write cloudone role/:name'),
   'SP.12': gone(`write ${totp}`, `write ${totp}/admin-generate`, `write ${alias}`),
   'SP.13': gone(`write ${init}`, `write ${verify}`),
-  'SP.14': [text(`${src}/pipeline/call.ts`, "own ? `${token.key}/` : ''", "''")],
+  'SP.14': [text(`${src}/pipeline/pipeline.ts`, "own ? `${own.key}/` : ''", "''")],
   'SP.15': gone('read scheduler creds/:name', 'write scheduler role/:name'),
   'SP.16': gone('read cloudtwo creds/:name', 'write cloudtwo roles/:name'),
   'SP.17': [
@@ -104,8 +104,8 @@ export const proseOfSecrets: Readonly<Record<string, readonly Mutant[]>> = {
   'SP.28': [
     text(
       `${src}/kernel/mfa/methods.ts`,
-      "'SELECT id FROM mfa_enforcement WHERE $1 = ANY(method_ids) LIMIT 1'",
-      "'SELECT id FROM mfa_enforcement WHERE $1 IS NULL'",
+      'methodIds: { has: held }',
+      "methodIds: { has: '00000000-0000-0000-0000-000000000000' }",
     ),
   ],
   'SP.29': [

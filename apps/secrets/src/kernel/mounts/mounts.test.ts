@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { freshStorage, type TestStorage } from '../../../test/fresh-storage';
 import { ROOT_NAMESPACE_ID } from '../storage/types';
+import { newWriteSet } from '../storage/write-set';
 import { type Catalog, Mounts } from './mounts';
 
 const catalog = {
@@ -36,5 +37,30 @@ describe('a mount that another node has just made', () => {
     expect(await among.seek(ROOT_NAMESPACE_ID, 'later/')).toBeUndefined();
     // Nobody else is there who could have made one.
     expect(await alone.seek(ROOT_NAMESPACE_ID, 'late/')).toBeUndefined();
+  });
+
+  it('is there after an installation began, though the empty table was read a moment before', async () => {
+    const { database, committer, changes, barrier, clock } = test.storage;
+    const mounts = new Mounts({
+      database,
+      committer,
+      changes: {
+        ...changes,
+        listen: changes.listen.bind(changes),
+        fresh: true,
+        mustTell: true,
+        catchUp: async () => undefined,
+      },
+      barrier,
+      clock,
+      catalog,
+      ttls,
+    });
+    await mounts.refresh();
+    const set = newWriteSet();
+    mounts.addAll(set, ROOT_NAMESPACE_ID, [{ kind: 'secret', type: 'thing', path: 'first/' }]);
+    await committer.commit(set);
+    await mounts.refresh();
+    expect(mounts.at(ROOT_NAMESPACE_ID, 'first/')).toMatchObject({ path: 'first/' });
   });
 });

@@ -131,7 +131,13 @@ export class Mounts {
     return mount;
   }
 
-  /** Adds several mounts inside a transaction of the caller's, for a namespace that is just being made. */
+  /** Adds several mounts with a write set. Nobody keeps what the table was without them: it may have been read meanwhile. */
+  addAll(set: WriteSet, namespaceId: string, specs: readonly NewMount[]): void {
+    set.run.push((tx) => this.createAll(tx, namespaceId, specs));
+    set.notices.push({ topic: 'mount', key: '*' });
+  }
+
+  /** The same inside a transaction of the caller's, who tells of it. */
   async createAll(tx: Tx, namespaceId: string, specs: readonly NewMount[]): Promise<void> {
     for (const spec of specs) await insertMount(tx, this.parts.barrier, this.prepare(namespaceId, spec));
   }

@@ -33,7 +33,7 @@ export async function initialise(
 ): Promise<Initialised> {
   const [tokenKey] = rootTokenPgpKey ? await readShareKeys([rootTokenPgpKey], 'invalid root token configuration') : [];
   const made = await seal.init({ shares, threshold, pgpKeys }, (set) => {
-    set.run.push((tx) => mounts.createAll(tx, ROOT_NAMESPACE_ID, first));
+    mounts.addAll(set, ROOT_NAMESPACE_ID, first);
     return mintRootToken(tokens, set);
   });
   const rootToken = tokenKey

@@ -22,10 +22,12 @@ export interface WrittenBlob {
   readonly id: string;
   /** Bytes before compression. */
   readonly size: number;
+  /** Nothing is left to be stored: what still has a chunk is no finished blob. */
+  readonly sealed?: undefined;
 }
 
 /** A blob whose only chunk may still have to be stored: with `storeBlob`, or in the statement that refers to it. */
-export interface GatheredBlob extends WrittenBlob {
+export interface GatheredBlob extends Omit<WrittenBlob, 'sealed'> {
   readonly sealed?: Buffer;
 }
 
@@ -57,23 +59,23 @@ export async function writeBlob(
   options: WriteOptions,
 ): Promise<WrittenBlob> {
   const gathered = await gatherBlob(db, keyring, source, options);
-  await storeBlob(db, gathered, options);
-  return { id: gathered.id, size: gathered.size };
+  return storeBlob(db, gathered, options);
 }
 
-/** Stores what was gathered and is not stored yet. */
+/** Stores what was gathered and is not stored yet; answers the blob as it is then. */
 export async function storeBlob(
   db: Database,
   { id, size, sealed }: GatheredBlob,
   { provisional = false }: Pick<WriteOptions, 'provisional'>,
-): Promise<void> {
-  if (sealed === undefined) return;
+): Promise<WrittenBlob> {
+  if (sealed === undefined) return { id, size };
   try {
     await chunksFor(db, id, provisional).finish(0, sealed, size);
   } catch (error) {
     await removeBlob(db, id).catch(() => undefined);
     throw error;
   }
+  return { id, size };
 }
 
 /** As `writeBlob`; but what is one chunk for the database is not stored, only sealed. */

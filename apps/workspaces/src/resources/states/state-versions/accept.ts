@@ -1,6 +1,6 @@
 import { isRefusal, Refusal } from '@keystead/refusal';
 import type { Actor } from '../../../kernel/audit/audit';
-import { keepBlob, removeBlob } from '../../../kernel/blobs/blobs';
+import { keepBlob, removeBlob, type WrittenBlob } from '../../../kernel/blobs/blobs';
 import type { Database } from '../../../kernel/database/database';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { requireWorkspace } from '../../workspaces/workspaces/service';
@@ -19,7 +19,7 @@ export async function holdWorkspace(tx: Database, id: string): Promise<Workspace
 
 /** The bytes of a state, provisional until they are accepted, and what they say of themselves. */
 export interface Offered {
-  readonly blob: { readonly id: string; readonly size: number };
+  readonly blob: WrittenBlob;
   readonly parsed: ParsedState | undefined;
   /** The tool's JSON of the same state. */
   readonly jsonBlobId?: string;

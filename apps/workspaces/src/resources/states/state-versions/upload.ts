@@ -63,13 +63,13 @@ export async function uploadRaw(
   const discarded = version.status === 'discarded' && version.rawBlobId === null;
   if (!discarded) requireMissing(version, 'raw');
   const { seen, end } = watch();
-  const blob = await gatherBlob(db, env.keyring, source, { limit, seen, provisional: true });
+  const gathered = await gatherBlob(db, env.keyring, source, { limit, seen, provisional: true });
   const { md5, parsed } = end();
   const actor = announcer(version);
   const claim = { serial: version.serial, lineage: version.lineage, md5: version.md5, force: version.forced };
   const sound = !discarded && parsed && md5 === version.md5;
-  if (sound && (await tryFinalize(db, env.keyring, actor, version, claim, { blob, parsed }))) return;
-  await storeBlob(db, blob, { provisional: true });
+  if (sound && (await tryFinalize(db, env.keyring, actor, version, claim, { blob: gathered, parsed }))) return;
+  const blob = await storeBlob(db, gathered, { provisional: true });
   const workspace = await requireWorkspace(db, version.workspaceId);
   if (discarded) {
     const reason = 'the lock under which the upload was announced was taken away';
