@@ -3,7 +3,7 @@ import https from 'node:https';
 import type { ServiceConfig } from './config';
 
 /** An answer of a service, its body parsed when there was one. */
-export interface Answer {
+export interface ServiceAnswer {
   status: number;
   // biome-ignore lint/suspicious/noExplicitAny: bodies of two services, read by whoever asked
   body: any;
@@ -15,7 +15,7 @@ export function call(
   method: string,
   path: string,
   options: { body?: unknown; headers?: Record<string, string>; timeoutMs?: number } = {},
-): Promise<Answer> {
+): Promise<ServiceAnswer> {
   const { body, headers = {}, timeoutMs = 30_000 } = options;
   const secure = service.certificate !== undefined;
   const payload = body === undefined ? undefined : JSON.stringify(body);

@@ -7,7 +7,7 @@ import { Stop } from './stop';
 const LOCK_FILE = 'running.pid';
 
 /** A process, told from a later one with the same id by when it was started. */
-interface Known {
+interface ProcessId {
   readonly pid: number;
   readonly birth: string;
 }
@@ -41,7 +41,7 @@ export function prepareDataFolder(dataDir: string): void {
  */
 export function lockDataFolder(dataDir: string): DataFolderLock {
   const file = path.join(dataDir, LOCK_FILE);
-  let leftOvers: Known[] = [];
+  let leftOvers: ProcessId[] = [];
   for (;;) {
     try {
       const own = { pid: process.pid, birth: birthOf(process.pid) ?? '-' };
@@ -64,14 +64,14 @@ export function lockDataFolder(dataDir: string): DataFolderLock {
   }
 }
 
-function write(file: string, flags: 'wx' | 'a', processes: readonly Known[]): void {
+function write(file: string, flags: 'wx' | 'a', processes: readonly ProcessId[]): void {
   const descriptor = openSync(file, flags, 0o600);
   writeSync(descriptor, processes.map(({ pid, birth }) => `${pid} ${birth}\n`).join(''));
   closeSync(descriptor);
 }
 
 /** The holder of a lock, then what it had started. */
-function read(file: string): Known[] {
+function read(file: string): ProcessId[] {
   let text: string;
   try {
     text = readFileSync(file, 'utf8');
@@ -85,9 +85,9 @@ function read(file: string): Known[] {
   });
 }
 
-const lives = ({ pid, birth }: Known): boolean => birthOf(pid) === birth;
+const lives = ({ pid, birth }: ProcessId): boolean => birthOf(pid) === birth;
 
-async function allEnd(processes: readonly Known[], seconds: number): Promise<void> {
+async function allEnd(processes: readonly ProcessId[], seconds: number): Promise<void> {
   const giveUpAt = Date.now() + seconds * 1000;
   let killed = false;
   while (processes.some(lives)) {

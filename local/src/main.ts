@@ -11,7 +11,7 @@ import { DRAIN_SECONDS } from './service-process';
 import { Stop } from './stop';
 
 /** How the caller shows a step that takes a moment. */
-export type Step = <T>(name: string, work: () => Promise<T>) => Promise<T>;
+export type ShowStep = <T>(name: string, work: () => Promise<T>) => Promise<T>;
 
 // npm passes Ctrl-C on to us although the terminal did so already: one keypress arrives twice.
 const SAME_KEYPRESS_MS = 1_000;
@@ -23,7 +23,7 @@ const builtPrograms: Programs = {
 };
 
 /** Runs everything until a signal ends it. Throws `Stop` when it cannot start; nothing is left running then. */
-export async function main(args: string[], step: Step, programs: Programs = builtPrograms): Promise<void> {
+export async function main(args: string[], step: ShowStep, programs: Programs = builtPrograms): Promise<void> {
   if (args.includes('--help') || args.includes('-h')) {
     process.stdout.write(helpText(programs));
     return;

@@ -1,26 +1,26 @@
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { exitCodes, Problem } from './problem';
-import { findToken, type Settings } from './settings';
+import { type CliSettings, findToken } from './settings';
 import { tlsOptions } from './tls';
 
 /** A service's answer: its status and the parsed body, undefined when there was none. */
-export interface Answer {
+export interface ServiceResponse {
   status: number;
-  body: Body | undefined;
+  body: ResponseBody | undefined;
 }
 
 /** The envelope of the secrets service, or a raw body of one of its system endpoints. */
-export interface Body {
+export interface ResponseBody {
   data?: Record<string, unknown> | null;
-  auth?: Auth | null;
+  auth?: TokenAuth | null;
   warnings?: string[] | null;
   errors?: string[];
   [key: string]: unknown;
 }
 
 /** What a login or a new token answers. */
-export interface Auth {
+export interface TokenAuth {
   client_token: string;
   accessor: string;
   policies: string[] | null;
@@ -54,14 +54,18 @@ const TIMEOUT_MS = 95_000;
 
 /** Calls the secrets service. Throws `Problem` when it cannot be reached or says no. */
 export class Client {
-  constructor(private readonly settings: Settings) {}
+  constructor(private readonly settings: CliSettings) {}
 
-  get(path: string, options: CallOptions = {}): Promise<Answer> {
+  get(path: string, options: CallOptions = {}): Promise<ServiceResponse> {
     return this.call('GET', path, options);
   }
 
   /** The names below a path; with `deep` those below its folders as well, each with its folder. */
-  async list(path: string, options: CallOptions = {}, deep = false): Promise<Answer & { names: readonly string[] }> {
+  async list(
+    path: string,
+    options: CallOptions = {},
+    deep = false,
+  ): Promise<ServiceResponse & { names: readonly string[] }> {
     const query = { ...options.query, [deep ? 'scan' : 'list']: 'true' };
     const answer = await this.call('GET', path, { ...options, query });
     const names = answer.body?.data?.keys ?? [];
@@ -69,24 +73,24 @@ export class Client {
     return { ...answer, names: names.map(String) };
   }
 
-  post(path: string, body: unknown = {}, options: CallOptions = {}): Promise<Answer> {
+  post(path: string, body: unknown = {}, options: CallOptions = {}): Promise<ServiceResponse> {
     return this.call('POST', path, { ...options, body });
   }
 
-  put(path: string, body: unknown = {}, options: CallOptions = {}): Promise<Answer> {
+  put(path: string, body: unknown = {}, options: CallOptions = {}): Promise<ServiceResponse> {
     return this.call('PUT', path, { ...options, body });
   }
 
   /** Changes what is named and leaves the rest. */
-  patch(path: string, body: unknown, options: CallOptions = {}): Promise<Answer> {
+  patch(path: string, body: unknown, options: CallOptions = {}): Promise<ServiceResponse> {
     return this.call('PATCH', path, { ...options, body, contentType: 'application/merge-patch+json' });
   }
 
-  delete(path: string, options: CallOptions = {}): Promise<Answer> {
+  delete(path: string, options: CallOptions = {}): Promise<ServiceResponse> {
     return this.call('DELETE', path, options);
   }
 
-  private async call(method: string, path: string, options: CallOptions): Promise<Answer> {
+  private async call(method: string, path: string, options: CallOptions): Promise<ServiceResponse> {
     const url = new URL(`${this.settings.address}/v1/${encodePath(path)}`);
     for (const [name, value] of Object.entries(options.query ?? {})) url.searchParams.set(name, value);
     const text = options.body === undefined ? undefined : JSON.stringify(options.body);
@@ -135,7 +139,7 @@ async function readText(message: IncomingMessage): Promise<string> {
   return text;
 }
 
-function parseBody(text: string): Body | undefined {
+function parseBody(text: string): ResponseBody | undefined {
   if (text === '') return undefined;
   let body: unknown;
   try {
@@ -144,7 +148,7 @@ function parseBody(text: string): Body | undefined {
     throw notOurs('the answer is no JSON');
   }
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw notOurs('the answer is no JSON object');
-  return body as Body;
+  return body as ResponseBody;
 }
 
 /** What to throw for an answer that cannot be the service's. */
@@ -152,7 +156,7 @@ export const notOurs = (what: string): Problem =>
   new Problem(`${what}: is this address the secrets service?`, exitCodes.unreachable);
 
 /** A whole number of an answer. Throws `Problem` where there is none. */
-export function numberIn(body: Body, name: string): number {
+export function numberIn(body: ResponseBody, name: string): number {
   const value = body[name];
   if (!Number.isSafeInteger(value)) throw notOurs(`the answer does not say ${name}`);
   return value as number;
@@ -174,7 +178,7 @@ const adviceByCode: readonly (readonly [RegExp, string])[] = [
   [/ECONNRESET|socket hang up|HPE_/, 'does it speak https?'],
 ];
 
-function refusal(method: string, path: string, { status, body }: Answer, hasToken: boolean): Problem {
+function refusal(method: string, path: string, { status, body }: ServiceResponse, hasToken: boolean): Problem {
   const said = (Array.isArray(body?.errors) ? body.errors : [])
     .map((text) =>
       String(text)

@@ -2,11 +2,11 @@ import type { Ask } from './ask';
 import { Client } from './client';
 import { Output, type Streams } from './output';
 import { Progress } from './progress';
-import { type GlobalOptions, readSettings, type Settings } from './settings';
+import { type CliSettings, type GlobalOptions, readSettings } from './settings';
 
 /** What every command works with. */
 export interface Context {
-  settings: Settings;
+  settings: CliSettings;
   client: Client;
   output: Output;
   ask: Ask;

@@ -9,7 +9,7 @@ export const formats = ['table', 'json', 'yaml'] as const;
 export type Format = (typeof formats)[number];
 
 /** How a command was asked to talk and to print; options win over the environment. */
-export interface Settings {
+export interface CliSettings {
   address: string;
   /** Given as a flag: then also the address of the workspace service. */
   givenAddress?: string;
@@ -37,7 +37,7 @@ export interface TlsSettings {
 export type GlobalOptions = { [name in keyof typeof globalSettings]?: string | boolean };
 
 /** Joins options and environment. Throws `Problem` naming what is bad. */
-export function readSettings(options: GlobalOptions, env: NodeJS.ProcessEnv): Settings {
+export function readSettings(options: GlobalOptions, env: NodeJS.ProcessEnv): CliSettings {
   const given = (name: keyof typeof globalSettings): string | undefined => {
     const flag = options[name];
     return flag === undefined ? findVariable(globalSettings[name], env)?.value : String(flag);
@@ -88,7 +88,7 @@ function isOn(text: string | undefined): boolean {
 }
 
 /** The token to call with: the environment's, else the one that `login` kept. */
-export function findToken({ token, tokenFile, tokenVariable }: Settings): string | undefined {
+export function findToken({ token, tokenFile, tokenVariable }: CliSettings): string | undefined {
   // A variable that was to hold a token and does not must not make the caller somebody else.
   if (token?.trim() === '') {
     throw new Problem(`${tokenVariable} is set, and empty: unset it to use the token that login kept`);
@@ -103,7 +103,7 @@ export function findToken({ token, tokenFile, tokenVariable }: Settings): string
 }
 
 /** Keeps a token for the next commands, readable by its owner alone. */
-export function keepToken({ tokenFile }: Settings, token: string): void {
+export function keepToken({ tokenFile }: CliSettings, token: string): void {
   mkdirSync(dirname(tokenFile), { recursive: true, mode: 0o700 });
   writeFileSync(tokenFile, `${token}\n`, { mode: 0o600 });
   // An existing file keeps its mode when written.
@@ -111,6 +111,6 @@ export function keepToken({ tokenFile }: Settings, token: string): void {
 }
 
 /** Forgets the kept token. */
-export function forgetToken({ tokenFile }: Settings): void {
+export function forgetToken({ tokenFile }: CliSettings): void {
   rmSync(tokenFile, { force: true });
 }

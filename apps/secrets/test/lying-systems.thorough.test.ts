@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { CloudTwo } from '../src/backends/cloudtwo/cloud';
 import { attempt } from '../src/backends/cloudtwo/cloud-error';
 import { createUser } from '../src/backends/cloudtwo/iam-user';
-import type { Role } from '../src/backends/cloudtwo/role-fields';
+import type { CloudTwoRole } from '../src/backends/cloudtwo/role-fields';
 import { SchedulerClient } from '../src/backends/scheduler/scheduler-client';
 import { until } from './fresh-storage';
 import { DirectoryStandIn } from './stand-ins/cloudone';
@@ -255,7 +255,7 @@ describe('outside systems that lie', () => {
       stsEndpoint: cloud.address,
       credentials: { accessKeyId: 'a', secretAccessKey: 's' },
     } as never);
-    const role = { policy_arns: [], iam_groups: [], iam_tags: {} } as unknown as Role;
+    const role = { policy_arns: [], iam_groups: [], iam_tags: {} } as unknown as CloudTwoRole;
     await expect(attempt('x', () => createUser(silent.iam, 'n', 'r', role, async () => {}))).rejects.toThrow(
       'Error creating IAM user: the cloud provider cannot be reached: no answer in time',
     );

@@ -5,7 +5,7 @@ import { propertySettings } from '@keystead/testing';
 import fc from 'fast-check';
 import type { LiveMount } from '../src/kernel/mounts/mount';
 import { RuleAccess } from '../src/kernel/policy/access-list';
-import type { Place } from '../src/kernel/routing/place';
+import type { RouteMatch } from '../src/kernel/routing/place';
 import { SentPath } from '../src/kernel/routing/sent-path';
 import type { RequestCall } from '../src/pipeline/request-call';
 import { type Call, isListing, type Verb } from '../src/sdk/call';
@@ -241,7 +241,7 @@ describe('every declared path, however it is written', () => {
     };
     let settled = 0;
     const check = (text: string, verb: Verb) => {
-      let place: Place | undefined;
+      let place: RouteMatch | undefined;
       try {
         place = read(text, verb);
       } catch {
@@ -249,7 +249,7 @@ describe('every declared path, however it is written', () => {
       }
       if (!place) return;
       const again = read(place.full, verb);
-      const told = ({ full, below, declared, params }: Place) =>
+      const told = ({ full, below, declared, params }: RouteMatch) =>
         JSON.stringify([full, below, declared?.pattern, params]);
       // Compared as text: there are too many of them for matchers.
       if (again && told(again) === told(place)) settled++;

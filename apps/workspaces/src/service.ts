@@ -57,7 +57,7 @@ export interface Service {
 }
 
 /** What a caller may replace: clocks and the log. */
-export interface Parts {
+export interface ServiceOverrides {
   /** Tells the time instead of the database. */
   readonly now?: () => number;
   /** The clock of this machine, in epoch milliseconds. */
@@ -66,7 +66,7 @@ export interface Parts {
 }
 
 /** Builds the service from its configuration: the only place where long-lived objects are made. */
-export async function createService(config: Config, parts: Parts = {}): Promise<Service> {
+export async function createService(config: Config, parts: ServiceOverrides = {}): Promise<Service> {
   const log = parts.log ?? createLogger({ name: 'workspaces', level: config.logLevel });
   const toleranceMs = config.clockToleranceSeconds * 1000;
   const clock = new DatabaseClock({ toleranceMs, machine: parts.machineClock, log });

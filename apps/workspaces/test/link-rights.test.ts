@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
-import type { Endpoint, Method } from '../src/kernel/endpoints/endpoint';
+import type { Endpoint, HttpMethod } from '../src/kernel/endpoints/endpoint';
 import { resources } from '../src/resources/registry';
 import { announced, archiveOf, configured, startRun } from './configurations';
 import { fakeWorker } from './fake-worker';
@@ -16,7 +16,7 @@ interface Link {
   readonly body: Buffer;
 }
 
-const methods: readonly Method[] = ['GET', 'PUT', 'POST', 'PATCH', 'DELETE'];
+const methods: readonly HttpMethod[] = ['GET', 'PUT', 'POST', 'PATCH', 'DELETE'];
 /** Other ways to write a number that some reader may take for the same. */
 const spellings = (expires: string): string[] => [
   ...[
@@ -41,7 +41,7 @@ describe('links that hold their own secret', () => {
   let reader: Client;
   let workspaceId = '';
 
-  const add = (verb: Method, text: string, body: Buffer = Buffer.alloc(0)) => {
+  const add = (verb: HttpMethod, text: string, body: Buffer = Buffer.alloc(0)) => {
     const url = new URL(text);
     const segments = url.pathname.replace('/api/v2', '').split('/');
     const endpoint = declared.find(({ method, path }) => {
@@ -53,7 +53,7 @@ describe('links that hold their own secret', () => {
     if (endpoint === undefined) throw new Error(`${verb} ${url.pathname} is no endpoint for links`);
     links.push({ endpoint, url, body });
   };
-  const ask = (method: Method, url: URL, body: Buffer, token?: string) => {
+  const ask = (method: HttpMethod, url: URL, body: Buffer, token?: string) => {
     const word = method.toLowerCase() as 'get' | 'put' | 'post' | 'patch' | 'delete';
     const test = request(workspaces.server)
       [word](url.pathname + url.search)
@@ -122,7 +122,7 @@ describe('links that hold their own secret', () => {
 
   it('open one path, by one verb, in one spelling, and nothing else', async () => {
     const wrong: string[] = [];
-    const refuse = async (what: string, method: Method, url: URL, body: Buffer) => {
+    const refuse = async (what: string, method: HttpMethod, url: URL, body: Buffer) => {
       const { status } = await ask(method, url, body);
       if (status !== 404 && status !== 401) wrong.push(`${what}: ${method} ${url.pathname}${url.search}: ${status}`);
     };

@@ -7,7 +7,7 @@ import { type Camelised, camel } from './input';
 type When = 'anytime' | 'required' | 'create';
 
 /** What any attribute may say beside its type. */
-interface Options {
+interface AttributeOptions {
   /** The one edition that takes and shows it. */
   readonly edition?: string;
   /** Its second name, or those of parts of it. */
@@ -15,7 +15,7 @@ interface Options {
 }
 
 /** One attribute of a kind of resource; its key in the table is its wire name. */
-export interface Attribute extends Options {
+export interface Attribute extends AttributeOptions {
   /** Its type in answers; left out, it is never shown. */
   readonly type?: z.ZodType;
   readonly show?: (item: never, view: never) => unknown;
@@ -46,7 +46,7 @@ export function attributesOf<Item, View extends { readonly edition: string }>() 
       Shown extends z.ZodType,
       Taken extends z.ZodType<Item[K]>,
       W extends When = 'anytime',
-    >(column: K, row: Options & { type: Shown; takes: Taken; initial: Item[K]; when?: W }) {
+    >(column: K, row: AttributeOptions & { type: Shown; takes: Taken; initial: Item[K]; when?: W }) {
       const { initial, ...rest } = row;
       const columns = { [column]: initial } as { [C in K]: Item[C] };
       return { ...rest, when: (row.when ?? 'anytime') as W, show: (item: Item) => item[column], column, columns };
@@ -56,7 +56,7 @@ export function attributesOf<Item, View extends { readonly edition: string }>() 
     toggle<K extends Fitting<Item, typeof flag>, Shown extends z.ZodType = typeof flag>(
       column: K,
       initial: Item[K],
-      row?: Options & { type: Shown; show: (item: Item, view: View) => AttributeValue<Shown> },
+      row?: AttributeOptions & { type: Shown; show: (item: Item, view: View) => AttributeValue<Shown> },
     ) {
       const columns = { [column]: initial } as { [C in K]: Item[C] };
       const shown = row ?? { type: flag as z.ZodType as Shown, show: (item: Item) => item[column] };
@@ -70,7 +70,7 @@ export function attributesOf<Item, View extends { readonly edition: string }>() 
       C extends Initial<Item, C> = Record<never, never>,
       W extends When = 'anytime',
     >(
-      row: Options & {
+      row: AttributeOptions & {
         type: Shown;
         takes: Taken;
         show: (item: Item, view: View) => AttributeValue<Shown>;
@@ -90,7 +90,7 @@ export function attributesOf<Item, View extends { readonly edition: string }>() 
     shown<Shown extends z.ZodType>(
       type: Shown,
       show: (item: Item, view: View) => AttributeValue<Shown>,
-      options: Options = {},
+      options: AttributeOptions = {},
     ) {
       return { ...options, type, show };
     },
@@ -113,7 +113,7 @@ type ShapeOf<R extends Rows> = {
     : never;
 };
 
-type Sent<A, Of extends 'create' | 'update'> = A extends { takes: infer T extends z.ZodType; when: infer W }
+type SentType<A, Of extends 'create' | 'update'> = A extends { takes: infer T extends z.ZodType; when: infer W }
   ? Of extends 'create'
     ? 'required' extends W
       ? T
@@ -129,7 +129,7 @@ type BodyOf<R extends Rows, Of extends 'create' | 'update'> = {
         ? never
         : K
       : K
-    : never]: Sent<R[K], Of>;
+    : never]: SentType<R[K], Of>;
 };
 
 /** The columns of a table: all that bodies set. */
@@ -170,12 +170,12 @@ interface Derived<Item, View> {
   plain(sent: object): object;
 }
 
-type Row = Attribute & { show?(item: unknown, view: unknown): unknown };
+type AttributeRow = Attribute & { show?(item: unknown, view: unknown): unknown };
 
 function tableOf<Item, View extends { readonly edition: string }, R extends Rows>(
   table: R,
 ): AttributeTable<Item, View, R> {
-  const rows = Object.entries(table as Readonly<Record<string, Row>>);
+  const rows = Object.entries(table as Readonly<Record<string, AttributeRow>>);
   const shown = rows.flatMap(([name, { show, edition }]) => (show === undefined ? [] : [{ name, show, edition }]));
   const plain = rows.flatMap(([name, { column }]) => (column === undefined ? [] : [[camel(name), column] as const]));
   const shape = Object.fromEntries(rows.flatMap(([name, { type }]) => (type === undefined ? [] : [[name, type]])));
@@ -220,7 +220,7 @@ function tableOf<Item, View extends { readonly edition: string }, R extends Rows
   return derived as AttributeTable<Item, View, R>;
 }
 
-function aliasesOf(name: string, alias: Options['alias']): [string, string][] {
+function aliasesOf(name: string, alias: AttributeOptions['alias']): [string, string][] {
   if (alias === undefined) return [];
   if (typeof alias === 'string') return [[name, alias]];
   return Object.entries(alias).map(([part, other]) => [`${name}.${part}`, `${name}.${other}`]);

@@ -404,3 +404,6 @@ function documentSchema(
     },
   };
 }
+
+/** What a schema made by `document` reads from a body. */
+export type ParsedDocument<S> = S extends { parse(...given: never[]): { value: infer V } } ? V : never;

@@ -93,7 +93,7 @@ export async function findEmbedded(dataDir: string): Promise<EmbeddedServer | un
 
 function describe(
   dataDir: string,
-  { pid, port, socketFolder }: Place & { pid: number },
+  { pid, port, socketFolder }: ServerAddress & { pid: number },
   started: boolean,
   ended: Promise<void>,
 ): EmbeddedServer {
@@ -174,13 +174,13 @@ function run(privileges: Privileges, program: string, programArgs: string[]): st
 }
 
 /** Where a server is reached. */
-type Place = Pick<Postmaster, 'port' | 'socketFolder'>;
+type ServerAddress = Pick<Postmaster, 'port' | 'socketFolder'>;
 
 async function launch(
   binaries: Binaries,
   privileges: Privileges,
   options: EmbeddedOptions,
-): Promise<{ child: ChildProcess; place: Place }> {
+): Promise<{ child: ChildProcess; place: ServerAddress }> {
   const giveUpAt = Date.now() + START_SECONDS * 1000;
   const folders = options.socket ? socketFolders(options.dataDir) : [];
   for (;;) {
@@ -204,7 +204,7 @@ async function choosePlace(
   { dataDir, socket, port }: EmbeddedOptions,
   folder: string | undefined,
   privileges: Privileges,
-): Promise<Place> {
+): Promise<ServerAddress> {
   if (!socket) return { port: port ?? (await freePort()), socketFolder: undefined };
   if (folder === undefined) throw new Error(`the name of ${dataDir} is too long for a socket`);
   if (folder !== dataDir) makeSocketFolder(folder, privileges);
@@ -216,7 +216,7 @@ async function choosePlace(
 async function launchOnce(
   binaries: Binaries,
   privileges: Privileges,
-  { dataDir, place, settings = {} }: EmbeddedOptions & { place: Place },
+  { dataDir, place, settings = {} }: EmbeddedOptions & { place: ServerAddress },
   giveUpAt: number,
 ): Promise<{ child: ChildProcess; failure?: string }> {
   const logFile = path.join(dataDir, LOG_FILE);

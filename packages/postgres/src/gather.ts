@@ -1,6 +1,6 @@
 import { BatchScheduler } from './batch';
 
-interface Waiting<K, V> {
+interface QueuedKey<K, V> {
   readonly key: K;
   readonly resolve: (value: V | undefined) => void;
   readonly reject: (error: unknown) => void;
@@ -14,7 +14,7 @@ export function gather<K, V>(
   readMany: (keys: readonly K[]) => Promise<ReadonlyMap<K, V>>,
   { inFlight = 1, most = 256 }: { inFlight?: number; most?: number } = {},
 ): (key: K) => Promise<V | undefined> {
-  const scheduler = new BatchScheduler<Waiting<K, V>>({
+  const scheduler = new BatchScheduler<QueuedKey<K, V>>({
     inFlight,
     most,
     async run(batch) {

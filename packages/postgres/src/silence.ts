@@ -3,7 +3,7 @@ const TICK_MS = 250;
 /** Why nobody waits any longer: the database says nothing, or their own time is over. */
 export type Impatience = 'silent' | 'late';
 
-interface Waiting {
+interface Watched {
   readonly untilMs: number;
   tell: (why: Impatience) => void;
   about: unknown;
@@ -19,7 +19,7 @@ export class Silence {
   private silentMs = 0;
   private tickedMs: number;
   private readonly timer: NodeJS.Timeout;
-  private readonly waiting = new Set<Waiting>();
+  private readonly waiting = new Set<Watched>();
 
   constructor(
     private readonly limitMs: number,
@@ -46,7 +46,7 @@ export class Silence {
    * `waitingFor` tells of it meanwhile.
    */
   whenItLasts(tell: (why: Impatience) => void, longestMs = Number.POSITIVE_INFINITY, about?: unknown): () => void {
-    const waiting: Waiting = { tell, untilMs: this.steady() + longestMs, about };
+    const waiting: Watched = { tell, untilMs: this.steady() + longestMs, about };
     this.waiting.add(waiting);
     return () => {
       this.waiting.delete(waiting);

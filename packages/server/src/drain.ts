@@ -14,7 +14,7 @@ export interface DrainTimes {
   seconds: number;
 }
 
-interface ServerSocket extends Socket {
+interface BusySocket extends Socket {
   readonly _httpMessage?: http.ServerResponse | null;
 }
 
@@ -25,7 +25,7 @@ interface ServerSocket extends Socket {
  * their answer, busy ones; whatever is still open when the time is over is closed by force.
  */
 export function drainable(server: http.Server): (times: DrainTimes) => Promise<void> {
-  const sockets = new Map<ServerSocket, number>();
+  const sockets = new Map<BusySocket, number>();
   server.on(server instanceof https.Server ? 'secureConnection' : 'connection', (socket: Socket) => {
     sockets.set(socket, performance.now());
     socket.on('close', () => sockets.delete(socket));

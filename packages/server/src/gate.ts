@@ -6,7 +6,7 @@ export class GateFull extends Error {
   }
 }
 
-interface Waiting {
+interface QueuedRequest {
   readonly key: string | undefined;
   enter(): void;
 }
@@ -19,7 +19,7 @@ interface Waiting {
 export class Gate {
   private inside = 0;
   private readonly insideByKey = new Map<string, number>();
-  private readonly line: Waiting[] = [];
+  private readonly line: QueuedRequest[] = [];
 
   constructor(
     private readonly limits: { readonly atOnce: number; readonly waiting: number; readonly waitMs: number },
@@ -70,7 +70,7 @@ export class Gate {
     return new Promise((resolve, reject) => {
       const refuse = () => reject(new GateFull(this.what));
       if (this.line.length >= this.limits.waiting) return refuse();
-      const waiting: Waiting = {
+      const waiting: QueuedRequest = {
         key,
         enter: () => {
           clearTimeout(timer);

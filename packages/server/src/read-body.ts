@@ -66,12 +66,12 @@ export function readBody(req: IncomingMessage, { limit, large, pace = usualPace 
   }
   const length = announced === undefined ? undefined : Number(announced);
   if (large === undefined || (length !== undefined && length <= large.above)) {
-    return new Body(length, pace).read(req, limit);
+    return new BodyReader(length, pace).read(req, limit);
   }
   if (length !== undefined) {
-    return waited(req, large.turn).then(() => new Body(length, pace).read(req, limit));
+    return waited(req, large.turn).then(() => new BodyReader(length, pace).read(req, limit));
   }
-  return new Body(undefined, pace).read(req, limit, large);
+  return new BodyReader(undefined, pace).read(req, limit, large);
 }
 
 /**
@@ -120,7 +120,7 @@ async function waited(req: IncomingMessage, turn: () => Promise<unknown>): Promi
 }
 
 /** The bytes of a body as they come: in their place where the length is known, else piece by piece. */
-class Body {
+class BodyReader {
   private readonly whole: Buffer | undefined;
   private pieces: Buffer[] = [];
   private length = 0;

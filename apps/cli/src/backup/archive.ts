@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
 import { asProblem } from '../failure';
 import { exitCodes, Problem } from '../problem';
-import type { Sequence, Table } from './tables';
+import type { BackupTable, Sequence } from './tables';
 
 /** What a backup says of itself before its rows. */
 export interface Header {
@@ -14,7 +14,7 @@ export interface Header {
   service: 'secrets' | 'workspaces';
   madeAt: string;
   migrations: readonly string[];
-  tables: readonly Table[];
+  tables: readonly BackupTable[];
   sequences: readonly Sequence[];
   /** Names the seal key that opens the content, without giving it away; absent when it was not at hand. */
   sealKey?: string;
@@ -85,7 +85,7 @@ export async function readHeader(file: string): Promise<Header> {
 export async function* readBatches(file: string, read?: (bytes: number) => void): AsyncGenerator<Batch> {
   const counts: Record<string, number> = {};
   const digest = createHash('sha256');
-  let named: readonly Table[] = [];
+  let named: readonly BackupTable[] = [];
   let lines = 0;
   let footer: Footer | undefined;
   for await (const text of linesOf(file, read)) {

@@ -1,7 +1,7 @@
 import pg from 'pg';
 
 /** One table as a backup holds it: the columns that are stored, not computed. */
-export interface Table {
+export interface BackupTable {
   name: string;
   columns: readonly string[];
 }
@@ -30,8 +30,8 @@ export const NEUTRAL = `SET datestyle = 'ISO, YMD'; SET intervalstyle = 'postgre
   SET bytea_output = 'hex'; SET extra_float_digits = 1; SET client_encoding = 'UTF8'`;
 
 /** Every table that holds data of the service. */
-export async function listTables(client: pg.ClientBase): Promise<Table[]> {
-  return (await client.query<Table>(TABLES, [APPLIED])).rows;
+export async function listTables(client: pg.ClientBase): Promise<BackupTable[]> {
+  return (await client.query<BackupTable>(TABLES, [APPLIED])).rows;
 }
 
 /** About how many rows all tables hold, as the database remembers; for people who wait. */
@@ -58,7 +58,7 @@ export async function listMigrations(client: pg.ClientBase): Promise<string[]> {
 }
 
 /** Rows of a table as text, in batches, from the transaction the client is in. */
-export async function* readRows(client: pg.ClientBase, table: Table): AsyncGenerator<string[]> {
+export async function* readRows(client: pg.ClientBase, table: BackupTable): AsyncGenerator<string[]> {
   await client.query(`DECLARE backup NO SCROLL CURSOR FOR SELECT t::text AS row FROM ${quote(table.name)} t`);
   for (;;) {
     const { rows } = await client.query<{ row: string }>(`FETCH ${BATCH} FROM backup`);
@@ -69,7 +69,7 @@ export async function* readRows(client: pg.ClientBase, table: Table): AsyncGener
 }
 
 /** Writes rows that `readRows` gave; computed columns are computed again. */
-export async function writeRows(client: pg.ClientBase, table: Table, rows: readonly string[]): Promise<void> {
+export async function writeRows(client: pg.ClientBase, table: BackupTable, rows: readonly string[]): Promise<void> {
   const columns = table.columns.map(quote);
   await client.query(
     `INSERT INTO ${quote(table.name)} (${columns.join(', ')}) OVERRIDING SYSTEM VALUE
@@ -92,7 +92,7 @@ export async function setSequences(client: pg.ClientBase, sequences: readonly Se
  */
 export async function whileUnchecked(
   client: pg.ClientBase,
-  tables: readonly Table[],
+  tables: readonly BackupTable[],
   load: () => Promise<void>,
 ): Promise<void> {
   const { rows: keys } = await client.query<{ table: string; name: string; definition: string }>(FOREIGN_KEYS);

@@ -91,7 +91,7 @@ export const auditCommands: readonly CommandSpec[] = [
 interface Head {
   readonly chain: string;
 }
-interface Part {
+interface VerifiedPart {
   readonly rows: number;
   readonly heads: readonly Head[];
   readonly problems: readonly string[];
@@ -105,7 +105,7 @@ async function verifyInParts(client: Client, kept: unknown, tell: (rows: number)
   let rows = 0;
   for (let after: Head | undefined; ; ) {
     const { body } = await client.post('sys/audit-chain/verify', { heads: kept, ...(after && { after }) });
-    const part = body!.data as unknown as Part;
+    const part = body!.data as unknown as VerifiedPart;
     rows += part.rows;
     for (const head of part.heads) ends.set(head.chain, head);
     for (const problem of part.problems) problems.add(problem);

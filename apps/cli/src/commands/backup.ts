@@ -6,7 +6,7 @@ import { estimateRows, listMigrations } from '../backup/tables';
 import type { CommandSpec } from '../command';
 import { Problem } from '../problem';
 
-interface Place {
+interface Installation {
   databaseUrl?: string;
   data?: string;
   sealKeyFile?: string;
@@ -27,7 +27,7 @@ export const backupCommands: readonly CommandSpec[] = [
     },
     examples: ['backup create secrets secrets.backup', 'backup create workspaces workspaces.backup -data=data'],
     more: keysApart,
-    async run({ output, env, progress }, options: Place, name: string, file: string) {
+    async run({ output, env, progress }, options: Installation, name: string, file: string) {
       const service = serviceName(name);
       const url = await findDatabase(service, options, env);
       const sealKey = findSealKey(service.toUpperCase(), options.sealKeyFile, env);
@@ -69,7 +69,7 @@ export const backupCommands: readonly CommandSpec[] = [
     args: { '<file>': 'the backup' },
     flags: { '--seal-key-file <file>': 'key of the service (SECRETS_SEAL_KEY_FILE, WORKSPACES_SEAL_KEY_FILE)' },
     examples: ['backup verify secrets.backup -seal-key-file=secrets.key'],
-    async run({ output, env, progress }, options: Place, file: string) {
+    async run({ output, env, progress }, options: Installation, file: string) {
       const header = await readHeader(file);
       const sealKey = findSealKey(header.service.toUpperCase(), options.sealKeyFile, env);
       const check = sealKey && new SealCheck(header, sealKey);
@@ -102,7 +102,7 @@ export const backupCommands: readonly CommandSpec[] = [
       '--database-url <url>': 'the empty database (SECRETS_DATABASE_URL, WORKSPACES_DATABASE_URL, or these with _FILE)',
     },
     examples: ['backup restore secrets.backup -database-url=postgresql:///secrets'],
-    async run({ output, env, progress }, options: Place, file: string) {
+    async run({ output, env, progress }, options: Installation, file: string) {
       const { service } = await readHeader(file);
       const url = await findDatabase(service, options, env);
       const size = statSync(file).size;

@@ -1,4 +1,4 @@
-import type { Answer } from '../client';
+import type { ServiceResponse } from '../client';
 import type { CommandSpec } from '../command';
 import type { Context } from '../context';
 import { exitCodes, Problem } from '../problem';
@@ -121,7 +121,7 @@ export async function listNames(made: Context, path: string, deep = false): Prom
 }
 
 /** Prints the names of a list. */
-export function printNames(made: Context, answer: Answer & { names: readonly string[] }): void {
+export function printNames(made: Context, answer: ServiceResponse & { names: readonly string[] }): void {
   if (answer.body?.wrap_info) {
     print(made, answer);
   } else {

@@ -13,7 +13,7 @@ const settings = {
   '--custom-metadata <name=value>': { help: 'a remark', repeatable: true },
 } as const;
 
-interface Flags {
+interface KvMetadataFlags {
   mount?: string;
   field?: string;
   maxVersions?: string;
@@ -31,7 +31,7 @@ export const kvMetadataCommands: readonly CommandSpec[] = [
     args: key,
     flags: { ...mount, '--field <name>': 'print this field alone' },
     examples: ['kv metadata get kv/app/db', 'kv metadata get -field=current_version kv/app/db'],
-    async run(made, flags: Flags, path: string) {
+    async run(made, flags: KvMetadataFlags, path: string) {
       const found = await findVersioned(made, path, flags.mount);
       printOrField(made, await made.client.get(found.at('metadata')), flags.field);
     },
@@ -42,7 +42,7 @@ export const kvMetadataCommands: readonly CommandSpec[] = [
     args: key,
     flags: { ...mount, ...settings },
     examples: ['kv metadata put -max-versions=5 -custom-metadata=owner=ada kv/app/db'],
-    async run(made, flags: Flags, path: string) {
+    async run(made, flags: KvMetadataFlags, path: string) {
       const found = await findVersioned(made, path, flags.mount);
       const answer = await made.client.post(found.at('metadata'), bodyOf(flags));
       printOrSay(made, answer, `written: ${found.at('metadata')}`);
@@ -58,7 +58,7 @@ export const kvMetadataCommands: readonly CommandSpec[] = [
       '--remove-custom-metadata <name>': { help: 'a remark to remove', repeatable: true },
     },
     examples: ['kv metadata patch -custom-metadata=owner=bo -remove-custom-metadata=old kv/app/db'],
-    async run(made, flags: Flags, path: string) {
+    async run(made, flags: KvMetadataFlags, path: string) {
       const found = await findVersioned(made, path, flags.mount);
       const removed = Object.fromEntries((flags.removeCustomMetadata ?? []).map((name) => [name, null]));
       const { custom_metadata, ...body } = bodyOf(flags);
@@ -74,14 +74,14 @@ export const kvMetadataCommands: readonly CommandSpec[] = [
     args: key,
     flags: mount,
     examples: ['kv metadata delete kv/app/db'],
-    async run(made, flags: Flags, path: string) {
+    async run(made, flags: KvMetadataFlags, path: string) {
       const found = await findVersioned(made, path, flags.mount);
       printOrSay(made, await made.client.delete(found.at('metadata')), `deleted: ${found.at('metadata')}`);
     },
   },
 ];
 
-function bodyOf(flags: Flags): { custom_metadata?: Record<string, string> } & Record<string, unknown> {
+function bodyOf(flags: KvMetadataFlags): { custom_metadata?: Record<string, string> } & Record<string, unknown> {
   const { maxVersions, casRequired, deleteVersionAfter, customMetadata } = flags;
   if (casRequired !== undefined && !/^(true|false)$/.test(casRequired)) {
     throw new Problem(`--cas-required ${casRequired}: give true or false`);

@@ -1,4 +1,4 @@
-import type { Answer, Body } from '../client';
+import type { ResponseBody, ServiceResponse } from '../client';
 import type { CommandSpec } from '../command';
 import type { Context } from '../context';
 import { exitCodes, Problem } from '../problem';
@@ -15,7 +15,7 @@ const versions = {
   '--versions <numbers>': { help: 'which versions, with commas between', required: true },
 } as const;
 
-interface Flags {
+interface KvFlags {
   mount?: string;
   field?: string;
   version?: string;
@@ -32,7 +32,7 @@ export const kvCommands: readonly CommandSpec[] = [
     args: key,
     flags: { ...mount, ...field, '--version <number>': 'an older version' },
     examples: ['kv get kv/app/db', 'kv get -mount=kv -field=password app/db', 'kv get -version=2 kv/app/db'],
-    async run(made, flags: Flags, path: string) {
+    async run(made, flags: KvFlags, path: string) {
       const found = await findKvPath(made, path, flags.mount);
       if (flags.version && !found.versioned) await findVersioned(made, path, flags.mount);
       const query = flags.version ? { version: String(count(flags.version, '--version')) } : undefined;
@@ -58,7 +58,7 @@ export const kvCommands: readonly CommandSpec[] = [
     flags: { ...mount, ...field, ...cas },
     examples: ['kv put kv/app/db user=ada', 'kv put -mount=kv -cas=1 app/db user=ada'],
     more: valuesHelp,
-    async run(made, flags: Flags, path: string, ...given: string[]) {
+    async run(made, flags: KvFlags, path: string, ...given: string[]) {
       if (given.length === 0) throw new Problem('give values to write');
       const data = await parseValues(given, made.ask);
       const found = await findKvPath(made, path, flags.mount);
@@ -81,7 +81,7 @@ export const kvCommands: readonly CommandSpec[] = [
     },
     examples: ['kv patch kv/app/db password=@/run/secrets/db'],
     more: valuesHelp,
-    async run(made, flags: Flags, path: string, ...given: string[]) {
+    async run(made, flags: KvFlags, path: string, ...given: string[]) {
       if (given.length === 0) throw new Problem('give values to change');
       const data = await parseValues(given, made.ask);
       const found = await findVersioned(made, path, flags.mount);
@@ -100,7 +100,7 @@ export const kvCommands: readonly CommandSpec[] = [
     args: key,
     flags: { ...mount, '--versions <numbers>': 'these versions, with commas between [the newest]' },
     examples: ['kv delete kv/app/db', 'kv delete -versions=1,2 kv/app/db'],
-    async run(made, flags: Flags, path: string) {
+    async run(made, flags: KvFlags, path: string) {
       const found = flags.versions
         ? await findVersioned(made, path, flags.mount)
         : await findKvPath(made, path, flags.mount);
@@ -116,7 +116,7 @@ export const kvCommands: readonly CommandSpec[] = [
     args: key,
     flags: { ...mount, ...versions },
     examples: ['kv undelete -versions=2 kv/app/db'],
-    async run(made, flags: Flags, path: string) {
+    async run(made, flags: KvFlags, path: string) {
       const found = await findVersioned(made, path, flags.mount);
       const answer = await made.client.post(found.at('undelete'), { versions: versionsOf(flags) });
       printOrSay(made, answer, `brought back: ${found.at('data')}`);
@@ -128,7 +128,7 @@ export const kvCommands: readonly CommandSpec[] = [
     args: key,
     flags: { ...mount, ...versions },
     examples: ['kv destroy -versions=1 kv/app/db'],
-    async run(made, flags: Flags, path: string) {
+    async run(made, flags: KvFlags, path: string) {
       const found = await findVersioned(made, path, flags.mount);
       const answer = await made.client.put(found.at('destroy'), { versions: versionsOf(flags) });
       printOrSay(made, answer, `destroyed: ${found.at('data')}`);
@@ -140,7 +140,7 @@ export const kvCommands: readonly CommandSpec[] = [
     args: { '[path]': 'the folder, for example kv/app; with --mount the whole engine when left out' },
     flags: mount,
     examples: ['kv list kv/app', 'kv list -mount=kv'],
-    async run(made, flags: Flags, path?: string) {
+    async run(made, flags: KvFlags, path?: string) {
       if (!path && !flags.mount) throw new Problem('give a path or --mount');
       const found = await findKvPath(made, path ?? '', flags.mount);
       await listNames(made, found.at('metadata'));
@@ -152,7 +152,7 @@ export const kvCommands: readonly CommandSpec[] = [
     args: { '[path]': 'the folder, for example kv/app; with --mount the whole engine when left out' },
     flags: mount,
     examples: ['kv scan kv', 'kv scan -mount=kv app'],
-    async run(made, flags: Flags, path?: string) {
+    async run(made, flags: KvFlags, path?: string) {
       if (!path && !flags.mount) throw new Problem('give a path or --mount');
       const found = await findKvPath(made, path ?? '', flags.mount);
       await listNames(made, found.at('metadata'), true);
@@ -164,7 +164,7 @@ export const kvCommands: readonly CommandSpec[] = [
     args: key,
     flags: { ...mount, '--version <number>': { help: 'the older version', required: true } },
     examples: ['kv rollback -version=1 kv/app/db'],
-    async run(made, flags: Flags, path: string) {
+    async run(made, flags: KvFlags, path: string) {
       const found = await findVersioned(made, path, flags.mount);
       const newest = await made.client.get(found.at('metadata'), { unwrapped: true });
       const query = { version: String(count(flags.version ?? '', '--version')) };
@@ -190,29 +190,38 @@ export const kvCommands: readonly CommandSpec[] = [
   },
 ];
 
-async function readAndWrite({ client }: Context, path: string, change: Record<string, unknown>): Promise<Answer> {
+async function readAndWrite(
+  { client }: Context,
+  path: string,
+  change: Record<string, unknown>,
+): Promise<ServiceResponse> {
   const { body } = await client.get(path, { unwrapped: true });
   const { data, metadata } = (body?.data ?? {}) as { data?: object; metadata?: { version?: number } };
   return client.put(path, { data: { ...data, ...change }, options: { cas: metadata?.version } });
 }
 
-function showVersion({ output }: Context, { body }: Answer, path: string, data: object | null | undefined): void {
+function showVersion(
+  { output }: Context,
+  { body }: ServiceResponse,
+  path: string,
+  data: object | null | undefined,
+): void {
   if (output.forPrograms) {
     output.show(saying(body ?? {}));
     return;
   }
   output.warnings(body?.warnings);
-  const metadata = body?.data?.metadata as Body | undefined;
+  const metadata = body?.data?.metadata as ResponseBody | undefined;
   output.show(body, { path, ...metadata });
   output.line('');
   if (data) output.show(data);
   else output.note('this version is deleted');
 }
 
-function casOf({ cas: version }: Flags): { cas?: number } {
+function casOf({ cas: version }: KvFlags): { cas?: number } {
   return version === undefined ? {} : { cas: count(version, '--cas') };
 }
 
-function versionsOf({ versions: text = '' }: Flags): number[] {
+function versionsOf({ versions: text = '' }: KvFlags): number[] {
   return (listed([text]) ?? []).map((one) => count(one, '--versions'));
 }

@@ -1,4 +1,4 @@
-import type { Auth, MfaRequirement } from '../client';
+import type { MfaRequirement, TokenAuth } from '../client';
 import type { CommandSpec } from '../command';
 import type { Context } from '../context';
 import { exitCodes, Problem } from '../problem';
@@ -13,7 +13,7 @@ interface LoginFlags {
 }
 
 /** How a method logs in: the field its first argument is, where to, and what it asks for. */
-interface Method {
+interface LoginMethod {
   readonly first?: string;
   readonly path: (fields: Record<string, unknown>) => string;
   /** What is asked for where it was not given; it is never an argument. */
@@ -22,7 +22,7 @@ interface Method {
   readonly needs: readonly string[];
 }
 
-const methods: Readonly<Record<string, Method>> = {
+const methods: Readonly<Record<string, LoginMethod>> = {
   userpass: {
     first: 'username',
     path: ({ username }) => `login/${String(username)}`,
@@ -131,7 +131,7 @@ function refuseVisible(name: string, values: readonly string[]): void {
   );
 }
 
-async function validate(made: Context, requirement: MfaRequirement): Promise<Auth> {
+async function validate(made: Context, requirement: MfaRequirement): Promise<TokenAuth> {
   const payload: Record<string, string[]> = {};
   for (const { any } of Object.values(requirement.mfa_constraints)) {
     const method = any[0];

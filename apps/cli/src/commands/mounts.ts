@@ -18,7 +18,7 @@ const kinds: readonly Kind[] = [
   { group: 'auth', base: 'sys/auth', thing: 'login method', example: 'userpass' },
 ];
 
-interface Flags {
+interface MountFlags {
   path?: string;
   detailed?: boolean;
   description?: string;
@@ -61,7 +61,7 @@ export const mountCommands: readonly CommandSpec[] = kinds.flatMap((kind): Comma
       help: `List every ${thing}.`,
       flags: { '--detailed': 'with lifetimes and options' },
       examples: [`${group} list`, `${group} list -detailed -format=json`],
-      async run({ client, output }, { detailed }: Flags) {
+      async run({ client, output }, { detailed }: MountFlags) {
         const { body } = await client.get(base);
         const found = (body?.data ?? {}) as Record<string, Mounted>;
         const columns = ['path', 'type', 'accessor', 'description'];
@@ -88,7 +88,7 @@ export const mountCommands: readonly CommandSpec[] = kinds.flatMap((kind): Comma
         `${group} enable -path=team ${example}`,
         group === 'secrets' ? 'secrets enable -version=2 kv' : 'auth enable -description=people userpass',
       ],
-      async run(made, flags: Flags, type: string) {
+      async run(made, flags: MountFlags, type: string) {
         const path = (flags.path ?? type).replace(/\/$/, '');
         const { description, options, ...config } = tuned(flags);
         const answer = await made.client.post(`${base}/${path}`, {
@@ -118,7 +118,7 @@ export const mountCommands: readonly CommandSpec[] = kinds.flatMap((kind): Comma
       args: { '<path>': 'where it is' },
       flags: tuning(kind),
       examples: [`${group} tune -default-lease-ttl=30m ${example}`],
-      async run(made, flags: Flags, path: string) {
+      async run(made, flags: MountFlags, path: string) {
         const change = tuned(flags);
         if (Object.keys(change).length === 0) throw new Problem(`give what to change (keystead ${group} tune --help)`);
         const answer = await made.client.post(`${base}/${path.replace(/\/$/, '')}/tune`, change);
@@ -151,7 +151,7 @@ interface Mounted {
   config?: { default_lease_ttl: number; max_lease_ttl: number };
 }
 
-function tuned(flags: Flags): Record<string, unknown> {
+function tuned(flags: MountFlags): Record<string, unknown> {
   const options = { ...parsePairs(flags.options, '--options'), ...(flags.version ? { version: flags.version } : {}) };
   const given = {
     description: flags.description,

@@ -3,7 +3,7 @@ import { printNames } from './data';
 import { printData, printOrSay } from './print';
 import { parsePairs } from './values';
 
-interface Flags {
+interface NamespaceFlags {
   customMetadata?: string[];
   removeCustomMetadata?: string[];
   detailed?: boolean;
@@ -20,7 +20,7 @@ export const namespaceCommands: readonly CommandSpec[] = [
     help: 'List the namespaces right below this one.',
     flags: { '--detailed': 'with ids and remarks' },
     examples: ['namespace list', 'namespace list -detailed -format=json'],
-    async run(made, { detailed }: Flags) {
+    async run(made, { detailed }: NamespaceFlags) {
       const answer = await made.client.list('sys/namespaces');
       const info = (answer.body?.data?.key_info ?? {}) as Record<string, Record<string, unknown>>;
       if (!detailed) return printNames(made, answer);
@@ -34,7 +34,7 @@ export const namespaceCommands: readonly CommandSpec[] = [
     args: path,
     flags: { ...remarks, '--field <name>': 'print this field alone' },
     examples: ['namespace create -custom-metadata=owner=ada team'],
-    async run(made, flags: Flags, name: string) {
+    async run(made, flags: NamespaceFlags, name: string) {
       const custom_metadata = flags.customMetadata && parsePairs(flags.customMetadata, '--custom-metadata');
       printData(made, await made.client.put(`sys/namespaces/${name}`, { custom_metadata }), flags.field);
     },
@@ -59,7 +59,7 @@ export const namespaceCommands: readonly CommandSpec[] = [
       '--field <name>': 'print this field alone',
     },
     examples: ['namespace patch -custom-metadata=owner=bo -remove-custom-metadata=old team'],
-    async run(made, flags: Flags, name: string) {
+    async run(made, flags: NamespaceFlags, name: string) {
       const removed = (flags.removeCustomMetadata ?? []).map((one): [string, null] => [one, null]);
       const custom_metadata = {
         ...parsePairs(flags.customMetadata, '--custom-metadata'),

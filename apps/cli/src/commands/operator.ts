@@ -1,10 +1,10 @@
-import { type Body, numberIn } from '../client';
+import { numberIn, type ResponseBody } from '../client';
 import type { CommandSpec } from '../command';
 import type { Context } from '../context';
 import { readPgpKeys } from '../pgp-keys';
 import { exitCodes, Problem } from '../problem';
 
-interface Options {
+interface OperatorOptions {
   init?: boolean;
   status?: boolean;
   cancel?: boolean;
@@ -38,7 +38,7 @@ export const operatorCommands: readonly CommandSpec[] = [
       `Several, each where they are: one begins:  ${command} --init\n` +
       `  everybody gives their share:             ${command} --nonce NONCE\n` +
       `  who began reads the token:               ${command} --decode ENCODED`,
-    async run(made, options: Options) {
+    async run(made, options: OperatorOptions) {
       const chosen = (['init', 'status', 'cancel', 'decode'] as const).filter((name) => options[name] !== undefined);
       if (chosen.length > 1) throw new Problem(`give one of --${chosen.join(' and --')}`);
       if (options.status) return showStatus(made, await statusOf(made));
@@ -53,11 +53,11 @@ export const operatorCommands: readonly CommandSpec[] = [
   },
 ];
 
-async function statusOf({ client }: Context): Promise<Body> {
+async function statusOf({ client }: Context): Promise<ResponseBody> {
   return (await client.get(ATTEMPT, anonymous)).body ?? {};
 }
 
-async function begin(made: Context, { pgpKey, replace }: Options): Promise<Body> {
+async function begin(made: Context, { pgpKey, replace }: OperatorOptions): Promise<ResponseBody> {
   const under = await statusOf(made);
   if (under.started && !replace) {
     throw new Problem(
@@ -72,7 +72,7 @@ async function begin(made: Context, { pgpKey, replace }: Options): Promise<Body>
   return (await made.client.post(ATTEMPT, body, anonymous)).body ?? {};
 }
 
-function showBegun({ output }: Context, begun: Body): void {
+function showBegun({ output }: Context, begun: ResponseBody): void {
   output.show(begun, {
     nonce: begun.nonce,
     ...(begun.otp ? { 'one-time password': begun.otp } : { 'encrypted to': begun.pgp_fingerprint }),
@@ -81,7 +81,7 @@ function showBegun({ output }: Context, begun: Body): void {
   if (begun.otp) output.note('Shown this once. Keep it to yourself: the token comes encoded with it.');
 }
 
-function showStatus({ output }: Context, status: Body): void {
+function showStatus({ output }: Context, status: ResponseBody): void {
   output.show(status, {
     started: status.started,
     nonce: status.nonce || '-',
@@ -90,7 +90,8 @@ function showStatus({ output }: Context, status: Body): void {
   });
 }
 
-const progressOf = (facts: Body): string => `${String(facts.progress ?? 0)} of ${String(facts.required ?? 0)} shares`;
+const progressOf = (facts: ResponseBody): string =>
+  `${String(facts.progress ?? 0)} of ${String(facts.required ?? 0)} shares`;
 
 async function cancel(made: Context, nonce: string | undefined): Promise<void> {
   // Which one is said where it is known: it may have become another meanwhile.
@@ -118,7 +119,7 @@ async function giveShares(made: Context, attempt: { nonce: string; otp?: string 
     }
     showToken(made, facts, otp);
   } catch (error) {
-    const left = await statusOf(made).catch((): Body => ({}));
+    const left = await statusOf(made).catch((): ResponseBody => ({}));
     if (left.started && left.nonce === nonce) {
       const withOtp = otp ? `, then --decode with the one-time password ${otp}` : '';
       output.note(`the attempt goes on: ${command} --nonce ${nonce}${withOtp}; --cancel gives it up`);
@@ -127,7 +128,7 @@ async function giveShares(made: Context, attempt: { nonce: string; otp?: string 
   }
 }
 
-function showToken({ output }: Context, facts: Body, otp: string | undefined): void {
+function showToken({ output }: Context, facts: ResponseBody, otp: string | undefined): void {
   const encoded = String(facts.encoded_token ?? facts.encoded_root_token ?? '');
   if (!otp) {
     output.show(facts, { 'encoded token': encoded });

@@ -1,6 +1,6 @@
 import { exitCodes, Problem } from '../problem';
 
-type Piece = {
+type PolicyToken = {
   readonly kind: 'word' | 'comment' | 'open' | 'close' | 'comma' | 'assign' | 'line';
   readonly text: string;
 };
@@ -46,8 +46,8 @@ export function formatPolicy(text: string): string {
 }
 
 /** The pieces of a text by its lines. */
-function rowsOf(text: string): Piece[][] {
-  const rows: Piece[][] = [[]];
+function rowsOf(text: string): PolicyToken[][] {
+  const rows: PolicyToken[][] = [[]];
   pieces.lastIndex = 0;
   while (pieces.lastIndex < text.length) {
     const found = pieces.exec(text);
@@ -59,7 +59,7 @@ function rowsOf(text: string): Piece[][] {
   return rows;
 }
 
-function gap(before: Piece | undefined, piece: Piece): string {
+function gap(before: PolicyToken | undefined, piece: PolicyToken): string {
   if (!before || piece.kind === 'comma') return '';
   if (before.text === '[' || piece.text === ']') return '';
   return before.text === '{' && piece.text === '}' ? '' : ' ';

@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { type Body, notOurs } from '../client';
+import { notOurs, type ResponseBody } from '../client';
 import type { CommandSpec } from '../command';
 import { exitCodes } from '../problem';
 import { printNames } from './data';
@@ -16,12 +16,12 @@ interface Explained {
   allowed: boolean;
   reason: string | null;
   policies: string[];
-  rule: Rule | null;
-  losing_rules: (Rule & { lost_because: string })[];
+  rule: ExplainedRule | null;
+  losing_rules: (ExplainedRule & { lost_because: string })[];
   obstacles: { kind: string; message: string }[];
 }
 
-interface Rule {
+interface ExplainedRule {
   path: string;
   capabilities: string[];
   places: { policy: string; line: number }[];
@@ -121,14 +121,14 @@ export const policyCommands: readonly CommandSpec[] = [
   },
 ];
 
-function explained(body: Body | undefined): Explained {
+function explained(body: ResponseBody | undefined): Explained {
   const found = body?.data as Partial<Explained> | null | undefined;
   if (!Array.isArray(found?.losing_rules) || !Array.isArray(found.obstacles))
     throw notOurs('the answer explains nothing');
   return found as Explained;
 }
 
-function said({ path, capabilities, places }: Rule): string {
+function said({ path, capabilities, places }: ExplainedRule): string {
   const where = places.map(({ policy, line }) => `${policy}:${line}`).join(', ');
   return `${path} [${capabilities.join(', ')}] (${where})`;
 }

@@ -1,22 +1,22 @@
-import type { Answer, Body } from '../client';
+import type { ResponseBody, ServiceResponse } from '../client';
 import type { Context } from '../context';
 import { Problem } from '../problem';
 
 /** Prints an answer: its data or auth for people, all of it for programs. */
-export function print({ output }: Context, { body }: Answer): void {
+export function print({ output }: Context, { body }: ServiceResponse): void {
   // Programs find them in the answer.
   if (!output.forPrograms) output.warnings(body?.warnings);
   output.show(saying(body ?? {}), fieldsOf(body ?? {}));
 }
 
 /** An answer without the parts that say nothing: `auth` and `wrap_info` are there when they hold something. */
-export function saying(body: Body): Body {
+export function saying(body: ResponseBody): ResponseBody {
   const { auth, wrap_info, ...rest } = body;
   return { ...rest, ...(auth ? { auth } : {}), ...(wrap_info ? { wrap_info } : {}) };
 }
 
 /** Prints what an answer holds, without the envelope around it, or one field of it. */
-export function printData(made: Context, answer: Answer, field?: string): void {
+export function printData(made: Context, answer: ServiceResponse, field?: string): void {
   const { body } = answer;
   if (field !== undefined || body?.wrap_info) {
     printOrField(made, answer, field);
@@ -27,7 +27,7 @@ export function printData(made: Context, answer: Answer, field?: string): void {
 }
 
 /** Prints one field alone, or the whole answer where none was asked for. */
-export function printOrField(made: Context, answer: Answer, field: string | undefined): void {
+export function printOrField(made: Context, answer: ServiceResponse, field: string | undefined): void {
   const { body } = answer;
   if (field === undefined) {
     print(made, answer);
@@ -46,12 +46,12 @@ export function printField({ output }: Context, fields: Record<string, unknown>,
 }
 
 /** Says that something was done, or prints what was answered. */
-export function printOrSay(made: Context, answer: Answer, done: string): void {
+export function printOrSay(made: Context, answer: ServiceResponse, done: string): void {
   if (answer.body) print(made, answer);
   else made.output.note(done);
 }
 
-function fieldsOf(body: NonNullable<Answer['body']>): Record<string, unknown> {
+function fieldsOf(body: NonNullable<ServiceResponse['body']>): Record<string, unknown> {
   const lease = body.lease_id
     ? { lease_id: body.lease_id, lease_duration: body.lease_duration, lease_renewable: body.renewable }
     : {};
@@ -60,7 +60,7 @@ function fieldsOf(body: NonNullable<Answer['body']>): Record<string, unknown> {
 }
 
 /** A wrapped answer by the names that people know. */
-function wrapping(body: Answer['body']): Record<string, unknown> {
+function wrapping(body: ServiceResponse['body']): Record<string, unknown> {
   const info = body?.wrap_info as Record<string, unknown> | null | undefined;
   if (!info) return {};
   const { token, accessor, ttl, creation_time, creation_path, wrapped_accessor } = info;

@@ -1,4 +1,4 @@
-import { type Body, numberIn } from '../client';
+import { numberIn, type ResponseBody } from '../client';
 import type { CommandSpec } from '../command';
 import type { Context } from '../context';
 import { readPgpKeys } from '../pgp-keys';
@@ -104,11 +104,11 @@ async function cancel({ client, output }: Context): Promise<void> {
   output.note('cancelled');
 }
 
-async function status({ client }: Context): Promise<Body> {
+async function status({ client }: Context): Promise<ResponseBody> {
   return (await client.get(`${RECOVERY}/init`)).body ?? {};
 }
 
-async function start({ client }: Context, options: StartOptions): Promise<Body> {
+async function start({ client }: Context, options: StartOptions): Promise<ResponseBody> {
   const { body } = await client.post(`${RECOVERY}/init`, {
     secret_shares: count(options.shares, '--shares'),
     secret_threshold: count(options.threshold, '--threshold'),
@@ -119,7 +119,7 @@ async function start({ client }: Context, options: StartOptions): Promise<Body> 
   return body ?? {};
 }
 
-async function collect({ client, ask, output }: Context, begun: Body): Promise<Body> {
+async function collect({ client, ask, output }: Context, begun: ResponseBody): Promise<ResponseBody> {
   let given = numberIn(begun, 'progress');
   const required = numberIn(begun, 'required');
   for (;;) {
@@ -133,7 +133,7 @@ async function collect({ client, ask, output }: Context, begun: Body): Promise<B
   }
 }
 
-function showShares({ output }: Context, result: Body): void {
+function showShares({ output }: Context, result: ResponseBody): void {
   const keys = (result.keys ?? []) as string[];
   output.show(result, Object.fromEntries(keys.map((key, index) => [`recovery key ${index + 1}`, key])));
   output.note('Shown this once. Give each to its holder now.');

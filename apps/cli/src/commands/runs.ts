@@ -7,7 +7,7 @@ import { type Resource, relation } from '../migration/resource';
 import { exitCodes, Problem } from '../problem';
 import { attributesOf, findService, type PlaceFlags, workspaceFlags, workspaceOf } from '../workspaces/place';
 
-interface Flags extends PlaceFlags {
+interface RunFlags extends PlaceFlags {
   message?: string;
   configuration?: string;
   planOnly?: boolean;
@@ -49,7 +49,7 @@ export const runCommands: readonly CommandSpec[] = [
       '--follow': 'print the logs until the run ends or waits to be confirmed',
     },
     examples: ['run create -organization=harbour -workspace=web -message=release -follow', 'run create -plan-only'],
-    async run(made, flags: Flags) {
+    async run(made, flags: RunFlags) {
       const service = findService(made);
       const workspace = await workspaceOf(made, service, flags);
       const configuration = flags.configuration && (await upload(service, workspace, flags.configuration));
@@ -84,7 +84,7 @@ export const runCommands: readonly CommandSpec[] = [
     help: 'List the runs of a workspace, newest first.',
     flags: workspaceFlags,
     examples: ['run list -organization=harbour -workspace=web'],
-    async run(made, flags: Flags) {
+    async run(made, flags: RunFlags) {
       const service = findService(made);
       const { id } = await workspaceOf(made, service, flags);
       const found = await service.list(`workspaces/${id}/runs`);
@@ -114,7 +114,7 @@ export const runCommands: readonly CommandSpec[] = [
     args: one,
     flags: { '--follow': 'go on until the run ends or waits to be confirmed; exit code 2 when it failed' },
     examples: ['run logs run-6fJqZ1aTn8bC2d3E', 'run logs -follow run-6fJqZ1aTn8bC2d3E'],
-    async run(made, flags: Flags, id: string) {
+    async run(made, flags: RunFlags, id: string) {
       const service = findService(made);
       if (flags.follow) return follow(made, service, id);
       const log = new Log(made, service, await runOf(service, id));
@@ -128,7 +128,7 @@ export const runCommands: readonly CommandSpec[] = [
       args: one,
       flags: { ...comment, ...(verb === 'apply' ? { '--follow': 'print the log until the run ends' } : {}) },
       examples: [`run ${verb} -comment=reviewed run-6fJqZ1aTn8bC2d3E`],
-      async run(made, flags: Flags, id: string) {
+      async run(made, flags: RunFlags, id: string) {
         const service = findService(made);
         await service.act(
           `runs/${encodeURIComponent(id)}/actions/${verb}`,
@@ -148,7 +148,7 @@ export const runCommands: readonly CommandSpec[] = [
       '--force': { help: 'end one that has not stopped a minute after it was canceled', also: ['--f'] },
     },
     examples: ['run cancel run-6fJqZ1aTn8bC2d3E'],
-    async run(made, flags: Flags, id: string) {
+    async run(made, flags: RunFlags, id: string) {
       const verb = flags.force ? 'force-cancel' : 'cancel';
       const body = flags.comment ? { comment: flags.comment } : {};
       await findService(made).act(`runs/${encodeURIComponent(id)}/actions/${verb}`, body);

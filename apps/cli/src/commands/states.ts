@@ -13,7 +13,7 @@ import {
   workspaceOf,
 } from '../workspaces/place';
 
-interface Flags extends PlaceFlags {
+interface StateFlags extends PlaceFlags {
   version?: string;
   force?: boolean;
 }
@@ -29,7 +29,7 @@ export const stateCommands: readonly CommandSpec[] = [
     help: 'List the versions of a state, newest first.',
     flags: workspaceFlags,
     examples: ['state list -organization=harbour -workspace=web'],
-    async run(made, flags: Flags) {
+    async run(made, flags: StateFlags) {
       const service = findService(made);
       const workspace = await workspaceOf(made, service, flags);
       const query = new URLSearchParams({
@@ -53,7 +53,7 @@ export const stateCommands: readonly CommandSpec[] = [
     args: { '[id]': 'the version [the one the workspace is at]' },
     flags: workspaceFlags,
     examples: ['state show -organization=harbour -workspace=web', 'state show sv-6fJqZ1aTn8bC2d3E'],
-    async run(made, flags: Flags, id?: string) {
+    async run(made, flags: StateFlags, id?: string) {
       const found = await versionOf(made, findService(made), flags, id);
       made.output.show(found, { id: found.id, ...attributesOf(found, shown) });
     },
@@ -64,7 +64,7 @@ export const stateCommands: readonly CommandSpec[] = [
     args: { '[id]': 'the version [the one the workspace is at]' },
     flags: workspaceFlags,
     examples: ['state pull -organization=harbour -workspace=web'],
-    async run(made, flags: Flags, id?: string) {
+    async run(made, flags: StateFlags, id?: string) {
       const service = findService(made);
       const found = await versionOf(made, service, flags, id);
       const link = found.attributes?.['hosted-state-download-url'];
@@ -79,7 +79,7 @@ export const stateCommands: readonly CommandSpec[] = [
     args: { '<file>': 'the state; - for standard input' },
     flags: { ...workspaceFlags, '--force': { help: 'also where it is not newer than the one there', also: ['--f'] } },
     examples: ['state push -organization=harbour -workspace=web terraform.tfstate'],
-    async run(made, flags: Flags, file: string) {
+    async run(made, flags: StateFlags, file: string) {
       const bytes = file === '-' ? Buffer.from(await made.ask.all()) : readFileSync(file);
       const { serial, lineage } = stateIn(bytes, file);
       const service = findService(made);
@@ -108,7 +108,7 @@ export const stateCommands: readonly CommandSpec[] = [
     args: { '<id>': 'the earlier version' },
     flags: workspaceFlags,
     examples: ['state rollback -organization=harbour -workspace=web sv-6fJqZ1aTn8bC2d3E'],
-    async run(made, flags: Flags, id: string) {
+    async run(made, flags: StateFlags, id: string) {
       const service = findService(made);
       const workspace = await workspaceOf(made, service, flags);
       const found = await underLock(service, workspace, () =>
@@ -124,7 +124,7 @@ export const stateCommands: readonly CommandSpec[] = [
 
 async function organizationNameOf(
   made: Parameters<typeof organizationOf>[0],
-  flags: Flags,
+  flags: StateFlags,
   workspace: Resource,
 ): Promise<string> {
   const data = workspace.relationships?.organization?.data;
@@ -134,7 +134,7 @@ async function organizationNameOf(
 async function versionOf(
   made: Parameters<typeof workspaceOf>[0],
   service: Remote,
-  flags: Flags,
+  flags: StateFlags,
   id: string | undefined,
 ): Promise<Resource> {
   if (id) return service.get(`state-versions/${encodeURIComponent(id)}`);

@@ -1,4 +1,4 @@
-import { type Body, numberIn } from '../client';
+import { numberIn, type ResponseBody } from '../client';
 import type { CommandSpec } from '../command';
 import type { Context } from '../context';
 import { readPgpKeys } from '../pgp-keys';
@@ -148,7 +148,7 @@ interface InitFlags {
   status?: boolean;
 }
 
-async function giveShares({ client, ask, output }: Context, once: boolean): Promise<Body> {
+async function giveShares({ client, ask, output }: Context, once: boolean): Promise<ResponseBody> {
   for (;;) {
     const { body: before } = await client.get('sys/seal-status', { anonymous: true });
     if (!before?.sealed) return before ?? {};
@@ -159,7 +159,7 @@ async function giveShares({ client, ask, output }: Context, once: boolean): Prom
   }
 }
 
-function statusFields(status: Body): Record<string, unknown> {
+function statusFields(status: ResponseBody): Record<string, unknown> {
   const progress = status.sealed ? { progress: `${String(status.progress)} of ${String(status.t)} shares` } : {};
   return {
     initialised: status.initialized,

@@ -1,4 +1,4 @@
-import type { Answer } from '../client';
+import type { ServiceResponse } from '../client';
 import type { CommandSpec } from '../command';
 import type { Context } from '../context';
 import { Problem } from '../problem';
@@ -148,7 +148,7 @@ export const tokenCommands: readonly CommandSpec[] = [
     flags: accessor,
     examples: ['token capabilities kv/app/db', 'token capabilities sys/mounts sys/auth'],
     async run({ client, output }, flags: OneFlags, ...paths: string[]) {
-      const answer: Answer = flags.accessor
+      const answer: ServiceResponse = flags.accessor
         ? await client.post('sys/capabilities-accessor', { accessor: flags.accessor, paths })
         : await client.post('sys/capabilities-self', { paths });
       const found = Object.fromEntries(paths.map((path) => [path, answer.body?.data?.[path]]));

@@ -7,7 +7,7 @@ import { findService, type PlaceFlags, workspaceFlags, workspaceOf } from '../wo
 import { type Assignment, readDotEnv, readVariableFile } from '../workspaces/variable-file';
 import { parseValues, readInput } from './values';
 
-interface Flags extends PlaceFlags {
+interface VariableFlags extends PlaceFlags {
   env?: boolean;
   hcl?: boolean;
   sensitive?: boolean;
@@ -23,7 +23,7 @@ export const variableCommands: readonly CommandSpec[] = [
     help: 'List the variables of a workspace; sensitive values are not shown.',
     flags: workspaceFlags,
     examples: ['var list -organization=harbour -workspace=web'],
-    async run(made, flags: Flags) {
+    async run(made, flags: VariableFlags) {
       const service = findService(made);
       const { id } = await workspaceOf(made, service, flags);
       const found = await service.list(`workspaces/${id}/vars`);
@@ -53,7 +53,7 @@ export const variableCommands: readonly CommandSpec[] = [
       'var set -hcl zones=["a","b"]',
       'var set -env -sensitive API_KEY',
     ],
-    async run(made, flags: Flags, ...values: string[]) {
+    async run(made, flags: VariableFlags, ...values: string[]) {
       const given = await Promise.all(
         values.map(async (text) => {
           const secret = flags.sensitive ? askedFor(text) : undefined;
@@ -78,7 +78,7 @@ export const variableCommands: readonly CommandSpec[] = [
     args: { '<keys...>': 'their names' },
     flags: { ...workspaceFlags, ...category },
     examples: ['var delete -organization=harbour -workspace=web region'],
-    async run(made, flags: Flags, ...keys: string[]) {
+    async run(made, flags: VariableFlags, ...keys: string[]) {
       const service = findService(made);
       const { id } = await workspaceOf(made, service, flags);
       const there = await service.list(`workspaces/${id}/vars`);
@@ -99,7 +99,7 @@ export const variableCommands: readonly CommandSpec[] = [
       '--sensitive': 'values are never shown again',
     },
     examples: ['var import -organization=harbour -workspace=web prod.tfvars', 'var import -sensitive prod.env'],
-    async run(made, flags: Flags, file: string) {
+    async run(made, flags: VariableFlags, file: string) {
       const text = await readInput(file, made.ask);
       const isEnv = /(^|\.)env(\.|$)/.test(basename(file));
       const wanted = isEnv ? readDotEnv(text, file) : readVariableFile(text, file);

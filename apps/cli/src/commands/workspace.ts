@@ -9,7 +9,7 @@ import {
   workspaceOf,
 } from '../workspaces/place';
 
-interface Flags extends PlaceFlags {
+interface WorkspaceFlags extends PlaceFlags {
   search?: string;
   tags?: string;
   description?: string;
@@ -36,7 +36,7 @@ export const workspaceCommands: readonly CommandSpec[] = [
       '--tags <names>': 'that have all these tags, with commas between',
     },
     examples: ['ws list -organization=harbour', 'ws list -search=web -tags=prod'],
-    async run(made, flags: Flags) {
+    async run(made, flags: WorkspaceFlags) {
       const query = new URLSearchParams({
         ...(flags.search ? { 'search[name]': flags.search } : {}),
         ...(flags.tags ? { 'search[tags]': flags.tags } : {}),
@@ -59,7 +59,7 @@ export const workspaceCommands: readonly CommandSpec[] = [
     args: named,
     flags: organizationFlag,
     examples: ['ws show -organization=harbour web', 'ws show ws-6fJqZ1aTn8bC2d3E'],
-    async run(made, flags: Flags, name: string) {
+    async run(made, flags: WorkspaceFlags, name: string) {
       const found = await workspaceOf(made, findService(made), flags, name);
       const run = relation(found, 'current-run');
       made.output.show(found, { id: found.id, ...attributesOf(found, shown), 'current run': run });
@@ -79,7 +79,7 @@ export const workspaceCommands: readonly CommandSpec[] = [
       '--auto-apply': 'apply plans without being asked',
     },
     examples: ['ws create -organization=harbour -execution-mode=local web'],
-    async run(made, flags: Flags, name: string) {
+    async run(made, flags: WorkspaceFlags, name: string) {
       const project = flags.project && { project: { data: { type: 'projects', id: flags.project } } };
       const found = await findService(made).create(`organizations/${organizationOf(made, flags)}/workspaces`, {
         type: 'workspaces',
@@ -105,7 +105,7 @@ export const workspaceCommands: readonly CommandSpec[] = [
       '--force': { help: 'also while it manages resources, which stay where they are', also: ['--f'] },
     },
     examples: ['ws delete -organization=harbour web'],
-    async run(made, flags: Flags, name: string) {
+    async run(made, flags: WorkspaceFlags, name: string) {
       const service = findService(made);
       const { id } = await workspaceOf(made, service, flags, name);
       if (flags.force) await service.remove(`workspaces/${id}`);
@@ -120,7 +120,7 @@ export const workspaceCommands: readonly CommandSpec[] = [
     args: named,
     flags: { ...organizationFlag, '--reason <text>': 'what others are told' },
     examples: ['ws lock -organization=harbour -reason=maintenance web'],
-    async run(made, flags: Flags, name: string) {
+    async run(made, flags: WorkspaceFlags, name: string) {
       const service = findService(made);
       const { id } = await workspaceOf(made, service, flags, name);
       await service.act(`workspaces/${id}/actions/lock`, { reason: flags.reason ?? '' });
@@ -134,7 +134,7 @@ export const workspaceCommands: readonly CommandSpec[] = [
     args: named,
     flags: { ...organizationFlag, '--force': { help: "also where it is somebody else's", also: ['--f'] } },
     examples: ['ws unlock -organization=harbour web'],
-    async run(made, flags: Flags, name: string) {
+    async run(made, flags: WorkspaceFlags, name: string) {
       const service = findService(made);
       const { id } = await workspaceOf(made, service, flags, name);
       await service.act(`workspaces/${id}/actions/${flags.force ? 'force-unlock' : 'unlock'}`);

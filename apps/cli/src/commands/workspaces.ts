@@ -6,7 +6,7 @@ import { Remote } from '../migration/remote';
 import { Report } from '../migration/report';
 import { exitCodes, Problem } from '../problem';
 
-interface Options {
+interface ImportOptions {
   from: string;
   to: string;
   organization: string[];
@@ -31,7 +31,7 @@ export const importCommands: readonly CommandSpec[] = [
     },
     examples: ['workspaces import -from=https://other.example.com -organization=harbour -plan'],
     more: 'Run it again after an interruption, or later for what is new: what is here already stays as it is.',
-    async run({ output, env, exitWith }, options: Options) {
+    async run({ output, env, exitWith }, options: ImportOptions) {
       const report = new Report();
       const job = {
         from: new Remote('the other server', options.from.replace(/\/$/, ''), secretOf('IMPORT_TOKEN', env)),

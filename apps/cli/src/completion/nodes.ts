@@ -3,7 +3,7 @@ import { type GlobalSetting, globalSettings } from '../global-settings';
 import type { Groups } from '../parser';
 
 /** A place in the tree of commands: what can be typed next. */
-export interface Node {
+export interface CommandNode {
   /** The words that lead here; empty for the program itself. */
   readonly path: string;
   /** The next words, and what they are for. */
@@ -17,9 +17,9 @@ const globalFlags = (Object.values(globalSettings) as GlobalSetting[]).flatMap((
 );
 
 /** Every place in the tree of commands. */
-export function nodesOf(specs: readonly CommandSpec[], groups: Groups): Node[] {
+export function nodesOf(specs: readonly CommandSpec[], groups: Groups): CommandNode[] {
   const below = new Map<string, Map<string, string>>([['', new Map()]]);
-  const flags = new Map<string, Node['flags']>();
+  const flags = new Map<string, CommandNode['flags']>();
   for (const spec of specs) {
     for (const name of namesOf(spec)) {
       const words = name.split(' ');

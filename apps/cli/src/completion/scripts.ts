@@ -1,10 +1,10 @@
-import type { Node } from './nodes';
+import type { CommandNode } from './nodes';
 
 /** The shells that there is completion for. */
 export const shells = ['bash', 'zsh', 'fish'] as const;
 
 /** What a shell reads to complete the commands of this program. */
-export const scripts: Readonly<Record<(typeof shells)[number], (nodes: readonly Node[]) => string>> = {
+export const scripts: Readonly<Record<(typeof shells)[number], (nodes: readonly CommandNode[]) => string>> = {
   bash: forBash,
   zsh: forZsh,
   fish: forFish,
@@ -12,8 +12,8 @@ export const scripts: Readonly<Record<(typeof shells)[number], (nodes: readonly 
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-function forBash(nodes: readonly Node[]): string {
-  const cases = (name: string, wordsOf: (node: Node) => readonly string[]) =>
+function forBash(nodes: readonly CommandNode[]): string {
+  const cases = (name: string, wordsOf: (node: CommandNode) => readonly string[]) =>
     `${name}() {\n  case "$1" in\n${nodes
       .map((node) => `    ${quoted(node.path)}) echo ${quoted(wordsOf(node).join(' '))} ;;`)
       .join('\n')}\n  esac\n}\n`;
@@ -40,10 +40,10 @@ complete -o default -F _keystead keystead ./keystead
 `;
 }
 
-function forZsh(nodes: readonly Node[]): string {
+function forZsh(nodes: readonly CommandNode[]): string {
   const entries = (pairs: readonly (readonly [string, string, ...unknown[]])[]) =>
     pairs.map(([word, help]) => quoted(`${word}:${help}`)).join(' ');
-  const cases = (name: string, pairsOf: (node: Node) => readonly (readonly [string, string, ...unknown[]])[]) =>
+  const cases = (name: string, pairsOf: (node: CommandNode) => readonly (readonly [string, string, ...unknown[]])[]) =>
     `${name}() {\n  reply=()\n  case "$1" in\n${nodes
       .map((node) => `    ${quoted(node.path)}) reply=(${entries(pairsOf(node))}) ;;`)
       .join('\n')}\n  esac\n}\n`;
@@ -72,7 +72,7 @@ if [[ \${funcstack[1]} == _keystead ]]; then _keystead "$@"; else compdef _keyst
 `;
 }
 
-function forFish(nodes: readonly Node[]): string {
+function forFish(nodes: readonly CommandNode[]): string {
   const escaped = (text: string) => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
   const lines = nodes.flatMap(({ path, below, flags }) => {
     const here = `complete -c keystead -n ${escaped(`__keystead_at ${escaped(path)}`)}`;

@@ -15,7 +15,7 @@ export interface Listing {
   withheld: number;
 }
 
-interface Document {
+interface JsonApiDocument {
   data?: unknown;
   errors?: Objection[];
   meta?: { pagination?: { 'next-page'?: number | null; 'total-pages'?: number; 'total-count'?: number } };
@@ -145,7 +145,7 @@ export class Remote {
     path: string,
     data?: unknown,
     absent: readonly number[] = [],
-  ): Promise<{ document?: Document; unknown: boolean }> {
+  ): Promise<{ document?: JsonApiDocument; unknown: boolean }> {
     const target = new URL(`${this.address}/api/v2/${path}`);
     const body = data === undefined ? undefined : JSON.stringify(data);
     const answer = await this.send(target, { method, body, type: MEDIA, accept: MEDIA, signed: true });
@@ -159,7 +159,7 @@ export class Remote {
     return { document, unknown: false };
   }
 
-  private async send(target: URL, call: Call): Promise<Said> {
+  private async send(target: URL, call: RemoteRequest): Promise<RemoteResponse> {
     const { method, body, type, accept, signed, timeout = CALL_TIMEOUT_MS } = call;
     const headers = {
       // A kept connection may end at the moment it is used, and a write that met this is not sent again.
@@ -169,7 +169,7 @@ export class Remote {
       ...(body === undefined || !type ? {} : { 'Content-Type': type }),
     };
     for (let attempt = 1; ; attempt += 1) {
-      let said: Said | undefined;
+      let said: RemoteResponse | undefined;
       try {
         const answer = await fetch(target, { method, headers, body, signal: AbortSignal.timeout(timeout) });
         const bytes = Buffer.from(await answer.arrayBuffer());
@@ -182,7 +182,7 @@ export class Remote {
     }
   }
 
-  private resourceIn(document: Document | undefined, what: string): Resource {
+  private resourceIn(document: JsonApiDocument | undefined, what: string): Resource {
     const data = document?.data;
     if (!isResource(data)) throw this.strange(what, 'no resource');
     return data;
@@ -211,13 +211,13 @@ export class Remote {
     return protocol === 'https:' && /\.[a-z]+$/.test(parent) && hostname.endsWith(`.${parent}`);
   }
 
-  private refusal(method: string, path: string, { status, bytes }: Said): Refused {
+  private refusal(method: string, path: string, { status, bytes }: RemoteResponse): Refused {
     const objections = documentIn(bytes)?.errors ?? [{ detail: bytes.toString('utf8', 0, 200) }];
     return new Refused(`${this.name}: ${method} ${path.split('?')[0]}`, status, objections);
   }
 }
 
-interface Call {
+interface RemoteRequest {
   method: string;
   body?: string | Buffer;
   type?: string;
@@ -227,7 +227,7 @@ interface Call {
   timeout?: number;
 }
 
-interface Said {
+interface RemoteResponse {
   status: number;
   failed: boolean;
   headers: Headers;
@@ -239,7 +239,7 @@ function isResource(data: unknown): data is Resource {
   return typeof id === 'string' && typeof (attributes ?? {}) === 'object';
 }
 
-function documentIn(said: Buffer): Document | undefined {
+function documentIn(said: Buffer): JsonApiDocument | undefined {
   try {
     const parsed: unknown = JSON.parse(said.toString('utf8'));
     return typeof parsed === 'object' && parsed !== null ? parsed : undefined;

@@ -16,7 +16,7 @@ interface Pair {
   made: Resource | undefined;
 }
 
-interface Step {
+interface StateCopy {
   version: Resource;
   /** It does not follow the one before it by its serial: somebody went back to it. */
   force: boolean;
@@ -55,12 +55,12 @@ async function statesThere(job: Import, label: string, { organization, source }:
 }
 
 /** What is still to be copied, and how many states come too late because newer ones are here. */
-function stepsOf(wanted: readonly Resource[], present: readonly number[]): { steps: Step[]; late: number } {
+function stepsOf(wanted: readonly Resource[], present: readonly number[]): { steps: StateCopy[]; late: number } {
   const here = new Map<number, number>();
   for (const serial of present) here.set(serial, (here.get(serial) ?? 0) + 1);
   let newest = Math.max(-1, ...present);
   const onlyTheirs = present.every((serial) => wanted.some((version) => serialOf(version) === serial));
-  const steps: Step[] = [];
+  const steps: StateCopy[] = [];
   let late = 0;
   for (const version of wanted) {
     const serial = serialOf(version);
@@ -80,7 +80,7 @@ function stepsOf(wanted: readonly Resource[], present: readonly number[]): { ste
   return { steps, late };
 }
 
-async function upload(job: Import, label: string, to: string, steps: readonly Step[]): Promise<void> {
+async function upload(job: Import, label: string, to: string, steps: readonly StateCopy[]): Promise<void> {
   await lock(job, to);
   try {
     for (const step of steps) await copyState(job, label, step, to);
@@ -99,7 +99,7 @@ async function lock(job: Import, to: string): Promise<void> {
   }
 }
 
-async function copyState(job: Import, label: string, { version, force }: Step, to: string): Promise<void> {
+async function copyState(job: Import, label: string, { version, force }: StateCopy, to: string): Promise<void> {
   const url = version.attributes['hosted-state-download-url'];
   const bytes = typeof url === 'string' && url !== '' ? await job.from.download(url) : undefined;
   const { serial, size } = version.attributes;

@@ -19,7 +19,7 @@ const apart = [
 ];
 
 /** Where a workspace goes: `before` is what is there under its name. */
-export interface Place {
+export interface ImportTarget {
   organization: string;
   before: Resource | undefined;
   projects: Ids;
@@ -27,7 +27,12 @@ export interface Place {
 }
 
 /** Copies a workspace with all that belongs to it; answers its id here, empty in a plan. */
-export async function copyWorkspace(job: Import, label: string, source: Resource, place: Place): Promise<string> {
+export async function copyWorkspace(
+  job: Import,
+  label: string,
+  source: Resource,
+  place: ImportTarget,
+): Promise<string> {
   const path = `organizations/${encodeURIComponent(place.organization)}/workspaces`;
   const made = await once(job, 'workspace', place.before, () => makeWorkspace(job, label, path, source, place));
   const id = made?.id;
@@ -40,7 +45,7 @@ export async function copyWorkspace(job: Import, label: string, source: Resource
   return id ?? '';
 }
 
-async function makeWorkspace(job: Import, label: string, path: string, source: Resource, { projects }: Place) {
+async function makeWorkspace(job: Import, label: string, path: string, source: Resource, { projects }: ImportTarget) {
   const takes = await job.to.takes('organizations/{organization_name}/workspaces');
   const attributes = pick(
     source,

@@ -25,7 +25,7 @@ export function rescueList(server: http.Server): void {
   const attach = server
     .listeners(server instanceof https.Server ? 'secureConnection' : 'connection')
     .find(({ name }) => name === 'connectionListener') as ((socket: Socket) => void) | undefined;
-  server.on('clientError', (error: ParseError, socket: ServerSocket) => {
+  server.on('clientError', (error: ParseError, socket: RescuedSocket) => {
     const rest = attach && bytesAfterLis(error, socket);
     if (rest !== undefined && detach(socket)) {
       socket.setTimeout(server.timeout);
@@ -42,12 +42,12 @@ interface ParseError extends Error {
   rawPacket?: Buffer;
 }
 
-interface Parser {
+interface HttpParser {
   onIncoming(req: http.IncomingMessage, keepAlive: boolean): unknown;
 }
 
-interface ServerSocket extends Socket {
-  parser?: Parser | null;
+interface RescuedSocket extends Socket {
+  parser?: HttpParser | null;
   _httpMessage?: unknown;
   [rescued]?: boolean;
 }
@@ -57,7 +57,7 @@ const rescued = Symbol('rescued');
 const stoppedAt = 'S'.charCodeAt(0);
 
 /** What follows the letters LIS when the parser stopped there at the start of a request; otherwise undefined. */
-function bytesAfterLis({ code, rawPacket, bytesParsed }: ParseError, socket: ServerSocket): Buffer | undefined {
+function bytesAfterLis({ code, rawPacket, bytesParsed }: ParseError, socket: RescuedSocket): Buffer | undefined {
   if (code !== 'HPE_INVALID_METHOD' || rawPacket === undefined || bytesParsed === undefined) return undefined;
   if (socket._httpMessage || socket[rescued] || !socket.writable || rawPacket[bytesParsed] !== stoppedAt)
     return undefined;
@@ -80,7 +80,7 @@ const others: Record<string, string> = {
 };
 
 /** Undoes what the server did to the socket when it was accepted; false, and nothing done, in an unknown Node. */
-function detach(socket: ServerSocket): boolean {
+function detach(socket: RescuedSocket): boolean {
   const release = named(socket, 'close', closing);
   const data = named(socket, 'data', others.data as string);
   if (release === undefined || data === undefined || typeof socket.parser?.onIncoming !== 'function') return false;
@@ -98,8 +98,8 @@ function named(socket: Socket, event: string, name: string): ((...args: unknown[
 }
 
 /** Starts the fresh parser on REPORT, which no endpoint uses and which ends in the letter that LIS still lacks. */
-function feed(socket: ServerSocket, rest: Buffer): void {
-  const parser = socket.parser as Parser;
+function feed(socket: RescuedSocket, rest: Buffer): void {
+  const parser = socket.parser as HttpParser;
   const onIncoming = parser.onIncoming;
   socket[rescued] = true;
   parser.onIncoming = (req, keepAlive) => {

@@ -11,7 +11,7 @@ import {
   scanJson,
 } from '@keystead/server';
 import { tooManyBytes, tooManyValues } from '../pipeline/bounds';
-import type { BodyBounds, Sent } from '../pipeline/request';
+import type { BodyBounds, RequestFields } from '../pipeline/request';
 import { parseForm } from './form-body';
 import { type BodyFields, parseJsonBody } from './json-body';
 
@@ -26,7 +26,7 @@ const surelyHarmlessBytes = 900;
 /** From here on every step over a body is a turn of the event loop of its own. */
 const inStepsBytes = 512 * 1024;
 
-const noFields: Sent = { fields: {}, exact: false, bytes: 0, text: '' };
+const noFields: RequestFields = { fields: {}, exact: false, bytes: 0, text: '' };
 
 /**
  * Reads the fields of a body: JSON, or a form; a large one once `turn` resolves. Throws `too-large` naming the bound,
@@ -36,7 +36,7 @@ export async function readFields(
   req: IncomingMessage,
   bounds: BodyBounds,
   turn: () => Promise<unknown>,
-): Promise<Sent> {
+): Promise<RequestFields> {
   const type = req.headers['content-type'] ?? '';
   if (req.method === 'PATCH') requireMergePatch(type);
   const bytes = await received(req, bounds, turn);

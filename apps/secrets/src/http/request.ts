@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { readBearer } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
 import { clientAddress, requestId, type TrustedProxies } from '@keystead/server';
-import type { BodyBounds, Request, Sent } from '../pipeline/request';
+import type { BodyBounds, Request, RequestFields } from '../pipeline/request';
 import { isListing, type Verb } from '../sdk/call';
 import { pairFields } from './form-body';
 import type { Target } from './url';
@@ -14,7 +14,7 @@ export interface RequestRules {
   readonly trustedProxies: TrustedProxies;
 }
 
-const nothing: Sent = { fields: {}, exact: false, bytes: 0, text: '' };
+const nothing: RequestFields = { fields: {}, exact: false, bytes: 0, text: '' };
 const noMfa: readonly string[] = [];
 const trueTexts = new Set(['1', 't', 'T', 'true', 'TRUE', 'True']);
 const falseTexts = new Set(['', '0', 'f', 'F', 'false', 'FALSE', 'False']);
@@ -28,7 +28,7 @@ export function readRequest(
   req: IncomingMessage,
   target: Target,
   rules: RequestRules,
-  readBody: (bounds: BodyBounds) => Promise<Sent>,
+  readBody: (bounds: BodyBounds) => Promise<RequestFields>,
 ): Request {
   const { query } = target;
   const verb = verbOf(req.method!, target);
@@ -97,7 +97,7 @@ function readOrList(query: URLSearchParams): Verb {
   throw new Refusal('malformed', '');
 }
 
-function inQuery(query: URLSearchParams, verb: Verb, text: string): Sent {
+function inQuery(query: URLSearchParams, verb: Verb, text: string): RequestFields {
   const fields = pairFields(query);
   if (isListing(verb)) {
     delete fields.list;

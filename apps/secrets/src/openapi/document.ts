@@ -6,7 +6,7 @@ import { type JsonSchema, refusals, sharedSchemas } from './json-schema';
 import { type OperationEntry, type PathEntry, pathEntry } from './path-entry';
 
 /** A finished document and its tag. */
-export interface Document {
+export interface OpenApiDocument {
   /** As it goes out: encoding half a megabyte costs more than all else that is done for a request. */
   readonly bytes: Buffer;
   readonly etag: string;
@@ -20,7 +20,7 @@ export interface DocumentSource {
   mounts(namespaceId: string): readonly LiveMount[];
 }
 
-interface Asked {
+interface DocumentQuery {
   readonly namespaceId: string;
   readonly namespacePath: string;
   /** Undefined for callers without a token. */
@@ -44,7 +44,7 @@ const emptyBody = { description: 'empty body' };
 export class OpenApiDocuments {
   private entriesOf = new Map<string, PathEntry[]>();
   private version = -1;
-  private documents = new WeakMap<object, Map<string, Document>>();
+  private documents = new WeakMap<object, Map<string, OpenApiDocument>>();
   private readonly nobody = {};
 
   constructor(private readonly source: DocumentSource) {}
@@ -53,7 +53,7 @@ export class OpenApiDocuments {
    * The document for a caller; microseconds when nothing has changed since it was last made, else many steps: every
    * operation is looked for in all rules of the caller.
    */
-  *document(asked: Asked): Generator<void, Document> {
+  *document(asked: DocumentQuery): Generator<void, OpenApiDocument> {
     const version = this.source.mountsVersion();
     if (version !== this.version) {
       this.entriesOf = new Map();
@@ -61,7 +61,7 @@ export class OpenApiDocuments {
       this.version = version;
     }
     const owner = asked.access ?? this.nobody;
-    const known = this.documents.get(owner) ?? new Map<string, Document>();
+    const known = this.documents.get(owner) ?? new Map<string, OpenApiDocument>();
     this.documents.set(owner, known);
     const key = `${asked.namespaceId}${asked.genericMountPaths ? '*' : ''}`;
     let document = known.get(key);
@@ -80,7 +80,7 @@ export class OpenApiDocuments {
     for (let step = steps.next(); ; step = steps.next()) if (step.done) return step.value;
   }
 
-  private build(asked: Asked): Generator<void, JsonSchema> {
+  private build(asked: DocumentQuery): Generator<void, JsonSchema> {
     const { access } = asked;
     const shows = (entry: OperationEntry) =>
       entry.free ||
@@ -88,7 +88,7 @@ export class OpenApiDocuments {
     return this.assemble(this.entries(asked), shows, asked.genericMountPaths);
   }
 
-  private entries({ namespaceId, namespacePath }: Asked): PathEntry[] {
+  private entries({ namespaceId, namespacePath }: DocumentQuery): PathEntry[] {
     let entries = this.entriesOf.get(namespaceId);
     if (!entries) {
       entries = this.source

@@ -1,18 +1,18 @@
 import { envelope } from '@keystead/envelope';
 import { isRefusal } from '@keystead/refusal';
 import type { Audit, AuditCaller, AuditedRequest } from '../kernel/audit/audit';
-import type { Place } from '../kernel/routing/place';
+import type { RouteMatch } from '../kernel/routing/place';
 import type { WriteSet } from '../kernel/storage/types';
 import type { TokenRecord } from '../kernel/tokens/types';
 import type { Bearer } from './authenticate';
 import { PolicyDenied } from './authorize';
 import type { Kernel } from './kernel';
-import type { Known } from './known';
+import type { RequestContext } from './known';
 import type { Outcome } from './outcome';
 import type { Request } from './request';
 
 /** What the audit lines of a request say of it, as far as it is known. */
-export function entryOf({ inputs }: Kernel, request: Request, known: Known): AuditedRequest {
+export function entryOf({ inputs }: Kernel, request: Request, known: RequestContext): AuditedRequest {
   const { sent } = request;
   const { place, bearer, token, grant, wrapTtlSeconds } = known;
   const mount = place?.mount;
@@ -41,7 +41,7 @@ export function requestLine({ audit }: Kernel, entry: AuditedRequest): Promise<v
 export function responseLine(
   kernel: Kernel,
   request: Request,
-  known: Known,
+  known: RequestContext,
   outcome: Outcome,
 ): Promise<void> | undefined {
   const { audit } = kernel;
@@ -62,7 +62,7 @@ export function responseLine(
 export async function failureLines(
   kernel: Kernel,
   request: Request,
-  known: Known,
+  known: RequestContext,
   error: unknown,
   status: number,
 ): Promise<void> {
@@ -135,7 +135,7 @@ function callerOf(
   return caller;
 }
 
-function clearFields(place: Place | undefined): readonly string[] | 'all' | undefined {
+function clearFields(place: RouteMatch | undefined): readonly string[] | 'all' | undefined {
   const declared = place?.operation?.auditClear;
   const config = place?.mount?.config;
   if (declared === 'all' || (!config?.auditClearRequestKeys && !config?.auditClearResponseKeys)) return declared;

@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import type { Identified } from '../kernel/policy/access';
 import type { AccessList } from '../kernel/policy/types';
-import type { Place } from '../kernel/routing/place';
+import type { RouteMatch } from '../kernel/routing/place';
 import type { TokenRecord } from '../kernel/tokens/types';
 import type { CallerToken } from '../sdk/call';
 import { withinCidrs } from '../sdk/token-params';
@@ -24,7 +24,7 @@ export interface Bearer {
  * Undefined where the path asks for no token, or for none was sent where none is needed. Throws `denied` for every other
  * reason alike: no token, an unknown or expired one, one of another namespace, from a forbidden address.
  */
-export async function identify(kernel: Kernel, request: Request, place: Place): Promise<TokenRecord | undefined> {
+export async function identify(kernel: Kernel, request: Request, place: RouteMatch): Promise<TokenRecord | undefined> {
   if (place.auth === 'none' || place.auth === 'wrapping') return undefined;
   if (request.token === undefined) {
     if (place.auth === 'optional') return undefined;
@@ -70,7 +70,7 @@ function unionOf(own: readonly string[], identity: Identified): readonly string[
 }
 
 /** A token works in its own namespace and in those below it. */
-function reaches(kernel: Kernel, record: TokenRecord, place: Place): boolean {
+function reaches(kernel: Kernel, record: TokenRecord, place: RouteMatch): boolean {
   if (record.namespaceId === place.namespace.uuid) return true;
   const own = kernel.namespaces.find(record.namespaceId);
   return own !== undefined && place.namespace.path.startsWith(own.path);

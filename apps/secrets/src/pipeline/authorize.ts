@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import type { Operation as Capability } from '../kernel/policy/capability';
 import type { Decision } from '../kernel/policy/types';
-import { askedOf, type Place } from '../kernel/routing/place';
+import { askedOf, type RouteMatch } from '../kernel/routing/place';
 import { listed } from '../sdk/reply';
 import type { Bearer } from './authenticate';
 import type { Request } from './request';
@@ -38,7 +38,7 @@ export class PolicyDenied extends Refusal {
  */
 export async function authorize(
   request: Request,
-  place: Place,
+  place: RouteMatch,
   bearer: Bearer,
   wrapTtlSeconds: number,
   exists: () => Promise<Existence>,
@@ -79,7 +79,7 @@ export async function authorize(
 }
 
 /** Refuses what leads nowhere, in the words the caller may hear: only root learns which mounts there are. */
-export function requireOperation(place: Place, bearer: Bearer | undefined): void {
+export function requireOperation(place: RouteMatch, bearer: Bearer | undefined): void {
   if (place.operation) return;
   if (!place.mount) {
     if (bearer?.access.root) {

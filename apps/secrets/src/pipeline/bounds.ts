@@ -1,6 +1,6 @@
 import { Refusal } from '@keystead/refusal';
-import type { Place } from '../kernel/routing/place';
-import type { BodyBounds, Sent } from './request';
+import type { RouteMatch } from '../kernel/routing/place';
+import type { BodyBounds, RequestFields } from './request';
 
 /** Of somebody who is not known yet: logins, shares of keys and wrapping tokens need no more. */
 const unknownCaller: BodyBounds = { bytes: 64 * 1024, values: 1000 };
@@ -12,7 +12,7 @@ const freeForm: BodyBounds = { bytes: 32 * 1024 * 1024, values: 50_000 };
 const text = 'http: request body too large';
 
 /** How much of a request's body is read, once it is known where it leads and who sends it. Decision 0066. */
-export function boundsOf(place: Place, known: boolean): BodyBounds {
+export function boundsOf(place: RouteMatch, known: boolean): BodyBounds {
   if (!known) return unknownCaller;
   return place.operation?.freeform || place.operation?.largeBody ? freeForm : declaredFields;
 }
@@ -21,7 +21,7 @@ export function boundsOf(place: Place, known: boolean): BodyBounds {
 export const sealedBounds = unknownCaller;
 
 /** Holds the fields of a query to the bounds. Throws `too-large`. */
-export function requireWithin({ fields, bytes }: Sent, { values }: BodyBounds): void {
+export function requireWithin({ fields, bytes }: RequestFields, { values }: BodyBounds): void {
   // A name and what separates it from the next take two bytes.
   if (bytes > 2 * values && Object.keys(fields).length > values) throw tooManyValues(values);
 }

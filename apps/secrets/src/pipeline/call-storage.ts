@@ -3,7 +3,7 @@ import { Pending } from '../kernel/storage/pending';
 import type { Committer, Entry, EntryKey, EntryReader, WriteSet } from '../kernel/storage/types';
 import { addDelete, addPrefixDelete, addPut, isEmpty, newWriteSet } from '../kernel/storage/write-set';
 import type { Intent, Page, Storage } from '../sdk/storage';
-import type { Turns, View } from './turns';
+import type { DecisionQueues, View } from './turns';
 
 /** Others have their turns between so many rows. */
 const SCANNED_AT_ONCE = 5000;
@@ -12,7 +12,7 @@ const SCANNED_AT_ONCE = 5000;
 export interface StorageGround {
   readonly entries: EntryReader;
   readonly committer: Committer;
-  readonly turns: Turns;
+  readonly turns: DecisionQueues;
 }
 
 /** What joins the decisions of a call. */
@@ -122,7 +122,7 @@ export class CallStorage implements Storage {
     // Judged by what the decision reads.
     this.guard = undefined;
     let writes = false;
-    const result = await ground.turns.take({ mountId, path: prefix + about }, async (view) => {
+    const result = await ground.turns.decide({ mountId, path: prefix + about }, async (view) => {
       const tx = this.within(view);
       await joining?.judge?.(tx);
       const value = await run(tx);

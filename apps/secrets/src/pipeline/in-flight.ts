@@ -1,10 +1,10 @@
 import type { Verb } from '../sdk/call';
 import type { Kernel } from './kernel';
-import type { Known } from './known';
+import type { RequestContext } from './known';
 import type { Request } from './request';
 
 /** What is known of a request that is being carried out. */
-interface RequestFacts {
+interface InFlightFacts {
   readonly id: string;
   readonly verb: Verb;
   /** From `/v1/` on, its namespace included. */
@@ -18,10 +18,10 @@ interface RequestFacts {
 export class InFlight {
   constructor(
     private readonly request: Request,
-    private readonly known: () => Known,
+    private readonly known: () => RequestContext,
   ) {}
 
-  facts(): RequestFacts {
+  facts(): InFlightFacts {
     const { request } = this;
     const { place, bearer, token } = this.known();
     return {
@@ -42,7 +42,7 @@ export function inFlight({
   silence,
   clock,
   timeoutSeconds,
-}: Kernel): (RequestFacts & { readonly startedAtMs: number })[] {
+}: Kernel): (InFlightFacts & { readonly startedAtMs: number })[] {
   const nowMs = clock.now();
   return silence.waitingFor().flatMap(({ about, leftMs }) => {
     if (!(about instanceof InFlight)) return [];

@@ -16,7 +16,7 @@ import type { Tokens } from '../kernel/tokens/types';
 import type { Wrapping } from '../kernel/wrapping/wrapping';
 import type { Path } from '../sdk/path';
 import type { InputParsers } from './parse-input';
-import type { Turns } from './turns';
+import type { DecisionQueues } from './turns';
 
 /** Everything the life of a request needs, built by `service.ts`. */
 export interface Kernel {
@@ -24,7 +24,7 @@ export interface Kernel {
   readonly clock: Clock;
   readonly committer: Committer;
   readonly entries: EntryStore;
-  readonly turns: Turns;
+  readonly turns: DecisionQueues;
   readonly changes: Pick<ChangeNotices, 'mustTell' | 'catchUp'>;
   readonly namespaces: Namespaces;
   readonly mounts: Mounts;

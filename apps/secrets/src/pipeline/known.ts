@@ -1,5 +1,5 @@
 import type { AuditedRequest } from '../kernel/audit/audit';
-import type { Place } from '../kernel/routing/place';
+import type { RouteMatch } from '../kernel/routing/place';
 import type { TokenRecord } from '../kernel/tokens/types';
 import type { Bearer } from './authenticate';
 import type { Grant } from './authorize';
@@ -8,8 +8,8 @@ import type { Grant } from './authorize';
  * What is known of a request. Each step answers a value that says more than the one it was given; whatever ends the
  * request early is audited with the last of them.
  */
-export interface Known {
-  readonly place: Place | undefined;
+export interface RequestContext {
+  readonly place: RouteMatch | undefined;
   readonly wrapTtlSeconds: number;
   /** Whose token it is, before anything was asked about its rights. */
   readonly token: TokenRecord | undefined;
@@ -20,12 +20,12 @@ export interface Known {
 }
 
 /** It is known where the request leads. */
-export interface Located extends Known {
-  readonly place: Place;
+export interface Located extends RequestContext {
+  readonly place: RouteMatch;
 }
 
 /** Before the first step. */
-export const nothingKnown: Known = {
+export const nothingKnown: RequestContext = {
   place: undefined,
   wrapTtlSeconds: 0,
   token: undefined,

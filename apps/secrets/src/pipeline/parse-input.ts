@@ -13,7 +13,7 @@ interface Compiled {
   readonly known: ReadonlySet<string>;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
+type InputFields = Readonly<Record<string, unknown>>;
 
 /** The schemas of operations, compiled when first used. */
 export class InputParsers {
@@ -23,7 +23,7 @@ export class InputParsers {
    * Parses the fields of a request: null counts as not given, unknown fields are left out. With `update`, what was
    * given is laid over what is stored (merge) or over the defaults. Throws `invalid` with the text clients know.
    */
-  parse(operation: AnyOperation, fields: Fields, exact: boolean, stored: unknown): Fields {
+  parse(operation: AnyOperation, fields: InputFields, exact: boolean, stored: unknown): InputFields {
     const { schema, required } = this.of(operation);
     const given: Record<string, unknown> = {};
     for (const key of Object.keys(schema.shape)) {
@@ -36,7 +36,7 @@ export class InputParsers {
     const result = schema.safeParse(given);
     if (!result.success) throw invalid(result.error.issues, given);
     // Fields read scalars with the digits that were sent; what is left inside of objects is read as plain numbers.
-    const data = exact && !operation.freeform ? (plainNumbers(result.data) as Fields) : result.data;
+    const data = exact && !operation.freeform ? (plainNumbers(result.data) as InputFields) : result.data;
     if (!operation.update) return data;
     const merged = merge(operation, data, stored);
     for (const key of required) {
@@ -46,7 +46,7 @@ export class InputParsers {
   }
 
   /** The warnings about fields nobody reads; only for answers that have a body anyway. */
-  warnings(operation: AnyOperation, fields: Fields, params: Readonly<Record<string, string>>): string[] {
+  warnings(operation: AnyOperation, fields: InputFields, params: Readonly<Record<string, string>>): string[] {
     if (operation.freeform) return [];
     const { known } = this.of(operation);
     const unread: string[] = [];
@@ -131,10 +131,10 @@ function isOptional(field: z.ZodType): boolean {
   return field instanceof z.ZodOptional || field instanceof z.ZodDefault;
 }
 
-function merge(operation: AnyOperation, given: Fields, stored: unknown): Record<string, unknown> {
-  const defaults = operation.defaults as Fields | undefined;
+function merge(operation: AnyOperation, given: InputFields, stored: unknown): Record<string, unknown> {
+  const defaults = operation.defaults as InputFields | undefined;
   if (operation.update === 'replace' || stored === undefined) return { ...defaults, ...given };
-  const base: Record<string, unknown> = { ...defaults, ...(stored as Fields) };
+  const base: Record<string, unknown> = { ...defaults, ...(stored as InputFields) };
   for (const key of operation.resets ?? []) {
     if (defaults && key in defaults) base[key] = defaults[key];
     else delete base[key];
@@ -142,7 +142,7 @@ function merge(operation: AnyOperation, given: Fields, stored: unknown): Record<
   return { ...base, ...given };
 }
 
-function invalid(issues: readonly z.core.$ZodIssue[], given: Fields): Refusal {
+function invalid(issues: readonly z.core.$ZodIssue[], given: InputFields): Refusal {
   const details = issues.map((issue) => ({ path: issue.path as (string | number)[], message: issue.message }));
   const issue = issues[0]!;
   const field = String(issue.path[0] ?? '');

@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import type { DemandedMethod } from '../kernel/policy/types';
 import { RateLimited } from '../kernel/quotas/quotas';
-import { checkPlace, type Place } from '../kernel/routing/place';
+import { checkPlace, type RouteMatch } from '../kernel/routing/place';
 import type { WriteSet } from '../kernel/storage/types';
 import { newWriteSet, unsettled } from '../kernel/storage/write-set';
 import { isReading } from '../sdk/call';
@@ -16,7 +16,7 @@ import { CallStorage, type Joining } from './call-storage';
 import { mountHelp, pathHelp } from './help';
 import { InFlight } from './in-flight';
 import type { Kernel } from './kernel';
-import { type Known, type Located, nothingKnown } from './known';
+import { type Located, nothingKnown, type RequestContext } from './known';
 import { shapeListing } from './listing';
 import type { Outcome } from './outcome';
 import type { Request } from './request';
@@ -26,7 +26,7 @@ import { statusOf } from './status';
 import { handleWhileSealed } from './while-sealed';
 
 /** Takes note of what a step has found out. */
-type Learn = <K extends Known>(known: K) => K;
+type Learn = <K extends RequestContext>(known: K) => K;
 
 /**
  * The life of a request: find the place, learn who calls, read what they may send, ask the policies, write the audit
@@ -122,7 +122,7 @@ async function carryOut(kernel: Kernel, request: Request, learn: Learn, isOver: 
 }
 
 /** Where a request leads; undefined where that is nowhere, and another node may have made something there a moment ago. */
-function knownPlace(kernel: Kernel, { path, verb, namespace }: Request): Place | undefined {
+function knownPlace(kernel: Kernel, { path, verb, namespace }: Request): RouteMatch | undefined {
   try {
     const place = path.locate(kernel.namespaces, kernel.mounts, verb, namespace);
     return place.mount || !kernel.changes.mustTell ? place : undefined;
@@ -132,7 +132,7 @@ function knownPlace(kernel: Kernel, { path, verb, namespace }: Request): Place |
   }
 }
 
-async function newestPlace(kernel: Kernel, { path, verb, namespace }: Request): Promise<Place> {
+async function newestPlace(kernel: Kernel, { path, verb, namespace }: Request): Promise<RouteMatch> {
   await kernel.changes.catchUp();
   await kernel.namespaces.refresh();
   await kernel.mounts.refresh();
@@ -279,7 +279,7 @@ function withWrapTtl(known: Located, text: string): Located {
 }
 
 // A refusal after the caller was known travels through a list on its way out, except on paths that ask for no token.
-function inCallersWords(error: unknown, { bearer }: Known): unknown {
+function inCallersWords(error: unknown, { bearer }: RequestContext): unknown {
   if (!(error instanceof Refusal) || error.kind !== 'denied' || !bearer) return error;
   if (error.message.startsWith('1 error occurred')) return error;
   error.message = listedText(error.message);
@@ -292,6 +292,6 @@ function spent(kernel: Kernel, bearer: Bearer | undefined): void {
   kernel.leases.endToken(bearer.record).catch((error) => kernel.log.warn({ err: error }, 'a spent token did not end'));
 }
 
-function routeOf({ mount, declared }: Place): string | undefined {
+function routeOf({ mount, declared }: RouteMatch): string | undefined {
   return mount && declared && `${mount.type}/${declared.pattern}`;
 }

@@ -1,6 +1,6 @@
 import type { Envelope } from '@keystead/envelope';
 import type { Guessed, GuessRule } from '../kernel/attempts/attempts';
-import type { Place } from '../kernel/routing/place';
+import type { RouteMatch } from '../kernel/routing/place';
 import type { Call, Caller, MountView, NamespaceView, ReusableSecret, Verb } from '../sdk/call';
 import type { CanonicalPath, Spelling } from '../sdk/canonical-path';
 import { jsonText } from '../sdk/json-text';
@@ -36,7 +36,7 @@ export class RequestCall implements Call {
   readonly sentToken: string | undefined;
   readonly nowMs: number;
   readonly namespace: NamespaceView;
-  readonly place: Place;
+  readonly place: RouteMatch;
   readonly bearer: Bearer | undefined;
   readonly wrapTtlSeconds: number;
   // Own properties, so that handlers may take them out of the call.

@@ -9,7 +9,7 @@ export interface BodyBounds {
 }
 
 /** What came with a request: the fields of its body, or of its query. */
-export interface Sent {
+export interface RequestFields {
   readonly fields: Readonly<Record<string, unknown>>;
   /** Some numbers in `fields` are held by their digits. */
   readonly exact: boolean;
@@ -33,9 +33,9 @@ export interface Request {
   /** Second factors sent along with a login, one per entry: `method[:passcode]`. */
   readonly mfa: readonly string[];
   /** Body fields of writes, query fields of everything else; nothing while a body has not been read. */
-  sent: Sent;
+  sent: RequestFields;
   /** Reads the body, if it is within the bounds; absent for verbs without one. Throws refusals. */
-  readonly readBody: ((bounds: BodyBounds) => Promise<Sent>) | undefined;
+  readonly readBody: ((bounds: BodyBounds) => Promise<RequestFields>) | undefined;
   /** The version of the answer that the caller has. */
   readonly ifNoneMatch: string | undefined;
   readonly address: string;

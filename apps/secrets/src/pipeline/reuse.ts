@@ -1,5 +1,5 @@
 import type { LeaseRecord } from '../kernel/leases/types';
-import type { Place } from '../kernel/routing/place';
+import type { RouteMatch } from '../kernel/routing/place';
 import type { EntryKey, WriteSet } from '../kernel/storage/types';
 import { addPut } from '../kernel/storage/write-set';
 import type { Caller, ReusableSecret } from '../sdk/call';
@@ -8,7 +8,7 @@ import type { Kernel } from './kernel';
 
 /** The part of a call that says who makes it, and where. */
 interface Calling {
-  readonly place: Place;
+  readonly place: RouteMatch;
   readonly bearer: Bearer | undefined;
   readonly caller: Caller;
 }

@@ -21,7 +21,7 @@ export interface View {
   readonly set: WriteSet;
 }
 
-export interface TurnsOptions {
+export interface DecisionQueuesOptions {
   readonly entries: EntryStore;
   readonly committer: Committer;
   /** True while other nodes may have written what this one still remembers otherwise. */
@@ -30,7 +30,7 @@ export interface TurnsOptions {
   readonly patienceMs: number;
 }
 
-interface Turn {
+interface QueuedDecision {
   readonly untilMs: number;
   decide(view: View): Promise<unknown>;
   resolve(value: unknown): void;
@@ -47,7 +47,7 @@ interface Round {
 }
 
 interface Queue {
-  readonly waiting: Turn[];
+  readonly waiting: QueuedDecision[];
   /** Until when other nodes are expected to decide about the same. */
   contendedUntilMs: number;
 }
@@ -66,21 +66,21 @@ const IN_DATABASE = 2;
  * are decided again, now in a turn of the database, which nobody can overtake: so nobody loses twice. Where other nodes
  * are about, a "no" is said only of what the database says; what this node remembers may be a moment old.
  */
-export class Turns {
+export class DecisionQueues {
   private readonly queues = new Map<string, Queue>();
   private inDatabase = 0;
   private readonly atTheDoor: (() => void)[] = [];
 
-  constructor(private readonly options: TurnsOptions) {}
+  constructor(private readonly options: DecisionQueuesOptions) {}
 
   /**
    * Decides when it is its turn, and resolves once that is committed. `decide` may run more than once. Throws what it
    * throws, and `unavailable` when the turn did not come in time; then nothing was written.
    */
-  take<T>(about: EntryKey, decide: (view: View) => Promise<T>): Promise<T> {
+  decide<T>(about: EntryKey, decide: (view: View) => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const untilMs = performance.now() + this.options.patienceMs;
-      const turn: Turn = { untilMs, decide, resolve: resolve as Turn['resolve'], reject };
+      const turn: QueuedDecision = { untilMs, decide, resolve: resolve as QueuedDecision['resolve'], reject };
       const name = cacheKey(about);
       const queue = this.queues.get(name);
       if (queue) {
@@ -94,11 +94,11 @@ export class Turns {
   }
 
   private async serve(name: string, queue: Queue): Promise<void> {
-    while (queue.waiting.length > 0) await this.decide(name, queue, queue.waiting.splice(0, MOST));
+    while (queue.waiting.length > 0) await this.decideTogether(name, queue, queue.waiting.splice(0, MOST));
     this.queues.delete(name);
   }
 
-  private async decide(name: string, queue: Queue, asked: readonly Turn[]): Promise<void> {
+  private async decideTogether(name: string, queue: Queue, asked: readonly QueuedDecision[]): Promise<void> {
     for (let turns = inTime(asked); turns.length > 0; turns = inTime(turns)) {
       const contended = queue.contendedUntilMs > performance.now();
       try {
@@ -112,21 +112,21 @@ export class Turns {
   }
 
   /** Whoever of a round cannot be written shall fail alone. */
-  private async apart(name: string, queue: Queue, turns: readonly Turn[], error: unknown): Promise<void> {
+  private async apart(name: string, queue: Queue, turns: readonly QueuedDecision[], error: unknown): Promise<void> {
     // Whatever was being written in a lost connection may have been committed or not: it is not written twice.
     if (turns.length === 1 || isLost(error)) for (const turn of turns) turn.reject(error);
-    else for (const turn of turns) await this.decide(name, queue, [turn]);
+    else for (const turn of turns) await this.decideTogether(name, queue, [turn]);
   }
 
   /** Undefined where it must be decided in the database. */
-  private async inTurnHere(turns: readonly Turn[]): Promise<Round | undefined> {
+  private async inTurnHere(turns: readonly QueuedDecision[]): Promise<Round | undefined> {
     const round = await decideAll(this.options.entries, turns);
     if (round.hasNo && this.options.amongOthers()) return undefined;
     await this.options.committer.commit(round.set);
     return round;
   }
 
-  private async inTurnOfAll(name: string, turns: readonly Turn[]): Promise<Round> {
+  private async inTurnOfAll(name: string, turns: readonly QueuedDecision[]): Promise<Round> {
     const { committer, entries } = this.options;
     await this.enter();
     try {
@@ -148,7 +148,7 @@ export class Turns {
   }
 }
 
-async function decideAll(base: EntryReader, turns: readonly Turn[]): Promise<Round> {
+async function decideAll(base: EntryReader, turns: readonly QueuedDecision[]): Promise<Round> {
   const seen = new Map<string, Entry | undefined>();
   const entries = remembering(base, seen);
   const set = newWriteSet();
@@ -212,7 +212,7 @@ function requiring(set: WriteSet, seen: ReadonlyMap<string, Entry | undefined>):
   return { ...set, puts, deletes };
 }
 
-function tell(turns: readonly Turn[], decided: readonly Decided[]): void {
+function tell(turns: readonly QueuedDecision[], decided: readonly Decided[]): void {
   turns.forEach((turn, at) => {
     const what = decided[at]!;
     if ('no' in what) turn.reject(what.no);
@@ -221,7 +221,7 @@ function tell(turns: readonly Turn[], decided: readonly Decided[]): void {
 }
 
 /** Those who still wait; whoever has waited too long is told. */
-function inTime(turns: readonly Turn[]): readonly Turn[] {
+function inTime(turns: readonly QueuedDecision[]): readonly QueuedDecision[] {
   const nowMs = performance.now();
   return turns.filter((turn) => {
     if (turn.untilMs > nowMs) return true;

@@ -135,7 +135,7 @@ export interface ReusableSecret {
 }
 
 /** What is lent to a backend outside a call: to revoke, renew, undo or sweep. */
-export interface Errand {
+export interface BackgroundCall {
   readonly storage: Storage;
   readonly mount: MountView;
   readonly nowMs: number;

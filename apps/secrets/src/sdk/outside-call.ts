@@ -16,7 +16,7 @@ export interface OutsideRequest {
 }
 
 /** An answer of an outside system: its status, and its body where that is JSON. */
-export interface Answer {
+export interface OutsideResponse {
   readonly status: number;
   readonly json: unknown;
   readonly retryAfterSeconds: number;
@@ -31,7 +31,7 @@ export async function outsideCall(
   url: string,
   request: OutsideRequest = {},
   timeoutMs = 10_000,
-): Promise<Answer> {
+): Promise<OutsideResponse> {
   const end = AbortSignal.timeout(timeoutMs);
   try {
     return await send(url, request, end).catch((error: NodeJS.ErrnoException & { reused?: boolean }) => {
@@ -53,7 +53,7 @@ export class OutsideCalls {
   constructor(private readonly clock: { now(): number }) {}
 
   /** As `outsideCall`. */
-  call(who: string, url: string, request?: OutsideRequest, timeoutMs?: number): Promise<Answer> {
+  call(who: string, url: string, request?: OutsideRequest, timeoutMs?: number): Promise<OutsideResponse> {
     const { origin } = new URL(url);
     let circuit = this.circuits.get(origin);
     if (!circuit) {
@@ -72,7 +72,7 @@ function send(url: string, { method = 'GET', headers = {}, form, ca }: OutsideRe
   const body = form?.toString();
   const dressed = body === undefined ? headers : { ...headers, 'content-type': 'application/x-www-form-urlencoded' };
   const options = { method, headers: { accept: 'application/json', ...dressed }, signal };
-  return new Promise<Answer>((resolve, reject) => {
+  return new Promise<OutsideResponse>((resolve, reject) => {
     const receive = (answer: http.IncomingMessage) => {
       const chunks: Buffer[] = [];
       let size = 0;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { Circuit, NotNow, Turns } from './outside';
+import { Circuit, NotNow, Throttle } from './outside';
 
 describe('a circuit', () => {
   let time = 0;
@@ -53,7 +53,7 @@ describe('a circuit', () => {
 
 describe('turns', () => {
   it('let a crowd go on a few at a time, and others in between', async () => {
-    const turns = new Turns();
+    const turns = new Throttle();
     const order: string[] = [];
     const crowd = Array.from({ length: 20 }, async () => {
       await turns.take();

@@ -5,7 +5,7 @@ import type { Judged } from './guesses';
 import type { Reply } from './reply';
 
 /** Who may knock: a token, a token if there is one, nobody in particular, or a wrapping token. */
-export type Auth = 'token' | 'optional' | 'none' | 'wrapping';
+export type PathAuth = 'token' | 'optional' | 'none' | 'wrapping';
 
 /** How an answer is dressed: enveloped, enveloped and copied to the top level, or bare. */
 export type Dress = 'standard' | 'injected' | 'raw';
@@ -58,7 +58,7 @@ export interface Operation<P = Readonly<Record<string, string>>, I extends z.Zod
    */
   readonly decodedInto?: string;
   /** Overrides the path's. */
-  readonly auth?: Auth;
+  readonly auth?: PathAuth;
   /** Said by every operation that callers without a token can send something to. */
   readonly judges?: Judged;
   readonly sudo?: boolean;
@@ -84,7 +84,7 @@ interface PathSpec<P extends string, S> {
   readonly description?: string;
   /** Section title of the specification this implements. */
   readonly spec?: string;
-  readonly auth?: Auth;
+  readonly auth?: PathAuth;
   /** The caller needs `sudo` besides the capability. */
   readonly sudo?: boolean;
   readonly rootNamespaceOnly?: boolean;
@@ -116,7 +116,7 @@ export interface Path {
   readonly summary: string;
   readonly description?: string;
   readonly spec?: string;
-  readonly auth: Auth;
+  readonly auth: PathAuth;
   readonly sudo: boolean;
   readonly rootNamespaceOnly: boolean;
   readonly whileSealed: boolean;

@@ -2,7 +2,7 @@ import type { LiveMount } from '../kernel/mounts/mount';
 import type { Clock } from '../kernel/storage/types';
 import { newWriteSet, unsettled, writesConfig } from '../kernel/storage/write-set';
 import { CallStorage, type StorageGround } from '../pipeline/call-storage';
-import type { Errand } from '../sdk/call';
+import type { BackgroundCall } from '../sdk/call';
 
 /**
  * Runs with the storage of a mount, outside any call, and commits what was written. What it began outside and did not
@@ -13,7 +13,7 @@ export function errands(
   clock: Clock,
   leases: () => { letGo(intents: readonly string[]): Promise<void>; reconfigured(mountId: string): void },
 ) {
-  return async <T>(mount: LiveMount, run: (errand: Errand) => Promise<T>): Promise<T> => {
+  return async <T>(mount: LiveMount, run: (errand: BackgroundCall) => Promise<T>): Promise<T> => {
     const set = newWriteSet();
     const storage = new CallStorage(ground, set, mount.uuid, '');
     try {

@@ -6,16 +6,16 @@ import type { Mounts } from '../kernel/mounts/mounts';
 import type { Jobs } from '../kernel/storage/jobs';
 import type { StorageKernel } from '../kernel/storage/storage';
 import { addDelete, addPut, newWriteSet } from '../kernel/storage/write-set';
-import type { Errand } from '../sdk/call';
+import type { BackgroundCall } from '../sdk/call';
 
-interface Parts {
+interface KvUpgradeDeps {
   readonly mounts: Mounts;
   readonly jobs: Jobs;
   readonly storage: StorageKernel;
-  readonly errand: <T>(mount: LiveMount, run: (errand: Errand) => Promise<T>) => Promise<T>;
+  readonly errand: <T>(mount: LiveMount, run: (errand: BackgroundCall) => Promise<T>) => Promise<T>;
 }
 
-interface State {
+interface KvUpgradeState {
   readonly uuid: string;
   readonly step: 'close' | 'convert' | 'late';
 }
@@ -33,7 +33,7 @@ const readAtOnce = 500;
  * Gives a kv mount versions: it is closed, what was under way is waited for, and then all of it changes in one commit
  * together with the mount. A job, so that another node goes on where one stopped. Decision 0086.
  */
-export function kvUpgrade({ mounts, jobs, storage, errand }: Parts): (mount: LiveMount) => Promise<void> {
+export function kvUpgrade({ mounts, jobs, storage, errand }: KvUpgradeDeps): (mount: LiveMount) => Promise<void> {
   const { database, entries, changes, clock } = storage;
   const find = async (uuid: string) => {
     await mounts.refresh();
@@ -53,7 +53,7 @@ export function kvUpgrade({ mounts, jobs, storage, errand }: Parts): (mount: Liv
     }
     return set;
   };
-  jobs.define<State>(kind, async ({ uuid, step }) => {
+  jobs.define<KvUpgradeState>(kind, async ({ uuid, step }) => {
     const mount = await find(uuid);
     const finished = { state: { uuid, step }, advanced: 0, finished: true };
     if (!mount) return finished;

@@ -21,7 +21,7 @@ import type { ObserveStorage } from '../kernel/storage/database';
 import { StorageKernel } from '../kernel/storage/storage';
 import { StoredTokens } from '../kernel/tokens/tokens';
 import { Wrapping } from '../kernel/wrapping/wrapping';
-import { Turns } from '../pipeline/turns';
+import { DecisionQueues } from '../pipeline/turns';
 import { lifetime } from '../sdk/lifetime';
 import { authMounts } from './auth-mounts';
 import { errands } from './errands';
@@ -110,7 +110,7 @@ export async function buildModules(
     namespacePath: (uuid) => namespaces.find(uuid)?.path ?? '',
     mountPath: (uuid) => mounts.find(uuid)?.path,
   });
-  const turns = new Turns({
+  const turns = new DecisionQueues({
     entries,
     committer,
     amongOthers: () => changes.mustTell,

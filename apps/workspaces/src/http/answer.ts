@@ -6,7 +6,7 @@ import { Refusal } from '@keystead/refusal';
 import { BodyAborted, BodyLate, BodyTooLarge, GateFull } from '@keystead/server';
 import type { Raw } from '../kernel/endpoints/endpoint';
 import type { RateVerdict } from '../kernel/endpoints/rate-limit';
-import type { Answer } from '../kernel/endpoints/run-endpoint';
+import type { EndpointResponse } from '../kernel/endpoints/run-endpoint';
 
 /** Version of the interface that the service says it speaks. */
 const API_VERSION = '2.6';
@@ -44,7 +44,7 @@ export function commonHeaders(fixed: readonly string[], requestId: string, rate:
 }
 
 /** Writes an answer. */
-export async function sendAnswer(res: ServerResponse, answer: Answer, headers: string[]): Promise<void> {
+export async function sendAnswer(res: ServerResponse, answer: EndpointResponse, headers: string[]): Promise<void> {
   if (answer.raw !== undefined) {
     return sendRaw(res, answer.raw, headers);
   }

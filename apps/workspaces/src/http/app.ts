@@ -16,7 +16,7 @@ import {
 import type express from 'express';
 import type { Outage } from '../kernel/database/outage';
 import type { Endpoint } from '../kernel/endpoints/endpoint';
-import type { Caller, SiteSettings } from '../kernel/endpoints/environment';
+import type { AuthenticatedCaller, SiteSettings } from '../kernel/endpoints/environment';
 import { RateLimit, type RateVerdict } from '../kernel/endpoints/rate-limit';
 import type { Match, Routes } from '../kernel/endpoints/routes';
 import { type Kernel, loadEarly, type Request, runEndpoint } from '../kernel/endpoints/run-endpoint';
@@ -159,7 +159,11 @@ export function buildApp(parts: AppParts): express.Express {
   return app;
 }
 
-async function authenticate({ env }: Kernel, endpoint: Endpoint, req: IncomingMessage): Promise<Caller | undefined> {
+async function authenticate(
+  { env }: Kernel,
+  endpoint: Endpoint,
+  req: IncomingMessage,
+): Promise<AuthenticatedCaller | undefined> {
   if (endpoint.auth === 'none') {
     return undefined;
   }

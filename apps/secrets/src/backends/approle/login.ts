@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { StoredLogin } from '../../sdk/backend';
-import type { Errand } from '../../sdk/call';
+import type { BackgroundCall } from '../../sdk/call';
 import { secretString } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { type Login, login } from '../../sdk/reply';
@@ -60,7 +60,7 @@ export const loginPath = path('login', {
 });
 
 /** The login as it would be now. Throws where the role is gone. */
-export async function renewLogin({ internal }: StoredLogin, { storage }: Errand): Promise<Partial<Login>> {
+export async function renewLogin({ internal }: StoredLogin, { storage }: BackgroundCall): Promise<Partial<Login>> {
   const role = await roles.find(storage, String(internal.role_name));
   if (!role) throw new Refusal('invalid', `role ${JSON.stringify(internal.role_name)} does not exist during renewal`);
   return loginParams(role, undefined);

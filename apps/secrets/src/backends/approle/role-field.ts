@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { type Path, path } from '../../sdk/path';
 import { data, missing } from '../../sdk/reply';
 import { settleTokenParams, tokenAliases, tokenParams } from '../../sdk/token-params';
-import { changeRole, putRole, type Role, roleDefaults, roleFolds, roleMissing, roleOf, roleShape } from './role';
+import { type AppRole, changeRole, putRole, roleDefaults, roleFolds, roleMissing, roleOf, roleShape } from './role';
 
 const shapes: ReadonlyMap<string, z.ZodType> = new Map(
   Object.entries({ ...roleShape, ...tokenParams.shape, ...tokenAliases.shape }),
@@ -63,7 +63,7 @@ function fieldPath(endpoint: string, field: keyof typeof roleDefaults): Path {
           const value = given[field] ?? (older === undefined ? undefined : given[older]);
           if (value === undefined)
             throw new Refusal('invalid', `missing ${field}`, [{ path: [field], message: 'required' }]);
-          const changed = { ...role, [field]: value } as Role;
+          const changed = { ...role, [field]: value } as AppRole;
           putRole(storage, settleTokenParams(changed, { [field]: value }));
         });
       },
@@ -72,7 +72,7 @@ function fieldPath(endpoint: string, field: keyof typeof roleDefaults): Path {
       summary: `Set ${field} of a role back to its default.`,
       run(call) {
         return changeRole(call, async (storage, role) => {
-          if (role) putRole(storage, { ...role, [field]: roleDefaults[field] } as Role);
+          if (role) putRole(storage, { ...role, [field]: roleDefaults[field] } as AppRole);
         });
       },
     },

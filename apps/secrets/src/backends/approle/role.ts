@@ -43,7 +43,7 @@ export const roleDefaults = {
 };
 
 /** A role as stored. */
-export type Role = z.output<typeof RoleFields> & {
+export type AppRole = z.output<typeof RoleFields> & {
   readonly uuid: string;
   readonly name: string;
   readonly roleId: string;
@@ -60,12 +60,12 @@ const roleOutput = tokenParamsOutput.extend({
 });
 
 /** Roles by lower-case name. */
-export const roles = collection('role/', z.custom<Role>());
+export const roles = collection('role/', z.custom<AppRole>());
 const roleNames = collection('role-id/', z.string());
 const indexKey = (roleId: string) => createHash('sha256').update(roleId).digest('hex');
 
 /** The role of a role id. */
-export async function findByRoleId(storage: Storage, roleId: string): Promise<Role | undefined> {
+export async function findByRoleId(storage: Storage, roleId: string): Promise<AppRole | undefined> {
   const name = await roleNames.find(storage, indexKey(roleId));
   const role = name === undefined ? undefined : await roles.find(storage, name);
   return role?.roleId === roleId ? role : undefined;
@@ -79,7 +79,7 @@ export const roleOf = (call: { params: { role_name: string }; storage: Storage }
   roles.find(call.storage, call.params.role_name);
 
 /** The same; a refusal when there is none. */
-export async function requireRole(call: { params: { role_name: string }; storage: Storage }): Promise<Role> {
+export async function requireRole(call: { params: { role_name: string }; storage: Storage }): Promise<AppRole> {
   const role = await roleOf(call);
   if (!role) throw roleMissing(call);
   return role;
@@ -92,7 +92,7 @@ export const roleMissing = (call: { params: { role_name: string } }) =>
 /** Changes the role of a call's URL, if there is one, when it is its turn. */
 export function changeRole(
   call: { params: { role_name: string }; storage: Storage },
-  change: (storage: Storage, role: Role | undefined) => Promise<void>,
+  change: (storage: Storage, role: AppRole | undefined) => Promise<void>,
 ): Promise<Reply> {
   return call.storage.transaction(`role/${call.params.role_name}`, async (storage) => {
     await change(storage, await roleOf({ params: call.params, storage }));
@@ -101,7 +101,7 @@ export function changeRole(
 }
 
 /** Checks a role as a whole, and stores it. */
-export function putRole(storage: Storage, role: Role): void {
+export function putRole(storage: Storage, role: AppRole): void {
   if (role.secret_id_num_uses < 0) throw new Refusal('invalid', 'secret_id_num_uses cannot be negative');
   checkCidrs(role.secret_id_bound_cidrs);
   if (!role.bind_secret_id && role.secret_id_bound_cidrs.length === 0 && role.token_bound_cidrs.length === 0) {
@@ -111,7 +111,7 @@ export function putRole(storage: Storage, role: Role): void {
 }
 
 /** Gives a role another role id; to be decided in a transaction. Throws where a different role has it. */
-async function changeRoleId(storage: Storage, role: Role, roleId: string): Promise<Role> {
+async function changeRoleId(storage: Storage, role: AppRole, roleId: string): Promise<AppRole> {
   if (roleId.length > 4_096) throw new Refusal('invalid', 'role_id is longer than 4096 characters');
   const holder = await roleNames.find(storage, indexKey(roleId));
   if (holder !== undefined && holder !== role.name) throw new Refusal('conflict', 'role_id already in use');
@@ -191,7 +191,7 @@ export function rolePaths(): Path[] {
 
 async function writeRole(call: Call<{ role_name: string }, z.output<typeof RoleInput>> & { stored: unknown }) {
   const { role_id: roleId, bound_cidr_list: olderCidrs, ...merged } = call.input;
-  const before = call.stored as Role | undefined;
+  const before = call.stored as AppRole | undefined;
   if (before && before.local_secret_ids !== merged.local_secret_ids) {
     throw new Refusal('invalid', 'local_secret_ids can only be modified during role creation');
   }
@@ -199,7 +199,7 @@ async function writeRole(call: Call<{ role_name: string }, z.output<typeof RoleI
   const name = call.params.role_name;
   const identity = before ?? { uuid: randomUUID(), name, roleId: '', hashKey: randomBytes(32).toString('base64') };
   const useOlder = olderCidrs !== undefined && call.fields.secret_id_bound_cidrs == null;
-  let role: Role = {
+  let role: AppRole = {
     ...settled,
     ...(useOlder && { secret_id_bound_cidrs: olderCidrs }),
     uuid: identity.uuid,
@@ -213,7 +213,7 @@ async function writeRole(call: Call<{ role_name: string }, z.output<typeof RoleI
   return empty;
 }
 
-function shownRole(role: Role): Record<string, unknown> {
+function shownRole(role: AppRole): Record<string, unknown> {
   return {
     bind_secret_id: role.bind_secret_id,
     local_secret_ids: role.local_secret_ids,

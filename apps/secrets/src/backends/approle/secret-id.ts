@@ -8,7 +8,7 @@ import { anything, commaList, duration, int, secretString, string } from '../../
 import { operation, type Path, path } from '../../sdk/path';
 import { data, empty, keys, missing } from '../../sdk/reply';
 import { checkCidrs } from '../../sdk/token-params';
-import { type Role, requireRole, roleFolds, roleOf, roles } from './role';
+import { type AppRole, requireRole, roleFolds, roleOf, roles } from './role';
 import {
   addSecretId,
   type FoundSecretId,
@@ -21,14 +21,14 @@ import {
 
 const rolesAtOnce = 32;
 
-const Wanted = z.object({
+const SecretIdOptions = z.object({
   metadata: anything().optional().describe('JSON text of an object of strings; becomes metadata of the tokens.'),
   cidr_list: commaList().optional().describe('Addresses that may log in with it.'),
   token_bound_cidrs: commaList().optional().describe('Addresses that may use the tokens.'),
   num_uses: int().optional().describe("Logins it is good for; the role's by default."),
   ttl: duration().optional().describe("Its lifetime; the role's by default."),
 });
-type Wanted = z.output<typeof Wanted>;
+type SecretIdOptions = z.output<typeof SecretIdOptions>;
 type RoleCall<I = unknown> = Call<{ role_name: string }, I>;
 
 const SecretIdInput = z.object({ secret_id: secretString().optional().describe('The secret id.') });
@@ -79,7 +79,7 @@ export function secretIdPaths(): Path[] {
       summary: 'The secret ids of a role.',
       write: {
         summary: 'Make a secret id.',
-        input: Wanted,
+        input: SecretIdOptions,
         output: Made,
         run: (call) => make(call, randomUUID()),
       },
@@ -97,7 +97,7 @@ export function secretIdPaths(): Path[] {
       summary: 'Secret ids chosen by the client.',
       write: {
         summary: 'Store a secret id.',
-        input: Wanted.extend(SecretIdInput.shape),
+        input: SecretIdOptions.extend(SecretIdInput.shape),
         output: Made,
         run: (call) => make(call, requireField(call.input, 'secret_id')),
       },
@@ -163,7 +163,7 @@ export function secretIdPaths(): Path[] {
   ];
 }
 
-async function make(call: RoleCall<Wanted>, secretId: string) {
+async function make(call: RoleCall<SecretIdOptions>, secretId: string) {
   const { input, storage, nowMs } = call;
   const role = await requireRole(call);
   if (!role.bind_secret_id) throw new Refusal('invalid', 'bind_secret_id is not set on the role');
@@ -252,7 +252,7 @@ function requireField<K extends string>(input: { readonly [key in K]?: string | 
 
 async function byAccessor(
   { input, storage }: RoleCall<z.output<typeof AccessorInput>>,
-  role: Role,
+  role: AppRole,
   nowMs: number,
 ): Promise<FoundSecretId> {
   const accessor = requireField(input, 'secret_id_accessor');

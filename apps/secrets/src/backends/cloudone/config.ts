@@ -7,7 +7,7 @@ import { data, empty, missing } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 import { type CloudHosts, cloudNamed, cloudNames, defaultCloud } from './clouds';
 
-const Config = z.object({
+const CloudOneConfig = z.object({
   tenant_id: string().describe('Tenant of the directory organization; else CLOUDONE_TENANT_ID.'),
   resource: string().describe('Audience that tokens given to login must be for; else CLOUDONE_AD_RESOURCE.'),
   environment: announced(string(), { enum: cloudNames, default: defaultCloud }).describe(
@@ -16,9 +16,9 @@ const Config = z.object({
   client_id: string().describe('Who asks the compute API; needs to read compute resources. Else CLOUDONE_CLIENT_ID.'),
   client_secret: secretString().describe('Secret of client_id; else CLOUDONE_CLIENT_SECRET.'),
 });
-type Config = z.output<typeof Config>;
-const config = single('config', Config);
-const none: Config = { tenant_id: '', resource: '', environment: '', client_id: '', client_secret: '' };
+type CloudOneConfig = z.output<typeof CloudOneConfig>;
+const config = single('config', CloudOneConfig);
+const none: CloudOneConfig = { tenant_id: '', resource: '', environment: '', client_id: '', client_secret: '' };
 
 /** What the process environment says where the configuration is silent, and where outside hosts are overridden. */
 export interface CloudOneDefaults {
@@ -46,7 +46,7 @@ export async function configInForce(storage: Storage, defaults: CloudOneDefaults
   return fill((await config.find(storage)) ?? none, defaults);
 }
 
-function fill(stored: Config, defaults: CloudOneDefaults): InForce {
+function fill(stored: CloudOneConfig, defaults: CloudOneDefaults): InForce {
   const tenantId = stored.tenant_id || defaults.tenantId;
   const resource = stored.resource || defaults.resource;
   if (!tenantId) throw new Refusal('invalid', 'tenant_id is required');
@@ -94,7 +94,7 @@ export const configPath = (defaults: CloudOneDefaults) =>
       summary: 'Configure the method; omitted fields keep their value.',
       update: 'merge',
       defaults: none,
-      input: Config,
+      input: CloudOneConfig,
       run({ input, storage }) {
         fill(input, defaults);
         if (input.tenant_id && !tenantPattern.test(input.tenant_id)) {

@@ -10,7 +10,7 @@ import { type CloudOneDefaults, configInForce } from './config';
 import type { DirectoryClient } from './directory-client';
 import { checkResource } from './resource-check';
 import type { ResourceClient } from './resource-client';
-import { findRole, type Role } from './role';
+import { type CloudOneRole, findRole } from './role';
 
 const LoginInput = z.object({
   role: string().optional().describe('Name of the role.'),
@@ -100,7 +100,7 @@ export const loginPath = ({ defaults, directory, resources }: CloudOneParts) =>
   });
 
 /** What a role gives to every login, at the login and at each renewal. */
-export function roleLogin(role: Role, from: Pick<Caller, 'address'> | undefined) {
+export function roleLogin(role: CloudOneRole, from: Pick<Caller, 'address'> | undefined) {
   return { policies: role.token_policies, ...loginParams(role, from) };
 }
 
@@ -125,7 +125,7 @@ function groupsOf(claims: Readonly<Record<string, unknown>>): string[] {
     : [];
 }
 
-function checkLifetime(role: Role, claims: Readonly<Record<string, unknown>>, nowMs: number): void {
+function checkLifetime(role: CloudOneRole, claims: Readonly<Record<string, unknown>>, nowMs: number): void {
   const most = role.max_jwt_exp ?? 0;
   if (most === 0) return;
   const from = typeof claims.iat === 'number' ? claims.iat : Math.floor(nowMs / 1000);
@@ -134,7 +134,7 @@ function checkLifetime(role: Role, claims: Readonly<Record<string, unknown>>, no
   }
 }
 
-function checkIdentity(role: Role, oid: string, groups: readonly string[]): void {
+function checkIdentity(role: CloudOneRole, oid: string, groups: readonly string[]): void {
   if (!oid) throw new Refusal('denied', 'jwt has no oid claim');
   const principals = role.bound_service_principal_ids;
   if (principals.length > 0 && !principals.includes('*') && !principals.includes(oid)) {

@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import type { InForce } from './config';
 import type { ComputeResource, ResourceClient } from './resource-client';
-import type { Role } from './role';
+import type { CloudOneRole } from './role';
 
 /** What a login says about the machine it comes from. */
 export interface Whereabouts {
@@ -29,7 +29,7 @@ const holds = (bounds: readonly string[], value: string) =>
 export async function checkResource(
   client: ResourceClient,
   config: InForce,
-  role: Role,
+  role: CloudOneRole,
   where: Whereabouts,
   claims: IdentityClaims,
 ): Promise<void> {
@@ -51,7 +51,7 @@ export async function checkResource(
 async function described(
   client: ResourceClient,
   config: InForce,
-  role: Role,
+  role: CloudOneRole,
   where: Whereabouts,
   claims: IdentityClaims,
 ): Promise<ComputeResource | undefined> {
@@ -98,7 +98,7 @@ function checkClaims(where: Whereabouts, { xmsAzRid, xmsMirid }: IdentityClaims)
 async function requireGroupIdentity(
   client: ResourceClient,
   config: InForce,
-  role: Role,
+  role: CloudOneRole,
   where: Whereabouts,
   claims: IdentityClaims,
 ): Promise<void> {

@@ -1,6 +1,6 @@
 import { Refusal } from '@keystead/refusal';
 import { LRUCache } from 'lru-cache';
-import { type Answer, OutsideCalls } from '../../sdk/outside-call';
+import { OutsideCalls, type OutsideResponse } from '../../sdk/outside-call';
 import type { InForce } from './config';
 
 const computeVersion = '2022-11-01';
@@ -18,14 +18,14 @@ export interface ComputeResource {
   readonly hasIdentity: boolean;
   readonly principalIds: readonly string[];
 }
-interface Body {
+interface ResourceBody {
   readonly location?: string;
   readonly identity?: {
     readonly principalId?: string;
     readonly userAssignedIdentities?: Readonly<Record<string, { readonly principalId?: string | null } | null>>;
   } | null;
   readonly properties?: { readonly principalId?: string; readonly clientId?: string };
-  readonly value?: readonly Body[];
+  readonly value?: readonly ResourceBody[];
   readonly nextLink?: string;
 }
 
@@ -79,9 +79,9 @@ export class ResourceClient {
       let next: string | undefined =
         `${config.hosts.resourceManager}${providers(subscription, group)}Microsoft.ManagedIdentity/userAssignedIdentities?api-version=${identityVersion}`;
       for (let page = 0; next && page < 100; page++) {
-        const answer: Answer = await this.get(config, next);
+        const answer: OutsideResponse = await this.get(config, next);
         if (answer.status !== 200) break;
-        const body = answer.json as Body;
+        const body = answer.json as ResourceBody;
         for (const identity of body.value ?? [])
           if (identity.properties?.clientId) found.add(identity.properties.clientId);
         next = sameHost(body.nextLink, config.hosts.resourceManager);
@@ -104,7 +104,7 @@ export class ResourceClient {
     if (answer.status !== 200 || !answer.json) {
       throw new Refusal('upstream', `unable to retrieve ${what} metadata: the compute API answered ${answer.status}`);
     }
-    const body = answer.json as Body;
+    const body = answer.json as ResourceBody;
     const ids: string[] = [];
     if (body.identity?.principalId) ids.push(body.identity.principalId);
     for (const [id, assigned] of Object.entries(body.identity?.userAssignedIdentities ?? {})) {
@@ -118,10 +118,10 @@ export class ResourceClient {
   private async principalOf(config: InForce, id: string): Promise<string | undefined> {
     if (!/^\/subscriptions\/[^?#]+$/.test(id) || id.includes('/../')) return undefined;
     const answer = await this.get(config, `${config.hosts.resourceManager}${id}?api-version=${identityVersion}`);
-    return answer.status === 200 ? (answer.json as Body).properties?.principalId : undefined;
+    return answer.status === 200 ? (answer.json as ResourceBody).properties?.principalId : undefined;
   }
 
-  private async get(config: InForce, url: string): Promise<Answer> {
+  private async get(config: InForce, url: string): Promise<OutsideResponse> {
     const headers = { authorization: `Bearer ${await this.token(config)}`, accept: 'application/json' };
     for (let attempt = 1; ; attempt++) {
       const answer = await this.calls.call('the compute API', url, { headers });
@@ -147,7 +147,7 @@ export class ResourceClient {
     return body.access_token;
   }
 
-  private byClient({ hosts, tenantId, clientId, clientSecret }: InForce): Promise<Answer> {
+  private byClient({ hosts, tenantId, clientId, clientSecret }: InForce): Promise<OutsideResponse> {
     const form = new URLSearchParams({
       grant_type: 'client_credentials',
       client_id: clientId,
@@ -158,7 +158,7 @@ export class ResourceClient {
     return this.calls.call('the directory', url, { method: 'POST', form });
   }
 
-  private byMachine({ hosts, clientId }: InForce): Promise<Answer> {
+  private byMachine({ hosts, clientId }: InForce): Promise<OutsideResponse> {
     const query = new URLSearchParams({ 'api-version': '2018-02-01', resource: hosts.audience });
     if (clientId) query.set('client_id', clientId);
     const host = this.metadataHost || usualMetadataHost;

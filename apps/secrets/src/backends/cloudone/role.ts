@@ -18,7 +18,7 @@ const Role = z.object({
   ...tokenParams.shape,
   ...tokenAliases.shape,
 });
-export type Role = z.output<typeof Role>;
+export type CloudOneRole = z.output<typeof Role>;
 const roles = collection('role/', Role);
 
 const bounds = [

@@ -11,7 +11,7 @@ import { attempt, codeOf } from './cloud-error';
 import { connection, type Root, rootInForce } from './config-root';
 import { type NeededRight, type NeedsContext, neededRights } from './needed-rights';
 import { type Finding, probe } from './rights-probes';
-import { type Role, roles } from './role-fields';
+import { type CloudTwoRole, roles } from './role-fields';
 import { userName } from './user-name';
 
 const CheckInput = z.object({
@@ -53,15 +53,15 @@ export const rootCheckPath = (cloud: CloudTwo) => {
 };
 
 /** All roles, or the one that is named; throws `invalid` where there is no such role. */
-async function rolesOf(storage: Storage, name: string | undefined): Promise<ReadonlyMap<string, Role>> {
+async function rolesOf(storage: Storage, name: string | undefined): Promise<ReadonlyMap<string, CloudTwoRole>> {
   if (name) return new Map([[name, await roles.require(storage, name, `Role "${name}" not found`)]]);
   const names = (await roles.list(storage)).slice(0, mostRoles);
   const found = await Promise.all(names.map(async (one) => [one, await roles.find(storage, one)] as const));
-  return new Map(found.filter((pair): pair is readonly [string, Role] => pair[1] !== undefined));
+  return new Map(found.filter((pair): pair is readonly [string, CloudTwoRole] => pair[1] !== undefined));
 }
 const mostRoles = 200;
 
-async function rightsReport(cloud: CloudTwo, config: Root, wanted: ReadonlyMap<string, Role>, nowMs: number) {
+async function rightsReport(cloud: CloudTwo, config: Root, wanted: ReadonlyMap<string, CloudTwoRole>, nowMs: number) {
   const { iam, sts } = cloud.of(connection(config));
   const identity = await attempt('error calling GetCallerIdentity', () => sts.send(new GetCallerIdentityCommand({})));
   const arn = identity.Arn ?? '';

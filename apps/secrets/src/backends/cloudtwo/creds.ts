@@ -10,7 +10,7 @@ import { connection, rootInForce } from './config-root';
 import { createUser } from './iam-user';
 import { waitForKey } from './key-wait';
 import { again, reuseKey } from './reuse';
-import { type CredentialType, type Role, roles } from './role-fields';
+import { type CloudTwoRole, type CredentialType, roles } from './role-fields';
 import { assumeRole, federationToken, filterOf, type StsCredentials, sessionToken } from './sts-credentials';
 import { normalise, userName } from './user-name';
 
@@ -68,7 +68,7 @@ export function credsPaths(cloud: CloudTwo) {
 }
 
 /** Legacy roles give users at `creds/` and short credentials at `sts/`, and nothing crosswise. */
-function typeFor(role: Role, where: 'creds' | 'sts'): CredentialType {
+function typeFor(role: CloudTwoRole, where: 'creds' | 'sts'): CredentialType {
   if (!role.legacy) {
     const [type] = role.credential_types;
     if (type) return type;
@@ -81,7 +81,7 @@ function typeFor(role: Role, where: 'creds' | 'sts'): CredentialType {
   throw new Refusal('invalid', text);
 }
 
-async function user(cloud: CloudTwo, call: CredsCall, role: Role) {
+async function user(cloud: CloudTwo, call: CredsCall, role: CloudTwoRole) {
   const { params, storage, caller, nowMs, warn } = call;
   warnOfIdle(call, 'iam_user', ['ttl', 'role_arn', 'role_session_name', 'mfa_code']);
   const config = await rootInForce(storage);
@@ -110,7 +110,7 @@ async function user(cloud: CloudTwo, call: CredsCall, role: Role) {
   });
 }
 
-async function session(cloud: CloudTwo, call: CredsCall, role: Role, type: SessionType) {
+async function session(cloud: CloudTwo, call: CredsCall, role: CloudTwoRole, type: SessionType) {
   const { params, storage, nowMs, input } = call;
   warnOfIdle(call, type, idleFor[type]);
   // Everything that can be refused without a call is refused before the first one.
@@ -150,23 +150,23 @@ async function session(cloud: CloudTwo, call: CredsCall, role: Role, type: Sessi
 }
 
 type SessionType = Exclude<CredentialType, 'iam_user'>;
-type Asked = 'ttl' | 'role_arn' | 'role_session_name' | 'mfa_code';
+type SessionOption = 'ttl' | 'role_arn' | 'role_session_name' | 'mfa_code';
 
-const idleFor: Readonly<Record<SessionType, readonly Asked[]>> = {
+const idleFor: Readonly<Record<SessionType, readonly SessionOption[]>> = {
   assumed_role: ['mfa_code'],
   federation_token: ['role_arn', 'role_session_name', 'mfa_code'],
   session_token: ['role_arn', 'role_session_name'],
 };
 
 /** Says which parameters of a request have no effect on credentials of this type. */
-function warnOfIdle({ input, warn }: CredsCall, type: CredentialType, idle: readonly Asked[]): void {
+function warnOfIdle({ input, warn }: CredsCall, type: CredentialType, idle: readonly SessionOption[]): void {
   for (const field of idle) {
     if (input[field] !== undefined) warn(`${field} has no meaning for ${type} credentials and is ignored`);
   }
 }
 
 /** The code that proves the device of the role; empty where the role names none. */
-function mfaCode(role: Role, { input, warn }: CredsCall): string {
+function mfaCode(role: CloudTwoRole, { input, warn }: CredsCall): string {
   if (!role.mfa_serial_number) {
     if (input.mfa_code !== undefined) warn('mfa_code is ignored: the role names no mfa_serial_number');
     return '';
@@ -180,7 +180,7 @@ function madeName(template: string, type: SessionType, { caller, params, nowMs }
   return userName(template, type === 'assumed_role' ? 'IAM' : 'STS', who, { nowMs });
 }
 
-function roleArn(role: Role, asked: string | undefined, name: string): string {
+function roleArn(role: CloudTwoRole, asked: string | undefined, name: string): string {
   const arn = asked || (role.role_arns.length === 1 ? role.role_arns[0]! : '');
   if (!arn) throw new Refusal('invalid', 'did not supply a role_arn parameter and unable to determine one');
   if (role.role_arns.includes(arn)) return arn;
@@ -194,7 +194,7 @@ function givenSessionName(asked: string | undefined): string | undefined {
   throw new Refusal('invalid', 'role_session_name needs at least 2 characters');
 }
 
-function ttlFor({ input, mount, warn }: CredsCall, role: Role): number {
+function ttlFor({ input, mount, warn }: CredsCall, role: CloudTwoRole): number {
   const wanted = input.ttl || role.default_sts_ttl || defaultTtlSeconds;
   const most = role.max_sts_ttl || mount.maxLeaseTtlSeconds;
   if (wanted <= most) return wanted;

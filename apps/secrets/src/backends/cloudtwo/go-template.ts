@@ -6,20 +6,20 @@ export class TemplateError extends Error {
 }
 
 type Value = string | number | boolean;
-type Fields = Readonly<Record<string, string>>;
+type TemplateFields = Readonly<Record<string, string>>;
 /** What a template may draw on besides its fields. */
 export interface TemplateWorld {
   readonly nowMs: number;
 }
 
-type Expression = (fields: Fields, world: TemplateWorld) => Value;
-type Node =
+type Expression = (fields: TemplateFields, world: TemplateWorld) => Value;
+type TemplateNode =
   | { text: string }
   | { value: Expression }
-  | { branches: { when: Expression; body: Node[] }[]; otherwise: Node[] };
+  | { branches: { when: Expression; body: TemplateNode[] }[]; otherwise: TemplateNode[] };
 
 /** A parsed template: gives the text for some fields. */
-export type Template = (fields: Fields, world: TemplateWorld) => string;
+export type Template = (fields: TemplateFields, world: TemplateWorld) => string;
 
 const maxRandom = 1000;
 /** Longest template, and longest text that any step of one may make: names have 64 characters at most. */
@@ -35,12 +35,12 @@ const maxDepth = 32;
  */
 export function parseTemplate(text: string, fieldNames: readonly string[]): Template {
   if (text.length > maxLength) throw new TemplateError(`the template is longer than ${maxLength} characters`);
-  const parser = new Parser(tokenize(text), fieldNames);
+  const parser = new TemplateParser(tokenize(text), fieldNames);
   const nodes = parser.block([]);
   return (fields, world) => render(nodes, fields, world);
 }
 
-function render(nodes: readonly Node[], fields: Fields, world: TemplateWorld): string {
+function render(nodes: readonly TemplateNode[], fields: TemplateFields, world: TemplateWorld): string {
   let out = '';
   for (const node of nodes) {
     if ('text' in node) out += node.text;
@@ -59,10 +59,10 @@ function bounded(step: string, text: string): string {
   return text;
 }
 
-type Piece = { text: string } | { action: string };
+type TemplatePiece = { text: string } | { action: string };
 
-function tokenize(text: string): Piece[] {
-  const pieces: Piece[] = [];
+function tokenize(text: string): TemplatePiece[] {
+  const pieces: TemplatePiece[] = [];
   let at = 0;
   let trimNext = false;
   for (;;) {
@@ -100,17 +100,17 @@ function closing(text: string, from: number): number {
   throw new TemplateError('unclosed action');
 }
 
-class Parser {
+class TemplateParser {
   private at = 0;
   private depth = 0;
   constructor(
-    private readonly pieces: readonly Piece[],
+    private readonly pieces: readonly TemplatePiece[],
     private readonly fieldNames: readonly string[],
   ) {}
 
   /** Nodes up to one of `ends` (left unread), or to the end of the text. */
-  block(ends: readonly string[]): Node[] {
-    const nodes: Node[] = [];
+  block(ends: readonly string[]): TemplateNode[] {
+    const nodes: TemplateNode[] = [];
     while (this.at < this.pieces.length) {
       const piece = this.pieces[this.at]!;
       if ('text' in piece) {
@@ -138,7 +138,7 @@ class Parser {
     return parsed;
   }
 
-  private conditional(action: string): Node {
+  private conditional(action: string): TemplateNode {
     const branches = [{ when: this.expression(action.slice(2)), body: this.block(['else', 'end']) }];
     for (;;) {
       const { action: next } = this.pieces[this.at++] as { action: string };

@@ -2,7 +2,7 @@ import { PassThrough, pipeline, type Readable } from 'node:stream';
 import type { IAMClient } from '@aws-sdk/client-iam';
 import type { STSClient } from '@aws-sdk/client-sts';
 import { Refusal } from '@keystead/refusal';
-import { Circuit, type OutsideParts, Turns } from '../../sdk/outside';
+import { Circuit, type OutsideParts, Throttle } from '../../sdk/outside';
 import { codeOf } from './cloud-error';
 
 type Headers = Readonly<Record<string, string | undefined>>;
@@ -28,7 +28,7 @@ export function guard(
   let aheadMs: number | undefined;
   const circuit = new Circuit(who, parts.clock);
   const send = client.send.bind(client) as Send;
-  const turns = new Turns();
+  const turns = new Throttle();
   const guarded: Send = async (command, options) => {
     const name = command.constructor.name.replace(/Command$/, '');
     await turns.take();

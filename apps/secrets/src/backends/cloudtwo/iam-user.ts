@@ -27,7 +27,7 @@ import {
 } from '@aws-sdk/client-iam';
 import { Refusal } from '@keystead/refusal';
 import { attempt, cloudRefusal, codeOf, isGone, wasRefused } from './cloud-error';
-import { defaultUserPath, type Role } from './role-fields';
+import { type CloudTwoRole, defaultUserPath } from './role-fields';
 
 /** How far two clocks may be apart after their difference was taken off: that is known to a second or so. */
 const clocksApartMs = 2 * 60_000;
@@ -48,7 +48,7 @@ export async function createUser(
   iam: IAMClient,
   name: string,
   roleName: string,
-  role: Role,
+  role: CloudTwoRole,
   nothingMade: () => Promise<void>,
 ): Promise<MadeUser> {
   const UserName = name;

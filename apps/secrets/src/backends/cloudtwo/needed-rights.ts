@@ -1,4 +1,4 @@
-import { defaultUserPath, type Role } from './role-fields';
+import { type CloudTwoRole, defaultUserPath } from './role-fields';
 import type { Trust } from './sts-credentials';
 
 /** A right the root credentials must have at the provider, and what it is needed for. */
@@ -40,7 +40,7 @@ const forGroupPolicies = ['iam:ListAttachedGroupPolicies', 'iam:ListGroupPolicie
 const forRotation = ['iam:GetUser', 'iam:CreateAccessKey', 'iam:ListAccessKeys', 'iam:DeleteAccessKey'];
 
 /** The rights that these roles and the rotation of the root key need, each once. */
-export function neededRights(roles: ReadonlyMap<string, Role>, context: NeedsContext): NeededRight[] {
+export function neededRights(roles: ReadonlyMap<string, CloudTwoRole>, context: NeedsContext): NeededRight[] {
   const iam = (rest: string) => `arn:${context.partition}:iam::${context.account}:${rest}`;
   const needs: NeededRight[] = [];
   const add = (actions: readonly string[], resource: string, neededFor: string) =>

@@ -1,4 +1,4 @@
-interface Document {
+interface PolicyDocument {
   readonly Version?: string;
   readonly Statement?: unknown;
 }
@@ -12,7 +12,7 @@ export function mergeDocuments(documents: readonly string[]): string | undefined
   if (given.length === 0) return undefined;
   if (given.length === 1) return given[0];
   const statements = given.flatMap((text) => {
-    const { Statement } = JSON.parse(text) as Document;
+    const { Statement } = JSON.parse(text) as PolicyDocument;
     return Array.isArray(Statement) ? Statement : Statement === undefined ? [] : [Statement];
   });
   return JSON.stringify({ Version: '2012-10-17', Statement: statements });

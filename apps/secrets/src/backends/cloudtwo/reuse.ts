@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Call, ReusableSecret } from '../../sdk/call';
 import { data } from '../../sdk/reply';
 import { rootInForce } from './config-root';
-import type { Role } from './role-fields';
+import type { CloudTwoRole } from './role-fields';
 
 /**
  * What credentials must have in common to be given again: path, role as it is now, configuration and what was asked for.
@@ -16,7 +16,7 @@ export async function reuseKey(
     wrapTtlSeconds,
   }: Pick<Call<{ readonly name: string }>, 'params' | 'storage' | 'input' | 'wrapTtlSeconds'>,
   where: 'creds' | 'sts',
-  role: Role,
+  role: CloudTwoRole,
 ): Promise<string | undefined> {
   // What is wrapped is for somebody else to open, each time perhaps another.
   if (!role.reuse_percent_left || wrapTtlSeconds > 0) return undefined;

@@ -36,10 +36,10 @@ export const RoleFields = z.object({
 });
 
 /** A role as stored. `legacy` was written with the older parameters, which tie each type to one of the two paths. */
-export const Role = RoleFields.extend({
+export const CloudTwoRole = RoleFields.extend({
   credential_types: z.array(z.enum(credentialTypes)),
   legacy: z.boolean(),
   invalid_data: z.string().optional(),
 });
-export type Role = z.output<typeof Role>;
-export const roles = collection('roles/', Role);
+export type CloudTwoRole = z.output<typeof CloudTwoRole>;
+export const roles = collection('roles/', CloudTwoRole);

@@ -1,4 +1,4 @@
-import { type CredentialType, type Role, reusePercent } from './role-fields';
+import { type CloudTwoRole, type CredentialType, reusePercent } from './role-fields';
 
 const stsTypes = 'assumed_role, federation_token and session_token';
 const externalId = /^[\w+=,.@:/-]{2,1224}$/;
@@ -10,7 +10,7 @@ const userPath = /^\/([\x21-\x7F]{0,510}\/)?$/;
 /**
  * Every rule a role breaks, in the words clients know; empty where it is sound. Spec: Cloud-provider engine (Role).
  */
-export function roleFaults(role: Role): string[] {
+export function roleFaults(role: CloudTwoRole): string[] {
   const faults: string[] = [];
   const type = role.credential_types.length === 1 ? role.credential_types[0] : undefined;
   if (role.credential_types.length === 0) return ['did not supply credential_type'];
@@ -79,7 +79,7 @@ function arnFault(arn: string, kind: 'policy' | 'role'): string | undefined {
 }
 
 /** What sessions of the token service may be told, and by which types. Roles of an earlier version say nothing. */
-function sessionFaults(role: Role, type: CredentialType | undefined): string[] {
+function sessionFaults(role: CloudTwoRole, type: CredentialType | undefined): string[] {
   const faults: string[] = [];
   const tags = Object.entries(role.session_tags ?? {});
   if (type !== 'assumed_role') {

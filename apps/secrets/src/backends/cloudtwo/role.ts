@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { oneOf, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { data, empty, keys, listed, missing } from '../../sdk/reply';
-import { credentialTypes, type Role, RoleFields, roles } from './role-fields';
+import { type CloudTwoRole, credentialTypes, RoleFields, roles } from './role-fields';
 import { fromLegacy, legacyMix } from './role-legacy';
 import { roleFaults } from './role-rules';
 
@@ -62,7 +62,7 @@ export const rolePath = path('roles/:name', {
     defaults,
     input: RoleInput,
     run({ params, input, fields, stored, storage, warn }) {
-      const before = stored as Role | undefined;
+      const before = stored as CloudTwoRole | undefined;
       if (fields.policy != null && fields.arn != null) {
         throw listed('invalid', 'only one of policy or arn should be provided');
       }
@@ -76,7 +76,7 @@ export const rolePath = path('roles/:name', {
       }
       const { policy: _policy, arn: _arn, credential_type, ...rest } = input;
       const types = credential_type ? [credential_type] : before && !before.legacy ? before.credential_types : [];
-      const role: Role = {
+      const role: CloudTwoRole = {
         ...pick(rest),
         policy_document: compact(rest.policy_document),
         credential_types: types,
@@ -122,7 +122,7 @@ function invalidRole(faults: readonly string[]): string {
   return `error(s) validating supplied role data: ${JSON.stringify(list)}`;
 }
 
-function shownRole(role: Role): Record<string, unknown> {
+function shownRole(role: CloudTwoRole): Record<string, unknown> {
   const orNull = <T>(list: readonly T[]) => (list.length > 0 ? list : null);
   return {
     credential_type: role.credential_types.join(','),

@@ -1,5 +1,5 @@
 import { Refusal } from '@keystead/refusal';
-import type { Errand } from '../../sdk/call';
+import type { BackgroundCall } from '../../sdk/call';
 import type { CloudTwo } from './cloud';
 import { root, rootTurn } from './config-root';
 import { rotateRoot } from './rotate-root';
@@ -15,7 +15,7 @@ const longestPauseMs = 3_600_000;
  * that dies at it is followed after some minutes, and what it left half done is finished or taken back by its intent.
  * Failures are written down and tried again after a pause that doubles, within the window where there is one.
  */
-export async function rotateWhenDue(cloud: CloudTwo, errand: Errand): Promise<void> {
+export async function rotateWhenDue(cloud: CloudTwo, errand: BackgroundCall): Promise<void> {
   const { storage, nowMs } = errand;
   const planned = await plan.find(storage);
   if (!planned || planned.tryAtMs > nowMs) return;
@@ -45,7 +45,7 @@ export async function rotateWhenDue(cloud: CloudTwo, errand: Errand): Promise<vo
 }
 
 /** Takes the rotation for this node; undefined where another one has it, or its window is over. */
-function claim({ storage, nowMs }: Errand, planned: Plan): Promise<Plan | undefined> {
+function claim({ storage, nowMs }: BackgroundCall, planned: Plan): Promise<Plan | undefined> {
   return storage.transaction(rootTurn, async (tx) => {
     const [config, seen] = [await root.find(tx), await plan.find(tx)];
     if (!config || seen?.tryAtMs !== planned.tryAtMs) return undefined;
@@ -64,7 +64,7 @@ function claim({ storage, nowMs }: Errand, planned: Plan): Promise<Plan | undefi
 }
 
 /** Writes down how it went, unless the configuration was written anew meanwhile: then that begins afresh. */
-function conclude({ storage, nowMs }: Errand, claimed: Plan, after: (seen: Plan, dueAtMs: number) => Plan) {
+function conclude({ storage, nowMs }: BackgroundCall, claimed: Plan, after: (seen: Plan, dueAtMs: number) => Plan) {
   return storage.transaction(rootTurn, async (tx) => {
     const [config, seen] = [await root.find(tx), await plan.find(tx)];
     const dueAtMs = config && nextDue(config, nowMs);

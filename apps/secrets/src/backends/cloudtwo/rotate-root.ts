@@ -8,7 +8,7 @@ import {
 import { GetCallerIdentityCommand } from '@aws-sdk/client-sts';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
-import type { Errand } from '../../sdk/call';
+import type { BackgroundCall } from '../../sdk/call';
 import { path } from '../../sdk/path';
 import { data, listed } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
@@ -47,7 +47,7 @@ export const rotateRootPath = (cloud: CloudTwo, tryForMs = 25_000) =>
 /** The rotation itself; answers the id of the new key. `warn` is told of an old key that could not be deleted yet. */
 export async function rotateRoot(
   cloud: CloudTwo,
-  { storage, nowMs }: Pick<Errand, 'storage' | 'nowMs'>,
+  { storage, nowMs }: Pick<BackgroundCall, 'storage' | 'nowMs'>,
   warn: (text: string) => void = () => {},
   tryForMs = 25_000,
 ): Promise<string> {

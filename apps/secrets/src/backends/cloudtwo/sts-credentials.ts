@@ -13,7 +13,7 @@ import {
 import { Refusal } from '@keystead/refusal';
 import { attempt } from './cloud-error';
 import { mergeDocuments } from './policy-document';
-import type { Role } from './role-fields';
+import type { CloudTwoRole } from './role-fields';
 
 /** Credentials of the token service, which end by themselves at `expiresAtMs`. */
 export interface StsCredentials {
@@ -32,7 +32,7 @@ export interface Filter {
 }
 
 /** The role's own document and ARNs together with those of its groups. */
-export async function filterOf(iam: IAMClient, role: Role): Promise<Filter> {
+export async function filterOf(iam: IAMClient, role: CloudTwoRole): Promise<Filter> {
   const documents = [role.policy_document];
   const arns = [...role.policy_arns];
   for (const GroupName of role.iam_groups) {

@@ -16,7 +16,7 @@ export interface WebIdentity {
 const sessionSeconds = 3600;
 const spareMs = 5 * 60_000;
 
-interface Credentials {
+interface SessionCredentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly sessionToken: string;
@@ -29,9 +29,9 @@ interface Credentials {
  */
 export function byWebIdentity(identity: WebIdentity, tokens: IdentityTokens | undefined, config: STSClientConfig) {
   const exchange = exchanger(identity, tokens, config);
-  let pending: Promise<Credentials> | undefined;
-  let known: Credentials | undefined;
-  return async (): Promise<Credentials> => {
+  let pending: Promise<SessionCredentials> | undefined;
+  let known: SessionCredentials | undefined;
+  return async (): Promise<SessionCredentials> => {
     if (known && known.expiration.getTime() - spareMs > Date.now()) return known;
     pending ??= exchange().finally(() => {
       pending = undefined;
@@ -42,7 +42,7 @@ export function byWebIdentity(identity: WebIdentity, tokens: IdentityTokens | un
 }
 
 function exchanger(identity: WebIdentity, tokens: IdentityTokens | undefined, config: STSClientConfig) {
-  return async (): Promise<Credentials> => {
+  return async (): Promise<SessionCredentials> => {
     if (!tokens) throw new Refusal('invalid', 'this service signs no identity tokens');
     const { mountUuid, roleArn, audience, tokenTtlSeconds } = identity;
     const WebIdentityToken = await tokens.issue(mountUuid, audience, tokenTtlSeconds);

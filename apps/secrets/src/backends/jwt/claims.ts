@@ -2,7 +2,7 @@ import { audiencesOf, type Claims } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
 import { Globs } from '../../sdk/globs';
 import { claimAt, isScalar, textsOf } from './claim-values';
-import type { Role } from './role';
+import type { JwtRole } from './role';
 
 const defaultLeewaySeconds = 150;
 const defaultSkewSeconds = 60;
@@ -16,7 +16,7 @@ function leeway(given: number, usual: number): number {
  * Checks when a token is good for. A token that says only when it was made is good for the leeway of the role after it;
  * one that says nothing of time is refused.
  */
-export function checkTimes(claims: Claims, role: Role, nowMs: number): void {
+export function checkTimes(claims: Claims, role: JwtRole, nowMs: number): void {
   const [iat, nbf, exp] = (['iat', 'nbf', 'exp'] as const).map((name) => numericDate(claims, name));
   const made = Math.max(iat ?? 0, nbf ?? 0);
   if (exp === undefined && made === 0) {
@@ -39,7 +39,7 @@ function numericDate(claims: Claims, name: string): number | undefined {
 }
 
 /** Checks who made the token, for whom, and about whom. */
-export function checkParties(claims: Claims, role: Role, issuer: string | undefined): void {
+export function checkParties(claims: Claims, role: JwtRole, issuer: string | undefined): void {
   if (issuer !== undefined && claims.iss !== issuer) refuse('invalid issuer (iss) claim');
   const audiences = audiencesOf(claims);
   if (role.bound_audiences.length > 0) {
@@ -55,7 +55,7 @@ export function checkParties(claims: Claims, role: Role, issuer: string | undefi
 }
 
 /** Checks that every claim a role binds has one of the values it names. */
-export function checkBoundClaims(claims: Claims, { bound_claims: bound, bound_claims_type: type }: Role): void {
+export function checkBoundClaims(claims: Claims, { bound_claims: bound, bound_claims_type: type }: JwtRole): void {
   const compare = new Globs();
   for (const [name, expected] of Object.entries(bound)) {
     const actual = claimAt(claims, name);
@@ -71,7 +71,7 @@ export function checkBoundClaims(claims: Claims, { bound_claims: bound, bound_cl
 }
 
 /** Who logs in: the text of the role's user claim. */
-export function userOf(claims: Claims, role: Role): string {
+export function userOf(claims: Claims, role: JwtRole): string {
   const { user_claim: name } = role;
   // Names that begin with a slash are usual where claims are named by addresses: only then is it asked for a pointer.
   const value = role.user_claim_json_pointer ? claimAt(claims, name) : Object.hasOwn(claims, name) && claims[name];
@@ -84,7 +84,7 @@ export function userOf(claims: Claims, role: Role): string {
 }
 
 /** The groups a token names; none where the role has no groups claim. */
-export function groupsOf(claims: Claims, { groups_claim: name }: Role): string[] {
+export function groupsOf(claims: Claims, { groups_claim: name }: JwtRole): string[] {
   if (!name) return [];
   const value = claimAt(claims, name);
   if (value === undefined) refuse(`${JSON.stringify(name)} claim not found in token`);
@@ -96,7 +96,7 @@ export function groupsOf(claims: Claims, { groups_claim: name }: Role): string[]
 }
 
 /** Metadata of alias and token, from the claims a role maps; absent claims are left out. */
-export function metadataOf(claims: Claims, { claim_mappings: mappings }: Role): Record<string, string> {
+export function metadataOf(claims: Claims, { claim_mappings: mappings }: JwtRole): Record<string, string> {
   const metadata: [string, string][] = [];
   for (const [name, key] of Object.entries(mappings)) {
     const value = claimAt(claims, name);

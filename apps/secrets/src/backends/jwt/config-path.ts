@@ -5,10 +5,10 @@ import { z } from 'zod';
 import { bool } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { data, empty, missing } from '../../sdk/reply';
-import { Config, config } from './config';
+import { config, JwtConfig } from './config';
 import type { IssuerKeys } from './keys';
 
-const none: Config = {
+const none: JwtConfig = {
   oidc_discovery_url: '',
   oidc_discovery_ca_pem: '',
   jwks_url: '',
@@ -49,7 +49,7 @@ export const configPath = (keys: IssuerKeys) =>
       summary: 'Configure the method; replaces everything. The keys are fetched once, to see that they can be.',
       update: 'replace',
       defaults: { ...none, skip_jwks_validation: false },
-      input: Config.extend({
+      input: JwtConfig.extend({
         skip_jwks_validation: bool().describe('Store the configuration even while its keys cannot be fetched.'),
       }),
       async run({ input, fields, stored, storage, warn }) {
@@ -57,7 +57,7 @@ export const configPath = (keys: IssuerKeys) =>
         const wanted = { ...given, default_role: given.default_role.toLowerCase() };
         // Alone among the fields it stays as it is, as existing clients expect.
         if (fields.namespace_in_state == null) {
-          wanted.namespace_in_state = (stored as Config | undefined)?.namespace_in_state ?? true;
+          wanted.namespace_in_state = (stored as JwtConfig | undefined)?.namespace_in_state ?? true;
         }
         checkConfig(wanted);
         for (const field of ['oidc_discovery_url', 'jwks_url'] as const) {
@@ -81,7 +81,7 @@ export const configPath = (keys: IssuerKeys) =>
     },
   });
 
-function checkConfig(wanted: Config): void {
+function checkConfig(wanted: JwtConfig): void {
   const sources = [wanted.oidc_discovery_url, wanted.jwks_url, wanted.jwt_validation_pubkeys.join('')];
   if (sources.filter((source) => source !== '').length !== 1) {
     refuse("exactly one of 'jwt_validation_pubkeys', 'jwks_url' or 'oidc_discovery_url' must be set");

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { single } from '../../sdk/collection';
 import { bool, commaList, string } from '../../sdk/fields';
 
-export const Config = z.object({
+export const JwtConfig = z.object({
   oidc_discovery_url: string().describe('Issuer whose discovery document names its keys, without /.well-known.'),
   oidc_discovery_ca_pem: string().describe(
     'Certificates to trust for oidc_discovery_url; empty trusts the usual ones.',
@@ -19,11 +19,11 @@ export const Config = z.object({
   namespace_in_state: bool().describe('Kept for clients that set it; a login with a signed token has no state.'),
 });
 /** How tokens are verified, as stored. */
-export type Config = z.output<typeof Config>;
+export type JwtConfig = z.output<typeof JwtConfig>;
 /** The configuration of the mount. */
-export const config = single('config', Config);
+export const config = single('config', JwtConfig);
 
 /** The algorithms a configuration accepts. */
-export function algorithmsOf({ jwt_supported_algs }: Config): readonly JwtAlgorithm[] {
+export function algorithmsOf({ jwt_supported_algs }: JwtConfig): readonly JwtAlgorithm[] {
   return jwt_supported_algs.length > 0 ? (jwt_supported_algs as JwtAlgorithm[]) : jwtAlgorithms;
 }

@@ -3,7 +3,7 @@ import { importPublicKey, KeySets, type KeySource, type SignatureHeader } from '
 import { Refusal } from '@keystead/refusal';
 import { LRUCache } from 'lru-cache';
 import { outsideCall } from '../../sdk/outside-call';
-import type { Config } from './config';
+import type { JwtConfig } from './config';
 
 const discovery = '/.well-known/openid-configuration';
 
@@ -22,13 +22,13 @@ export class IssuerKeys {
   }
 
   /** The public keys that may have signed. Throws `upstream` while they cannot be had. */
-  async of(config: Config, header: SignatureHeader): Promise<readonly KeyObject[]> {
+  async of(config: JwtConfig, header: SignatureHeader): Promise<readonly KeyObject[]> {
     const source = sourceOf(config);
     return source ? this.sets.keys(source, header) : config.jwt_validation_pubkeys.map((pem) => this.import(pem));
   }
 
   /** The issuer that tokens must name; undefined where neither configuration nor discovery says one. */
-  async issuer(config: Config): Promise<string | undefined> {
+  async issuer(config: JwtConfig): Promise<string | undefined> {
     const source = sourceOf(config);
     if (config.bound_issuer || source?.kind !== 'discovery') return config.bound_issuer || undefined;
     const issuer = await this.sets.issuer(source);
@@ -39,7 +39,7 @@ export class IssuerKeys {
   }
 
   /** Fetches the keys once. Throws `invalid` with the name of the field that leads nowhere. */
-  async check(config: Config): Promise<void> {
+  async check(config: JwtConfig): Promise<void> {
     const source = sourceOf(config);
     if (!source) return;
     const field = source.kind === 'discovery' ? 'oidc_discovery_url' : 'jwks_url';
@@ -63,7 +63,7 @@ export class IssuerKeys {
   }
 }
 
-function sourceOf(config: Config): KeySource | undefined {
+function sourceOf(config: JwtConfig): KeySource | undefined {
   if (config.oidc_discovery_url) {
     const url = trimmed(config.oidc_discovery_url) + discovery;
     return { kind: 'discovery', url, ca: config.oidc_discovery_ca_pem || undefined };
@@ -73,7 +73,7 @@ function sourceOf(config: Config): KeySource | undefined {
 }
 
 /** Says so where a discovery document is of another issuer than it was asked for. */
-function foreignIssuer(config: Config, issuer: string | undefined): string | undefined {
+function foreignIssuer(config: JwtConfig, issuer: string | undefined): string | undefined {
   if (issuer !== undefined && trimmed(issuer) === trimmed(config.oidc_discovery_url)) return undefined;
   return `the discovery document is of the issuer ${JSON.stringify(issuer)}`;
 }

@@ -2,15 +2,15 @@ import { type Claims, verifySignature } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { StoredLogin } from '../../sdk/backend';
-import type { Errand } from '../../sdk/call';
+import type { BackgroundCall } from '../../sdk/call';
 import { secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { type Login, login } from '../../sdk/reply';
 import { loginParams, withinCidrs } from '../../sdk/token-params';
 import { checkBoundClaims, checkParties, checkTimes, groupsOf, metadataOf, userOf } from './claims';
-import { algorithmsOf, type Config, config } from './config';
+import { algorithmsOf, config, type JwtConfig } from './config';
 import type { IssuerKeys } from './keys';
-import { findRole, type Role } from './role';
+import { findRole, type JwtRole } from './role';
 
 const LoginInput = z.object({
   role: string().optional().describe('Name of the role; else default_role of the configuration.'),
@@ -54,14 +54,20 @@ export const loginPath = (keys: IssuerKeys) =>
   });
 
 /** The login as it would be now. Throws where the role is gone. */
-export async function renewLogin({ internal }: StoredLogin, { storage }: Errand): Promise<Partial<Login>> {
+export async function renewLogin({ internal }: StoredLogin, { storage }: BackgroundCall): Promise<Partial<Login>> {
   const name = String(internal.role);
   const role = await findRole(storage, name);
   if (!role) throw new Refusal('invalid', `role ${name} does not exist during renewal`);
   return loginParams(role, undefined);
 }
 
-async function verified(keys: IssuerKeys, verifier: Config, role: Role, jwt: string, nowMs: number): Promise<Claims> {
+async function verified(
+  keys: IssuerKeys,
+  verifier: JwtConfig,
+  role: JwtRole,
+  jwt: string,
+  nowMs: number,
+): Promise<Claims> {
   const claims = await verifySignature(jwt, {
     algorithms: algorithmsOf(verifier),
     keys: (header) => keys.of(verifier, header),

@@ -40,7 +40,7 @@ const Role = z.object({
   ...tokenAliases.shape,
 });
 /** A role as stored. */
-export type Role = z.output<typeof Role>;
+export type JwtRole = z.output<typeof Role>;
 const roles = collection('role/', Role);
 
 const defaults = {
@@ -75,7 +75,7 @@ const Output = tokenParamsOutput.extend({
 });
 
 /** Finds a role; names are compared without case. */
-export function findRole(storage: Storage, name: string): Promise<Role | undefined> {
+export function findRole(storage: Storage, name: string): Promise<JwtRole | undefined> {
   return roles.find(storage, name.toLowerCase());
 }
 
@@ -130,7 +130,7 @@ export const rolePath = path('role/:name', {
   },
 });
 
-function checkRole(role: Role): void {
+function checkRole(role: JwtRole): void {
   if (!role.user_claim) refuse('a user claim must be defined on the role');
   const bounds = [role.bound_audiences, role.token_bound_cidrs, Object.keys(role.bound_claims)];
   // A role that binds nothing would admit everybody whom the issuer knows.
@@ -154,9 +154,9 @@ function checkRole(role: Role): void {
 
 const empties = ['bound_audiences', 'bound_claims', 'claim_mappings'] as const;
 
-function shown(role: Role): Record<string, unknown> {
+function shown(role: JwtRole): Record<string, unknown> {
   const own = Object.keys(defaults).filter((field) => !field.startsWith('token_'));
-  const values: Record<string, unknown> = Object.fromEntries(own.map((field) => [field, role[field as keyof Role]]));
+  const values: Record<string, unknown> = Object.fromEntries(own.map((field) => [field, role[field as keyof JwtRole]]));
   for (const field of empties) if (Object.keys(role[field]).length === 0) values[field] = null;
   return { ...values, ...showTokenParams(role) };
 }

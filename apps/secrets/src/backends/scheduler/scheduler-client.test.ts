@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { SchedulerStandIn } from '../../../test/stand-ins/scheduler';
-import { plainParts, Turns } from '../../sdk/outside';
+import { plainParts, Throttle } from '../../sdk/outside';
 import { SchedulerClient } from './scheduler-client';
 
 describe('a client of a scheduler', () => {
@@ -14,7 +14,7 @@ describe('a client of a scheduler', () => {
     const fault = (name: string) => {
       if (name === 'scheduler:create') begun++;
     };
-    const turns = new Turns();
+    const turns = new Throttle();
     // Clients are made for every request; what they share is the turns.
     const crowd = Array.from({ length: 40 }, (_, n) => {
       const access = { address, token, caCert: '', clientCert: '', clientKey: '' };

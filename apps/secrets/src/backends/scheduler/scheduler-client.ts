@@ -1,7 +1,7 @@
 import http from 'node:http';
 import https from 'node:https';
 import { isRefusal, Refusal } from '@keystead/refusal';
-import { Circuit, NotNow, type OutsideParts, plainParts, Turns, Unreachable } from '../../sdk/outside';
+import { Circuit, NotNow, type OutsideParts, plainParts, Throttle, Unreachable } from '../../sdk/outside';
 
 /** What the environment of the service says where the configuration is silent. */
 export interface SchedulerDefaults {
@@ -54,12 +54,12 @@ export interface SchedulerGround {
   readonly pauseMs: number;
   readonly parts: OutsideParts;
   readonly circuit: Circuit;
-  readonly turns: Turns;
+  readonly turns: Throttle;
   /** Keeps connections for the next call; without one every call makes its own. */
   readonly agent: http.Agent | false;
 }
 
-interface Request {
+interface SchedulerRequest {
   /** What the places before and after the call are named. */
   readonly name: string;
   readonly method: string;
@@ -82,7 +82,7 @@ export class SchedulerClient {
   ) {
     const { parts = plainParts } = ground;
     const circuit = new Circuit(`scheduler at ${access.address}`, parts.clock);
-    this.ground = { timeoutMs: 30_000, pauseMs: 250, parts, circuit, turns: new Turns(), agent: false, ...ground };
+    this.ground = { timeoutMs: 30_000, pauseMs: 250, parts, circuit, turns: new Throttle(), agent: false, ...ground };
   }
 
   /** Makes a token. The name may be at most 256 bytes; a management token takes no policies. */
@@ -159,7 +159,7 @@ export class SchedulerClient {
     return found as T[];
   }
 
-  private async json<T>(request: Request): Promise<T | undefined> {
+  private async json<T>(request: SchedulerRequest): Promise<T | undefined> {
     const text = await this.text(request);
     try {
       return (JSON.parse(text) as T | null) ?? undefined;
@@ -172,7 +172,7 @@ export class SchedulerClient {
     return new Refusal('upstream', `the scheduler at ${this.access.address} answered ${what}`);
   }
 
-  private async text(request: Request): Promise<string> {
+  private async text(request: SchedulerRequest): Promise<string> {
     const { circuit, pauseMs, parts, timeoutMs, turns } = this.ground;
     await turns.take();
     const signal = AbortSignal.timeout(timeoutMs);
@@ -194,7 +194,7 @@ export class SchedulerClient {
     }
   }
 
-  private inOwnWords(error: unknown, { method, path }: Request): unknown {
+  private inOwnWords(error: unknown, { method, path }: SchedulerRequest): unknown {
     if (isRefusal(error)) return error;
     if (error instanceof SchedulerRefused) {
       if (fromBefore.has(error.status)) return new Unreachable(`scheduler: ${shortened(error)}`, error);
@@ -206,7 +206,7 @@ export class SchedulerClient {
     return new Unreachable(text, error);
   }
 
-  private send({ method, path, body }: Request, signal: AbortSignal): Promise<string> {
+  private send({ method, path, body }: SchedulerRequest, signal: AbortSignal): Promise<string> {
     const base = new URL(this.access.address);
     const url = new URL(base.pathname.replace(/\/$/, '') + path, base);
     const payload = body === undefined ? undefined : JSON.stringify(body);
@@ -247,7 +247,7 @@ export class SchedulerClient {
 }
 
 /** Milliseconds until the next attempt of a call that failed; undefined where another one is no use or no good. */
-function pauseBefore(error: unknown, { once }: Request, attempt: number, pauseMs: number): number | undefined {
+function pauseBefore(error: unknown, { once }: SchedulerRequest, attempt: number, pauseMs: number): number | undefined {
   if (attempt >= attempts || isRefusal(error)) return undefined;
   const refused = error instanceof SchedulerRefused ? error : undefined;
   // What was throttled was not done; of every other failure nobody knows.

@@ -1,7 +1,7 @@
 import http from 'node:http';
 import https from 'node:https';
 import { LRUCache } from 'lru-cache';
-import { Circuit, type OutsideParts, plainParts, Turns } from '../../sdk/outside';
+import { Circuit, type OutsideParts, plainParts, Throttle } from '../../sdk/outside';
 import {
   type SchedulerAccess,
   SchedulerClient,
@@ -12,7 +12,7 @@ import {
 } from './scheduler-client';
 import { nameLimitOf } from './token-name';
 
-interface Known {
+interface SchedulerFacts {
   policies?: ReadonlySet<string>;
   nameLimit?: number;
   /** Under way: whoever wants to know the same meanwhile waits for the one answer. */
@@ -35,8 +35,8 @@ const idleMs = 15_000;
  * how they are reached: connections and whether they answer at all.
  */
 export class Scheduler {
-  private readonly turns = new Turns();
-  private readonly known = new LRUCache<string, Known>({ max: 200, ttl: rememberedMs });
+  private readonly turns = new Throttle();
+  private readonly known = new LRUCache<string, SchedulerFacts>({ max: 200, ttl: rememberedMs });
   private readonly reached = new LRUCache<string, Reached>({ max: 200 });
 
   constructor(
@@ -112,7 +112,7 @@ export class Scheduler {
     return names.filter((name) => !policies.has(name));
   }
 
-  private about(address: string): Known {
+  private about(address: string): SchedulerFacts {
     let known = this.known.get(address);
     if (!known) {
       known = {};

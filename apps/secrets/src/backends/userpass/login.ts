@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { StoredLogin } from '../../sdk/backend';
-import type { Errand } from '../../sdk/call';
+import type { BackgroundCall } from '../../sdk/call';
 import { secretString } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { type Login, login } from '../../sdk/reply';
@@ -46,7 +46,7 @@ export function loginPath(passwords: Passwords) {
 }
 
 /** The login as it would be now. Throws where the user is gone or holds other policies than the token. */
-export async function renewLogin({ internal }: StoredLogin, { storage }: Errand): Promise<Partial<Login>> {
+export async function renewLogin({ internal }: StoredLogin, { storage }: BackgroundCall): Promise<Partial<Login>> {
   const user = await users.find(storage, String(internal.username));
   if (!user) throw new Refusal('invalid', 'user does not exist any more');
   const before = [...((internal.policies as string[] | undefined) ?? [])].sort();

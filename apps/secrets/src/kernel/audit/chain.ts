@@ -20,7 +20,7 @@ export interface ChainReport {
   readonly next: ChainHead | undefined;
 }
 
-interface Row {
+interface ChainRow {
   chain: string;
   sequence: string;
   at_ms: string;
@@ -29,7 +29,7 @@ interface Row {
   entries: string;
 }
 
-interface Parts {
+interface AuditChainDeps {
   readonly database: Database;
   readonly barrier: Barrier;
   readonly clock: Clock;
@@ -52,12 +52,12 @@ export class AuditChain {
   /** The chain of this process. */
   readonly id = randomUUID();
 
-  constructor(private readonly parts: Parts) {}
+  constructor(private readonly parts: AuditChainDeps) {}
 
   /** Appends the lines of a batch. Held until the transaction ends, so that the chain has one end. */
   readonly append = async (tx: Tx, lines: readonly string[]): Promise<void> => {
     await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [this.id]);
-    const { rows } = await tx.query<Pick<Row, 'sequence' | 'digest'>>(
+    const { rows } = await tx.query<Pick<ChainRow, 'sequence' | 'digest'>>(
       {
         name: 'audit-chain-end',
         text: 'SELECT sequence, digest FROM audit_record WHERE chain = $1 ORDER BY sequence DESC LIMIT 1',
@@ -80,7 +80,7 @@ export class AuditChain {
 
   /** The end of every chain. */
   async heads(): Promise<ChainHead[]> {
-    const { rows } = await this.parts.database.query<Pick<Row, 'chain' | 'sequence' | 'digest'>>(
+    const { rows } = await this.parts.database.query<Pick<ChainRow, 'chain' | 'sequence' | 'digest'>>(
       'SELECT DISTINCT ON (chain) chain, sequence, digest FROM audit_record ORDER BY chain, sequence DESC',
     );
     return rows.map(({ chain, sequence, digest }) => ({
@@ -130,7 +130,7 @@ export class AuditChain {
   }
 
   /** Adds what is wrong with a row, and answers the head that it makes. */
-  private check(row: Row, before: ChainHead | undefined, problems: string[]): ChainHead {
+  private check(row: ChainRow, before: ChainHead | undefined, problems: string[]): ChainHead {
     const head = { chain: row.chain, sequence: Number(row.sequence), digest: row.digest.toString('hex') };
     if (head.sequence !== (before?.sequence ?? 0) + 1)
       problems.push(`${nameOf(head)} does not follow the one before it`);
@@ -144,15 +144,15 @@ export class AuditChain {
 
   /** Is there such a row? Whether it is as it was written the part that ended with it has said. */
   private async holds({ chain, sequence, digest }: ChainHead): Promise<boolean> {
-    const { rows } = await this.parts.database.query<Pick<Row, 'digest'>>(
+    const { rows } = await this.parts.database.query<Pick<ChainRow, 'digest'>>(
       'SELECT digest FROM audit_record WHERE chain = $1 AND sequence = $2',
       [chain, sequence],
     );
     return rows[0]?.digest.toString('hex') === digest;
   }
 
-  private async pageAfter(last: ChainHead | undefined): Promise<readonly Row[]> {
-    const { rows } = await this.parts.database.query<Row>(
+  private async pageAfter(last: ChainHead | undefined): Promise<readonly ChainRow[]> {
+    const { rows } = await this.parts.database.query<ChainRow>(
       'SELECT * FROM audit_record WHERE (chain, sequence) > ($1, $2) ORDER BY chain, sequence LIMIT $3',
       [last?.chain ?? '00000000-0000-0000-0000-000000000000', last?.sequence ?? 0, pageSize],
     );

@@ -1,7 +1,7 @@
 import { fsync, write, writeSync } from 'node:fs';
 import { DeviceFailed } from './device';
 
-interface Waiting {
+interface QueuedLine {
   readonly line: string;
   readonly done: () => void;
   readonly failed: (error: Error) => void;
@@ -30,7 +30,7 @@ const longLine = 8 * 1024;
  * taken can be read.
  */
 export class LineWriter {
-  private queue: Waiting[] = [];
+  private queue: QueuedLine[] = [];
   private queuedBytes = 0;
   private writing = false;
   private stuck = false;
@@ -117,12 +117,12 @@ export class LineWriter {
     }
   }
 
-  private bytesOf(batch: readonly Waiting[]): Buffer {
+  private bytesOf(batch: readonly QueuedLine[]): Buffer {
     const text = batch.length === 1 ? batch[0]!.line : batch.map(({ line }) => line).join('');
     return Buffer.from(this.torn ? `\n${text}` : text);
   }
 
-  private giveUp(batch: Waiting[]): void {
+  private giveUp(batch: QueuedLine[]): void {
     this.stuck = true;
     const late = [...batch, ...this.queue];
     this.queue = [];

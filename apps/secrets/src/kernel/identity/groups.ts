@@ -26,7 +26,7 @@ export const groupNotice: Notice = { topic: 'group', key: '*' };
 /** What listings count: entities in a group, and groups it is in. */
 const COUNTS = { select: { members: { where: { entityId: { not: null } } }, parents: true } } as const;
 
-interface Listed {
+interface ListedGroup {
   readonly id: string;
   readonly name: string;
   readonly _count: { readonly members: number; readonly parents: number };
@@ -116,7 +116,7 @@ export class Groups {
     by: 'id' | 'name',
     { after = '', limit }: IdentityPage,
   ): Promise<{ id: string; name: string; members: number; parents: number }[]> {
-    const rows = await readInPages<Listed>(limit, (last, take) =>
+    const rows = await readInPages<ListedGroup>(limit, (last, take) =>
       this.needs.database.prisma.group.findMany({
         where: {
           namespaceId,

@@ -21,7 +21,7 @@ export interface KnownLogin extends GroupMoves {
   readonly alias: EntityAlias;
 }
 
-interface Row extends EntityAliasRow {
+interface LoginRow extends EntityAliasRow {
   n: number;
   join: string[];
   leave: string[];
@@ -29,7 +29,7 @@ interface Row extends EntityAliasRow {
 
 /** Looks up who logs in. Logins that arrive together share a statement. */
 export class LoginReads {
-  private readonly row = gather<LoginQuestion, Row>((questions) => this.rows(questions), { inFlight: 2 });
+  private readonly row = gather<LoginQuestion, LoginRow>((questions) => this.rows(questions), { inFlight: 2 });
 
   constructor(private readonly needs: Pick<IdentityNeeds, 'database' | 'barrier'>) {}
 
@@ -39,8 +39,8 @@ export class LoginReads {
     return row && { alias: toEntityAlias(this.needs.barrier, row), join: row.join, leave: row.leave };
   }
 
-  private async rows(questions: readonly LoginQuestion[]): Promise<Map<LoginQuestion, Row>> {
-    const { rows } = await this.needs.database.query<Row>(KNOWN_LOGINS, this.columns(questions));
+  private async rows(questions: readonly LoginQuestion[]): Promise<Map<LoginQuestion, LoginRow>> {
+    const { rows } = await this.needs.database.query<LoginRow>(KNOWN_LOGINS, this.columns(questions));
     return new Map(rows.map((row) => [questions[row.n]!, row]));
   }
 

@@ -2,7 +2,7 @@ import type { Barrier } from '../storage/types';
 import type { Entity, EntityAlias, Group, GroupAlias, GroupType, Metadata } from './types';
 
 /** What rows of all four tables have. Numbers are text where no Prisma asked for them. */
-interface Row {
+interface IdentityRow {
   id: string;
   namespaceId: string;
   createdAtMs: bigint | string;
@@ -10,24 +10,24 @@ interface Row {
   sealed: Uint8Array;
 }
 /** A row of `entity`. */
-export interface EntityRow extends Row {
+export interface EntityRow extends IdentityRow {
   name: string;
   disabled: boolean;
 }
 /** A row of `entity_alias`. */
-export interface EntityAliasRow extends Row {
+export interface EntityAliasRow extends IdentityRow {
   entityId: string;
   mountId: string;
   mountAccessor: string;
 }
 /** A row of `group`. */
-export interface GroupRow extends Row {
+export interface GroupRow extends IdentityRow {
   name: string;
   type: string;
   version: number;
 }
 /** A row of `group_alias`; without a mount, no login can match it. */
-export interface GroupAliasRow extends Row {
+export interface GroupAliasRow extends IdentityRow {
   groupId: string;
   mountId: string | null;
   mountAccessor: string;
@@ -66,7 +66,7 @@ export const mfaSecretCell = (methodId: string, entityId: string) => ({
   column: 'sealed',
 });
 
-const times = (row: Row) => ({ createdAtMs: Number(row.createdAtMs), updatedAtMs: Number(row.updatedAtMs) });
+const times = (row: IdentityRow) => ({ createdAtMs: Number(row.createdAtMs), updatedAtMs: Number(row.updatedAtMs) });
 
 type Opener = Pick<Barrier, 'openJson'>;
 

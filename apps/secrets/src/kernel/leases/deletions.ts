@@ -1,7 +1,7 @@
 import type { Database } from '../storage/database';
 import { DELETE } from './statements';
 
-interface Waiting {
+interface QueuedDeletion {
   readonly hash: Buffer;
   done(): void;
   fail(error: unknown): void;
@@ -11,7 +11,7 @@ const MOST = 500;
 
 /** Removes ended leases, all that wait at one moment with one statement. */
 export class LeaseDeletions {
-  private waiting: Waiting[] = [];
+  private waiting: QueuedDeletion[] = [];
   private running = false;
 
   constructor(private readonly database: Database) {}

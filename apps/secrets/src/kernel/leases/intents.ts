@@ -4,7 +4,7 @@ import type { StorageKernel } from '../storage/storage';
 import { restOf } from './revocation';
 import type { LeaseHosts } from './types';
 
-interface Row {
+interface IntentRow {
   id: string;
   mount_id: string;
   kind: string;
@@ -53,7 +53,7 @@ export class IntentSweep {
   async run(): Promise<boolean> {
     const { database, clock, changes } = this.storage;
     const busy = [...this.running].filter(([, count]) => count >= AT_ONCE).map(([mountId]) => mountId);
-    const { rows } = await database.query<Row>(CLAIM, [clock.now(), changes.id, busy]);
+    const { rows } = await database.query<IntentRow>(CLAIM, [clock.now(), changes.id, busy]);
     if (rows.length === 0) return false;
     await this.hosts.refreshMounts();
     for (const row of rows) void this.oneOfMount(row);
@@ -65,7 +65,7 @@ export class IntentSweep {
     await this.storage.database.query(LET_GO, [ids, this.storage.clock.now()]);
   }
 
-  private async oneOfMount(row: Row): Promise<void> {
+  private async oneOfMount(row: IntentRow): Promise<void> {
     const count = (by: number) => this.running.set(row.mount_id, (this.running.get(row.mount_id) ?? 0) + by);
     count(1);
     // What cannot even be put off belongs to this node until its claim runs out.
@@ -74,7 +74,7 @@ export class IntentSweep {
     if (this.running.get(row.mount_id) === 0) this.running.delete(row.mount_id);
   }
 
-  private async undo(row: Row): Promise<void> {
+  private async undo(row: IntentRow): Promise<void> {
     const { database, barrier, clock, log } = this.storage;
     try {
       const mount = this.hosts.findMount(row.mount_id);

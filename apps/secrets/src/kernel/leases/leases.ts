@@ -8,7 +8,7 @@ import { prefixEnd } from '../storage/entry-rows';
 import { mapInTurns } from '../storage/in-turns';
 import type { JobFacts } from '../storage/jobs';
 import type { StorageKernel } from '../storage/storage';
-import type { Page, WriteSet } from '../storage/types';
+import type { ListPage, WriteSet } from '../storage/types';
 import type { TokenRecord } from '../tokens/types';
 import { type LeaseCounts, RowCounts } from './counts';
 import { IntentSweep } from './intents';
@@ -313,7 +313,7 @@ export class Leases {
   }
 
   /** Names directly under a prefix of lease ids, tokens included, sorted bytewise. */
-  async list(namespaceId: string, prefix: string, page: Page = {}): Promise<string[]> {
+  async list(namespaceId: string, prefix: string, page: ListPage = {}): Promise<string[]> {
     const limit = page.limit ?? 1_000_000;
     const start = page.after?.endsWith('/')
       ? `${prefix}${page.after.slice(0, -1)}0`
@@ -369,7 +369,7 @@ export class Leases {
     if (this.sweep.answered(mountId, askedMs)) this.rests.answered(mountId, askedMs);
   }
 
-  private async tailsAt(namespaceId: string, prefix: string, page: Page): Promise<string[]> {
+  private async tailsAt(namespaceId: string, prefix: string, page: ListPage): Promise<string[]> {
     const { barrier } = this.storage;
     const after = page.after === undefined || page.after.endsWith('/') ? undefined : page.after;
     const leaseAfter = after === undefined || this.tokenOf(after) ? Buffer.alloc(0) : leaseHash(barrier, after);

@@ -2,7 +2,7 @@ import type { StorageKernel } from '../storage/storage';
 import { newWriteSet } from '../storage/write-set';
 import type { LeaseHosts } from './types';
 
-interface State {
+interface TidyState {
   readonly mounts: readonly string[];
   readonly after?: string;
 }
@@ -17,7 +17,7 @@ export class PrivateTidy {
     private readonly storage: StorageKernel,
     private readonly hosts: Pick<LeaseHosts, 'privateMountIds'>,
   ) {
-    storage.jobs.define<State>(KIND, (state) => this.step(state));
+    storage.jobs.define<TidyState>(KIND, (state) => this.step(state));
   }
 
   /** Begins, unless it is under way; returns the id of the job. */
@@ -27,7 +27,7 @@ export class PrivateTidy {
     return this.storage.jobs.start(KIND, '', { mounts: this.hosts.privateMountIds() });
   }
 
-  private async step({ mounts, after }: State) {
+  private async step({ mounts, after }: TidyState) {
     const [mountId, ...rest] = mounts;
     if (mountId === undefined) return { state: { mounts }, advanced: 0, finished: true };
     const { entries, database, committer } = this.storage;
@@ -41,7 +41,7 @@ export class PrivateTidy {
     for (const prefix of left) set.prefixes.push({ mountId, prefix });
     await committer.commit(set);
     const more = names.length === FOLDERS_AT_ONCE;
-    const state: State = more ? { mounts, after: names.at(-1) } : { mounts: rest };
+    const state: TidyState = more ? { mounts, after: names.at(-1) } : { mounts: rest };
     return { state, advanced: left.length, finished: !more && rest.length === 0 };
   }
 }

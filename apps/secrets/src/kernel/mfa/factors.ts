@@ -3,7 +3,7 @@ import type { TakenAttempt } from '../attempts/attempts';
 import type { Notice, Tx } from '../storage/types';
 import { isRecoveryCode, recoveryCodeHash } from './recovery-codes';
 import { codesOf, type MfaSecrets, schemeOf } from './secrets';
-import type { Method, MfaNeeds, SealedSecret } from './types';
+import type { MfaMethod, MfaNeeds, SealedSecret } from './types';
 
 /** Longest lock after too many attempts. */
 const maxLockSeconds = 3_600;
@@ -38,7 +38,7 @@ export class Factors {
   ) {}
 
   /** Judges a passcode: a code of the authenticator, or a recovery code where the method has them. */
-  async judge(method: Method, entityId: string, passcode: string): Promise<RightFactor | WrongFactor> {
+  async judge(method: MfaMethod, entityId: string, passcode: string): Promise<RightFactor | WrongFactor> {
     // The form is judged before anything is looked up, and by the method: what cannot be a code costs no attempt.
     const recovery = method.recoveryCodes > 0 && isRecoveryCode(passcode);
     if (!recovery && !isCode(passcode, 6) && !isCode(passcode, 8)) return incorrect;
@@ -79,7 +79,7 @@ export class Factors {
 
   /** Judges a code of a secret that a login has just made, and that counts once such a code has confirmed it. */
   judgeEnrolment(
-    method: Method,
+    method: MfaMethod,
     entityId: string,
     passcode: string,
     { secret, recoveryCodes }: { readonly secret: SealedSecret; readonly recoveryCodes: readonly string[] },
@@ -129,7 +129,7 @@ export class Factors {
   }
 
   private async recoveryCode(
-    method: Method,
+    method: MfaMethod,
     entityId: string,
     code: string,
     attempt: TakenAttempt,
@@ -150,7 +150,7 @@ export class Factors {
     };
   }
 
-  private locked({ maxValidationAttempts: most }: Method, untilMs: number): WrongFactor {
+  private locked({ maxValidationAttempts: most }: MfaMethod, untilMs: number): WrongFactor {
     const seconds = Math.max(1, Math.ceil((untilMs - this.needs.clock.now()) / 1_000));
     return {
       ok: false,

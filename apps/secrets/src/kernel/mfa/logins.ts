@@ -6,7 +6,7 @@ import type { EnforceableLogin, Enforcements } from './enforcements';
 import type { Factors, RightFactor, WrongFactor } from './factors';
 import type { Methods } from './methods';
 import type { MfaSecrets } from './secrets';
-import type { Enforcement, Method, MfaNeeds, NewSecret, PendingLogin } from './types';
+import type { Enforcement, MfaMethod, MfaNeeds, NewSecret, PendingLogin } from './types';
 
 /** How long a login waits for its second factors. */
 const pendingMs = 5 * 60_000;
@@ -14,7 +14,7 @@ const pendingMs = 5 * 60_000;
 /** What a login must still prove, as it is told to the client. */
 export interface MfaRequirement {
   readonly requestId: string;
-  readonly constraints: readonly { readonly enforcement: string; readonly methods: readonly Method[] }[];
+  readonly constraints: readonly { readonly enforcement: string; readonly methods: readonly MfaMethod[] }[];
 }
 
 /** Passcodes by method id or name. */
@@ -141,7 +141,7 @@ export class MfaLogins {
     }
   }
 
-  private async judge(method: Method, passcode: string, { entityId, enrolment }: PendingLogin) {
+  private async judge(method: MfaMethod, passcode: string, { entityId, enrolment }: PendingLogin) {
     return enrolment?.methodId === method.id
       ? this.factors.judgeEnrolment(method, entityId, passcode, enrolment)
       : this.factors.judge(method, entityId, passcode);
@@ -153,7 +153,7 @@ export class MfaLogins {
    */
   private async satisfyAll(
     enforcements: readonly Enforcement[],
-    methods: ReadonlyMap<string, Method>,
+    methods: ReadonlyMap<string, MfaMethod>,
     passcodes: Passcodes,
     judge: Judge,
     also?: (tx: Tx) => Promise<void>,
@@ -214,7 +214,7 @@ export class MfaLogins {
   }
 }
 
-type Judge = (method: Method, passcode: string) => Promise<RightFactor | WrongFactor>;
+type Judge = (method: MfaMethod, passcode: string) => Promise<RightFactor | WrongFactor>;
 
 const cellOf = (hash: Buffer) => ({ table: 'mfa_pending', row: hash.toString('hex'), column: 'sealed' });
 
@@ -235,7 +235,7 @@ export function passcodesOf(sentAlong: readonly string[]): Passcodes {
 }
 
 /** The passcode sent for a method, under its id or its name. */
-export function passcodeFor({ id, name }: Method, passcodes: Passcodes): string | undefined {
+export function passcodeFor({ id, name }: MfaMethod, passcodes: Passcodes): string | undefined {
   return passcodes.get(id) ?? (name === '' ? undefined : passcodes.get(name));
 }
 
@@ -249,7 +249,7 @@ function unsatisfied(enforcement: string, complaints: readonly string[], methodI
 }
 
 function unsanitary(
-  methods: ReadonlyMap<string, Method>,
+  methods: ReadonlyMap<string, MfaMethod>,
   enforcements: readonly Pick<Enforcement, 'methodIds'>[],
 ): Refusal {
   const id = enforcements[0]?.methodIds[0] ?? '';

@@ -6,9 +6,9 @@ import { numbered } from '../identity/pages';
 import { lockRows } from '../storage/lock-rows';
 import type { Notice, Tx } from '../storage/types';
 import { checkMethod, type UncheckedConfig } from './method-config';
-import type { Method, MethodConfig, MfaNeeds } from './types';
+import type { MethodConfig, MfaMethod, MfaNeeds } from './types';
 
-type Row = Prisma.MfaMethodGetPayload<object>;
+type MethodRow = Prisma.MfaMethodGetPayload<object>;
 
 const cellOf = (row: string) => ({ table: 'mfa_method', row, column: 'sealed' });
 
@@ -44,7 +44,7 @@ export class Methods {
   }
 
   /** A method that a namespace sees. */
-  async find(namespaceId: string, id: string): Promise<Method | undefined> {
+  async find(namespaceId: string, id: string): Promise<MfaMethod | undefined> {
     if (!isId(id)) return undefined;
     const row = await this.needs.database.prisma.mfaMethod.findFirst({
       where: { id, namespaceId: { in: [...this.needs.lineage(namespaceId)] } },
@@ -53,7 +53,7 @@ export class Methods {
   }
 
   /** A method that a namespace sees, by id or name; of two with that name, the one of the nearer namespace. */
-  async named(namespaceId: string, idOrName: string): Promise<Method | undefined> {
+  async named(namespaceId: string, idOrName: string): Promise<MfaMethod | undefined> {
     if (isId(idOrName)) return this.find(namespaceId, idOrName);
     const lineage = this.needs.lineage(namespaceId);
     const rows = await this.needs.database.prisma.$queryRaw<{ id: string }[]>`
@@ -63,13 +63,13 @@ export class Methods {
   }
 
   /** Methods by id, wherever they are. */
-  async findMany(ids: readonly string[]): Promise<Map<string, Method>> {
+  async findMany(ids: readonly string[]): Promise<Map<string, MfaMethod>> {
     const rows = await this.needs.database.prisma.mfaMethod.findMany({ where: { id: { in: [...ids] } } });
     return new Map(rows.map((row) => [row.id, this.toMethod(row)]));
   }
 
   /** All methods that a namespace sees, by id. */
-  async list(namespaceId: string): Promise<Method[]> {
+  async list(namespaceId: string): Promise<MfaMethod[]> {
     const rows = await this.needs.database.prisma.mfaMethod.findMany({
       where: { namespaceId: { in: [...this.needs.lineage(namespaceId)] } },
       orderBy: { id: 'asc' },
@@ -134,7 +134,7 @@ export class Methods {
     return true;
   }
 
-  private toMethod(row: Row): Method {
+  private toMethod(row: MethodRow): MfaMethod {
     const config = this.needs.barrier.openJson<MethodConfig>(row.sealed, cellOf(row.id));
     return { ...config, id: row.id, namespaceId: row.namespaceId, name: row.name ?? '', type: 'totp' };
   }

@@ -1,9 +1,9 @@
 import { base32 } from '@keystead/auth';
 import qrcode from 'qrcode';
-import type { Method, SealedSecret } from './types';
+import type { MfaMethod, SealedSecret } from './types';
 
 /** The URI authenticator apps read. Spec: TOTP secret generation result. */
-export function otpauthUrl(method: Pick<Method, 'issuer'>, entityId: string, secret: SealedSecret): string {
+export function otpauthUrl(method: Pick<MfaMethod, 'issuer'>, entityId: string, secret: SealedSecret): string {
   const issuer = encodeURIComponent(method.issuer);
   const query = [
     `algorithm=${secret.algorithm}`,

@@ -7,7 +7,7 @@ import { mfaSecretCell } from '../identity/rows';
 import type { Notice, Tx } from '../storage/types';
 import { makeRecoveryCodes, recoveryCodeHash } from './recovery-codes';
 import { barcodeOf, otpauthUrl } from './secret-image';
-import type { Method, MfaNeeds, NewSecret, SealedSecret } from './types';
+import type { MfaMethod, MfaNeeds, NewSecret, SealedSecret } from './types';
 
 /** Whose wrong codes are counted together. */
 export const codesOf = (methodId: string, entityId: string): Guessed => ({
@@ -20,7 +20,7 @@ export class MfaSecrets {
   constructor(private readonly needs: MfaNeeds) {}
 
   /** Makes and stores a secret; undefined where the entity has one already. Throws `malformed` for an unknown entity. */
-  async generate(method: Method, entityId: string): Promise<NewSecret | undefined> {
+  async generate(method: MfaMethod, entityId: string): Promise<NewSecret | undefined> {
     // The picture costs more than the look.
     if (await this.exists(method.id, entityId)) return undefined;
     const { secret, shown } = await this.prepare(method, entityId);
@@ -32,7 +32,7 @@ export class MfaSecrets {
   }
 
   /** Makes a secret without storing it. */
-  async prepare(method: Method, entityId: string): Promise<{ secret: SealedSecret; shown: NewSecret }> {
+  async prepare(method: MfaMethod, entityId: string): Promise<{ secret: SealedSecret; shown: NewSecret }> {
     const { algorithm, digits, periodSeconds, skew } = method;
     const key = randomBytes(method.keySizeBytes).toString('base64');
     const secret = { key, algorithm, digits, periodSeconds, skew };

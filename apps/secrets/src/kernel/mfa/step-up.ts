@@ -2,7 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import type { Factors, RightFactor } from './factors';
 import { type Passcodes, passcodeFor, passcodesOf } from './logins';
 import type { Methods } from './methods';
-import type { Method } from './types';
+import type { MfaMethod } from './types';
 
 /** A method that a policy asks for: by id or name, as its own namespace sees it. */
 export interface WantedMethod {
@@ -23,7 +23,7 @@ export class StepUp {
    */
   async prove(entityId: string, wanted: readonly WantedMethod[], sentAlong: readonly string[]): Promise<void> {
     const passcodes = passcodesOf(sentAlong);
-    const proofs = new Map<string, { method: Method; passcode: string }>();
+    const proofs = new Map<string, { method: MfaMethod; passcode: string }>();
     for (const { namespaceId, method: named } of wanted) {
       const proof = await this.proofOf(namespaceId, named, passcodes);
       if (!proof || entityId === '') throw refused();

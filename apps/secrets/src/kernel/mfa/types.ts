@@ -21,7 +21,7 @@ export interface MethodConfig {
 }
 
 /** A way to prove a second factor. */
-export interface Method extends MethodConfig {
+export interface MfaMethod extends MethodConfig {
   readonly id: string;
   readonly namespaceId: string;
   /** Empty for none. */

@@ -4,7 +4,7 @@ import { lockRows } from '../storage/lock-rows';
 import type { Barrier, Tx } from '../storage/types';
 import type { Mount, MountConfig, MountKind } from './mount';
 
-type Row = Prisma.MountGetPayload<object>;
+type MountRow = Prisma.MountGetPayload<object>;
 
 interface Sealed {
   readonly description: string;
@@ -48,7 +48,7 @@ export async function findInTheWay(
   return rows[0];
 }
 
-function openMount(barrier: Barrier, row: Row): Mount {
+function openMount(barrier: Barrier, row: MountRow): Mount {
   return {
     uuid: row.id,
     namespaceId: row.namespaceId,

@@ -21,7 +21,7 @@ export interface SystemTtls {
   readonly maxLeaseTtlSeconds: number;
 }
 
-interface Parts {
+interface MountsDeps {
   readonly database: Database;
   readonly committer: Committer;
   readonly changes: ChangeNotices;
@@ -57,7 +57,7 @@ export class Mounts {
   /** Compiled paths, one tree per backend. */
   private readonly trees = new WeakMap<Backend, PathTree>();
 
-  constructor(private readonly parts: Parts) {
+  constructor(private readonly parts: MountsDeps) {
     this.table = new WholeTable(parts.changes, 'mount', () => this.read());
   }
 

@@ -23,9 +23,9 @@ interface Rest {
   readonly path: Path;
 }
 
-class Node {
-  readonly literals = new Map<string, Node>();
-  readonly params: { readonly name: string; readonly rule: ParamRule; readonly next: Node }[] = [];
+class PathNode {
+  readonly literals = new Map<string, PathNode>();
+  readonly params: { readonly name: string; readonly rule: ParamRule; readonly next: PathNode }[] = [];
   readonly rests: Rest[] = [];
   path: Path | undefined;
 }
@@ -47,7 +47,7 @@ const noParams: Readonly<Record<string, string>> = {};
  * over a rest; parameters are tried in the order of their declaration, and only where their rule holds.
  */
 export class PathTree {
-  private readonly root = new Node();
+  private readonly root = new PathNode();
   private readonly literal = new Map<string, Path>();
   /** Relative to the mount. */
   private readonly foldings = new Map<Path, Folding & { readonly name: string }>();
@@ -93,7 +93,7 @@ export class PathTree {
     let node = this.root;
     for (const [i, segment] of segments.entries()) {
       if (!segment.startsWith(':')) {
-        const next = node.literals.get(segment) ?? new Node();
+        const next = node.literals.get(segment) ?? new PathNode();
         node.literals.set(segment, next);
         node = next;
         continue;
@@ -109,7 +109,7 @@ export class PathTree {
       const name = segment.slice(1);
       const rule = path.params[name] ?? 'name';
       const same = node.params.find((param) => param.name === name && String(param.rule) === String(rule));
-      const next = same?.next ?? new Node();
+      const next = same?.next ?? new PathNode();
       if (!same) node.params.push({ name, rule, next });
       node = next;
     }
@@ -131,7 +131,7 @@ export class PathTree {
     }
   }
 
-  private descend(node: Node, rest: string, search: Search): Path | undefined {
+  private descend(node: PathNode, rest: string, search: Search): Path | undefined {
     // Without its slash the text would lead here, so with it no looser pattern may have it.
     if (rest === '' && node.path) {
       return search.slashed && node.path.operations.list === undefined ? undefined : node.path;
@@ -154,7 +154,7 @@ export class PathTree {
     return this.takeRest(node, rest, search);
   }
 
-  private takeRest(node: Node, rest: string, search: Search): Path | undefined {
+  private takeRest(node: PathNode, rest: string, search: Search): Path | undefined {
     const { verb, slashed, captured } = search;
     for (const { name, rule, suffix, path } of node.rests) {
       if (suffix !== '') {

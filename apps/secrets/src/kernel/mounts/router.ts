@@ -1,13 +1,13 @@
 import type { LiveMount, Resolved } from './mount';
 
-class Node {
-  readonly children = new Map<string, Node>();
+class MountNode {
+  readonly children = new Map<string, MountNode>();
   mount: LiveMount | undefined;
 }
 
 /** Mount paths of every namespace as trees of segments: the longest one that is a prefix of a path answers it. */
 export class Router {
-  private readonly roots = new Map<string, Node>();
+  private readonly roots = new Map<string, MountNode>();
 
   add(mount: LiveMount): void {
     let node = child(this.roots, mount.namespaceId);
@@ -44,15 +44,15 @@ export class Router {
   }
 }
 
-function child(nodes: Map<string, Node>, name: string): Node {
+function child(nodes: Map<string, MountNode>, name: string): MountNode {
   const there = nodes.get(name);
   if (there) return there;
-  const made = new Node();
+  const made = new MountNode();
   nodes.set(name, made);
   return made;
 }
 
-function firstBelow(node: Node): LiveMount | undefined {
+function firstBelow(node: MountNode): LiveMount | undefined {
   if (node.mount) return node.mount;
   for (const child of node.children.values()) {
     const found = firstBelow(child);

@@ -46,9 +46,9 @@ const COLUMNS = {
   locked: true,
   sealed: true,
 } as const;
-type Row = Pick<Prisma.NamespaceGetPayload<object>, keyof typeof COLUMNS>;
+type NamespaceRow = Pick<Prisma.NamespaceGetPayload<object>, keyof typeof COLUMNS>;
 
-interface Parts {
+interface NamespacesDeps {
   readonly database: Database;
   readonly committer: Committer;
   readonly changes: ChangeNotices;
@@ -73,7 +73,7 @@ export class Namespaces {
   private byUuid = new Map<string, Namespace>();
   private readonly table: WholeTable;
 
-  constructor(private readonly parts: Parts) {
+  constructor(private readonly parts: NamespacesDeps) {
     this.table = new WholeTable(parts.changes, 'namespace', () => this.read());
   }
 
@@ -290,7 +290,7 @@ export class Namespaces {
     await this.table.reload();
   }
 
-  private opened(row: Row): Namespace {
+  private opened(row: NamespaceRow): Namespace {
     const stored = this.storedOf(row);
     return {
       uuid: row.id,
@@ -304,7 +304,7 @@ export class Namespaces {
     };
   }
 
-  private storedOf(row: Row): Stored {
+  private storedOf(row: NamespaceRow): Stored {
     if (!row.sealed) return { customMetadata: {} };
     return this.parts.barrier.openJson<Stored>(row.sealed, cell(row.id));
   }
@@ -329,7 +329,7 @@ export class Namespaces {
 const digestOf = (key: string): string => createHash('sha256').update(key).digest('base64url');
 
 /** A namespace as it is now; nobody else changes it before the transaction ends. */
-async function lock(tx: Tx, id: string): Promise<Row | null> {
+async function lock(tx: Tx, id: string): Promise<NamespaceRow | null> {
   await lockRows(tx, 'namespace', Prisma.sql`id = ${id}::uuid`);
   return tx.prisma.namespace.findUnique({ where: { id }, select: COLUMNS });
 }

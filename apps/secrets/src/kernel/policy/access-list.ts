@@ -1,7 +1,7 @@
 import type { Folding } from '../../sdk/canonical-path';
 import { capabilityBits, capabilityNames, type Operation } from './capability';
 import { judgeParameters } from './parameters';
-import type { Rule } from './rule';
+import type { PatternRule } from './rule';
 import { findAllRules, findRule, foldLayers, keyOf, type RuleLayer } from './rule-layer';
 import { comparePatterns, hasWildcard } from './rule-tree';
 import { isTemplateWitnessed } from './template-witness';
@@ -37,7 +37,7 @@ export class RuleAccess implements AccessList {
     readonly size: number = layers.reduce((sum, { rules }) => sum + rules.length, 0),
   ) {}
 
-  get rules(): readonly Rule[] {
+  get rules(): readonly PatternRule[] {
     return this.layers.flatMap(({ rules }) => rules);
   }
 
@@ -61,7 +61,7 @@ export class RuleAccess implements AccessList {
     const losers = findAllRules(this.layersFor(question.folding), path, isListing(question.operation)).filter(
       (rule) => rule !== decision.rule,
     );
-    return { ...decision, losers: losers.map((rule) => describeLoser(rule, decision.rule as Rule)) };
+    return { ...decision, losers: losers.map((rule) => describeLoser(rule, decision.rule as PatternRule)) };
   }
 
   grantsBelow(prefix: string): boolean {
@@ -73,7 +73,7 @@ export class RuleAccess implements AccessList {
     const listing = operation === undefined || isListing(operation);
     const layers = this.layersFor(template.folding);
     const longest = layers.reduce((most, { longestPattern }) => Math.max(most, longestPattern), 0);
-    const grants = ({ bits }: Rule) =>
+    const grants = ({ bits }: PatternRule) =>
       (bits & capabilityBits.deny) === 0 && (bits & bit) !== 0 && (!sudo || (bits & capabilityBits.sudo) !== 0);
     const witness = (path: string) => {
       const found = findRule(layers, path, listing && path.endsWith('/'));
@@ -98,7 +98,7 @@ export class RuleAccess implements AccessList {
 }
 
 /** A grant is the same for every request, so each is made once. */
-function granted(rule: Rule, operation: Operation): Decision {
+function granted(rule: PatternRule, operation: Operation): Decision {
   let decision = rule.grants[operation];
   if (!decision) {
     const { paginationLimit, listFilter } = rule;
@@ -125,12 +125,12 @@ function withoutLeadingSlashes(path: string): string {
   return start === 0 ? path : path.slice(start);
 }
 
-function refused(rule: Rule, objection: Objection): Decision {
+function refused(rule: PatternRule, objection: Objection): Decision {
   return { allowed: false, sudo: (rule.bits & capabilityBits.sudo) !== 0, root: false, rule, objection };
 }
 
 /** What the rule that applies holds against the request; undefined when nothing. */
-function judge(rule: Rule, question: Question): Objection | undefined {
+function judge(rule: PatternRule, question: Question): Objection | undefined {
   const { operation, parameters, wrapTtlSeconds } = question;
   if ((rule.bits & capabilityBits[operation]) === 0) {
     return (rule.bits & capabilityBits.deny) !== 0 ? 'denied' : 'capability';
@@ -147,13 +147,13 @@ function judge(rule: Rule, question: Question): Objection | undefined {
 }
 
 /** No limit and `0` stand for the longest page; a `limit` that is required must be given. */
-function judgePage(rule: Rule, parameters: Question['parameters']): Objection | undefined {
+function judgePage(rule: PatternRule, parameters: Question['parameters']): Objection | undefined {
   const limit = parameters?.limit;
   if (limit === undefined) return rule.requiredParameters.includes('limit') ? 'required-parameter' : undefined;
   return /^\d+$/.test(String(limit)) && Number(limit) <= rule.paginationLimit ? undefined : 'pagination';
 }
 
-function describeLoser(rule: Rule, winner: Rule): LosingRule {
+function describeLoser(rule: PatternRule, winner: PatternRule): LosingRule {
   const { pattern, capabilities, places, mfaMethods } = rule;
   return { pattern, capabilities, places, mfaMethods, lostBecause: whyLost(pattern, winner.pattern) };
 }

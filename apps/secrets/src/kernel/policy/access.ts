@@ -46,7 +46,7 @@ interface Derived {
   readonly names: readonly PolicyNames[];
   readonly validUntilMs?: number;
 }
-interface Ground extends Derived {
+interface DerivedGroundwork extends Derived {
   readonly groundwork: Groundwork;
 }
 interface Compiled extends Derived {
@@ -73,7 +73,7 @@ export class Access {
     maxSize: maxRules,
     sizeCalculation: ({ list, identity }) => (identity ? list.size : 0) + 1,
   });
-  private readonly grounds = new LRUCache<string, Ground>({
+  private readonly grounds = new LRUCache<string, DerivedGroundwork>({
     max: 10_000,
     maxSize: maxRules,
     sizeCalculation: ({ groundwork }) => groundwork.layer.rules.length + groundwork.templated.length + 1,
@@ -111,7 +111,7 @@ export class Access {
     return list;
   }
 
-  private async ground(key: string, names: readonly PolicyNames[]): Promise<Ground> {
+  private async ground(key: string, names: readonly PolicyNames[]): Promise<DerivedGroundwork> {
     const known = this.grounds.get(key);
     if (known && this.holds(known)) return known;
     // Read before the policies are: a change meanwhile makes the result outdated at once.

@@ -1,6 +1,6 @@
 import { atOnce, type Steps, stepByStep } from '../storage/in-turns';
 import { RuleAccess, rootAccess } from './access-list';
-import { Rule } from './rule';
+import { PatternRule } from './rule';
 import { RuleLayer } from './rule-layer';
 import { fillTemplate, isTemplated } from './template';
 import type { AccessList, NamedPolicy, PathRule, Subject } from './types';
@@ -79,8 +79,8 @@ function* layerOf(blocks: readonly Block[], subject: Subject | undefined): Steps
 }
 
 /** One rule per pattern. */
-function* merge(blocks: readonly Block[], subject: Subject | undefined): Steps<Rule[]> {
-  const rules = new Map<string, Rule>();
+function* merge(blocks: readonly Block[], subject: Subject | undefined): Steps<PatternRule[]> {
+  const rules = new Map<string, PatternRule>();
   for (const { written, from } of blocks) {
     yield;
     const filled = isTemplated(written.pattern) ? fillTemplate(written.pattern, subject, from) : written.pattern;
@@ -88,7 +88,7 @@ function* merge(blocks: readonly Block[], subject: Subject | undefined): Steps<R
     const pattern = from.namespacePath + filled;
     let rule = rules.get(pattern);
     if (!rule) {
-      rule = new Rule(pattern);
+      rule = new PatternRule(pattern);
       rules.set(pattern, rule);
     }
     const { name: policy, namespacePath } = from;

@@ -3,12 +3,12 @@ import { maxDepth, type Position, syntaxError, type Tree, type TreeItem } from '
 
 /** Parses the block notation of the policy language. Throws `PolicySyntaxError` with line and column. */
 export function parseHcl(text: string): Tree {
-  const parser = new Parser(tokenize(text));
+  const parser = new HclParser(tokenize(text));
   const items = parser.parseItems(0, false);
   return { kind: 'object', items, at: { line: 1, column: 1 } };
 }
 
-class Parser {
+class HclParser {
   private index = 0;
 
   constructor(private readonly tokens: readonly Token[]) {}

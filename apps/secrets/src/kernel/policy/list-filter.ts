@@ -1,7 +1,7 @@
 /** Makes the path that decides whether a listed key is shown; undefined for one longer than any request could have. */
 export type ListFilter = (path: string, key: string) => string | undefined;
 
-type Step = (value: string) => string | undefined;
+type FilterStep = (value: string) => string | undefined;
 
 /** Longest template, and most steps between two bars of one: it is run for every key of a listing. */
 const longestTemplate = 4096;
@@ -51,7 +51,7 @@ function parseExpression(expression: string): ListFilter | undefined {
   };
 }
 
-function parsePipe(pipe: string): Step | undefined {
+function parsePipe(pipe: string): FilterStep | undefined {
   const found = /^(replace|trim_suffix|trim_prefix) "([^"]*)"(?: "([^"]*)")?$/.exec(pipe);
   if (!found) return undefined;
   const [, name, first, second] = found as unknown as [string, string, string, string | undefined];

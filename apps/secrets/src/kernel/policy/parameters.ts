@@ -1,11 +1,11 @@
 import { Refusal } from '@keystead/refusal';
-import type { Rule } from './rule';
+import type { PatternRule } from './rule';
 import type { Objection, ParameterLists, PolicyValue, Question } from './types';
 
 /**
  * What a rule's parameter lists hold against the parameters of a request that reads or writes; undefined when nothing.
  */
-export function judgeParameters(rule: Rule, { parameters = {}, freeform }: Question): Objection | undefined {
+export function judgeParameters(rule: PatternRule, { parameters = {}, freeform }: Question): Objection | undefined {
   const names = Object.keys(parameters);
   if (rule.requiredParameters.length > 0) {
     // As the handlers read it: they know no `TTL`, and null as a value only where all fields are data.

@@ -35,7 +35,7 @@ const legacyPolicies: Readonly<Record<string, readonly Capability[]>> = {
 
 /** Turns one `path` block into a rule. Throws `PolicyMeaningError`. */
 export function parsePathRule(key: string, line: number, body: Tree): PathRule {
-  const fields = new Fields(key, body);
+  const fields = new BlockFields(key, body);
   const pattern = key.startsWith('/') ? key.slice(1) : key;
   checkPattern(pattern);
   const minWrappingSeconds = fields.seconds('min_wrapping_ttl');
@@ -76,7 +76,7 @@ function checkPattern(pattern: string): void {
     throw new PolicyMeaningError(`path ${quoted(pattern)}: failed to validate policy templating: ${complaint}`);
 }
 
-function capabilitiesOf(fields: Fields): number {
+function capabilitiesOf(fields: BlockFields): number {
   const names = fields.texts('capabilities');
   const legacy = fields.text('policy');
   if (legacy !== undefined && legacy !== '') {
@@ -96,7 +96,7 @@ function capabilitiesOf(fields: Fields): number {
 }
 
 /** The fields of one block, read by type. */
-class Fields {
+class BlockFields {
   private readonly items = new Map<string, TreeItem>();
 
   constructor(

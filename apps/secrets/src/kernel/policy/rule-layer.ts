@@ -1,19 +1,19 @@
 import type { Folding } from '../../sdk/canonical-path';
 import { foldSegments } from '../mounts/fold';
-import { Rule } from './rule';
+import { PatternRule } from './rule';
 import { comparePatterns, hasWildcard, RuleTree } from './rule-tree';
 
 /** Rules of different patterns, ready to be searched. */
 export class RuleLayer {
   /** In segments. */
   readonly longestPattern: number;
-  private readonly exact = new Map<string, Rule>();
+  private readonly exact = new Map<string, PatternRule>();
   private readonly patterns = new Set<string>();
   private readonly wild: RuleTree;
   private readonly folded = new Map<string, RuleLayer>();
 
-  constructor(readonly rules: readonly Rule[]) {
-    const wild: Rule[] = [];
+  constructor(readonly rules: readonly PatternRule[]) {
+    const wild: PatternRule[] = [];
     let longest = 0;
     for (const rule of rules) {
       const { pattern } = rule;
@@ -48,16 +48,16 @@ export class RuleLayer {
     return layer;
   }
 
-  findExact(path: string): Rule | undefined {
+  findExact(path: string): PatternRule | undefined {
     return this.exact.get(path);
   }
 
-  findWild(path: string): Rule | undefined {
+  findWild(path: string): PatternRule | undefined {
     return this.wild.find(path);
   }
 
   /** Every rule with wildcards that matches, best first. */
-  findAllWild(path: string): Rule[] {
+  findAllWild(path: string): PatternRule[] {
     return this.wild.findAll(path);
   }
 }
@@ -80,13 +80,13 @@ export function foldLayers(layers: readonly RuleLayer[], folding: Folding): read
   ];
 }
 
-function foldRules(rules: readonly Rule[], folding: Folding): Rule[] {
-  const byPattern = new Map<string, Rule>();
+function foldRules(rules: readonly PatternRule[], folding: Folding): PatternRule[] {
+  const byPattern = new Map<string, PatternRule>();
   for (const rule of rules) {
     const pattern = foldSegments(rule.pattern, folding);
     let merged = byPattern.get(pattern);
     if (!merged) {
-      merged = new Rule(pattern);
+      merged = new PatternRule(pattern);
       byPattern.set(pattern, merged);
     }
     merged.absorb(rule);
@@ -102,7 +102,7 @@ export function keyOf({ fold, from, to }: Folding): string {
  * The rule that applies to a path, out of layers that share no pattern. A list also tries its path without the slash:
  * exact patterns at once, those with wildcards only when none matches the path as it stands.
  */
-export function findRule(layers: readonly RuleLayer[], path: string, listing: boolean): Rule | undefined {
+export function findRule(layers: readonly RuleLayer[], path: string, listing: boolean): PatternRule | undefined {
   const folder = listing && path.endsWith('/') ? path.slice(0, -1) : undefined;
   return (
     findExact(layers, path) ??
@@ -112,7 +112,7 @@ export function findRule(layers: readonly RuleLayer[], path: string, listing: bo
   );
 }
 
-function findExact(layers: readonly RuleLayer[], path: string): Rule | undefined {
+function findExact(layers: readonly RuleLayer[], path: string): PatternRule | undefined {
   for (const layer of layers) {
     const exact = layer.findExact(path);
     if (exact) return exact;
@@ -120,8 +120,8 @@ function findExact(layers: readonly RuleLayer[], path: string): Rule | undefined
   return undefined;
 }
 
-function findWild(layers: readonly RuleLayer[], path: string): Rule | undefined {
-  let best: Rule | undefined;
+function findWild(layers: readonly RuleLayer[], path: string): PatternRule | undefined {
+  let best: PatternRule | undefined;
   for (const layer of layers) {
     const found = layer.findWild(path);
     if (found && (!best || comparePatterns(found.pattern, best.pattern) > 0)) best = found;
@@ -130,7 +130,7 @@ function findWild(layers: readonly RuleLayer[], path: string): Rule | undefined 
 }
 
 /** Every rule that matches a path, best first. */
-export function findAllRules(layers: readonly RuleLayer[], path: string, listing: boolean): Rule[] {
+export function findAllRules(layers: readonly RuleLayer[], path: string, listing: boolean): PatternRule[] {
   const paths = listing && path.endsWith('/') ? [path, path.slice(0, -1)] : [path];
   const exact = paths.flatMap((one) => layers.map((layer) => layer.findExact(one)));
   const wild = paths.flatMap((one) => {

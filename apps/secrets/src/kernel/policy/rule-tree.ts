@@ -1,4 +1,4 @@
-import type { Rule } from './rule';
+import type { PatternRule } from './rule';
 
 /**
  * The rules with wildcards, by segment.
@@ -9,7 +9,7 @@ import type { Rule } from './rule';
 export class RuleTree {
   private readonly top = new TreeNode();
 
-  constructor(rules: readonly Rule[]) {
+  constructor(rules: readonly PatternRule[]) {
     rules
       .map((rule) => ({ rule, priority: priorityOf(rule.pattern) }))
       .sort((a, b) => comparePriorities(a.priority, b.priority))
@@ -19,12 +19,12 @@ export class RuleTree {
   }
 
   /** The winning rule for a path; undefined when none matches. */
-  find(path: string): Rule | undefined {
+  find(path: string): PatternRule | undefined {
     return this.top.best(path, 0, undefined)?.rule;
   }
 
   /** Every rule that matches, best first. */
-  findAll(path: string): Rule[] {
+  findAll(path: string): PatternRule[] {
     const found: Ranked[] = [];
     this.top.collect(path, 0, found);
     return found.sort((a, b) => b.rank - a.rank).map(({ rule }) => rule);
@@ -102,7 +102,7 @@ function countPluses(pattern: string): number {
 }
 
 interface Ranked {
-  readonly rule: Rule;
+  readonly rule: PatternRule;
   readonly rank: number;
 }
 

@@ -7,7 +7,7 @@ const nothing: readonly never[] = [];
 /**
  * Everything the policies of a caller say about one pattern. However many blocks are added, each costs what stands in it.
  */
-export class Rule implements RuleReference {
+export class PatternRule implements RuleReference {
   readonly places: RulePlace[] = [];
   bits = 0;
   minWrappingSeconds = 0;
@@ -61,7 +61,7 @@ export class Rule implements RuleReference {
   }
 
   /** Adds a rule whose pattern means the same, as `merge` adds a block. */
-  absorb(other: Rule): void {
+  absorb(other: PatternRule): void {
     for (const place of other.places) this.places.push(place);
     if ((this.bits & capabilityBits.deny) !== 0) return;
     if ((other.bits & capabilityBits.deny) !== 0) {
@@ -73,7 +73,7 @@ export class Rule implements RuleReference {
     for (const method of other.mfaMethods) this.demand(method);
   }
 
-  private bound(other: Omit<PathRule, 'mfaMethods'> | Rule): void {
+  private bound(other: Omit<PathRule, 'mfaMethods'> | PatternRule): void {
     this.minWrappingSeconds = lowerBound(this.minWrappingSeconds, other.minWrappingSeconds);
     this.maxWrappingSeconds = lowerBound(this.maxWrappingSeconds, other.maxWrappingSeconds);
     this.paginationLimit = lowerBound(this.paginationLimit, other.paginationLimit);

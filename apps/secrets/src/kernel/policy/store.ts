@@ -59,7 +59,7 @@ export interface PolicyStoreNeeds {
   readonly clock: Clock;
 }
 
-type Row = Pick<Prisma.PolicyGetPayload<object>, keyof typeof COLUMNS>;
+type PolicyRow = Pick<Prisma.PolicyGetPayload<object>, keyof typeof COLUMNS>;
 
 type Sealed = PolicyOptions & { readonly text: string };
 
@@ -181,7 +181,7 @@ export class PolicyStore {
     return names.flatMap((name) => found.get(name) ?? (isFixed(name) ? [] : (this.builtIn.get(name) ?? [])));
   }
 
-  private async rowsOf(namespaceId: string, names: readonly string[]): Promise<Row[]> {
+  private async rowsOf(namespaceId: string, names: readonly string[]): Promise<PolicyRow[]> {
     if (names.length === 0) return [];
     return this.needs.database.prisma.policy.findMany({
       where: { namespaceId, type: ACL, name: { in: [...names] } },
@@ -284,7 +284,7 @@ export class PolicyStore {
     return row ? this.open(row) : undefined;
   }
 
-  private open({ sealed, id, name, version, updatedAtMs }: Row): StoredPolicy {
+  private open({ sealed, id, name, version, updatedAtMs }: PolicyRow): StoredPolicy {
     const { text, ...options } = this.needs.barrier.openJson<Sealed>(sealed, cell(id));
     return { ...options, name, text, version, updatedAtMs: Number(updatedAtMs), policy: parsePolicy(text) };
   }

@@ -63,7 +63,7 @@ export class RateLimited extends Refusal {
 }
 
 /** A request, or a lease about to be made. */
-interface Subject {
+interface QuotaSubject {
   readonly namespaceId: string;
   readonly mountId: string | undefined;
   readonly path: string;
@@ -206,7 +206,7 @@ export class Quotas {
     return kind === 'rate-limit' ? this.rates.map(({ quota }) => quota) : this.counts;
   }
 
-  private fits(quota: QuotaPlace, { namespaceId, mountId, path, folding, role }: Subject): boolean {
+  private fits(quota: QuotaPlace, { namespaceId, mountId, path, folding, role }: QuotaSubject): boolean {
     if (quota.namespaceId !== namespaceId) {
       if (!quota.inheritable || !this.hosts.lineage(namespaceId).includes(quota.namespaceId)) return false;
       if (quota.mountId !== undefined) return false;

@@ -1,13 +1,13 @@
 import { Refusal } from '@keystead/refusal';
 import type { CanonicalPath, Folding, Spelling } from '../../sdk/canonical-path';
-import type { AnyOperation, Auth, Path } from '../../sdk/path';
+import type { AnyOperation, Path, PathAuth } from '../../sdk/path';
 import { below } from '../mounts/fold';
 import type { LiveMount } from '../mounts/mount';
 import { type Namespace, requireUnlocked } from '../namespaces/namespaces';
 import type { Question } from '../policy/types';
 
 /** Where a request leads: everything that can be known without asking who sent it. */
-export interface Place {
+export interface RouteMatch {
   readonly namespace: Namespace;
   /** Inside the namespace. */
   readonly path: CanonicalPath;
@@ -24,11 +24,11 @@ export interface Place {
   readonly written: Spelling | undefined;
   /** Undefined where the path does not answer this verb. */
   readonly operation: AnyOperation | undefined;
-  readonly auth: Auth;
+  readonly auth: PathAuth;
 }
 
 /** A place as policies are asked about it. */
-export function askedOf(place: Place): Pick<Question, 'path' | 'folding' | 'freeform'> {
+export function askedOf(place: RouteMatch): Pick<Question, 'path' | 'folding' | 'freeform'> {
   const { full, folding, namespace, mount, operation } = place;
   return {
     path: full,
@@ -38,7 +38,7 @@ export function askedOf(place: Place): Pick<Question, 'path' | 'folding' | 'free
 }
 
 /** Refuses what no caller may ask here, whoever it is. Throws `invalid`, and `unavailable` in a locked namespace. */
-export function checkPlace({ declared, namespace, path }: Place): void {
+export function checkPlace({ declared, namespace, path }: RouteMatch): void {
   if (path !== 'sys/namespaces/api-lock/unlock') requireUnlocked(namespace);
   if (declared?.rootNamespaceOnly && namespace.parentUuid !== undefined) {
     throw new Refusal('invalid', 'operation unavailable in namespaces');

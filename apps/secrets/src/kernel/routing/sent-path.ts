@@ -5,7 +5,7 @@ import { pathProblem, simplify } from '../../sdk/path-text';
 import type { Mounts } from '../mounts/mounts';
 import type { Matched, PathTree } from '../mounts/path-tree';
 import type { Namespaces } from '../namespaces/namespaces';
-import type { Place } from './place';
+import type { RouteMatch } from './place';
 
 /** Longer paths are refused before anything looks at them. */
 export const maxPathLength = 4096;
@@ -62,7 +62,7 @@ export class SentPath {
    * The mount, path and operation it leads to; what is not found is refused later, when it is known who may learn that.
    * Throws `malformed` for a write with a slash at its end, `missing` for a namespace that is not there.
    */
-  locate(namespaces: Namespaces, mounts: Mounts, verb: Verb, header: string): Place {
+  locate(namespaces: Namespaces, mounts: Mounts, verb: Verb, header: string): RouteMatch {
     const text = this.textFor(verb);
     if (verb === 'write' && text.endsWith('/')) {
       throw new Refusal('malformed', "cannot write to a path ending in '/'");

@@ -6,7 +6,7 @@ import type { Tx } from '../storage/types';
 /** Something several people do together, a share each; at most one of a kind is under way. */
 export type CeremonyKind = 'recovery' | 'barrier' | 'root';
 
-type Row = Pick<Prisma.RekeyGetPayload<object>, 'expiresAtMs' | 'sealed'>;
+type CeremonyRow = Pick<Prisma.RekeyGetPayload<object>, 'expiresAtMs' | 'sealed'>;
 
 /**
  * The progress of a ceremony: in the database, sealed, so that any node goes on and a restart forgets nothing. It ends
@@ -79,7 +79,7 @@ export class Ceremony<S> {
     }
   }
 
-  private open(row: Row | null): S | undefined {
+  private open(row: CeremonyRow | null): S | undefined {
     if (!row || Number(row.expiresAtMs) <= this.storage.clock.now()) return undefined;
     return this.storage.barrier.openJson<S>(row.sealed, cell(this.kind));
   }

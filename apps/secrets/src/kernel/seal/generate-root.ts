@@ -26,7 +26,7 @@ export interface RootAttempt {
   readonly otpLength: number;
 }
 
-interface State {
+interface GenerateRootState {
   readonly nonce: string;
   readonly otp?: string;
   readonly pgpKey?: string;
@@ -48,7 +48,7 @@ const LIFETIME_MS = 3600_000;
  * holds a share can begin whatever strangers have begun, and what has been proven by a share only holders of one can end.
  */
 export class RootGeneration {
-  private readonly ceremony: Ceremony<State>;
+  private readonly ceremony: Ceremony<GenerateRootState>;
   private readonly allowance = new Allowance();
   private readonly marks: ShareMarks;
 
@@ -78,7 +78,7 @@ export class RootGeneration {
     if (otp && otp.length !== OTP_LENGTH) throw new Refusal('invalid', 'OTP string has incorrect length');
     const [key] = pgpKey ? await readShareKeys([pgpKey], 'invalid PGP key') : [];
     const password = pgpKey ? undefined : (otp ?? randomBase62(OTP_LENGTH));
-    const state: State = {
+    const state: GenerateRootState = {
       nonce: randomUUID(),
       otp: password,
       pgpKey,
@@ -113,34 +113,36 @@ export class RootGeneration {
     if (known !== true) this.allowance.take();
     const { threshold } = await this.seal.requireRecord();
     const set = newWriteSet();
-    const done = await this.ceremony.step<State | { state: State; key: Buffer }>(async (state) => {
-      if (!state) throw new Refusal('invalid', 'no root generation in progress');
-      if (nonce !== state.nonce) {
-        throw new Refusal(
-          'invalid',
-          `incorrect nonce supplied; nonce for this root generation operation is "${state.nonce}"`,
-        );
-      }
-      if (known === false) throw unknownShare();
-      const given = state.shares.map((text) => Buffer.from(text, 'base64'));
-      if (alreadyGiven(given, share)) {
-        throw new Refusal('invalid', 'given key has already been provided during this generation operation');
-      }
-      const next: State = {
-        ...state,
-        proven: state.proven || known,
-        shares: [...state.shares, share.toString('base64')],
-      };
-      if (next.shares.length < threshold) return { state: next, result: next };
-      const key = await joined([...given, share]);
-      if (!key || !(await this.seal.recognises(key))) {
-        throw this.ceremony.keeping(
-          { ...state, shares: [] },
-          new Refusal('invalid', 'root generation aborted: unseal key verification failed'),
-        );
-      }
-      return { state: undefined, result: { state: next, key } };
-    });
+    const done = await this.ceremony.step<GenerateRootState | { state: GenerateRootState; key: Buffer }>(
+      async (state) => {
+        if (!state) throw new Refusal('invalid', 'no root generation in progress');
+        if (nonce !== state.nonce) {
+          throw new Refusal(
+            'invalid',
+            `incorrect nonce supplied; nonce for this root generation operation is "${state.nonce}"`,
+          );
+        }
+        if (known === false) throw unknownShare();
+        const given = state.shares.map((text) => Buffer.from(text, 'base64'));
+        if (alreadyGiven(given, share)) {
+          throw new Refusal('invalid', 'given key has already been provided during this generation operation');
+        }
+        const next: GenerateRootState = {
+          ...state,
+          proven: state.proven || known,
+          shares: [...state.shares, share.toString('base64')],
+        };
+        if (next.shares.length < threshold) return { state: next, result: next };
+        const key = await joined([...given, share]);
+        if (!key || !(await this.seal.recognises(key))) {
+          throw this.ceremony.keeping(
+            { ...state, shares: [] },
+            new Refusal('invalid', 'root generation aborted: unseal key verification failed'),
+          );
+        }
+        return { state: undefined, result: { state: next, key } };
+      },
+    );
     if (!('key' in done)) return this.shown(done);
     done.key.fill(0);
     const token = this.mintRoot(set);
@@ -162,7 +164,7 @@ export class RootGeneration {
     throw known === undefined ? olderShares() : unknownShare();
   }
 
-  private async shown(state: State | undefined): Promise<RootAttempt> {
+  private async shown(state: GenerateRootState | undefined): Promise<RootAttempt> {
     const { threshold } = await this.seal.requireRecord();
     return {
       nonce: state?.nonce ?? '',
@@ -181,7 +183,7 @@ export class RootGeneration {
 const unknownShare = (): Refusal =>
   new Refusal('invalid', 'unseal key verification failed: the share is not one of those in force');
 
-async function encode(token: string, { otp, pgpKey }: State): Promise<string> {
+async function encode(token: string, { otp, pgpKey }: GenerateRootState): Promise<string> {
   if (pgpKey) {
     const [key] = await readShareKeys([pgpKey], 'invalid PGP key');
     return (await encryptText(token, key!)).toString('base64');

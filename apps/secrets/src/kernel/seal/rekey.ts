@@ -63,7 +63,7 @@ export interface RekeyBackup {
   readonly keys: ReadonlyMap<string, readonly Buffer[]>;
 }
 
-interface State {
+interface RekeyState {
   readonly nonce: string;
   readonly shares: number;
   readonly threshold: number;
@@ -114,7 +114,7 @@ const words = {
  * Spec: States and transitions.
  */
 export class Rekey {
-  private readonly ceremony: Ceremony<State>;
+  private readonly ceremony: Ceremony<RekeyState>;
   private readonly words: (typeof words)[RekeyKind];
   private readonly marks: ShareMarks;
   private forced: Buffer | undefined;
@@ -145,7 +145,7 @@ export class Rekey {
     checkShareCount(request, this.words.config);
     const keys = await readShareKeys(pgpKeys, this.words.config);
     const required = await this.required();
-    const state: State = {
+    const state: RekeyState = {
       nonce: randomUUID(),
       shares,
       threshold,
@@ -181,7 +181,7 @@ export class Rekey {
       }
       const given = state.given.map(bytes);
       if (alreadyGiven(given, share)) throw invalid('given key has already been provided during this rekey operation');
-      const next: State = { ...state, given: [...state.given, share.toString('base64')] };
+      const next: RekeyState = { ...state, given: [...state.given, share.toString('base64')] };
       if (next.given.length < required) return { state: next, result: shown(next, required) };
       const key = await joined([...given, share]);
       if (!key || !(await this.seal.recognises(key))) {
@@ -213,7 +213,10 @@ export class Rekey {
       }
       const given = pending.given.map(bytes);
       if (alreadyGiven(given, share)) throw invalid('given key has already been provided during this verify operation');
-      const next: State = { ...state, pending: { ...pending, given: [...pending.given, share.toString('base64')] } };
+      const next: RekeyState = {
+        ...state,
+        pending: { ...pending, given: [...pending.given, share.toString('base64')] },
+      };
       if (next.pending!.given.length < state.threshold) return { state: next, result: verification(next) };
       const key = await joined([...given, share]);
       if (!key || !sameSecret(key, bytes(pending.key))) {
@@ -257,7 +260,7 @@ export class Rekey {
     await this.storage.database.prisma.setting.deleteMany({ where: { name: this.backupName } });
   }
 
-  private async complete(tx: Tx, state: State): Promise<{ state: State | undefined; result: RekeyResult }> {
+  private async complete(tx: Tx, state: RekeyState): Promise<{ state: RekeyState | undefined; result: RekeyResult }> {
     const key = randomBytes(32);
     const plain = await cut(key, state);
     const marks = plain.map(markOf);
@@ -282,7 +285,7 @@ export class Rekey {
   private async takeIntoForce(
     tx: Tx,
     key: Buffer,
-    { shares, threshold }: State,
+    { shares, threshold }: RekeyState,
     marks: readonly string[] | undefined,
   ): Promise<void> {
     await this.storage.fault('rekey:force');
@@ -293,14 +296,14 @@ export class Rekey {
   }
 
   /** Runs a step; only what was committed is in force on this node. */
-  private async stepping<T>(step: Parameters<Ceremony<State>['step']>[0]): Promise<T> {
+  private async stepping<T>(step: Parameters<Ceremony<RekeyState>['step']>[0]): Promise<T> {
     this.forced = undefined;
     const result = await this.ceremony.step(step);
     if (this.forced && this.kind === 'barrier') this.seal.rewrapped(this.forced);
     return result as T;
   }
 
-  private async storeBackup(tx: Tx, { nonce, fingerprints }: State, keys: readonly Buffer[]): Promise<void> {
+  private async storeBackup(tx: Tx, { nonce, fingerprints }: RekeyState, keys: readonly Buffer[]): Promise<void> {
     const backup: Backup = {
       nonce,
       keys: keys.map((key, at) => [fingerprints![at]!, key.toString('base64')] as const),
@@ -331,7 +334,7 @@ export class Rekey {
 const invalid = (message: string): Refusal => new Refusal('invalid', message);
 const bytes = (base64: string): Buffer => Buffer.from(base64, 'base64');
 
-function shown(state: State | undefined, required: number): RekeyStatus {
+function shown(state: RekeyState | undefined, required: number): RekeyStatus {
   return {
     nonce: state?.nonce ?? '',
     started: state !== undefined,
@@ -346,7 +349,7 @@ function shown(state: State | undefined, required: number): RekeyStatus {
   };
 }
 
-function verification({ threshold, shares, pending }: State): VerifyStatus {
+function verification({ threshold, shares, pending }: RekeyState): VerifyStatus {
   return {
     nonce: pending?.nonce ?? '',
     started: pending !== undefined,

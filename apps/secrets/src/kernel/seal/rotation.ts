@@ -1,4 +1,4 @@
-import type { JobFacts, Step } from '../storage/jobs';
+import type { JobFacts, JobStep } from '../storage/jobs';
 import type { StorageKernel } from '../storage/storage';
 import { RotationPlan } from './rotation-plan';
 import type { Seal } from './seal';
@@ -13,7 +13,7 @@ export interface KeyStatus {
   readonly encryptions: number;
 }
 
-interface State {
+interface RotationState {
   readonly version: number;
   /** Which of the sealed columns, and the last row of it that is done. */
   readonly at: number;
@@ -32,7 +32,7 @@ export class Rotation {
     private readonly seal: Seal,
   ) {
     this.plan = new RotationPlan(storage);
-    storage.jobs.define<State>(KIND, (state) => this.step(state));
+    storage.jobs.define<RotationState>(KIND, (state) => this.step(state));
     storage.background.every('key-rotation', 60_000, () => this.rotateIfDue(), { byTime: true });
   }
 
@@ -74,7 +74,7 @@ export class Rotation {
     if (version === undefined) return false;
     await storage.fault('rotate:stored');
     await seal.reload();
-    await storage.jobs.start(KIND, '', { version, at: 0 } satisfies State);
+    await storage.jobs.start(KIND, '', { version, at: 0 } satisfies RotationState);
     storage.background.wake('jobs');
     return true;
   }
@@ -84,7 +84,7 @@ export class Rotation {
     return this.storage.jobs.newest(KIND, '');
   }
 
-  private async step({ version, at, after }: State): Promise<Step<State>> {
+  private async step({ version, at, after }: RotationState): Promise<JobStep<RotationState>> {
     const column = sealedColumns[at];
     if (!column) return { state: { version, at }, advanced: 0, finished: true };
     // A newer rotation has a job of its own, whose key this node may have and this job must not undo.

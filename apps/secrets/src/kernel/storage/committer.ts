@@ -26,7 +26,7 @@ export interface CommitterOptions {
   readonly observe?: ObserveStorage;
 }
 
-interface Waiting {
+interface QueuedSet {
   readonly set: WriteSet;
   readonly lane: Lane;
   done(): void;
@@ -43,7 +43,7 @@ const MAX_SETS = 64;
  */
 export class GroupCommitter implements Committer {
   private readonly line = new Line();
-  private readonly batches = new BatchScheduler<Waiting>({
+  private readonly batches = new BatchScheduler<QueuedSet>({
     inFlight: () => (this.auditChain ? 1 : IN_FLIGHT),
     take: (waiting) => ofOneLane(waiting),
     run: (batch) => this.timed(() => this.write(batch)),
@@ -111,7 +111,7 @@ export class GroupCommitter implements Committer {
     return result;
   }
 
-  private async write(batch: readonly Waiting[]): Promise<void> {
+  private async write(batch: readonly QueuedSet[]): Promise<void> {
     try {
       if (batch.length === 1 && batch[0]!.lane === 'mixed') await this.single(batch[0]!);
       else if (batch[0]!.lane === 'puts') await this.writePuts(batch);
@@ -127,8 +127,8 @@ export class GroupCommitter implements Committer {
   }
 
   /** Those that found their entries otherwise are told, and the rest of the batch is written without them. */
-  private async writeOthers(batch: readonly Waiting[], failure: PreconditionFailed): Promise<void> {
-    const others: Waiting[] = [];
+  private async writeOthers(batch: readonly QueuedSet[], failure: PreconditionFailed): Promise<void> {
+    const others: QueuedSet[] = [];
     for (const waiting of batch) {
       const { puts, deletes } = waiting.set;
       const failed = [...puts, ...deletes].some((one) => one.require !== undefined && failure.keys.has(cacheKey(one)));
@@ -138,7 +138,7 @@ export class GroupCommitter implements Committer {
     if (others.length > 0) await this.write(others);
   }
 
-  private async single(waiting: Waiting): Promise<void> {
+  private async single(waiting: QueuedSet): Promise<void> {
     try {
       await this.alone(waiting.set);
       waiting.done();
@@ -147,7 +147,7 @@ export class GroupCommitter implements Committer {
     }
   }
 
-  private async writePuts(batch: readonly Waiting[]): Promise<void> {
+  private async writePuts(batch: readonly QueuedSet[]): Promise<void> {
     const { barrier, changes } = this.options;
     const puts = new Map<string, { put: EntryPut; authority: Buffer | undefined }>();
     for (const { set } of batch) {
@@ -191,21 +191,21 @@ export class GroupCommitter implements Committer {
     }
   }
 
-  private async writeTokens(batch: readonly Waiting[]): Promise<void> {
+  private async writeTokens(batch: readonly QueuedSet[]): Promise<void> {
     await this.options.fault('commit:before');
     const made = await insertTokens(
       this.options.database,
       batch.map(({ set }) => set.tokens[0]!),
     );
     await this.options.fault('commit:after');
-    const isMade = ({ set }: Waiting) => made.has(set.tokens[0]!.hash.toString('latin1'));
+    const isMade = ({ set }: QueuedSet) => made.has(set.tokens[0]!.hash.toString('latin1'));
     inTurns(batch.filter(isMade), (waiting) => waiting.done());
     // Alone, each learns whether its parent is gone or its id is taken.
     await Promise.all(batch.filter((waiting) => !isMade(waiting)).map((waiting) => this.single(waiting)));
   }
 
   /** One statement is a transaction by itself: what is noted before an outside call costs one round trip. */
-  private async writeIntents(batch: readonly Waiting[]): Promise<void> {
+  private async writeIntents(batch: readonly QueuedSet[]): Promise<void> {
     const { barrier, changes, clock, database, fault } = this.options;
     const intents = batch.flatMap(({ set }) => set.intents);
     await fault('commit:before');
@@ -214,7 +214,7 @@ export class GroupCommitter implements Committer {
     inTurns(batch, (waiting) => waiting.done());
   }
 
-  private async writeMixed(batch: readonly Waiting[]): Promise<void> {
+  private async writeMixed(batch: readonly QueuedSet[]): Promise<void> {
     const sets = batch.map(({ set }) => set);
     await this.inTransaction(() => sets);
     inTurns(batch, (waiting) => waiting.done());
@@ -284,9 +284,9 @@ export class GroupCommitter implements Committer {
 const denied = (): Refusal => new Refusal('denied', 'permission denied');
 
 /** The oldest waiting set and all of its lane that touch nothing in common. */
-function ofOneLane(waiting: readonly Waiting[]): Waiting[] {
+function ofOneLane(waiting: readonly QueuedSet[]): QueuedSet[] {
   const { lane } = waiting[0]!;
-  const batch: Waiting[] = [];
+  const batch: QueuedSet[] = [];
   const owners = new Map<string, string>();
   for (const one of waiting) {
     if (one.lane === lane && batch.length < MAX_SETS && claims(owners, one.set)) batch.push(one);

@@ -4,7 +4,7 @@ import { cacheKey, type EntryRow, openEntry, prefixEnd } from './entry-rows';
 import { mapInTurns } from './in-turns';
 import { listNames } from './list-names';
 import * as sql from './statements';
-import type { Barrier, Clock, Entry, EntryKey, EntryReader, EntryStore, Page, Tx } from './types';
+import type { Barrier, Clock, Entry, EntryKey, EntryReader, EntryStore, ListPage, Tx } from './types';
 
 export interface EntriesOptions {
   readonly database: Database;
@@ -67,7 +67,7 @@ export class DatabaseEntries implements EntryStore {
     };
   }
 
-  async list(mountId: string, prefix: string, page?: Page): Promise<string[]> {
+  async list(mountId: string, prefix: string, page?: ListPage): Promise<string[]> {
     const { database, clock, observe } = this.options;
     const start = performance.now();
     const names = await listNames(database, { mountId, prefix, nowMs: clock.now() }, page);
@@ -75,11 +75,11 @@ export class DatabaseEntries implements EntryStore {
     return names;
   }
 
-  listDeep(mountId: string, prefix: string, page?: Page): Promise<string[]> {
+  listDeep(mountId: string, prefix: string, page?: ListPage): Promise<string[]> {
     return this.pathsIn(this.options.database, mountId, prefix, page);
   }
 
-  private async pathsIn(database: Tx, mountId: string, prefix: string, page: Page = {}): Promise<string[]> {
+  private async pathsIn(database: Tx, mountId: string, prefix: string, page: ListPage = {}): Promise<string[]> {
     const start = page.after === undefined ? prefix : `${page.after}\u0001`;
     const { rows } = await database.query<{ path: string }>(sql.LIST_DEEP, [
       mountId,

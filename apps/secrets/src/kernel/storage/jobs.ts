@@ -4,7 +4,7 @@ import type { Database, Statement } from './database';
 import type { Barrier, Clock, Fault } from './types';
 
 /** What one step of a job achieved; the next step begins from `state`. */
-export interface Step<S> {
+export interface JobStep<S> {
   readonly state: S;
   /** How many things this step dealt with. */
   readonly advanced: number;
@@ -16,7 +16,7 @@ export interface Step<S> {
 }
 
 /** Runs one step; it may run twice with the same state after a crash, so it must not mind. */
-export type RunStep<S> = (state: S) => Promise<Step<S>>;
+export type RunStep<S> = (state: S) => Promise<JobStep<S>>;
 
 /** A job as others see it. */
 export interface JobFacts {

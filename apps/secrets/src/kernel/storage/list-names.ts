@@ -1,6 +1,6 @@
 import { prefixEnd } from './entry-rows';
 import * as sql from './statements';
-import type { Page, Tx } from './types';
+import type { ListPage, Tx } from './types';
 
 /** The folder whose names are asked for. */
 interface Folder {
@@ -23,7 +23,7 @@ const WORTH = 8;
  * Reading rows in order costs a millisecond per thousand, and jumping from folder to folder twenty times that for each name,
  * however much lies in between. So rows are read as long as they bring names, and folders are jumped over where they do not.
  */
-export async function listNames(database: Tx, folder: Folder, page: Page = {}): Promise<string[]> {
+export async function listNames(database: Tx, folder: Folder, page: ListPage = {}): Promise<string[]> {
   const { mountId, prefix, nowMs } = folder;
   const limit = page.limit ?? Number.POSITIVE_INFINITY;
   const names: string[] = [];

@@ -1,7 +1,7 @@
 import { Prisma } from '../../generated/prisma/client';
 import type { Tx } from './types';
 
-type Table =
+type LockableTable =
   | 'policy'
   | 'namespace'
   | 'mount'
@@ -19,7 +19,12 @@ type Hold = 'UPDATE' | 'SHARE' | 'KEY SHARE';
  * Holds the rows that a condition finds until the transaction ends, in one order so that two who hold several do not wait
  * for each other, and answers their ids. Prisma has no word for it; what they hold is read by it afterwards.
  */
-export async function lockRows(tx: Tx, table: Table, where: Prisma.Sql, hold: Hold = 'UPDATE'): Promise<string[]> {
+export async function lockRows(
+  tx: Tx,
+  table: LockableTable,
+  where: Prisma.Sql,
+  hold: Hold = 'UPDATE',
+): Promise<string[]> {
   const rows = await tx.prisma.$queryRaw<{ id: string }[]>`
     SELECT id FROM ${Prisma.raw(`"${table}"`)} WHERE ${where} ORDER BY id FOR ${Prisma.raw(hold)}`;
   return rows.map(({ id }) => id);

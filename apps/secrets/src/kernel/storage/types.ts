@@ -191,7 +191,7 @@ export interface Committer {
 }
 
 /** A piece of a listing, by bytewise order of keys. */
-export interface Page {
+export interface ListPage {
   /** Only keys after this one. */
   readonly after?: string;
   readonly limit?: number;
@@ -203,9 +203,9 @@ export interface EntryReader {
   /** One query for all that are not cached; the answer has the order of the keys. */
   readMany(keys: readonly EntryKey[]): Promise<(Entry | undefined)[]>;
   /** Names directly under a folder prefix (`''` or ending in `/`), sorted bytewise; folders end in `/`. */
-  list(mountId: string, prefix: string, page?: Page): Promise<string[]>;
+  list(mountId: string, prefix: string, page?: ListPage): Promise<string[]>;
   /** Full paths of all entries under a prefix, sorted bytewise. */
-  listDeep(mountId: string, prefix: string, page?: Page): Promise<string[]>;
+  listDeep(mountId: string, prefix: string, page?: ListPage): Promise<string[]>;
 }
 
 /** Reads entries; cached, bounded, coherent over nodes. */

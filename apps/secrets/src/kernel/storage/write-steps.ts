@@ -18,7 +18,7 @@ import { PreconditionFailed } from './write-set';
 export type AuditChain = (tx: Tx, lines: readonly string[]) => Promise<void>;
 
 /** What writing sets stands on. */
-export interface Ground {
+export interface WriteDeps {
   readonly barrier: Barrier;
   readonly clock: Clock;
   readonly nodeId: string;
@@ -44,7 +44,7 @@ export function lastOperations(sets: readonly WriteSet[]): Map<string, EntryPut 
 
 /** Writes sets in an open transaction, and answers what their entries are then; null for those removed. */
 export async function writeSets(
-  ground: Ground,
+  ground: WriteDeps,
   tx: Tx,
   sets: readonly WriteSet[],
   operations: ReadonlyMap<string, EntryPut | EntryDelete>,
@@ -85,7 +85,7 @@ export async function writeSets(
 }
 
 async function writeEntries(
-  { barrier, clock }: Ground,
+  { barrier, clock }: WriteDeps,
   tx: Tx,
   operations: ReadonlyMap<string, EntryPut | EntryDelete>,
 ): Promise<Map<string, Entry | null>> {

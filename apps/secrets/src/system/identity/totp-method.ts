@@ -2,7 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { methodRules, type UncheckedConfig } from '../../kernel/mfa/method-config';
 import type { Mfa } from '../../kernel/mfa/mfa';
-import type { Method } from '../../kernel/mfa/types';
+import type { MfaMethod } from '../../kernel/mfa/types';
 import type { Namespaces } from '../../kernel/namespaces/namespaces';
 import type { Call } from '../../sdk/call';
 import { announced, bool, duration, id, int, string } from '../../sdk/fields';
@@ -43,7 +43,7 @@ const CreateInput = MethodInput.extend({
 
 /** TOTP methods. Spec: TOTP MFA method. */
 export function totpMethodPaths({ methods }: Mfa, namespaces: Namespaces): Path[] {
-  const show = (method: Method) => shownMethod(namespaces, method);
+  const show = (method: MfaMethod) => shownMethod(namespaces, method);
   const listAll = async ({ namespace }: Call) => {
     const found = await methods.list(namespace.uuid);
     return keys(
@@ -143,7 +143,7 @@ function fieldsOf(input: MethodInput): UncheckedConfig {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
-function shownMethod(namespaces: Namespaces, method: Method): Record<string, unknown> {
+function shownMethod(namespaces: Namespaces, method: MfaMethod): Record<string, unknown> {
   const { id = '', path = '' } = namespaces.find(method.namespaceId) ?? {};
   return {
     algorithm: method.algorithm,

@@ -2,7 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Identity } from '../../kernel/identity/identity';
 import type { Mfa } from '../../kernel/mfa/mfa';
-import type { Method, NewSecret } from '../../kernel/mfa/types';
+import type { MfaMethod, NewSecret } from '../../kernel/mfa/types';
 import type { Call } from '../../sdk/call';
 import { id } from '../../sdk/fields';
 import { type Path, path } from '../../sdk/path';
@@ -25,7 +25,7 @@ const Result = z.object({
 /** Secrets of TOTP methods. Spec: TOTP secret generation result. */
 export function totpSecretPaths(mfa: Mfa, { views }: Identity): Path[] {
   const { secrets } = mfa;
-  const generate = async (call: Call, method: Method, entity: string) => {
+  const generate = async (call: Call, method: MfaMethod, entity: string) => {
     const made = await secrets.generate(method, entity);
     if (made) return data(shown(made));
     call.warn(`Entity already has a secret for MFA method ${JSON.stringify(method.name)}`);
@@ -116,7 +116,7 @@ function shown({ barcode, url, recoveryCodes }: NewSecret): Record<string, unkno
   return { barcode, url, ...(recoveryCodes.length > 0 && { recovery_codes: recoveryCodes }) };
 }
 
-async function requireMethod(mfa: Mfa, namespaceId: string, id: string): Promise<Method> {
+async function requireMethod(mfa: Mfa, namespaceId: string, id: string): Promise<MfaMethod> {
   const method = await mfa.methods.find(namespaceId, id);
   if (method) return method;
   const message = `configuration for method ID ${JSON.stringify(id)} does not exist`;

@@ -6,7 +6,7 @@ import type { Namespaces } from '../../kernel/namespaces/namespaces';
 import type { Access, AccessQuery } from '../../kernel/policy/access';
 import type { Explanation, Question } from '../../kernel/policy/types';
 import type { Quotas } from '../../kernel/quotas/quotas';
-import { askedOf, type Place } from '../../kernel/routing/place';
+import { askedOf, type RouteMatch } from '../../kernel/routing/place';
 import { SentPath } from '../../kernel/routing/sent-path';
 import type { TokenRecord, Tokens } from '../../kernel/tokens/types';
 import type { Verb } from '../../sdk/call';
@@ -44,16 +44,16 @@ export async function accessQueryOf(
 export class Authority {
   constructor(private readonly parts: AuthorityParts) {}
 
-  async byToken(namespaceId: string, token: string): Promise<Holder | undefined> {
+  async byToken(namespaceId: string, token: string): Promise<TokenAuthority | undefined> {
     return this.holder(await this.parts.tokens.findWithin(namespaceId, token));
   }
 
-  async byAccessor(namespaceId: string, accessor: string): Promise<Holder | undefined> {
+  async byAccessor(namespaceId: string, accessor: string): Promise<TokenAuthority | undefined> {
     return this.holder(await this.parts.tokens.findByAccessor(namespaceId, accessor));
   }
 
   /** The token a call is made with; `hash` is hex. */
-  async byHash(hash: string): Promise<Holder | undefined> {
+  async byHash(hash: string): Promise<TokenAuthority | undefined> {
     return this.holder(await this.parts.tokens.findByHash(Buffer.from(hash, 'hex')));
   }
 
@@ -75,13 +75,13 @@ export class Authority {
       : 'a rate limit of a namespace above is used up';
   }
 
-  private async holder(record: TokenRecord | undefined): Promise<Holder | undefined> {
+  private async holder(record: TokenRecord | undefined): Promise<TokenAuthority | undefined> {
     return record && holderOf(this.parts, record);
   }
 }
 
 /** A token looked at from outside, without using it. */
-export type Holder = Awaited<ReturnType<typeof holderOf>>;
+export type TokenAuthority = Awaited<ReturnType<typeof holderOf>>;
 
 async function holderOf(parts: AuthorityParts, record: TokenRecord) {
   const query = await accessQueryOf(parts, record);
@@ -127,7 +127,7 @@ async function loginEnforcements(
   return matching.map(({ name }) => name);
 }
 
-function placeOf({ namespaces, mounts }: AuthorityParts, namespaceId: string, path: string, verb: Verb): Place {
+function placeOf({ namespaces, mounts }: AuthorityParts, namespaceId: string, path: string, verb: Verb): RouteMatch {
   return SentPath.ofField(path, 'path').locate(namespaces, mounts, verb, namespaces.find(namespaceId)?.path ?? '');
 }
 

@@ -4,7 +4,7 @@ import type { NamespaceView } from '../../sdk/call';
 import { commaList, secretString, string } from '../../sdk/fields';
 import { type Path, path } from '../../sdk/path';
 import { data, listed } from '../../sdk/reply';
-import type { Authority, Holder } from './authority';
+import type { Authority, TokenAuthority } from './authority';
 
 const maxSegments = 1_000;
 const Paths = z.object({
@@ -76,7 +76,7 @@ function requirePaths({ paths = [], path: older = [] }: z.output<typeof Paths>):
   return asked;
 }
 
-function answer(holder: Holder | undefined, { uuid }: NamespaceView, asked: readonly string[]) {
+function answer(holder: TokenAuthority | undefined, { uuid }: NamespaceView, asked: readonly string[]) {
   if (!holder) throw listed('invalid', 'invalid token');
   const found = new Map<string, readonly string[]>();
   for (const text of asked) {

@@ -6,7 +6,7 @@ import { duration, object, oneOf, secretString, string } from '../../sdk/fields'
 import { type Path, path } from '../../sdk/path';
 import { data, listed } from '../../sdk/reply';
 import { checkCidrs, withinCidrs } from '../../sdk/token-params';
-import { type Authority, type Holder, operationNames } from './authority';
+import { type Authority, operationNames, type TokenAuthority } from './authority';
 
 const ExplainInput = z.object({
   path: string().describe('The path of the request to explain, without /v1/.'),
@@ -91,7 +91,7 @@ export function explainPath(authority: Authority): Path {
   });
 }
 
-async function holderOf(authority: Authority, call: Call<unknown, ExplainInput>): Promise<Holder> {
+async function holderOf(authority: Authority, call: Call<unknown, ExplainInput>): Promise<TokenAuthority> {
   const { input, caller, namespace, sentToken } = call;
   if (input.token && input.accessor) throw new Refusal('invalid', "only one of 'token' and 'accessor' can be given");
   const own = await authority.byHash(caller.token?.hash ?? '');
@@ -110,7 +110,7 @@ async function holderOf(authority: Authority, call: Call<unknown, ExplainInput>)
 
 function obstaclesOf(
   authority: Authority,
-  holder: Holder,
+  holder: TokenAuthority,
   explained: Explanation,
   { input, namespace, caller }: Call<unknown, ExplainInput>,
 ): Obstacle[] {

@@ -19,7 +19,7 @@ export interface Initialised {
   readonly rootToken: string;
 }
 
-interface Parts {
+interface InitialiseDeps {
   readonly seal: Seal;
   readonly tokens: StoredTokens;
   readonly mounts: Mounts;
@@ -27,7 +27,7 @@ interface Parts {
 
 /** Makes the keys of a new installation, its root token and its first mounts. Throws `invalid`. */
 export async function initialise(
-  { seal, tokens, mounts }: Parts,
+  { seal, tokens, mounts }: InitialiseDeps,
   first: readonly NewMount[],
   { shares, threshold, pgpKeys, rootTokenPgpKey }: InitialiseRequest,
 ): Promise<Initialised> {

@@ -8,7 +8,7 @@ import { isObject } from '../../sdk/coerce';
 import { merged } from '../../sdk/merged';
 import { unmount } from './mount-changes';
 
-interface Parts {
+interface NamespaceDeps {
   readonly namespaces: Namespaces;
   readonly mounts: Mounts;
   readonly leases: Leases;
@@ -21,7 +21,7 @@ interface Parts {
 const removal = 'namespace-removal';
 
 /** The tree of namespaces below one, which every function is told first: each with what it begins with, and their removal as a job that any node goes on with. */
-export function namespaceChanges(parts: Parts) {
+export function namespaceChanges(parts: NamespaceDeps) {
   const { namespaces, mounts, storage, standing } = parts;
   const parentOf = (uuid: string) => namespaces.find(uuid)!;
   const lockable = (uuid: string, path: string) => {
@@ -112,7 +112,7 @@ function visible<N extends { readonly uuid: string }>(found: N | undefined, pare
   return found?.uuid === parent ? undefined : found;
 }
 
-async function empty({ mounts, leases, identity, storage }: Parts, namespaceId: string): Promise<void> {
+async function empty({ mounts, leases, identity, storage }: NamespaceDeps, namespaceId: string): Promise<void> {
   await leases.revokePrefix(namespaceId, '', { forced: true, waitMs: 60_000 });
   for (const mount of mounts.list(namespaceId)) await unmount({ mounts, leases, identity }, mount);
   await storage.committer.transaction(

@@ -30,7 +30,7 @@ export interface Batched<Item, Result> extends Named {
   about?(item: Item): string;
 }
 
-interface Waiting {
+interface QueuedWrite {
   readonly kind: Batched<never, unknown>;
   readonly item: unknown;
   /** What no other batch may be about. */
@@ -39,9 +39,9 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-interface Part {
+interface BatchPart {
   readonly kind: Batched<never, unknown>;
-  readonly waiting: readonly Waiting[];
+  readonly waiting: readonly QueuedWrite[];
   readonly batch: Batch<unknown>;
 }
 
@@ -57,7 +57,7 @@ const MOST = 64;
 export class BatchedWrites {
   /** What batches under way are about. */
   private readonly busy = new Set<string>();
-  private readonly batches = new BatchScheduler<Waiting>({
+  private readonly batches = new BatchScheduler<QueuedWrite>({
     inFlight: IN_FLIGHT,
     take: (waiting) => this.take(waiting),
     run: (batch) => this.run(batch),
@@ -74,18 +74,18 @@ export class BatchedWrites {
         kind: kind as Batched<never, unknown>,
         item,
         about: kind.about && `${kind.name} ${kind.about(item)}`,
-        resolve: resolve as Waiting['resolve'],
+        resolve: resolve as QueuedWrite['resolve'],
         reject,
       });
     });
   }
 
   /** The oldest that wait, but for those about which a batch is under way. */
-  private take(waiting: readonly Waiting[]): Waiting[] {
+  private take(waiting: readonly QueuedWrite[]): QueuedWrite[] {
     return waiting.filter(({ about }) => about === undefined || !this.busy.has(about)).slice(0, MOST);
   }
 
-  private async run(batch: readonly Waiting[]): Promise<void> {
+  private async run(batch: readonly QueuedWrite[]): Promise<void> {
     const about = new Set(batch.flatMap((one) => one.about ?? []));
     for (const one of about) this.busy.add(one);
     try {
@@ -99,7 +99,7 @@ export class BatchedWrites {
     }
   }
 
-  private async alone(one: Waiting): Promise<void> {
+  private async alone(one: QueuedWrite): Promise<void> {
     try {
       await untilWon(() => this.commit(partsOf([one])));
     } catch (error) {
@@ -107,7 +107,7 @@ export class BatchedWrites {
     }
   }
 
-  private async commit(parts: readonly Part[]): Promise<void> {
+  private async commit(parts: readonly BatchPart[]): Promise<void> {
     const writing = parts.filter(({ batch }) => batch.values !== undefined);
     const results = writing.length === 0 ? [] : await this.send(statementsOf(writing));
     const rowsOf = new Map(writing.map((part, index) => [part, results.at(index - writing.length)!]));
@@ -122,7 +122,7 @@ export class BatchedWrites {
   }
 
   /** The rows of each statement, all of one transaction. */
-  private async send(statements: readonly Statement[]): Promise<QueryResultRow[][]> {
+  private async send(statements: readonly QueryConfig[]): Promise<QueryResultRow[][]> {
     const client: PoolClient = await this.pool.connect();
     const asked = statements.length === 1 ? [...statements] : [BEGIN, ...statements, COMMIT];
     const answers = await Promise.allSettled(asked.map((statement) => client.query(statement)));
@@ -163,17 +163,17 @@ export async function writeWithin<Item, Result>(
   return result as Result;
 }
 
-interface Statement {
+interface QueryConfig {
   readonly name?: string;
   readonly text: string;
   readonly values?: unknown[];
 }
 
-const BEGIN: Statement = { text: 'BEGIN' };
-const COMMIT: Statement = { text: 'COMMIT' };
+const BEGIN: QueryConfig = { text: 'BEGIN' };
+const COMMIT: QueryConfig = { text: 'COMMIT' };
 
-function partsOf(waiting: readonly Waiting[]): Part[] {
-  const byKind = new Map<string, Waiting[]>();
+function partsOf(waiting: readonly QueuedWrite[]): BatchPart[] {
+  const byKind = new Map<string, QueuedWrite[]>();
   for (const one of waiting) {
     const others = byKind.get(one.kind.name);
     if (others === undefined) byKind.set(one.kind.name, [one]);
@@ -186,7 +186,7 @@ function partsOf(waiting: readonly Waiting[]): Part[] {
 }
 
 /** All rows are taken before anything is written. */
-function statementsOf(parts: readonly Part[]): Statement[] {
+function statementsOf(parts: readonly BatchPart[]): QueryConfig[] {
   const holds = new Map<Named, Set<string>>();
   for (const { kind, batch } of parts) {
     if (kind.holds === undefined) continue;

@@ -32,7 +32,7 @@ export function rowsOf(read: KeyedRead, rows: readonly KeyedRow[]): readonly Key
   return (JSON.parse(packed) as [string, ...unknown[]][]).map((columns) => ({ key: columns[0], columns }));
 }
 
-interface Waiting {
+interface QueuedRead {
   readonly read: KeyedRead;
   readonly key: string;
   resolve(row: KeyedRow | undefined): void;
@@ -40,14 +40,14 @@ interface Waiting {
 }
 
 /** What one statement of a batch is asked. */
-interface Asked {
+interface ReadStatement {
   readonly read: KeyedRead;
-  readonly waiting: Map<string, Waiting[]>;
+  readonly waiting: Map<string, QueuedRead[]>;
 }
 
 /** Quick reads of all kinds that begin at the same moment share a round trip: one statement per kind, on one pipelined connection. */
 export class KeyedReads {
-  private readonly batches: BatchScheduler<Waiting>;
+  private readonly batches: BatchScheduler<QueuedRead>;
 
   constructor(
     /** Its connections are pipelined. */
@@ -62,7 +62,7 @@ export class KeyedReads {
     return new Promise((resolve, reject) => this.batches.add({ read, key, resolve, reject }));
   }
 
-  private async send(batch: readonly Asked[]): Promise<void> {
+  private async send(batch: readonly ReadStatement[]): Promise<void> {
     let client: PoolClient;
     try {
       client = await this.pool.connect();
@@ -71,7 +71,7 @@ export class KeyedReads {
       return;
     }
     let broken: Error | undefined;
-    const again: Asked[] = [];
+    const again: ReadStatement[] = [];
     await Promise.all(
       batch.map(async (asked) => {
         try {
@@ -92,8 +92,8 @@ export class KeyedReads {
   }
 }
 
-function byStatement(batch: readonly Waiting[]): Asked[] {
-  const statements = new Map<string, Asked>();
+function byStatement(batch: readonly QueuedRead[]): ReadStatement[] {
+  const statements = new Map<string, ReadStatement>();
   for (const one of batch) {
     let asked = statements.get(one.read.name);
     if (asked === undefined) {
@@ -107,7 +107,7 @@ function byStatement(batch: readonly Waiting[]): Asked[] {
   return [...statements.values()];
 }
 
-function answer({ waiting }: Asked, rows: readonly KeyedRow[]): void {
+function answer({ waiting }: ReadStatement, rows: readonly KeyedRow[]): void {
   for (const row of rows) {
     for (const { resolve } of waiting.get(row.key) ?? []) resolve(row);
     waiting.delete(row.key);
@@ -115,6 +115,6 @@ function answer({ waiting }: Asked, rows: readonly KeyedRow[]): void {
   for (const absent of waiting.values()) for (const { resolve } of absent) resolve(undefined);
 }
 
-function fail({ waiting }: Asked, error: unknown): void {
+function fail({ waiting }: ReadStatement, error: unknown): void {
   for (const waiters of waiting.values()) for (const { reject } of waiters) reject(error);
 }

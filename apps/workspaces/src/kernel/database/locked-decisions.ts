@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Database, Decision, Decisions } from './database';
 
-interface Waiting {
+interface QueuedDecision {
   readonly item: unknown;
   resolve(result: never): void;
   reject(error: unknown): void;
@@ -15,7 +15,7 @@ const CONTESTED_MS = 1000;
  * written by the same commit, so that the wait for other nodes is shared by all.
  */
 export class LockedDecisions implements Decisions {
-  private readonly waiting = new Map<string, Waiting[]>();
+  private readonly waiting = new Map<string, QueuedDecision[]>();
   private readonly contested = new LRUCache<string, true>({ max: 10_000, ttl: CONTESTED_MS });
 
   constructor(private readonly transaction: Database['transaction']) {}
@@ -34,7 +34,7 @@ export class LockedDecisions implements Decisions {
     const name = `${kind.name} ${key}`;
     return new Promise<Result>((resolve, reject) => {
       const others = this.waiting.get(name);
-      const mine = { item, resolve, reject } as Waiting;
+      const mine = { item, resolve, reject } as QueuedDecision;
       if (others !== undefined) others.push(mine);
       else {
         this.waiting.set(name, [mine]);
@@ -50,8 +50,8 @@ export class LockedDecisions implements Decisions {
     this.waiting.delete(name);
   }
 
-  private async decideAll(kind: Decision<unknown, unknown>, key: string, line: Waiting[]): Promise<void> {
-    let batch: readonly Waiting[] = [];
+  private async decideAll(kind: Decision<unknown, unknown>, key: string, line: QueuedDecision[]): Promise<void> {
+    let batch: readonly QueuedDecision[] = [];
     try {
       const results = await this.transaction(async (tx) => {
         await kind.hold(tx, key);

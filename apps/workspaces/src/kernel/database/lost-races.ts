@@ -17,16 +17,16 @@ const attributeOfIndex: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-interface Said {
+interface DriverError {
   originalCode?: string;
   originalMessage?: string;
   constraint?: { fields?: string[]; index?: string };
 }
 
 /** What PostgreSQL said, through Prisma or without it; undefined for all other errors. */
-function saidIn(error: unknown): Said | undefined {
+function saidIn(error: unknown): DriverError | undefined {
   if (error instanceof Prisma.PrismaClientKnownRequestError) {
-    const meta = error.meta as { driverAdapterError?: { cause?: Said } } | undefined;
+    const meta = error.meta as { driverAdapterError?: { cause?: DriverError } } | undefined;
     return meta?.driverAdapterError?.cause ?? {};
   }
   const { severity, code, message, constraint } = (error ?? {}) as Record<string, string | undefined>;
@@ -36,7 +36,7 @@ function saidIn(error: unknown): Said | undefined {
 
 const codeOf = (error: unknown): unknown => (error as { code?: unknown } | undefined)?.code;
 
-function takenAttribute({ constraint, originalMessage = '' }: Said): string {
+function takenAttribute({ constraint, originalMessage = '' }: DriverError): string {
   const index = constraint?.index ?? /unique constraint "([^"]+)"/.exec(originalMessage)?.[1] ?? '';
   const column = constraint?.fields?.at(-1) ?? index.replace(/_key$/, '').split('_').at(-1) ?? 'name';
   return (

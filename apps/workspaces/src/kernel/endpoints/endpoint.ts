@@ -82,7 +82,7 @@ export interface Described {
 /** Answers by status that are no JSON:API documents. */
 export type Answers = Readonly<Record<number, Described>>;
 
-export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
+export type HttpMethod = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
 export type Shows = 'one' | 'many' | 'nothing' | 'raw';
 
 /**
@@ -120,7 +120,7 @@ export interface LargeBody {
 
 /** A declared endpoint: everything the kernel, the documentation and the tests need to know about it. */
 export interface Endpoint {
-  readonly method: Method;
+  readonly method: HttpMethod;
   /** Below `/api/v2`, unless `outside`. */
   readonly path: string;
   readonly outside: boolean;
@@ -264,7 +264,7 @@ function declare(
   policy: Policy<never>,
   serializer: Serializer<never, View> | undefined,
   shared: Shared<never, never>,
-  method: Method,
+  method: HttpMethod,
   shows: Shows,
   status: number,
   path: string,
@@ -334,7 +334,7 @@ export function endpoints<Item, Target, RuleName extends string>(
   shared: Shared<Item, Target> = {},
 ) {
   const word =
-    <D>(method: Method, shows: Shows, status: number) =>
+    <D>(method: HttpMethod, shows: Shows, status: number) =>
     <P extends string, Body = undefined, On = Target, Shown = Item>(
       path: P,
       given: Declaration<
@@ -365,10 +365,10 @@ export function endpoints<Item, Target, RuleName extends string>(
     put: word<'one'>('PUT', 'one', 200),
     action: word<'one'>('POST', 'one', 200),
     remove: word<'nothing'>('DELETE', 'nothing', 204),
-    command: (method: Method) => word<'nothing'>(method, 'nothing', 204),
+    command: (method: HttpMethod) => word<'nothing'>(method, 'nothing', 204),
     /** Changes something and answers with a list. */
-    change: (method: Method) => word<'many'>(method, 'many', 200),
-    raw: (method: Method) => word<'raw'>(method, 'raw', 200),
+    change: (method: HttpMethod) => word<'many'>(method, 'many', 200),
+    raw: (method: HttpMethod) => word<'raw'>(method, 'raw', 200),
   };
 }
 

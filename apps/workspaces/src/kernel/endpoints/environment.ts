@@ -25,7 +25,7 @@ export interface SiteSettings {
 }
 
 /** Who a token belongs to, and the installation's settings at the moment it was looked up. */
-export interface Caller {
+export interface AuthenticatedCaller {
   readonly principal: Principal;
   readonly settings: SiteSettings;
 }
@@ -55,5 +55,5 @@ export interface Environment {
   /** The installation's settings as they are now. */
   settings(): Promise<SiteSettings>;
   /** Who a bearer token belongs to; undefined when it is unknown, revoked or expired. */
-  authenticate(token: string): Promise<Caller | undefined>;
+  authenticate(token: string): Promise<AuthenticatedCaller | undefined>;
 }

@@ -1,11 +1,11 @@
-import type { Endpoint, Method } from './endpoint';
+import type { Endpoint, HttpMethod } from './endpoint';
 
-interface Node {
-  readonly literals: Map<string, Node>;
-  parameter?: { name: string; node: Node };
-  readonly endpoints: Map<Method, Endpoint>;
+interface RouteNode {
+  readonly literals: Map<string, RouteNode>;
+  parameter?: { name: string; node: RouteNode };
+  readonly endpoints: Map<HttpMethod, Endpoint>;
   /** Parameter names differ by pattern; each endpoint keeps its own. */
-  readonly names: Map<Method, readonly string[]>;
+  readonly names: Map<HttpMethod, readonly string[]>;
 }
 
 /** An endpoint found for a request, with the decoded parts of its path. */
@@ -14,7 +14,7 @@ export interface Match {
   readonly params: Record<string, string>;
 }
 
-const node = (): Node => ({ literals: new Map(), endpoints: new Map(), names: new Map() });
+const node = (): RouteNode => ({ literals: new Map(), endpoints: new Map(), names: new Map() });
 
 function decode(segment: string): string | undefined {
   if (!segment.includes('%')) {
@@ -65,16 +65,16 @@ export class Routes {
   find(method: string, path: string): Match | undefined {
     const segments = path.split('/');
     const last = segments.length > 2 && segments.at(-1) === '' ? segments.length - 1 : segments.length;
-    return this.walk(this.root, segments, 1, last, [], method as Method);
+    return this.walk(this.root, segments, 1, last, [], method as HttpMethod);
   }
 
   private walk(
-    at: Node,
+    at: RouteNode,
     segments: readonly string[],
     index: number,
     last: number,
     values: readonly string[],
-    method: Method,
+    method: HttpMethod,
   ): Match | undefined {
     if (index === last) {
       const endpoint = at.endpoints.get(method);

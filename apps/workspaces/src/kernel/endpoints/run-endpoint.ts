@@ -52,7 +52,7 @@ export interface Kernel {
 }
 
 /** An answer before it becomes bytes. `etag` is the revision of the one resource shown. */
-export interface Answer {
+export interface EndpointResponse {
   readonly status: number;
   readonly body?: string | Buffer;
   readonly etag?: string;
@@ -178,7 +178,7 @@ function requireStorable(params: Record<string, string>, query: Query): void {
 }
 
 /** The life of a request, from the declaration found for it to the answer. */
-export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: Request): Promise<Answer> {
+export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: Request): Promise<EndpointResponse> {
   const { db, env } = kernel;
   const principal = withinRules(request.principal ?? nobody, request.settings);
   refuseUnlessFor(endpoint, env, principal);
@@ -279,7 +279,7 @@ async function show(
   call: Call<string, never, never>,
   result: unknown,
   known: readonly string[],
-): Promise<Answer> {
+): Promise<EndpointResponse> {
   if (endpoint.shows === 'raw') {
     return { status: (result as Raw).status, raw: result as Raw };
   }

@@ -22,23 +22,23 @@ interface StoredKey {
   readonly jwk: Record<string, unknown>;
   readonly sealed: string;
 }
-type Turns = KeyTurns<StoredKey>;
+type KeyRotation = KeyTurns<StoredKey>;
 /** What installations have from before keys were published ahead: a list of keys, newest first. */
-interface Listed {
+interface OldKeyList {
   readonly keys: readonly StoredKey[];
   readonly current?: undefined;
 }
 
 const cell = (kid: string) => ({ table: 'setting', row: `${name}/${kid}`, column: 'sealed' });
 
-async function stored(db: Database): Promise<Turns | Listed | undefined> {
+async function stored(db: Database): Promise<KeyRotation | OldKeyList | undefined> {
   const row = await db.prisma.setting.findUnique({ where: { name } });
-  return row?.value as unknown as Turns | Listed | undefined;
+  return row?.value as unknown as KeyRotation | OldKeyList | undefined;
 }
 
 /** The keys in their turns: made when first asked for, turned every 30 days; of several processes by one. */
-async function turnsOf(db: Database, keyring: Keyring, nowMs: number): Promise<Turns> {
-  const isReady = (kept: Turns | Listed | undefined): kept is Turns =>
+async function turnsOf(db: Database, keyring: Keyring, nowMs: number): Promise<KeyRotation> {
+  const isReady = (kept: KeyRotation | OldKeyList | undefined): kept is KeyRotation =>
     kept?.current !== undefined && !isTurnDue(kept, rule, nowMs);
   const before = await stored(db);
   if (isReady(before)) return before;

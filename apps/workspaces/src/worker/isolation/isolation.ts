@@ -24,7 +24,7 @@ export interface Command {
 }
 
 /** Where one job runs: a folder of its own and, where uids are, a uid of its own. */
-export interface Place {
+export interface JobFolder {
   /** The job's folder on the machine; `home`, `tmp` and the rest lie in it. */
   readonly folder: string;
   /** An empty folder to mount a root on. */
@@ -55,12 +55,12 @@ export interface Isolation {
   /** A uid for each job. */
   readonly ownUid: boolean;
   /** Where the job's folder is, seen by the tool. */
-  inside(place: Place): string;
+  inside(place: JobFolder): string;
   /** The binary as the tool's own commands see it. */
   toolInside(tool: string): string;
-  launch(place: Place, tool: string, command: Command): Launch;
+  launch(place: JobFolder, tool: string, command: Command): Launch;
   /** What ends whatever a job left running; undefined where nothing can be left. */
-  endAll(place: Place): Launch | undefined;
+  endAll(place: JobFolder): Launch | undefined;
 }
 
 /** Name of the file in a job's folder that sets the tool's environment. */
@@ -81,14 +81,15 @@ const untilParentEnds = ['--pdeathsig', 'KILL'];
 export function isolationOf(kind: IsolationKind, options: IsolationOptions): Isolation {
   const rooted = kind === 'private-root' || kind === 'user-namespace';
   const ownUid = kind === 'private-root' || kind === 'own-user';
-  const inside = (place: Place) => (rooted ? folderInside : place.folder);
-  const limits = (place: Place) => [
+  const inside = (place: JobFolder) => (rooted ? folderInside : place.folder);
+  const limits = (place: JobFolder) => [
     'prlimit',
     ...processLimits(options.limits, { ownUid: place.owner !== undefined, counted: options.groups !== undefined }),
     '--',
   ];
-  const join = ({ doors = [] }: Place) => (doors.length > 0 ? ['/bin/sh', '-c', joinScript, 'sh', ...doors, '--'] : []);
-  const drop = ({ owner }: Place) => [
+  const join = ({ doors = [] }: JobFolder) =>
+    doors.length > 0 ? ['/bin/sh', '-c', joinScript, 'sh', ...doors, '--'] : [];
+  const drop = ({ owner }: JobFolder) => [
     'setpriv',
     ...untilParentEnds,
     '--no-new-privs',
@@ -98,7 +99,7 @@ export function isolationOf(kind: IsolationKind, options: IsolationOptions): Iso
     ...(owner ? [`--reuid=${owner.uid}`, `--regid=${owner.gid}`, '--clear-groups'] : []),
     '--',
   ];
-  const entering = (place: Place, command: Command) => {
+  const entering = (place: JobFolder, command: Command) => {
     const home = inside(place);
     return [
       '/bin/sh',
@@ -117,7 +118,7 @@ export function isolationOf(kind: IsolationKind, options: IsolationOptions): Iso
     ...(options.network === 'none' ? ['--net'] : []),
     '--',
   ];
-  const root = (place: Place, tool: string) => [
+  const root = (place: JobFolder, tool: string) => [
     ...['/bin/sh', '-eu', '-c', privateRootScript, 'sh', place.mountPoint, place.folder, tool],
     ...[String(place.owner?.uid ?? 0), String(place.owner?.gid ?? 0), ...pathsShown(options.show), '--'],
   ];

@@ -3,13 +3,13 @@ import { chmod, lstat, mkdir, open, readdir, readFile, rename, rm, stat, unlink,
 import path from 'node:path';
 import type { Owner } from '../files/archive';
 import { end } from './command';
-import { type Isolation, makeFolder, type Place } from './isolation';
+import { type Isolation, type JobFolder, makeFolder } from './isolation';
 
 /** A folder, and where uids are a uid, that one job has to itself until it is released. */
 export interface Slot {
   /** Of its folder and of its control group. */
   readonly name: string;
-  readonly place: Place;
+  readonly place: JobFolder;
   /** Remembers a process group of the job, for whoever cleans up after a worker that was killed. */
   group(pid: number): Promise<void>;
   /** Remembers what the job is, for the same. */
@@ -18,7 +18,7 @@ export interface Slot {
   release(): Promise<void>;
 }
 
-interface Holder {
+interface SlotHolder {
   readonly pid: number;
   readonly start: string;
   readonly folder: string;
@@ -28,7 +28,7 @@ interface Holder {
 
 /** What a worker that was killed left of one job. */
 export interface Leftover {
-  readonly place: Place;
+  readonly place: JobFolder;
   readonly note: object | undefined;
 }
 
@@ -62,13 +62,13 @@ export async function takeSlot(options: ScratchOptions, isolation: Isolation, ru
   for (let index = 0; index < options.slots; index++) {
     const file = slotFile(root, index);
     const base = await freeName(path.join(root, runId));
-    const holder: Holder = { pid: process.pid, start: await startOf(process.pid), folder: base, groups: [] };
+    const holder: SlotHolder = { pid: process.pid, start: await startOf(process.pid), folder: base, groups: [] };
     if (!(await claim(file, holder))) continue;
     const owner = isolation.ownUid ? ownerOf(options, index) : undefined;
     await mkdir(base, { mode: 0o711 });
     await chmod(base, 0o711);
     const name = path.basename(base);
-    const place: Place = {
+    const place: JobFolder = {
       folder: path.join(base, 'box'),
       mountPoint: path.join(base, 'root'),
       owner,
@@ -120,7 +120,7 @@ async function freeName(at: string): Promise<string> {
   return taken ? `${at}.${randomBytes(4).toString('hex')}` : at;
 }
 
-async function claim(file: string, holder: Holder): Promise<boolean> {
+async function claim(file: string, holder: SlotHolder): Promise<boolean> {
   try {
     const handle = await open(file, 'wx', 0o600);
     await handle.writeFile(JSON.stringify(holder));
@@ -187,15 +187,15 @@ async function ageMs(at: string): Promise<number> {
   return found ? Date.now() - found.mtimeMs : 0;
 }
 
-async function readHolder(file: string): Promise<Holder | undefined> {
+async function readHolder(file: string): Promise<SlotHolder | undefined> {
   try {
-    return JSON.parse(await readFile(file, 'utf8')) as Holder;
+    return JSON.parse(await readFile(file, 'utf8')) as SlotHolder;
   } catch {
     return undefined;
   }
 }
 
-async function endLeftovers(holder: Holder, owner: Owner | undefined): Promise<void> {
+async function endLeftovers(holder: SlotHolder, owner: Owner | undefined): Promise<void> {
   for (const { pid, start } of holder.groups) {
     if (start === '' || (await startOf(pid)) !== start) continue;
     try {

@@ -9,8 +9,8 @@ import {
   type IsolationOptions,
   isolationKinds,
   isolationOf,
+  type JobFolder,
   makeFolder,
-  type Place,
 } from './isolation';
 
 /** What was found out about this machine. */
@@ -114,7 +114,7 @@ export async function inTrial(
 ): Promise<Tried> {
   const at = await mkdtemp(path.join(trial.scratch, 'trial-'));
   const owner = isolation.ownUid ? trial.owner : undefined;
-  const place: Place = { folder: path.join(at, 'box'), mountPoint: path.join(at, 'root'), owner };
+  const place: JobFolder = { folder: path.join(at, 'box'), mountPoint: path.join(at, 'root'), owner };
   try {
     await chmod(at, 0o711);
     await mkdir(place.mountPoint);

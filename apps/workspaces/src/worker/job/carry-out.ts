@@ -10,7 +10,7 @@ import { Stopping } from '../isolation/command';
 import { type Executor, executeApply, executePlan } from '../tool/execute';
 import { RunLog } from '../tool/run-log';
 import { Concealer } from './conceal';
-import { type Credentials, NoCredentials } from './credentials';
+import { type JobCredentials, NoCredentials } from './credentials';
 
 /** What a worker is made of. */
 export interface WorkerParts {
@@ -27,7 +27,7 @@ export interface WorkerParts {
   readonly graceSeconds: number;
   readonly logBytes: number;
   /** What a job is given of the secrets service. Throws NoCredentials. */
-  credentials(job: RunJob): Promise<Credentials>;
+  credentials(job: RunJob): Promise<JobCredentials>;
 }
 
 /** A job that a worker holds. */
@@ -127,7 +127,7 @@ async function execute(
 }
 
 /** Credentials join the environment; what somebody set by hand stays. */
-function withCredentials(inputs: JobInputs, { environment }: Credentials): JobInputs {
+function withCredentials(inputs: JobInputs, { environment }: JobCredentials): JobInputs {
   const set = new Set(inputs.environment.map(({ key }) => key));
   return { ...inputs, environment: [...inputs.environment, ...environment.filter(({ key }) => !set.has(key))] };
 }

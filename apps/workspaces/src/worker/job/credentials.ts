@@ -23,7 +23,7 @@ export interface SecretsService {
 }
 
 /** What a job is given of the secrets service; nothing where its workspace has no role there. */
-export interface Credentials {
+export interface JobCredentials {
   readonly environment: readonly JobVariable[];
   /** Texts that must not stand in the log. */
   readonly secrets: readonly string[];
@@ -55,7 +55,7 @@ const Errors = z.object({ errors: z.array(z.string()) });
 
 const timeoutMs = 15_000;
 const attempts = 3;
-const none: Credentials = { environment: [], secrets: [], end: async () => {} };
+const none: JobCredentials = { environment: [], secrets: [], end: async () => {} };
 const cell = (id: string) => ({ table: 'run_credential', row: id, column: 'sealed' });
 
 async function post(
@@ -81,7 +81,7 @@ async function post(
  * end. The token is recorded before it is used, so that whoever cleans up after a dead worker can end it. Throws
  * NoCredentials.
  */
-export async function credentialsFor(parts: CredentialParts, job: RunJob): Promise<Credentials> {
+export async function credentialsFor(parts: CredentialParts, job: RunJob): Promise<JobCredentials> {
   const { db, keyring, workerId, service, log } = parts;
   const login = await secretsLoginOf(db, job.workspaceId);
   if (!login) return none;

@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { JobInputs, JobVariable, RunJob } from '../../resources/runs/runs/jobs/jobs';
 import { cleanPath } from '../files/clean-path';
-import { environmentFile, type Isolation, makeFolder, type Place } from '../isolation/isolation';
+import { environmentFile, type Isolation, type JobFolder, makeFolder } from '../isolation/isolation';
 
 /** Names in a job's folder. */
 export const files = {
@@ -32,7 +32,7 @@ export interface ToolSettings {
 }
 
 /** The folder in which the tool runs, relative to the job's folder. Throws BadConfiguration for one that is not there. */
-export async function workingFolder(place: Place, asked: string | null): Promise<string> {
+export async function workingFolder(place: JobFolder, asked: string | null): Promise<string> {
   const root = await realpath(path.join(place.folder, files.configuration));
   const wanted = path.join(root, (asked ?? '').replace(/^\/+/, ''));
   const found = await realpath(wanted).catch(() => undefined);
@@ -53,7 +53,7 @@ export function stateFile(job: RunJob): string {
  * called before the tool has run in the folder.
  */
 export async function writeJobFiles(options: {
-  place: Place;
+  place: JobFolder;
   isolation: Isolation;
   job: RunJob;
   inputs: JobInputs;
@@ -108,7 +108,7 @@ function quoted(text: string): string {
 const withheld = /^(TF_WORKSPACE|TF_CLOUD_.*|TF_FORCE_LOCAL_BACKEND|TF_CLI_CONFIG_FILE|TF_DATA_DIR)$/;
 
 function environmentOf(options: {
-  place: Place;
+  place: JobFolder;
   isolation: Isolation;
   job: RunJob;
   inputs: JobInputs;
@@ -146,7 +146,7 @@ function environmentText(environment: Readonly<Record<string, string>>): string 
 }
 
 /** Writes a file anew that belongs to the job; one that the configuration brought along is replaced, never followed. */
-async function writeOwn(place: Place, name: string, content: string): Promise<void> {
+async function writeOwn(place: JobFolder, name: string, content: string): Promise<void> {
   const at = path.join(place.folder, name);
   await rm(at, { force: true, recursive: true });
   const file = await open(at, 'wx', 0o600);
@@ -158,7 +158,7 @@ async function writeOwn(place: Place, name: string, content: string): Promise<vo
   }
 }
 
-async function store(place: Place, name: string, source: Readable): Promise<void> {
+async function store(place: JobFolder, name: string, source: Readable): Promise<void> {
   const at = path.join(place.folder, name);
   await pipeline(source, createWriteStream(at, { flags: 'wx', mode: 0o600 }));
   if (place.owner) await chown(at, place.owner.uid, place.owner.gid);

@@ -134,7 +134,7 @@ function endpointsUnder(type: string): Endpoint[] {
   const admin = { siteAdmin: true, edition: 'self-hosted' } as const;
   const path = `/admin/${type}/:version_id`;
   const load = ({ db, params }: Lookup<string>) => find(db, (params as Record<string, string>).version_id!);
-  type On<Body> = Call<string, Body, InfraVersion>;
+  type VersionCall<Body> = Call<string, Body, InfraVersion>;
   return [
     list(`/admin/${type}`, {
       ...admin,
@@ -180,14 +180,14 @@ function endpointsUnder(type: string): Endpoint[] {
       ...admin,
       summary: 'Show a version of the tool.',
       load,
-      run: async ({ target }: On<undefined>) => target,
+      run: async ({ target }: VersionCall<undefined>) => target,
     }),
     patch(path, {
       ...admin,
       summary: 'Change a version of the tool.',
       body: document(type, { untyped: true, attributes: { version: exact.optional(), ...shared } }),
       load,
-      async run({ db, target, body, ...call }: On<Input>) {
+      async run({ db, target, body, ...call }: VersionCall<Input>) {
         await db.transaction(async (tx) => {
           const after = await tx.prisma.infraVersion.update({ where: { id: target.id }, data: inStep(body, target) });
           await record(tx, actorOf(call), 'update', after, target);
@@ -199,7 +199,7 @@ function endpointsUnder(type: string): Endpoint[] {
       ...admin,
       summary: 'Delete a version of the tool that no workspace chose.',
       load,
-      async run({ db, target, ...call }: On<undefined>) {
+      async run({ db, target, ...call }: VersionCall<undefined>) {
         if (target.usage > 0) {
           throw new Refusal('invalid', `This version is used by ${target.usage} workspaces`);
         }

@@ -30,7 +30,7 @@ export const shownTimeouts = <T extends string | null>(plan: T, apply: T): Named
 
 export const timeoutText = timeoutsOf(text);
 
-interface Sent<T> {
+interface SentTimeouts<T> {
   readonly buildWorkerPlanTimeout?: T | undefined;
   readonly buildWorkerApplyTimeout?: T | undefined;
   readonly planTimeout?: T | undefined;
@@ -38,7 +38,7 @@ interface Sent<T> {
 }
 
 /** A body with each limit under one name. Throws `invalid` where the two names of one say different things. */
-export function withOneName<T extends string | null, B extends Sent<T>>(body: B & Sent<T>) {
+export function withOneName<T extends string | null, B extends SentTimeouts<T>>(body: B & SentTimeouts<T>) {
   const { buildWorkerPlanTimeout, buildWorkerApplyTimeout, planTimeout, applyTimeout, ...rest } = body;
   return {
     ...rest,

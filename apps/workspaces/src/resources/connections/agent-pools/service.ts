@@ -47,9 +47,9 @@ const whole = {
   projects: { select: { projectId: true }, orderBy: { projectId: 'asc' } },
 } as const;
 
-type Row = Prisma.AgentPoolGetPayload<{ include: typeof whole }>;
+type AgentPoolRow = Prisma.AgentPoolGetPayload<{ include: typeof whole }>;
 
-function poolOf({ organization, workspaces, allowed, excluded, projects, ...row }: Row): AgentPool {
+function poolOf({ organization, workspaces, allowed, excluded, projects, ...row }: AgentPoolRow): AgentPool {
   return {
     ...row,
     organization: organization.name,

@@ -14,8 +14,8 @@ const ofClients = endpoints(oauthPolicy, clientSerializer, shared);
 const ofTokens = endpoints(oauthPolicy, tokenSerializer, shared);
 const include = ['oauth_tokens', 'projects', 'organization', 'agent_pool'] as const;
 
-type InOrganization = Parameters<typeof organizations.findByName>[1];
-const loadOrganization = (call: { db: Database; env: InOrganization; params: { organization_name: string } }) =>
+type OrganizationEnv = Parameters<typeof organizations.findByName>[1];
+const loadOrganization = (call: { db: Database; env: OrganizationEnv; params: { organization_name: string } }) =>
   organizations.findByName(call.db, call.env, call.params.organization_name);
 const loadClient = ({ db, params }: { db: Database; params: { oauth_client_id: string } }) =>
   clients.find(db, params.oauth_client_id);

@@ -45,7 +45,7 @@ export interface SecretsLogin {
 
 const livesSeconds = 300;
 
-interface Row {
+interface RunIdentityRow {
   readonly role: string | null;
   readonly namespace: string | null;
   readonly projectId: string;
@@ -54,7 +54,7 @@ interface Row {
 
 /** The role of a workspace: its own, else its project's. Undefined where there is none, or an empty one. */
 export async function secretsLoginOf(db: Database, workspaceId: string): Promise<SecretsLogin | undefined> {
-  const [row] = await db.prisma.$queryRaw<Row[]>`
+  const [row] = await db.prisma.$queryRaw<RunIdentityRow[]>`
     SELECT coalesce(w.secrets_role, p.secrets_role) AS role,
            CASE WHEN w.secrets_role IS NULL THEN coalesce(w.secrets_namespace, p.secrets_namespace)
                 ELSE w.secrets_namespace END AS namespace,

@@ -91,4 +91,4 @@ export const organizationAttributes = table({
 });
 
 /** The columns of an organization that its users set. */
-export type Settings = typeof organizationAttributes.initial;
+export type OrganizationSettings = typeof organizationAttributes.initial;

@@ -1,4 +1,4 @@
-import { document, one } from '@keystead/jsonapi';
+import { document, one, type ParsedDocument } from '@keystead/jsonapi';
 import { organizationAttributes } from './attributes';
 
 const { create, update, editions } = organizationAttributes;
@@ -10,9 +10,7 @@ export const CreateOrganization = document('organizations', { attributes: create
 /** Body of an update: what is left out keeps its value. Spec: Organizations */
 export const UpdateOrganization = document('organizations', { attributes: update, relationships, editions });
 
-type ValueOf<S> = S extends { parse(...given: never[]): { value: infer V } } ? V : never;
-
 /** What a create says. */
-export type NewOrganization = ValueOf<typeof CreateOrganization>;
+export type NewOrganization = ParsedDocument<typeof CreateOrganization>;
 /** What an update says. */
-export type OrganizationChanges = ValueOf<typeof UpdateOrganization>;
+export type OrganizationChanges = ParsedDocument<typeof UpdateOrganization>;

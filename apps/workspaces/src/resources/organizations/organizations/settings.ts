@@ -1,7 +1,7 @@
 import { invalidAll } from '@keystead/jsonapi';
 import type { Issue } from '@keystead/refusal';
 import type { Edition } from '../../../kernel/installation/edition';
-import { organizationAttributes, type Settings } from './attributes';
+import { type OrganizationSettings, organizationAttributes } from './attributes';
 import type { OrganizationChanges } from './schema';
 
 /** The pool that was asked for: undefined when not mentioned; an empty id is none. */
@@ -10,7 +10,7 @@ function poolOf(changes: OrganizationChanges): string | null | undefined {
   return given === '' ? null : given;
 }
 
-function statusIssues(after: Settings, changes: OrganizationChanges, edition: Edition): Issue[] {
+function statusIssues(after: OrganizationSettings, changes: OrganizationChanges, edition: Edition): Issue[] {
   const passing = 'sendPassingStatusesForUntriggeredSpeculativePlans';
   if (edition === 'self-hosted' && changes[passing] === true) {
     return [{ path: [passing], message: 'is always false in this edition' }];
@@ -28,7 +28,7 @@ function statusIssues(after: Settings, changes: OrganizationChanges, edition: Ed
   ];
 }
 
-function poolIssues(after: Settings, pool: string | null | undefined, named: string): Issue[] {
+function poolIssues(after: OrganizationSettings, pool: string | null | undefined, named: string): Issue[] {
   if (after.defaultExecutionMode !== 'agent') {
     const message = "Default agent pool must not be specified unless using 'agent' execution mode";
     return pool === null || pool === undefined ? [] : [{ path: [named], message }];
@@ -41,10 +41,14 @@ function poolIssues(after: Settings, pool: string | null | undefined, named: str
  * The settings after a change, with every rule between them. Throws `invalid`, one issue per failing attribute.
  * Spec: Organizations
  */
-export function settingsAfter(before: Settings, changes: OrganizationChanges, edition: Edition): Settings {
+export function settingsAfter(
+  before: OrganizationSettings,
+  changes: OrganizationChanges,
+  edition: Edition,
+): OrganizationSettings {
   const pool = poolOf(changes);
   const passing = changes.sendPassingStatusesForUntriggeredSpeculativePlans;
-  const after: Settings = { ...before, ...organizationAttributes.plain(changes) };
+  const after: OrganizationSettings = { ...before, ...organizationAttributes.plain(changes) };
   after.sendPassingStatuses = edition === 'self-hosted' ? false : (passing ?? before.sendPassingStatuses);
   if (pool !== undefined) {
     after.defaultAgentPoolId = pool;

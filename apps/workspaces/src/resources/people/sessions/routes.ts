@@ -52,12 +52,12 @@ const end = sessions.remove('/session', {
 });
 
 /** Changes of the second factor ask for the password again: a stolen token must not be enough. */
-async function requirePassword({ db, env, principal }: Asked, password: string): Promise<void> {
+async function requirePassword({ db, env, principal }: FactorCall, password: string): Promise<void> {
   const user = await db.prisma.user.findUnique({ where: { id: principal.id }, select: { passwordHash: true } });
   const isRight = () => checkPassword(password, user?.passwordHash ?? null);
   if (!(await prove(db, env.keyring, principal.id, env.now(), isRight))) throw invalid('password', 'is invalid');
 }
-type Asked = Pick<Lookup<string>, 'db' | 'env' | 'principal'>;
+type FactorCall = Pick<Lookup<string>, 'db' | 'env' | 'principal'>;
 
 const showFactor = factors.get('/account/two-factor', {
   summary: "Show the state of the caller's second factor.",

@@ -4,21 +4,21 @@ import { gather } from '@keystead/postgres';
 import { LRUCache } from 'lru-cache';
 import type { Principal } from '../../../kernel/access/principal';
 import type { Database } from '../../../kernel/database/database';
-import type { Caller } from '../../../kernel/endpoints/environment';
+import type { AuthenticatedCaller } from '../../../kernel/endpoints/environment';
 import { type SettingsReader, storedSettings } from '../../installation/settings/service';
 import { hashSecret } from './secret';
 
-interface TokenRow {
+interface CachedTokenRow {
   readonly [column: string]: unknown;
   /** Its hash, in hexadecimal digits. */
   readonly key: string;
-  /** A `Said`, as text: what was said before need not be read again. */
+  /** `TokenColumns`, as text: what was said before need not be read again. */
   readonly said: string;
   /** Of the installation, as text: every request needs them as well. */
   readonly settings: string | null;
 }
 
-type Said = [
+type TokenColumns = [
   id: string,
   kind: string,
   userId: string | null,
@@ -80,7 +80,7 @@ export function createAuthenticator(options: {
   /** How long a session may lie idle where no organization says less. */
   sessionIdleMinutes: number;
   settings: SettingsReader;
-}): (token: string) => Promise<Caller | undefined> {
+}): (token: string) => Promise<AuthenticatedCaller | undefined> {
   const { db, keyring, now, sessionIdleMinutes, settings } = options;
   const hashes = new LRUCache<string, string>({ max: 5_000 });
   const known = new LRUCache<string, { said: string; token: Recognised }>({ max: 20_000 });
@@ -98,16 +98,16 @@ export function createAuthenticator(options: {
     }
     return keyed;
   };
-  const recognise = ({ key, said }: TokenRow): Recognised => {
+  const recognise = ({ key, said }: CachedTokenRow): Recognised => {
     const before = known.get(key);
     if (before?.said === said) return before.token;
-    const token = recognised(JSON.parse(said) as Said);
+    const token = recognised(JSON.parse(said) as TokenColumns);
     known.set(key, { said, token });
     return token;
   };
 
   return async (token) => {
-    const row = await db.readOne<TokenRow>(readTokens, hashOf(token));
+    const row = await db.readOne<CachedTokenRow>(readTokens, hashOf(token));
     if (row === undefined) return undefined;
     const { principal, usedAtMs, expiresAtMs } = recognise(row);
     if (expiresAtMs !== null && expiresAtMs <= now()) return undefined;
@@ -125,7 +125,7 @@ interface Recognised {
   readonly expiresAtMs: number | null;
 }
 
-function recognised(said: Said): Recognised {
+function recognised(said: TokenColumns): Recognised {
   const [id, kind, userId, teamId, organizationId, name, siteAdmin, twoFactor, ...times] = said;
   const [createdAtMs, usedAtMs, expiresAtMs, longestRestMs] = times;
   const isSession = kind === 'session';

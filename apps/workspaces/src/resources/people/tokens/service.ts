@@ -42,7 +42,7 @@ export interface Token {
 }
 
 /** Whom a new token is for. */
-export interface Holder {
+export interface TokenOwner {
   readonly kind: TokenKind;
   readonly userId?: string;
   readonly teamId?: string;
@@ -71,7 +71,7 @@ export async function create(
   db: Database,
   keyring: Keyring,
   actor: Actor,
-  holder: Holder,
+  holder: TokenOwner,
   input: { description?: string | null; expiredAt?: Date | null },
   now: number,
 ): Promise<Token> {
@@ -112,7 +112,7 @@ const isOfOrganization = (kind: TokenKind): boolean => kind === 'organization' |
 
 async function endPrevious(
   tx: Database,
-  { kind, teamId, organizationId }: Holder,
+  { kind, teamId, organizationId }: TokenOwner,
   description: string | null,
 ): Promise<void> {
   if (kind === 'team') {
@@ -171,7 +171,7 @@ export async function findOfOrganization(
 export async function listOfUser(
   db: Database,
   userId: string,
-  page: Page | undefined,
+  page: TokenPage | undefined,
 ): Promise<{ items: Token[]; total: number }> {
   return listed(db, { userId, kind: 'user' }, page);
 }
@@ -180,7 +180,7 @@ export async function listOfUser(
 export async function listOfPool(
   db: Database,
   agentPoolId: string,
-  page: Page | undefined,
+  page: TokenPage | undefined,
 ): Promise<{ items: Token[]; total: number }> {
   return listed(db, { agentPoolId, kind: 'agent' }, page);
 }
@@ -189,12 +189,12 @@ export async function listOfPool(
 export async function listOfTeam(
   db: Database,
   teamId: string,
-  page: Page | undefined,
+  page: TokenPage | undefined,
 ): Promise<{ items: Token[]; total: number }> {
   return listed(db, { teamId, kind: 'team' }, page);
 }
 
-interface Page {
+interface TokenPage {
   readonly offset: number;
   readonly size: number;
 }
@@ -202,7 +202,7 @@ interface Page {
 async function listed(
   db: Database,
   where: { kind: string; userId?: string; teamId?: string; agentPoolId?: string },
-  page: Page | undefined,
+  page: TokenPage | undefined,
 ): Promise<{ items: Token[]; total: number }> {
   const rows = await db.prisma.token.findMany({
     where,

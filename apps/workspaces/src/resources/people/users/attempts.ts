@@ -7,7 +7,7 @@ const attemptsAllowed = 5;
 const DAY_MS = 86_400_000;
 
 /** Whose budget it is: an account's, however it was named; or that of a name that nobody has. */
-export type Subject = { readonly userId: string } | { readonly name: string };
+export type AttemptSubject = { readonly userId: string } | { readonly name: string };
 
 /** An attempt that was taken: the how many-th since the last success. */
 export interface Attempt {
@@ -19,7 +19,12 @@ export interface Attempt {
  * Takes one attempt to prove who one is, by a password or a code, before the proof is looked at, so that many at once
  * cannot all be tried. Throws `limited` while the budget is locked.
  */
-export async function takeAttempt(db: Database, keyring: Keyring, subject: Subject, now: number): Promise<Attempt> {
+export async function takeAttempt(
+  db: Database,
+  keyring: Keyring,
+  subject: AttemptSubject,
+  now: number,
+): Promise<Attempt> {
   const key = keyOf(keyring, subject);
   const at = new Date(now);
   const [taken] = await db.prisma.$queryRaw<{ failures: number }[]>`
@@ -74,11 +79,11 @@ export async function prove(
  * Looks at one proof after the other of an account, or of a name that nobody has: right ones that come at the same moment
  * do not use up the budget.
  */
-export function inTurn<T>(db: Database, keyring: Keyring, subject: Subject, look: () => Promise<T>): Promise<T> {
+export function inTurn<T>(db: Database, keyring: Keyring, subject: AttemptSubject, look: () => Promise<T>): Promise<T> {
   return db.mutex.run(`proof ${Buffer.from(keyOf(keyring, subject)).toString('hex')}`, look);
 }
 
-function keyOf(keyring: Keyring, subject: Subject): Uint8Array<ArrayBuffer> {
+function keyOf(keyring: Keyring, subject: AttemptSubject): Uint8Array<ArrayBuffer> {
   const text = 'userId' in subject ? `account ${subject.userId}` : `name ${subject.name.trim().toLowerCase()}`;
   return new Uint8Array(keyring.mac('workspace-sign-in', text));
 }

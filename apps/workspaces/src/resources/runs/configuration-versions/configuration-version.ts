@@ -6,17 +6,17 @@ const whole = {
   workspace: { select: { projectId: true, organizationId: true, organization: { select: { removedAt: true } } } },
 } as const;
 
-type Row = Prisma.ConfigurationVersionGetPayload<{ include: typeof whole }>;
+type ConfigurationVersionRow = Prisma.ConfigurationVersionGetPayload<{ include: typeof whole }>;
 
 /** A bundle of configuration with the workspace whose rules protect it. */
-export interface ConfigurationVersion extends Omit<Row, 'workspace'> {
+export interface ConfigurationVersion extends Omit<ConfigurationVersionRow, 'workspace'> {
   readonly organizationId: string;
   readonly workspace: WorkspaceTarget;
   /** Only when it was just created. */
   readonly uploadUrl?: string;
 }
 
-function configurationOf({ workspace, ...row }: Row): ConfigurationVersion {
+function configurationOf({ workspace, ...row }: ConfigurationVersionRow): ConfigurationVersion {
   const { projectId, organizationId } = workspace;
   return { ...row, organizationId, workspace: { id: row.workspaceId, projectId, organizationId } };
 }

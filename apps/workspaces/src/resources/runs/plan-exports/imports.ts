@@ -8,7 +8,7 @@ import type {
   StateValues,
 } from './plan-document';
 
-type Table = Record<string, unknown>;
+type ImportTable = Record<string, unknown>;
 
 const resourcesOf = (module: StateModule | undefined): { module: string; resource: StateResource }[] =>
   module === undefined
@@ -19,7 +19,7 @@ const resourcesOf = (module: StateModule | undefined): { module: string; resourc
       ];
 
 /** Outputs and resources of a state, prior or planned. */
-function stateTables(values: StateValues | undefined): { outputs: Table; resources: Table } {
+function stateTables(values: StateValues | undefined): { outputs: ImportTable; resources: ImportTable } {
   const outputs = Object.entries(values?.outputs ?? {}).map(([name, { sensitive, value }]) => [
     name,
     { name, sensitive: sensitive === true, value: value ?? null },
@@ -45,7 +45,7 @@ function stateTables(values: StateValues | undefined): { outputs: Table; resourc
   return { outputs: Object.fromEntries(outputs), resources: Object.fromEntries(resources) };
 }
 
-const changeTable = (changes: readonly PlannedChange[] = []): Table =>
+const changeTable = (changes: readonly PlannedChange[] = []): ImportTable =>
   Object.fromEntries(
     changes.map(({ address, module_address, mode, type, name, index, provider_name, deposed = '', change }) => [
       deposed === '' ? address : `${address}:${deposed}`,
@@ -71,8 +71,8 @@ const changeOf = ({ actions, before, after, after_unknown }: PlannedChange['chan
 });
 
 /** What a policy sees as `tfplan/v2`. */
-export function planImport(plan: PlanDocument): Table {
-  const named = <T>(all: Record<string, T> = {}, of: (value: T) => object): Table =>
+export function planImport(plan: PlanDocument): ImportTable {
+  const named = <T>(all: Record<string, T> = {}, of: (value: T) => object): ImportTable =>
     Object.fromEntries(Object.entries(all).map(([name, value]) => [name, { name, ...of(value) }]));
   return {
     terraform_version: plan.terraform_version ?? '',
@@ -86,13 +86,13 @@ export function planImport(plan: PlanDocument): Table {
 }
 
 /** What a policy sees as `tfstate/v2`: the state before the plan. */
-export const stateImport = (plan: PlanDocument): Table => ({
+export const stateImport = (plan: PlanDocument): ImportTable => ({
   terraform_version: plan.prior_state?.terraform_version ?? plan.terraform_version ?? '',
   ...stateTables(plan.prior_state?.values),
 });
 
 /** What a policy sees as `tfconfig/v2`, without its function. */
-export function configurationImport({ configuration }: PlanDocument): Table {
+export function configurationImport({ configuration }: PlanDocument): ImportTable {
   const tables = {
     providers: new Map<string, object>(),
     resources: new Map<string, object>(),

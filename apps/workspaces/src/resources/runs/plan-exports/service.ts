@@ -36,11 +36,11 @@ export interface PlanExport extends OfWorkspace {
   readonly expired: boolean;
 }
 
-type Row = Omit<PlanExport, 'workspace'> & { workspaceId: string; projectId: string };
+type PlanExportRow = Omit<PlanExport, 'workspace'> & { workspaceId: string; projectId: string };
 
 /** The export with a `pe-…` id. */
 export async function find(db: Database, id: string): Promise<PlanExport | undefined> {
-  const [row] = await db.prisma.$queryRaw<Row[]>`
+  const [row] = await db.prisma.$queryRaw<PlanExportRow[]>`
     SELECT e.id, e.plan_id AS "planId", e.data_type AS "dataType", e.blob_id AS "blobId", e.created_at AS "createdAt",
            e.expires_at AS "expiresAt", e.expires_at <= now() AS expired, w.id AS "workspaceId",
            w.project_id AS "projectId", w.organization_id AS "organizationId"

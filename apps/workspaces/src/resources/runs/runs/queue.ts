@@ -6,7 +6,7 @@ import type { FinalStatus } from './statuses';
 import { movePhase, moveRun } from './transition';
 
 /** What deciding about turns needs to know of a run. */
-interface Waiting {
+interface QueuedRun {
   readonly id: string;
   readonly status: string;
   readonly plan_only: boolean;
@@ -17,7 +17,7 @@ interface Waiting {
   readonly apply_id: string;
 }
 
-interface Place {
+interface WorkspaceQueue {
   readonly locked_by_type: string | null;
   readonly locked_by_id: string | null;
   readonly current_run_id: string | null;
@@ -27,19 +27,22 @@ interface Place {
 }
 
 /** Runs that take no turn: plans that change nothing, and plans to be kept until somebody applies them. */
-const bypasses = (run: Waiting): boolean => run.plan_only || (run.save_plan && !isApplying(run));
-const isApplying = ({ status }: Waiting): boolean => ['confirmed', 'apply_queued', 'applying'].includes(status);
-const waits = (run: Waiting): boolean => run.status === 'pending' || (run.save_plan && run.status === 'confirmed');
+const bypasses = (run: QueuedRun): boolean => run.plan_only || (run.save_plan && !isApplying(run));
+const isApplying = ({ status }: QueuedRun): boolean => ['confirmed', 'apply_queued', 'applying'].includes(status);
+const waits = (run: QueuedRun): boolean => run.status === 'pending' || (run.save_plan && run.status === 'confirmed');
 
-async function read(tx: Database, workspaceId: string): Promise<{ place: Place | undefined; runs: Waiting[] }> {
-  const [place] = await tx.prisma.$queryRawUnsafe<Place[]>(
+async function read(
+  tx: Database,
+  workspaceId: string,
+): Promise<{ place: WorkspaceQueue | undefined; runs: QueuedRun[] }> {
+  const [place] = await tx.prisma.$queryRawUnsafe<WorkspaceQueue[]>(
     `SELECT w.locked_by_type, w.locked_by_id, w.current_run_id, w.current_state_version_id,
             coalesce(w.execution_mode, p.execution_mode, o.default_execution_mode) AS mode, ${workerVersions} AS worker_versions
        FROM workspace w JOIN project p ON p.id = w.project_id JOIN organization o ON o.id = w.organization_id
       WHERE w.id = $1`,
     workspaceId,
   );
-  const runs = await tx.prisma.$queryRaw<Waiting[]>`
+  const runs = await tx.prisma.$queryRaw<QueuedRun[]>`
     SELECT r.id, r.status, r.plan_only, r.save_plan, r.input_state_version_id, r.infra_version, p.id AS plan_id, a.id AS apply_id
       FROM run r JOIN run_phase p ON p.run_id = r.id AND p.kind = 'plan'
                  JOIN run_phase a ON a.run_id = r.id AND a.kind = 'apply'
@@ -94,7 +97,7 @@ export async function advance(tx: Database, workspaceId: string): Promise<void> 
   const { place, runs } = await read(tx, workspaceId);
   if (!place) return;
   const offered = new Set(place.worker_versions);
-  const mayStart = ({ infra_version: version }: Waiting): boolean =>
+  const mayStart = ({ infra_version: version }: QueuedRun): boolean =>
     place.mode === 'remote' && (version === null ? offered.size > 0 : offered.has(version));
   for (const run of runs.filter((one) => bypasses(one) && waits(one) && mayStart(one))) {
     await enqueue(tx, { id: run.id, phaseId: run.plan_id }, 'plan');

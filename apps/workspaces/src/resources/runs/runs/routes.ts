@@ -67,14 +67,14 @@ function sourceOf(headers: NodeJS.Dict<string | string[]>): string {
 }
 
 /** What decides which permission a new run needs. */
-interface Wanted {
+interface RunKind {
   readonly workspace: string;
   readonly isDestroy?: boolean | null;
   readonly planOnly?: boolean | null;
 }
 
 /** The workspace a run is wanted for, if the caller may plan there. Throws `missing`. */
-async function workspaceFor(call: Call<string, Wanted, never>) {
+async function workspaceFor(call: Call<string, RunKind, never>) {
   const workspace = await workspaces.find(call.db, call.body.workspace);
   const access = workspace && (await call.accessTo([workspace.organizationId]));
   if (!workspace || !access || !workspacePolicy['can-read-settings'](access, workspace)) {

@@ -87,12 +87,12 @@ const { get, post, patch, remove } = endpoints({} as Policy<never>, policySerial
 
 const previews = endpoints({} as Policy<never>, previewSerializer, { organizationsOf: () => [] });
 
-interface Place<Target> {
+interface PolicyOwner<Target> {
   readonly path: string;
   readonly of: string;
   readonly spec?: string;
   readonly load?: (lookup: Lookup<string>) => Promise<Target | undefined>;
-  readonly holder: (target: Target) => retention.Holder;
+  readonly holder: (target: Target) => retention.RetentionTarget;
   readonly organizationsOf: (target: Target) => readonly string[];
   readonly visible?: Rule<Target>;
   readonly mayChange?: Rule<Target>;
@@ -100,13 +100,13 @@ interface Place<Target> {
 }
 
 /** The four endpoints of one place where a policy can stand. */
-function policyAt<Target>(place: Place<Target>): Endpoint[] {
+function policyAt<Target>(place: PolicyOwner<Target>): Endpoint[] {
   const { path, of, spec, load, holder, visible, mayChange, siteAdmin } = place;
   // A policy that is shown has no rules of its own: only the place it stands at does.
   const organizationsOf = (target: Target) => place.organizationsOf(target).filter((id) => id !== undefined);
   const common = { spec, edition: 'self-hosted', load, organizationsOf, visible, siteAdmin } as const;
-  type On<Body> = Call<string, Body, Target>;
-  const set = async ({ db, target, body, ...call }: On<Wish>): Promise<ShownPolicy> => ({
+  type TargetCall<Body> = Call<string, Body, Target>;
+  const set = async ({ db, target, body, ...call }: TargetCall<Wish>): Promise<ShownPolicy> => ({
     ...(await retention.replace(db, actorOf(call), holder(target), body.days)),
     legacy: body.legacy,
   });
@@ -114,13 +114,13 @@ function policyAt<Target>(place: Place<Target>): Endpoint[] {
     get(path, {
       ...common,
       summary: `Show the data retention policy in force for ${of}, its own or inherited.`,
-      run: ({ db, target }: On<undefined>) => retention.findEffective(db, holder(target)),
+      run: ({ db, target }: TargetCall<undefined>) => retention.findEffective(db, holder(target)),
     }),
     previews.get(`${path}/preview`, {
       ...common,
       summary: `Show what the policies in force would delete now of ${of}. For whoever may change them.`,
       requires: mayChange,
-      run: async ({ db, env, target }: On<undefined>) => {
+      run: async ({ db, env, target }: TargetCall<undefined>) => {
         const { workspaceId, organizationId } = holder(target);
         const found = await preview(db, { workspaceId, organizationId }, env.now());
         return { id: workspaceId ?? organizationId ?? 'installation', found };
@@ -145,7 +145,7 @@ function policyAt<Target>(place: Place<Target>): Endpoint[] {
       ...common,
       summary: `Remove the data retention policy of ${of}; what is above it decides again.`,
       requires: mayChange,
-      run: ({ db, target, ...call }: On<undefined>) => retention.remove(db, actorOf(call), holder(target)),
+      run: ({ db, target, ...call }: TargetCall<undefined>) => retention.remove(db, actorOf(call), holder(target)),
     }),
   ];
 }

@@ -9,7 +9,7 @@ export interface RetentionPolicy {
 }
 
 /** Whose policy: a workspace's, an organization's, or the installation's. */
-export interface Holder {
+export interface RetentionTarget {
   readonly workspaceId: string | null;
   readonly organizationId: string | null;
   /** The organization under which changes are audited. */
@@ -17,18 +17,18 @@ export interface Holder {
 }
 
 /** The installation as a holder. */
-export const installation: Holder = { workspaceId: null, organizationId: null, auditedIn: null };
+export const installation: RetentionTarget = { workspaceId: null, organizationId: null, auditedIn: null };
 
-const keyOf = ({ workspaceId, organizationId }: Holder) => ({ workspaceId, organizationId });
+const keyOf = ({ workspaceId, organizationId }: RetentionTarget) => ({ workspaceId, organizationId });
 
 /** The policy set on the holder itself. */
-async function findOwn(db: Database, holder: Holder): Promise<RetentionPolicy | null> {
+async function findOwn(db: Database, holder: RetentionTarget): Promise<RetentionPolicy | null> {
   const row = await db.prisma.retentionPolicy.findFirst({ where: keyOf(holder) });
   return row && { id: row.id, days: row.deleteOlderThanNDays };
 }
 
 /** The policy in force: the holder's own, else that of what it lies in, up to the installation; null when none is. */
-export async function findEffective(db: Database, holder: Holder): Promise<RetentionPolicy | null> {
+export async function findEffective(db: Database, holder: RetentionTarget): Promise<RetentionPolicy | null> {
   const own = await findOwn(db, holder);
   if (own !== null) {
     return own;
@@ -39,7 +39,7 @@ export async function findEffective(db: Database, holder: Holder): Promise<Reten
   return holder.organizationId === null ? null : findEffective(db, installation);
 }
 
-const target = ({ workspaceId, organizationId }: Holder, id: string) => ({
+const target = ({ workspaceId, organizationId }: RetentionTarget, id: string) => ({
   type: 'data-retention-policies',
   id,
   name: workspaceId ?? organizationId ?? 'installation',
@@ -49,7 +49,7 @@ const target = ({ workspaceId, organizationId }: Holder, id: string) => ({
 export async function replace(
   db: Database,
   actor: Actor,
-  holder: Holder,
+  holder: RetentionTarget,
   days: number | null,
 ): Promise<RetentionPolicy> {
   return db.transaction(async (tx) => {
@@ -69,7 +69,7 @@ export async function replace(
 }
 
 /** Removes the holder's own policy; what it lies in decides again. Removing none succeeds. */
-export async function remove(db: Database, actor: Actor, holder: Holder): Promise<void> {
+export async function remove(db: Database, actor: Actor, holder: RetentionTarget): Promise<void> {
   await db.transaction(async (tx) => {
     const before = await findOwn(tx, holder);
     if (before === null) {

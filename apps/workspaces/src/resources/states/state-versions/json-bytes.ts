@@ -32,13 +32,13 @@ export function unfinished(bytes: Uint8Array): number {
 }
 
 /** A piece with a view of it, through which four bytes are looked at in one step. */
-export interface Piece {
+export interface JsonChunk {
   readonly bytes: Buffer;
   readonly view: DataView;
 }
 
 /** Behind the spaces that begin at `i`, of which there are many in a state written for people to read. */
-export function afterSpaces({ bytes, view }: Piece, i: number): number {
+export function afterSpaces({ bytes, view }: JsonChunk, i: number): number {
   const lastFour = bytes.length - 4;
   while (i <= lastFour && view.getInt32(i, true) === 0x20202020) i += 4;
   while (bytes[i] === SPACE) i++;
@@ -46,7 +46,7 @@ export function afterSpaces({ bytes, view }: Piece, i: number): number {
 }
 
 /** The first byte from `i` on that is no plain one of a string: a quote, a backslash, a control character. */
-export function endOfPlain({ bytes, view }: Piece, i: number): number {
+export function endOfPlain({ bytes, view }: JsonChunk, i: number): number {
   const lastFour = bytes.length - 4;
   for (; i <= lastFour; i += 4) {
     // A byte that becomes less than nothing takes the bit above it: so zeros are found, and what is below a space.
@@ -66,7 +66,7 @@ export function endOfPlain({ bytes, view }: Piece, i: number): number {
 }
 
 /** Behind the quote that ends the string at `i`; 0 where it does not end in these bytes, or is not a simple one. */
-export function afterString(piece: Piece, i: number): number {
+export function afterString(piece: JsonChunk, i: number): number {
   const { bytes } = piece;
   for (;;) {
     i = endOfPlain(piece, i);
@@ -78,7 +78,7 @@ export function afterString(piece: Piece, i: number): number {
 }
 
 /** Behind `true`, `false` or `null`; 0 where there is none. */
-export function afterWord({ bytes }: Piece, i: number): number {
+export function afterWord({ bytes }: JsonChunk, i: number): number {
   const word = words[bytes[i]!];
   if (word === undefined || i + word.length > bytes.length) return 0;
   for (let n = 1; n < word.length; n++) if (bytes[i + n] !== word.charCodeAt(n)) return 0;
@@ -86,7 +86,7 @@ export function afterWord({ bytes }: Piece, i: number): number {
 }
 
 /** Behind a whole number without sign; 0 where there is none, or it may go on. */
-export function afterInteger({ bytes }: Piece, i: number): number {
+export function afterInteger({ bytes }: JsonChunk, i: number): number {
   const from = i;
   while (i < bytes.length && isDigit(bytes[i]!)) i++;
   const byte = bytes[i];

@@ -1,6 +1,6 @@
 import { isDigit } from './json-bytes';
 
-enum Part {
+enum NumberPart {
   Minus,
   Zero,
   Int,
@@ -13,11 +13,11 @@ enum Part {
 
 /** A number of JSON, byte by byte: pieces may end anywhere in it. */
 export class JsonNumber {
-  private part: Part = Part.Minus;
+  private part: NumberPart = NumberPart.Minus;
 
   /** Begins anew. Answers false where no number begins with this byte. */
   begin(byte: number): boolean {
-    this.part = byte === 0x2d ? Part.Minus : byte === 0x30 ? Part.Zero : Part.Int;
+    this.part = byte === 0x2d ? NumberPart.Minus : byte === 0x30 ? NumberPart.Zero : NumberPart.Int;
     return byte === 0x2d || isDigit(byte);
   }
 
@@ -26,32 +26,32 @@ export class JsonNumber {
     const digit = isDigit(byte);
     const e = (byte | 0x20) === 0x65;
     switch (this.part) {
-      case Part.Minus:
+      case NumberPart.Minus:
         if (!digit) return undefined;
-        this.part = byte === 0x30 ? Part.Zero : Part.Int;
+        this.part = byte === 0x30 ? NumberPart.Zero : NumberPart.Int;
         return true;
-      case Part.Zero:
-      case Part.Int:
-        if (digit && this.part === Part.Int) return true;
-        if (byte === 0x2e) this.part = Part.Dot;
-        else if (e) this.part = Part.E;
+      case NumberPart.Zero:
+      case NumberPart.Int:
+        if (digit && this.part === NumberPart.Int) return true;
+        if (byte === 0x2e) this.part = NumberPart.Dot;
+        else if (e) this.part = NumberPart.E;
         else return false;
         return true;
-      case Part.Dot:
+      case NumberPart.Dot:
         if (!digit) return undefined;
-        this.part = Part.Fraction;
+        this.part = NumberPart.Fraction;
         return true;
-      case Part.Fraction:
-        if (e) this.part = Part.E;
+      case NumberPart.Fraction:
+        if (e) this.part = NumberPart.E;
         return digit || e;
-      case Part.E:
-        if (byte === 0x2b || byte === 0x2d) this.part = Part.Sign;
-        else if (digit) this.part = Part.Exponent;
+      case NumberPart.E:
+        if (byte === 0x2b || byte === 0x2d) this.part = NumberPart.Sign;
+        else if (digit) this.part = NumberPart.Exponent;
         else return undefined;
         return true;
-      case Part.Sign:
+      case NumberPart.Sign:
         if (!digit) return undefined;
-        this.part = Part.Exponent;
+        this.part = NumberPart.Exponent;
         return true;
       default:
         return digit;
@@ -61,6 +61,11 @@ export class JsonNumber {
   /** Whether it may end here. */
   get complete(): boolean {
     const { part } = this;
-    return part === Part.Zero || part === Part.Int || part === Part.Fraction || part === Part.Exponent;
+    return (
+      part === NumberPart.Zero ||
+      part === NumberPart.Int ||
+      part === NumberPart.Fraction ||
+      part === NumberPart.Exponent
+    );
   }
 }

@@ -13,16 +13,16 @@ import {
   isEscape,
   isHex,
   isSpace,
+  type JsonChunk,
   OPEN_ARRAY,
   OPEN_OBJECT,
-  type Piece,
   QUOTE,
   SPACE,
   unfinished,
   words,
 } from './json-bytes';
 import { JsonNumber } from './json-number';
-import { KnownTexts, stringOf, Wanted } from './json-text';
+import { KnownTexts, stringOf, TextBuilder } from './json-text';
 
 /** The bytes are not JSON. */
 export class NotJson extends Error {
@@ -75,8 +75,8 @@ export class JsonScanner {
   private count = 0;
   private base = 0;
   private tail: Buffer = Buffer.alloc(0);
-  private value: Wanted | undefined;
-  private name: Wanted | undefined;
+  private value: TextBuilder | undefined;
+  private name: TextBuilder | undefined;
 
   constructor(private readonly listener: JsonListener) {}
 
@@ -101,7 +101,7 @@ export class JsonScanner {
     if (this.at !== At.Done) throw new NotJson('incomplete');
   }
 
-  private read(piece: Piece): void {
+  private read(piece: JsonChunk): void {
     const { bytes } = piece;
     const { length } = bytes;
     let i = 0;
@@ -148,7 +148,7 @@ export class JsonScanner {
    * therefore this is one loop over local variables, with the most frequent tokens first. Whatever it does not know at
    * sight (errors among it) is left to the others, which read byte by byte.
    */
-  private skim(piece: Piece, from: number): number {
+  private skim(piece: JsonChunk, from: number): number {
     const { objects } = this;
     const { bytes } = piece;
     const { length } = bytes;
@@ -244,14 +244,14 @@ export class JsonScanner {
     this.isKey = true;
     this.at = At.String;
     if (this.value === undefined && this.depth <= this.listener.keyDepth)
-      this.name = new Wanted(this.depth, 1024 * 1024, i);
+      this.name = new TextBuilder(this.depth, 1024 * 1024, i);
   }
 
   private beginValue(byte: number, i: number): void {
     const kind = byte === OPEN_OBJECT ? 'object' : byte === OPEN_ARRAY ? 'array' : 'scalar';
     if (this.value === undefined && this.depth <= this.listener.keyDepth + 1) {
       const room = this.listener.begin(this.depth, kind, this.base + i);
-      if (room > 0) this.value = new Wanted(this.depth, room, i);
+      if (room > 0) this.value = new TextBuilder(this.depth, room, i);
     }
     if (kind !== 'scalar') {
       if (++this.depth > deepest) throw new NotJson('too deep');

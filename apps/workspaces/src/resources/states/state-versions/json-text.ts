@@ -30,7 +30,7 @@ export class KnownTexts {
 }
 
 /** Text being put together from the pieces in which it comes. */
-export class Wanted {
+export class TextBuilder {
   private parts: Buffer[] | undefined;
   private length = 0;
   constructor(

@@ -43,9 +43,9 @@ export async function store(
 const whole = {
   stateVersion: { select: { workspace: { select: { id: true, projectId: true, organizationId: true } } } },
 };
-type Row = Prisma.StateOutputGetPayload<{ include: typeof whole }>;
+type OutputRow = Prisma.StateOutputGetPayload<{ include: typeof whole }>;
 
-function outputOf(keyring: Keyring, { stateVersion, value, ...row }: Row): StateOutput {
+function outputOf(keyring: Keyring, { stateVersion, value, ...row }: OutputRow): StateOutput {
   return {
     ...row,
     organizationId: stateVersion.workspace.organizationId,

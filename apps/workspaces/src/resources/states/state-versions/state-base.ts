@@ -1,16 +1,16 @@
 import type { Database, KeyedRead, PackedRow } from '../../../kernel/database/database';
-import type { Holder } from '../../workspaces/workspaces/lock';
+import type { LockHolder } from '../../workspaces/workspaces/lock';
 import type { History } from './rules';
 
 /** What decides whether a workspace takes a state: who holds it, and which state it is at. */
 export interface StateBase {
   /** Moves with every change of the workspace, its lock and its current state among them. */
   readonly revision: string;
-  readonly holder: Holder | undefined;
+  readonly holder: LockHolder | undefined;
   readonly current: History | undefined;
 }
 
-type Row = PackedRow<
+type StateBaseRow = PackedRow<
   [
     revision: string,
     locked: boolean,
@@ -35,7 +35,7 @@ const read: KeyedRead = {
 
 /** What a new state would follow, as it is now. */
 export async function findBase(db: Database, workspaceId: string): Promise<StateBase | undefined> {
-  const row = await db.readOne<Row>(read, workspaceId);
+  const row = await db.readOne<StateBaseRow>(read, workspaceId);
   if (!row) return undefined;
   const [, revision, locked, type, id, serial, md5, lineage] = row.columns;
   return {

@@ -19,7 +19,7 @@ const knownTexts = 1_000;
 type Counts = Record<string, Record<string, number>>;
 
 /** A resource as its fields come, in any order. */
-class Fields {
+class ResourceFields {
   mode = '';
   module = '';
   type = '';
@@ -27,12 +27,12 @@ class Fields {
   provider = '';
   instances = 0;
 }
-type TextField = Exclude<keyof Fields, 'instances'>;
+type TextField = Exclude<keyof ResourceFields, 'instances'>;
 const isTextField = (key: string): key is TextField =>
   key === 'mode' || key === 'module' || key === 'type' || key === 'name' || key === 'provider';
 
 /** Where in a state the reader is: at the top, in its outputs, its list of resources, or one of them. */
-type Place = 'outputs' | 'resources' | undefined;
+type Section = 'outputs' | 'resources' | undefined;
 
 /**
  * Reads what a state says of itself while its bytes pass by, in memory that does not grow with the state. Format 4, or
@@ -47,9 +47,9 @@ export class StateReader {
   });
   private isObject = false;
   private readonly top = new Map<string, unknown>();
-  private place: Place;
+  private place: Section;
   private readonly keys: string[] = [];
-  private resource: Fields | undefined;
+  private resource: ResourceFields | undefined;
   private readonly knownTexts = new Map<string, string>();
   private inInstances = false;
   private outputs = new Map<string, unknown>();
@@ -129,7 +129,7 @@ export class StateReader {
       if (depth === 2) this.outputs.delete(key);
     } else if (this.place === 'resources') {
       if (depth === 2) {
-        this.resource = kind === 'object' ? new Fields() : undefined;
+        this.resource = kind === 'object' ? new ResourceFields() : undefined;
       } else if (depth === 3 && this.resource) {
         if (key === 'instances') this.resource.instances = 0;
         else if (isTextField(key)) {
@@ -185,7 +185,7 @@ class ResourceTable {
   private listRoom = listedCharacters;
   private countRoom = listedCharacters;
 
-  add({ mode, type: kind, module: given, name, provider, instances: count }: Fields): void {
+  add({ mode, type: kind, module: given, name, provider, instances: count }: ResourceFields): void {
     const type = mode === 'data' ? `data.${kind}` : kind;
     const module = given || 'root';
     const characters = name.length + type.length + module.length + provider.length;

@@ -8,16 +8,16 @@ const whole = {
   outputs: { select: { id: true }, orderBy: { name: 'asc' } },
 } as const;
 
-type Row = Prisma.StateVersionGetPayload<{ include: typeof whole }>;
+type StateVersionRow = Prisma.StateVersionGetPayload<{ include: typeof whole }>;
 
 /** A state version with the workspace whose rules protect it. */
-export interface StateVersion extends Omit<Row, 'workspace' | 'outputs'> {
+export interface StateVersion extends Omit<StateVersionRow, 'workspace' | 'outputs'> {
   readonly organizationId: string;
   readonly workspace: WorkspaceTarget;
   readonly outputIds: readonly string[];
 }
 
-function stateVersionOf({ workspace, outputs, ...row }: Row): StateVersion {
+function stateVersionOf({ workspace, outputs, ...row }: StateVersionRow): StateVersion {
   const { projectId, organizationId } = workspace;
   return {
     ...row,

@@ -1,4 +1,4 @@
-import { document, many, one, references } from '@keystead/jsonapi';
+import { document, many, one, type ParsedDocument, references } from '@keystead/jsonapi';
 import { projectAttributes } from './attributes';
 
 const relationships = { 'default-agent-pool': one('agent-pools'), 'tag-bindings': many('tag-bindings') };
@@ -7,7 +7,5 @@ export const CreateProject = document('projects', { attributes: projectAttribute
 export const UpdateProject = document('projects', { attributes: projectAttributes.update, relationships });
 export const Workspaces = references('workspaces');
 
-type ValueOf<S> = S extends { parse(...given: never[]): { value: infer V } } ? V : never;
-
 /** What a request may say of a project; tag bindings take the place of those there were. */
-export type ProjectInput = ValueOf<typeof UpdateProject>;
+export type ProjectInput = ParsedDocument<typeof UpdateProject>;

@@ -11,7 +11,7 @@ import { type Mask, projectDials, projectWorkspaceDials } from '../../../kernel/
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
-import { type Sent, settingsOf, settled } from './settings';
+import { type SentDials, settingsOf, settled } from './settings';
 
 /** A team's access to a project and its workspaces; `capabilities` is what level and settings amount to. */
 export interface ProjectGrant {
@@ -28,8 +28,8 @@ export interface ProjectGrant {
 /** What a request may say of a grant. */
 export interface ProjectGrantInput {
   readonly access?: ProjectLevel;
-  readonly projectAccess?: Sent<typeof projectDials> | null;
-  readonly workspaceAccess?: Sent<typeof projectWorkspaceDials> | null;
+  readonly projectAccess?: SentDials<typeof projectDials> | null;
+  readonly workspaceAccess?: SentDials<typeof projectWorkspaceDials> | null;
 }
 
 const withTarget = {
@@ -120,9 +120,12 @@ function capabilitiesOf(access: ProjectLevel, before: Mask | undefined, input: P
   );
 }
 
-type Row = Omit<ProjectGrant, 'access' | 'organizationId' | 'teamName'> & { access: string; team: { name: string } };
+type ProjectGrantRow = Omit<ProjectGrant, 'access' | 'organizationId' | 'teamName'> & {
+  access: string;
+  team: { name: string };
+};
 
-function toGrant({ team, ...row }: Row): ProjectGrant {
+function toGrant({ team, ...row }: ProjectGrantRow): ProjectGrant {
   const { organizationId } = row.project;
   return { ...row, access: row.access as ProjectLevel, organizationId, teamName: team.name };
 }

@@ -3,10 +3,10 @@ import { z } from 'zod';
 import { type Dial, dialValue, type Mask } from '../../../kernel/access/capabilities';
 
 /** The values of some dials, by their names in the service. */
-export type Settings<D extends Record<string, Dial>> = Record<keyof D, string | boolean>;
+export type DialValues<D extends Record<string, Dial>> = Record<keyof D, string | boolean>;
 
 /** The same as a request may send them: absent and null leave a dial where it is. */
-export type Sent<D extends Record<string, Dial>> = { readonly [K in keyof D]?: string | boolean | null };
+export type SentDials<D extends Record<string, Dial>> = { readonly [K in keyof D]?: string | boolean | null };
 
 /** What answers show of a dial. */
 export const shownDial = ({ values }: Dial) =>
@@ -15,8 +15,10 @@ export const shownDial = ({ values }: Dial) =>
     .meta(values.includes(true) ? { type: 'boolean' } : { type: 'string', enum: [...values] });
 
 /** Where the dials stand in a mask. */
-export function settingsOf<D extends Record<string, Dial>>(dials: D, mask: Mask): Settings<D> {
-  return Object.fromEntries(Object.entries(dials).map(([name, dial]) => [name, dialValue(dial, mask)])) as Settings<D>;
+export function settingsOf<D extends Record<string, Dial>>(dials: D, mask: Mask): DialValues<D> {
+  return Object.fromEntries(
+    Object.entries(dials).map(([name, dial]) => [name, dialValue(dial, mask)]),
+  ) as DialValues<D>;
 }
 
 /**
@@ -25,10 +27,10 @@ export function settingsOf<D extends Record<string, Dial>>(dials: D, mask: Mask)
  */
 export function settled<D extends Record<string, Dial>>(
   access: string,
-  base: Settings<D>,
-  sent: Sent<D>,
+  base: DialValues<D>,
+  sent: SentDials<D>,
   at: readonly string[] = [],
-): Settings<D> {
+): DialValues<D> {
   const given = Object.entries(sent).filter(([, value]) => value !== undefined && value !== null);
   if (access !== 'custom') {
     const refused = given.filter(([name, value]) => base[name] !== value);
@@ -37,5 +39,5 @@ export function settled<D extends Record<string, Dial>>(
       throw invalidAll(refused.map(([name]) => ({ path: [...at, name], message })));
     }
   }
-  return { ...base, ...Object.fromEntries(given) } as Settings<D>;
+  return { ...base, ...Object.fromEntries(given) } as DialValues<D>;
 }

@@ -6,7 +6,7 @@ import { type Mask, workspaceDials } from '../../../kernel/access/capabilities';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
-import { type Sent, settingsOf, settled } from './settings';
+import { type SentDials, settingsOf, settled } from './settings';
 
 /** A team's access to one workspace; `capabilities` is what level and settings amount to. */
 export interface WorkspaceGrant {
@@ -21,7 +21,7 @@ export interface WorkspaceGrant {
 }
 
 /** What a request may say of a grant. */
-export type WorkspaceGrantInput = Sent<typeof workspaceDials> & { readonly access?: WorkspaceLevel };
+export type WorkspaceGrantInput = SentDials<typeof workspaceDials> & { readonly access?: WorkspaceLevel };
 
 const withTarget = {
   team: { select: { name: true } },
@@ -105,20 +105,20 @@ export async function remove(db: Database, actor: Actor, grant: WorkspaceGrant):
   });
 }
 
-type Row = Omit<WorkspaceGrant, 'access' | 'organizationId' | 'teamName'> & {
+type WorkspaceGrantRow = Omit<WorkspaceGrant, 'access' | 'organizationId' | 'teamName'> & {
   access: string;
   team: { name: string };
   workspace: WorkspaceTarget;
 };
 
-function toGrant({ team, ...row }: Row): WorkspaceGrant {
+function toGrant({ team, ...row }: WorkspaceGrantRow): WorkspaceGrant {
   const { organizationId } = row.workspace;
   return { ...row, access: row.access as WorkspaceLevel, organizationId, teamName: team.name };
 }
 
 // A request's value also holds its relationships: only the dials matter here.
-function dialsOf(sent: Readonly<Record<string, unknown>>): Sent<typeof workspaceDials> {
-  return Object.fromEntries(Object.keys(workspaceDials).map((name) => [name, sent[name]])) as Sent<
+function dialsOf(sent: Readonly<Record<string, unknown>>): SentDials<typeof workspaceDials> {
+  return Object.fromEntries(Object.keys(workspaceDials).map((name) => [name, sent[name]])) as SentDials<
     typeof workspaceDials
   >;
 }

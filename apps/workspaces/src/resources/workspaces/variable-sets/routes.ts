@@ -75,14 +75,14 @@ async function requireParent(
   return project.id;
 }
 
-interface Body {
+interface SentRelations {
   readonly workspaces?: readonly SentReference[];
   readonly projects?: readonly SentReference[];
   readonly vars?: readonly SentReference[];
 }
 
 /** A request's value with plain ids, and with the new variables of its `vars` relationship. Throws `invalid`. */
-function inputOf<B extends Body>(
+function inputOf<B extends SentRelations>(
   { workspaces: ws, projects: prj, vars, ...settings }: B,
   known: readonly string[] = [],
 ) {
@@ -111,7 +111,7 @@ const load = ({ db, params }: Lookup<typeof byId>) => sets.find(db, params.varse
 const show = ofSet.get(byId, { summary: 'Show a variable set.', include, load, run: async ({ target }) => target });
 
 /** What an update says; whose the set is stays as it is. */
-function changesOf<B extends Body & { readonly parent?: string | null }>(
+function changesOf<B extends SentRelations & { readonly parent?: string | null }>(
   set: sets.VariableSet,
   { parent, ...body }: B,
 ) {

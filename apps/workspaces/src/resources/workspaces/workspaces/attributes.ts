@@ -236,4 +236,4 @@ export const workspaceAttributes = table({
 });
 
 /** The columns of a workspace that its users set. */
-export type Settings = typeof workspaceAttributes.initial;
+export type WorkspaceSettings = typeof workspaceAttributes.initial;

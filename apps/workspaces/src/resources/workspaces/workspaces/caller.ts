@@ -4,7 +4,7 @@ import type { SiteSettings } from '../../../kernel/endpoints/environment';
 import type { Edition } from '../../../kernel/installation/edition';
 
 /** Who changes something, and what their rules look at. */
-export interface Caller {
+export interface WorkspaceCaller {
   readonly actor: Actor;
   readonly access: Access;
   readonly edition: Edition;

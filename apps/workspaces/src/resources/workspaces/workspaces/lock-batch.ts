@@ -21,7 +21,7 @@ export interface Outcome<Name extends string> {
   readonly workspace?: Workspace;
 }
 
-interface Row {
+interface LockRow {
   readonly [column: string]: unknown;
   readonly n: number;
   readonly was: string;
@@ -93,7 +93,7 @@ type LockChange = UnlockRequest & Partial<LockRequest>;
 /** The workspace after the change; undefined where it was read before somebody else changed it. */
 function after(
   { actor, workspace, terms }: LockChange,
-  { was, revision, locked_at: lockedAt }: Row,
+  { was, revision, locked_at: lockedAt }: LockRow,
 ): Workspace | undefined {
   if (BigInt(was) !== workspace.revision) return undefined;
   return {
@@ -108,7 +108,7 @@ function after(
 
 function requested<Name extends string>(
   requests: readonly LockChange[],
-  why: (row: Row | undefined, wasDone: boolean) => Name,
+  why: (row: LockRow | undefined, wasDone: boolean) => Name,
 ): Batch<Outcome<Name | 'done'>> {
   const ids = [...new Set(requests.map(({ workspace }) => workspace.id))];
   const rows = requests.map(({ actor, workspace, terms }, n) => ({
@@ -131,7 +131,7 @@ function requested<Name extends string>(
     held: ids,
     values: [JSON.stringify(rows), JSON.stringify(events), ids],
     settle(found) {
-      const byNumber = new Map((found as Row[]).map((row) => [row.n, row]));
+      const byNumber = new Map((found as LockRow[]).map((row) => [row.n, row]));
       const done = new Set(
         requests.filter((_, n) => byNumber.get(n + 1)?.revision).map(({ workspace }) => workspace.id),
       );

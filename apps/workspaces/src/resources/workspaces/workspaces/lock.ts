@@ -8,7 +8,7 @@ import { rememberWorkspace, type WorkspaceStamp, workspaceAt } from './stamp';
 import type { Workspace } from './workspace';
 
 /** Who holds a lock: a person, a team, an organization, or a run. */
-export interface Holder {
+export interface LockHolder {
   readonly type: string;
   readonly id: string;
 }
@@ -17,7 +17,7 @@ const SINGULAR: ReadonlyMap<string, string> = new Map(
   Object.entries({ users: 'User', teams: 'Team', organizations: 'Organization', runs: 'Run' }),
 );
 
-async function nameOf(db: Database, { type, id }: Holder): Promise<string> {
+async function nameOf(db: Database, { type, id }: LockHolder): Promise<string> {
   if (type !== 'users') {
     return id;
   }

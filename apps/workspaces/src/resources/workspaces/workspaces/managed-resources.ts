@@ -20,7 +20,7 @@ export interface ManagedResource {
   readonly updatedAt: Date;
 }
 
-interface Row {
+interface ManagedResourceRow {
   readonly address: string;
   readonly name: string;
   readonly type: string;
@@ -55,7 +55,7 @@ export async function listResources(
   const managed = Prisma.sql`
     FROM state_version v CROSS JOIN LATERAL json_array_elements(v.resources) r(said)
    WHERE v.id = ${currentStateVersionId} AND r.said->>'type' NOT LIKE 'data.%'`;
-  const rows = await db.prisma.$queryRaw<Row[]>`
+  const rows = await db.prisma.$queryRaw<ManagedResourceRow[]>`
     SELECT x.* FROM (
       SELECT CASE r.said->>'module' WHEN 'root' THEN '' ELSE (r.said->>'module') || '.' END
                || (r.said->>'type') || '.' || (r.said->>'name') AS address,

@@ -8,7 +8,7 @@ import { type Catalogue, catalogue } from './infra-version';
 import type { ExecutionMode, Workspace } from './workspace';
 
 /** The project a new workspace goes to, and the mode it hands down. */
-export interface Place {
+export interface TargetProject {
   readonly projectId: string;
   readonly mode: ExecutionMode | null;
 }
@@ -40,18 +40,18 @@ interface DefaultRow extends KeyedRow {
 }
 
 /** What a new workspace is made from; all of it can be read before anybody knows who asks. */
-export interface Ground {
+export interface WorkspaceBase {
   readonly organizationId: string;
   readonly epoch: string | undefined;
   readonly revision: bigint;
   readonly organization: Organization;
   /** The default project. */
-  readonly home: (Place & { readonly organizationId: string }) | undefined;
+  readonly home: (TargetProject & { readonly organizationId: string }) | undefined;
   readonly versions: Catalogue;
 }
 
 /** The ground of the organization with a name; undefined where there is none. */
-export async function findGround(db: Database, env: PlanEnvironment, name: string): Promise<Ground | undefined> {
+export async function findGround(db: Database, env: PlanEnvironment, name: string): Promise<WorkspaceBase | undefined> {
   const [organization, row, versions] = await Promise.all([
     findOrganization(db, env, name),
     db.readOne<DefaultRow>(readDefault, name.toLowerCase()),
@@ -67,9 +67,9 @@ export async function findGround(db: Database, env: PlanEnvironment, name: strin
 export async function placeOf(
   db: Database,
   access: Access,
-  { organization, home }: Ground,
+  { organization, home }: WorkspaceBase,
   asked: string | null | undefined,
-): Promise<Place> {
+): Promise<TargetProject> {
   const id = asked === null || asked === undefined || asked === '' ? organization.defaultProjectId : asked;
   const project = home?.projectId === id ? home : await findProject(db, id ?? '');
   const target = { id: id ?? '', organizationId: organization.id };
@@ -82,7 +82,7 @@ export async function placeOf(
   return { projectId: project.projectId, mode: project.mode };
 }
 
-async function findProject(db: Database, id: string): Promise<Ground['home']> {
+async function findProject(db: Database, id: string): Promise<WorkspaceBase['home']> {
   const row = await db.readOne<ProjectRow>(readProject, id);
   return row && { projectId: row.key, organizationId: row.organization_id, mode: row.execution_mode };
 }

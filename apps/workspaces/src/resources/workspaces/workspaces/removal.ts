@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
-import type { Caller } from './caller';
+import type { WorkspaceCaller } from './caller';
 import { requireWorkspace } from './find';
 import type { Workspace } from './workspace';
 
@@ -22,7 +22,7 @@ async function erase(db: Database, actor: Actor, workspace: Workspace, action: s
  * Deletes a workspace whatever it manages. Throws `denied` when it manages resources and the organization leaves that
  * to its owners.
  */
-export async function remove(db: Database, caller: Caller, workspace: Workspace): Promise<void> {
+export async function remove(db: Database, caller: WorkspaceCaller, workspace: Workspace): Promise<void> {
   await db.transaction(async (tx) => {
     await tx.prisma.$queryRaw`SELECT id FROM workspace WHERE id = ${workspace.id} FOR UPDATE`;
     const current = await requireWorkspace(tx, workspace.id);
@@ -37,7 +37,7 @@ export async function remove(db: Database, caller: Caller, workspace: Workspace)
 }
 
 /** Deletes a workspace only when nothing would be lost. Throws `conflict` while it is locked or manages resources. */
-export async function safeRemove(db: Database, caller: Caller, workspace: Workspace): Promise<void> {
+export async function safeRemove(db: Database, caller: WorkspaceCaller, workspace: Workspace): Promise<void> {
   await db.transaction(async (tx) => {
     await tx.prisma.$queryRaw`SELECT id FROM workspace WHERE id = ${workspace.id} FOR UPDATE`;
     const current = await requireWorkspace(tx, workspace.id);

@@ -4,13 +4,13 @@ import { both, type Call, endpoints, includable, type Lookup, type Resource } fr
 import type { Organization } from '../../organizations/organizations/organization';
 import { organizationPolicy } from '../../organizations/organizations/policy';
 import * as organizations from '../../organizations/organizations/service';
-import type { Caller } from './caller';
+import type { WorkspaceCaller } from './caller';
 import { changeConsumers, listConsumers } from './consumers';
 import { listParameters, list as listWorkspaces, sortKeys } from './list';
 import { forceUnlock, heartbeat, lock, unlock } from './lock';
 import { listLocks, lockSerializer } from './lock-history';
 import { listResources, managedResourceSerializer } from './managed-resources';
-import { findGround, type Ground } from './place';
+import { findGround, type WorkspaceBase } from './place';
 import { workspacePolicy } from './policy';
 import { remove as removeWorkspace, safeRemove } from './removal';
 import {
@@ -53,8 +53,10 @@ const stampByName = ({ db, params }: Lookup<string>) => {
 const places = { [byId]: findById, [byName]: findByName };
 const below = (rest: string) => ({ [`${byId}/${rest}`]: findById, [`${byName}/${rest}`]: findByName });
 
-type On = Call<string, unknown, Workspace>;
-const callerOf = (call: Pick<On, 'principal' | 'request' | 'access' | 'env' | 'settings'>): Caller => ({
+type WorkspaceCall = Call<string, unknown, Workspace>;
+const callerOf = (
+  call: Pick<WorkspaceCall, 'principal' | 'request' | 'access' | 'env' | 'settings'>,
+): WorkspaceCaller => ({
   actor: actorOf(call),
   access: call.access,
   edition: call.env.edition,
@@ -101,7 +103,8 @@ const index = list<typeof collection, undefined, Organization, WorkspaceStamp>(c
 const create = post(collection, {
   summary: 'Create a workspace.',
   spec,
-  requires: (access, { organization }: Ground) => organizationPolicy['can-create-workspace'](access, organization),
+  requires: (access, { organization }: WorkspaceBase) =>
+    organizationPolicy['can-create-workspace'](access, organization),
   visible: (access, { organization }) => organizationPolicy['can-traverse'](access, organization),
   loadsEarly: true,
   keepsAccess: true,
@@ -146,13 +149,13 @@ const update = both(
 const destroy = both(remove, places, {
   summary: 'Delete a workspace, whatever it manages.',
   requires: 'can-destroy',
-  run: ({ db, target, ...call }: On) => removeWorkspace(db, callerOf(call), target),
+  run: ({ db, target, ...call }: WorkspaceCall) => removeWorkspace(db, callerOf(call), target),
 });
 
 const safeDestroy = both(command('POST'), below('actions/safe-delete'), {
   summary: 'Delete a workspace that manages no resources.',
   requires: 'can-destroy',
-  run: ({ db, target, ...call }: On) => safeRemove(db, callerOf(call), target),
+  run: ({ db, target, ...call }: WorkspaceCall) => safeRemove(db, callerOf(call), target),
 });
 
 const stampsBelow = (rest: string) => ({ [`${byId}/${rest}`]: stampById, [`${byName}/${rest}`]: stampByName });
@@ -178,14 +181,14 @@ const beating = both(action, below('actions/heartbeat'), {
   summary: "Show that the holder of the caller's lock, taken with heartbeat-seconds, is alive.",
   requires: 'can-lock',
   include,
-  run: ({ db, target, ...call }: On) => heartbeat(db, actorOf(call), target),
+  run: ({ db, target, ...call }: WorkspaceCall) => heartbeat(db, actorOf(call), target),
 });
 
 const forcing = both(action, below('actions/force-unlock'), {
   summary: "Release anybody's lock.",
   requires: 'can-force-unlock',
   include,
-  run: ({ db, target, ...call }: On) => forceUnlock(db, actorOf(call), target),
+  run: ({ db, target, ...call }: WorkspaceCall) => forceUnlock(db, actorOf(call), target),
 });
 
 const history = list('/workspaces/:workspace_id/locks', {

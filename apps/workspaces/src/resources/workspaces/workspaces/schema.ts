@@ -1,4 +1,4 @@
-import { document, freeForm, many, one } from '@keystead/jsonapi';
+import { document, freeForm, many, one, type ParsedDocument } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { workspaceAttributes } from './attributes';
@@ -18,12 +18,10 @@ export const CreateWorkspace = document('workspaces', { attributes: create, rela
 /** Body of an update: what is left out keeps its value. Spec: Workspaces */
 export const UpdateWorkspace = document('workspaces', { attributes: update, relationships, editions, aliases });
 
-type ValueOf<S> = S extends { parse(...given: never[]): { value: infer V } } ? V : never;
-
 /** What a create says. */
-export type NewWorkspace = ValueOf<typeof CreateWorkspace>;
+export type NewWorkspace = ParsedDocument<typeof CreateWorkspace>;
 /** What an update says. */
-export type WorkspaceChanges = ValueOf<typeof UpdateWorkspace>;
+export type WorkspaceChanges = ParsedDocument<typeof UpdateWorkspace>;
 
 const Lock = z.object({
   reason: z.string().max(2048).nullish(),

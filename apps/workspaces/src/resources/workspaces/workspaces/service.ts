@@ -7,11 +7,11 @@ import type { Edition } from '../../../kernel/installation/edition';
 import type { Organization } from '../../organizations/organizations/organization';
 import { requireAllowed } from '../projects/allowed';
 import { type Bound, bindTags } from '../projects/tag-bindings';
-import { type Settings, workspaceAttributes } from './attributes';
-import type { Caller } from './caller';
+import { type WorkspaceSettings, workspaceAttributes } from './attributes';
+import type { WorkspaceCaller } from './caller';
 import { requireWorkspace } from './find';
 import { requireVersion } from './infra-version';
-import { type Ground, moveOf, placeOf } from './place';
+import { moveOf, placeOf, type WorkspaceBase } from './place';
 import type { NewWorkspace, WorkspaceChanges } from './schema';
 import { initialSettings, settingsAfter } from './settings';
 import type { WorkspaceStamp } from './stamp';
@@ -44,7 +44,12 @@ async function requireRoom(db: Database, settings: SiteSettings, organization: O
  * rules and unknown references.
  * Spec: Workspaces
  */
-export async function create(db: Database, caller: Caller, ground: Ground, body: NewWorkspace): Promise<Workspace> {
+export async function create(
+  db: Database,
+  caller: WorkspaceCaller,
+  ground: WorkspaceBase,
+  body: NewWorkspace,
+): Promise<Workspace> {
   const { access, settings, edition } = caller;
   const { organization, versions } = ground;
   const place = await placeOf(db, access, ground, body.project);
@@ -90,7 +95,12 @@ async function tag(
   }
 }
 
-function editedSettings(current: Workspace, changes: WorkspaceChanges, edition: Edition, version?: string): Settings {
+function editedSettings(
+  current: Workspace,
+  changes: WorkspaceChanges,
+  edition: Edition,
+  version?: string,
+): WorkspaceSettings {
   const before = workspaceAttributes.stored(current);
   const after = settingsAfter(before, changes, { inherited: inheritedMode(current).mode, edition, isNew: false });
   return { ...after, infraVersion: version ?? before.infraVersion };
@@ -111,7 +121,7 @@ function isPlainEdit(workspace: WorkspaceStamp, changes: WorkspaceChanges): bool
  */
 export async function update(
   db: Database,
-  caller: Caller,
+  caller: WorkspaceCaller,
   workspace: WorkspaceStamp,
   changes: WorkspaceChanges,
   ifMatch?: bigint,

@@ -1,13 +1,13 @@
 import { invalidAll } from '@keystead/jsonapi';
 import type { Issue } from '@keystead/refusal';
 import type { Edition } from '../../../kernel/installation/edition';
-import { type Settings, workspaceAttributes } from './attributes';
+import { type WorkspaceSettings, workspaceAttributes } from './attributes';
 import type { NewWorkspace, WorkspaceChanges } from './schema';
 import { requireRegex } from './tags-regex';
 import type { ExecutionMode } from './workspace';
 
 /** What a new workspace has where its creator says nothing. */
-export function initialSettings(name: string, infraVersion: string, globalRemoteState: boolean): Settings {
+export function initialSettings(name: string, infraVersion: string, globalRemoteState: boolean): WorkspaceSettings {
   return { ...workspaceAttributes.initial, name, infraVersion, globalRemoteState };
 }
 
@@ -27,7 +27,7 @@ function modeAsked(changes: Changes): ExecutionMode | null | undefined {
 }
 
 /** Mode and pool after a change; `inherited` is what holds without a value of its own. */
-function executionAfter(before: Settings, changes: Changes, inherited: ExecutionMode, issues: Issue[]) {
+function executionAfter(before: WorkspaceSettings, changes: Changes, inherited: ExecutionMode, issues: Issue[]) {
   const asked = modeAsked(changes);
   const pool = poolOf(changes);
   const own = changes.settingOverwrites?.executionMode ?? changes.settingOverwrites?.agentPool;
@@ -59,7 +59,12 @@ function executionAfter(before: Settings, changes: Changes, inherited: Execution
   return { executionMode: mode, agentPoolId: poolId };
 }
 
-function repositoryAfter(before: Settings, changes: Changes, isNew: boolean, issues: Issue[]): Partial<Settings> {
+function repositoryAfter(
+  before: WorkspaceSettings,
+  changes: Changes,
+  isNew: boolean,
+  issues: Issue[],
+): Partial<WorkspaceSettings> {
   const repo = changes.vcsRepo;
   if (repo === undefined) {
     return {};
@@ -104,7 +109,7 @@ function repositoryAfter(before: Settings, changes: Changes, isNew: boolean, iss
   };
 }
 
-function triggersAfter(before: Settings, changes: Changes, issues: Issue[]): Partial<Settings> {
+function triggersAfter(before: WorkspaceSettings, changes: Changes, issues: Issue[]): Partial<WorkspaceSettings> {
   const prefixes = changes.triggerPrefixes === null ? [] : changes.triggerPrefixes;
   const patterns = changes.triggerPatterns === null ? [] : changes.triggerPatterns;
   if (prefixes !== undefined && patterns !== undefined && prefixes.length > 0 && patterns.length > 0) {
@@ -116,7 +121,7 @@ function triggersAfter(before: Settings, changes: Changes, issues: Issue[]): Par
   return { triggerPrefixes: [...triggerPrefixes], triggerPatterns: [...triggerPatterns] };
 }
 
-function sharingAfter(before: Settings, changes: Changes, issues: Issue[]): Partial<Settings> {
+function sharingAfter(before: WorkspaceSettings, changes: Changes, issues: Issue[]): Partial<WorkspaceSettings> {
   const { globalRemoteState: all, projectRemoteState: inProject } = changes;
   if (all && inProject) {
     const message = 'cannot be enabled when global remote state sharing is enabled';
@@ -129,7 +134,7 @@ function sharingAfter(before: Settings, changes: Changes, issues: Issue[]): Part
   };
 }
 
-function regexIssues(after: Settings, changes: Changes): Issue[] {
+function regexIssues(after: WorkspaceSettings, changes: Changes): Issue[] {
   if (after.vcsTagsRegex === null) {
     return [];
   }
@@ -147,7 +152,7 @@ function regexIssues(after: Settings, changes: Changes): Issue[] {
   return [];
 }
 
-function destroyAfter(before: Settings, changes: Changes, issues: Issue[]): Partial<Settings> {
+function destroyAfter(before: WorkspaceSettings, changes: Changes, issues: Issue[]): Partial<WorkspaceSettings> {
   const { autoDestroyAt: at, autoDestroyActivityDuration: duration, inheritsProjectAutoDestroy: inherits } = changes;
   if (at && duration) {
     issues.push({ path: ['autoDestroyActivityDuration'], message: 'must not be given together with auto destroy at' });
@@ -171,12 +176,12 @@ function destroyAfter(before: Settings, changes: Changes, issues: Issue[]): Part
  * Spec: Workspaces
  */
 export function settingsAfter(
-  before: Settings,
+  before: WorkspaceSettings,
   changes: Changes,
   around: { inherited: ExecutionMode; edition: Edition; isNew: boolean },
-): Settings {
+): WorkspaceSettings {
   const issues: Issue[] = [];
-  const after: Settings = {
+  const after: WorkspaceSettings = {
     ...before,
     ...workspaceAttributes.plain(changes),
     ...executionAfter(before, changes, around.inherited, issues),

@@ -3,14 +3,14 @@ import { Refusal } from '@keystead/refusal';
 import { type Actor, auditRow } from '../../../kernel/audit/audit';
 import { type Batched, writeAllWithin } from '../../../kernel/database/batched-writes';
 import type { Database, Decision } from '../../../kernel/database/database';
-import { type Settings, workspaceAttributes } from './attributes';
+import { type WorkspaceSettings, workspaceAttributes } from './attributes';
 import { requireWorkspace } from './find';
 
 import { lastSeen, rememberWorkspace, type WorkspaceStamp, workspaceAt } from './stamp';
 import { fromWorkspaces, selectNewWorkspaces, type Workspace, workspaceOf } from './workspace';
 
 const { initial, stored } = workspaceAttributes;
-const settingKeys = Object.keys(initial) as (keyof Settings)[];
+const settingKeys = Object.keys(initial) as (keyof WorkspaceSettings)[];
 const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 const columnOf = new Map(settingKeys.map((key) => [key, snake(key)]));
 const settingColumns = [...columnOf.values()];
@@ -61,15 +61,15 @@ const updateMany = {
   SELECT id, revision FROM changed`,
 };
 
-type Row = Record<string, unknown>;
+type ColumnValues = Record<string, unknown>;
 
 /** Dates and lists count by what they hold. */
-function differs(key: keyof Settings, one: Settings, other: Settings): boolean {
+function differs(key: keyof WorkspaceSettings, one: WorkspaceSettings, other: WorkspaceSettings): boolean {
   return one[key] !== other[key] && JSON.stringify(one[key]) !== JSON.stringify(other[key]);
 }
 
-function changedColumns(before: Settings, after: Settings): Row {
-  const row: Row = {};
+function changedColumns(before: WorkspaceSettings, after: WorkspaceSettings): ColumnValues {
+  const row: ColumnValues = {};
   for (const [key, column] of columnOf) {
     if (differs(key, before, after)) row[column] = after[key];
   }
@@ -80,9 +80,9 @@ function changedColumns(before: Settings, after: Settings): Row {
 const initialRow = JSON.stringify(Object.fromEntries([...columnOf].map(([key, column]) => [column, initial[key]])));
 
 /** A change as a row of the audit table, for statements that write it together with the change itself. */
-export function auditJson(actor: Actor, change: Parameters<typeof auditRow>[1]): Row {
+export function auditJson(actor: Actor, change: Parameters<typeof auditRow>[1]): ColumnValues {
   const event: Readonly<Record<string, unknown>> = auditRow(actor, change);
-  const row: Row = {};
+  const row: ColumnValues = {};
   for (const [key, column] of auditColumnOf) {
     row[column] = event[key];
   }
@@ -98,7 +98,7 @@ export interface NewRow {
   readonly source: string;
   readonly sourceName: string | null;
   readonly sourceUrl: string | null;
-  readonly settings: Settings;
+  readonly settings: WorkspaceSettings;
 }
 
 /** Inserts workspaces. Throws `invalid` for a taken name. */
@@ -140,7 +140,7 @@ export interface Edit {
   readonly actor: Actor;
   readonly ifMatch: bigint | undefined;
   /** The settings after the change; throws refusals. */
-  readonly apply: (current: Workspace) => Settings;
+  readonly apply: (current: Workspace) => WorkspaceSettings;
   /** The project it moves to; left out, it stays. */
   readonly projectId?: string;
 }
@@ -154,15 +154,15 @@ export interface Proposed extends Edit {
 /** The workspace was changed by somebody else in between: the edit has to be made again. */
 class Overtaken extends Error {}
 
-function isSame(one: Settings, other: Settings): boolean {
+function isSame(one: WorkspaceSettings, other: WorkspaceSettings): boolean {
   return !settingKeys.some((key) => differs(key, one, other));
 }
 
 interface Edited {
   readonly before: Workspace;
-  readonly after: Settings;
+  readonly after: WorkspaceSettings;
   readonly projectId: string;
-  readonly events: Row[];
+  readonly events: ColumnValues[];
 }
 
 /** Applies an edit on top of those before it in the batch; a refused one changes nothing. */
