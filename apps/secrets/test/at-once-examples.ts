@@ -392,6 +392,7 @@ export const examples: Readonly<Record<string, Making>> = {
   'write system/capabilities-accessor': async (world) =>
     ofToken(world, (auth) => ({ paths: ['a'], accessor: auth.accessor })),
   'write system/capabilities-self': readsOnly({ paths: ['a'] }),
+  'write system/policies/who-may': readsOnly({ path: 'a', operation: 'read' }),
   'write system/policies/explain': readsOnly({ path: 'a', operation: 'read' }),
   'write system/mfa/validate': 'goes on with a login that waits; see mfa-nodes.test.ts',
 

@@ -40,6 +40,7 @@ import { remountPaths } from '../system/sys/remount';
 import { rotateConfigPaths } from '../system/sys/rotate-config';
 import { statusPaths } from '../system/sys/status';
 import { toolPaths } from '../system/sys/tools';
+import { whoMayPath } from '../system/sys/who-may';
 import { wrappingPaths } from '../system/sys/wrapping';
 import { standingMounts } from './first-mounts';
 import { kvUpgrade } from './kv-upgrade';
@@ -82,7 +83,7 @@ export function systemPaths(modules: Modules, config: Config, parts: SystemParts
     ...namespacePaths(namespaceChanges({ ...modules, standing: standingMounts() })),
     ...internalUiPaths(modules),
     ...auditPaths(audit),
-    ...auditChainPaths(chain),
+    ...auditChainPaths(chain, audit.hash),
     ...toolPaths,
     openapiPath(modules, parts.documents),
     ...hostPaths(parts.history),
@@ -112,6 +113,7 @@ export function systemPaths(modules: Modules, config: Config, parts: SystemParts
     ...passwordPolicyPaths(),
     ...capabilitiesPaths(authority),
     explainPath(authority),
+    whoMayPath(modules),
     mfaValidatePath(mfa.logins),
   ];
 }

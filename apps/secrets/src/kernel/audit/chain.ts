@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Database } from '../storage/database';
 import type { Barrier, Clock, Tx } from '../storage/types';
+import { type ChainPage, type ChainQuery, searchChain } from './chain-search';
 
 /** The last link of a chain; whoever keeps it elsewhere notices when the chain is cut behind it. */
 export interface ChainHead {
@@ -88,6 +89,11 @@ export class AuditChain {
       sequence: Number(sequence),
       digest: digest.toString('hex'),
     }));
+  }
+
+  /** Lines of the table, newest first. */
+  search(query: ChainQuery): Promise<ChainPage> {
+    return searchChain(this.parts.database, query);
   }
 
   /**

@@ -19,6 +19,7 @@ import { Rests } from './rests';
 import { DAY_MS, REVOCATION_MS, Revocation } from './revocation';
 import * as sql from './statements';
 import { LeaseSweep } from './sweep';
+import { readTimeline, type TimelineQuery } from './timeline';
 import { TokenEndings } from './token-endings';
 import { TokenRenewal } from './token-renewal';
 import type { LeaseHosts, LeaseRecord } from './types';
@@ -327,6 +328,11 @@ export class Leases {
     const names = new Set([...leases.rows, ...tokens.rows].map((row) => row.name));
     if (prefix.endsWith('/')) for (const tail of await this.tailsAt(namespaceId, prefix, page)) names.add(tail);
     return [...names].sort().slice(0, limit);
+  }
+
+  /** Leases of some mounts in the order in which they are due. */
+  timeline(query: TimelineQuery): ReturnType<typeof readTimeline> {
+    return readTimeline(this.storage, query);
   }
 
   /** Leases that could not be revoked, of several namespaces. */

@@ -4,12 +4,14 @@ import type { AuditChain, ChainHead } from '../../kernel/audit/chain';
 import { object, objectList } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { data } from '../../sdk/reply';
+import { entriesPath } from './audit-entries';
 
 const head = z.object({ chain: z.string(), sequence: z.int(), digest: z.string() });
 const sentHead = head.extend({ chain: z.guid().toLowerCase(), sequence: z.int().positive() });
 
-export function auditChainPaths(chain: AuditChain) {
+export function auditChainPaths(chain: AuditChain, hash: (text: string) => string) {
   return [
+    entriesPath(chain, hash),
     path('audit-chain', {
       summary: 'The ends of the chains in the audit table.',
       description:

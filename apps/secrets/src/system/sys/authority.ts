@@ -131,6 +131,7 @@ function placeOf({ namespaces, mounts }: AuthorityParts, namespaceId: string, pa
   return SentPath.ofField(path, 'path').locate(namespaces, mounts, verb, namespaces.find(namespaceId)?.path ?? '');
 }
 
-function verbOf(operation: string): Verb {
+/** What a request that does this is sent with. */
+export function verbOf(operation: string): Verb {
   return operation === 'create' || operation === 'update' ? 'write' : (operation as Verb);
 }

@@ -2,8 +2,9 @@ import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { LiveMount } from '../../kernel/mounts/mount';
 import type { Call } from '../../sdk/call';
+import { string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
-import { data, keys } from '../../sdk/reply';
+import { data, keys, listed } from '../../sdk/reply';
 import { showMount, shownPath } from './mounts';
 import { type PreflightParts, reaches, rulesOf } from './preflight';
 
@@ -72,9 +73,22 @@ export function internalUiPaths(parts: PreflightParts) {
         summary: 'Read the rules of the calling token.',
         operationId: 'internal-ui-read-resultant-acl',
         output: z.looseObject({ root: z.boolean() }),
+        description: 'With sudo, also those of another token of this namespace or below, by its accessor.',
+        input: z.object({
+          accessor: string().optional().describe('The accessor of the token in question; the calling one by default.'),
+        }),
         auditClear: 'all',
-        async run({ caller }) {
-          const { root, exact, glob } = await rulesOf(parts, caller.token!.hash);
+        async run({ caller, input, namespace }) {
+          const { accessor } = input;
+          if (accessor && accessor !== caller.token!.accessor && !caller.sudo) {
+            throw listed('denied', 'permission denied');
+          }
+          const found = await rulesOf(
+            parts,
+            accessor ? { namespaceId: namespace.uuid, accessor } : { hash: caller.token!.hash },
+          );
+          if (!found) throw listed('invalid', 'invalid accessor');
+          const { root, exact, glob } = found;
           const shape = (rules: Readonly<Record<string, readonly string[]>>) =>
             Object.fromEntries(Object.entries(rules).map(([pattern, capabilities]) => [pattern, { capabilities }]));
           return data({ root, exact_paths: root ? null : shape(exact), glob_paths: root ? null : shape(glob) });

@@ -6,6 +6,7 @@ import { PageInput, pageOf } from '../../sdk/paging';
 import { operation, path } from '../../sdk/path';
 import { data, empty, keys, missing } from '../../sdk/reply';
 import { findLease, type LeaseParts } from './find-lease';
+import { leaseTimelinePath } from './lease-timeline';
 
 /** Callers wait this long for a bulk revocation; it goes on without them. */
 const WAIT_MS = 30_000;
@@ -200,6 +201,7 @@ export function leasePaths(parts: LeaseParts) {
         },
       },
     }),
+    leaseTimelinePath(parts),
     path('leases/jobs/:id', {
       summary: 'How a bulk revocation is getting on.',
       sudo: true,

@@ -3,6 +3,7 @@ import type { AccessList } from '../../kernel/policy/types';
 import { askedOf } from '../../kernel/routing/place';
 import { SentPath } from '../../kernel/routing/sent-path';
 import { Pauses } from '../../kernel/storage/in-turns';
+import type { TokenRecord } from '../../kernel/tokens/types';
 import { pathProblem } from '../../sdk/path-text';
 import { type AuthorityParts, accessQueryOf } from './authority';
 
@@ -11,7 +12,10 @@ export type PreflightParts = Pick<AuthorityParts, 'namespaces' | 'mounts' | 'acc
 
 /** What a token may do; undefined for one that is gone. `hash` is hex. */
 async function accessOf(parts: PreflightParts, hash: string): Promise<AccessList | undefined> {
-  const record = await parts.tokens.findByHash(Buffer.from(hash, 'hex'));
+  return accessOfRecord(parts, await parts.tokens.findByHash(Buffer.from(hash, 'hex')));
+}
+
+async function accessOfRecord(parts: PreflightParts, record: TokenRecord | undefined): Promise<AccessList | undefined> {
   return record && parts.access.of(await accessQueryOf(parts, record));
 }
 
@@ -25,9 +29,16 @@ export async function reaches(parts: PreflightParts, hash: string, mount: LiveMo
   return access.grantsBelow(full) || access.capabilities(full)[0] !== 'deny';
 }
 
-/** The rules of the token of a hash, as interfaces show them. */
-export async function rulesOf(parts: PreflightParts, hash: string) {
-  const access = await accessOf(parts, hash);
+/** The rules of the token of an accessor, or else of the one with a hash, as interfaces show them; undefined for none. */
+export async function rulesOf(
+  parts: PreflightParts,
+  asked: { hash: string } | { namespaceId: string; accessor: string },
+) {
+  const access =
+    'hash' in asked
+      ? await accessOf(parts, asked.hash)
+      : await accessOfRecord(parts, await parts.tokens.findByAccessor(asked.namespaceId, asked.accessor));
+  if (!access && 'accessor' in asked) return undefined;
   const exact: Record<string, readonly string[]> = {};
   const glob: Record<string, readonly string[]> = {};
   const pauses = new Pauses();

@@ -1,0 +1,72 @@
+import type { Statement } from '../storage/database';
+import { prefixEnd } from '../storage/entry-rows';
+import { mapInTurns } from '../storage/in-turns';
+import type { StorageKernel } from '../storage/storage';
+import { LEASE_COLUMNS, openLease, type StoredLease } from './lease-row';
+import type { LeaseRecord } from './types';
+
+/** Which leases are looked at. */
+export interface TimelineQuery {
+  readonly namespaceId: string;
+  /** Mounts of the namespace whose leases are meant. */
+  readonly mountIds: readonly string[];
+  /** Lease ids that begin so; `''` for all. */
+  readonly prefix: string;
+  /** Only those whose ending has failed. */
+  readonly failing: boolean;
+  readonly limit: number;
+  readonly after?: TimelinePlace;
+}
+
+/** The place of a lease in the order in which they are due. */
+export interface TimelinePlace {
+  readonly dueAtMs: number;
+  /** Hex. */
+  readonly hash: string;
+}
+
+/** A lease and when something happens to it next: its end, or the next attempt to end it. */
+export interface DueLease {
+  readonly lease: LeaseRecord;
+  readonly dueAtMs: number;
+}
+
+/**
+ * Leases in the order in which they are due: those that end next first. Each mount is read by its index and gives as many
+ * as are asked for, however many leases it has.
+ */
+export async function readTimeline(
+  { database, barrier }: StorageKernel,
+  { namespaceId, mountIds, prefix, failing, limit, after }: TimelineQuery,
+): Promise<{ readonly leases: readonly DueLease[]; readonly next?: TimelinePlace }> {
+  const { rows } = await database.query<StoredLease & { due_at_ms: string }>(TIMELINE, [
+    mountIds,
+    namespaceId,
+    prefix,
+    prefixEnd(prefix),
+    failing,
+    after?.dueAtMs ?? -1,
+    Buffer.from(after?.hash ?? '', 'hex'),
+    limit + 1,
+  ]);
+  const shown = rows.slice(0, limit);
+  const leases = await mapInTurns(shown, async (row) => ({
+    lease: openLease(barrier, row),
+    dueAtMs: Number(row.due_at_ms),
+  }));
+  const last = shown.at(-1);
+  if (rows.length <= limit || !last) return { leases };
+  return { leases, next: { dueAtMs: Number(last.due_at_ms), hash: last.hash.toString('hex') } };
+}
+
+/** $1 mounts, $2 namespace, $3 prefix, $4 its end or null, $5 whether failing ones only, $6 and $7 after which, $8 how many. */
+const TIMELINE: Statement = {
+  name: 'lease-timeline',
+  text: `SELECT l.* FROM unnest($1::uuid[]) AS m (id) CROSS JOIN LATERAL (
+      SELECT ${LEASE_COLUMNS}, due_at_ms FROM lease
+       WHERE mount_id = m.id AND namespace_id = $2 AND due_at_ms >= $6::bigint AND (due_at_ms, hash) > ($6::bigint, $7::bytea)
+         AND path >= $3 AND ($4::text IS NULL OR path < $4)
+         AND (NOT $5::boolean OR attempts > 0 OR state = 2 OR away_since_ms IS NOT NULL)
+       ORDER BY due_at_ms, hash LIMIT $8) l
+   ORDER BY l.due_at_ms, l.hash LIMIT $8`,
+};
