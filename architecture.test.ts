@@ -153,7 +153,9 @@ function plain(title: string): string {
 
 function undeclared(source: Source): string[] {
   const home = /^((?:apps|packages)\/[^/]+|local|bench)\//.exec(source.file)?.[1] ?? '.';
-  const declared = new Set([...dependenciesOf(home, !source.test), ...(source.test ? dependenciesOf('.', false) : [])]);
+  // What runs in browsers is one bundle: nothing of it is installed where the services run.
+  const shipped = !source.test && home !== 'apps/console';
+  const declared = new Set([...dependenciesOf(home, shipped), ...(source.test ? dependenciesOf('.', false) : [])]);
   return source.imports
     .filter((imported) => imported.file === undefined && !imported.from.startsWith('node:'))
     .map((imported) => imported.from.match(/^(@[^/]+\/)?[^/]+/)?.[0] ?? '')

@@ -38,6 +38,7 @@ export async function build() {
     'apps/secrets/dist/main.js',
     'apps/workspaces/dist/main.js',
     'apps/cli/dist/main.js',
+    'apps/console/dist/ui/secrets.html',
     'local/dist/main.js',
   ];
   await made('built', buildInputs(), outputs, () =>
@@ -153,7 +154,7 @@ function generateInputs() {
 
 function buildInputs() {
   const sources = ['apps', 'packages', 'local'].flatMap((folder) =>
-    filesBelow(folder, (name) => /\.(ts|json)$/.test(name) && !name.endsWith('.test.ts')),
+    filesBelow(folder, (name) => /\.(tsx?|json|css|html|mjs)$/.test(name) && !name.endsWith('.test.ts')),
   );
   return [...sources, ...generateInputs(), 'tsconfig.base.json', 'turbo.json'];
 }

@@ -40,6 +40,7 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   auth: ['refusal'],
   server: [],
   'api-page': [],
+  'console-host': ['refusal', 'server'],
   postgres: [],
   keyring: [],
   testing: ['postgres'],

@@ -1,0 +1,53 @@
+/** One thing that is wrong, and where. */
+export interface ApiIssue {
+  readonly detail: string;
+  /** Name of the field, or JSON pointer, where the service named one. */
+  readonly field?: string | undefined;
+  readonly code?: string | undefined;
+}
+
+/** A "no" of a service, in its own words. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  constructor(
+    readonly status: number,
+    readonly issues: readonly ApiIssue[],
+  ) {
+    super(issues.map(({ detail }) => detail).join('; ') || meaningOf(status));
+  }
+
+  /** What is wrong with one field; its name stands at the end of a JSON pointer. */
+  of(field: string): string | undefined {
+    return this.issues.find((issue) => issue.field === field || issue.field?.endsWith(`/${field}`))?.detail;
+  }
+
+  has(code: string): boolean {
+    return this.issues.some((issue) => issue.code === code);
+  }
+}
+
+function meaningOf(status: number): string {
+  if (status === 401) return 'You are signed out: sign in again.';
+  if (status === 403) return 'Your rights do not reach this.';
+  if (status === 404) return 'There is nothing here, or nothing that you may see.';
+  if (status === 429) return 'Too many requests: wait a moment.';
+  return `The service answered ${status}.`;
+}
+
+/** Reads the errors of either service: plain texts, or objects with a detail and a pointer. */
+export function readError(status: number, body: unknown): ApiError {
+  const errors = (body as { errors?: unknown } | null | undefined)?.errors;
+  const issues = Array.isArray(errors) ? errors.map(readIssue) : [];
+  return new ApiError(status, issues);
+}
+
+function readIssue(error: unknown): ApiIssue {
+  if (typeof error === 'string') return { detail: error };
+  const { title, detail, field, code, source } = error as Record<string, unknown>;
+  const pointer = (source as { pointer?: unknown } | undefined)?.pointer;
+  return {
+    detail: String(detail ?? title ?? 'refused'),
+    field: typeof field === 'string' ? field : typeof pointer === 'string' ? pointer : undefined,
+    code: typeof code === 'string' ? code : undefined,
+  };
+}

@@ -1,0 +1,64 @@
+import { ApiError, readError } from './api-error';
+
+/** What the transport tells the page around it. */
+export interface TransportEvents {
+  /** The service wants to know again who sits here; answers whether it was told. */
+  stepUp(): Promise<boolean>;
+  /** The session has ended. */
+  signedOut(): void;
+}
+
+/** Sends requests as our page: the cookie goes by itself, and counts only beside this header. */
+export class Transport {
+  /** Headers for every call, as the namespace. */
+  readonly headers = new Map<string, string>();
+
+  constructor(private readonly events: TransportEvents) {}
+
+  /** For `openapi-fetch`. A step-up that is asked for is made, and the request sent once more. */
+  readonly fetch = async (request: Request): Promise<Response> => {
+    const again = request.clone();
+    const response = await this.send(request);
+    if (response.status === 403 && response.headers.get('X-Keystead-Step-Up') === 'required') {
+      return (await this.events.stepUp()) ? this.send(again) : response;
+    }
+    if (response.status === 401) this.events.signedOut();
+    return response;
+  };
+
+  /** Sends JSON and answers JSON. Throws `ApiError`. */
+  async call<T>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<T> {
+    const init: RequestInit = { method, headers };
+    if (body !== undefined) {
+      init.body = JSON.stringify(body);
+      init.headers = { 'Content-Type': 'application/json', ...headers };
+    }
+    const response = await this.fetch(new Request(new URL(path, location.origin), init));
+    return (await readAnswer(response)) as T;
+  }
+
+  private send(request: Request): Promise<Response> {
+    request.headers.set('X-Keystead-Console', '1');
+    for (const [name, value] of this.headers) if (!request.headers.has(name)) request.headers.set(name, value);
+    return fetch(request);
+  }
+}
+
+async function readAnswer(response: Response): Promise<unknown> {
+  const text = await response.text();
+  let body: unknown;
+  try {
+    body = text === '' ? undefined : JSON.parse(text);
+  } catch {
+    body = text;
+  }
+  if (!response.ok) throw readError(response.status, body);
+  return body;
+}
+
+/** What `openapi-fetch` answered, or its error thrown. */
+export async function taken<T>(answer: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {
+  const { data, error, response } = await answer;
+  if (!response.ok) throw error === undefined ? new ApiError(response.status, []) : readError(response.status, error);
+  return data as T;
+}

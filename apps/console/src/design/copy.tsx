@@ -1,0 +1,52 @@
+import { useEffect, useState } from 'react';
+
+/** Copies a text. What is secret is taken out of the clipboard again after 30 s, where the browser lets us. */
+export function CopyButton({
+  text,
+  what,
+  secret,
+}: {
+  readonly text: string;
+  readonly what: string;
+  readonly secret?: boolean;
+}) {
+  const [copied, setCopied] = useState(false);
+  useEffect(() => {
+    if (!copied) return undefined;
+    const timer = setTimeout(() => setCopied(false), 1500);
+    return () => clearTimeout(timer);
+  }, [copied]);
+  const copy = async () => {
+    await navigator.clipboard.writeText(text);
+    setCopied(true);
+    if (secret) {
+      setTimeout(() => {
+        navigator.clipboard.writeText('').catch(() => undefined);
+      }, 30_000);
+    }
+  };
+  return (
+    <button
+      type="button"
+      className="icon-button"
+      aria-label={`Copy ${what}`}
+      title={`Copy ${what}`}
+      onClick={() => void copy()}
+    >
+      <span aria-hidden="true">{copied ? '✓' : '⧉'}</span>
+      <span className="visually-hidden" role="status">
+        {copied ? 'copied' : ''}
+      </span>
+    </button>
+  );
+}
+
+/** An id, a path, an address: in full, with its copy. */
+export function Copied({ text, what }: { readonly text: string; readonly what: string }) {
+  return (
+    <span className="copied">
+      <code>{text}</code>
+      <CopyButton text={text} what={what} />
+    </span>
+  );
+}

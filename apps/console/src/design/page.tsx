@@ -1,0 +1,119 @@
+import { Link } from '@tanstack/react-router';
+import { type ReactNode, useEffect } from 'react';
+import { CopyButton } from './copy';
+
+export interface Crumb {
+  readonly label: string;
+  readonly to?: string;
+}
+
+export interface PageHeadProps {
+  readonly title: string;
+  readonly crumbs?: readonly Crumb[];
+  /** The state it is in, as a badge. */
+  readonly state?: ReactNode;
+  readonly actions?: ReactNode;
+  readonly children?: ReactNode;
+}
+
+/** Where am I, what state is it in, what can I do next. Names in titles are never values. */
+export function PageHead({ title, crumbs = [], state, actions, children }: PageHeadProps) {
+  useEffect(() => {
+    document.title = `${title} · Keystead`;
+  }, [title]);
+  return (
+    <header className="stack-tight">
+      {crumbs.length === 0 ? null : (
+        <nav aria-label="Where this is">
+          <ol className="crumbs">
+            {crumbs.map(({ label, to }) => (
+              <li key={`${to} ${label}`}>{to === undefined ? label : <Link to={to}>{label}</Link>}</li>
+            ))}
+          </ol>
+        </nav>
+      )}
+      <div className="page-head">
+        <div className="row">
+          <h1>{title}</h1>
+          {state}
+        </div>
+        {actions === undefined ? null : <div className="row">{actions}</div>}
+      </div>
+      {children}
+    </header>
+  );
+}
+
+export interface TabProps {
+  readonly to: string;
+  readonly label: string;
+  /** Only this very address, none below it. */
+  readonly exact?: boolean;
+}
+
+/** Parts of one thing, each with an address of its own. */
+export function Tabs({ label, tabs }: { readonly label: string; readonly tabs: readonly TabProps[] }) {
+  return (
+    <nav className="tabs" aria-label={label}>
+      {tabs.map((tab) => (
+        <Link key={tab.to} to={tab.to} activeOptions={{ exact: tab.exact ?? false, includeSearch: false }}>
+          {tab.label}
+        </Link>
+      ))}
+    </nav>
+  );
+}
+
+/** An empty list teaches: one sentence, one command, one button. */
+export function Empty({
+  children,
+  command,
+  action,
+}: {
+  readonly children: ReactNode;
+  readonly command?: string;
+  readonly action?: ReactNode;
+}) {
+  return (
+    <div className="empty">
+      <p>{children}</p>
+      {command === undefined ? null : <Command text={command} />}
+      {action}
+    </div>
+  );
+}
+
+/** A command that does the same, with its copy. */
+export function Command({ text }: { readonly text: string }) {
+  return (
+    <div className="code-block row spread">
+      <code>{text}</code>
+      <CopyButton text={text} what="command" />
+    </div>
+  );
+}
+
+/** The foot of every page: the API call and the command that give the same. */
+export function SameBy({ api, command }: { readonly api: string; readonly command?: string }) {
+  return (
+    <details className="same-by">
+      <summary>The same by API{command === undefined ? '' : ' and command line'}</summary>
+      <div className="stack-tight">
+        <Command text={api} />
+        {command === undefined ? null : <Command text={command} />}
+      </div>
+    </details>
+  );
+}
+
+/** Something is on its way: rows of its later height, so that nothing jumps. */
+export function Skeleton({ rows = 4 }: { readonly rows?: number }) {
+  return (
+    <div className="skeleton" role="status" aria-label="Loading">
+      {Array.from({ length: rows }, (_, row) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: rows of a skeleton have nothing but their number
+        <span key={row} />
+      ))}
+    </div>
+  );
+}

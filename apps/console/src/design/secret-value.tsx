@@ -1,0 +1,52 @@
+import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from 'react';
+import { Button } from './button';
+import { CopyButton } from './copy';
+
+const shownMs = 30_000;
+
+interface Shown {
+  readonly which: string | undefined;
+  show(which: string | undefined): void;
+}
+const ShownContext = createContext<Shown | undefined>(undefined);
+
+/** Within it one value at most is shown at a time. */
+export function ValuesShown({ children }: { readonly children: ReactNode }) {
+  const [which, show] = useState<string>();
+  const shown = useMemo(() => ({ which, show }), [which]);
+  return <ShownContext.Provider value={shown}>{children}</ShownContext.Provider>;
+}
+
+/** A value that is dots until asked for, and dots again after 30 s or when another one is shown. */
+export function SecretValue({ name, value }: { readonly name: string; readonly value: string }) {
+  const own = useState<string>();
+  const around = useContext(ShownContext);
+  const [which, show] = around === undefined ? own : [around.which, around.show];
+  const visible = which === name;
+  useEffect(() => {
+    if (!visible) return undefined;
+    const timer = setTimeout(() => show(undefined), shownMs);
+    return () => clearTimeout(timer);
+  }, [visible, show]);
+  return (
+    <span className="value">
+      {visible ? (
+        <pre>{value}</pre>
+      ) : (
+        <>
+          <code aria-hidden="true">••••••••••</code>
+          <span className="visually-hidden">hidden</span>
+        </>
+      )}
+      <Button
+        small
+        kind="quiet"
+        label={visible ? `Hide ${name}` : `Show value ${name}`}
+        onClick={() => show(visible ? undefined : name)}
+      >
+        {visible ? 'Hide' : 'Show value'}
+      </Button>
+      <CopyButton text={value} what={name} secret />
+    </span>
+  );
+}

@@ -1,0 +1,57 @@
+import { useEffect, useState } from 'react';
+
+const units: readonly [Intl.RelativeTimeFormatUnit, number][] = [
+  ['year', 31_536_000],
+  ['month', 2_592_000],
+  ['week', 604_800],
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+];
+const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' });
+
+/** "3 min. ago", "in 2 hr."; below a minute "just now" or "in some seconds". */
+export function sinceOrUntil(then: number, now: number): string {
+  const seconds = (then - now) / 1000;
+  for (const [unit, length] of units) {
+    if (Math.abs(seconds) >= length) return relative.format(Math.trunc(seconds / length), unit);
+  }
+  return seconds <= 0 ? 'just now' : 'in some seconds';
+}
+
+/** "3 d 4 h", "2 min 5 s", "480 ms": the two largest parts of a length of time. */
+export function lengthOf(milliseconds: number): string {
+  if (milliseconds < 1000) return `${Math.max(0, Math.round(milliseconds))} ms`;
+  const parts: [number, string][] = [
+    [86_400_000, 'd'],
+    [3_600_000, 'h'],
+    [60_000, 'min'],
+    [1000, 's'],
+  ];
+  let rest = milliseconds;
+  const said: string[] = [];
+  for (const [length, name] of parts) {
+    const count = Math.floor(rest / length);
+    rest -= count * length;
+    if (count > 0) said.push(`${count} ${name}`);
+  }
+  return said.slice(0, 2).join(' ');
+}
+
+/** A moment as people say it; the exact one, local and UTC, on pointing at it. */
+export function Time({ at }: { readonly at: string | number | null | undefined }) {
+  const [now, setNow] = useState(() => Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 30_000);
+    return () => clearInterval(timer);
+  }, []);
+  if (at === null || at === undefined || at === '') return <span className="second">never</span>;
+  const date = new Date(at);
+  const then = date.getTime();
+  if (Number.isNaN(then)) return <span>{String(at)}</span>;
+  return (
+    <time dateTime={date.toISOString()} title={`${date.toLocaleString()} · ${date.toISOString()}`}>
+      {sinceOrUntil(then, now)}
+    </time>
+  );
+}

@@ -1,0 +1,19 @@
+import '../design/tokens.css';
+import '../design/base.css';
+import '../design/components.css';
+import '../design/frame.css';
+import { RouterProvider } from '@tanstack/react-router';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { Console } from '../shell/console';
+import { applyTheme, chosenTheme } from '../shell/theme';
+import { router } from './routes';
+
+applyTheme(chosenTheme());
+createRoot(document.getElementById('root')!).render(
+  <StrictMode>
+    <Console>
+      <RouterProvider router={router} />
+    </Console>
+  </StrictMode>,
+);

@@ -1,0 +1,117 @@
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import { ApiError } from '../api/api-error';
+import { Transport } from '../api/transport';
+import { ErrorNotice } from '../design/error-notice';
+import { type ConsoleConfig, type Session, SessionContext } from './session';
+import { SignIn } from './sign-in';
+import { StepUp } from './step-up';
+
+export interface ConsoleProps {
+  /** Shown to who has signed in. */
+  readonly children: ReactNode;
+  /** Shown instead of the sign-in while the service needs something else: to be initialised, or unsealed. */
+  readonly before?: (config: ConsoleConfig, transport: Transport, again: () => void) => ReactNode;
+}
+
+/** Everything around the pages of a service: its state, the sign-in, the step-up, what was asked already. */
+export function Console({ children, before }: ConsoleProps) {
+  const [config, setConfig] = useState<ConsoleConfig>();
+  const [session, setSession] = useState<Session | null>();
+  const [failure, setFailure] = useState<unknown>();
+  const [ended, setEnded] = useState(false);
+  const [proving, setProving] = useState<{ readonly done: (proved: boolean) => void }>();
+  const signedIn = useRef(false);
+  signedIn.current = Boolean(session);
+
+  const queries = useMemo(
+    () =>
+      new QueryClient({
+        defaultOptions: {
+          queries: {
+            staleTime: 5000,
+            refetchOnWindowFocus: true,
+            retry: (count, error) => !(error instanceof ApiError && error.status < 500) && count < 2,
+          },
+        },
+      }),
+    [],
+  );
+  const transport = useMemo(
+    () =>
+      new Transport({
+        stepUp: () =>
+          new Promise((resolve) => {
+            setProving({
+              done: (proved) => {
+                setProving(undefined);
+                resolve(proved);
+              },
+            });
+          }),
+        signedOut: () => {
+          if (!signedIn.current) return;
+          setEnded(true);
+          setSession(null);
+        },
+      }),
+    [],
+  );
+
+  const load = useCallback(async () => {
+    setFailure(undefined);
+    try {
+      setConfig(await transport.call<ConsoleConfig>('GET', '/ui/config'));
+      const found = await transport.call<Session>('GET', '/ui/session').catch((error) => {
+        if (error instanceof ApiError && [401, 503].includes(error.status)) return null;
+        throw error;
+      });
+      setSession(found);
+    } catch (error) {
+      setFailure(error);
+    }
+  }, [transport]);
+  useEffect(() => {
+    void load();
+  }, [load]);
+
+  // What one person saw is gone before the next one signs in.
+  useEffect(() => {
+    if (session === null) queries.clear();
+  }, [session, queries]);
+
+  const signOut = useCallback(async () => {
+    await transport.call('DELETE', '/ui/session');
+    queries.clear();
+    setEnded(false);
+    setSession(null);
+  }, [transport, queries]);
+
+  if (failure !== undefined) {
+    return (
+      <main className="sign-in">
+        <div className="stack">
+          <h1>Keystead does not answer</h1>
+          <ErrorNotice error={failure} onRetry={() => void load()} />
+        </div>
+      </main>
+    );
+  }
+  if (config === undefined || session === undefined) return null;
+  const instead = before?.(config, transport, () => void load());
+  if (instead !== undefined && instead !== null && (session === null || config.sealed)) return instead;
+  if (session === null) {
+    const reason = ended ? 'Your session has ended.' : undefined;
+    return <SignIn config={config} transport={transport} onSignedIn={setSession} reason={reason} />;
+  }
+  return (
+    <QueryClientProvider client={queries}>
+      <SessionContext.Provider value={{ session, config, transport, signOut }}>
+        {children}
+        {proving === undefined ? null : (
+          <StepUp methods={session['step-up-methods']} transport={transport} onDone={proving.done} />
+        )}
+      </SessionContext.Provider>
+    </QueryClientProvider>
+  );
+}

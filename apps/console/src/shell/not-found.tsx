@@ -1,0 +1,14 @@
+import { Link } from '@tanstack/react-router';
+import { Empty, PageHead } from '../design/page';
+
+/** An address that leads nowhere. */
+export function NotFound() {
+  return (
+    <div className="stack">
+      <PageHead title="Nothing here" />
+      <Empty action={<Link to="/">To the first page</Link>}>
+        This address leads nowhere, or to something that is gone.
+      </Empty>
+    </div>
+  );
+}

@@ -1,0 +1,53 @@
+import { createContext, useContext } from 'react';
+import type { Transport } from '../api/transport';
+
+/** Who sits there, as `GET /ui/session` says. */
+export interface Session {
+  readonly name: string;
+  readonly kind: string;
+  readonly 'expires-at': string;
+  readonly 'idle-ends-at': string;
+  readonly 'step-up-until': string | null;
+  readonly 'step-up-methods': readonly string[];
+  readonly policies?: readonly string[];
+  readonly accessor?: string;
+  readonly 'entity-id'?: string;
+  readonly namespace?: string;
+  readonly 'user-id'?: string;
+  readonly 'is-site-admin'?: boolean;
+}
+
+/** One way to sign in. */
+export interface SignInMethod {
+  readonly method: 'token' | 'userpass' | 'password';
+  /** For `userpass`: the mount it is at. */
+  readonly mount?: string;
+}
+
+/** What the page knows before anybody has signed in. */
+export interface ConsoleConfig {
+  readonly service: 'secrets' | 'workspaces';
+  readonly version: string;
+  readonly edition?: string;
+  readonly initialized?: boolean;
+  readonly sealed?: boolean;
+  readonly other: { readonly secrets?: string; readonly workspaces?: string };
+  readonly 'sign-in': readonly SignInMethod[];
+  readonly 'needs-first-run'?: boolean;
+}
+
+export interface SessionContextValue {
+  readonly session: Session;
+  readonly config: ConsoleConfig;
+  readonly transport: Transport;
+  signOut(): Promise<void>;
+}
+
+export const SessionContext = createContext<SessionContextValue | undefined>(undefined);
+
+/** The session that this page belongs to; below `SignedIn` only. */
+export function useSession(): SessionContextValue {
+  const value = useContext(SessionContext);
+  if (value === undefined) throw new Error('useSession is used outside of SignedIn');
+  return value;
+}

@@ -1,0 +1,53 @@
+import { type FormEvent, useState } from 'react';
+import type { Transport } from '../api/transport';
+import { Button } from '../design/button';
+import { Dialog } from '../design/dialog';
+import { ErrorNotice } from '../design/error-notice';
+import { SelectField, TextField } from '../design/field';
+
+const labels: Readonly<Record<string, string>> = { password: 'Password', token: 'Token', code: 'Code' };
+
+export interface StepUpProps {
+  readonly methods: readonly string[];
+  readonly transport: Transport;
+  readonly onDone: (proved: boolean) => void;
+}
+
+/** Asks again who sits there, before what cannot be undone. It holds for five minutes. */
+export function StepUp({ methods, transport, onDone }: StepUpProps) {
+  const [method, setMethod] = useState(methods[0] ?? 'token');
+  const [proof, setProof] = useState('');
+  const [error, setError] = useState<unknown>();
+  const send = async (event: FormEvent) => {
+    event.preventDefault();
+    try {
+      await transport.call('POST', '/ui/session/step-up', { [method]: proof });
+      onDone(true);
+    } catch (failure) {
+      setError(failure);
+    }
+  };
+  return (
+    <Dialog title="Prove again that it is you" onClose={() => onDone(false)}>
+      <form className="stack" onSubmit={(event) => void send(event)}>
+        <p className="second">This cannot be undone, so it needs more than an open page. It holds for five minutes.</p>
+        {methods.length < 2 ? null : (
+          <SelectField
+            label="With"
+            value={method}
+            onChange={setMethod}
+            options={methods.map((value) => ({ value, label: labels[value] ?? value }))}
+          />
+        )}
+        <TextField label={labels[method] ?? method} masked autoFocus required value={proof} onChange={setProof} />
+        <ErrorNotice error={error} />
+        <div className="row end">
+          <Button onClick={() => onDone(false)}>Back</Button>
+          <Button type="submit" kind="primary">
+            Go on
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,20 @@
+export const themes = ['system', 'light', 'dark'] as const;
+export type Theme = (typeof themes)[number];
+
+const key = 'keystead-theme';
+
+/** The theme that was chosen on this machine: the one thing that is kept here. */
+export function chosenTheme(): Theme {
+  const kept = localStorage.getItem(key);
+  return themes.find((theme) => theme === kept) ?? 'system';
+}
+
+export function applyTheme(theme: Theme): void {
+  if (theme === 'system') {
+    localStorage.removeItem(key);
+    delete document.documentElement.dataset.theme;
+  } else {
+    localStorage.setItem(key, theme);
+    document.documentElement.dataset.theme = theme;
+  }
+}

@@ -1,0 +1,20 @@
+import react from '@vitejs/plugin-react';
+import { defineConfig } from 'vite';
+
+/** Two pages from one code base: each service serves its own below /ui/. */
+export default defineConfig({
+  base: '/ui/',
+  plugins: [react()],
+  logLevel: 'warn',
+  build: {
+    outDir: 'dist/ui',
+    emptyOutDir: true,
+    target: 'es2023',
+    modulePreload: { polyfill: false },
+    // An image in a style sheet would be an address of its own kind; the policy knows files alone.
+    assetsInlineLimit: 0,
+    reportCompressedSize: false,
+    chunkSizeWarningLimit: 700,
+    rolldownOptions: { input: ['secrets.html', 'workspaces.html'] },
+  },
+});

@@ -1,0 +1,171 @@
+import { createServer } from 'node:http';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Refusal } from '@keystead/refusal';
+import request from 'supertest';
+import { ConsoleHost, codeRequired, type Sessions } from './index';
+
+const id = 'A'.repeat(43);
+const own = { 'X-Keystead-Console': '1', 'Sec-Fetch-Site': 'same-origin' };
+
+describe('the host of the console', () => {
+  let calls: unknown[][] = [];
+  const faults: unknown[] = [];
+  const sessions: Sessions = {
+    config: async () => ({ service: 'secrets' }),
+    async signIn(proof, from) {
+      calls.push(['signIn', proof, from]);
+      if (proof.token === 'wrong') throw new Refusal('unauthenticated', 'wrong');
+      if (proof.token === 'fault') throw new Error('a secret reason');
+      if (proof.token === 'two') throw codeRequired();
+      return { id, seconds: 60, view: { name: 'ana' } };
+    },
+    async show(asked) {
+      calls.push(['show', asked]);
+      return asked === id ? { name: 'ana' } : undefined;
+    },
+    async signOut(asked) {
+      calls.push(['signOut', asked]);
+    },
+    async stepUp(asked, proof) {
+      calls.push(['stepUp', asked, proof]);
+      return { name: 'ana', 'step-up-until': 'soon' };
+    },
+  };
+  const hostOf = (secureOnly: boolean) =>
+    new ConsoleHost({
+      service: 'secrets',
+      sessions,
+      secureOnly,
+      from: () => ({ address: '192.0.2.1', requestId: 'r' }),
+      onFault: (error) => faults.push(error),
+    });
+  const [host, secureHost] = [hostOf(false), hostOf(true)];
+  const server = createServer((req, res) => {
+    const used = req.headers['x-test-secure'] ? secureHost : host;
+    if (used.owns(req)) return void used.answer(req, res);
+    res.writeHead(404, { 'X-Other': 'yes' }).end(JSON.stringify({ id: used.idOf(req) ?? null }));
+  });
+  beforeAll(() => new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve)));
+  afterAll(() => new Promise((resolve) => server.close(resolve)));
+  beforeEach(() => {
+    calls = [];
+  });
+  const signIn = (proof: object, headers: object = own) =>
+    request(server)
+      .post('/ui/session')
+      .set(headers as Record<string, string>)
+      .send(proof);
+
+  it('hands out a cookie that no script reads and no other site sends', async () => {
+    const { headers, body } = await signIn({ method: 'token', token: 't' }).expect(201);
+    expect(body).toEqual({ name: 'ana' });
+    expect(headers['cache-control']).toBe('no-store');
+    expect(headers['set-cookie']).toEqual([`keystead-secrets=${id}; Max-Age=60; Path=/; HttpOnly; SameSite=Strict`]);
+    expect(calls).toEqual([['signIn', { method: 'token', token: 't' }, { address: '192.0.2.1', requestId: 'r' }]]);
+  });
+
+  it.each([
+    ['where the page came over HTTPS', { Origin: 'https://keystead.example' }],
+    ['where the service is reached over HTTPS alone', { 'X-Test-Secure': '1' }],
+  ])('binds the cookie to the host %s', async (_where, more) => {
+    const { headers } = await signIn({ token: 't' }, { ...own, ...more }).expect(201);
+    expect(headers['set-cookie']![0]).toBe(
+      `__Host-keystead-secrets=${id}; Max-Age=60; Path=/; HttpOnly; Secure; SameSite=Strict`,
+    );
+  });
+
+  it('believes a cookie only beside our header and from our own origin', async () => {
+    const idFor = async (headers: Record<string, string>) =>
+      JSON.parse((await request(server).get('/v1/x').set(headers)).text).id;
+    const Cookie = `keystead-secrets=${id}`;
+    expect(await idFor({ Cookie, ...own })).toBe(id);
+    expect(await idFor({ Cookie })).toBeNull();
+    expect(await idFor({ Cookie, 'Sec-Fetch-Site': 'same-origin' })).toBeNull();
+    expect(await idFor({ Cookie, 'X-Keystead-Console': '1' })).toBeNull();
+    for (const site of ['cross-site', 'same-site', 'none']) {
+      expect(await idFor({ Cookie, 'X-Keystead-Console': '1', 'Sec-Fetch-Site': site })).toBeNull();
+    }
+    const Host = 'keystead.example';
+    const old = { Cookie, 'X-Keystead-Console': '1', Host };
+    expect(await idFor({ ...old, Origin: 'http://keystead.example' })).toBe(id);
+    expect(await idFor({ ...old, Origin: 'http://elsewhere.example' })).toBeNull();
+    expect(await idFor({ Cookie: `keystead-workspaces=${id}`, ...own })).toBeNull();
+    expect(await idFor({ Cookie: 'keystead-secrets=short', ...own })).toBeNull();
+    // A cookie without the prefix may have been set by a neighbour or on the way.
+    expect(await idFor({ Cookie, ...own, 'X-Test-Secure': '1' })).toBeNull();
+    expect(await idFor({ Cookie: `__Host-keystead-secrets=${id}`, ...own, 'X-Test-Secure': '1' })).toBe(id);
+  });
+
+  it.each([
+    ['POST', '/ui/session'],
+    ['GET', '/ui/session'],
+    ['DELETE', '/ui/session'],
+    ['POST', '/ui/session/step-up'],
+    ['GET', '/ui/config'],
+  ])('refuses %s %s to other pages, and does nothing', async (method, path) => {
+    const verb = method.toLowerCase() as 'get';
+    for (const headers of [{}, { ...own, 'Sec-Fetch-Site': 'cross-site' }, { 'Sec-Fetch-Site': 'same-origin' }]) {
+      const { body } = await request(server)
+        [verb](path)
+        .set({ ...headers, Cookie: `keystead-secrets=${id}` } as Record<string, string>)
+        .expect(403);
+      expect(body.errors[0].title).toBe('denied');
+    }
+    expect(calls).toEqual([]);
+  });
+
+  it('shows the session, proves it again and ends it', async () => {
+    const Cookie = `keystead-secrets=${id}`;
+    await request(server)
+      .get('/ui/session')
+      .set({ ...own, Cookie })
+      .expect(200, { name: 'ana' });
+    await request(server)
+      .post('/ui/session/step-up')
+      .set({ ...own, Cookie })
+      .send({ password: 'p' })
+      .expect(200);
+    const { headers } = await request(server)
+      .delete('/ui/session')
+      .set({ ...own, Cookie })
+      .expect(204);
+    expect(headers['set-cookie']).toEqual(['keystead-secrets=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict']);
+    expect(calls.map(([what]) => what)).toEqual(['show', 'stepUp', 'signOut']);
+    const other = await request(server)
+      .get('/ui/session')
+      .set({ ...own, Cookie: `keystead-secrets=${'B'.repeat(43)}` });
+    expect([other.status, other.headers['set-cookie']?.[0]]).toEqual([401, expect.stringContaining('Max-Age=0')]);
+  });
+
+  it('ends the session before when somebody signs in again, and only then', async () => {
+    await signIn({ token: 'wrong' }, { ...own, Cookie: `keystead-secrets=${id}` }).expect(401);
+    expect(calls.map(([what]) => what)).toEqual(['signIn']);
+    await signIn({ token: 't' }, { ...own, Cookie: `keystead-secrets=${id}` }).expect(201);
+    expect(calls.map(([what]) => what)).toEqual(['signIn', 'signIn', 'signOut']);
+  });
+
+  it('says when a code is needed, what is malformed, and nothing of a fault', async () => {
+    const { body } = await signIn({ token: 'two' }).expect(422);
+    expect(body.errors).toEqual([
+      { status: '422', title: 'invalid', detail: 'code is required', field: 'code', code: 'code-required' },
+    ]);
+    const fault = await signIn({ token: 'fault' }).expect(500);
+    expect(fault.text).not.toContain('secret reason');
+    expect(faults).toHaveLength(1);
+    await request(server).post('/ui/session').set(own).set('Content-Type', 'application/json').send('[]').expect(400);
+    await request(server).post('/ui/session').set(own).set('Content-Type', 'application/json').send('{').expect(400);
+    await request(server).post('/ui/session').set(own).type('form').send('token=t').expect(415);
+    await signIn({ token: 'x'.repeat(70_000) }).expect(413);
+    await request(server).put('/ui/session').set(own).expect(405);
+  });
+
+  it('leads browsers from / to the console, and leaves other clients and addresses alone', async () => {
+    const { headers } = await request(server).get('/').set('Accept', 'text/html,*/*').expect(302);
+    expect(headers.location).toBe('/ui/');
+    for (const path of ['/', '/uix', '/v1/ui', '/ui%2f']) {
+      expect((await request(server).get(path)).headers['x-other']).toBe('yes');
+    }
+    expect((await request(server).get('/ui').expect(308)).headers.location).toBe('/ui/');
+    await request(server).post('/ui/').expect(405);
+  });
+});

@@ -1,0 +1,224 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isRefusal, Refusal, type RefusalKind } from '@keystead/refusal';
+import { BodyTooLarge, labelRoute, readBody } from '@keystead/server';
+import { Pages } from './pages';
+import { isOwnPage } from './same-origin';
+import { SessionCookie } from './session-cookie';
+
+/** A session as its page may see it: plain JSON, without anything that opens a door. */
+export type SessionView = Readonly<Record<string, unknown>>;
+
+/** A session that was just made. */
+export interface NewSession {
+  /** What the cookie holds: 32 random bytes in base64url. */
+  readonly id: string;
+  /** How long the browser keeps the cookie, in seconds: until the absolute end. */
+  readonly seconds: number;
+  readonly view: SessionView;
+}
+
+/** What a service knows of console sessions. All refusals are thrown as `Refusal`. */
+export interface Sessions {
+  /** Tells what the sign-in page needs: methods, other addresses, state of the service. */
+  config(): Promise<SessionView>;
+  /** Checks what a person has and makes a session. An issue at `code` asks for a second factor. */
+  signIn(proof: Readonly<Record<string, unknown>>, from: From): Promise<NewSession>;
+  /** Undefined where it has ended. */
+  show(id: string): Promise<SessionView | undefined>;
+  signOut(id: string, from: From): Promise<void>;
+  /** Proves again who sits there. Throws `unauthenticated` for a wrong proof. */
+  stepUp(id: string, proof: Readonly<Record<string, unknown>>, from: From): Promise<SessionView>;
+}
+
+/** Where a request came from, as logs and limits see it. */
+export interface From {
+  readonly address: string;
+  readonly requestId: string;
+}
+
+export interface ConsoleHostOptions {
+  /** The page that is shown, and the name in the cookie. */
+  readonly service: 'secrets' | 'workspaces';
+  readonly sessions: Sessions;
+  /** Whether the service is reached over HTTPS alone. */
+  readonly secureOnly: boolean;
+  from(req: IncomingMessage): From;
+  /** Told what was no refusal. */
+  onFault(error: unknown, req: IncomingMessage): void;
+}
+
+/** Bodies here are a few names and passwords. */
+const maxBodyBytes = 64 * 1024;
+
+const statusOf: Partial<Record<RefusalKind, number>> = {
+  malformed: 400,
+  unauthenticated: 401,
+  denied: 403,
+  missing: 404,
+  'unsupported-path': 404,
+  'unsupported-operation': 405,
+  conflict: 409,
+  'too-large': 413,
+  'media-type': 415,
+  invalid: 422,
+  limited: 429,
+  upstream: 502,
+  sealed: 503,
+  'not-initialised': 503,
+  unavailable: 503,
+  timeout: 504,
+};
+
+/**
+ * The console of a service: its pages below `/ui/`, and the sessions of the people who use them. A session is a cookie
+ * that no script can read, and it counts only where our own page asks (`idOf`).
+ */
+export class ConsoleHost {
+  private readonly pages: Pages;
+  private readonly cookie: SessionCookie;
+
+  constructor(private readonly options: ConsoleHostOptions) {
+    this.pages = new Pages(options.service);
+    this.cookie = new SessionCookie(options.service, options.secureOnly);
+  }
+
+  /** Whether an address, query included, is the console's: `/ui` and below, and `/` for a browser. */
+  owns(req: IncomingMessage): boolean {
+    const url = req.url!;
+    if (url === '/') return req.method === 'GET' && (req.headers.accept ?? '').includes('text/html');
+    return url.startsWith('/ui') && (url.length === 3 || url[3] === '/' || url[3] === '?');
+  }
+
+  /** The id of the session whose page makes this request; undefined for requests of anybody else. */
+  idOf(req: IncomingMessage): string | undefined {
+    return this.cookie.idOf(req);
+  }
+
+  /** Answers a request that it owns. Never throws. */
+  async answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    try {
+      if (req.url === '/') {
+        res
+          .writeHead(302, { Location: '/ui/', Vary: 'Accept', 'Cache-Control': 'no-store', 'Content-Length': 0 })
+          .end();
+        return;
+      }
+      const [asked = ''] = req.url!.split('?', 1);
+      const endpoint = this.endpointOf(asked, req.method ?? 'GET');
+      labelRoute(req, endpoint === undefined ? '/ui' : asked);
+      if (endpoint === undefined) await this.pages.answer(req, res);
+      else {
+        if (!isOwnPage(req)) throw new Refusal('denied', 'only a page of this service may ask for this');
+        await endpoint(req, res);
+      }
+    } catch (error) {
+      this.refuse(req, res, error);
+    }
+  }
+
+  private endpointOf(asked: string, method: string): Endpoint | undefined {
+    const { sessions, from } = this.options;
+    const session: Readonly<Record<string, Endpoint>> = {
+      GET: async (req, res) => {
+        const id = this.cookie.idOf(req);
+        const view = id === undefined ? undefined : await sessions.show(id);
+        if (view === undefined) throw new Refusal('unauthenticated', 'sign in first');
+        json(res, 200, view);
+      },
+      POST: async (req, res) => {
+        const before = this.cookie.idOf(req);
+        const made = await sessions.signIn(await readProof(req), from(req));
+        // Whoever signs in again gets a new id, and the old one ends.
+        if (before !== undefined) await sessions.signOut(before, from(req));
+        res.setHeader('Set-Cookie', this.cookie.set(req, made.id, made.seconds));
+        json(res, 201, made.view);
+      },
+      DELETE: async (req, res) => {
+        const id = this.cookie.idOf(req);
+        if (id !== undefined) await sessions.signOut(id, from(req));
+        res.setHeader('Set-Cookie', this.cookie.clear(req));
+        res.writeHead(204, { 'Cache-Control': 'no-store' }).end();
+      },
+    };
+    const stepUp: Endpoint = async (req, res) => {
+      const id = this.cookie.idOf(req);
+      if (id === undefined) throw new Refusal('unauthenticated', 'sign in first');
+      json(res, 200, await sessions.stepUp(id, await readProof(req), from(req)));
+    };
+    const table: Readonly<Record<string, Readonly<Record<string, Endpoint>>>> = {
+      '/ui/session': session,
+      '/ui/session/step-up': { POST: stepUp },
+      '/ui/config': { GET: async (_req, res) => json(res, 200, await sessions.config()) },
+    };
+    if (!Object.hasOwn(table, asked)) return undefined;
+    const methods = table[asked]!;
+    return Object.hasOwn(methods, method) ? methods[method] : notAllowed;
+  }
+
+  private refuse(req: IncomingMessage, res: ServerResponse, error: unknown): void {
+    if (!isRefusal(error)) this.options.onFault(error, req);
+    if (res.headersSent || res.destroyed) {
+      res.destroy();
+      return;
+    }
+    const refusal = isRefusal(error) ? error : undefined;
+    const status = (refusal && statusOf[refusal.kind]) ?? 500;
+    if (status === 401 && req.headers.cookie !== undefined && isOwnPage(req) && req.method === 'GET') {
+      res.setHeader('Set-Cookie', this.cookie.clear(req));
+    }
+    const detail = refusal?.message ?? 'internal error';
+    const errors = (refusal?.issues.length ? refusal.issues : [undefined]).map((issue) => ({
+      status: String(status),
+      title: refusal?.kind ?? 'fault',
+      detail: issue === undefined ? detail : `${issue.path.join('.')} ${issue.message}`,
+      ...(issue === undefined ? {} : { field: issue.path.join('.') }),
+      ...(issue?.path[0] === 'code' && issue.message === codeMessage ? { code: 'code-required' } : {}),
+    }));
+    json(res, status, { errors });
+  }
+}
+
+const codeMessage = 'is required';
+
+/** The refusal that makes the sign-in page ask for the code of a second factor. */
+export function codeRequired(): Refusal {
+  return new Refusal('invalid', 'a second factor is needed', [{ path: ['code'], message: codeMessage }]);
+}
+
+type Endpoint = (req: IncomingMessage, res: ServerResponse) => Promise<void>;
+
+const notAllowed: Endpoint = async () => {
+  throw new Refusal('unsupported-operation', 'method not allowed');
+};
+
+async function readProof(req: IncomingMessage): Promise<Readonly<Record<string, unknown>>> {
+  if (!/^application\/json\b/i.test(req.headers['content-type'] ?? '')) {
+    throw new Refusal('media-type', 'send application/json');
+  }
+  const bytes = await readBody(req, { limit: maxBodyBytes }).catch((error) => {
+    throw error instanceof BodyTooLarge
+      ? new Refusal('too-large', error.message)
+      : new Refusal('timeout', 'the body did not come', [], { cause: error });
+  });
+  let value: unknown;
+  try {
+    value = JSON.parse(bytes.toString());
+  } catch {
+    throw new Refusal('malformed', 'the body is no JSON');
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new Refusal('malformed', 'the body must be an object');
+  }
+  return value as Readonly<Record<string, unknown>>;
+}
+
+function json(res: ServerResponse, status: number, value: unknown): void {
+  const body = JSON.stringify(value);
+  res.writeHead(status, {
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(body),
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+  });
+  res.end(body);
+}

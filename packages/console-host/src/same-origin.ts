@@ -1,0 +1,17 @@
+import type { IncomingMessage } from 'node:http';
+
+/** The header that only our own pages set: a page of another origin cannot, without being asked for first. */
+const consoleHeader = 'x-keystead-console';
+
+/**
+ * Whether a request was made by a page of this service: it carries our header, and the browser says that the page and
+ * the service have the same origin. Browsers say so over HTTPS and on loopback alone; elsewhere the `Origin` that they
+ * add to writes is compared with the address that was asked.
+ */
+export function isOwnPage(req: IncomingMessage): boolean {
+  if (req.headers[consoleHeader] !== '1') return false;
+  const site = req.headers['sec-fetch-site'];
+  if (site !== undefined) return site === 'same-origin';
+  const { origin, host } = req.headers;
+  return origin !== undefined && host !== undefined && (origin === `https://${host}` || origin === `http://${host}`);
+}

@@ -1,0 +1,56 @@
+import type { IncomingMessage } from 'node:http';
+import { parseCookie, stringifySetCookie } from 'cookie';
+import { isOwnPage } from './same-origin';
+
+/** What a session id looks like: 32 random bytes in base64url. Anything else is never looked up. */
+const idForm = /^[\w-]{43}$/;
+
+/**
+ * The cookie that holds the id of a console session. Its name has the service in it, because cookies know no ports, and
+ * `__Host-` where the browser came over HTTPS: then no other host and no plain connection can have set it.
+ */
+export class SessionCookie {
+  private readonly plain: string;
+  private readonly hosted: string;
+
+  /** @param secureOnly The service is reached over HTTPS alone: a cookie without `__Host-` is never believed. */
+  constructor(
+    service: string,
+    private readonly secureOnly: boolean,
+  ) {
+    this.plain = `keystead-${service}`;
+    this.hosted = `__Host-${this.plain}`;
+  }
+
+  /** The id in a request that one of our pages made; undefined for every other request, whatever cookies it has. */
+  idOf(req: IncomingMessage): string | undefined {
+    const sent = req.headers.cookie;
+    if (sent === undefined || !isOwnPage(req)) return undefined;
+    const cookies = parseCookie(sent);
+    const id = cookies[this.hosted] ?? (this.secureOnly ? undefined : cookies[this.plain]);
+    return id !== undefined && idForm.test(id) ? id : undefined;
+  }
+
+  /** The `Set-Cookie` line that hands out an id for `seconds`. */
+  set(req: IncomingMessage, id: string, seconds: number): string {
+    const secure = this.isSecure(req);
+    const name = secure ? this.hosted : this.plain;
+    return stringifySetCookie({ name, value: id, ...this.attributes(secure), maxAge: seconds });
+  }
+
+  /** The `Set-Cookie` lines that take it back, under both names. */
+  clear(req: IncomingMessage): string[] {
+    const taken = (name: string, secure: boolean) =>
+      stringifySetCookie({ name, value: '', ...this.attributes(secure), maxAge: 0 });
+    return this.isSecure(req) ? [taken(this.hosted, true)] : [taken(this.plain, false)];
+  }
+
+  private attributes(secure: boolean) {
+    return { httpOnly: true, sameSite: 'strict', path: '/', secure } as const;
+  }
+
+  // The page tells in its origin how the browser reached us, through whatever proxies.
+  private isSecure(req: IncomingMessage): boolean {
+    return this.secureOnly || 'encrypted' in req.socket || /^https:/.test(req.headers.origin ?? '');
+  }
+}
