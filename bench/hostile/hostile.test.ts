@@ -8,7 +8,7 @@ import { operationsOf } from './document';
 import { parseHostileOptions } from './options';
 import { isTooLong, report } from './report';
 import { limits, type Outcome, runCase } from './run-case';
-import { Turns, watchProgram, weightOf } from './turns';
+import { LoopTurns, watchProgram, weightOf } from './turns';
 
 /** A server that works for 300 ms of processor time when it is asked for /block, without letting go. */
 const program = `
@@ -35,7 +35,7 @@ describe('the hostile bench', () => {
       const port = await new Promise<string>((resolve) =>
         child.stdout.once('data', (data) => resolve(String(data).trim())),
       );
-      const target = { url: `http://127.0.0.1:${port}`, turns: new Turns(file), auditBytes: () => 0 };
+      const target = { url: `http://127.0.0.1:${port}`, turns: new LoopTurns(file), auditBytes: () => 0 };
       const ask = (at: string) =>
         runCase(target, {
           sender: 'stranger',

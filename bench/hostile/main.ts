@@ -9,7 +9,7 @@ import { type HostileOptions, parseHostileOptions, usage } from './options';
 import { isTooLong, report } from './report';
 import { type Outcome, runCase } from './run-case';
 import { prepareSecrets } from './secrets';
-import type { Ground } from './service';
+import type { HostileSetup } from './service';
 import { prepareWorkspaces } from './workspaces';
 
 const services = { secrets: prepareSecrets, workspaces: prepareWorkspaces };
@@ -37,11 +37,11 @@ async function hostile(options: HostileOptions): Promise<boolean> {
   }
 }
 
-async function run(options: HostileOptions, ground: Ground): Promise<boolean> {
+async function run(options: HostileOptions, setup: HostileSetup): Promise<boolean> {
   const texts = [machine()];
   let good = true;
   for (const service of options.services) {
-    const { target, cases } = await services[service](ground);
+    const { target, cases } = await services[service](setup);
     const wanted = ordered(cases).filter(({ operation, kind }) => `${operation} ${kind}`.includes(options.only));
     const outcomes: Outcome[] = [];
     const untilMs = performance.now() + options.seconds * 1000;

@@ -1,5 +1,5 @@
 import http from 'node:http';
-import { noTurn, type Turn, type Turns, weightOf } from './turns';
+import { type LoopTurns, noTurn, type Turn, weightOf } from './turns';
 
 /** Who sends a request. */
 export type Sender = 'stranger' | 'caller';
@@ -29,7 +29,7 @@ export interface Outcome extends Case {
 /** The service that is measured. */
 export interface Target {
   readonly url: string;
-  readonly turns: Turns;
+  readonly turns: LoopTurns;
   /** Bytes in its audit log; 0 where it keeps none. */
   auditBytes(): number;
 }

@@ -6,7 +6,7 @@ import { casesFor, type Dialect } from './cases';
 import { type Document, type Operation, operationsOf } from './document';
 import type { Case, Sender, Target } from './run-case';
 import { secretsHints } from './secrets-hints';
-import { type Ground, startWatched } from './service';
+import { type HostileSetup, startWatched } from './service';
 
 const KiB = 1024;
 /** What is not there from the start. */
@@ -19,15 +19,15 @@ const mounts: readonly (readonly [string, object])[] = [
 ];
 
 /** The secrets service with one of every kind, and its cases. */
-export async function prepareSecrets(ground: Ground): Promise<{ target: Target; cases: Case[] }> {
+export async function prepareSecrets(setup: HostileSetup): Promise<{ target: Target; cases: Case[] }> {
   const target = await startWatched(
     'secrets',
     {
       SECRETS_SEAL_KEY: randomBytes(32).toString('hex'),
-      SECRETS_AUDIT_FILE: path.join(ground.folder, 'audit.log'),
+      SECRETS_AUDIT_FILE: path.join(setup.folder, 'audit.log'),
       SECRETS_AUDIT_TABLE: 'on',
     },
-    ground,
+    setup,
   );
   const v1 = `${target.url}/v1`;
   const shares = { recovery_shares: 5, recovery_threshold: 3 };

@@ -5,10 +5,10 @@ import { ensureDatabase } from '@keystead/postgres';
 import { benchRoot, startChild } from '../src/child';
 import { freePort } from '../src/service';
 import type { Target } from './run-case';
-import { Turns, watchProgram } from './turns';
+import { LoopTurns, watchProgram } from './turns';
 
 /** Where services are started. */
-export interface Ground {
+export interface HostileSetup {
   readonly folder: string;
   readonly postgres: EmbeddedServer;
   atEnd(cleanup: () => unknown): void;
@@ -18,7 +18,7 @@ export interface Ground {
 export async function startWatched(
   name: 'secrets' | 'workspaces',
   env: Record<string, string>,
-  { folder, postgres, atEnd }: Ground,
+  { folder, postgres, atEnd }: HostileSetup,
 ): Promise<Target> {
   const prefix = name.toUpperCase();
   const port = await freePort();
@@ -39,5 +39,5 @@ export async function startWatched(
   });
   atEnd(() => child.stop());
   const auditBytes = () => (audit !== undefined && existsSync(audit) ? statSync(audit).size : 0);
-  return { url, turns: new Turns(file), auditBytes };
+  return { url, turns: new LoopTurns(file), auditBytes };
 }

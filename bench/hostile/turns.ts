@@ -17,7 +17,7 @@ export const weightOf = ({ wallMs, cpuMs }: Turn): number => cpuMs ?? wallMs;
 export const noTurn: Turn = { wallMs: 0, cpuMs: 0 };
 
 /** The long turns of a watched process, in the order in which they were written down. */
-export class Turns {
+export class LoopTurns {
   private offset = 0;
 
   constructor(private readonly file: string) {}

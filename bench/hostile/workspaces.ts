@@ -6,7 +6,7 @@ import type { Bounds } from './bodies';
 import { casesFor } from './cases';
 import { type Document, type Operation, operationsOf } from './document';
 import type { Case, Sender, Target } from './run-case';
-import { type Ground, startWatched } from './service';
+import { type HostileSetup, startWatched } from './service';
 import type { Hints } from './worst-values';
 
 const KiB = 1024;
@@ -16,8 +16,8 @@ interface Made {
 }
 
 /** The workspace service with an organization that has of everything, used by its owner, and its cases. */
-export async function prepareWorkspaces(ground: Ground): Promise<{ target: Target; cases: Case[] }> {
-  const firstRun = path.join(ground.folder, 'first-run.json');
+export async function prepareWorkspaces(setup: HostileSetup): Promise<{ target: Target; cases: Case[] }> {
+  const firstRun = path.join(setup.folder, 'first-run.json');
   const target = await startWatched(
     'workspaces',
     {
@@ -25,7 +25,7 @@ export async function prepareWorkspaces(ground: Ground): Promise<{ target: Targe
       WORKSPACES_FIRST_RUN_FILE: firstRun,
       WORKSPACES_RATE_LIMIT: '0',
     },
-    ground,
+    setup,
   );
   const { token } = JSON.parse(readFileSync(firstRun, 'utf8')) as { token: string };
   const credentials = { Authorization: `Bearer ${token}` };

@@ -5,7 +5,7 @@ import { emptySet, type Kernel, type TokenRecord } from './kernel';
 export type What = 'token' | 'lease' | 'entry';
 
 /** Who owns what is made, and where it lies. */
-export interface Ground {
+export interface SeedDeps {
   readonly kernel: Kernel;
   readonly owner: TokenRecord;
   /** So many of the leases have a second to live. */
@@ -15,7 +15,7 @@ export interface Ground {
 /** How the rows of a table are made: the columns that are said, and the row of a number. */
 interface Seeded {
   readonly columns: readonly string[];
-  row(rows: CopyRows, n: number, ground: Ground): void | Promise<void>;
+  row(rows: CopyRows, n: number, deps: SeedDeps): void | Promise<void>;
 }
 
 const DAY_SECONDS = 86_400;

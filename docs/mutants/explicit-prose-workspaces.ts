@@ -10,7 +10,7 @@ const each = (of: string, how: string, ...parts: string[]): Mutant[] => parts.ma
 const app = 'apps/workspaces/src/http/app.ts';
 const organizationPolicy = 'apps/workspaces/src/resources/organizations/organizations/policy.ts';
 const creators = "access.can(org.id, 'manage-workspaces') || access.createsInSome(org.id) || ownToken(access, org)";
-const place = 'apps/workspaces/src/resources/workspaces/workspaces/place.ts';
+const targetProject = 'apps/workspaces/src/resources/workspaces/workspaces/target-project.ts';
 const attributeTable = 'packages/jsonapi/src/attribute-table.ts';
 const input = 'packages/jsonapi/src/input.ts';
 const paging = 'packages/jsonapi/src/paging.ts';
@@ -188,7 +188,7 @@ export const proseOfWorkspaces: Readonly<Record<string, readonly Mutant[]>> = {
   'WP.40': [
     text(organizationPolicy, creators, "access.can(org.id, 'manage-workspaces') || ownToken(access, org)"),
     text(organizationPolicy, creators, 'owner(access, org)'),
-    text(place, "!access.hasProject(target, 'workspaces:create')", 'false'),
+    text(targetProject, "!access.hasProject(target, 'workspaces:create')", 'false'),
   ],
   'WP.41': whole('for every token', ...sshKeys),
   'WP.42': whole('for everybody', `POST ${organization}/ssh-keys`),

@@ -167,7 +167,7 @@ async function prepareSchema({ databaseUrl: url, migrate, allowNewerSchema: allo
 function kernelOf(
   {
     storage,
-    turns,
+    decisions,
     namespaces,
     mounts,
     access,
@@ -190,7 +190,7 @@ function kernelOf(
     clock: storage.clock,
     committer: storage.committer,
     entries: storage.entries,
-    turns,
+    decisions,
     changes: storage.changes,
     namespaces,
     mounts,
@@ -215,9 +215,9 @@ function kernelOf(
 
 /** What backends are lent. */
 function outsideOf(modules: Modules, config: Config, log: Logger, system: readonly Path[]): Outside {
-  const { storage, mounts, namespaces, errand } = modules;
+  const { storage, mounts, namespaces, inBackground } = modules;
   const issuer = issuerBelow(config.publicUrl);
-  const identityTokens = pluginTokens(issuer, { mounts, namespaces, errand });
+  const identityTokens = pluginTokens(issuer, { mounts, namespaces, inBackground });
   return {
     scheduler: new Scheduler(config.outside.scheduler, storage),
     cloudone: {

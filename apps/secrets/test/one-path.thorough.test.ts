@@ -5,7 +5,7 @@ import { propertySettings } from '@keystead/testing';
 import fc from 'fast-check';
 import type { LiveMount } from '../src/kernel/mounts/mount';
 import { RuleAccess } from '../src/kernel/policy/access-list';
-import type { RouteMatch } from '../src/kernel/routing/place';
+import type { RouteMatch } from '../src/kernel/routing/route-match';
 import { SentPath } from '../src/kernel/routing/sent-path';
 import type { RequestCall } from '../src/pipeline/request-call';
 import { type Call, isListing, type Verb } from '../src/sdk/call';
@@ -166,7 +166,7 @@ describe('every declared path, however it is written', () => {
     if (audited !== handledAt) return `audited as ${audited}, handled as ${handledAt}`;
     if (counted !== inside) return `counted as ${counted}, handled as ${inside}`;
     const params = handled.params as Readonly<Record<string, string>>;
-    const filled = (handled as RequestCall).place.declared!.pattern.replace(
+    const filled = (handled as RequestCall).match.declared!.pattern.replace(
       /:(\w+)\*?/g,
       (_all, name: string) => params[name] ?? '?',
     );
@@ -220,8 +220,8 @@ describe('every declared path, however it is written', () => {
             if (status < 300 || status >= 500) failures.push(`${method} ${target} with ${kind}: ${status}`);
             continue;
           }
-          const { place } = seen.handled as RequestCall;
-          const wrong = quarrel(place.auth === 'token');
+          const { match } = seen.handled as RequestCall;
+          const wrong = quarrel(match.auth === 'token');
           if (wrong) failures.push(`${method} ${target} (${spelling.name}): ${wrong}`);
           if (judges(visit) && seen.handledAt === visit.plain) {
             failures.push(`${method} ${target} (${spelling.name}) gets past ${kind}`);
@@ -241,19 +241,19 @@ describe('every declared path, however it is written', () => {
     };
     let settled = 0;
     const check = (text: string, verb: Verb) => {
-      let place: RouteMatch | undefined;
+      let match: RouteMatch | undefined;
       try {
-        place = read(text, verb);
+        match = read(text, verb);
       } catch {
         return;
       }
-      if (!place) return;
-      const again = read(place.full, verb);
+      if (!match) return;
+      const again = read(match.full, verb);
       const told = ({ full, below, declared, params }: RouteMatch) =>
         JSON.stringify([full, below, declared?.pattern, params]);
       // Compared as text: there are too many of them for matchers.
-      if (again && told(again) === told(place)) settled++;
-      else throw new Error(`${JSON.stringify(text)} is ${told(place)}, and that is ${again && told(again)}`);
+      if (again && told(again) === told(match)) settled++;
+      else throw new Error(`${JSON.stringify(text)} is ${told(match)}, and that is ${again && told(again)}`);
     };
     for (const { plain, verb } of visits) {
       for (const spelling of spellings) check(decoded(spelling.write(plain)), verb);

@@ -124,7 +124,7 @@ function client(
   token: string | undefined,
   headers: Readonly<Record<string, string>> = {},
 ): Client {
-  const dress = (test: Test): Test => {
+  const prepare = (test: Test): Test => {
     if (token !== undefined) test.set('X-Service-Token', token);
     for (const [name, value] of Object.entries(headers)) test.set(name, value);
     if (headers['X-Service-Namespace'] === undefined) {
@@ -133,22 +133,24 @@ function client(
     return test;
   };
   const send = (test: Test, body: object | string | undefined): Test => {
-    const dressed = dress(test);
-    if (body === undefined) return dressed;
-    return dressed.set('Content-Type', 'application/json').send(typeof body === 'string' ? body : JSON.stringify(body));
+    const prepared = prepare(test);
+    if (body === undefined) return prepared;
+    return prepared
+      .set('Content-Type', 'application/json')
+      .send(typeof body === 'string' ? body : JSON.stringify(body));
   };
   const at = (path: string) => `/v1/${path}`;
   return {
     token,
-    read: (path) => dress(request(server).get(at(path))),
-    list: (path) => dress(request(server).get(`${at(path)}${path.includes('?') ? '&' : '?'}list=true`)),
-    scan: (path) => dress(request(server).get(`${at(path)}${path.includes('?') ? '&' : '?'}scan=true`)),
+    read: (path) => prepare(request(server).get(at(path))),
+    list: (path) => prepare(request(server).get(`${at(path)}${path.includes('?') ? '&' : '?'}list=true`)),
+    scan: (path) => prepare(request(server).get(`${at(path)}${path.includes('?') ? '&' : '?'}scan=true`)),
     write: (path, body) => send(request(server).post(at(path)), body),
     put: (path, body) => send(request(server).put(at(path)), body),
     patch: (path, body) =>
-      dress(request(server).patch(at(path)))
+      prepare(request(server).patch(at(path)))
         .set('Content-Type', 'application/merge-patch+json')
         .send(JSON.stringify(body)),
-    delete: (path) => dress(request(server).delete(at(path))),
+    delete: (path) => prepare(request(server).delete(at(path))),
   };
 }

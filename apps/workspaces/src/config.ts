@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { type TrustedProxies, trustedProxies } from '@keystead/server';
 import { z } from 'zod';
-import { parsePlace, type S3Place } from './kernel/blobs/s3-objects';
+import { parsePlace, type S3Config } from './kernel/blobs/s3-objects';
 import { editions } from './kernel/installation/edition';
 import { parseRanges } from './kernel/installation/ip-ranges';
 
@@ -215,7 +215,7 @@ interface BlobStoreVariables {
   readonly WORKSPACES_BLOB_STORE_SECRET_ACCESS_KEY?: string;
 }
 
-function blobStore(given: BlobStoreVariables, problems: string[]): S3Place | undefined {
+function blobStore(given: BlobStoreVariables, problems: string[]): S3Config | undefined {
   const accessKeyId = given.WORKSPACES_BLOB_STORE_ACCESS_KEY_ID;
   const secretAccessKey = given.WORKSPACES_BLOB_STORE_SECRET_ACCESS_KEY;
   if ((accessKeyId === undefined) !== (secretAccessKey === undefined)) {

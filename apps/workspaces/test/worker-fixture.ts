@@ -245,9 +245,9 @@ export async function runScript(
   };
   const stopping = new Stopping();
   try {
-    const launch = isolation.launch(slot.place, '', { argv: ['/bin/sh', '-c', script], cwd: 'config' });
+    const launch = isolation.launch(slot.jobFolder, '', { argv: ['/bin/sh', '-c', script], cwd: 'config' });
     const outlets = { stdout: take, stderr: take };
-    const ending = runCommand(launch, { outlets, stopping, endAll: isolation.endAll(slot.place) });
+    const ending = runCommand(launch, { outlets, stopping, endAll: isolation.endAll(slot.jobFolder) });
     await during?.(stopping, () => text);
     return { ...(await ending), text, slot };
   } finally {

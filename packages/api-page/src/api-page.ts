@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type PageFile, readFiles } from './files';
 import { type ApiPageOptions, markup } from './markup';
 
-const place = '/docs';
+const root = '/docs';
 
 /** The page loads nothing from elsewhere, runs nothing that stands in it, and may be framed by nobody. */
 const policy = [
@@ -34,7 +34,7 @@ export class ApiPage {
 
   /** Whether the address, query included, is the page's or of one of its files. */
   owns(url: string): boolean {
-    return url.startsWith(place) && (url.length === place.length || '/?'.includes(url[place.length]!));
+    return url.startsWith(root) && (url.length === root.length || '/?'.includes(url[root.length]!));
   }
 
   /** Answers a request that it owns. */
@@ -44,12 +44,12 @@ export class ApiPage {
       return;
     }
     const path = req.url!.replace(/\?.*$/s, '');
-    if (path === `${place}/`) {
+    if (path === `${root}/`) {
       end(res, 308, { Location: '../docs' });
       return;
     }
     const files = await this.read();
-    if (path === place) {
+    if (path === root) {
       const body = Buffer.from(markup(this.options, addresses(files)));
       const headers = {
         'Content-Type': 'text/html; charset=utf-8',
@@ -60,7 +60,7 @@ export class ApiPage {
       send(req, res, headers, digestOf(body), body);
       return;
     }
-    const [digest, name, ...more] = path.slice(place.length + 1).split('/');
+    const [digest, name, ...more] = path.slice(root.length + 1).split('/');
     const file = more.length > 0 ? undefined : files.get(name ?? '');
     if (file === undefined) {
       end(res, 404, {});

@@ -1,8 +1,8 @@
 export { readBearer } from './bearer';
 export { equalSecrets } from './compare';
 export { audiencesOf, type JwtCheck, verifyJwt } from './jwt';
+export { firstKeys, isRotationDue, type RotatingKeys, type RotationRule, rotateKeys, shownKeys } from './key-rotation';
 export { type FetchJson, importPublicKey, KeySets, type KeySource } from './key-sets';
-export { firstTurn, isTurnDue, type KeyTurns, shownKeys, type TurnRule, takeTurn } from './key-turns';
 export { mintToken, randomBase62, randomId } from './mint';
 export {
   type Algorithm,

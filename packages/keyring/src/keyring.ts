@@ -108,7 +108,7 @@ export class Keyring {
     this.index();
     const nonce = this.nonces.next();
     const cipher = createCipheriv(CIPHER, this.current, nonce, TAG);
-    cipher.setAAD(place(at));
+    cipher.setAAD(associatedData(at));
     const text = cipher.update(plain);
     cipher.final();
     const sealed = Buffer.allocUnsafe(TEXT_AT + text.length + TAG_BYTES);
@@ -128,7 +128,7 @@ export class Keyring {
     if (!key) throw new UnknownKeyVersion(version);
     const end = bytes.length - TAG_BYTES;
     const decipher = createDecipheriv(CIPHER, key, bytes.subarray(NONCE_AT, TEXT_AT), TAG);
-    decipher.setAAD(place(at));
+    decipher.setAAD(associatedData(at));
     decipher.setAuthTag(bytes.subarray(end));
     const plain = decipher.update(bytes.subarray(TEXT_AT, end));
     try {
@@ -183,7 +183,7 @@ function newKey(): KeyObject {
 }
 
 /** Unambiguous: table and column are names in the code and hold no NUL, the row is the rest. */
-function place(at: Cell): Buffer {
+function associatedData(at: Cell): Buffer {
   return Buffer.from(`${at.table}\0${at.column}\0${at.row}`);
 }
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { emptyDatabase, testServer } from '../../testing/src/index';
-import { createPool, databaseName, ensureDatabase, onDatabase, placeOf, serverVersion } from './index';
+import { addressOf, createPool, databaseName, ensureDatabase, onDatabase, serverVersion } from './index';
 
 describe('databases', () => {
   it('are created once, also when several ask at the same moment', async () => {
@@ -25,7 +25,7 @@ describe('databases', () => {
     expect(onDatabase('postgresql://u:p@h:1/a?sslmode=require', 'b c')).toBe(
       'postgresql://u:p@h:1/b%20c?sslmode=require',
     );
-    expect(placeOf('postgresql://u:p@h/a')).toBe('h:5432/a');
+    expect(addressOf('postgresql://u:p@h/a')).toBe('h:5432/a');
     expect(() => databaseName('postgresql://u:p@h/')).toThrow('names no database');
   });
 });

@@ -30,7 +30,7 @@ export async function ensureDatabase(url: string): Promise<boolean> {
       // Somebody else was faster.
       if (codeOf(error) === DUPLICATE_DATABASE || codeOf(error) === UNIQUE_VIOLATION) return false;
       throw new DatabaseUnreachable(
-        `cannot create database ${database} at ${placeOf(url)}: ${(error as Error).message}`,
+        `cannot create database ${database} at ${addressOf(url)}: ${(error as Error).message}`,
         {
           cause: error,
         },
@@ -60,7 +60,7 @@ export async function withClient<T>(url: string, use: (client: pg.Client) => Pro
     await client.connect();
   } catch (error) {
     client.end().catch(() => {});
-    throw new DatabaseUnreachable(`cannot reach PostgreSQL at ${placeOf(url)}: ${reasonOf(error)}`, { cause: error });
+    throw new DatabaseUnreachable(`cannot reach PostgreSQL at ${addressOf(url)}: ${reasonOf(error)}`, { cause: error });
   }
   try {
     return await use(client);
@@ -79,12 +79,12 @@ export function onDatabase(url: string, database: string): string {
 /** The database a connection string names. */
 export function databaseName(url: string): string {
   const name = decodeURIComponent(new URL(url).pathname.slice(1));
-  if (name === '') throw new Error(`the connection string for ${placeOf(url)} names no database`);
+  if (name === '') throw new Error(`the connection string for ${addressOf(url)} names no database`);
   return name;
 }
 
 /** Host and port, or the folder of the socket, and database of a connection string: what may be shown and logged. */
-export function placeOf(url: string): string {
+export function addressOf(url: string): string {
   const { hostname, port, pathname, searchParams } = new URL(url);
   const socketFolder = searchParams.get('host');
   if (socketFolder?.startsWith('/')) return `${socketFolder}${pathname}`;

@@ -72,9 +72,9 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedS
   const dataDir = realpathSync(options.dataDir);
   giveTo(privileges.owner, dataDir);
   requireSameMajor(binaries, privileges, dataDir);
-  const { child, place } = await launch(binaries, privileges, { ...options, dataDir });
+  const { child, address } = await launch(binaries, privileges, { ...options, dataDir });
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-  return describe(dataDir, { pid: child.pid!, ...place }, true, ended);
+  return describe(dataDir, { pid: child.pid!, ...address }, true, ended);
 }
 
 /** Finds the server that is running on a data directory and waits until it answers; `undefined` when none is. */
@@ -180,13 +180,13 @@ async function launch(
   binaries: Binaries,
   privileges: Privileges,
   options: EmbeddedOptions,
-): Promise<{ child: ChildProcess; place: ServerAddress }> {
+): Promise<{ child: ChildProcess; address: ServerAddress }> {
   const giveUpAt = Date.now() + START_SECONDS * 1000;
   const folders = options.socket ? socketFolders(options.dataDir) : [];
   for (;;) {
-    const place = await choosePlace(options, folders[0], privileges);
-    const { child, failure } = await launchOnce(binaries, privileges, { ...options, place }, giveUpAt);
-    if (!failure) return { child, place };
+    const address = await chooseAddress(options, folders[0], privileges);
+    const { child, failure } = await launchOnce(binaries, privileges, { ...options, address }, giveUpAt);
+    if (!failure) return { child, address };
     // Some file systems have no sockets.
     if (/Unix/.test(failure) && folders.length > 1) {
       folders.shift();
@@ -200,7 +200,7 @@ async function launch(
   }
 }
 
-async function choosePlace(
+async function chooseAddress(
   { dataDir, socket, port }: EmbeddedOptions,
   folder: string | undefined,
   privileges: Privileges,
@@ -216,13 +216,13 @@ async function choosePlace(
 async function launchOnce(
   binaries: Binaries,
   privileges: Privileges,
-  { dataDir, place, settings = {} }: EmbeddedOptions & { place: ServerAddress },
+  { dataDir, address, settings = {} }: EmbeddedOptions & { address: ServerAddress },
   giveUpAt: number,
 ): Promise<{ child: ChildProcess; failure?: string }> {
   const logFile = path.join(dataDir, LOG_FILE);
   if (existsSync(logFile) && statSync(logFile).size > LOG_LIMIT_BYTES) renameSync(logFile, `${logFile}.1`);
   const logFrom = existsSync(logFile) ? statSync(logFile).size : 0;
-  const { port, socketFolder } = place;
+  const { port, socketFolder } = address;
   const all = {
     listen_addresses: socketFolder === undefined ? '127.0.0.1' : '',
     // A list, in which a quoted name may hold anything.

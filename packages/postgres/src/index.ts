@@ -2,11 +2,11 @@ export { type Batching, BatchScheduler } from './batch';
 export { type Binaries, binariesIn, findBinaries } from './binaries';
 export { isConnectionLoss } from './connection-loss';
 export {
+  addressOf,
   DatabaseUnreachable,
   databaseName,
   ensureDatabase,
   onDatabase,
-  placeOf,
   serverVersion,
   withClient,
 } from './database';

@@ -1,5 +1,5 @@
 import type { CommandSpec } from '../command';
-import { attributesOf, findService } from '../workspaces/place';
+import { attributesOf, findService } from '../workspaces/service';
 import { count } from './values';
 
 const shown = ['name', 'email', 'created-at', 'default-execution-mode', 'external-id'];

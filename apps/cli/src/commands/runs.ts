@@ -5,9 +5,9 @@ import type { Context } from '../context';
 import type { Remote } from '../migration/remote';
 import { type Resource, relation } from '../migration/resource';
 import { exitCodes, Problem } from '../problem';
-import { attributesOf, findService, type PlaceFlags, workspaceFlags, workspaceOf } from '../workspaces/place';
+import { attributesOf, findService, type ServiceFlags, workspaceFlags, workspaceOf } from '../workspaces/service';
 
-interface RunFlags extends PlaceFlags {
+interface RunFlags extends ServiceFlags {
   message?: string;
   configuration?: string;
   planOnly?: boolean;

@@ -8,12 +8,12 @@ import {
   attributesOf,
   findService,
   organizationOf,
-  type PlaceFlags,
+  type ServiceFlags,
   workspaceFlags,
   workspaceOf,
-} from '../workspaces/place';
+} from '../workspaces/service';
 
-interface StateFlags extends PlaceFlags {
+interface StateFlags extends ServiceFlags {
   version?: string;
   force?: boolean;
 }

@@ -3,11 +3,11 @@ import type { CommandSpec } from '../command';
 import type { Remote } from '../migration/remote';
 import type { Resource } from '../migration/resource';
 import { exitCodes, Problem } from '../problem';
-import { findService, type PlaceFlags, workspaceFlags, workspaceOf } from '../workspaces/place';
+import { findService, type ServiceFlags, workspaceFlags, workspaceOf } from '../workspaces/service';
 import { type Assignment, readDotEnv, readVariableFile } from '../workspaces/variable-file';
 import { parseValues, readInput } from './values';
 
-interface VariableFlags extends PlaceFlags {
+interface VariableFlags extends ServiceFlags {
   env?: boolean;
   hcl?: boolean;
   sensitive?: boolean;

@@ -5,11 +5,11 @@ import {
   findService,
   organizationFlag,
   organizationOf,
-  type PlaceFlags,
+  type ServiceFlags,
   workspaceOf,
-} from '../workspaces/place';
+} from '../workspaces/service';
 
-interface WorkspaceFlags extends PlaceFlags {
+interface WorkspaceFlags extends ServiceFlags {
   search?: string;
   tags?: string;
   description?: string;

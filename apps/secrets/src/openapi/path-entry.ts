@@ -86,9 +86,10 @@ function operationEntry(
   namespacePath: string,
 ): OperationEntry {
   const id = operationId(mount, declared, verb, operation);
-  const dress = operation.dress ?? declared.dress;
+  const responseFormat = operation.responseFormat ?? declared.responseFormat;
   const output = operation.output && jsonSchema(operation.output, 'output');
-  const schema = dress === 'raw' ? (output ?? { type: 'object' }) : enveloped(output, dress === 'injected');
+  const schema =
+    responseFormat === 'raw' ? (output ?? { type: 'object' }) : enveloped(output, responseFormat === 'injected');
   const input = operation.input && withDefaults(jsonSchema(operation.input, 'input'), operation.defaults);
   const writes = verb === 'write' || verb === 'patch';
   const properties = (input?.properties ?? {}) as Record<string, JsonSchema>;

@@ -1,7 +1,7 @@
 import { envelope } from '@keystead/envelope';
 import { isRefusal } from '@keystead/refusal';
 import type { Audit, AuditCaller, AuditedRequest } from '../kernel/audit/audit';
-import type { RouteMatch } from '../kernel/routing/place';
+import type { RouteMatch } from '../kernel/routing/route-match';
 import type { WriteSet } from '../kernel/storage/types';
 import type { TokenRecord } from '../kernel/tokens/types';
 import type { Bearer } from './authenticate';
@@ -14,21 +14,21 @@ import type { Request } from './request';
 /** What the audit lines of a request say of it, as far as it is known. */
 export function entryOf({ inputs }: Kernel, request: Request, known: RequestContext): AuditedRequest {
   const { sent } = request;
-  const { place, bearer, token, grant, wrapTtlSeconds } = known;
-  const mount = place?.mount;
+  const { match, bearer, token, grant, wrapTtlSeconds } = known;
+  const mount = match?.mount;
   return {
     id: request.id,
     operation: grant?.capability ?? (request.verb === 'write' ? 'update' : request.verb),
-    path: place?.path ?? request.path.unplaced,
-    namespace: place ? { id: place.namespace.id, path: place.namespace.path } : { id: '', path: request.namespace },
+    path: match?.path ?? request.path.unplaced,
+    namespace: match ? { id: match.namespace.id, path: match.namespace.path } : { id: '', path: request.namespace },
     mount: mount && { path: mount.path, type: mount.type, accessor: mount.accessor },
     fields: sent.fields,
-    declared: place?.operation ? inputs.declared(place.operation) : nothingDeclared,
+    declared: match?.operation ? inputs.declared(match.operation) : nothingDeclared,
     sent,
     address: request.address,
     wrapTtlSeconds,
     caller: callerOf(bearer, token, request),
-    clear: clearFields(place),
+    clear: clearFields(match),
   };
 }
 
@@ -135,9 +135,9 @@ function callerOf(
   return caller;
 }
 
-function clearFields(place: RouteMatch | undefined): readonly string[] | 'all' | undefined {
-  const declared = place?.operation?.auditClear;
-  const config = place?.mount?.config;
+function clearFields(match: RouteMatch | undefined): readonly string[] | 'all' | undefined {
+  const declared = match?.operation?.auditClear;
+  const config = match?.mount?.config;
   if (declared === 'all' || (!config?.auditClearRequestKeys && !config?.auditClearResponseKeys)) return declared;
   return [...(declared ?? []), ...(config.auditClearRequestKeys ?? []), ...(config.auditClearResponseKeys ?? [])];
 }

@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import type { Identified } from '../kernel/policy/access';
 import type { AccessList } from '../kernel/policy/types';
-import type { RouteMatch } from '../kernel/routing/place';
+import type { RouteMatch } from '../kernel/routing/route-match';
 import type { TokenRecord } from '../kernel/tokens/types';
 import type { CallerToken } from '../sdk/call';
 import { withinCidrs } from '../sdk/token-params';
@@ -24,16 +24,16 @@ export interface Bearer {
  * Undefined where the path asks for no token, or for none was sent where none is needed. Throws `denied` for every other
  * reason alike: no token, an unknown or expired one, one of another namespace, from a forbidden address.
  */
-export async function identify(kernel: Kernel, request: Request, place: RouteMatch): Promise<TokenRecord | undefined> {
-  if (place.auth === 'none' || place.auth === 'wrapping') return undefined;
+export async function identify(kernel: Kernel, request: Request, match: RouteMatch): Promise<TokenRecord | undefined> {
+  if (match.auth === 'none' || match.auth === 'wrapping') return undefined;
   if (request.token === undefined) {
-    if (place.auth === 'optional') return undefined;
+    if (match.auth === 'optional') return undefined;
     throw denied();
   }
   const record = await kernel.tokens.find(request.token);
   if (record === undefined) throw denied();
   if (record.boundCidrs.length > 0 && !withinCidrs(request.address, record.boundCidrs)) throw denied();
-  if (!reaches(kernel, record, place)) throw denied();
+  if (!reaches(kernel, record, match)) throw denied();
   return record;
 }
 
@@ -70,10 +70,10 @@ function unionOf(own: readonly string[], identity: Identified): readonly string[
 }
 
 /** A token works in its own namespace and in those below it. */
-function reaches(kernel: Kernel, record: TokenRecord, place: RouteMatch): boolean {
-  if (record.namespaceId === place.namespace.uuid) return true;
+function reaches(kernel: Kernel, record: TokenRecord, match: RouteMatch): boolean {
+  if (record.namespaceId === match.namespace.uuid) return true;
   const own = kernel.namespaces.find(record.namespaceId);
-  return own !== undefined && place.namespace.path.startsWith(own.path);
+  return own !== undefined && match.namespace.path.startsWith(own.path);
 }
 
 // Kept on the side: the record is the same object for every request of a token.

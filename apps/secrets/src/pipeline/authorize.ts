@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import type { Operation as Capability } from '../kernel/policy/capability';
 import type { Decision } from '../kernel/policy/types';
-import { askedOf, type RouteMatch } from '../kernel/routing/place';
+import { questionOf, type RouteMatch } from '../kernel/routing/route-match';
 import { listed } from '../sdk/reply';
 import type { Bearer } from './authenticate';
 import type { Request } from './request';
@@ -38,14 +38,14 @@ export class PolicyDenied extends Refusal {
  */
 export async function authorize(
   request: Request,
-  place: RouteMatch,
+  match: RouteMatch,
   bearer: Bearer,
   wrapTtlSeconds: number,
   exists: () => Promise<Existence>,
 ): Promise<Grant> {
   const { access } = bearer;
   if (access.root) return { capability: capabilityOf(request), sudo: true, guard: undefined, decision: undefined };
-  const { path, folding, freeform } = askedOf(place);
+  const { path, folding, freeform } = questionOf(match);
   const ask = (operation: Capability): Decision =>
     access.decide({
       path,
@@ -59,7 +59,7 @@ export async function authorize(
   let decision = ask(capability);
   let guard: Grant['guard'];
   let stored: unknown;
-  if (request.verb === 'write' && (place.declared?.exists || place.declared?.stored)) {
+  if (request.verb === 'write' && (match.declared?.exists || match.declared?.stored)) {
     const create = ask('create');
     if (create.allowed !== decision.allowed) {
       guard = create.allowed ? 'absent' : 'present';
@@ -73,25 +73,25 @@ export async function authorize(
     }
   }
   if (!decision.allowed) throw new PolicyDenied(decision);
-  const needsSudo = place.operation?.sudo ?? place.declared?.sudo ?? false;
+  const needsSudo = match.operation?.sudo ?? match.declared?.sudo ?? false;
   if (needsSudo && !decision.sudo) throw new PolicyDenied(decision);
   return { capability, sudo: decision.sudo, guard, decision, stored };
 }
 
 /** Refuses what leads nowhere, in the words the caller may hear: only root learns which mounts there are. */
-export function requireOperation(place: RouteMatch, bearer: Bearer | undefined): void {
-  if (place.operation) return;
-  if (!place.mount) {
+export function requireOperation(match: RouteMatch, bearer: Bearer | undefined): void {
+  if (match.operation) return;
+  if (!match.mount) {
     if (bearer?.access.root) {
-      throw new Refusal('unsupported-path', `no handler for route "${place.path}". route entry not found.`);
+      throw new Refusal('unsupported-path', `no handler for route "${match.path}". route entry not found.`);
     }
     throw listed('denied', 'permission denied');
   }
-  const known = place.declared !== undefined;
-  if (place.declared?.dress === 'raw') throw new Refusal('unsupported-operation', '');
+  const known = match.declared !== undefined;
+  if (match.declared?.responseFormat === 'raw') throw new Refusal('unsupported-operation', '');
   const text = known ? 'unsupported operation' : 'unsupported path';
   const kind = known ? 'unsupported-operation' : 'unsupported-path';
-  throw place.auth === 'none' ? new Refusal(kind, text) : listed(kind, text);
+  throw match.auth === 'none' ? new Refusal(kind, text) : listed(kind, text);
 }
 
 function capabilityOf(request: Request): Capability {

@@ -1,5 +1,5 @@
 import { Refusal } from '@keystead/refusal';
-import type { RouteMatch } from '../kernel/routing/place';
+import type { RouteMatch } from '../kernel/routing/route-match';
 import type { BodyBounds, RequestFields } from './request';
 
 /** Of somebody who is not known yet: logins, shares of keys and wrapping tokens need no more. */
@@ -12,9 +12,9 @@ const freeForm: BodyBounds = { bytes: 32 * 1024 * 1024, values: 50_000 };
 const text = 'http: request body too large';
 
 /** How much of a request's body is read, once it is known where it leads and who sends it. Decision 0066. */
-export function boundsOf(place: RouteMatch, known: boolean): BodyBounds {
+export function boundsOf(match: RouteMatch, known: boolean): BodyBounds {
   if (!known) return unknownCaller;
-  return place.operation?.freeform || place.operation?.largeBody ? freeForm : declaredFields;
+  return match.operation?.freeform || match.operation?.largeBody ? freeForm : declaredFields;
 }
 
 /** While the service is sealed nobody is known. */

@@ -3,16 +3,16 @@ import { Pending } from '../kernel/storage/pending';
 import type { Committer, Entry, EntryKey, EntryReader, WriteSet } from '../kernel/storage/types';
 import { addDelete, addPrefixDelete, addPut, isEmpty, newWriteSet } from '../kernel/storage/write-set';
 import type { Intent, Page, Storage } from '../sdk/storage';
-import type { DecisionQueues, View } from './turns';
+import type { DecisionQueues, View } from './decision-queues';
 
 /** Others have their turns between so many rows. */
 const SCANNED_AT_ONCE = 5000;
 
-/** What a call's storage stands on. */
-export interface StorageGround {
+/** What a call's storage needs. */
+export interface StorageDeps {
   readonly entries: EntryReader;
   readonly committer: Committer;
-  readonly turns: DecisionQueues;
+  readonly decisions: DecisionQueues;
 }
 
 /** What joins the decisions of a call. */
@@ -36,7 +36,7 @@ export class CallStorage implements Storage {
   private read: Set<string> | undefined;
 
   constructor(
-    private readonly ground: StorageGround,
+    private readonly deps: StorageDeps,
     private readonly set: WriteSet,
     private readonly mountId: string,
     private readonly prefix: string,
@@ -50,7 +50,7 @@ export class CallStorage implements Storage {
     const pending = this.pending?.value(path);
     if (pending !== undefined) return pending ?? undefined;
     this.read?.add(path);
-    const entry = await this.ground.entries.read({ mountId: this.mountId, path });
+    const entry = await this.deps.entries.read({ mountId: this.mountId, path });
     return entry && textOf(entry);
   }
 
@@ -64,7 +64,7 @@ export class CallStorage implements Storage {
       else if (pending !== null) found.set(key, pending);
     }
     if (this.read) for (const { path } of asked) this.read.add(path);
-    const entries = asked.length === 0 ? [] : await this.ground.entries.readMany(asked);
+    const entries = asked.length === 0 ? [] : await this.deps.entries.readMany(asked);
     entries.forEach((entry, i) => {
       if (entry) found.set(asked[i]!.path.slice(this.prefix.length), textOf(entry));
     });
@@ -73,13 +73,13 @@ export class CallStorage implements Storage {
 
   async list(prefix: string, page?: Page): Promise<string[]> {
     const folder = this.prefix + prefix;
-    const names = await this.ground.entries.list(this.mountId, folder, page);
+    const names = await this.deps.entries.list(this.mountId, folder, page);
     return this.pending ? [...this.pending.names(folder, names)] : names;
   }
 
   async scan(prefix: string, { after, limit = Number.POSITIVE_INFINITY }: Page = {}): Promise<string[]> {
     if (this.pending) throw new Error('a call that has written cannot scan');
-    const { entries } = this.ground;
+    const { entries } = this.deps;
     const folder = this.prefix + prefix;
     const found: string[] = [];
     let last = after === undefined ? undefined : folder + after;
@@ -118,11 +118,11 @@ export class CallStorage implements Storage {
   }
 
   async transaction<T>(about: string, run: (tx: Storage) => Promise<T>): Promise<T> {
-    const { ground, joining, mountId, prefix } = this;
+    const { deps, joining, mountId, prefix } = this;
     // Judged by what the decision reads.
     this.guard = undefined;
     let writes = false;
-    const result = await ground.turns.decide({ mountId, path: prefix + about }, async (view) => {
+    const result = await deps.decisions.decide({ mountId, path: prefix + about }, async (view) => {
       const tx = this.within(view);
       await joining?.judge?.(tx);
       const value = await run(tx);
@@ -138,7 +138,7 @@ export class CallStorage implements Storage {
     const id = randomUUID();
     const set = newWriteSet();
     set.intents.push({ id, mountId: this.mountId, kind, undo });
-    await this.ground.committer.commit(set);
+    await this.deps.committer.commit(set);
     this.set.opened.push(id);
     return {
       id,
@@ -148,7 +148,7 @@ export class CallStorage implements Storage {
       drop: async () => {
         const dropped = newWriteSet();
         dropped.settled.push(id);
-        await this.ground.committer.commit(dropped);
+        await this.deps.committer.commit(dropped);
       },
     };
   }
@@ -164,7 +164,7 @@ export class CallStorage implements Storage {
 
   /** The same entries as a decision sees them. */
   private within({ entries, set, pending }: View): CallStorage {
-    const tx = new CallStorage({ ...this.ground, entries }, set, this.mountId, this.prefix);
+    const tx = new CallStorage({ ...this.deps, entries }, set, this.mountId, this.prefix);
     tx.pending = pending;
     tx.transaction = (_about, run) => run(tx);
     return tx;

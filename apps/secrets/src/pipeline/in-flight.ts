@@ -23,11 +23,11 @@ export class InFlight {
 
   facts(): InFlightFacts {
     const { request } = this;
-    const { place, bearer, token } = this.known();
+    const { match, bearer, token } = this.known();
     return {
       id: request.id,
       verb: request.verb,
-      path: `/v1/${place ? place.namespace.path + place.path : request.path.unplaced}`,
+      path: `/v1/${match ? match.namespace.path + match.path : request.path.unplaced}`,
       address: request.address,
       entityId: (bearer?.record ?? token)?.entityId ?? '',
     };

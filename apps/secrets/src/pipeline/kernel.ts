@@ -15,8 +15,8 @@ import type { Barrier, ChangeNotices, Clock, Committer, EntryStore } from '../ke
 import type { Tokens } from '../kernel/tokens/types';
 import type { Wrapping } from '../kernel/wrapping/wrapping';
 import type { Path } from '../sdk/path';
+import type { DecisionQueues } from './decision-queues';
 import type { InputParsers } from './parse-input';
-import type { DecisionQueues } from './turns';
 
 /** Everything the life of a request needs, built by `service.ts`. */
 export interface Kernel {
@@ -24,7 +24,7 @@ export interface Kernel {
   readonly clock: Clock;
   readonly committer: Committer;
   readonly entries: EntryStore;
-  readonly turns: DecisionQueues;
+  readonly decisions: DecisionQueues;
   readonly changes: Pick<ChangeNotices, 'mustTell' | 'catchUp'>;
   readonly namespaces: Namespaces;
   readonly mounts: Mounts;

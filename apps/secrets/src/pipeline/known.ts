@@ -1,5 +1,5 @@
 import type { AuditedRequest } from '../kernel/audit/audit';
-import type { RouteMatch } from '../kernel/routing/place';
+import type { RouteMatch } from '../kernel/routing/route-match';
 import type { TokenRecord } from '../kernel/tokens/types';
 import type { Bearer } from './authenticate';
 import type { Grant } from './authorize';
@@ -9,7 +9,7 @@ import type { Grant } from './authorize';
  * request early is audited with the last of them.
  */
 export interface RequestContext {
-  readonly place: RouteMatch | undefined;
+  readonly match: RouteMatch | undefined;
   readonly wrapTtlSeconds: number;
   /** Whose token it is, before anything was asked about its rights. */
   readonly token: TokenRecord | undefined;
@@ -21,12 +21,12 @@ export interface RequestContext {
 
 /** It is known where the request leads. */
 export interface Located extends RequestContext {
-  readonly place: RouteMatch;
+  readonly match: RouteMatch;
 }
 
 /** Before the first step. */
 export const nothingKnown: RequestContext = {
-  place: undefined,
+  match: undefined,
   wrapTtlSeconds: 0,
   token: undefined,
   bearer: undefined,

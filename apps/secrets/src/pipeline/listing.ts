@@ -1,8 +1,8 @@
 import { isRefusal } from '@keystead/refusal';
 import { parseListFilter } from '../kernel/policy/list-filter';
-import { askedOf } from '../kernel/routing/place';
+import { questionOf } from '../kernel/routing/route-match';
 import { SentPath } from '../kernel/routing/sent-path';
-import { Pauses } from '../kernel/storage/in-turns';
+import { Pauses } from '../kernel/storage/slices';
 import { missing, type Reply } from '../sdk/reply';
 import type { Bearer } from './authenticate';
 import type { Kernel } from './kernel';
@@ -13,12 +13,12 @@ import type { Located } from './known';
  * their turns while the keys of a long one are looked at.
  */
 export function shapeListing(kernel: Kernel, known: Located, reply: Reply): Reply | Promise<Reply> {
-  const { grant, bearer, place } = known;
+  const { grant, bearer, match } = known;
   const { listFilter, paginationLimit } = grant?.decision ?? {};
   if ((listFilter === undefined && paginationLimit === undefined) || reply.kind !== 'data' || !bearer) return reply;
   const keys = reply.data?.keys;
   if (!Array.isArray(keys)) return reply;
-  const path = place.full.endsWith('/') ? place.full : `${place.full}/`;
+  const path = match.full.endsWith('/') ? match.full : `${match.full}/`;
   const pathOf = listFilter === undefined ? undefined : parseListFilter(listFilter);
   const most = paginationLimit ?? keys.length;
   if (!pathOf) return withKeys(reply, keys.slice(0, most));
@@ -55,8 +55,8 @@ function isAccessible(kernel: Kernel, bearer: Bearer, text: string | undefined):
   if (text === undefined) return false;
   try {
     const sent = SentPath.ofField(text, 'path');
-    const place = sent.locate(kernel.namespaces, kernel.mounts, text.endsWith('/') ? 'list' : 'read', '');
-    const { path, folding } = askedOf(place);
+    const match = sent.locate(kernel.namespaces, kernel.mounts, text.endsWith('/') ? 'list' : 'read', '');
+    const { path, folding } = questionOf(match);
     return bearer.access.capabilities(path, folding)[0] !== 'deny';
   } catch (error) {
     // What nobody could ask for, nobody has rights on.

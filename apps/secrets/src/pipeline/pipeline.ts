@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import type { DemandedMethod } from '../kernel/policy/types';
 import { RateLimited } from '../kernel/quotas/quotas';
-import { checkPlace, type RouteMatch } from '../kernel/routing/place';
+import { checkMatch, type RouteMatch } from '../kernel/routing/route-match';
 import type { WriteSet } from '../kernel/storage/types';
 import { newWriteSet, unsettled } from '../kernel/storage/write-set';
 import { isReading } from '../sdk/call';
@@ -29,7 +29,7 @@ import { handleWhileSealed } from './while-sealed';
 type Learn = <K extends RequestContext>(known: K) => K;
 
 /**
- * The life of a request: find the place, learn who calls, read what they may send, ask the policies, write the audit
+ * The life of a request: find the route, learn who calls, read what they may send, ask the policies, write the audit
  * line, run the handler, commit, write the audit line of the answer. Refusals and faults are thrown; both leave their
  * audit lines too, with what was known then and the status they are answered with.
  */
@@ -68,36 +68,36 @@ async function carryOut(kernel: Kernel, request: Request, learn: Learn, isOver: 
   if (reading) await reading;
   const mounting = kernel.mounts.refresh();
   if (mounting) await mounting;
-  const place = knownPlace(kernel, request) ?? (await newestPlace(kernel, request));
-  const located = learn({ ...nothingKnown, place });
-  checkPlace(place);
-  request.route = routeOf(place);
+  const match = knownMatch(kernel, request) ?? (await newestMatch(kernel, request));
+  const located = learn({ ...nothingKnown, match });
+  checkMatch(match);
+  request.route = routeOf(match);
   const wrapped = request.wrapTtl === undefined ? located : learn(withWrapTtl(located, request.wrapTtl));
-  const token = await identify(kernel, request, place);
+  const token = await identify(kernel, request, match);
   const identified = learn({ ...wrapped, token });
   const counted = {
-    namespaceId: place.namespace.uuid,
-    mountUuid: place.mount?.uuid,
-    path: place.path,
-    folding: place.folding,
+    namespaceId: match.namespace.uuid,
+    mountUuid: match.mount?.uuid,
+    path: match.path,
+    folding: match.folding,
     address: request.address,
   };
   kernel.quotas.check(counted, request);
-  const bounds = boundsOf(place, token !== undefined);
+  const bounds = boundsOf(match, token !== undefined);
   if (request.readBody) {
     request.sent = await request.readBody(bounds);
     // A body may take its time, and the namespace be locked meanwhile.
-    checkPlace({ ...place, namespace: kernel.namespaces.find(place.namespace.uuid) ?? place.namespace });
+    checkMatch({ ...match, namespace: kernel.namespaces.find(match.namespace.uuid) ?? match.namespace });
   } else requireWithin(request.sent, bounds);
   const bearer = token && (await authenticate(kernel, token));
   const caller = bearer ? learn({ ...identified, bearer }) : identified;
-  const isJudged = bearer !== undefined && place.auth === 'token';
+  const isJudged = bearer !== undefined && match.auth === 'token';
   const exists = () => existence(kernel, request, caller);
-  const grant = isJudged ? await authorize(request, place, bearer, caller.wrapTtlSeconds, exists) : undefined;
+  const grant = isJudged ? await authorize(request, match, bearer, caller.wrapTtlSeconds, exists) : undefined;
   const allowed = learn({ ...caller, grant });
-  if (request.help && place.mount && place.below === '') return mountHelp(kernel, place.mount);
-  if (request.help && place.declared) return pathHelp(kernel, place.mount!, place.declared);
-  requireOperation(place, bearer);
+  if (request.help && match.mount && match.below === '') return mountHelp(kernel, match.mount);
+  if (request.help && match.declared) return pathHelp(kernel, match.mount!, match.declared);
+  requireOperation(match, bearer);
   const factors = grant?.decision?.rule?.mfaMethods;
   if (factors && factors.length > 0) await proveFactors(kernel, request, bearer!, factors);
   const entry = kernel.audit.active || kernel.chained ? entryOf(kernel, request, allowed) : undefined;
@@ -113,26 +113,26 @@ async function carryOut(kernel: Kernel, request: Request, learn: Learn, isOver: 
     const shaped = shapeListing(kernel, recorded, reply);
     const settling = { call, reply: shaped instanceof Promise ? await shaped : shaped };
     const outcome = await settle(kernel, settling, set, chain);
-    if (set.opened.length > set.settled.length) void kernel.leases.letGo(unsettled(set));
+    if (set.opened.length > set.settled.length) void kernel.leases.abandonIntents(unsettled(set));
     return outcome;
   } catch (error) {
-    void kernel.leases.letGo(set.opened);
+    void kernel.leases.abandonIntents(set.opened);
     throw error;
   }
 }
 
 /** Where a request leads; undefined where that is nowhere, and another node may have made something there a moment ago. */
-function knownPlace(kernel: Kernel, { path, verb, namespace }: Request): RouteMatch | undefined {
+function knownMatch(kernel: Kernel, { path, verb, namespace }: Request): RouteMatch | undefined {
   try {
-    const place = path.locate(kernel.namespaces, kernel.mounts, verb, namespace);
-    return place.mount || !kernel.changes.mustTell ? place : undefined;
+    const match = path.locate(kernel.namespaces, kernel.mounts, verb, namespace);
+    return match.mount || !kernel.changes.mustTell ? match : undefined;
   } catch (error) {
     if (kernel.changes.mustTell && error instanceof Refusal && error.kind === 'missing') return undefined;
     throw error;
   }
 }
 
-async function newestPlace(kernel: Kernel, { path, verb, namespace }: Request): Promise<RouteMatch> {
+async function newestMatch(kernel: Kernel, { path, verb, namespace }: Request): Promise<RouteMatch> {
   await kernel.changes.catchUp();
   await kernel.namespaces.refresh();
   await kernel.mounts.refresh();
@@ -146,7 +146,7 @@ async function existence(
   known: Located,
   storage: Storage = storageOf(kernel, known, newWriteSet()),
 ): Promise<Existence> {
-  const { declared } = known.place;
+  const { declared } = known.match;
   const call = new RequestCall(kernel, request, known, storage);
   if (declared?.exists) return { isThere: await declared.exists(call) };
   const stored = await declared?.stored?.(call);
@@ -162,13 +162,13 @@ async function run(
   chain: ChainedLine | undefined,
 ): Promise<Answered> {
   const { fields, exact } = request.sent;
-  const operation = known.place.operation!;
-  const { stored: find } = known.place.declared!;
+  const operation = known.match.operation!;
+  const { stored: find } = known.match.declared!;
   const guard = known.grant?.guard;
   const joining = chain || guard ? joiningOf(kernel, request, known, chain) : undefined;
   const storage = storageOf(kernel, known, set, joining);
   if (operation.update === 'merge' && find && !operation.once) {
-    return storage.transaction(known.place.below, async (tx) => {
+    return storage.transaction(known.match.below, async (tx) => {
       const stored = await find(new RequestCall(kernel, request, known, tx));
       const input = kernel.inputs.parse(operation, fields, exact, stored);
       const call = new RequestCall(kernel, request, known, tx, input, stored);
@@ -186,8 +186,8 @@ async function run(
 }
 
 /** The mount's entries as this caller sees them; in a folder of the token's own where the backend stores by token. */
-function storageOf(kernel: Kernel, { place, bearer, grant }: Located, set: WriteSet, joining?: Joining): CallStorage {
-  const mount = place.mount!;
+function storageOf(kernel: Kernel, { match, bearer, grant }: Located, set: WriteSet, joining?: Joining): CallStorage {
+  const mount = match.mount!;
   const own = mount.backend.storage === 'per-token' ? bearer?.record : undefined;
   if (own) set.authorities.push(own.hash);
   return new CallStorage(kernel, set, mount.uuid, own ? `${own.key}/` : '', grant?.guard, joining);

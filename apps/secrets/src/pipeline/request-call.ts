@@ -1,6 +1,6 @@
 import type { Envelope } from '@keystead/envelope';
 import type { Guessed, GuessRule } from '../kernel/attempts/attempts';
-import type { RouteMatch } from '../kernel/routing/place';
+import type { RouteMatch } from '../kernel/routing/route-match';
 import type { Call, Caller, MountView, NamespaceView, ReusableSecret, Verb } from '../sdk/call';
 import type { CanonicalPath, Spelling } from '../sdk/canonical-path';
 import { jsonText } from '../sdk/json-text';
@@ -36,7 +36,7 @@ export class RequestCall implements Call {
   readonly sentToken: string | undefined;
   readonly nowMs: number;
   readonly namespace: NamespaceView;
-  readonly place: RouteMatch;
+  readonly match: RouteMatch;
   readonly bearer: Bearer | undefined;
   readonly wrapTtlSeconds: number;
   // Own properties, so that handlers may take them out of the call.
@@ -55,16 +55,16 @@ export class RequestCall implements Call {
     readonly input: Readonly<Record<string, unknown>> = noFields,
     readonly stored: unknown = known.grant?.stored,
   ) {
-    const { place, bearer } = known;
-    const mount = place.mount!;
-    this.place = place;
+    const { match, bearer } = known;
+    const mount = match.mount!;
+    this.match = match;
     this.bearer = bearer;
     this.wrapTtlSeconds = known.wrapTtlSeconds;
-    this.namespace = place.namespace;
+    this.namespace = match.namespace;
     this.verb = request.verb;
-    this.path = place.below;
-    this.params = place.params;
-    this.written = place.written;
+    this.path = match.below;
+    this.params = match.params;
+    this.written = match.written;
     this.fields = request.sent.fields;
     this.requestId = request.id;
     this.mfa = request.mfa;
@@ -88,7 +88,7 @@ export class RequestCall implements Call {
   }
 
   async guess<T>(subject: string, judge: () => Promise<T | undefined>): Promise<T | undefined> {
-    if (this.place.operation?.judges !== 'password') throw new Error('an operation that judges passwords must say so');
+    if (this.match.operation?.judges !== 'password') throw new Error('an operation that judges passwords must say so');
     const { attempts } = this.kernel;
     const password = this.passwordOf(subject);
     return attempts.inTurn(password, async () => {
@@ -108,7 +108,7 @@ export class RequestCall implements Call {
   }
 
   get birthplace(): Birthplace {
-    return { namespace: this.place.namespace, mount: this.place.mount!, path: this.place.path };
+    return { namespace: this.match.namespace, mount: this.match.mount!, path: this.match.path };
   }
 
   private passwordOf(subject: string): Guessed {
@@ -118,7 +118,7 @@ export class RequestCall implements Call {
 
   /** Warnings of the answer, and further ones; those about unread fields only where there is a body anyway. */
   warnings(withBody: boolean, further: readonly string[] = none): Envelope['warnings'] {
-    const unread = withBody ? this.kernel.inputs.warnings(this.place.operation!, this.fields, this.params) : none;
+    const unread = withBody ? this.kernel.inputs.warnings(this.match.operation!, this.fields, this.params) : none;
     if (!this.said && further.length === 0 && unread.length === 0) return null;
     return [...(this.said ?? none), ...further, ...unread];
   }

@@ -1,5 +1,5 @@
 import type { LeaseRecord } from '../kernel/leases/types';
-import type { RouteMatch } from '../kernel/routing/place';
+import type { RouteMatch } from '../kernel/routing/route-match';
 import type { EntryKey, WriteSet } from '../kernel/storage/types';
 import { addPut } from '../kernel/storage/write-set';
 import type { Caller, ReusableSecret } from '../sdk/call';
@@ -8,7 +8,7 @@ import type { Kernel } from './kernel';
 
 /** The part of a call that says who makes it, and where. */
 interface Calling {
-  readonly place: RouteMatch;
+  readonly match: RouteMatch;
   readonly bearer: Bearer | undefined;
   readonly caller: Caller;
 }
@@ -43,7 +43,7 @@ export async function findReusable(kernel: Kernel, calling: Calling, key: string
   if (!entry) return undefined;
   const { leaseId, data } = JSON.parse(entry.value.toString('utf8')) as Remembered;
   // The lease is always asked for: whether it was revoked meanwhile is decided in the database.
-  const lease = await kernel.leases.find(calling.place.namespace.uuid, leaseId);
+  const lease = await kernel.leases.find(calling.match.namespace.uuid, leaseId);
   const nowMs = kernel.clock.now();
   if (lease?.state !== 'live' || lease.expiresAtMs <= nowMs || !(await outlives(kernel, calling, lease))) {
     return undefined;
@@ -71,10 +71,10 @@ async function outlives(kernel: Kernel, calling: Calling, lease: LeaseRecord): P
 
 /** Where a caller's secret lies: the name is a keyed hash over all that it must share with the call that made it. */
 function entryOf(kernel: Kernel, calling: Calling, key: string): EntryKey | undefined {
-  const { bearer, caller, place } = calling;
+  const { bearer, caller, match } = calling;
   // A batch token stands in no table: only its entity can be recognised.
   if (!bearer || (bearer.record.type === 'batch' && caller.entityId === '')) return undefined;
   const who = caller.entityId === '' ? ['token', bearer.record.key] : ['entity', caller.entityId];
-  const name = kernel.barrier.mac('lease-reuse', JSON.stringify([place.namespace.uuid, ...who, key]));
-  return { mountId: place.mount!.uuid, path: `reuse/${name.toString('hex')}` };
+  const name = kernel.barrier.mac('lease-reuse', JSON.stringify([match.namespace.uuid, ...who, key]));
+  return { mountId: match.mount!.uuid, path: `reuse/${name.toString('hex')}` };
 }

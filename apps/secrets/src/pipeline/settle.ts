@@ -40,12 +40,12 @@ export async function settle(
   try {
     await kernel.committer.commit(set);
   } catch (error) {
-    if (reply.kind === 'secret') await kernel.leases.abandon(call.place.mount!, reply);
+    if (reply.kind === 'secret') await kernel.leases.abandonSecret(call.match.mount!, reply);
     // What a call by itself requires of an entry is what its rights depend on.
     if (!(error instanceof PreconditionFailed)) throw error;
     throw listed('denied', 'permission denied');
   }
-  const { mount } = call.place;
+  const { mount } = call.match;
   if (mount?.backend.outside && writesConfig(set)) kernel.leases.reconfigured(mount.uuid);
   return outcome;
 }
@@ -118,19 +118,19 @@ async function leased(
   reply: Extract<Reply, { kind: 'secret' }>,
   set: WriteSet,
 ): Promise<Outcome> {
-  const { place } = call;
-  const mount = place.mount!;
+  const { match } = call;
+  const mount = match.mount!;
   const owner = call.bearer?.record;
   if (owner?.usesLeft === -1) {
-    await kernel.leases.abandon(mount, reply);
+    await kernel.leases.abandonSecret(mount, reply);
     throw new Refusal(
       'invalid',
       'Secret cannot be returned; token had one use left, so leased credentials were immediately revoked.',
     );
   }
-  const at = { namespace: place.namespace, mount, path: place.path };
+  const at = { namespace: match.namespace, mount, path: match.path };
   const lease = await kernel.leases.register(at, owner, reply, set).catch(async (error) => {
-    await kernel.leases.abandon(mount, reply);
+    await kernel.leases.abandonSecret(mount, reply);
     throw error;
   });
   if (reply.reuseKey !== undefined) remember(kernel, call, reply.reuseKey, { ...lease, data: reply.data }, set);
@@ -145,9 +145,9 @@ async function leased(
 }
 
 function enveloped(call: RequestCall, body: Envelope, forced?: number): Outcome {
-  const dress = call.place.operation?.dress ?? call.place.declared?.dress;
-  const status = forced ?? call.place.operation?.status ?? 200;
-  return { status, envelope: body, injected: dress === 'injected' };
+  const responseFormat = call.match.operation?.responseFormat ?? call.match.declared?.responseFormat;
+  const status = forced ?? call.match.operation?.status ?? 200;
+  return { status, envelope: body, injected: responseFormat === 'injected' };
 }
 
 /** What a holder of the wrapping token's answer can later be held to. */
@@ -162,12 +162,12 @@ function wrap(
   wrappedAccessor: string | undefined,
   set: WriteSet,
 ): Outcome {
-  const { place, wrapTtlSeconds } = call;
+  const { match, wrapTtlSeconds } = call;
   const wrapped = kernel.wrapping.wrap(
     {
       envelope: envelope(body),
-      namespace: place.namespace,
-      path: place.path,
+      namespace: match.namespace,
+      path: match.path,
       ttlSeconds: wrapTtlSeconds,
       wrappedAccessor,
     },
@@ -180,7 +180,7 @@ function wrap(
       wrapInfo: wrapInfoOf({
         ...wrapped,
         ttlSeconds: wrapTtlSeconds,
-        creationPath: place.path,
+        creationPath: match.path,
         wrappedAccessor,
       }),
     },

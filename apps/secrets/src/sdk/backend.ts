@@ -8,11 +8,11 @@ export interface SecretKind {
    * Ends the secret in the outside system. Absent there already counts as done. Throwing keeps the lease for a retry.
    * Absent for secrets that end by themselves.
    */
-  revoke?(internal: Readonly<Record<string, unknown>>, errand: BackgroundCall): Promise<void>;
+  revoke?(internal: Readonly<Record<string, unknown>>, call: BackgroundCall): Promise<void>;
   /** The lifetimes a renewal goes by, read from configuration as it is now; absent: the mount's. */
   renew?(
     internal: Readonly<Record<string, unknown>>,
-    errand: BackgroundCall,
+    call: BackgroundCall,
   ): Promise<{ ttlSeconds?: number; maxTtlSeconds?: number; data?: Readonly<Record<string, unknown>> }>;
 }
 
@@ -26,10 +26,10 @@ export interface Backend {
   readonly storage: 'shared' | 'per-token';
   readonly secrets: Readonly<Record<string, SecretKind>>;
   /** Auth methods: the login as it would be now, when its token is renewed. Throws a refusal to forbid the renewal. */
-  readonly renewLogin?: (login: StoredLogin, errand: BackgroundCall) => Promise<Partial<Login>>;
+  readonly renewLogin?: (login: StoredLogin, call: BackgroundCall) => Promise<Partial<Login>>;
   /** Undoes outside effects whose call never finished, by intent kind. */
   readonly undo: Readonly<
-    Record<string, (undo: Readonly<Record<string, unknown>>, errand: BackgroundCall) => Promise<void>>
+    Record<string, (undo: Readonly<Record<string, unknown>>, call: BackgroundCall) => Promise<void>>
   >;
   /**
    * Its endpoints ask other systems, which may refuse or be away. What it stores under `config/` says how they are reached:
@@ -40,7 +40,7 @@ export interface Backend {
    * Work by the clock, asked for every few seconds on every node: usually it reads when something is due, from storage,
    * and where it is, makes sure in the database that only one node does it. Failures are logged.
    */
-  readonly tick?: (errand: BackgroundCall) => Promise<void>;
+  readonly tick?: (call: BackgroundCall) => Promise<void>;
   /** Mount options this type understands, with their defaults (kv: version). */
   readonly optionDefaults?: Readonly<Record<string, string>>;
 }

@@ -70,8 +70,8 @@ export class OutsideCalls {
 function send(url: string, { method = 'GET', headers = {}, form, ca }: OutsideRequest, signal: AbortSignal) {
   const target = new URL(url);
   const body = form?.toString();
-  const dressed = body === undefined ? headers : { ...headers, 'content-type': 'application/x-www-form-urlencoded' };
-  const options = { method, headers: { accept: 'application/json', ...dressed }, signal };
+  const typed = body === undefined ? headers : { ...headers, 'content-type': 'application/x-www-form-urlencoded' };
+  const options = { method, headers: { accept: 'application/json', ...typed }, signal };
   return new Promise<OutsideResponse>((resolve, reject) => {
     const receive = (answer: http.IncomingMessage) => {
       const chunks: Buffer[] = [];

@@ -51,12 +51,12 @@ describe('a circuit', () => {
   });
 });
 
-describe('turns', () => {
+describe('throttle', () => {
   it('let a crowd go on a few at a time, and others in between', async () => {
-    const turns = new Throttle();
+    const throttle = new Throttle();
     const order: string[] = [];
     const crowd = Array.from({ length: 20 }, async () => {
-      await turns.take();
+      await throttle.take();
       order.push('crowd');
     });
     const beside = new Promise<void>((done) =>
@@ -69,6 +69,6 @@ describe('turns', () => {
     expect(order).toHaveLength(21);
     expect(order.indexOf('beside')).toBeLessThan(9);
     await new Promise((resolve) => setTimeout(resolve, 20));
-    expect(turns.take()).toBeUndefined();
+    expect(throttle.take()).toBeUndefined();
   });
 });

@@ -7,8 +7,8 @@ import type { Reply } from './reply';
 /** Who may knock: a token, a token if there is one, nobody in particular, or a wrapping token. */
 export type PathAuth = 'token' | 'optional' | 'none' | 'wrapping';
 
-/** How an answer is dressed: enveloped, enveloped and copied to the top level, or bare. */
-export type Dress = 'standard' | 'injected' | 'raw';
+/** The form of an answer: enveloped, enveloped and copied to the top level, or bare. */
+export type ResponseFormat = 'standard' | 'injected' | 'raw';
 
 type ParamNames<P extends string> = P extends `${infer A}/${infer Rest}`
   ? ParamNames<A> | ParamNames<Rest>
@@ -62,7 +62,7 @@ export interface Operation<P = Readonly<Record<string, string>>, I extends z.Zod
   /** Said by every operation that callers without a token can send something to. */
   readonly judges?: Judged;
   readonly sudo?: boolean;
-  readonly dress?: Dress;
+  readonly responseFormat?: ResponseFormat;
   /** Success status where it is neither 200 with a body nor 204 without. */
   readonly status?: 200 | 202 | 204;
   /** Further statuses for the document, with their description. */
@@ -90,7 +90,7 @@ interface PathSpec<P extends string, S> {
   readonly rootNamespaceOnly?: boolean;
   /** Answers while the service is sealed or not initialised; only for system paths without parameters. */
   readonly whileSealed?: boolean;
-  readonly dress?: Dress;
+  readonly responseFormat?: ResponseFormat;
   /** Patterns of single parameters; without one, a `:name` takes a generic name and a rest takes anything. */
   readonly params?: { readonly [K in ParamNames<P>]?: ParamRule };
   /** Parameters whose names are compared without regard to case: read in lower case before anything is decided. */
@@ -120,7 +120,7 @@ export interface Path {
   readonly sudo: boolean;
   readonly rootNamespaceOnly: boolean;
   readonly whileSealed: boolean;
-  readonly dress: Dress;
+  readonly responseFormat: ResponseFormat;
   readonly params: Readonly<Record<string, ParamRule>>;
   readonly folds: Readonly<Record<string, Fold>>;
   readonly paramDocs: Readonly<Record<string, string>>;
@@ -167,7 +167,7 @@ export function path<
     sudo: spec.sudo ?? false,
     rootNamespaceOnly: spec.rootNamespaceOnly ?? false,
     whileSealed: spec.whileSealed ?? false,
-    dress: spec.dress ?? 'standard',
+    responseFormat: spec.responseFormat ?? 'standard',
     params: (spec.params ?? {}) as Record<string, ParamRule>,
     folds: (spec.folds ?? {}) as Record<string, Fold>,
     paramDocs: (spec.paramDocs ?? {}) as Record<string, string>,

@@ -12,7 +12,7 @@ interface KvUpgradeDeps {
   readonly mounts: Mounts;
   readonly jobs: Jobs;
   readonly storage: StorageKernel;
-  readonly errand: <T>(mount: LiveMount, run: (errand: BackgroundCall) => Promise<T>) => Promise<T>;
+  readonly inBackground: <T>(mount: LiveMount, run: (call: BackgroundCall) => Promise<T>) => Promise<T>;
 }
 
 interface KvUpgradeState {
@@ -33,7 +33,7 @@ const readAtOnce = 500;
  * Gives a kv mount versions: it is closed, what was under way is waited for, and then all of it changes in one commit
  * together with the mount. A job, so that another node goes on where one stopped. Decision 0086.
  */
-export function kvUpgrade({ mounts, jobs, storage, errand }: KvUpgradeDeps): (mount: LiveMount) => Promise<void> {
+export function kvUpgrade({ mounts, jobs, storage, inBackground }: KvUpgradeDeps): (mount: LiveMount) => Promise<void> {
   const { database, entries, changes, clock } = storage;
   const find = async (uuid: string) => {
     await mounts.refresh();
@@ -58,7 +58,7 @@ export function kvUpgrade({ mounts, jobs, storage, errand }: KvUpgradeDeps): (mo
     const finished = { state: { uuid, step }, advanced: 0, finished: true };
     if (!mount) return finished;
     if (step === 'late') {
-      const advanced = await errand(mount, ({ storage, nowMs }) => adoptLate(storage, nowMs));
+      const advanced = await inBackground(mount, ({ storage, nowMs }) => adoptLate(storage, nowMs));
       return { ...finished, advanced };
     }
     if (mount.options?.version === '2') return finished;

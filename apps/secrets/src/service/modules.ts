@@ -21,10 +21,10 @@ import type { ObserveStorage } from '../kernel/storage/database';
 import { StorageKernel } from '../kernel/storage/storage';
 import { StoredTokens } from '../kernel/tokens/tokens';
 import { Wrapping } from '../kernel/wrapping/wrapping';
-import { DecisionQueues } from '../pipeline/turns';
+import { DecisionQueues } from '../pipeline/decision-queues';
 import { lifetime } from '../sdk/lifetime';
 import { authMounts } from './auth-mounts';
-import { errands } from './errands';
+import { backgroundCalls } from './background-calls';
 import type { ServiceParts } from './parts';
 
 /** Of each second that a request may take: whoever waits longer for a turn is told so while it still listens. */
@@ -110,7 +110,7 @@ export async function buildModules(
     namespacePath: (uuid) => namespaces.find(uuid)?.path ?? '',
     mountPath: (uuid) => mounts.find(uuid)?.path,
   });
-  const turns = new DecisionQueues({
+  const decisions = new DecisionQueues({
     entries,
     committer,
     amongOthers: () => changes.mustTell,
@@ -120,7 +120,7 @@ export async function buildModules(
     findMount: (uuid) => mounts.find(uuid),
     refreshMounts: () => mounts.refresh(),
     privateMountIds: () => [...mounts.all()].flatMap((m) => (m.backend.storage === 'per-token' ? [m.uuid] : [])),
-    errand: errands({ entries, committer, turns }, storage.clock, () => leases),
+    inBackground: backgroundCalls({ entries, committer, decisions }, storage.clock, () => leases),
     lifetime,
     quotasOf: (lease) => quotas.quotasOf(lease),
   };
@@ -147,8 +147,8 @@ export async function buildModules(
     attempts,
     leases,
     wrapping,
-    turns,
-    errand: hosts.errand,
+    decisions,
+    inBackground: hosts.inBackground,
   };
 }
 

@@ -5,7 +5,7 @@ import type { Modules } from './modules';
 const EVERY_MS = 5000;
 
 /** Lets the backends of all mounts look at the clock now and then; a mount whose last look goes on is left out. */
-export function runTicks({ storage, mounts, errand }: Modules, log: Logger): void {
+export function runTicks({ storage, mounts, inBackground }: Modules, log: Logger): void {
   const busy = new Set<string>();
   const look = async () => {
     await mounts.refresh();
@@ -21,7 +21,7 @@ export function runTicks({ storage, mounts, errand }: Modules, log: Logger): voi
 
   async function tick(mount: LiveMount): Promise<void> {
     try {
-      await errand(mount, mount.backend.tick!);
+      await inBackground(mount, mount.backend.tick!);
     } catch (error) {
       if (!storage.barrier.sealed) log.warn({ err: error, mount: mount.path }, 'work by the clock failed');
     }

@@ -16,7 +16,11 @@ export function issuerBelow(publicUrl: string | undefined): IssuerAddress {
 /** Signs identity tokens for mounts, with keys in the storage of their namespace's identity mount. */
 export function pluginTokens(
   issuer: IssuerAddress,
-  parts: { readonly mounts: Mounts; readonly namespaces: Namespaces; readonly errand: LeaseHosts['errand'] },
+  parts: {
+    readonly mounts: Mounts;
+    readonly namespaces: Namespaces;
+    readonly inBackground: LeaseHosts['inBackground'];
+  },
 ): IdentityTokens {
   const check = () => {
     if (issuer('')) return;
@@ -30,7 +34,7 @@ export function pluginTokens(
       const namespace = mount && parts.namespaces.find(mount.namespaceId);
       const identity = mount && parts.mounts.at(mount.namespaceId, 'identity/');
       if (!mount || !namespace || !identity) throw new Refusal('invalid', 'the mount is gone');
-      const { current, nowMs } = await parts.errand(identity, async ({ storage, nowMs }) => ({
+      const { current, nowMs } = await parts.inBackground(identity, async ({ storage, nowMs }) => ({
         current: (await pluginKeys(storage, nowMs)).current,
         nowMs,
       }));

@@ -64,9 +64,9 @@ export interface SystemParts {
 
 /** Every path below `sys/`. */
 export function systemPaths(modules: Modules, config: Config, parts: SystemParts): Path[] {
-  const { storage, seal, audit, chain, policies, mfa, tokens, wrapping, errand, mounts } = modules;
+  const { storage, seal, audit, chain, policies, mfa, tokens, wrapping, inBackground, mounts } = modules;
   const { barrier, jobs } = storage;
-  const upgrade = kvUpgrade({ mounts, jobs, storage, errand });
+  const upgrade = kvUpgrade({ mounts, jobs, storage, inBackground });
   const mounting = { ...modules, jobs, ttls: config.ttls, upgrade };
   const authority = new Authority(modules);
   const rotation = new Rotation(storage, seal);

@@ -4,7 +4,7 @@ import { findControlGroups } from './isolation/control-groups';
 import type { Isolation } from './isolation/isolation';
 import { makeScratch, ownerOf } from './isolation/scratch';
 import { findIsolation, type Trial, tryReading, tryUserNamespace } from './isolation/trial';
-import { findDatabasePlace } from './network/database-place';
+import { findDatabaseAddress } from './network/database-address';
 import { blockCloudEndpoints, blockDatabase } from './network/network';
 import { tryCloudEndpoints, tryDatabase } from './network/reach';
 import { type Binary, findBinaries } from './tool/binaries';
@@ -129,9 +129,9 @@ async function endpointsText(config: WorkerConfig, isolation: Isolation, trial: 
 async function closeDatabase(config: WorkerConfig, isolation: Isolation): Promise<string | undefined> {
   if (config.isolation.network === 'none') return undefined;
   try {
-    const place = await findDatabasePlace(config.service.databaseUrl);
-    if ('socket' in place) return undefined;
-    return isolation.ownUid ? await blockDatabase(uidsOf(config), place) : noUid;
+    const database = await findDatabaseAddress(config.service.databaseUrl);
+    if ('socket' in database) return undefined;
+    return isolation.ownUid ? await blockDatabase(uidsOf(config), database) : noUid;
   } catch (error) {
     return (error as Error).message;
   }
@@ -140,8 +140,8 @@ async function closeDatabase(config: WorkerConfig, isolation: Isolation): Promis
 /** What counts is what a run can do, not which rules there are: it is tried. */
 async function databaseText(config: WorkerConfig, isolation: Isolation, trial: Trial): Promise<string> {
   const problem = await closeDatabase(config, isolation);
-  const reach = await findDatabasePlace(config.service.databaseUrl)
-    .then((place) => tryDatabase(isolation, trial, place))
+  const reach = await findDatabaseAddress(config.service.databaseUrl)
+    .then((database) => tryDatabase(isolation, trial, database))
     .catch(() => undefined);
   if (reach === 'closed') return 'the database is closed to runs';
   if (reach === undefined && !problem) return 'the database is closed to runs, by rules that could not be tried';

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { startEmbedded } from '@keystead/postgres';
 import { isolationKinds } from '../../src/worker/isolation/isolation';
-import { ownAddresses } from '../../src/worker/network/database-place';
+import { ownAddresses } from '../../src/worker/network/database-address';
 import { blockCloudEndpoints, blockDatabase } from '../../src/worker/network/network';
 import { cloudEndpointHosts } from '../../src/worker/network/reach';
 import { executeApply, executePlan } from '../../src/worker/tool/execute';

@@ -53,7 +53,7 @@ export const cloudtwo = (cloud: CloudTwo): Backend => {
       federation_token: endsByItself,
       session_token: endsByItself,
     },
-    tick: (errand) => rotateWhenDue(cloud, errand),
+    tick: (call) => rotateWhenDue(cloud, call),
     undo: {
       async iam_user({ name, at_ms }, { storage }) {
         const { iam, aheadMs } = await clientsOf(storage);

@@ -68,7 +68,7 @@ export class CloudTwo {
     return clients;
   }
 
-  /** Clients for one short errand, such as trying a new key: they do not crowd out those that are kept. */
+  /** Clients for one short piece of work, such as trying a new key: they do not crowd out those that are kept. */
   async once<T>(connection: Connection, run: (clients: Clients) => Promise<T>): Promise<T> {
     const clients = this.make(connection);
     try {

@@ -74,7 +74,7 @@ async function rightsReport(cloud: CloudTwo, config: Root, wanted: ReadonlyMap<s
   };
   const needs = neededRights(wanted, context);
   const simulated = await simulate(cloud, config, arn, needs);
-  const rights = await inTurns(needs, async (need) => {
+  const rights = await mapSomeAtOnce(needs, async (need) => {
     // Whether a role lets us in is said by that role, which the simulation does not ask.
     const known = need.action === 'sts:AssumeRole' ? undefined : simulated?.get(nameOf(need));
     const { allowed, how } = known ?? (await probe(iam, sts, need, context));
@@ -125,7 +125,7 @@ async function simulate(
 const atOnce = 5;
 
 /** Some at a time: the provider's limits on calls are for the whole account. */
-async function inTurns<T, R>(items: readonly T[], run: (item: T) => Promise<R>): Promise<R[]> {
+async function mapSomeAtOnce<T, R>(items: readonly T[], run: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
   for (let at = 0; at < items.length; at += atOnce) {
     results.push(...(await Promise.all(items.slice(at, at + atOnce).map(run))));

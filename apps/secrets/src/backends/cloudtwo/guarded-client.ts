@@ -28,10 +28,10 @@ export function guard(
   let aheadMs: number | undefined;
   const circuit = new Circuit(who, parts.clock);
   const send = client.send.bind(client) as Send;
-  const turns = new Throttle();
+  const throttle = new Throttle();
   const guarded: Send = async (command, options) => {
     const name = command.constructor.name.replace(/Command$/, '');
-    await turns.take();
+    await throttle.take();
     await parts.fault(`cloudtwo:${name}`);
     const answer = await circuit.run(
       () => send(command, { abortSignal: AbortSignal.timeout(timeoutMs), ...options }),
@@ -47,7 +47,7 @@ export function guard(
     const answer = await handle(request, options);
     const said = Date.parse(answer.response.headers?.date ?? '');
     if (!Number.isNaN(said)) aheadMs = said - parts.clock.now();
-    await turns.take();
+    await throttle.take();
     answer.response.body = limited(answer.response.body as Readable);
     return answer;
   };

@@ -3,7 +3,7 @@ import { manualClock } from '@keystead/testing';
 import { until } from '../../../test/fresh-storage';
 import { CloudStandIn } from '../../../test/stand-ins/cloudtwo';
 import { startSecrets } from '../../../test/start-secrets';
-import { errands } from '../../service/errands';
+import { backgroundCalls } from '../../service/background-calls';
 
 const hourMs = 3_600_000;
 
@@ -44,10 +44,10 @@ describe('the rotation of the root key by the clock', () => {
   const read = async () => (await secrets.root.read('cloudtwo/config/root').expect(200)).body.data;
   /** As the nodes of an installation do, so many at the same moment. */
   const look = async (nodes = 1) => {
-    const { mounts, entries, committer, turns, namespaces, leases } = secrets.service.kernel;
+    const { mounts, entries, committer, decisions, namespaces, leases } = secrets.service.kernel;
     const mount = mounts.at(namespaces.root.uuid, 'cloudtwo/')!;
-    const errand = errands({ entries, committer, turns }, clock, () => leases);
-    await Promise.allSettled(Array.from({ length: nodes }, () => errand(mount, mount.backend.tick!)));
+    const inBackground = backgroundCalls({ entries, committer, decisions }, clock, () => leases);
+    await Promise.allSettled(Array.from({ length: nodes }, () => inBackground(mount, mount.backend.tick!)));
   };
   const made = () => cloud.actions().filter((action) => action === 'CreateAccessKey').length;
   const refuse = (action: string) => {

@@ -15,18 +15,18 @@ const longestPauseMs = 3_600_000;
  * that dies at it is followed after some minutes, and what it left half done is finished or taken back by its intent.
  * Failures are written down and tried again after a pause that doubles, within the window where there is one.
  */
-export async function rotateWhenDue(cloud: CloudTwo, errand: BackgroundCall): Promise<void> {
-  const { storage, nowMs } = errand;
+export async function rotateWhenDue(cloud: CloudTwo, call: BackgroundCall): Promise<void> {
+  const { storage, nowMs } = call;
   const planned = await plan.find(storage);
   if (!planned || planned.tryAtMs > nowMs) return;
-  const claimed = await claim(errand, planned);
+  const claimed = await claim(call, planned);
   if (!claimed) return;
   try {
-    await rotateRoot(cloud, errand);
+    await rotateRoot(cloud, call);
   } catch (error) {
     const pauseMs = Math.min(firstPauseMs * 2 ** Math.min(claimed.failures, 20), longestPauseMs);
     const lastError = error instanceof Refusal ? error.message : 'internal error';
-    await conclude(errand, claimed, (seen) => ({
+    await conclude(call, claimed, (seen) => ({
       ...seen,
       tryAtMs: nowMs + pauseMs,
       failures: claimed.failures + 1,
@@ -34,7 +34,7 @@ export async function rotateWhenDue(cloud: CloudTwo, errand: BackgroundCall): Pr
     }));
     throw error;
   }
-  await conclude(errand, claimed, (seen, dueAtMs) => ({
+  await conclude(call, claimed, (seen, dueAtMs) => ({
     ...seen,
     dueAtMs,
     tryAtMs: dueAtMs,

@@ -14,11 +14,11 @@ describe('a client of a scheduler', () => {
     const fault = (name: string) => {
       if (name === 'scheduler:create') begun++;
     };
-    const turns = new Throttle();
-    // Clients are made for every request; what they share is the turns.
+    const throttle = new Throttle();
+    // Clients are made for every request; what they share is the throttle.
     const crowd = Array.from({ length: 40 }, (_, n) => {
       const access = { address, token, caCert: '', clientCert: '', clientKey: '' };
-      const client = new SchedulerClient(access, { parts: { ...plainParts, fault }, turns });
+      const client = new SchedulerClient(access, { parts: { ...plainParts, fault }, throttle });
       return client.createToken({ name: `n${n}`, type: 'client', policies: ['read'], global: false });
     });
     await new Promise((resolve) => setImmediate(resolve));

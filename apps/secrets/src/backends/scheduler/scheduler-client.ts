@@ -48,13 +48,13 @@ const again = new Set([408, 429, 500, 502, 503, 504]);
 const fromBefore = new Set([502, 503, 504]);
 
 /** What a client of one scheduler is lent; its circuit is shared by all clients of that scheduler. */
-export interface SchedulerGround {
+export interface SchedulerDeps {
   readonly timeoutMs: number;
   /** Before the second attempt; doubles. */
   readonly pauseMs: number;
   readonly parts: OutsideParts;
   readonly circuit: Circuit;
-  readonly turns: Throttle;
+  readonly throttle: Throttle;
   /** Keeps connections for the next call; without one every call makes its own. */
   readonly agent: http.Agent | false;
 }
@@ -71,18 +71,18 @@ interface SchedulerRequest {
 
 /**
  * The calls of the scheduler's ACL API that the engine needs. What can be asked twice is asked up to three times where
- * the scheduler stumbles; a call with all its attempts gives up after the time limit of its ground.
+ * the scheduler stumbles; a call with all its attempts gives up after the time limit it was given.
  */
 export class SchedulerClient {
-  private readonly ground: SchedulerGround;
+  private readonly deps: SchedulerDeps;
 
   constructor(
     private readonly access: SchedulerAccess,
-    ground: Partial<SchedulerGround> = {},
+    deps: Partial<SchedulerDeps> = {},
   ) {
-    const { parts = plainParts } = ground;
+    const { parts = plainParts } = deps;
     const circuit = new Circuit(`scheduler at ${access.address}`, parts.clock);
-    this.ground = { timeoutMs: 30_000, pauseMs: 250, parts, circuit, turns: new Throttle(), agent: false, ...ground };
+    this.deps = { timeoutMs: 30_000, pauseMs: 250, parts, circuit, throttle: new Throttle(), agent: false, ...deps };
   }
 
   /** Makes a token. The name may be at most 256 bytes; a management token takes no policies. */
@@ -150,7 +150,7 @@ export class SchedulerClient {
 
   /** Throws `NotNow` where this scheduler is to be left alone: before anything is promised that it would have to do. */
   checkCircuit(): void {
-    this.ground.circuit.check();
+    this.deps.circuit.check();
   }
 
   private async list<T>(name: string, path: string): Promise<T[]> {
@@ -173,8 +173,8 @@ export class SchedulerClient {
   }
 
   private async text(request: SchedulerRequest): Promise<string> {
-    const { circuit, pauseMs, parts, timeoutMs, turns } = this.ground;
-    await turns.take();
+    const { circuit, pauseMs, parts, timeoutMs, throttle } = this.deps;
+    await throttle.take();
     const signal = AbortSignal.timeout(timeoutMs);
     await parts.fault(`scheduler:${request.name}`);
     for (let attempt = 1; ; attempt++) {
@@ -183,7 +183,7 @@ export class SchedulerClient {
           () => this.send(request, signal),
           (error) => (error instanceof SchedulerRefused ? undefined : reasonOf(error)),
         );
-        await turns.take();
+        await throttle.take();
         await parts.fault(`scheduler:${request.name}:done`);
         return text;
       } catch (error) {
@@ -213,7 +213,7 @@ export class SchedulerClient {
     const headers: Record<string, string> = { accept: 'application/json' };
     if (this.access.token) headers['x-nomad-token'] = this.access.token;
     if (payload !== undefined) headers['content-type'] = 'application/json';
-    const options = { method, headers, signal, agent: this.ground.agent };
+    const options = { method, headers, signal, agent: this.deps.agent };
     const tls = {
       ca: this.access.caCert || undefined,
       cert: this.access.clientCert || undefined,

@@ -6,7 +6,7 @@ import {
   type SchedulerAccess,
   SchedulerClient,
   type SchedulerDefaults,
-  type SchedulerGround,
+  type SchedulerDeps,
   SchedulerRefused,
   schedulerRefusal,
 } from './scheduler-client';
@@ -35,14 +35,14 @@ const idleMs = 15_000;
  * how they are reached: connections and whether they answer at all.
  */
 export class Scheduler {
-  private readonly turns = new Throttle();
+  private readonly throttle = new Throttle();
   private readonly known = new LRUCache<string, SchedulerFacts>({ max: 200, ttl: rememberedMs });
   private readonly reached = new LRUCache<string, Reached>({ max: 200 });
 
   constructor(
     readonly defaults: SchedulerDefaults,
     private readonly parts: OutsideParts = plainParts,
-    private readonly limits: Partial<Pick<SchedulerGround, 'timeoutMs' | 'pauseMs'>> = {},
+    private readonly limits: Partial<Pick<SchedulerDeps, 'timeoutMs' | 'pauseMs'>> = {},
   ) {}
 
   client(access: SchedulerAccess): SchedulerClient {
@@ -55,12 +55,12 @@ export class Scheduler {
       reached = { agent, circuit: new Circuit(`scheduler at ${address}`, this.parts.clock) };
       this.reached.set(key, reached);
     }
-    return new SchedulerClient(access, { ...this.limits, ...reached, parts: this.parts, turns: this.turns });
+    return new SchedulerClient(access, { ...this.limits, ...reached, parts: this.parts, throttle: this.throttle });
   }
 
   /** Wait for it where many may go on at once, as after an answer that all of them waited for. */
   turn(): Promise<void> | undefined {
-    return this.turns.take();
+    return this.throttle.take();
   }
 
   /** Forgets what a scheduler said, because its configuration was written again. */

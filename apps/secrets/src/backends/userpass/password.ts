@@ -53,7 +53,7 @@ export class Passwords {
     salt: Buffer,
     options: { readonly cost: number; readonly blockSize: number; readonly parallelization: number },
   ): Promise<Buffer> {
-    await this.takeTurn();
+    await this.takeSlot();
     try {
       return await new Promise((resolve, reject) => {
         const maxmem = 256 * options.cost * options.blockSize;
@@ -67,7 +67,7 @@ export class Passwords {
     }
   }
 
-  private async takeTurn(): Promise<void> {
+  private async takeSlot(): Promise<void> {
     if (this.running >= atOnce) {
       if (this.waiting.length >= mostWaiting) throw new Refusal('limited', 'too many logins at once');
       await new Promise<void>((resolve) => this.waiting.push(resolve));

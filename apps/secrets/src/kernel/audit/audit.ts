@@ -2,7 +2,7 @@ import { createSecretKey, type KeyObject } from 'node:crypto';
 import type { Barrier } from '../storage/types';
 import type { AuditDevice } from './device';
 import { type ClearFields, longTexts, shownFields } from './hash-leaves';
-import { keyedHash, keyedHashInTurns } from './keyed-hash';
+import { keyedHash, keyedHashInSlices } from './keyed-hash';
 import { Remembered } from './remembered';
 
 /** The caller's part of an audit line. */
@@ -199,10 +199,10 @@ export class Audit {
     this.key ??= this.derivedKey();
     const { key } = this;
     const hashes = new Map<string, string>();
-    for (const text of longTexts(r.fields, longText)) hashes.set(text, await keyedHashInTurns(key, text));
+    for (const text of longTexts(r.fields, longText)) hashes.set(text, await keyedHashInSlices(key, text));
     const known = (text: string): string => (text.length > longText && hashes.get(text)) || this.hash(text);
     const shown = shownFields(r.fields, known, this.rulesFor(r));
-    r.text ??= this.requestText(r, shown.text, shown.whole ? undefined : await keyedHashInTurns(key, r.sent.text));
+    r.text ??= this.requestText(r, shown.text, shown.whole ? undefined : await keyedHashInSlices(key, r.sent.text));
   }
 
   // Two lines have it, and the chained table a third time; what was sent was at least as long.

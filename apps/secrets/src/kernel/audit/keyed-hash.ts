@@ -9,7 +9,7 @@ export function keyedHash(key: KeyObject, text: string | Uint8Array): string {
 }
 
 /** The same, in slices with turns of the event loop between them. */
-export async function keyedHashInTurns(key: KeyObject, text: string | Uint8Array): Promise<string> {
+export async function keyedHashInSlices(key: KeyObject, text: string | Uint8Array): Promise<string> {
   const hmac = createHmac('sha256', key);
   for (let from = 0; from < text.length; ) {
     if (from > 0) await new Promise((resolve) => setImmediate(resolve));

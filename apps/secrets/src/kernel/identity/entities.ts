@@ -1,8 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { Refusal } from '@keystead/refusal';
 import type { Prisma } from '../../generated/prisma/client';
-import { mapInTurns } from '../storage/in-turns';
 import { lockRows } from '../storage/lock-rows';
+import { mapInSlices } from '../storage/slices';
 import type { Notice, Tx } from '../storage/types';
 import { checkMetadata, checkName, checkPolicies, isId, isTaken } from './checks';
 import { idOfName, idsAfter, named, numbered, readInPages } from './pages';
@@ -111,7 +111,7 @@ export class Entities {
       const where = { namespaceId, id: last ? { gt: last.id } : idsAfter(after) };
       return entity.findMany({ where, orderBy: { id: 'asc' }, take, select: { ...select, aliases: IN_ORDER } });
     });
-    return mapInTurns(rows, ({ id, name, aliases }) => ({ id, name, aliases: this.opened(aliases) }));
+    return mapInSlices(rows, ({ id, name, aliases }) => ({ id, name, aliases: this.opened(aliases) }));
   }
 
   /** Removes entities with their aliases, memberships and MFA secrets; ids that are not there are no error. */

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { Refusal } from '@keystead/refusal';
 import { Prisma } from '../../generated/prisma/client';
-import { mapInTurns } from '../storage/in-turns';
 import { lockRows } from '../storage/lock-rows';
+import { mapInSlices } from '../storage/slices';
 import type { Tx } from '../storage/types';
 import { checkMetadata, checkName, isId, isTaken } from './checks';
 import { type Entities, entityNotice } from './entities';
@@ -107,7 +107,7 @@ export class EntityAliases {
       const where = { namespaceId, id: last ? { gt: last.id } : idsAfter(after) };
       return this.needs.database.prisma.entityAlias.findMany({ where, orderBy: { id: 'asc' }, take });
     });
-    return mapInTurns(rows, (row) => toEntityAlias(this.needs.barrier, row));
+    return mapInSlices(rows, (row) => toEntityAlias(this.needs.barrier, row));
   }
 
   /** Removes an alias; the entity stays. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Refusal } from '@keystead/refusal';
-import { mapInTurns } from '../storage/in-turns';
 import { lockRows } from '../storage/lock-rows';
+import { mapInSlices } from '../storage/slices';
 import type { Tx } from '../storage/types';
 import { checkName, isId, isTaken } from './checks';
 import type { AliasMount } from './entity-aliases';
@@ -96,7 +96,7 @@ export class GroupAliases {
       const where = { namespaceId, id: last ? { gt: last.id } : idsAfter(after) };
       return this.needs.database.prisma.groupAlias.findMany({ where, orderBy: { id: 'asc' }, take });
     });
-    return mapInTurns(rows, (row) => toGroupAlias(this.needs.barrier, row));
+    return mapInSlices(rows, (row) => toGroupAlias(this.needs.barrier, row));
   }
 
   /** Removes an alias and the memberships it brought; the group stays, and an absent alias is no error. */

@@ -32,7 +32,7 @@ const CLAIM: Statement = {
 };
 const DONE: Statement = { name: 'intent-done', text: 'DELETE FROM intent WHERE id = $1' };
 const PAUSE: Statement = { name: 'intent-pause', text: 'UPDATE intent SET owner = NULL, due_at_ms = $2 WHERE id = $1' };
-const LET_GO: Statement = {
+const ABANDON_INTENTS: Statement = {
   name: 'intent-let-go',
   text: 'UPDATE intent SET owner = NULL, due_at_ms = $2 WHERE id = ANY($1::uuid[]) AND attempts = 0',
 };
@@ -61,8 +61,8 @@ export class IntentSweep {
   }
 
   /** Gives up intents whose call is over: they are due now. */
-  async letGo(ids: readonly string[]): Promise<void> {
-    await this.storage.database.query(LET_GO, [ids, this.storage.clock.now()]);
+  async abandon(ids: readonly string[]): Promise<void> {
+    await this.storage.database.query(ABANDON_INTENTS, [ids, this.storage.clock.now()]);
   }
 
   private async oneOfMount(row: IntentRow): Promise<void> {
@@ -80,7 +80,7 @@ export class IntentSweep {
       const mount = this.hosts.findMount(row.mount_id);
       const undo = mount?.backend.undo[row.kind];
       const what = barrier.openJson<Record<string, unknown>>(row.sealed, intentCell(row.id));
-      if (mount && undo) await this.hosts.errand(mount, (errand) => undo(what, errand));
+      if (mount && undo) await this.hosts.inBackground(mount, (call) => undo(what, call));
       await this.storage.fault('intent:undone');
       const again = Number(row.created_at_ms) + INTENT_GRACE_MS;
       if (again > clock.now()) await database.query(PAUSE, [row.id, again]);

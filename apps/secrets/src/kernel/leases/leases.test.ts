@@ -63,7 +63,7 @@ const hosts = (): LeaseHosts => ({
   findMount: (id) => [mount, hanging].find((one) => one?.uuid === id),
   refreshMounts: () => undefined,
   privateMountIds: () => [privateMount],
-  errand: (_mount, run) => run({} as never),
+  inBackground: (_mount, run) => run({} as never),
   lifetime,
   quotasOf: () => [],
 });
@@ -460,7 +460,7 @@ describe('an intent', () => {
 
   it('of a failed call is undone at once, and again when nothing outside can still be under way', async () => {
     const lost = await record('lost');
-    await leases.letGo([lost]);
+    await leases.abandonIntents([lost]);
     await until(() => undone('lost') === 1);
     expect(await there(lost)).toBe(true);
     const late = newWriteSet();

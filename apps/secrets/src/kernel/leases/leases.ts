@@ -5,8 +5,8 @@ import type { LiveMount } from '../mounts/mount';
 import type { Namespace } from '../namespaces/namespaces';
 import type { Statement } from '../storage/database';
 import { prefixEnd } from '../storage/entry-rows';
-import { mapInTurns } from '../storage/in-turns';
 import type { JobFacts } from '../storage/jobs';
+import { mapInSlices } from '../storage/slices';
 import type { StorageKernel } from '../storage/storage';
 import type { ListPage, WriteSet } from '../storage/types';
 import type { TokenRecord } from '../tokens/types';
@@ -173,17 +173,17 @@ export class Leases {
   }
 
   /** Ends a secret at once that could not be registered or returned; what fails is left to its intent. */
-  async abandon(mount: LiveMount, secret: SecretReply): Promise<void> {
+  async abandonSecret(mount: LiveMount, secret: SecretReply): Promise<void> {
     await this.revocation
       .outside({ mountId: mount.uuid, type: secret.type, internal: secret.internal })
       .catch((error) => this.storage.log?.warn({ err: error }, 'a secret that was not returned could not be revoked'));
   }
 
   /** Leaves what a call began outside and did not account for to the sweep, which undoes it now. */
-  async letGo(intents: readonly string[]): Promise<void> {
+  async abandonIntents(intents: readonly string[]): Promise<void> {
     if (intents.length === 0) return;
     try {
-      await this.intents.letGo(intents);
+      await this.intents.abandon(intents);
       this.storage.background.wake(INTENTS);
     } catch (error) {
       this.storage.log?.warn({ err: error }, 'intents of a failed call are undone late');
@@ -231,7 +231,7 @@ export class Leases {
     const kind = mount?.backend.secrets[lease.type];
     if (!mount || !kind) throw new Refusal('invalid', 'lease is not renewable');
     const { renew } = kind;
-    const terms = renew ? await this.hosts.errand(mount, (errand) => renew(lease.internal, errand)) : {};
+    const terms = renew ? await this.hosts.inBackground(mount, (call) => renew(lease.internal, call)) : {};
     const { ttlSeconds, warnings } = this.hosts.lifetime({
       nowMs: now,
       issuedAtMs: lease.issuedAtMs,
@@ -338,7 +338,7 @@ export class Leases {
   /** Leases that could not be revoked, of several namespaces. */
   async irrevocable(namespaceIds: readonly string[], limit: number): Promise<LeaseRecord[]> {
     const { rows } = await this.storage.database.query<StoredLease>(sql.IRREVOCABLE, [namespaceIds, limit]);
-    return mapInTurns(rows, (row) => this.open(row));
+    return mapInSlices(rows, (row) => this.open(row));
   }
 
   /** How many leases could not be revoked, by mount. */
@@ -403,7 +403,7 @@ export class Leases {
     while (names.length < limit) {
       const asked = Math.min(limit - names.length, LIST_PAGE);
       const { rows } = await this.storage.database.query<R>(statement, [...values, behind, asked]);
-      for (const name of await mapInTurns(rows, nameOf)) names.push(name);
+      for (const name of await mapInSlices(rows, nameOf)) names.push(name);
       if (rows.length < asked) break;
       behind = rows.at(-1)!.hash;
     }

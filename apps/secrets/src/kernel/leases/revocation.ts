@@ -53,7 +53,7 @@ export class Revocation {
     const askedMs = this.storage.clock.now();
     await within(
       REVOCATION_MS,
-      this.hosts.errand(mount, (errand) => revoke(internal, errand)),
+      this.hosts.inBackground(mount, (call) => revoke(internal, call)),
     );
     this.answered(mountId, askedMs);
   }

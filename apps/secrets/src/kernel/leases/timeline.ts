@@ -1,6 +1,6 @@
 import type { Statement } from '../storage/database';
 import { prefixEnd } from '../storage/entry-rows';
-import { mapInTurns } from '../storage/in-turns';
+import { mapInSlices } from '../storage/slices';
 import type { StorageKernel } from '../storage/storage';
 import { LEASE_COLUMNS, openLease, type StoredLease } from './lease-row';
 import type { LeaseRecord } from './types';
@@ -18,7 +18,7 @@ export interface TimelineQuery {
   readonly after?: TimelinePlace;
 }
 
-/** The place of a lease in the order in which they are due. */
+/** The match of a lease in the order in which they are due. */
 export interface TimelinePlace {
   readonly dueAtMs: number;
   /** Hex. */
@@ -50,7 +50,7 @@ export async function readTimeline(
     limit + 1,
   ]);
   const shown = rows.slice(0, limit);
-  const leases = await mapInTurns(shown, async (row) => ({
+  const leases = await mapInSlices(shown, async (row) => ({
     lease: openLease(barrier, row),
     dueAtMs: Number(row.due_at_ms),
   }));

@@ -22,7 +22,7 @@ export class TokenRenewal {
 
   constructor(
     private readonly storage: StorageKernel,
-    private readonly hosts: Pick<LeaseHosts, 'findMount' | 'refreshMounts' | 'errand' | 'lifetime'>,
+    private readonly hosts: Pick<LeaseHosts, 'findMount' | 'refreshMounts' | 'inBackground' | 'lifetime'>,
   ) {
     this.prolong = prolongTokens(storage);
   }
@@ -65,7 +65,7 @@ export class TokenRenewal {
       displayName: record.displayName,
       entityId: record.entityId ?? '',
     };
-    return this.hosts.errand(mount, (errand) => renewLogin(stored, errand));
+    return this.hosts.inBackground(mount, (call) => renewLogin(stored, call));
   }
 }
 

@@ -44,7 +44,7 @@ export interface LeaseHosts {
   /** Mounts whose storage is per token, whatever their namespace. */
   privateMountIds(): readonly string[];
   /** Runs with the storage of a mount and commits what was written to it. */
-  errand<T>(mount: LiveMount, run: (errand: BackgroundCall) => Promise<T>): Promise<T>;
+  inBackground<T>(mount: LiveMount, run: (call: BackgroundCall) => Promise<T>): Promise<T>;
   /** How long a token or lease lives from now on. */
   lifetime(terms: LifetimeTerms): Lifetime;
   /** Lease-count quotas that a new lease counts towards. */

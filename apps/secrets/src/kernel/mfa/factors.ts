@@ -115,7 +115,7 @@ export class Factors {
         factors.flatMap(({ notices }) => notices ?? []),
       );
     } catch (error) {
-      await this.letGo(factors);
+      await this.giveBack(factors);
       if (error instanceof UsedUp) return error.reason;
       throw error;
     }
@@ -124,7 +124,7 @@ export class Factors {
   }
 
   /** Right factors of an answer that was not enough. */
-  async letGo(factors: readonly RightFactor[]): Promise<void> {
+  async giveBack(factors: readonly RightFactor[]): Promise<void> {
     for (const { attempt } of factors) if (attempt) await this.needs.attempts.giveBack(attempt);
   }
 

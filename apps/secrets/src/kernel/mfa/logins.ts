@@ -179,7 +179,7 @@ export class MfaLogins {
         complaints.push(factor.reason);
       }
       if (complaints.length < tried.length) continue;
-      await this.factors.letGo(right());
+      await this.factors.giveBack(right());
       throw unsatisfied(name, complaints, tried);
     }
     const used = await this.factors.settle(right(), also);

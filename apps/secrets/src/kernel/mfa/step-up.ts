@@ -33,7 +33,7 @@ export class StepUp {
     for (const { method, passcode } of proofs.values()) {
       const factor = await this.factors.judge(method, entityId, passcode);
       if (!factor.ok) {
-        await this.factors.letGo(right);
+        await this.factors.giveBack(right);
         throw refused();
       }
       right.push(factor);

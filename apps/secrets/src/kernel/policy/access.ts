@@ -73,7 +73,7 @@ export class Access {
     maxSize: maxRules,
     sizeCalculation: ({ list, identity }) => (identity ? list.size : 0) + 1,
   });
-  private readonly grounds = new LRUCache<string, DerivedGroundwork>({
+  private readonly groundworks = new LRUCache<string, DerivedGroundwork>({
     max: 10_000,
     maxSize: maxRules,
     sizeCalculation: ({ groundwork }) => groundwork.layer.rules.length + groundwork.templated.length + 1,
@@ -96,7 +96,7 @@ export class Access {
     const { policies, identity } = query;
     const names = collectNames(query);
     const base = JSON.stringify(names.map((group) => [group.namespaceId, group.names]));
-    const { groundwork, epoch } = await this.ground(base, names);
+    const { groundwork, epoch } = await this.groundworkOf(base, names);
     const list = await fill(groundwork, identity?.subject);
     // Callers for whom nothing is filled in share one list.
     const own = list === groundwork.list ? undefined : identity;
@@ -111,15 +111,15 @@ export class Access {
     return list;
   }
 
-  private async ground(key: string, names: readonly PolicyNames[]): Promise<DerivedGroundwork> {
-    const known = this.grounds.get(key);
+  private async groundworkOf(key: string, names: readonly PolicyNames[]): Promise<DerivedGroundwork> {
+    const known = this.groundworks.get(key);
     if (known && this.holds(known)) return known;
     // Read before the policies are: a change meanwhile makes the result outdated at once.
     const { epoch } = this.needs.policies;
     const groundwork = await prepare(await this.load(names), this.needs.clock.now());
-    const ground = { epoch, names, validUntilMs: groundwork.validUntilMs, groundwork };
-    this.grounds.set(key, ground);
-    return ground;
+    const derived = { epoch, names, validUntilMs: groundwork.validUntilMs, groundwork };
+    this.groundworks.set(key, derived);
+    return derived;
   }
 
   private holds(derived: Derived): boolean {

@@ -1,4 +1,4 @@
-import { atOnce, type Steps, stepByStep } from '../storage/in-turns';
+import { runInSlices, runToEnd, type SlicedWork } from '../storage/slices';
 import { RuleAccess, rootAccess } from './access-list';
 import { PatternRule } from './rule';
 import { RuleLayer } from './rule-layer';
@@ -28,18 +28,18 @@ export interface Groundwork {
  * others their turns.
  */
 export function compile(policies: readonly NamedPolicy[], subject: Subject | undefined, nowMs: number): AccessList {
-  return atOnce(filling(atOnce(preparing(policies, nowMs)), subject));
+  return runToEnd(filling(runToEnd(preparing(policies, nowMs)), subject));
 }
 
 /** The part of compiling that is the same for every subject. */
 export const prepare = (policies: readonly NamedPolicy[], nowMs: number): Promise<Groundwork> =>
-  stepByStep(preparing(policies, nowMs));
+  runInSlices(preparing(policies, nowMs));
 
 /** Adds what the templates mean for a subject: a thin layer, unless it touches a pattern that is there already. */
 export const fill = (groundwork: Groundwork, subject: Subject | undefined): Promise<AccessList> =>
-  stepByStep(filling(groundwork, subject));
+  runInSlices(filling(groundwork, subject));
 
-function* preparing(policies: readonly NamedPolicy[], nowMs: number): Steps<Groundwork> {
+function* preparing(policies: readonly NamedPolicy[], nowMs: number): SlicedWork<Groundwork> {
   if (policies.some(({ name, namespacePath }) => name === 'root' && namespacePath === '')) {
     return { list: rootAccess, layer: new RuleLayer([]), plain: [], templated: [] };
   }
@@ -62,7 +62,7 @@ function* preparing(policies: readonly NamedPolicy[], nowMs: number): Steps<Grou
 function* filling(
   { list, layer, plain, templated, validUntilMs }: Groundwork,
   subject: Subject | undefined,
-): Steps<AccessList> {
+): SlicedWork<AccessList> {
   if (templated.length === 0 || !subject) return list;
   const own = yield* layerOf(templated, subject);
   if (own.rules.length === 0) return list;
@@ -72,14 +72,14 @@ function* filling(
   return new RuleAccess(layers, validUntilMs, layers[0]!.rules.length);
 }
 
-function* layerOf(blocks: readonly Block[], subject: Subject | undefined): Steps<RuleLayer> {
+function* layerOf(blocks: readonly Block[], subject: Subject | undefined): SlicedWork<RuleLayer> {
   const rules = yield* merge(blocks, subject);
   yield;
   return new RuleLayer(rules);
 }
 
 /** One rule per pattern. */
-function* merge(blocks: readonly Block[], subject: Subject | undefined): Steps<PatternRule[]> {
+function* merge(blocks: readonly Block[], subject: Subject | undefined): SlicedWork<PatternRule[]> {
   const rules = new Map<string, PatternRule>();
   for (const { written, from } of blocks) {
     yield;

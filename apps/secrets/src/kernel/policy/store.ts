@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { Refusal } from '@keystead/refusal';
 import { Prisma } from '../../generated/prisma/client';
 import { CoherentCache, type Ticket } from '../storage/cache';
-import { Pauses } from '../storage/in-turns';
 import { lockRows } from '../storage/lock-rows';
+import { Pauses } from '../storage/slices';
 import {
   type Barrier,
   type ChangeNotices,

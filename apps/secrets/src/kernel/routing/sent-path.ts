@@ -5,7 +5,7 @@ import { pathProblem, simplify } from '../../sdk/path-text';
 import type { Mounts } from '../mounts/mounts';
 import type { Matched, PathTree } from '../mounts/path-tree';
 import type { Namespaces } from '../namespaces/namespaces';
-import type { RouteMatch } from './place';
+import type { RouteMatch } from './route-match';
 
 /** Longer paths are refused before anything looks at them. */
 export const maxPathLength = 4096;
@@ -14,7 +14,7 @@ const noParams: Readonly<Record<string, string>> = {};
 
 /**
  * A path as it was sent: below `/v1/`, decoded, free of dot segments and doubled slashes. Its text is read here and
- * nowhere else; everybody after this sees the place it leads to, with the path in its one spelling.
+ * nowhere else; everybody after this sees the `RouteMatch` it leads to, with the path in its one spelling.
  */
 export class SentPath {
   readonly #text: string;
@@ -53,7 +53,7 @@ export class SentPath {
     return this.#text === text;
   }
 
-  /** What the audit line says of a request that was refused before it had a place. */
+  /** What the audit line says of a request that was refused before its route was known. */
   get unplaced(): string {
     return this.#text;
   }

@@ -5,11 +5,11 @@ import type { NodeChanges } from './changes';
 import type { Database, ObserveStorage } from './database';
 import type { DeletedRows } from './deleted-rows';
 import { cacheKey } from './entry-rows';
-import { inTurns } from './in-turns';
 import { claims, isLost, type Lane, laneOf } from './lanes';
 import { Line } from './line';
 import { insertIntents, insertTokens, type PutColumns, putColumns } from './rows';
 import { entryNotices, noticesOf } from './set-notices';
+import { resumeInSlices } from './slices';
 import * as sql from './statements';
 import type { Barrier, Clock, Committer, Entry, EntryPut, Fault, Notice, Tx, WriteSet } from './types';
 import { isEmpty, PreconditionFailed } from './write-set';
@@ -166,7 +166,7 @@ export class GroupCommitter implements Committer {
     });
     await this.tellLate(notices.length > 0, () => entryNotices(puts.keys()));
     await this.options.fault('commit:after');
-    inTurns(batch, (waiting) => {
+    resumeInSlices(batch, (waiting) => {
       if (waiting.set.puts.every((put) => written.has(cacheKey(put)))) waiting.done();
       else waiting.fail(denied());
     });
@@ -199,7 +199,7 @@ export class GroupCommitter implements Committer {
     );
     await this.options.fault('commit:after');
     const isMade = ({ set }: QueuedSet) => made.has(set.tokens[0]!.hash.toString('latin1'));
-    inTurns(batch.filter(isMade), (waiting) => waiting.done());
+    resumeInSlices(batch.filter(isMade), (waiting) => waiting.done());
     // Alone, each learns whether its parent is gone or its id is taken.
     await Promise.all(batch.filter((waiting) => !isMade(waiting)).map((waiting) => this.single(waiting)));
   }
@@ -211,13 +211,13 @@ export class GroupCommitter implements Committer {
     await fault('commit:before');
     await insertIntents(database, barrier, intents, clock.now(), changes.id);
     await fault('commit:after');
-    inTurns(batch, (waiting) => waiting.done());
+    resumeInSlices(batch, (waiting) => waiting.done());
   }
 
   private async writeMixed(batch: readonly QueuedSet[]): Promise<void> {
     const sets = batch.map(({ set }) => set);
     await this.inTransaction(() => sets);
-    inTurns(batch, (waiting) => waiting.done());
+    resumeInSlices(batch, (waiting) => waiting.done());
   }
 
   private async alone(set: WriteSet): Promise<void> {
@@ -226,7 +226,7 @@ export class GroupCommitter implements Committer {
 
   private async inTransaction(setsOf: (tx: Tx) => readonly WriteSet[] | Promise<readonly WriteSet[]>): Promise<void> {
     const { database, changes, cache, barrier, clock, deletedRows } = this.options;
-    const ground = { barrier, clock, nodeId: changes.id, auditChain: this.auditChain };
+    const deps = { barrier, clock, nodeId: changes.id, auditChain: this.auditChain };
     let tickets: Ticket[] = [];
     let told = false;
     let outcome: Map<string, Entry | null> | undefined;
@@ -244,7 +244,7 @@ export class GroupCommitter implements Committer {
         // It may be the second time, after a deadlock.
         settle();
         tickets = [...operations.keys()].map((key) => cache.begin(key, true));
-        const rows = await writeSets(ground, tx, sets, operations);
+        const rows = await writeSets(deps, tx, sets, operations);
         told = changes.mustTell;
         if (told) await changes.tell(tx, notices);
         return rows;

@@ -1,8 +1,8 @@
 import type { CoherentCache } from './cache';
 import type { Database, ObserveStorage } from './database';
 import { cacheKey, type EntryRow, openEntry, prefixEnd } from './entry-rows';
-import { mapInTurns } from './in-turns';
 import { listNames } from './list-names';
+import { mapInSlices } from './slices';
 import * as sql from './statements';
 import type { Barrier, Clock, Entry, EntryKey, EntryReader, EntryStore, ListPage, Tx } from './types';
 
@@ -108,7 +108,7 @@ export class DatabaseEntries implements EntryStore {
     const { database, clock } = this.options;
     const values = [keys.map((key) => key.mountId), keys.map((key) => key.path), clock.now()];
     const { rows } = await database.query<EntryRow>(sql.READ_ENTRIES, values);
-    const entries = await mapInTurns(rows, (row) => this.open(row));
+    const entries = await mapInSlices(rows, (row) => this.open(row));
     return new Map(entries.map((entry) => [cacheKey(entry), entry]));
   }
 

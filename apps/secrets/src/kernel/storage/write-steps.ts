@@ -44,12 +44,12 @@ export function lastOperations(sets: readonly WriteSet[]): Map<string, EntryPut 
 
 /** Writes sets in an open transaction, and answers what their entries are then; null for those removed. */
 export async function writeSets(
-  ground: WriteDeps,
+  deps: WriteDeps,
   tx: Tx,
   sets: readonly WriteSet[],
   operations: ReadonlyMap<string, EntryPut | EntryDelete>,
 ): Promise<Map<string, Entry | null>> {
-  const { barrier, clock, nodeId, auditChain } = ground;
+  const { barrier, clock, nodeId, auditChain } = deps;
   const authorities = authoritiesOf(sets);
   if (authorities.length > 0) await lockTokens(tx, authorities);
   // Prefixes first: what a call writes after clearing a folder stays.
@@ -58,7 +58,7 @@ export async function writeSets(
     await tx.query(sql.DELETE_PREFIX, below);
     await tx.query(sql.DELETE_WITNESSES_BELOW, below);
   }
-  const outcome = await writeEntries(ground, tx, operations);
+  const outcome = await writeEntries(deps, tx, operations);
   const tokens = sets.flatMap((set) => set.tokens);
   if (tokens.length > 0 && (await insertTokens(tx, tokens)).size < tokens.length) {
     throw new Refusal('invalid', 'cannot create a token with a duplicate ID');

@@ -4,7 +4,7 @@ import { Refusal } from '@keystead/refusal';
 import { LRUCache } from 'lru-cache';
 import { CoherentCache } from '../storage/cache';
 import type { Statement } from '../storage/database';
-import { mapInTurns } from '../storage/in-turns';
+import { mapInSlices } from '../storage/slices';
 import type { StorageKernel } from '../storage/storage';
 import type { WriteSet } from '../storage/types';
 import { isBatchToken, readBatchToken, writeBatchToken } from './batch-token';
@@ -167,7 +167,7 @@ export class StoredTokens implements Tokens {
     while (accessors.length < wanted) {
       const limit = Math.min(PAGE, wanted - accessors.length);
       const { rows } = await database.query<StoredToken>(LIST_ACCESSORS, [namespaceId, after, limit, clock.now()]);
-      for (const { accessor } of await mapInTurns(rows, (row) => this.open(row))) accessors.push(accessor);
+      for (const { accessor } of await mapInSlices(rows, (row) => this.open(row))) accessors.push(accessor);
       if (rows.length < limit) break;
       after = barrier.mac('accessor', accessors.at(-1)!);
     }

@@ -24,7 +24,7 @@ export const pluginIssuerPaths = (issuer: IssuerAddress) => [
   path('oidc/plugins/.well-known/openid-configuration', {
     summary: 'Who signs the identity tokens of this namespace’s mounts.',
     auth: 'none',
-    dress: 'raw',
+    responseFormat: 'raw',
     read: {
       summary: 'Read the discovery document.',
       operationId: 'oidc-plugins-discovery',
@@ -52,7 +52,7 @@ export const pluginIssuerPaths = (issuer: IssuerAddress) => [
   path('oidc/plugins/.well-known/keys', {
     summary: 'The public keys of those tokens.',
     auth: 'none',
-    dress: 'raw',
+    responseFormat: 'raw',
     read: {
       summary: 'Read the key set.',
       operationId: 'oidc-plugins-keys',

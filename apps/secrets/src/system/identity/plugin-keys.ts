@@ -1,4 +1,4 @@
-import { firstTurn, isTurnDue, newSigningKey, takeTurn } from '@keystead/auth';
+import { firstKeys, isRotationDue, newSigningKey, rotateKeys } from '@keystead/auth';
 import { z } from 'zod';
 import { single } from '../../sdk/collection';
 import type { Storage } from '../../sdk/storage';
@@ -14,7 +14,7 @@ type KeyRing = z.output<typeof KeyRing>;
 const ring = single('oidc/plugins/keys', KeyRing);
 
 const dayMs = 24 * 3_600_000;
-const rule = { turnEveryMs: dayMs, shownForMs: dayMs };
+const rule = { rotateEveryMs: dayMs, shownForMs: dayMs };
 
 /**
  * The keys that sign the identity tokens of a namespace's mounts: made when first needed, turned once a day. They lie
@@ -22,13 +22,13 @@ const rule = { turnEveryMs: dayMs, shownForMs: dayMs };
  */
 export async function pluginKeys(storage: Storage, nowMs: number): Promise<KeyRing> {
   const stored = await ring.find(storage);
-  if (stored && !isTurnDue(stored, rule, nowMs)) return stored;
+  if (stored && !isRotationDue(stored, rule, nowMs)) return stored;
   const fresh = await Promise.all([newSigningKey(nowMs), stored ? undefined : newSigningKey(nowMs)]);
   return storage.transaction('oidc/plugins/keys', async (tx) => {
     const seen = await ring.find(tx);
-    if (seen && !isTurnDue(seen, rule, nowMs)) return seen;
-    const turns = seen ? takeTurn(seen, fresh[0], rule, nowMs) : firstTurn(fresh[0], fresh[1]!, nowMs);
-    const turned = { ...turns, previous: [...turns.previous] };
+    if (seen && !isRotationDue(seen, rule, nowMs)) return seen;
+    const rotated = seen ? rotateKeys(seen, fresh[0], rule, nowMs) : firstKeys(fresh[0], fresh[1]!, nowMs);
+    const turned = { ...rotated, previous: [...rotated.previous] };
     ring.put(tx, turned);
     return turned;
   });

@@ -13,7 +13,7 @@ export function auditPaths(audit: Audit) {
       summary: 'The audit devices.',
       sudo: true,
       rootNamespaceOnly: true,
-      dress: 'injected',
+      responseFormat: 'injected',
       read: {
         summary: 'List the audit devices.',
         operationId: 'auditing-list-enabled-devices',

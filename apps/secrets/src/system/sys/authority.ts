@@ -6,7 +6,7 @@ import type { Namespaces } from '../../kernel/namespaces/namespaces';
 import type { Access, AccessQuery } from '../../kernel/policy/access';
 import type { Explanation, Question } from '../../kernel/policy/types';
 import type { Quotas } from '../../kernel/quotas/quotas';
-import { askedOf, type RouteMatch } from '../../kernel/routing/place';
+import { questionOf, type RouteMatch } from '../../kernel/routing/route-match';
 import { SentPath } from '../../kernel/routing/sent-path';
 import type { TokenRecord, Tokens } from '../../kernel/tokens/types';
 import type { Verb } from '../../sdk/call';
@@ -59,13 +59,13 @@ export class Authority {
 
   /** Whether the path needs sudo besides its capability. */
   needsSudo(namespaceId: string, path: string, operation: OperationName): boolean {
-    const place = placeOf(this.parts, namespaceId, path, verbOf(operation));
-    return place.operation?.sudo ?? place.declared?.sudo ?? false;
+    const match = matchOf(this.parts, namespaceId, path, verbOf(operation));
+    return match.operation?.sudo ?? match.declared?.sudo ?? false;
   }
 
   /** The quota that would refuse the request at this moment. */
   quotaInTheWay(namespaceId: string, path: string, operation: OperationName, address: string): string | undefined {
-    const { namespace, mount, path: at, folding } = placeOf(this.parts, namespaceId, path, verbOf(operation));
+    const { namespace, mount, path: at, folding } = matchOf(this.parts, namespaceId, path, verbOf(operation));
     const question = { namespaceId: namespace.uuid, mountUuid: mount?.uuid, path: at, folding, address };
     const quota = this.parts.quotas.refusing(question);
     if (!quota) return undefined;
@@ -101,14 +101,14 @@ async function holderOf(parts: AuthorityParts, record: TokenRecord) {
     loginEnforcements: () => loginEnforcements(parts, record, view),
     /** On a path as somebody would send it; read as the request would be. Throws `malformed`. */
     capabilities(namespaceId: string, text: string): string[] {
-      const { path, folding } = askedOf(placeOf(parts, namespaceId, text, text.endsWith('/') ? 'list' : 'read'));
+      const { path, folding } = questionOf(matchOf(parts, namespaceId, text, text.endsWith('/') ? 'list' : 'read'));
       return access.capabilities(path, folding);
     },
     /** The same for one request. */
     explain({ namespaceId, path, ...question }: AuthorityQuestion): Explanation {
       return access.explain({
         ...question,
-        ...askedOf(placeOf(parts, namespaceId, path, verbOf(question.operation))),
+        ...questionOf(matchOf(parts, namespaceId, path, verbOf(question.operation))),
       });
     },
   };
@@ -127,7 +127,7 @@ async function loginEnforcements(
   return matching.map(({ name }) => name);
 }
 
-function placeOf({ namespaces, mounts }: AuthorityParts, namespaceId: string, path: string, verb: Verb): RouteMatch {
+function matchOf({ namespaces, mounts }: AuthorityParts, namespaceId: string, path: string, verb: Verb): RouteMatch {
   return SentPath.ofField(path, 'path').locate(namespaces, mounts, verb, namespaces.find(namespaceId)?.path ?? '');
 }
 

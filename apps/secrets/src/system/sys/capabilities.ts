@@ -19,7 +19,7 @@ export function capabilitiesPaths(authority: Authority): Path[] {
   return [
     path('capabilities', {
       summary: 'What a token may do.',
-      dress: 'injected',
+      responseFormat: 'injected',
       write: {
         summary: 'List the capabilities of a token on paths.',
         input: Paths.extend({ token: secretString().optional().describe('The token.') }),
@@ -35,7 +35,7 @@ export function capabilitiesPaths(authority: Authority): Path[] {
     }),
     path('capabilities-accessor', {
       summary: 'What the token of an accessor may do.',
-      dress: 'injected',
+      responseFormat: 'injected',
       write: {
         summary: 'List the capabilities of the token of an accessor on paths.',
         input: Paths.extend({ accessor: string().optional().describe('The accessor.') }),
@@ -49,7 +49,7 @@ export function capabilitiesPaths(authority: Authority): Path[] {
     }),
     path('capabilities-self', {
       summary: 'What the calling token may do.',
-      dress: 'injected',
+      responseFormat: 'injected',
       write: {
         summary: 'List the capabilities of the calling token on paths.',
         input: Paths.extend({

@@ -11,7 +11,7 @@ export function corsPaths(origins: Origins) {
       summary: 'Which web pages may call the service.',
       sudo: true,
       rootNamespaceOnly: true,
-      dress: 'injected',
+      responseFormat: 'injected',
       read: {
         summary: 'Read which web pages may call the service.',
         operationId: 'cors-read-configuration',

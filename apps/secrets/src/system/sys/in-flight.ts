@@ -28,7 +28,7 @@ export function inFlightPath(inFlight: InFlightPort) {
     summary: 'The requests that the node which answers is carrying out.',
     sudo: true,
     rootNamespaceOnly: true,
-    dress: 'raw',
+    responseFormat: 'raw',
     read: {
       summary: 'Read the requests that this node is carrying out, by their ids.',
       operationId: 'collect-in-flight-request-information',

@@ -53,7 +53,7 @@ export function keyPaths(rotation: Rotation, root: RootGeneration): Path[] {
     }),
     path('key-status', {
       summary: 'The key that values are sealed under.',
-      dress: 'injected',
+      responseFormat: 'injected',
       rootNamespaceOnly: true,
       read: {
         summary: 'Read the key status.',
@@ -77,14 +77,18 @@ export function keyPaths(rotation: Rotation, root: RootGeneration): Path[] {
  */
 function rootPaths(root: RootGeneration, place: 'generate-root' | 'generate-root-token', to: 'open' | 'known'): Path[] {
   const open = to === 'open';
-  const dressed = { auth: open ? 'none' : 'token', dress: open ? 'raw' : 'standard', rootNamespaceOnly: true } as const;
+  const common = {
+    auth: open ? 'none' : 'token',
+    responseFormat: open ? 'raw' : 'standard',
+    rootNamespaceOnly: true,
+  } as const;
   const id = open ? 'root-token-generation' : 'known-root-token-generation';
   const answer = (facts: RootAttempt) => (open ? raw(rootBody(facts)) : data(rootBody(facts)));
   const judged = open ? ({ judges: 'unguessable' } as const) : {};
   return [
     path(`${place}/attempt`, {
       summary: 'Begin, watch or cancel the generation of a root token.',
-      ...dressed,
+      ...common,
       read: {
         summary: 'Read how it is getting on.',
         operationId: `${id}-read-progress`,
@@ -122,7 +126,7 @@ function rootPaths(root: RootGeneration, place: 'generate-root' | 'generate-root
     }),
     path(`${place}/update`, {
       summary: 'Give one share for the generation of a root token.',
-      ...dressed,
+      ...common,
       write: {
         summary: 'Give one share; the last one brings the token, disguised.',
         operationId: `${id}-update`,

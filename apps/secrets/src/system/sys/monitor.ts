@@ -27,7 +27,7 @@ export function monitorPath(monitors: MonitorPort, holds: (token: string) => Pro
     summary: 'The log of the node that answers, line by line as it is written.',
     sudo: true,
     rootNamespaceOnly: true,
-    dress: 'raw',
+    responseFormat: 'raw',
     read: {
       summary: 'Follow the log of this node until the connection or the token ends.',
       operationId: 'monitor',

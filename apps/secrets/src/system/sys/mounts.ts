@@ -92,7 +92,7 @@ export function mountPaths(parts: MountParts, kind: 'secret' | 'auth') {
   return [
     path(base, {
       summary: words.listSummary,
-      dress: 'injected',
+      responseFormat: 'injected',
       sudo: false,
       read: {
         summary: words.listSummary,
@@ -108,7 +108,7 @@ export function mountPaths(parts: MountParts, kind: 'secret' | 'auth') {
     }),
     path(`${base}/:path*`, {
       summary: words.oneSummary,
-      dress: 'injected',
+      responseFormat: 'injected',
       sudo: kind === 'auth',
       params: { path: 'folder' },
       paramDocs: { path: 'Where it is mounted.' },
@@ -138,7 +138,7 @@ export function mountPaths(parts: MountParts, kind: 'secret' | 'auth') {
     }),
     path(`${base}/:path*/tune`, {
       summary: words.tune,
-      dress: 'injected',
+      responseFormat: 'injected',
       sudo: kind === 'auth',
       params: { path: 'folder' },
       paramDocs: { path: 'Where it is mounted.' },

@@ -53,7 +53,7 @@ export function nodePaths(parts: NodeParts, node: NodeFacts) {
     path('ha-status', {
       summary: 'The nodes of the installation, as far as this one is concerned.',
       rootNamespaceOnly: true,
-      dress: 'injected',
+      responseFormat: 'injected',
       read: {
         summary: 'Read the status of this node among its peers.',
         operationId: 'ha-status',
@@ -92,7 +92,7 @@ export function nodePaths(parts: NodeParts, node: NodeFacts) {
     }),
     path('metrics', {
       summary: 'Measurements of this node.',
-      dress: 'raw',
+      responseFormat: 'raw',
       rootNamespaceOnly: true,
       read: {
         summary: 'Read measurements, as JSON or for Prometheus.',

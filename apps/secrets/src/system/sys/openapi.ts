@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { stepByStep } from '../../kernel/storage/in-turns';
+import { runInSlices } from '../../kernel/storage/slices';
 import type { OpenApiDocuments } from '../../openapi/document';
 import type { Call } from '../../sdk/call';
 import { anything, bool, string } from '../../sdk/fields';
@@ -38,7 +38,7 @@ export function openapiPath(parts: PreflightParts, documents: OpenApiDocuments) 
     summary: 'The OpenAPI document of the mounted backends.',
     spec: 'OpenAPI document',
     auth: 'optional',
-    dress: 'raw',
+    responseFormat: 'raw',
     read: get('internal-generate-open-api-document'),
     write: get('internal-generate-open-api-document-with-parameters'),
   });
@@ -61,5 +61,5 @@ export async function documentOf(
     access: query && (access.peek(query) ?? (await access.of(query))),
     genericMountPaths,
   };
-  return stepByStep(documents.document(asked));
+  return runInSlices(documents.document(asked));
 }

@@ -65,7 +65,7 @@ export function policyPaths(policies: PolicyStore, methods: StepUp): Path[] {
     }),
     path('policy', {
       summary: 'The policies of the namespace, in an older form.',
-      dress: 'injected',
+      responseFormat: 'injected',
       read: { summary: 'List the policies.', output: namesOutput, run: async (call) => bothNames(await list(call)) },
       list: { summary: 'List the policies.', output: namesOutput, run: async (call) => bothNames(await list(call)) },
     }),
@@ -73,7 +73,7 @@ export function policyPaths(policies: PolicyStore, methods: StepUp): Path[] {
       summary: 'A policy, in an older form.',
       params: { name: /^.+$/s },
       folds: { name: 'case' },
-      dress: 'injected',
+      responseFormat: 'injected',
       read: {
         summary: 'Read a policy.',
         output: z.object({ ...policyFields, rules: z.string() }),

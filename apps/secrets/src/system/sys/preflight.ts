@@ -1,8 +1,8 @@
 import type { LiveMount } from '../../kernel/mounts/mount';
 import type { AccessList } from '../../kernel/policy/types';
-import { askedOf } from '../../kernel/routing/place';
+import { questionOf } from '../../kernel/routing/route-match';
 import { SentPath } from '../../kernel/routing/sent-path';
-import { Pauses } from '../../kernel/storage/in-turns';
+import { Pauses } from '../../kernel/storage/slices';
 import type { TokenRecord } from '../../kernel/tokens/types';
 import { pathProblem } from '../../sdk/path-text';
 import { type AuthorityParts, accessQueryOf } from './authority';
@@ -58,5 +58,5 @@ export async function rulesOf(
 function askedUnder({ namespaces, mounts }: PreflightParts, pattern: string) {
   const sent = pathProblem(pattern) === undefined ? SentPath.read(pattern) : undefined;
   if (!(sent instanceof SentPath)) return undefined;
-  return askedOf(sent.locate(namespaces, mounts, pattern.endsWith('/') ? 'list' : 'read', ''));
+  return questionOf(sent.locate(namespaces, mounts, pattern.endsWith('/') ? 'list' : 'read', ''));
 }

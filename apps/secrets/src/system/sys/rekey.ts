@@ -28,10 +28,10 @@ export function rekeyPaths(rekeys: { readonly recovery: Rekey; readonly barrier:
   ];
 }
 
-function ceremonyPaths(base: string, rekey: Rekey, dress: 'raw' | 'standard'): Path[] {
+function ceremonyPaths(base: string, rekey: Rekey, responseFormat: 'raw' | 'standard'): Path[] {
   const id = (what: string) => `${base.replaceAll('/', '-')}-${what}`;
-  const answer = (body: Record<string, unknown>): Reply => (dress === 'raw' ? raw(body) : data(body));
-  const decodedInto = (name: string) => (dress === 'raw' ? name : undefined);
+  const answer = (body: Record<string, unknown>): Reply => (responseFormat === 'raw' ? raw(body) : data(body));
+  const decodedInto = (name: string) => (responseFormat === 'raw' ? name : undefined);
   const noKey = operation({
     summary: 'Answer as a share that is missing.',
     operationId: id('read-update'),
@@ -42,7 +42,7 @@ function ceremonyPaths(base: string, rekey: Rekey, dress: 'raw' | 'standard'): P
   return [
     path(`${base}/init`, {
       ...common,
-      dress,
+      responseFormat,
       summary: 'Begin, watch or cancel the replacement of key shares.',
       read: {
         summary: 'Read how a rekey is getting on.',
@@ -78,7 +78,7 @@ function ceremonyPaths(base: string, rekey: Rekey, dress: 'raw' | 'standard'): P
     }),
     path(`${base}/update`, {
       ...common,
-      dress,
+      responseFormat,
       summary: 'Give one share of the key in force.',
       read: noKey,
       write: {
@@ -95,7 +95,7 @@ function ceremonyPaths(base: string, rekey: Rekey, dress: 'raw' | 'standard'): P
     }),
     path(`${base}/verify`, {
       ...common,
-      dress,
+      responseFormat,
       summary: 'Prove that the new shares arrived, before they are in force.',
       read: {
         summary: 'Read how the verification is getting on.',
@@ -123,7 +123,7 @@ function ceremonyPaths(base: string, rekey: Rekey, dress: 'raw' | 'standard'): P
     }),
     path(`${base}/check`, {
       ...common,
-      dress,
+      responseFormat,
       summary: 'Find out whether a share is still right.',
       write: {
         summary: 'Check one share of the key in force. Nothing is used up, and no rekey advances.',
@@ -142,7 +142,7 @@ function ceremonyPaths(base: string, rekey: Rekey, dress: 'raw' | 'standard'): P
 function backupPath(at: string, rekey: Rekey, id = at.replaceAll('/', '-')): Path {
   return path(at, {
     ...common,
-    dress: 'injected',
+    responseFormat: 'injected',
     summary: 'The encrypted shares that the last rekey with a backup kept.',
     read: {
       summary: 'Read the kept shares by fingerprint.',

@@ -17,7 +17,7 @@ export function remountPaths(parts: MountParts) {
     path('remount', {
       summary: 'Gives a mount another path.',
       sudo: true,
-      dress: 'injected',
+      responseFormat: 'injected',
       write: {
         summary: 'Move a mount. Its leases are ended; what it stores stays.',
         operationId: 'remount',

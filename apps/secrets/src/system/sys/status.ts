@@ -93,7 +93,7 @@ export function statusPaths(
     path('init', {
       summary: 'Initialises the service, once.',
       auth: 'none',
-      dress: 'raw',
+      responseFormat: 'raw',
       whileSealed: true,
       rootNamespaceOnly: true,
       read: {
@@ -107,7 +107,7 @@ export function statusPaths(
     path('seal-status', {
       summary: 'How the service is sealed, and whether.',
       auth: 'none',
-      dress: 'raw',
+      responseFormat: 'raw',
       whileSealed: true,
       rootNamespaceOnly: true,
       read: {
@@ -120,14 +120,14 @@ export function statusPaths(
     path('unseal', {
       summary: 'Opens the service with shares of its key.',
       auth: 'none',
-      dress: 'raw',
+      responseFormat: 'raw',
       whileSealed: true,
       rootNamespaceOnly: true,
       write: unseal,
     }),
     path('seal', {
       summary: 'Closes the service on every node.',
-      dress: 'raw',
+      responseFormat: 'raw',
       sudo: true,
       rootNamespaceOnly: true,
       write: {
@@ -143,7 +143,7 @@ export function statusPaths(
     path('health', {
       summary: 'Whether this node can serve.',
       auth: 'none',
-      dress: 'raw',
+      responseFormat: 'raw',
       whileSealed: true,
       rootNamespaceOnly: true,
       read: {
@@ -175,7 +175,7 @@ export function statusPaths(
     path('leader', {
       summary: 'Which node leads: every node serves, so each names itself.',
       auth: 'none',
-      dress: 'raw',
+      responseFormat: 'raw',
       whileSealed: true,
       rootNamespaceOnly: true,
       read: {

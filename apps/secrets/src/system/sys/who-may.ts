@@ -4,9 +4,9 @@ import type { Identity } from '../../kernel/identity/identity';
 import type { AccessQuery } from '../../kernel/policy/access';
 import type { PolicyStore } from '../../kernel/policy/store';
 import type { RuleReference } from '../../kernel/policy/types';
-import { askedOf } from '../../kernel/routing/place';
+import { questionOf } from '../../kernel/routing/route-match';
 import { SentPath } from '../../kernel/routing/sent-path';
-import { Pauses } from '../../kernel/storage/in-turns';
+import { Pauses } from '../../kernel/storage/slices';
 import { oneOf, string } from '../../sdk/fields';
 import { type Path, path } from '../../sdk/path';
 import { data } from '../../sdk/reply';
@@ -63,8 +63,8 @@ export function whoMayPath(parts: Parts): Path {
           throw new Refusal('invalid', 'path cannot have more than 1000 segments');
         }
         const { namespaces, mounts } = parts;
-        const place = SentPath.ofField(asked, 'path').locate(namespaces, mounts, verbOf(operation), namespace.path);
-        const question = { ...askedOf(place), operation };
+        const match = SentPath.ofField(asked, 'path').locate(namespaces, mounts, verbOf(operation), namespace.path);
+        const question = { ...questionOf(match), operation };
         const look = new Look();
         const explain = async (query: AccessQuery) => (await parts.access.of(query)).explain(question);
         const names = (await parts.policies.list(namespace.uuid)).filter((name) => name !== 'root');

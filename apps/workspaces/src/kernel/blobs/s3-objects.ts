@@ -2,7 +2,7 @@ import type { S3Client } from '@aws-sdk/client-s3';
 import type { ObjectStore } from './objects';
 
 /** Where an S3-compatible store is, and who asks it. */
-export interface S3Place {
+export interface S3Config {
   readonly bucket: string;
   /** Before every key, with its slash; empty for none. */
   readonly prefix: string;
@@ -19,7 +19,7 @@ const connectMs = 3_000;
 const requestMs = 20_000;
 
 /** Reads `s3://bucket/prefix?endpoint=…&region=…&path-style=…`. Throws an Error that says what is wrong with it. */
-export function parsePlace(text: string, credentials: S3Place['credentials']): S3Place {
+export function parsePlace(text: string, credentials: S3Config['credentials']): S3Config {
   let url: URL;
   try {
     url = new URL(text);
@@ -47,13 +47,13 @@ export function parsePlace(text: string, credentials: S3Place['credentials']): S
 }
 
 /** Objects in an S3-compatible store. The client library is loaded only where there is one. */
-export async function openS3({ bucket, prefix, ...place }: S3Place): Promise<ObjectStore> {
+export async function openS3({ bucket, prefix, ...config }: S3Config): Promise<ObjectStore> {
   const s3 = await import('@aws-sdk/client-s3');
   const client = new s3.S3Client({
-    region: place.region,
-    endpoint: place.endpoint,
-    forcePathStyle: place.pathStyle,
-    credentials: place.credentials,
+    region: config.region,
+    endpoint: config.endpoint,
+    forcePathStyle: config.pathStyle,
+    credentials: config.credentials,
     maxAttempts: 3,
     // The chunks are authenticated by their seal; many compatible stores know nothing of these newer checksums.
     requestChecksumCalculation: 'WHEN_REQUIRED',

@@ -1,19 +1,19 @@
 import {
-  firstTurn,
-  isTurnDue,
-  type KeyTurns,
+  firstKeys,
+  isRotationDue,
   newSigningKey,
   publicJwk,
+  type RotatingKeys,
+  rotateKeys,
   type SigningKey,
   shownKeys,
-  takeTurn,
 } from '@keystead/auth';
 import type { Keyring } from '@keystead/keyring';
 import type { Database } from '../database/database';
 
 const name = 'run-identity-keys';
 const dayMs = 86_400_000;
-const rule = { turnEveryMs: 30 * dayMs, shownForMs: dayMs };
+const rule = { rotateEveryMs: 30 * dayMs, shownForMs: dayMs };
 
 /** A key as it is kept: its private half sealed, the public one as it stands in the key set. */
 interface StoredKey {
@@ -22,7 +22,7 @@ interface StoredKey {
   readonly jwk: Record<string, unknown>;
   readonly sealed: string;
 }
-type KeyRotation = KeyTurns<StoredKey>;
+type StoredKeys = RotatingKeys<StoredKey>;
 /** What installations have from before keys were published ahead: a list of keys, newest first. */
 interface OldKeyList {
   readonly keys: readonly StoredKey[];
@@ -31,15 +31,15 @@ interface OldKeyList {
 
 const cell = (kid: string) => ({ table: 'setting', row: `${name}/${kid}`, column: 'sealed' });
 
-async function stored(db: Database): Promise<KeyRotation | OldKeyList | undefined> {
+async function stored(db: Database): Promise<StoredKeys | OldKeyList | undefined> {
   const row = await db.prisma.setting.findUnique({ where: { name } });
-  return row?.value as unknown as KeyRotation | OldKeyList | undefined;
+  return row?.value as unknown as StoredKeys | OldKeyList | undefined;
 }
 
 /** The keys in their turns: made when first asked for, turned every 30 days; of several processes by one. */
-async function turnsOf(db: Database, keyring: Keyring, nowMs: number): Promise<KeyRotation> {
-  const isReady = (kept: KeyRotation | OldKeyList | undefined): kept is KeyRotation =>
-    kept?.current !== undefined && !isTurnDue(kept, rule, nowMs);
+async function rotatedKeys(db: Database, keyring: Keyring, nowMs: number): Promise<StoredKeys> {
+  const isReady = (kept: StoredKeys | OldKeyList | undefined): kept is StoredKeys =>
+    kept?.current !== undefined && !isRotationDue(kept, rule, nowMs);
   const before = await stored(db);
   if (isReady(before)) return before;
   const [one, other] = await Promise.all([made(keyring, nowMs), made(keyring, nowMs)]);
@@ -48,9 +48,9 @@ async function turnsOf(db: Database, keyring: Keyring, nowMs: number): Promise<K
     await tx.prisma.$queryRaw`SELECT 1 FROM setting WHERE name = ${name} FOR UPDATE`;
     const seen = await stored(tx);
     if (isReady(seen)) return seen;
-    const turns = seen?.current ? takeTurn(seen, one, rule, nowMs) : firstTurn(seen?.keys[0] ?? other, one, nowMs);
-    await tx.prisma.setting.update({ where: { name }, data: { value: JSON.parse(JSON.stringify(turns)) } });
-    return turns;
+    const keys = seen?.current ? rotateKeys(seen, one, rule, nowMs) : firstKeys(seen?.keys[0] ?? other, one, nowMs);
+    await tx.prisma.setting.update({ where: { name }, data: { value: JSON.parse(JSON.stringify(keys)) } });
+    return keys;
   });
 }
 
@@ -66,11 +66,11 @@ export async function publicKeys(
   keyring: Keyring,
   nowMs: number,
 ): Promise<{ keys: Record<string, unknown>[] }> {
-  return { keys: shownKeys(await turnsOf(db, keyring, nowMs)).map(({ jwk }) => jwk) };
+  return { keys: shownKeys(await rotatedKeys(db, keyring, nowMs)).map(({ jwk }) => jwk) };
 }
 
 /** The key to sign with; it has been published for as long as the one before it signed. */
 export async function signingKey(db: Database, keyring: Keyring, nowMs: number): Promise<SigningKey> {
-  const { kid, createdAtMs, sealed } = (await turnsOf(db, keyring, nowMs)).current;
+  const { kid, createdAtMs, sealed } = (await rotatedKeys(db, keyring, nowMs)).current;
   return { kid, createdAtMs, privatePem: keyring.open(Buffer.from(sealed, 'base64'), cell(kid)).toString('utf8') };
 }

@@ -65,7 +65,7 @@ export async function unpack(source: Readable, root: string, options: UnpackOpti
   const archive = extract();
   const reading = (async () => {
     for await (const entry of archive) {
-      await place(unpacking, entry.header, entry as unknown as Readable);
+      await extractEntry(unpacking, entry.header, entry as unknown as Readable);
     }
     await placeLinks(unpacking);
   })();
@@ -108,7 +108,7 @@ async function feed(source: Readable, archive: NodeJS.WritableStream): Promise<v
   else await pipeline(whole, archive);
 }
 
-async function place(unpacking: Unpacking, header: Header, content: Readable): Promise<void> {
+async function extractEntry(unpacking: Unpacking, header: Header, content: Readable): Promise<void> {
   const { limits } = unpacking;
   unpacking.entries++;
   unpacking.bytes += header.size ?? 0;

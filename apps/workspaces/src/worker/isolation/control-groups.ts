@@ -21,7 +21,7 @@ export interface ControlGroups {
   /** Makes the group of a run. */
   make(name: string): Promise<void>;
   /** Files to which a process writes its id to join. */
-  doors(name: string): readonly string[];
+  cgroupProcsFiles(name: string): readonly string[];
   /** What the kernel refused the run or ended it for. */
   exceeded(name: string): Promise<Exceeded | undefined>;
   /** Removes the group, once its processes are gone. */
@@ -154,7 +154,7 @@ function groupsOf(controllers: readonly Controller[]): ControlGroups {
         }
       }
     },
-    doors: (name) => controllers.map(({ folder }) => path.join(folder, name, 'cgroup.procs')),
+    cgroupProcsFiles: (name) => controllers.map(({ folder }) => path.join(folder, name, 'cgroup.procs')),
     async exceeded(name) {
       for (const { folder, told } of controllers) {
         for (const [file, word, what] of told) {
@@ -187,7 +187,7 @@ async function tryOne(groups: ControlGroups): Promise<void> {
   const name = `trial-${process.pid}`;
   await groups.make(name);
   try {
-    const args = ['-c', joinScript, 'sh', ...groups.doors(name), '--', 'true'];
+    const args = ['-c', joinScript, 'sh', ...groups.cgroupProcsFiles(name), '--', 'true'];
     const { status, stderr } = spawnSync('/bin/sh', args, { env: { PATH: cleanPath }, encoding: 'utf8' });
     if (status !== 0) throw new Error(stderr.trim() || 'no process can join a group');
   } finally {

@@ -146,7 +146,7 @@ describe.each(isolationKinds)('a command run with %s', (kind) => {
 
   it('leaves nothing that is read through a link, a folder that is a link, or a pipe', async () => {
     const slot = await takeSlot(scratch, isolation, 'run-y');
-    const { folder, owner } = slot.place;
+    const { folder, owner } = slot.jobFolder;
     const read = (name: string) => readInside(folder, name, { limit: 100, uid: owner?.uid });
     try {
       symlinkSync(secret, path.join(folder, 'state', 'link'));

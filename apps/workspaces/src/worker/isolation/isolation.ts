@@ -32,7 +32,7 @@ export interface JobFolder {
   /** Who the tool runs as; undefined for the worker's own user. */
   readonly owner: Owner | undefined;
   /** Files to which a process of the job writes its id before anything else, to join the job's control groups. */
-  readonly doors?: readonly string[];
+  readonly cgroupProcsFiles?: readonly string[];
 }
 
 /** What is fixed for all jobs of a worker. */
@@ -55,12 +55,12 @@ export interface Isolation {
   /** A uid for each job. */
   readonly ownUid: boolean;
   /** Where the job's folder is, seen by the tool. */
-  inside(place: JobFolder): string;
+  inside(jobFolder: JobFolder): string;
   /** The binary as the tool's own commands see it. */
   toolInside(tool: string): string;
-  launch(place: JobFolder, tool: string, command: Command): Launch;
+  launch(jobFolder: JobFolder, tool: string, command: Command): Launch;
   /** What ends whatever a job left running; undefined where nothing can be left. */
-  endAll(place: JobFolder): Launch | undefined;
+  endAll(jobFolder: JobFolder): Launch | undefined;
 }
 
 /** Name of the file in a job's folder that sets the tool's environment. */
@@ -81,14 +81,14 @@ const untilParentEnds = ['--pdeathsig', 'KILL'];
 export function isolationOf(kind: IsolationKind, options: IsolationOptions): Isolation {
   const rooted = kind === 'private-root' || kind === 'user-namespace';
   const ownUid = kind === 'private-root' || kind === 'own-user';
-  const inside = (place: JobFolder) => (rooted ? folderInside : place.folder);
-  const limits = (place: JobFolder) => [
+  const inside = (jobFolder: JobFolder) => (rooted ? folderInside : jobFolder.folder);
+  const limits = (jobFolder: JobFolder) => [
     'prlimit',
-    ...processLimits(options.limits, { ownUid: place.owner !== undefined, counted: options.groups !== undefined }),
+    ...processLimits(options.limits, { ownUid: jobFolder.owner !== undefined, counted: options.groups !== undefined }),
     '--',
   ];
-  const join = ({ doors = [] }: JobFolder) =>
-    doors.length > 0 ? ['/bin/sh', '-c', joinScript, 'sh', ...doors, '--'] : [];
+  const join = ({ cgroupProcsFiles = [] }: JobFolder) =>
+    cgroupProcsFiles.length > 0 ? ['/bin/sh', '-c', joinScript, 'sh', ...cgroupProcsFiles, '--'] : [];
   const drop = ({ owner }: JobFolder) => [
     'setpriv',
     ...untilParentEnds,
@@ -99,8 +99,8 @@ export function isolationOf(kind: IsolationKind, options: IsolationOptions): Iso
     ...(owner ? [`--reuid=${owner.uid}`, `--regid=${owner.gid}`, '--clear-groups'] : []),
     '--',
   ];
-  const entering = (place: JobFolder, command: Command) => {
-    const home = inside(place);
+  const entering = (jobFolder: JobFolder, command: Command) => {
+    const home = inside(jobFolder);
     return [
       '/bin/sh',
       '-c',
@@ -118,9 +118,9 @@ export function isolationOf(kind: IsolationKind, options: IsolationOptions): Iso
     ...(options.network === 'none' ? ['--net'] : []),
     '--',
   ];
-  const root = (place: JobFolder, tool: string) => [
-    ...['/bin/sh', '-eu', '-c', privateRootScript, 'sh', place.mountPoint, place.folder, tool],
-    ...[String(place.owner?.uid ?? 0), String(place.owner?.gid ?? 0), ...pathsShown(options.show), '--'],
+  const root = (jobFolder: JobFolder, tool: string) => [
+    ...['/bin/sh', '-eu', '-c', privateRootScript, 'sh', jobFolder.mountPoint, jobFolder.folder, tool],
+    ...[String(jobFolder.owner?.uid ?? 0), String(jobFolder.owner?.gid ?? 0), ...pathsShown(options.show), '--'],
   ];
   return {
     kind,
@@ -129,20 +129,20 @@ export function isolationOf(kind: IsolationKind, options: IsolationOptions): Iso
     ownUid,
     inside,
     toolInside: (tool) => (rooted ? path.join(toolInside, path.basename(tool)) : tool),
-    launch(place, tool, command) {
+    launch(jobFolder, tool, command) {
       const [file = '', ...args] = [
-        ...join(place),
-        ...(rooted ? [...namespaces(), ...root(place, tool)] : []),
-        ...drop(place),
+        ...join(jobFolder),
+        ...(rooted ? [...namespaces(), ...root(jobFolder, tool)] : []),
+        ...drop(jobFolder),
         ...(options.confinement?.argv ?? []),
-        ...limits(place),
-        ...entering(place, command),
+        ...limits(jobFolder),
+        ...entering(jobFolder, command),
       ];
       return { file, args };
     },
-    endAll(place) {
-      if (kind !== 'own-user' || !place.owner) return undefined;
-      const { uid, gid } = place.owner;
+    endAll(jobFolder) {
+      if (kind !== 'own-user' || !jobFolder.owner) return undefined;
+      const { uid, gid } = jobFolder.owner;
       return {
         file: 'setpriv',
         args: [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', '--', '/bin/sh', '-c', 'kill -9 -1'],

@@ -32,12 +32,12 @@ async function greedy(
     text += bytes;
   };
   try {
-    const launch = isolation.launch(slot.place, '', { argv: ['/bin/sh', '-c', script], cwd: 'config' });
+    const launch = isolation.launch(slot.jobFolder, '', { argv: ['/bin/sh', '-c', script], cwd: 'config' });
     const outlets = { stdout: take, stderr: take };
     const { code } = await runCommand(launch, {
       outlets,
       stopping: new Stopping(),
-      endAll: isolation.endAll(slot.place),
+      endAll: isolation.endAll(slot.jobFolder),
     });
     return { code, text, why: await whatWasExceeded(limits, { groups, name: slot.name, tail: text }) };
   } finally {
@@ -73,7 +73,7 @@ describe('a run that takes too much', () => {
     expect(forking.why).toBe('the run started more processes than it may (60)');
     const modest = await greedy(groups, 'head -c 1000000 /dev/zero | tail -c 1000000 | wc -c');
     expect(modest).toMatchObject({ code: 0, why: undefined });
-    for (const door of groups.doors('run-x')) expect(existsSync(path.dirname(door))).toBe(false);
+    for (const file of groups.cgroupProcsFiles('run-x')) expect(existsSync(path.dirname(file))).toBe(false);
   });
 
   it('of disk is stopped', async () => {
@@ -105,7 +105,7 @@ describe('control groups of the unified hierarchy', () => {
       '+memory +pids +cpu',
     );
     expect([read('memory.max'), read('pids.max'), read('cpu.max')]).toEqual(['268435456', '60', '100000 100000']);
-    expect(groups.doors('run-1')).toEqual([path.join(group, 'cgroup.procs')]);
+    expect(groups.cgroupProcsFiles('run-1')).toEqual([path.join(group, 'cgroup.procs')]);
     expect(await groups.exceeded('run-1')).toBeUndefined();
     writeFileSync(path.join(group, 'pids.events'), 'max 3\n');
     expect(await groups.exceeded('run-1')).toBe('processes');

@@ -9,7 +9,7 @@ import { type Isolation, type JobFolder, makeFolder } from './isolation';
 export interface Slot {
   /** Of its folder and of its control group. */
   readonly name: string;
-  readonly place: JobFolder;
+  readonly jobFolder: JobFolder;
   /** Remembers a process group of the job, for whoever cleans up after a worker that was killed. */
   group(pid: number): Promise<void>;
   /** Remembers what the job is, for the same. */
@@ -28,7 +28,7 @@ interface SlotHolder {
 
 /** What a worker that was killed left of one job. */
 export interface Leftover {
-  readonly place: JobFolder;
+  readonly jobFolder: JobFolder;
   readonly note: object | undefined;
 }
 
@@ -68,17 +68,17 @@ export async function takeSlot(options: ScratchOptions, isolation: Isolation, ru
     await mkdir(base, { mode: 0o711 });
     await chmod(base, 0o711);
     const name = path.basename(base);
-    const place: JobFolder = {
+    const jobFolder: JobFolder = {
       folder: path.join(base, 'box'),
       mountPoint: path.join(base, 'root'),
       owner,
-      doors: isolation.groups?.doors(name),
+      cgroupProcsFiles: isolation.groups?.cgroupProcsFiles(name),
     };
     await isolation.groups?.make(name);
-    await mkdir(place.mountPoint);
-    await makeFolder(place.folder, owner, 0o700);
+    await mkdir(jobFolder.mountPoint);
+    await makeFolder(jobFolder.folder, owner, 0o700);
     for (const name of ['config', 'home', 'tmp', 'state']) {
-      await makeFolder(path.join(place.folder, name), owner, 0o700);
+      await makeFolder(path.join(jobFolder.folder, name), owner, 0o700);
     }
     let writing: Promise<void> = Promise.resolve();
     const write = () => {
@@ -91,7 +91,7 @@ export async function takeSlot(options: ScratchOptions, isolation: Isolation, ru
     };
     return {
       name,
-      place,
+      jobFolder,
       async group(pid) {
         holder.groups.push({ pid, start: await startOf(pid) });
         await write();
@@ -157,9 +157,13 @@ export async function sweepScratch(
     const owner = isolation.ownUid ? ownerOf(options, index) : undefined;
     await endLeftovers(holder, owner);
     if (path.dirname(holder.folder) === root) {
-      const place = { folder: path.join(holder.folder, 'box'), mountPoint: path.join(holder.folder, 'root'), owner };
+      const jobFolder = {
+        folder: path.join(holder.folder, 'box'),
+        mountPoint: path.join(holder.folder, 'root'),
+        owner,
+      };
       try {
-        await before({ place, note: holder.note });
+        await before({ jobFolder, note: holder.note });
       } catch {
         kept.add(path.basename(holder.folder));
         continue;

@@ -114,13 +114,13 @@ export async function inTrial(
 ): Promise<Tried> {
   const at = await mkdtemp(path.join(trial.scratch, 'trial-'));
   const owner = isolation.ownUid ? trial.owner : undefined;
-  const place: JobFolder = { folder: path.join(at, 'box'), mountPoint: path.join(at, 'root'), owner };
+  const jobFolder: JobFolder = { folder: path.join(at, 'box'), mountPoint: path.join(at, 'root'), owner };
   try {
     await chmod(at, 0o711);
-    await mkdir(place.mountPoint);
-    await makeFolder(place.folder, owner, 0o700);
-    for (const name of ['tmp', 'home']) await makeFolder(path.join(place.folder, name), owner, 0o700);
-    const { file, args } = isolation.launch(place, command.tool ?? '', { argv: command.argv, cwd: '.' });
+    await mkdir(jobFolder.mountPoint);
+    await makeFolder(jobFolder.folder, owner, 0o700);
+    for (const name of ['tmp', 'home']) await makeFolder(path.join(jobFolder.folder, name), owner, 0o700);
+    const { file, args } = isolation.launch(jobFolder, command.tool ?? '', { argv: command.argv, cwd: '.' });
     return await new Promise((resolve) => {
       execFile(file, args, { env: { PATH: cleanPath }, timeout: 20_000 }, (error, stdout, stderr) =>
         resolve({ error, stdout, stderr }),

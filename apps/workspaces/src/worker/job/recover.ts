@@ -15,14 +15,14 @@ export async function recoverStates(parts: WorkerParts): Promise<void> {
   if (removed.length > 0) log.warn({ folders: removed.length }, 'cleaned up after a worker that was killed');
 }
 
-async function handIn(parts: WorkerParts, { place, note }: Leftover): Promise<void> {
+async function handIn(parts: WorkerParts, { jobFolder, note }: Leftover): Promise<void> {
   const { board, db, keyring, log, executor } = parts;
   const { job, workerId, installation, stateMd5 } = (note ?? {}) as Note;
   if (job?.kind !== 'apply' || !workerId) return;
   if (installation !== executor.installation)
     throw new Error('the state of another installation, left for its workers');
   const limit = executor.limits.stateBytes;
-  const state = await readInside(place.folder, stateFile(job), { limit, uid: place.owner?.uid });
+  const state = await readInside(jobFolder.folder, stateFile(job), { limit, uid: jobFolder.owner?.uid });
   if (!state || createHash('md5').update(state).digest('hex') === stateMd5) return;
   const errorMessage = 'The worker was killed while applying; the state it left was found';
   try {

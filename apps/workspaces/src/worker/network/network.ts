@@ -4,7 +4,7 @@ import { BlockList, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { promisify } from 'node:util';
 import { cloudEndpoints } from './cloud-endpoints';
-import type { DatabasePlace } from './database-place';
+import type { DatabaseAddress } from './database-address';
 
 /** The user ids of runs. */
 export interface Uids {
@@ -65,12 +65,12 @@ const refusedFrom = (uids: Uids): string[] => [
  */
 export async function blockDatabase(
   uids: Uids,
-  place: Exclude<DatabasePlace, { socket: string }>,
+  database: Exclude<DatabaseAddress, { socket: string }>,
 ): Promise<string | undefined> {
-  const problem = await problemOf(() => addFirewallRules(firewallRules(uids, place)));
+  const problem = await problemOf(() => addFirewallRules(firewallRules(uids, database)));
   if (problem === undefined) return undefined;
-  if (place.local) return problem;
-  const routing = await problemOf(() => addRoutingRules(uids, place.addresses, ['dport', String(place.port)]));
+  if (database.local) return problem;
+  const routing = await problemOf(() => addRoutingRules(uids, database.addresses, ['dport', String(database.port)]));
   return routing && `${problem}; ${routing}`;
 }
 
@@ -93,7 +93,7 @@ async function addRoutingRules(uids: Uids, addresses: readonly string[], more: r
 /** The rules of a firewall that keep a range of uids from a database, without what is done with them. */
 export function firewallRules(
   uids: Uids,
-  { local, addresses, port }: Exclude<DatabasePlace, { socket: string }>,
+  { local, addresses, port }: Exclude<DatabaseAddress, { socket: string }>,
 ): FirewallRule[] {
   const to = (address: string[]) => ['OUTPUT', '-p', 'tcp', ...address, '--dport', String(port), ...refusedFrom(uids)];
   // On this machine it may listen at any address, whichever the worker uses.

@@ -3,7 +3,7 @@ import { networkInterfaces } from 'node:os';
 import type { Isolation } from '../isolation/isolation';
 import { inTrial, type Trial } from '../isolation/trial';
 import { endpointsToTry } from './cloud-endpoints';
-import { type DatabasePlace, ownAddresses } from './database-place';
+import { type DatabaseAddress, ownAddresses } from './database-address';
 
 /** Whether runs reach a database; undefined where that could not be tried. */
 export type Reach = 'open' | 'closed' | undefined;
@@ -59,13 +59,13 @@ export async function tryCloudEndpoints(isolation: Isolation, trial: Trial): Pro
 }
 
 /** Tries to connect to the database as a run would, at every address it may have. */
-export async function tryDatabase(isolation: Isolation, trial: Trial, place: DatabasePlace): Promise<Reach> {
+export async function tryDatabase(isolation: Isolation, trial: Trial, database: DatabaseAddress): Promise<Reach> {
   const targets =
-    'socket' in place
-      ? [{ path: place.socket }]
-      : [...new Set([...place.addresses, ...(place.local ? ownAddresses() : [])])].map((host) => ({
+    'socket' in database
+      ? [{ path: database.socket }]
+      : [...new Set([...database.addresses, ...(database.local ? ownAddresses() : [])])].map((host) => ({
           host,
-          port: place.port,
+          port: database.port,
         }));
   // What does not answer the worker either says nothing by not answering a run.
   const answering = await Promise.all(targets.map(takesConnection));

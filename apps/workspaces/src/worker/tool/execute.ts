@@ -152,7 +152,7 @@ type Result = { outcome: 'errored' | 'canceled'; errorMessage: string };
 async function inSlot<T>(executor: Executor, doing: Doing, run: (work: Work) => Promise<T>): Promise<T | Result> {
   const { log, stopping } = doing;
   const slot = await takeSlot(executor.scratch, executor.isolation, doing.job.runId);
-  const disk = watchDisk(path.dirname(slot.place.folder), { ...executor.limits.disk, stopping });
+  const disk = watchDisk(path.dirname(slot.jobFolder.folder), { ...executor.limits.disk, stopping });
   const work = new Work(executor, doing, slot);
   try {
     const result = await run(work);
@@ -199,7 +199,7 @@ class Work {
 
   async unpack(archive: Readable | undefined, into: '.' | 'config'): Promise<void> {
     if (!archive) throw new BadConfiguration('what the run works with is not there any more');
-    const { folder, owner } = this.slot.place;
+    const { folder, owner } = this.slot.jobFolder;
     await unpack(archive, path.join(folder, into), {
       limits: this.executor.limits.archive,
       owner,
@@ -209,10 +209,10 @@ class Work {
   }
 
   async prepare(): Promise<void> {
-    const { place } = this.slot;
+    const { jobFolder } = this.slot;
     const { isolation, settings } = this.executor;
-    this.folder = await workingFolder(place, this.doing.job.workingDirectory);
-    await writeJobFiles({ place, isolation, settings, folder: this.folder, ...this.doing });
+    this.folder = await workingFolder(jobFolder, this.doing.job.workingDirectory);
+    await writeJobFiles({ jobFolder, isolation, settings, folder: this.folder, ...this.doing });
     const { product, version } = this.binary;
     this.doing.log.say(
       `${product} v${version}\non ${process.platform}_${process.arch === 'x64' ? 'amd64' : process.arch}`,
@@ -291,7 +291,7 @@ class Work {
 
   /** A file in the job's folder. */
   read(name: string, limit = this.executor.limits.stateBytes): Promise<Buffer | undefined> {
-    const { folder, owner } = this.slot.place;
+    const { folder, owner } = this.slot.jobFolder;
     return readInside(folder, name, { limit, uid: owner?.uid });
   }
 
@@ -345,12 +345,12 @@ class Work {
 
   private async command(argv: readonly string[], cwd: string, stdout: Outlet, stderr: Outlet): Promise<Ended> {
     const { isolation } = this.executor;
-    const { place } = this.slot;
+    const { jobFolder } = this.slot;
     if (this.doing.stopping.reason) throw new Failed('stopped');
-    const ended = await runCommand(isolation.launch(place, this.binary.file, { argv, cwd }), {
+    const ended = await runCommand(isolation.launch(jobFolder, this.binary.file, { argv, cwd }), {
       outlets: { stdout, stderr, started: (pid) => void this.slot.group(pid).catch(() => undefined) },
       stopping: this.doing.stopping,
-      endAll: isolation.endAll(place),
+      endAll: isolation.endAll(jobFolder),
     });
     if (ended.code !== 0 && this.doing.stopping.reason && argv[1] !== 'apply') throw new Failed('stopped');
     return ended;

@@ -32,8 +32,8 @@ export interface ToolSettings {
 }
 
 /** The folder in which the tool runs, relative to the job's folder. Throws BadConfiguration for one that is not there. */
-export async function workingFolder(place: JobFolder, asked: string | null): Promise<string> {
-  const root = await realpath(path.join(place.folder, files.configuration));
+export async function workingFolder(jobFolder: JobFolder, asked: string | null): Promise<string> {
+  const root = await realpath(path.join(jobFolder.folder, files.configuration));
   const wanted = path.join(root, (asked ?? '').replace(/^\/+/, ''));
   const found = await realpath(wanted).catch(() => undefined);
   const inside = found === root || found?.startsWith(`${root}/`);
@@ -53,26 +53,26 @@ export function stateFile(job: RunJob): string {
  * called before the tool has run in the folder.
  */
 export async function writeJobFiles(options: {
-  place: JobFolder;
+  jobFolder: JobFolder;
   isolation: Isolation;
   job: RunJob;
   inputs: JobInputs;
   settings: ToolSettings;
   folder: string;
 }): Promise<void> {
-  const { place, isolation, job, inputs, settings, folder } = options;
-  const write = (name: string, content: string) => writeOwn(place, name, content);
+  const { jobFolder, isolation, job, inputs, settings, folder } = options;
+  const write = (name: string, content: string) => writeOwn(jobFolder, name, content);
   await write(path.join(folder, files.override), backend(folder));
   await write(files.variables, variablesText(inputs.variables));
   await write(files.settings, settings.text);
-  await makeFolder(path.join(place.folder, files.state, job.workspaceName), place.owner, 0o700);
+  await makeFolder(path.join(jobFolder.folder, files.state, job.workspaceName), jobFolder.owner, 0o700);
   const state = await inputs.state();
-  if (state) await store(place, stateFile(job), state);
+  if (state) await store(jobFolder, stateFile(job), state);
   if (inputs.sshKey !== undefined) {
-    await makeFolder(path.join(place.folder, 'home', '.ssh'), place.owner, 0o700);
+    await makeFolder(path.join(jobFolder.folder, 'home', '.ssh'), jobFolder.owner, 0o700);
     await write('home/.ssh/run', `${inputs.sshKey.trimEnd()}\n`);
   }
-  await write(environmentFile, environmentText(environmentOf({ place, isolation, job, inputs, settings })));
+  await write(environmentFile, environmentText(environmentOf({ jobFolder, isolation, job, inputs, settings })));
 }
 
 /** The state is kept by the service: whatever backend the configuration names is replaced by a file, for this run. */
@@ -108,14 +108,14 @@ function quoted(text: string): string {
 const withheld = /^(TF_WORKSPACE|TF_CLOUD_.*|TF_FORCE_LOCAL_BACKEND|TF_CLI_CONFIG_FILE|TF_DATA_DIR)$/;
 
 function environmentOf(options: {
-  place: JobFolder;
+  jobFolder: JobFolder;
   isolation: Isolation;
   job: RunJob;
   inputs: JobInputs;
   settings: ToolSettings;
 }): Record<string, string> {
-  const { place, isolation, job, inputs, settings } = options;
-  const home = isolation.inside(place);
+  const { jobFolder, isolation, job, inputs, settings } = options;
+  const home = isolation.inside(jobFolder);
   const chosen = inputs.environment.filter(({ key }) => !withheld.test(key)).map(({ key, value }) => [key, value]);
   const ssh = `ssh -i ${home}/home/.ssh/run -o IdentitiesOnly=yes -o StrictHostKeyChecking=accept-new`;
   return {
@@ -146,20 +146,20 @@ function environmentText(environment: Readonly<Record<string, string>>): string 
 }
 
 /** Writes a file anew that belongs to the job; one that the configuration brought along is replaced, never followed. */
-async function writeOwn(place: JobFolder, name: string, content: string): Promise<void> {
-  const at = path.join(place.folder, name);
+async function writeOwn(jobFolder: JobFolder, name: string, content: string): Promise<void> {
+  const at = path.join(jobFolder.folder, name);
   await rm(at, { force: true, recursive: true });
   const file = await open(at, 'wx', 0o600);
   try {
     await file.writeFile(content);
-    if (place.owner) await file.chown(place.owner.uid, place.owner.gid);
+    if (jobFolder.owner) await file.chown(jobFolder.owner.uid, jobFolder.owner.gid);
   } finally {
     await file.close();
   }
 }
 
-async function store(place: JobFolder, name: string, source: Readable): Promise<void> {
-  const at = path.join(place.folder, name);
+async function store(jobFolder: JobFolder, name: string, source: Readable): Promise<void> {
+  const at = path.join(jobFolder.folder, name);
   await pipeline(source, createWriteStream(at, { flags: 'wx', mode: 0o600 }));
-  if (place.owner) await chown(at, place.owner.uid, place.owner.gid);
+  if (jobFolder.owner) await chown(at, jobFolder.owner.uid, jobFolder.owner.gid);
 }

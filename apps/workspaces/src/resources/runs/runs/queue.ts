@@ -34,8 +34,8 @@ const waits = (run: QueuedRun): boolean => run.status === 'pending' || (run.save
 async function read(
   tx: Database,
   workspaceId: string,
-): Promise<{ place: WorkspaceQueue | undefined; runs: QueuedRun[] }> {
-  const [place] = await tx.prisma.$queryRawUnsafe<WorkspaceQueue[]>(
+): Promise<{ workspace: WorkspaceQueue | undefined; runs: QueuedRun[] }> {
+  const [workspace] = await tx.prisma.$queryRawUnsafe<WorkspaceQueue[]>(
     `SELECT w.locked_by_type, w.locked_by_id, w.current_run_id, w.current_state_version_id,
             coalesce(w.execution_mode, p.execution_mode, o.default_execution_mode) AS mode, ${workerVersions} AS worker_versions
        FROM workspace w JOIN project p ON p.id = w.project_id JOIN organization o ON o.id = w.organization_id
@@ -48,7 +48,7 @@ async function read(
                  JOIN run_phase a ON a.run_id = r.id AND a.kind = 'apply'
      WHERE r.workspace_id = ${workspaceId} AND r.finished_at IS NULL
      ORDER BY r.status = 'confirmed' DESC, r.forced DESC, r.number`;
-  return { place, runs };
+  return { workspace, runs };
 }
 
 /** Puts the plan or the apply of a run before the workers. */
@@ -94,11 +94,11 @@ async function unlockAfter(tx: Database, workspaceId: string, runId: string): Pr
  * which holds the workspace's lock. Without a worker of its version none starts, and nothing overtakes it. To be called with the workspace held.
  */
 export async function advance(tx: Database, workspaceId: string): Promise<void> {
-  const { place, runs } = await read(tx, workspaceId);
-  if (!place) return;
-  const offered = new Set(place.worker_versions);
+  const { workspace, runs } = await read(tx, workspaceId);
+  if (!workspace) return;
+  const offered = new Set(workspace.worker_versions);
   const mayStart = ({ infra_version: version }: QueuedRun): boolean =>
-    place.mode === 'remote' && (version === null ? offered.size > 0 : offered.has(version));
+    workspace.mode === 'remote' && (version === null ? offered.size > 0 : offered.has(version));
   for (const run of runs.filter((one) => bypasses(one) && waits(one) && mayStart(one))) {
     await enqueue(tx, { id: run.id, phaseId: run.plan_id }, 'plan');
   }
@@ -106,12 +106,12 @@ export async function advance(tx: Database, workspaceId: string): Promise<void> 
   const active = inTurn.find((run) => !waits(run));
   const next = active ?? inTurn[0];
   if (!next) return;
-  if (place.current_run_id !== next.id) {
+  if (workspace.current_run_id !== next.id) {
     await tx.prisma.workspace.update({ where: { id: workspaceId }, data: { currentRunId: next.id } });
   }
   if (active || !mayStart(next) || !(await lockFor(tx, workspaceId, next.id))) return;
   if (next.status === 'pending') return enqueue(tx, { id: next.id, phaseId: next.plan_id }, 'plan');
-  if (next.input_state_version_id === place.current_state_version_id) {
+  if (next.input_state_version_id === workspace.current_state_version_id) {
     return enqueue(tx, { id: next.id, phaseId: next.apply_id }, 'apply');
   }
   const reason = 'The state has changed since the plan was saved; it cannot be applied any more';

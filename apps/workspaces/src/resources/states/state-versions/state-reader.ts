@@ -47,7 +47,7 @@ export class StateReader {
   });
   private isObject = false;
   private readonly top = new Map<string, unknown>();
-  private place: Section;
+  private section: Section;
   private readonly keys: string[] = [];
   private resource: ResourceFields | undefined;
   private readonly knownTexts = new Map<string, string>();
@@ -110,24 +110,24 @@ export class StateReader {
     } else if (!this.isObject) {
       return 0;
     } else if (depth === 1) {
-      this.place = undefined;
+      this.section = undefined;
       this.top.delete(key);
       // Of a key that comes twice the last one counts, as everywhere in JSON.
       if (key === 'outputs') {
         this.outputs = new Map();
         this.outputRoom = outputBytes;
-        if (kind === 'object') this.place = 'outputs';
+        if (kind === 'object') this.section = 'outputs';
       } else if (key === 'resources') {
         this.resources = new ResourceTable();
-        if (kind === 'array') this.place = 'resources';
+        if (kind === 'array') this.section = 'resources';
       } else if (kind === 'scalar') {
         if (key === 'serial') this.serialFrom = position;
         return scalarBytes;
       }
-    } else if (this.place === 'outputs') {
+    } else if (this.section === 'outputs') {
       if (depth === 2 && kind === 'object') return Math.max(1, this.outputRoom);
       if (depth === 2) this.outputs.delete(key);
-    } else if (this.place === 'resources') {
+    } else if (this.section === 'resources') {
       if (depth === 2) {
         this.resource = kind === 'object' ? new ResourceFields() : undefined;
       } else if (depth === 3 && this.resource) {
@@ -148,13 +148,13 @@ export class StateReader {
     if (!this.isObject) return;
     const key = this.keys[depth]!;
     if (depth === 1) {
-      this.place = undefined;
+      this.section = undefined;
       if (found !== undefined) this.top.set(key, JSON.parse(found));
       if (key === 'serial' && found !== undefined) this.serial = { from: this.serialFrom, to: position };
-    } else if (depth === 2 && this.place === 'outputs' && found !== undefined) {
+    } else if (depth === 2 && this.section === 'outputs' && found !== undefined) {
       this.outputRoom -= found.length;
       this.outputs.set(key, JSON.parse(found));
-    } else if (depth === 2 && this.place === 'resources' && this.resource) {
+    } else if (depth === 2 && this.section === 'resources' && this.resource) {
       this.resources.add(this.resource);
       this.resource = undefined;
     } else if (depth === 3 && this.resource && found !== undefined) {

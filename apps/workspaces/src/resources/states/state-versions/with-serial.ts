@@ -10,20 +10,20 @@ export async function* withSerial(
   open: () => Promise<Readable | undefined>,
   serial: bigint,
 ): AsyncGenerator<Uint8Array> {
-  const place = await findSerial(await open());
+  const range = await findSerial(await open());
   const stream = await open();
   if (!stream) return;
   let at = 0;
   for await (const piece of stream as AsyncIterable<Buffer>) {
     const end = at + piece.length;
-    if (place === undefined || end <= place.from || at >= place.to) {
+    if (range === undefined || end <= range.from || at >= range.to) {
       yield piece;
     } else {
-      if (at <= place.from) {
-        yield piece.subarray(0, place.from - at);
+      if (at <= range.from) {
+        yield piece.subarray(0, range.from - at);
         yield Buffer.from(String(serial));
       }
-      if (end > place.to) yield piece.subarray(place.to - at);
+      if (end > range.to) yield piece.subarray(range.to - at);
     }
     at = end;
   }

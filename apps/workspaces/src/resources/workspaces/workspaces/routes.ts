@@ -10,7 +10,6 @@ import { listParameters, list as listWorkspaces, sortKeys } from './list';
 import { forceUnlock, heartbeat, lock, unlock } from './lock';
 import { listLocks, lockSerializer } from './lock-history';
 import { listResources, managedResourceSerializer } from './managed-resources';
-import { findGround, type WorkspaceBase } from './place';
 import { workspacePolicy } from './policy';
 import { remove as removeWorkspace, safeRemove } from './removal';
 import {
@@ -25,6 +24,7 @@ import { workspaceSerializer } from './serializer';
 import * as workspaces from './service';
 import { assignSshKey } from './ssh-key';
 import { cachedWorkspaces, findStamp, findStampByName, type WorkspaceStamp } from './stamp';
+import { findBase, type WorkspaceBase } from './target-project';
 import type { Workspace } from './workspace';
 
 const visible = workspacePolicy['can-read-settings'];
@@ -110,7 +110,7 @@ const create = post(collection, {
   keepsAccess: true,
   cached: cachedWorkspaces,
   body: CreateWorkspace,
-  load: ({ db, env, params }) => findGround(db, env, params.organization_name),
+  load: ({ db, env, params }) => findBase(db, env, params.organization_name),
   run: ({ db, target, body, ...call }) => workspaces.create(db, callerOf(call), target, body),
 });
 

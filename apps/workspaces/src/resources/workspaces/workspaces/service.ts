@@ -11,11 +11,11 @@ import { type WorkspaceSettings, workspaceAttributes } from './attributes';
 import type { WorkspaceCaller } from './caller';
 import { requireWorkspace } from './find';
 import { requireVersion } from './infra-version';
-import { moveOf, placeOf, type WorkspaceBase } from './place';
 import type { NewWorkspace, WorkspaceChanges } from './schema';
 import { initialSettings, settingsAfter } from './settings';
 import type { WorkspaceStamp } from './stamp';
 import { attachTags } from './tags';
+import { moveOf, targetProjectOf, type WorkspaceBase } from './target-project';
 import { type ExecutionMode, inheritedMode, type Workspace } from './workspace';
 import { creating, editing, type NewRow, writeEdit } from './writes';
 
@@ -47,24 +47,24 @@ async function requireRoom(db: Database, settings: SiteSettings, organization: O
 export async function create(
   db: Database,
   caller: WorkspaceCaller,
-  ground: WorkspaceBase,
+  base: WorkspaceBase,
   body: NewWorkspace,
 ): Promise<Workspace> {
   const { access, settings, edition } = caller;
-  const { organization, versions } = ground;
-  const place = await placeOf(db, access, ground, body.project);
+  const { organization, versions } = base;
+  const target = await targetProjectOf(db, access, base, body.project);
   const version = body.infraVersion ? await requireVersion(db, body.infraVersion, versions) : versions.newest;
   const initial = initialSettings(body.name, version, settings.defaultRemoteStateAccess);
-  const inherited = place.mode ?? (organization.defaultExecutionMode as ExecutionMode);
+  const inherited = target.mode ?? (organization.defaultExecutionMode as ExecutionMode);
   const after = settingsAfter(initial, body, { inherited, edition, isNew: true });
   const id = newId('ws');
-  await requireAllowed(db, { organizationId: organization.id, projectId: place.projectId, id }, initial, after);
+  await requireAllowed(db, { organizationId: organization.id, projectId: target.projectId, id }, initial, after);
   const isPlain = body.tags === undefined && body.tagBindings === undefined && !hasCeiling(settings, organization);
   const row: NewRow = {
     actor: caller.actor,
     id,
     organizationId: organization.id,
-    projectId: place.projectId,
+    projectId: target.projectId,
     source: 'tfe-api',
     sourceName: body.sourceName || null,
     sourceUrl: body.sourceUrl || null,
@@ -74,7 +74,7 @@ export async function create(
   return db.transaction(async (tx) => {
     await requireRoom(tx, settings, organization);
     await tx.write(creating, row);
-    const bound = { organizationId: organization.id, projectId: place.projectId, workspaceId: id };
+    const bound = { organizationId: organization.id, projectId: target.projectId, workspaceId: id };
     await tag(tx, bound, body.tags, body.tagBindings);
     return requireWorkspace(tx, id);
   });

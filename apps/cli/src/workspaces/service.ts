@@ -7,7 +7,7 @@ import { exitCodes, Problem } from '../problem';
 import { findVariable } from '../settings';
 
 /** The flags of commands that work in an organization, or in a workspace of one. */
-export interface PlaceFlags {
+export interface ServiceFlags {
   organization?: string;
   workspace?: string;
 }
@@ -66,7 +66,7 @@ function tokenIn(file: string): string {
 }
 
 /** The organization that was named. */
-export function organizationOf({ env }: Context, flags: PlaceFlags): string {
+export function organizationOf({ env }: Context, flags: ServiceFlags): string {
   const name = flags.organization ?? findVariable(workspaceSettings.organization, env)?.value;
   if (!name)
     throw new Problem(
@@ -79,7 +79,7 @@ export function organizationOf({ env }: Context, flags: PlaceFlags): string {
 export async function workspaceOf(
   made: Context,
   service: Remote,
-  flags: PlaceFlags,
+  flags: ServiceFlags,
   named?: string,
 ): Promise<Resource> {
   const name = named ?? flags.workspace ?? findVariable(workspaceSettings.workspace, made.env)?.value;

@@ -6,7 +6,7 @@ import type { StorageKernel } from '../kernel/storage/storage';
 import { newWriteSet } from '../kernel/storage/write-set';
 import type { Storage } from '../sdk/storage';
 import { CallStorage } from './call-storage';
-import { DecisionQueues } from './turns';
+import { DecisionQueues } from './decision-queues';
 
 const mountId = randomUUID();
 let test: TestStorage;
@@ -15,8 +15,8 @@ let other: StorageKernel;
 /** The entries of a mount as calls of a node see them. */
 function storageOn(node: StorageKernel, patienceMs = 60_000): Storage {
   const { entries, committer, changes } = node;
-  const turns = new DecisionQueues({ entries, committer, amongOthers: () => changes.mustTell, patienceMs });
-  return new CallStorage({ entries, committer, turns }, newWriteSet(), mountId, '');
+  const decisions = new DecisionQueues({ entries, committer, amongOthers: () => changes.mustTell, patienceMs });
+  return new CallStorage({ entries, committer, decisions }, newWriteSet(), mountId, '');
 }
 
 /** Adds one to a number, and answers it. */

@@ -50,8 +50,8 @@ export interface WorkspaceBase {
   readonly versions: Catalogue;
 }
 
-/** The ground of the organization with a name; undefined where there is none. */
-export async function findGround(db: Database, env: PlanEnvironment, name: string): Promise<WorkspaceBase | undefined> {
+/** The base in the organization with a name; undefined where there is none. */
+export async function findBase(db: Database, env: PlanEnvironment, name: string): Promise<WorkspaceBase | undefined> {
   const [organization, row, versions] = await Promise.all([
     findOrganization(db, env, name),
     db.readOne<DefaultRow>(readDefault, name.toLowerCase()),
@@ -64,7 +64,7 @@ export async function findGround(db: Database, env: PlanEnvironment, name: strin
 }
 
 /** The project a workspace goes to: the one named, which the caller may fill, or the default one. */
-export async function placeOf(
+export async function targetProjectOf(
   db: Database,
   access: Access,
   { organization, home }: WorkspaceBase,

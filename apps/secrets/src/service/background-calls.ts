@@ -1,29 +1,29 @@
 import type { LiveMount } from '../kernel/mounts/mount';
 import type { Clock } from '../kernel/storage/types';
 import { newWriteSet, unsettled, writesConfig } from '../kernel/storage/write-set';
-import { CallStorage, type StorageGround } from '../pipeline/call-storage';
+import { CallStorage, type StorageDeps } from '../pipeline/call-storage';
 import type { BackgroundCall } from '../sdk/call';
 
 /**
  * Runs with the storage of a mount, outside any call, and commits what was written. What it began outside and did not
  * account for is let go, to be undone.
  */
-export function errands(
-  ground: StorageGround,
+export function backgroundCalls(
+  deps: StorageDeps,
   clock: Clock,
-  leases: () => { letGo(intents: readonly string[]): Promise<void>; reconfigured(mountId: string): void },
+  leases: () => { abandonIntents(intents: readonly string[]): Promise<void>; reconfigured(mountId: string): void },
 ) {
-  return async <T>(mount: LiveMount, run: (errand: BackgroundCall) => Promise<T>): Promise<T> => {
+  return async <T>(mount: LiveMount, run: (call: BackgroundCall) => Promise<T>): Promise<T> => {
     const set = newWriteSet();
-    const storage = new CallStorage(ground, set, mount.uuid, '');
+    const storage = new CallStorage(deps, set, mount.uuid, '');
     try {
       const result = await run({ storage, mount: mount.view, nowMs: clock.now() });
-      await ground.committer.commit(set);
-      void leases().letGo(unsettled(set));
+      await deps.committer.commit(set);
+      void leases().abandonIntents(unsettled(set));
       if (writesConfig(set)) leases().reconfigured(mount.uuid);
       return result;
     } catch (error) {
-      void leases().letGo(set.opened);
+      void leases().abandonIntents(set.opened);
       throw error;
     }
   };

@@ -5,9 +5,9 @@ const PER_TURN = 32;
  * Lets hundreds who waited for one commit go on a few in each turn of the event loop, so that it is not they alone who
  * are answered for a while. Nothing is delayed where few wait.
  */
-export function inTurns<T>(waiting: readonly T[], goOn: (one: T) => void): void {
+export function resumeInSlices<T>(waiting: readonly T[], goOn: (one: T) => void): void {
   for (const one of waiting.slice(0, PER_TURN)) goOn(one);
-  if (waiting.length > PER_TURN) setImmediate(() => inTurns(waiting.slice(PER_TURN), goOn));
+  if (waiting.length > PER_TURN) setImmediate(() => resumeInSlices(waiting.slice(PER_TURN), goOn));
 }
 
 /** Time that long work takes of one turn of the event loop. */
@@ -32,10 +32,10 @@ export class Pauses {
 }
 
 /** Work that can be interrupted wherever it yields. */
-export type Steps<R> = Generator<void, R>;
+export type SlicedWork<R> = Generator<void, R>;
 
 /** Does work to its end, with a turn of the event loop for everybody else whenever it took long. */
-export async function stepByStep<R>(steps: Steps<R>): Promise<R> {
+export async function runInSlices<R>(steps: SlicedWork<R>): Promise<R> {
   const pauses = new Pauses();
   for (;;) {
     const step = steps.next();
@@ -45,7 +45,7 @@ export async function stepByStep<R>(steps: Steps<R>): Promise<R> {
 }
 
 /** Does work to its end. */
-export function atOnce<R>(steps: Steps<R>): R {
+export function runToEnd<R>(steps: SlicedWork<R>): R {
   for (;;) {
     const step = steps.next();
     if (step.done) return step.value;
@@ -53,7 +53,7 @@ export function atOnce<R>(steps: Steps<R>): R {
 }
 
 /** Maps many rows, with a turn of the event loop for everybody else after every so many, and whenever it took long. */
-export async function mapInTurns<T, R>(rows: readonly T[], map: (row: T) => R | Promise<R>): Promise<R[]> {
+export async function mapInSlices<T, R>(rows: readonly T[], map: (row: T) => R | Promise<R>): Promise<R[]> {
   const mapped: R[] = [];
   const pauses = new Pauses();
   for (const row of rows) {

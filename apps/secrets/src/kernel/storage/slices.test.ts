@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { mapInTurns } from './in-turns';
+import { mapInSlices } from './slices';
 
 describe('mapping many rows', () => {
   it('keeps their order, and lets everybody else have a turn after every hundred', async () => {
@@ -13,7 +13,7 @@ describe('mapping many rows', () => {
     setImmediate(count);
     const most: number[] = [];
     let mapped = 0;
-    const doubled = await mapInTurns(rows, (n) => {
+    const doubled = await mapInSlices(rows, (n) => {
       mapped++;
       most[turns] = (most[turns] ?? 0) + 1;
       return n % 2 === 0 ? 2 * n : Promise.resolve(2 * n);
@@ -25,6 +25,6 @@ describe('mapping many rows', () => {
   });
 
   it('is undisturbed by none', async () => {
-    expect(await mapInTurns([], () => 1)).toEqual([]);
+    expect(await mapInSlices([], () => 1)).toEqual([]);
   });
 });

@@ -1,5 +1,5 @@
-/** The signing keys of an issuer, each in its turn; how a key is kept is the issuer's own affair. */
-export interface KeyTurns<Key extends object> {
+/** The signing keys of an issuer, which take over from each other; how a key is kept is the issuer's own affair. */
+export interface RotatingKeys<Key extends object> {
   readonly current: Key;
   /** Published already, so that whoever keeps our key set for a while knows it before it signs. */
   readonly next: Key;
@@ -9,23 +9,27 @@ export interface KeyTurns<Key extends object> {
 }
 
 /** How long a key signs, and how long it is shown after that: longer than a token lives, and than anybody keeps a key set. */
-export interface TurnRule {
-  readonly turnEveryMs: number;
+export interface RotationRule {
+  readonly rotateEveryMs: number;
   readonly shownForMs: number;
 }
 
 /** True where there are no keys yet, or the current one has signed for long enough. */
-export function isTurnDue(turns: KeyTurns<object> | undefined, { turnEveryMs }: TurnRule, nowMs: number): boolean {
-  return turns === undefined || nowMs - turns.currentSinceMs >= turnEveryMs;
+export function isRotationDue(
+  keys: RotatingKeys<object> | undefined,
+  { rotateEveryMs }: RotationRule,
+  nowMs: number,
+): boolean {
+  return keys === undefined || nowMs - keys.currentSinceMs >= rotateEveryMs;
 }
 
-/** The next turn: the key that was published takes over, `fresh` is published in its place. */
-export function takeTurn<Key extends object>(
-  before: KeyTurns<Key>,
+/** The next rotation: the key that was published takes over, `fresh` is published in its place. */
+export function rotateKeys<Key extends object>(
+  before: RotatingKeys<Key>,
   fresh: Key,
-  { shownForMs }: TurnRule,
+  { shownForMs }: RotationRule,
   nowMs: number,
-): KeyTurns<Key> {
+): RotatingKeys<Key> {
   const shown = before.previous.filter(({ retiredAtMs }) => nowMs - retiredAtMs < shownForMs);
   return {
     current: before.next,
@@ -35,12 +39,12 @@ export function takeTurn<Key extends object>(
   };
 }
 
-/** The first turn of an issuer. */
-export function firstTurn<Key extends object>(current: Key, next: Key, nowMs: number): KeyTurns<Key> {
+/** The first keys of an issuer. */
+export function firstKeys<Key extends object>(current: Key, next: Key, nowMs: number): RotatingKeys<Key> {
   return { current, next, previous: [], currentSinceMs: nowMs };
 }
 
 /** Every key by which a token that is still good may have been signed, and the one that will sign next. */
-export function shownKeys<Key extends object>({ current, next, previous }: KeyTurns<Key>): readonly Key[] {
+export function shownKeys<Key extends object>({ current, next, previous }: RotatingKeys<Key>): readonly Key[] {
   return [current, next, ...previous];
 }

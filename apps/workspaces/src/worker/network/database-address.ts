@@ -3,7 +3,7 @@ import { networkInterfaces } from 'node:os';
 import path from 'node:path';
 
 /** Where the database listens, as this machine sees it. */
-export type DatabasePlace =
+export type DatabaseAddress =
   | { readonly socket: string }
   | {
       readonly port: number;
@@ -15,7 +15,7 @@ export type DatabasePlace =
 const standardPort = 5432;
 
 /** Finds where a connection string leads. Throws where its host has no address. */
-export async function findDatabasePlace(url: string): Promise<DatabasePlace> {
+export async function findDatabaseAddress(url: string): Promise<DatabaseAddress> {
   const { hostname, port: given, searchParams } = new URL(url);
   const host = (searchParams.get('host') || hostname || 'localhost').replace(/^\[(.*)\]$/, '$1');
   const port = Number(searchParams.get('port') || given || standardPort);

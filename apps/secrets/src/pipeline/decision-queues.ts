@@ -37,13 +37,13 @@ interface QueuedDecision {
   reject(error: unknown): void;
 }
 
-type Decided = { readonly value: unknown } | { readonly no: Refusal };
+type Decided = { readonly value: unknown } | { readonly refusal: Refusal };
 
-interface Round {
+interface DecidedBatch {
   readonly set: WriteSet;
   readonly decided: readonly Decided[];
   /** Somebody was refused or had nothing to write. */
-  readonly hasNo: boolean;
+  readonly hasRefusal: boolean;
 }
 
 interface Queue {
@@ -53,7 +53,7 @@ interface Queue {
 }
 
 const MOST = 64;
-/** After a lost race, turns are taken in the database for so long. */
+/** After a lost race, decisions are made in the database for so long. */
 const CONTENDED_MS = 1000;
 /** Of decisions in the database: others need connections, too. */
 const IN_DATABASE = 2;
@@ -64,12 +64,12 @@ const IN_DATABASE = 2;
  * Those who wait for the same turn are decided together: each sees what those before it have decided, and one commit
  * writes it all, on the condition that nothing of it was changed since it was read. Where another node did change it, all
  * are decided again, now in a turn of the database, which nobody can overtake: so nobody loses twice. Where other nodes
- * are about, a "no" is said only of what the database says; what this node remembers may be a moment old.
+ * are about, a refusal is given only of what the database says; what this node remembers may be a moment old.
  */
 export class DecisionQueues {
   private readonly queues = new Map<string, Queue>();
   private inDatabase = 0;
-  private readonly atTheDoor: (() => void)[] = [];
+  private readonly waitingForDatabase: (() => void)[] = [];
 
   constructor(private readonly options: DecisionQueuesOptions) {}
 
@@ -80,14 +80,14 @@ export class DecisionQueues {
   decide<T>(about: EntryKey, decide: (view: View) => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const untilMs = performance.now() + this.options.patienceMs;
-      const turn: QueuedDecision = { untilMs, decide, resolve: resolve as QueuedDecision['resolve'], reject };
+      const one: QueuedDecision = { untilMs, decide, resolve: resolve as QueuedDecision['resolve'], reject };
       const name = cacheKey(about);
       const queue = this.queues.get(name);
       if (queue) {
-        queue.waiting.push(turn);
+        queue.waiting.push(one);
         return;
       }
-      const fresh: Queue = { waiting: [turn], contendedUntilMs: 0 };
+      const fresh: Queue = { waiting: [one], contendedUntilMs: 0 };
       this.queues.set(name, fresh);
       void this.serve(name, fresh);
     });
@@ -99,80 +99,85 @@ export class DecisionQueues {
   }
 
   private async decideTogether(name: string, queue: Queue, asked: readonly QueuedDecision[]): Promise<void> {
-    for (let turns = inTime(asked); turns.length > 0; turns = inTime(turns)) {
+    for (let queued = inTime(asked); queued.length > 0; queued = inTime(queued)) {
       const contended = queue.contendedUntilMs > performance.now();
       try {
-        const round = contended ? await this.inTurnOfAll(name, turns) : await this.inTurnHere(turns);
-        if (round) return tell(turns, round.decided);
+        const batch = contended ? await this.decideInDatabase(name, queued) : await this.decideHere(queued);
+        if (batch) return settle(queued, batch.decided);
       } catch (error) {
-        if (!(error instanceof PreconditionFailed)) return this.apart(name, queue, turns, error);
+        if (!(error instanceof PreconditionFailed)) return this.eachAlone(name, queue, queued, error);
       }
       queue.contendedUntilMs = performance.now() + CONTENDED_MS;
     }
   }
 
-  /** Whoever of a round cannot be written shall fail alone. */
-  private async apart(name: string, queue: Queue, turns: readonly QueuedDecision[], error: unknown): Promise<void> {
+  /** Whoever of a batch cannot be written shall fail alone. */
+  private async eachAlone(
+    name: string,
+    queue: Queue,
+    queued: readonly QueuedDecision[],
+    error: unknown,
+  ): Promise<void> {
     // Whatever was being written in a lost connection may have been committed or not: it is not written twice.
-    if (turns.length === 1 || isLost(error)) for (const turn of turns) turn.reject(error);
-    else for (const turn of turns) await this.decideTogether(name, queue, [turn]);
+    if (queued.length === 1 || isLost(error)) for (const one of queued) one.reject(error);
+    else for (const one of queued) await this.decideTogether(name, queue, [one]);
   }
 
   /** Undefined where it must be decided in the database. */
-  private async inTurnHere(turns: readonly QueuedDecision[]): Promise<Round | undefined> {
-    const round = await decideAll(this.options.entries, turns);
-    if (round.hasNo && this.options.amongOthers()) return undefined;
-    await this.options.committer.commit(round.set);
-    return round;
+  private async decideHere(queued: readonly QueuedDecision[]): Promise<DecidedBatch | undefined> {
+    const batch = await decideAll(this.options.entries, queued);
+    if (batch.hasRefusal && this.options.amongOthers()) return undefined;
+    await this.options.committer.commit(batch.set);
+    return batch;
   }
 
-  private async inTurnOfAll(name: string, turns: readonly QueuedDecision[]): Promise<Round> {
+  private async decideInDatabase(name: string, queued: readonly QueuedDecision[]): Promise<DecidedBatch> {
     const { committer, entries } = this.options;
     await this.enter();
     try {
-      let round: Round | undefined;
+      let batch: DecidedBatch | undefined;
       await committer.decide(name, async (tx) => {
-        round = await decideAll(entries.within(tx), turns);
-        return round.set;
+        batch = await decideAll(entries.within(tx), queued);
+        return batch.set;
       });
-      return round!;
+      return batch!;
     } finally {
       this.inDatabase--;
-      this.atTheDoor.shift()?.();
+      this.waitingForDatabase.shift()?.();
     }
   }
 
   private async enter(): Promise<void> {
-    if (this.inDatabase >= IN_DATABASE) await new Promise<void>((resolve) => this.atTheDoor.push(resolve));
+    if (this.inDatabase >= IN_DATABASE) await new Promise<void>((resolve) => this.waitingForDatabase.push(resolve));
     this.inDatabase++;
   }
 }
 
-async function decideAll(base: EntryReader, turns: readonly QueuedDecision[]): Promise<Round> {
+async function decideAll(base: EntryReader, queued: readonly QueuedDecision[]): Promise<DecidedBatch> {
   const seen = new Map<string, Entry | undefined>();
   const entries = remembering(base, seen);
   const set = newWriteSet();
   const pending = new Pending();
   const decided: Decided[] = [];
-  let hasNo = false;
-  for (const turn of turns) {
+  let hasRefusal = false;
+  for (const one of queued) {
     const own: View = { entries, pending: new Pending(pending), set: newWriteSet() };
     try {
-      const value = await turn.decide(own);
-      if (isEmpty(own.set)) hasNo = true;
+      const value = await one.decide(own);
+      if (isEmpty(own.set)) hasRefusal = true;
       joinSet(set, own.set);
       pending.add(own.pending);
       decided.push({ value });
     } catch (error) {
       if (!isRefusal(error) || error.kind === 'unavailable') throw error;
-      hasNo = true;
-      decided.push({ no: error });
+      hasRefusal = true;
+      decided.push({ refusal: error });
     }
   }
-  return { set: requiring(set, seen), decided, hasNo };
+  return { set: requiring(set, seen), decided, hasRefusal };
 }
 
-/** Reads each entry once, so that all of a round see the same. */
+/** Reads each entry once, so that all of a batch see the same. */
 function remembering(base: EntryReader, seen: Map<string, Entry | undefined>): EntryReader {
   return {
     async read(key) {
@@ -212,20 +217,20 @@ function requiring(set: WriteSet, seen: ReadonlyMap<string, Entry | undefined>):
   return { ...set, puts, deletes };
 }
 
-function tell(turns: readonly QueuedDecision[], decided: readonly Decided[]): void {
-  turns.forEach((turn, at) => {
+function settle(queued: readonly QueuedDecision[], decided: readonly Decided[]): void {
+  queued.forEach((one, at) => {
     const what = decided[at]!;
-    if ('no' in what) turn.reject(what.no);
-    else turn.resolve(what.value);
+    if ('refusal' in what) one.reject(what.refusal);
+    else one.resolve(what.value);
   });
 }
 
 /** Those who still wait; whoever has waited too long is told. */
-function inTime(turns: readonly QueuedDecision[]): readonly QueuedDecision[] {
+function inTime(queued: readonly QueuedDecision[]): readonly QueuedDecision[] {
   const nowMs = performance.now();
-  return turns.filter((turn) => {
-    if (turn.untilMs > nowMs) return true;
-    turn.reject(new Refusal('unavailable', 'too many requests change the same entry at once; try again'));
+  return queued.filter((one) => {
+    if (one.untilMs > nowMs) return true;
+    one.reject(new Refusal('unavailable', 'too many requests change the same entry at once; try again'));
     return false;
   });
 }

@@ -27,9 +27,9 @@ export interface RouteMatch {
   readonly auth: PathAuth;
 }
 
-/** A place as policies are asked about it. */
-export function askedOf(place: RouteMatch): Pick<Question, 'path' | 'folding' | 'freeform'> {
-  const { full, folding, namespace, mount, operation } = place;
+/** A route match as policies are asked about it. */
+export function questionOf(match: RouteMatch): Pick<Question, 'path' | 'folding' | 'freeform'> {
+  const { full, folding, namespace, mount, operation } = match;
   return {
     path: full,
     folding: folding && below(folding, namespace.path + mount!.path),
@@ -38,7 +38,7 @@ export function askedOf(place: RouteMatch): Pick<Question, 'path' | 'folding' | 
 }
 
 /** Refuses what no caller may ask here, whoever it is. Throws `invalid`, and `unavailable` in a locked namespace. */
-export function checkPlace({ declared, namespace, path }: RouteMatch): void {
+export function checkMatch({ declared, namespace, path }: RouteMatch): void {
   if (path !== 'sys/namespaces/api-lock/unlock') requireUnlocked(namespace);
   if (declared?.rootNamespaceOnly && namespace.parentUuid !== undefined) {
     throw new Refusal('invalid', 'operation unavailable in namespaces');
