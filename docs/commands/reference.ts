@@ -16,7 +16,7 @@ token renew, token revoke, transit, unwrap, version, version-history, write`
 
 /** Those that we have and that work otherwise in something one would notice. */
 export const different: Readonly<Record<string, string>> = {
-  'audit enable': 'refused by the service: devices are set up by its configuration',
+  'audit enable': 'files in one directory, where the service is set to allow it; refused elsewhere',
   'audit disable': 'refused by the service for devices of its configuration',
   login: 'token, password, secret id and signed token are asked for or come from a file, never from an argument',
   'operator generate-root':

@@ -184,6 +184,7 @@ async function makeSecondFactor(make: Make, entity: string, accessor: string) {
 
 /** What belongs to the installation as a whole. */
 async function makeSystem(make: Make): Promise<void> {
+  await make('POST', `sys/config/auditing/request-headers/${kept}`, { hmac: true });
   await make('POST', 'sys/rotate');
   await make('POST', 'sys/mounts/moved-from', { type: 'kv' });
   await make('POST', 'moved-from/kept', { of: 'moved' });

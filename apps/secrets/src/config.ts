@@ -72,6 +72,10 @@ const Variables = z.object({
   SECRETS_AUDIT_FILE: z.string().optional().describe('File that audit lines are appended to, as device file/.'),
   SECRETS_AUDIT_STDOUT: onOff(false).describe('Write audit lines to standard output, as device stdout/.'),
   SECRETS_AUDIT_TABLE: onOff(false).describe('Keep changes in a hash-chained table as well: sys/audit-chain.'),
+  SECRETS_AUDIT_BY_API_DIRECTORY: z
+    .string()
+    .optional()
+    .describe('Turns on sys/audit/:path: directory for the files of devices enabled there, and for nothing else.'),
   SECRETS_AUDIT_SYNC: onOff(false).describe('Wait until audit lines are on the disk.'),
   SECRETS_DEFAULT_MOUNTS: z
     .string()
@@ -206,6 +210,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
       file: given.SECRETS_AUDIT_FILE,
       stdout: given.SECRETS_AUDIT_STDOUT,
       table: given.SECRETS_AUDIT_TABLE,
+      directory: given.SECRETS_AUDIT_BY_API_DIRECTORY,
       sync: given.SECRETS_AUDIT_SYNC,
     },
     defaultMounts: mountList(given.SECRETS_DEFAULT_MOUNTS),

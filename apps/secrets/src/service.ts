@@ -138,19 +138,19 @@ export async function createService(config: Config, parts: ServiceParts): Promis
         ...(initialised ? [] : ['not initialised']),
         ...(initialised && sealed ? ['sealed'] : []),
         ...(silentMs > SILENCE_MS ? ['no word from the database'] : []),
-        ...((await audit.accepts()) ? [] : ['no audit device takes lines']),
+        ...((await audit.devices.accepts()) ? [] : ['no audit device takes lines']),
         ...(storage.clockTrouble === undefined ? [] : [storage.clockTrouble]),
       ];
       return { ready: reasons.length === 0, reasons };
     },
     firstRun: (file) => firstRun(seal, begin, file),
     endStreams: () => monitors.endAll(),
-    reopenAudit: () => audit.reopen(),
+    reopenAudit: () => audit.devices.reopen(),
     async close() {
       monitors.endAll();
       leases.stop();
       await storage.stop();
-      await audit.close();
+      await audit.devices.close();
     },
   };
 }
@@ -179,6 +179,7 @@ function kernelOf(
     quotas,
     attempts,
     audit,
+    storedAudit,
   }: Modules,
   config: Config,
   log: Logger,
@@ -203,6 +204,7 @@ function kernelOf(
     quotas,
     attempts,
     audit,
+    storedAudit,
     chained: config.audit.table,
     inputs: new InputParsers(),
     timeoutSeconds: config.requestTimeoutSeconds,

@@ -121,6 +121,7 @@ const methodAndEntity =
     return { body: () => fields, also };
   };
 const once = [400] as const;
+const fileDevice = (name: string) => ({ type: 'file', options: { file_path: `${name}.log` } });
 
 /** How each writing operation is called, by verb, type of its mount, and pattern. */
 export const examples: Readonly<Record<string, Making>> = {
@@ -308,9 +309,35 @@ export const examples: Readonly<Record<string, Making>> = {
     return { at: { path }, body: (n) => ({ custom_metadata: { [`k${n % 7}`]: `${n}` } }) };
   },
   'delete system/namespaces/:path*': removedByName('sys/namespaces', {}, 'path'),
-  'write system/audit/:path*': 'is always refused: devices are a matter of configuration',
-  'delete system/audit/:path*': 'is always refused: devices are a matter of configuration',
-  'write system/audit-hash/:path*': 'needs an audit device, and decides nothing',
+  'write system/audit/:path*': (world) => {
+    const path = world.fresh();
+    return { at: { path }, body: () => fileDevice(path), also: once };
+  },
+  'delete system/audit/:path*': async (world) => {
+    const path = world.fresh();
+    // Refused while it is still there.
+    const between = () =>
+      world.root('POST', `sys/audit/${path}`, fileDevice(path)).then(
+        () => ({ status: 204 }),
+        ({ status }: { status: number }) => ({ status: status === 400 ? 204 : status }),
+      );
+    await between();
+    return { at: { path }, between };
+  },
+  'write system/audit-hash/:path*': async (world) => {
+    const path = world.fresh();
+    await world.root('POST', `sys/audit/${path}`, fileDevice(path));
+    return { at: { path }, body: () => ({ input: 'x' }) };
+  },
+  'write system/config/auditing/request-headers/:header': (world) => ({
+    at: { header: world.fresh() },
+    body: (n) => ({ hmac: n % 2 === 0 }),
+  }),
+  'delete system/config/auditing/request-headers/:header': removedByName(
+    'sys/config/auditing/request-headers',
+    {},
+    'header',
+  ),
   'write system/audit-chain/verify': 'reads the chained table; see audit-chain.test.ts',
   'write system/tools/hash': readsOnly({ input: 'YQ==' }),
   'write system/tools/hash/:algorithm': () => ({ at: { algorithm: 'sha2-256' }, body: () => ({ input: 'YQ==' }) }),

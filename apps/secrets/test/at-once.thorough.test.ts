@@ -1,5 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
 import http from 'node:http';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { LiveMount } from '../src/kernel/mounts/mount';
 import { isReading, type Verb } from '../src/sdk/call';
@@ -22,8 +25,11 @@ afterAll(() => upstream.stop());
 // Every declared operation that writes, found the way the router finds them, called by many about one object: what
 // cannot be decided twice at once must be decided one after the other, and nobody may notice.
 describe('every writing operation, called by many at once about one object', () => {
-  const secrets = startSecrets();
-  const nodes = withSecondNode(secrets);
+  const folder = mkdtempSync(path.join(tmpdir(), 'at-once-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const env = { SECRETS_AUDIT_BY_API_DIRECTORY: folder };
+  const secrets = startSecrets({ env });
+  const nodes = withSecondNode(secrets, env);
   const agent = new http.Agent({ keepAlive: true, maxSockets: callers });
   let operations: { name: string; verb: Verb; mount: LiveMount; declared: Path }[] = [];
 

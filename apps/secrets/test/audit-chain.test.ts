@@ -107,7 +107,7 @@ describe('a node whose audit devices take nothing', () => {
 
   it('is not ready, and is ready again by itself, with the gap in the log', async () => {
     expect(await secrets.service.ready()).toEqual({ ready: true, reasons: [] });
-    const device = secrets.service.kernel.audit.find('file')!;
+    const device = secrets.service.kernel.audit.devices.find('file')!;
     const { write } = device;
     device.write = () => Promise.reject(new Error('audit device file/: no space left'));
     await secrets.root.read('cubbyhole/a').expect(500);

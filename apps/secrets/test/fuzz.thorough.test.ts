@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { asker, type FuzzSubject, withstandsMadeUpRequests } from '@keystead/testing';
 import { gardenOf } from './garden';
@@ -48,7 +47,7 @@ const cloud = new CloudStandIn();
 const subject: FuzzSubject = {
   name: 'secrets',
   main: path.resolve(__dirname, '../src/main.ts'),
-  env: (url) => ({ AUDIT_TABLE: 'on', PUBLIC_URL: url }),
+  env: (url) => ({ AUDIT_TABLE: 'on', AUDIT_BY_API_DIRECTORY: '.', PUBLIC_URL: url }),
   async target({ service }) {
     await Promise.all([scheduler.start(), cloud.start()]);
     let root = '';
@@ -108,8 +107,6 @@ const subject: FuzzSubject = {
     const token = async () => tokens.pop() ?? make();
     // What callers make lives shortly, so that the service does not grow for that reason.
     await must('POST', '/sys/auth/token/tune', { default_lease_ttl: '20s' });
-    const logs = path.join(service.folder, 'audit');
-    mkdirSync(logs);
 
     return {
       document: await must('GET', '/sys/internal/specs/openapi'),
@@ -126,7 +123,7 @@ const subject: FuzzSubject = {
         dialect: {
           prefix: '/v1',
           token: { header: 'X-Service-Token', before: '' },
-          hints: hints(cloud, logs, first.recovery_keys),
+          hints: hints(cloud, service.folder, first.recovery_keys),
           fixed: {},
           parameters: {
             '/sys/plugins/catalog/{type} type': ['auth', 'secret', 'x'],
@@ -180,7 +177,7 @@ const weights: Readonly<Record<string, number>> = {
   'POST /sys/audit-chain/verify': 0.1,
 };
 
-function hints(cloud: CloudStandIn, logs: string, shares: readonly string[]) {
+function hints(cloud: CloudStandIn, folder: string, shares: readonly string[]) {
   const policies = [
     'path "a/*" { capabilities = ["read", "list"] }',
     'path "+/b" { capabilities = ["deny"] }',
@@ -193,8 +190,8 @@ function hints(cloud: CloudStandIn, logs: string, shares: readonly string[]) {
     rules: policies,
     rate: [1_000_000],
     max_leases: [1_000_000],
-    options: [{ version: '2' }, { file_path: path.join(logs, 'a.log') }, {}],
-    file_path: [path.join(logs, 'b.log')],
+    options: [{ version: '2' }, { file_path: path.join(folder, 'a.log') }, {}],
+    file_path: [path.join(folder, 'b.log')],
     policies: ['default', 'a', 'b', ['a', 'b']],
     token_policies: ['default', 'a'],
     ttl: ['5s', '20s', 10],

@@ -63,6 +63,8 @@ describe('a thing under a denied path', () => {
     things.set('system/policy/:name*', `sys/policy/${name}`);
     const charset = 'rule "charset" { charset = "mine" }';
     await put('system/policies/password/:name', `sys/policies/password/${name}`, { policy: `length = 10\n${charset}` });
+    const headers = 'config/auditing/request-headers';
+    await put(`system/${headers}/:header`, `sys/${headers}/${name}`, { hmac: true });
     await put('system/quotas/rate-limit/:name', `sys/quotas/rate-limit/${name}`, { rate: 77_777 });
     await put('system/quotas/lease-count/:name', `sys/quotas/lease-count/${name}`, { max_leases: 77_777 });
 

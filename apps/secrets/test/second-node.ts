@@ -7,12 +7,12 @@ import { until } from './fresh-storage';
 import { type Secrets, testConfig } from './start-secrets';
 
 /** The addresses of a service and of another node on its database, which answer once each has heard of the other. */
-export function withSecondNode(secrets: Secrets): readonly string[] {
+export function withSecondNode(secrets: Secrets, env: Readonly<Record<string, string>> = {}): readonly string[] {
   const urls: string[] = [];
   let service: Service | undefined;
   let server: Server | undefined;
   beforeAll(async () => {
-    service = await createService(testConfig(secrets.database.url), {
+    service = await createService(testConfig(secrets.database.url, env), {
       log: createLogger({ name: 'secrets', level: 'silent' }),
     });
     server = createServer(service.app);

@@ -134,7 +134,7 @@ describe('audit', () => {
   });
 
   it('refuses everything once no device takes lines, and changes nothing', async () => {
-    const device = secrets.service.kernel.audit.find('file')!;
+    const device = secrets.service.kernel.audit.devices.find('file')!;
     const write = device.write;
     device.write = () => Promise.reject(new Error('audit device file/: no space left'));
     await secrets.root

@@ -4,7 +4,7 @@ import { errorBody } from '@keystead/envelope';
 import { isRefusal } from '@keystead/refusal';
 import { BodyAborted, createApp, discardBody, type Gate, type Logger, labelRoute } from '@keystead/server';
 import type { Express } from 'express';
-import { AuditFailed } from '../kernel/audit/audit';
+import { AuditFailed } from '../kernel/audit/device-set';
 import type { Outcome } from '../pipeline/outcome';
 import type { Request } from '../pipeline/request';
 import { crossOrigin, type OriginRules } from './cross-origin';

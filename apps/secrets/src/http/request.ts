@@ -55,6 +55,7 @@ export function readRequest(
     readBody: inBody ? readBody : undefined,
     ifNoneMatch: headers['if-none-match'],
     address: clientAddress(req, rules.trustedProxies),
+    header: (name) => req.headersDistinct[name],
     help: query !== undefined && trueTexts.has(query.get('help') ?? ''),
     route: undefined,
   };

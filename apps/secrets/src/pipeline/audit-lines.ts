@@ -12,7 +12,7 @@ import type { Outcome } from './outcome';
 import type { Request } from './request';
 
 /** What the audit lines of a request say of it, as far as it is known. */
-export function entryOf({ inputs }: Kernel, request: Request, known: RequestContext): AuditedRequest {
+export function entryOf({ inputs, audit }: Kernel, request: Request, known: RequestContext): AuditedRequest {
   const { sent } = request;
   const { match, bearer, token, grant, wrapTtlSeconds } = known;
   const mount = match?.mount;
@@ -29,6 +29,7 @@ export function entryOf({ inputs }: Kernel, request: Request, known: RequestCont
     wrapTtlSeconds,
     caller: callerOf(bearer, token, request),
     clear: clearFields(match),
+    headers: audit.headers.of(request.header),
   };
 }
 

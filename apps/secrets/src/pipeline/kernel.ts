@@ -2,6 +2,7 @@ import type { Silence } from '@keystead/postgres';
 import type { Logger } from '@keystead/server';
 import type { Attempts } from '../kernel/attempts/attempts';
 import type { Audit } from '../kernel/audit/audit';
+import type { StoredAudit } from '../kernel/audit/stored-audit';
 import type { Identity } from '../kernel/identity/identity';
 import type { Leases } from '../kernel/leases/leases';
 import type { Mfa } from '../kernel/mfa/mfa';
@@ -37,6 +38,7 @@ export interface Kernel {
   readonly quotas: Quotas;
   readonly attempts: Attempts;
   readonly audit: Audit;
+  readonly storedAudit: Pick<StoredAudit, 'refresh'>;
   /** Changes also go to the hash-chained audit table, in their own transaction. */
   readonly chained: boolean;
   readonly inputs: InputParsers;

@@ -68,6 +68,8 @@ async function carryOut(kernel: Kernel, request: Request, learn: Learn, isOver: 
   if (reading) await reading;
   const mounting = kernel.mounts.refresh();
   if (mounting) await mounting;
+  const auditing = kernel.storedAudit.refresh();
+  if (auditing) await auditing;
   const match = knownMatch(kernel, request) ?? (await newestMatch(kernel, request));
   const located = learn({ ...nothingKnown, match });
   checkMatch(match);

@@ -39,6 +39,8 @@ export interface Request {
   /** The version of the answer that the caller has. */
   readonly ifNoneMatch: string | undefined;
   readonly address: string;
+  /** The values of a header, by its name in lower case; undefined where it was not sent. */
+  readonly header: (name: string) => readonly string[] | undefined;
   /** `?help=1`: the path's own description instead of its answer. */
   readonly help: boolean;
   /** Name of the route, for log and metrics: a pattern, never a path. Set once it is known where the request leads. */

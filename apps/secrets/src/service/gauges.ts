@@ -71,7 +71,7 @@ export function addGauges(registry: Registry, { storage, leases, audit }: Module
     registers: [registry],
     collect() {
       this.reset();
-      this.inc(audit.failures);
+      this.inc(audit.devices.failures);
     },
   });
 }

@@ -4,8 +4,10 @@ import type { Config } from '../config';
 import { Attempts } from '../kernel/attempts/attempts';
 import { Audit } from '../kernel/audit/audit';
 import { AuditChain } from '../kernel/audit/chain';
+import { DeviceFolder } from '../kernel/audit/device-folder';
 import { FileDevice } from '../kernel/audit/file-device';
 import { stdoutDevice } from '../kernel/audit/stdout-device';
+import { StoredAudit } from '../kernel/audit/stored-audit';
 import { Identity } from '../kernel/identity/identity';
 import { Leases } from '../kernel/leases/leases';
 import type { LeaseHosts } from '../kernel/leases/types';
@@ -55,6 +57,9 @@ export async function buildModules(
   const seal = new Seal(storage, { type: config.seal.type, sealKeys: () => readSealKeys(config.seal.key), log });
   const audit = new Audit(barrier, log);
   await addDevices(audit, config);
+  const { directory, sync } = config.audit;
+  const folder = directory === undefined ? undefined : await DeviceFolder.open(directory);
+  const storedAudit = new StoredAudit({ storage, audit, folder, sync });
   const chain = new AuditChain({ database, barrier, clock: storage.clock, recording: config.audit.table });
   if (config.audit.table) {
     committer.chainAudit(chain.append);
@@ -135,6 +140,7 @@ export async function buildModules(
     storage,
     seal,
     audit,
+    storedAudit,
     chain,
     namespaces,
     mounts,
@@ -154,6 +160,9 @@ export async function buildModules(
 
 async function addDevices(audit: Audit, { audit: config }: Config): Promise<void> {
   const limits = { sync: config.sync };
-  if (config.file) audit.add(await FileDevice.open('file/', path.resolve(config.file), 'lines in a file', limits));
-  if (config.stdout) audit.add(stdoutDevice('stdout/', 'lines on standard output', limits));
+  const add = audit.devices.add.bind(audit.devices);
+  if (config.file) {
+    add(await FileDevice.open('file/', path.resolve(config.file), { description: 'lines in a file', ...limits }));
+  }
+  if (config.stdout) add(stdoutDevice('stdout/', 'lines on standard output', limits));
 }

@@ -11,7 +11,12 @@ export function settingsOf(config: Config): Readonly<Record<string, unknown>> {
     max_lease_ttl: config.ttls.maxLeaseTtlSeconds,
     cluster_name: config.clusterName,
     log_level: config.logLevel,
-    audit: { file: config.audit.file ?? '', stdout: config.audit.stdout, table: config.audit.table },
+    audit: {
+      file: config.audit.file ?? '',
+      stdout: config.audit.stdout,
+      table: config.audit.table,
+      by_api_directory: config.audit.directory ?? '',
+    },
     family_headers: config.familyHeaders,
     request_timeout: config.requestTimeoutSeconds,
   };

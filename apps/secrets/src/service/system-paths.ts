@@ -10,6 +10,7 @@ import { registry } from '../registry';
 import type { Path } from '../sdk/path';
 import { auditPaths } from '../system/sys/audit';
 import { auditChainPaths } from '../system/sys/audit-chain';
+import { auditedHeaderPaths } from '../system/sys/audited-headers';
 import { Authority } from '../system/sys/authority';
 import { capabilitiesPaths } from '../system/sys/capabilities';
 import { corsPaths } from '../system/sys/cors';
@@ -64,7 +65,7 @@ export interface SystemParts {
 
 /** Every path below `sys/`. */
 export function systemPaths(modules: Modules, config: Config, parts: SystemParts): Path[] {
-  const { storage, seal, audit, chain, policies, mfa, tokens, wrapping, inBackground, mounts } = modules;
+  const { storage, seal, audit, storedAudit, chain, policies, mfa, tokens, wrapping, inBackground, mounts } = modules;
   const { barrier, jobs } = storage;
   const upgrade = kvUpgrade({ mounts, jobs, storage, inBackground });
   const mounting = { ...modules, jobs, ttls: config.ttls, upgrade };
@@ -82,7 +83,8 @@ export function systemPaths(modules: Modules, config: Config, parts: SystemParts
     ...remountPaths(mounting),
     ...namespacePaths(namespaceChanges({ ...modules, standing: standingMounts() })),
     ...internalUiPaths(modules),
-    ...auditPaths(audit),
+    ...auditPaths(audit, storedAudit),
+    ...auditedHeaderPaths(storedAudit),
     ...auditChainPaths(chain, audit.hash),
     ...toolPaths,
     openapiPath(modules, parts.documents),

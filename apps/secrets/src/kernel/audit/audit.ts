@@ -1,7 +1,8 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import type { Barrier } from '../storage/types';
-import type { AuditDevice } from './device';
+import { DeviceSet } from './device-set';
 import { type ClearFields, longTexts, shownFields } from './hash-leaves';
+import { AuditedHeaders, type SentHeaders } from './headers';
 import { keyedHash, keyedHashInSlices } from './keyed-hash';
 import { Remembered } from './remembered';
 
@@ -34,8 +35,12 @@ export interface AuditedRequest {
   readonly wrapTtlSeconds: number;
   readonly caller?: AuditCaller;
   readonly clear?: ClearFields;
+  /** Headers that are audited, as sent. */
+  readonly headers?: SentHeaders;
   /** Its part of both lines, once it was made. */
   text?: string;
+  /** The accessor of its caller as it stands there, where some device shows accessors. */
+  accessorHash?: string;
 }
 
 /** What was answered. Texts are JSON; the token and accessor of `auth` are hashed like everything else. */
@@ -55,11 +60,6 @@ export interface AuditedError {
   readonly rule?: unknown;
 }
 
-/** No device took a line: the request must not go on. */
-export class AuditFailed extends Error {
-  override readonly name = 'AuditFailed';
-}
-
 /** Room for the fields of a request in each of its lines: as much as was sent, within these. */
 const leastRoom = 2 * 1024;
 const mostRoom = 64 * 1024;
@@ -69,23 +69,13 @@ const answerRoom = 16 * 1024;
 const muchBytes = 256 * 1024;
 const longText = 64 * 1024;
 
-/** How often at most a device that takes nothing is tried for nobody's sake. */
-const triedEveryMs = 250;
-
 const nothingSent: AuditedRequest['sent'] = { bytes: 0, text: '' };
 
-/**
- * Writes one line before a handler runs and one before its answer goes out, to every device. A line counts as written
- * when one device has it; a device that fails is named in the log, and in the error when no other was left.
- */
+/** Writes one line before a handler runs and one before its answer goes out, to every device. */
 export class Audit {
-  /** Lines that a device did not take, since the start. */
-  failures = 0;
-  /** Lines that no device took, since one took the last. */
-  private refused = 0;
-  private refusedSinceMs = 0;
-  private triedMs = 0;
-  private readonly devices = new Map<string, AuditDevice>();
+  /** The headers of requests that stand in their lines. */
+  readonly headers = new AuditedHeaders((text) => this.hash(text));
+  readonly devices: DeviceSet;
   private key: KeyObject | undefined;
   private readonly callerTexts = new WeakMap<AuditCaller, string>();
   private readonly hashes = new Remembered(4096, 256);
@@ -96,38 +86,14 @@ export class Audit {
 
   constructor(
     private readonly barrier: Barrier,
-    private readonly log: { warn(fields: object, message: string): void },
-  ) {}
+    log: { warn(fields: object, message: string): void },
+  ) {
+    this.devices = new DeviceSet(log);
+  }
 
   /** False when nothing is written at all: then nothing needs to be prepared either. */
   get active(): boolean {
-    return this.devices.size > 0;
-  }
-
-  /**
-   * Whether lines are taken: what a balancer asks. After lines that no device took it tries with one that says so, now
-   * and then, because nobody may be sending requests any more.
-   */
-  async accepts(): Promise<boolean> {
-    if (this.refused === 0) return true;
-    const now = Date.now();
-    if (now - this.triedMs < triedEveryMs) return false;
-    this.triedMs = now;
-    const line = { time: new Date(now).toISOString(), type: 'gap', since: new Date(this.refusedSinceMs).toISOString() };
-    await this.write(`${JSON.stringify({ ...line, refused: this.refused })}\n`).catch(() => {});
-    return this.refused === 0;
-  }
-
-  add(device: AuditDevice): void {
-    this.devices.set(device.path, device);
-  }
-
-  list(): AuditDevice[] {
-    return [...this.devices.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
-  }
-
-  find(path: string): AuditDevice | undefined {
-    return this.devices.get(path.endsWith('/') ? path : `${path}/`);
+    return !this.devices.empty;
   }
 
   /** The keyed hash of a text as it stands in the lines; for finding a known value in a log. */
@@ -154,29 +120,23 @@ export class Audit {
 
   /** Undefined when there is nothing to wait for. */
   request(request: AuditedRequest, error?: AuditedError): Promise<void> | undefined {
-    if (this.devices.size === 0) return undefined;
-    const write = () => this.write(`{${this.head('request', request, error)}}\n`);
+    if (this.devices.empty) return undefined;
+    const write = () => this.write(`{${this.head('request', request, error)}}\n`, request);
     return this.prepare(request)?.then(write) ?? write();
   }
 
   response(request: AuditedRequest, response: AuditedResponse, error?: AuditedError): Promise<void> | undefined {
-    if (this.devices.size === 0) return undefined;
-    const write = () =>
-      this.write(`{${this.head('response', request, error)},"response":${this.answer(request, response)}}\n`);
+    if (this.devices.empty) return undefined;
+    const write = () => {
+      const line = `{${this.head('response', request, error)},"response":${this.answer(request, response)}}\n`;
+      return this.write(line, request, response);
+    };
     return this.prepare(request)?.then(write) ?? write();
   }
 
   /** A request that is prepared as one line, for keepers beside the devices. */
   line(request: AuditedRequest): string {
     return `{${this.head('request', request, undefined)}}`;
-  }
-
-  async reopen(): Promise<void> {
-    for (const device of this.devices.values()) await device.reopen();
-  }
-
-  async close(): Promise<void> {
-    for (const device of this.devices.values()) await device.close();
   }
 
   private head(type: 'request' | 'response', r: AuditedRequest, error: AuditedError | undefined): string {
@@ -219,11 +179,13 @@ export class Audit {
     r.sent = nothingSent;
     const wrap = r.wrapTtlSeconds > 0 ? `,"wrap_ttl":${r.wrapTtlSeconds}` : '';
     const caller = r.caller ? `,"auth":${this.callerText(r.caller)}` : '';
+    if (this.devices.showsAccessors && r.caller?.accessor) r.accessorHash = this.hash(r.caller.accessor);
+    const headers = r.headers ? this.headers.text(r.headers) : '';
     return `${caller},"request":{"id":${JSON.stringify(r.id)},"operation":"${r.operation}"${mount},"namespace":{"id":"${
       r.namespace.id
     }","path":${JSON.stringify(r.namespace.path)}},"path":${JSON.stringify(r.path)}${data}${body},"remote_address":"${
       r.address
-    }"${wrap}}`;
+    }"${wrap}${headers}}`;
   }
 
   // Many lines are written in the same millisecond, and formatting a date costs as much as the rest of the line.
@@ -295,39 +257,21 @@ export class Audit {
     return createSecretKey(this.barrier.derive('audit'));
   }
 
-  private write(line: string): Promise<void> {
-    if (this.devices.size === 1) {
-      for (const device of this.devices.values()) {
-        return device.write(line).then(this.taken, (error) => {
-          throw this.refuse([error]);
-        });
-      }
-    }
-    return this.writeAll(line);
+  private write(line: string, request: AuditedRequest, response?: AuditedResponse): Promise<void> {
+    const { devices } = this;
+    return devices.write(line, devices.showsAccessors ? this.withAccessors(line, request, response) : line);
   }
 
-  private async writeAll(line: string): Promise<void> {
-    const results = await Promise.allSettled([...this.devices.values()].map((device) => device.write(line)));
-    const failures = results.filter((result) => result.status === 'rejected').map(({ reason }) => reason as Error);
-    if (failures.length === results.length) throw this.refuse(failures);
-    this.taken();
-    this.tell(failures);
-  }
-
-  private readonly taken = (): void => {
-    this.refused = 0;
-  };
-
-  private refuse(failures: readonly Error[]): AuditFailed {
-    if (this.refused === 0) this.refusedSinceMs = Date.now();
-    this.refused += 1;
-    this.tell(failures);
-    return new AuditFailed(failures.map(({ message }) => message).join('; '), { cause: failures[0] });
-  }
-
-  private tell(failures: readonly Error[]): void {
-    this.failures += failures.length;
-    for (const failure of failures) this.log.warn({ err: failure }, failure.message);
+  /** The line with the accessors of the tokens that it is about as they are. */
+  private withAccessors(line: string, { caller, accessorHash }: AuditedRequest, response?: AuditedResponse): string {
+    let text = line;
+    const show = (hash: string, accessor: string) => {
+      text = text.replaceAll(`"${hash}"`, () => JSON.stringify(accessor));
+    };
+    if (accessorHash !== undefined) show(accessorHash, caller!.accessor);
+    const made = response?.auth?.accessor;
+    if (typeof made === 'string' && made !== '') show(this.hash(made), made);
+    return text;
   }
 }
 

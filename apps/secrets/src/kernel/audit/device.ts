@@ -5,6 +5,10 @@ export interface AuditDevice {
   readonly type: 'file' | 'stdout' | 'table';
   readonly description: string;
   readonly options: Readonly<Record<string, string>>;
+  /** Said when it was enabled, and shown; every node writes to every device. */
+  readonly local: boolean;
+  /** Accessors of tokens stand in its lines as they are. */
+  readonly showsAccessors: boolean;
   /** Resolves when the line (with its line break) has been written; rejects with a reason that names the device. */
   write(line: string): Promise<void>;
   /** Opens the sink anew, as after log rotation. */

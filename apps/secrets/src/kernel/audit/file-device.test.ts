@@ -27,7 +27,7 @@ describe('an audit file', () => {
   });
 
   it('waits until the lines are on the disk when it is told to', async () => {
-    const device = await FileDevice.open('file/', file, '', { sync: true });
+    const device = await FileDevice.open('file/', file, { sync: true });
     await Promise.all([device.write('one\n'), device.write('two\n')]);
     expect(fs.readFileSync(file, 'utf8')).toBe('one\ntwo\n');
     await device.close();
@@ -47,7 +47,7 @@ describe('an audit file', () => {
   it('refuses lines, without blocking, when a named pipe is full and nobody reads on', async () => {
     execFileSync('mkfifo', [file]);
     const reader = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
-    const device = await FileDevice.open('file/', file, '', { patienceMs: 200 });
+    const device = await FileDevice.open('file/', file, { patienceMs: 200 });
     const beats: number[] = [];
     const timer = setInterval(() => beats.push(Date.now()), 10);
     const big = `${'x'.repeat(200_000)}\n`;
@@ -128,7 +128,7 @@ describe('a slow sink', () => {
     const file = path.join(folder, 'pipe');
     execFileSync('mkfifo', [file]);
     const reader = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
-    const device = await FileDevice.open('file/', file, '', { waitingBytes: 400_000 });
+    const device = await FileDevice.open('file/', file, { waitingBytes: 400_000 });
     const long = `${'x'.repeat(60_000)}\n`;
     const outcomes = await Promise.all(
       Array.from({ length: 40 }, () =>

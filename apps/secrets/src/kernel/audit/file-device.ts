@@ -5,6 +5,18 @@ import { LineWriter, type WriterLimits } from './line-writer';
 
 /** How often at most the file is looked for under its name. */
 const lookEveryMs = 1000;
+const appending = constants.O_APPEND | constants.O_CREAT | constants.O_WRONLY;
+
+/** What a file device is besides its file; every field has a default. */
+export interface FileSettings extends WriterLimits {
+  readonly description?: string;
+  /** The file must be a regular one with this name alone: no link, no pipe. */
+  readonly plain?: boolean;
+  /** Permissions that the file gets, whether it was there or not; 0 leaves those that it has. */
+  readonly mode?: number;
+  /** Begins every line. */
+  readonly prefix?: string;
+}
 
 /**
  * Appends to a file (mode 0600). A file that was moved away or deleted is made again under its name, so rotation needs
@@ -12,31 +24,37 @@ const lookEveryMs = 1000;
  */
 export class FileDevice implements AuditDevice {
   readonly type = 'file';
+  readonly description: string;
   readonly options: Readonly<Record<string, string>>;
+  readonly local = false;
+  readonly showsAccessors = false;
   private handle: FileHandle | undefined;
+  private closed = false;
   private inode = 0;
   private lookedMs = Number.NEGATIVE_INFINITY;
   private looking: Promise<void> | undefined;
   private readonly writer: LineWriter;
 
-  private constructor(
+  /** Opens nothing yet: until the file can be opened, lines are refused. */
+  constructor(
     readonly path: string,
     private readonly file: string,
-    readonly description: string,
-    limits: WriterLimits,
+    private readonly settings: FileSettings = {},
   ) {
+    this.description = settings.description ?? '';
     this.options = { file_path: file };
-    this.writer = new LineWriter(path, () => this.handle?.fd ?? -1, limits);
+    this.writer = new LineWriter(path, () => this.handle?.fd ?? -1, settings);
   }
 
   /** Opens the file, which must be writable now. */
-  static async open(path: string, file: string, description = '', limits: WriterLimits = {}): Promise<FileDevice> {
-    const device = new FileDevice(path, file, description, limits);
+  static async open(path: string, file: string, settings: FileSettings = {}): Promise<FileDevice> {
+    const device = new FileDevice(path, file, settings);
     await device.reopen();
     return device;
   }
 
-  write(line: string): Promise<void> {
+  write(text: string): Promise<void> {
+    const line = this.settings.prefix ? this.settings.prefix + text : text;
     const now = performance.now();
     if (now - this.lookedMs < lookEveryMs && this.handle) return this.writer.append(line);
     this.looking ??= this.look(now).finally(() => {
@@ -46,15 +64,7 @@ export class FileDevice implements AuditDevice {
   }
 
   async reopen(): Promise<void> {
-    const flags = constants.O_APPEND | constants.O_CREAT | constants.O_WRONLY;
-    let handle: FileHandle;
-    try {
-      handle = await open(this.file, flags, 0o600);
-    } catch (error) {
-      throw new DeviceFailed(this.path, `the file cannot be opened (${(error as NodeJS.ErrnoException).code})`, {
-        cause: error,
-      });
-    }
+    const handle = await this.opened();
     const before = this.handle;
     await this.writer.idle();
     const stats = await handle.stat();
@@ -67,10 +77,35 @@ export class FileDevice implements AuditDevice {
   }
 
   async close(): Promise<void> {
+    this.closed = true;
+    await this.looking?.catch(() => {});
     await this.writer.idle();
     const handle = this.handle;
     this.handle = undefined;
     await handle?.close().catch(() => {});
+  }
+
+  private async opened(): Promise<FileHandle> {
+    if (this.closed) throw new DeviceFailed(this.path, 'is closed');
+    const { plain, mode } = this.settings;
+    // A pipe that nobody reads would be waited for.
+    const flags = plain ? appending | constants.O_NOFOLLOW | constants.O_NONBLOCK : appending;
+    let handle: FileHandle | undefined;
+    try {
+      handle = await open(this.file, flags, mode || 0o600);
+      const stats = plain ? await handle.stat() : undefined;
+      if (stats && (!stats.isFile() || stats.nlink > 1)) {
+        throw new DeviceFailed(this.path, 'there is something else than a file with this name alone');
+      }
+      if (mode) await handle.chmod(mode);
+      return handle;
+    } catch (error) {
+      await handle?.close().catch(() => {});
+      if (error instanceof DeviceFailed) throw error;
+      throw new DeviceFailed(this.path, `the file cannot be opened (${(error as NodeJS.ErrnoException).code})`, {
+        cause: error,
+      });
+    }
   }
 
   private async look(now: number): Promise<void> {

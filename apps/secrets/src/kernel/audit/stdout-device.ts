@@ -9,6 +9,8 @@ export function stdoutDevice(path: string, description = '', limits: WriterLimit
     type: 'stdout',
     description,
     options: {},
+    local: false,
+    showsAccessors: false,
     write: (line) => writer.append(line),
     reopen: async () => {},
     close: () => writer.idle(),

@@ -207,6 +207,14 @@ export class NodeChanges implements ChangeNotices {
     return this.nextAsking;
   }
 
+  /**
+   * Resolves when every node has heard what was told before now: one that has not is not fresh by then, and reads again
+   * whatever it needs.
+   */
+  async heardByAll(): Promise<void> {
+    if (this.mustTell) await setTimeout(STALE_MS);
+  }
+
   private async ask(): Promise<void> {
     try {
       if (this.polls) await this.poll();

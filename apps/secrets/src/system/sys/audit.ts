@@ -1,13 +1,16 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Audit } from '../../kernel/audit/audit';
-import { anything, string } from '../../sdk/fields';
+import { offHere, type StoredAudit } from '../../kernel/audit/stored-audit';
+import { announced, bool, keyValues, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { data, empty } from '../../sdk/reply';
+import { readDevice } from './audit-options';
 
-const declared = 'cannot enable audit device via API; use declarative, config-based audit device management instead';
+const pathText = /^\w(?:[\w.-]*\w)?(?:\/\w(?:[\w.-]*\w)?)*$/;
 
-export function auditPaths(audit: Audit) {
+/** `sys/audit`: the devices of the configuration, and those that are enabled here where the configuration lets it. */
+export function auditPaths({ devices, hash }: Audit, stored: StoredAudit) {
   return [
     path('audit', {
       summary: 'The audit devices.',
@@ -21,35 +24,59 @@ export function auditPaths(audit: Audit) {
         auditClear: 'all',
         run() {
           const shown: Record<string, unknown> = {};
-          for (const { path: at, type, description, options } of audit.list()) {
-            shown[at] = { type, description, options, local: false, path: at };
+          for (const { path: at, type, description, options, local } of devices.list()) {
+            shown[at] = { type, description, options, local, path: at };
           }
           return data(shown);
         },
       },
     }),
     path('audit/:path*', {
-      summary: 'An audit device; devices are set up by configuration.',
+      summary: 'An audit device.',
+      description:
+        'Devices are a matter of configuration. Where SECRETS_AUDIT_BY_API_DIRECTORY is set, files in that directory can be enabled and disabled here, for all nodes.',
       params: { path: 'folder' },
       sudo: true,
       rootNamespaceOnly: true,
       write: {
-        summary: 'Refused: devices are set up by configuration.',
+        summary: 'Enable an audit device on every node.',
         operationId: 'auditing-enable-device',
         input: z.object({
-          type: string().optional(),
-          options: anything().optional(),
-          description: string().optional(),
+          type: announced(string(), { enum: ['file'] })
+            .optional()
+            .describe('Required: file.'),
+          description: announced(string(), { maxLength: 1024 }).optional().describe('What it is for.'),
+          options: keyValues()
+            .optional()
+            .describe(
+              'file_path (required: a file in the directory), mode (0600), prefix, hmac_accessor (true), format (json), log_raw (false).',
+            ),
+          local: bool().optional().describe('Kept and shown; every node writes to every device.'),
         }),
-        run() {
-          throw new Refusal('invalid', declared);
+        auditClear: ['type', 'description', 'options', 'local'],
+        async run({ params, input }) {
+          const { folder } = stored;
+          if (!folder) throw offHere();
+          const at = params.path;
+          if (at.length > 128 || !pathText.test(at)) {
+            throw new Refusal('invalid', 'path: names of letters, digits, ".", "_" and "-" with slashes between them');
+          }
+          await stored.enable(`${at}/`, readDevice(input, folder));
+          return empty;
         },
       },
       delete: {
-        summary: 'Deleting an absent device succeeds; a configured one is refused.',
+        summary:
+          'Disable an audit device on every node. An absent one is disabled already; a configured one is refused.',
         operationId: 'auditing-disable-device',
-        run({ params }) {
-          if (audit.find(params.path)) throw new Refusal('invalid', declared.replace('enable', 'disable'));
+        async run({ params }) {
+          const at = `${params.path}/`;
+          if (await stored.has(at)) {
+            if (!stored.folder) throw offHere();
+            await stored.disable(at);
+          } else if (devices.find(at)) {
+            throw new Refusal('invalid', 'cannot disable an audit device of the configuration via API');
+          }
           return empty;
         },
       },
@@ -66,8 +93,8 @@ export function auditPaths(audit: Audit) {
         run({ params, input }) {
           const at = `${params.path}/`;
           if (!input.input) throw new Refusal('invalid', 'the "input" parameter is empty');
-          if (!audit.find(at)) throw new Refusal('invalid', `unknown audit backend "${at}"`);
-          return data({ hash: audit.hash(input.input) });
+          if (!devices.find(at)) throw new Refusal('invalid', `unknown audit backend "${at}"`);
+          return data({ hash: hash(input.input) });
         },
       },
     }),

@@ -1,0 +1,138 @@
+import type { AuditDevice } from './device';
+
+/** No device took a line: the request must not go on. */
+export class AuditFailed extends Error {
+  override readonly name = 'AuditFailed';
+}
+
+/** How often at most a device that takes nothing is tried for nobody's sake. */
+const triedEveryMs = 250;
+
+/**
+ * The devices of this node. A line counts as written when one of them has it; one that fails is named in the log, and in
+ * the error when no other was left.
+ */
+export class DeviceSet {
+  /** Lines that a device did not take, since the start. */
+  failures = 0;
+  /** Some of them show the accessors of tokens. */
+  showsAccessors = false;
+  /** Lines that no device took, since one took the last. */
+  private refused = 0;
+  private refusedSinceMs = 0;
+  private triedMs = 0;
+  private readonly configured = new Map<string, AuditDevice>();
+  private readonly enabled = new Map<string, AuditDevice>();
+  private all: readonly AuditDevice[] = [];
+
+  constructor(private readonly log: { warn(fields: object, message: string): void }) {}
+
+  /** True when nothing is written at all. */
+  get empty(): boolean {
+    return this.all.length === 0;
+  }
+
+  /** Adds a device of this node's configuration. */
+  add(device: AuditDevice): void {
+    this.configured.set(device.path, device);
+    this.gather();
+  }
+
+  /** Adds a device that was enabled by API, in the place of the one that had its path. */
+  enable(device: AuditDevice): void {
+    const before = this.enabled.get(device.path);
+    this.enabled.set(device.path, device);
+    this.gather();
+    void before?.close();
+  }
+
+  /** Ends a device that was enabled by API; lines that it was given are still written. */
+  async disable(path: string): Promise<void> {
+    const device = this.enabled.get(path);
+    this.enabled.delete(path);
+    this.gather();
+    await device?.close();
+  }
+
+  /** By path; those of the configuration hide others of the same path. */
+  list(): AuditDevice[] {
+    const shown = new Map([...this.enabled, ...this.configured]);
+    return [...shown.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
+  }
+
+  find(path: string): AuditDevice | undefined {
+    const at = path.endsWith('/') ? path : `${path}/`;
+    return this.configured.get(at) ?? this.enabled.get(at);
+  }
+
+  /** Those of this node's configuration. */
+  listConfigured(): AuditDevice[] {
+    return [...this.configured.values()];
+  }
+
+  /** Writes a line to all; `shown` is the same with accessors, for those that show them. Throws `AuditFailed`. */
+  write(line: string, shown = line): Promise<void> {
+    const [first] = this.all;
+    if (first === undefined || this.all.length > 1) return this.writeAll(this.all, line, shown);
+    return first.write(first.showsAccessors ? shown : line).then(this.taken, (error) => {
+      throw this.refuse([error]);
+    });
+  }
+
+  /**
+   * Whether lines are taken: what a balancer asks. After lines that no device took it tries with one that says so, now
+   * and then, because nobody may be sending requests any more.
+   */
+  async accepts(): Promise<boolean> {
+    if (this.refused === 0 || this.empty) return true;
+    const now = Date.now();
+    if (now - this.triedMs < triedEveryMs) return false;
+    this.triedMs = now;
+    const line = { time: new Date(now).toISOString(), type: 'gap', since: new Date(this.refusedSinceMs).toISOString() };
+    await this.write(`${JSON.stringify({ ...line, refused: this.refused })}\n`).catch(() => {});
+    return this.refused === 0;
+  }
+
+  /** Opens all anew. Throws the failure of the first that cannot be opened, once all were tried. */
+  async reopen(): Promise<void> {
+    const results = await Promise.allSettled(this.all.map((device) => device.reopen()));
+    const failed = results.find((result) => result.status === 'rejected');
+    if (failed) throw failed.reason;
+  }
+
+  async close(): Promise<void> {
+    for (const device of this.all) await device.close();
+  }
+
+  private gather(): void {
+    this.all = [...this.configured.values(), ...this.enabled.values()];
+    this.showsAccessors = this.all.some((device) => device.showsAccessors);
+  }
+
+  private async writeAll(devices: readonly AuditDevice[], line: string, shown: string): Promise<void> {
+    const results = await Promise.allSettled(
+      devices.map((device) => device.write(device.showsAccessors ? shown : line)),
+    );
+    const failures = results.filter((result) => result.status === 'rejected').map(({ reason }) => reason as Error);
+    // The last one may have been disabled while a long line was made.
+    if (failures.length === results.length && failures.length > 0) throw this.refuse(failures);
+    this.taken();
+    this.tell(failures);
+  }
+
+  private readonly taken = (): void => {
+    this.refused = 0;
+  };
+
+  private refuse(failures: readonly Error[]): AuditFailed {
+    if (this.refused === 0) this.refusedSinceMs = Date.now();
+    this.refused += 1;
+    this.tell(failures);
+    return new AuditFailed(failures.map(({ message }) => message).join('; '), { cause: failures[0] });
+  }
+
+  private tell(failures: readonly Error[]): void {
+    this.failures += failures.length;
+    for (const failure of failures) this.log.warn({ err: failure }, failure.message);
+  }
+}

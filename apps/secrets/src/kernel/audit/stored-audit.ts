@@ -1,0 +1,185 @@
+import { Refusal } from '@keystead/refusal';
+import { storeSealed } from '../seal/share-marks';
+import type { StorageKernel } from '../storage/storage';
+import type { Tx } from '../storage/types';
+import { WholeTable } from '../storage/whole-table';
+import type { Audit } from './audit';
+import { type DeviceFolder, FOLDER_SETTING } from './device-folder';
+import { EnabledDevice, type StoredDevice } from './enabled-device';
+import type { HeaderRule } from './headers';
+
+const devicePrefix = 'audit-device/';
+const headerPrefix = 'audit-header/';
+const cellOf = (row: string) => ({ table: 'setting', row, column: 'sealed' });
+
+/** Every line goes to every device, and holds every header. */
+const mostDevices = 16;
+const mostHeaders = 64;
+
+/** What devices need of this node. */
+export interface StoredAuditParts {
+  readonly storage: StorageKernel;
+  readonly audit: Audit;
+  /** Undefined: auditing by API is off on this node. */
+  readonly folder: DeviceFolder | undefined;
+  /** Wait until lines are on the disk. */
+  readonly sync: boolean;
+}
+
+/**
+ * What auditing was told by API: devices, and headers that lines hold. One row for each, for all nodes. A node that
+ * cannot write to a device (its file cannot be opened, or auditing by API is off there) has it nevertheless, as one that
+ * fails.
+ */
+export class StoredAudit {
+  private readonly table: WholeTable;
+  private devices = new Map<string, StoredDevice>();
+  private rules: ReadonlyMap<string, HeaderRule> = new Map();
+
+  constructor(private readonly parts: StoredAuditParts) {
+    this.table = new WholeTable(parts.storage.changes, 'audit', () => this.read());
+  }
+
+  /** Reads it again where it may have changed; call once per request before its lines are written. */
+  refresh(): Promise<void> | undefined {
+    return this.table.refresh();
+  }
+
+  /** Undefined where auditing by API is off. */
+  get folder(): DeviceFolder | undefined {
+    return this.parts.folder;
+  }
+
+  /** By name in lower case. */
+  headers(): ReadonlyMap<string, HeaderRule> {
+    return this.rules;
+  }
+
+  /** Whether there is such a device; never absent only because another node has made it a moment ago. */
+  async has(path: string): Promise<boolean> {
+    if (this.devices.has(path)) return true;
+    await this.parts.storage.changes.catchUp();
+    await this.refresh();
+    return this.devices.has(path);
+  }
+
+  /**
+   * Enables a device on every node, once its file has taken a line. All nodes write to it when this resolves. Throws
+   * `invalid` where the path or the file is in use, or the file takes nothing.
+   */
+  async enable(path: string, device: StoredDevice): Promise<void> {
+    const { audit } = this.parts;
+    const configured = audit.devices.listConfigured();
+    const target = this.parts.folder!.at(device.file);
+    if (configured.some(({ options }) => options.file_path === target)) throw fileInUse(device.file);
+    requireFree(path, device, new Map(configured.map((one) => [one.path, undefined])));
+    requireFree(path, device, this.devices);
+    await this.tryOut(path, device);
+    await this.change(async (tx) => {
+      const { devices } = await readAll(tx.prisma, this.parts.storage);
+      if (devices.size >= mostDevices) throw new Refusal('invalid', `there are ${mostDevices} audit devices already`);
+      requireFree(path, device, devices);
+      await this.store(tx, devicePrefix + path, device);
+    });
+  }
+
+  /** Ends a device on every node, if there is one of that path. */
+  async disable(path: string): Promise<void> {
+    await this.change(({ prisma }) => prisma.setting.deleteMany({ where: { name: devicePrefix + path } }));
+  }
+
+  /** Adds a header to the lines of all nodes, or changes how it stands there; `name` in lower case. */
+  async auditHeader(name: string, rule: HeaderRule): Promise<void> {
+    await this.change(async (tx) => {
+      const { headers } = await readAll(tx.prisma, this.parts.storage);
+      if (!headers.has(name) && headers.size >= mostHeaders) {
+        throw new Refusal('invalid', `${mostHeaders} headers are audited already`);
+      }
+      await this.store(tx, headerPrefix + name, rule);
+    });
+  }
+
+  async leaveHeader(name: string): Promise<void> {
+    await this.change(({ prisma }) => prisma.setting.deleteMany({ where: { name: headerPrefix + name } }));
+  }
+
+  private async change<T>(run: (tx: Tx) => Promise<T>): Promise<T> {
+    const { committer, changes } = this.parts.storage;
+    const result = await committer.inTurn('audit', run, [{ topic: 'audit', key: 'setting' }]);
+    await this.table.reload();
+    await changes.heardByAll();
+    return result;
+  }
+
+  private async store(tx: Tx, name: string, value: StoredDevice | HeaderRule): Promise<void> {
+    await storeSealed(tx.prisma, name, this.parts.storage.barrier.sealJson(value, cellOf(name)));
+  }
+
+  private async tryOut(path: string, stored: StoredDevice): Promise<void> {
+    const device = new EnabledDevice(path, stored, this.parts);
+    try {
+      const line = { time: new Date().toISOString(), type: 'enabled', device: path };
+      await device.write(`${JSON.stringify(line)}\n`);
+    } catch (error) {
+      throw new Refusal('invalid', (error as Error).message);
+    } finally {
+      await device.close();
+    }
+  }
+
+  private async read(): Promise<void> {
+    const { audit, storage } = this.parts;
+    const { devices, headers } = await readAll(storage.database.prisma, storage);
+    const before = this.devices;
+    this.devices = devices;
+    this.rules = headers;
+    audit.headers.use(headers);
+    for (const [path, stored] of devices) {
+      if (JSON.stringify(before.get(path)) === JSON.stringify(stored)) continue;
+      // Its file is opened with the first line: nobody waits here for a disk that does not answer.
+      audit.devices.enable(new EnabledDevice(path, stored, this.parts));
+    }
+    for (const path of before.keys()) if (!devices.has(path)) void audit.devices.disable(path);
+  }
+}
+
+/** Refused for whoever asks, since which devices there are is configured. */
+export function offHere(): Refusal {
+  return new Refusal(
+    'invalid',
+    `cannot enable or disable audit devices via API: it is off, and ${FOLDER_SETTING} turns it on for files in the directory it names; other devices are a matter of configuration`,
+  );
+}
+
+/** Throws where a path lies at, above or below another, or another device writes to the file. */
+function requireFree(
+  path: string,
+  { file }: StoredDevice,
+  devices: ReadonlyMap<string, StoredDevice | undefined>,
+): void {
+  for (const [other, stored] of devices) {
+    if (path.startsWith(other) || other.startsWith(path)) throw new Refusal('invalid', 'path already in use');
+    if (stored?.file === file) throw fileInUse(file);
+  }
+}
+
+const fileInUse = (file: string): Refusal =>
+  new Refusal('invalid', `file_path: another audit device writes to ${JSON.stringify(file)}`);
+
+async function readAll(
+  prisma: Tx['prisma'],
+  { barrier }: StorageKernel,
+): Promise<{ devices: Map<string, StoredDevice>; headers: Map<string, HeaderRule> }> {
+  const rows = await prisma.setting.findMany({
+    where: { OR: [{ name: { startsWith: devicePrefix } }, { name: { startsWith: headerPrefix } }] },
+    orderBy: { name: 'asc' },
+  });
+  const devices = new Map<string, StoredDevice>();
+  const headers = new Map<string, HeaderRule>();
+  for (const { name, sealed } of rows) {
+    const value = barrier.openJson<StoredDevice & HeaderRule>(sealed!, cellOf(name));
+    if (name.startsWith(devicePrefix)) devices.set(name.slice(devicePrefix.length), value);
+    else headers.set(name.slice(headerPrefix.length), value);
+  }
+  return { devices, headers };
+}
