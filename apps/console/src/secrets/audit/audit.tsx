@@ -1,0 +1,251 @@
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { type FormEvent, useState } from 'react';
+import { Badge } from '../../design/badge';
+import { Button } from '../../design/button';
+import { Copied, CopyButton } from '../../design/copy';
+import { ErrorNotice } from '../../design/error-notice';
+import { TextField } from '../../design/field';
+import { Notice } from '../../design/notice';
+import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
+import { Time } from '../../design/time';
+import { useSession } from '../../shell/session';
+import { useRead } from '../reads';
+import { type AuditSearch, filters } from './search';
+
+interface Line {
+  readonly chain: string;
+  readonly sequence: number;
+  readonly line: number;
+  readonly entry: {
+    readonly time: string;
+    readonly type: string;
+    readonly error?: string;
+    readonly auth?: { readonly display_name?: string; readonly entity_id?: string };
+    readonly request?: {
+      readonly id?: string;
+      readonly operation?: string;
+      readonly path?: string;
+      readonly remote_address?: string;
+      readonly namespace?: { readonly path?: string };
+    };
+  };
+}
+interface Answer {
+  readonly data: { readonly entries: readonly Line[]; readonly next: string | null };
+}
+
+/** The audit table: searched, one request followed, and its chains verified. */
+export function Audit() {
+  const { transport } = useSession();
+  const search = useSearch({ strict: false }) as AuditSearch;
+  const navigate = useNavigate();
+  const [draft, setDraft] = useState<AuditSearch>(search);
+  const found = useInfiniteQuery({
+    queryKey: ['v1', 'audit', search],
+    initialPageParam: '',
+    queryFn: async ({ pageParam }) => {
+      const query = new URLSearchParams({ limit: '100', ...search });
+      if (pageParam !== '') query.set('after', pageParam);
+      return (await transport.call<Answer>('GET', `/v1/sys/audit-chain/entries?${query}`)).data;
+    },
+    getNextPageParam: (last) => last.next ?? undefined,
+  });
+  const look = (next: AuditSearch) => {
+    setDraft(next);
+    void navigate({ to: '/audit', search: next as never });
+  };
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    look(Object.fromEntries(Object.entries(draft).filter(([, value]) => value !== '')));
+  };
+  const lines = found.data?.pages.flatMap(({ entries }) => entries) ?? [];
+  return (
+    <div className="stack">
+      <PageHead title="Audit">
+        <p className="second">
+          Requests that changed something. Values stand here as keyed hashes: nobody can read them back.
+        </p>
+      </PageHead>
+      <Chain />
+      <form className="stack-tight" onSubmit={submit}>
+        <div className="filters">
+          {filters.map(([name, label]) => (
+            <TextField
+              key={name}
+              label={label}
+              type={name === 'path' ? 'search' : 'text'}
+              value={draft[name] ?? ''}
+              onChange={(value) => setDraft((before) => ({ ...before, [name]: value }))}
+              {...(name === 'since' || name === 'until' ? { placeholder: '2026-01-31T12:00:00Z' } : {})}
+            />
+          ))}
+        </div>
+        <div className="row">
+          <Button type="submit" kind="primary">
+            Search
+          </Button>
+          {Object.keys(search).length === 0 ? null : <Button onClick={() => look({})}>Everything</Button>}
+        </div>
+      </form>
+      <ErrorNotice error={found.error} onRetry={() => void found.refetch()} />
+      {found.isPending ? <Skeleton rows={6} /> : null}
+      {found.data !== undefined && lines.length === 0 ? <Empty>Nothing in the table fits this search.</Empty> : null}
+      {lines.length === 0 ? null : (
+        <div className="table-frame">
+          <table className="table">
+            <thead>
+              <tr>
+                <th>When</th>
+                <th>What</th>
+                <th>Path</th>
+                <th>Who</th>
+                <th>From</th>
+                <th>Request</th>
+              </tr>
+            </thead>
+            <tbody>
+              {lines.map(({ chain, sequence, line, entry }) => {
+                const { request, auth } = entry;
+                return (
+                  <tr key={`${chain} ${sequence} ${line}`}>
+                    <td className="tight">
+                      <Time at={entry.time} />
+                    </td>
+                    <td className="tight">
+                      <Badge tone={entry.error === undefined ? 'plain' : 'red'}>
+                        {request?.operation ?? ''} {entry.type}
+                      </Badge>
+                    </td>
+                    <td>
+                      <code>
+                        {request?.namespace?.path ?? ''}
+                        {request?.path ?? ''}
+                      </code>
+                      {entry.error === undefined ? null : <p className="small removed">{entry.error}</p>}
+                    </td>
+                    <td>{auth?.display_name ?? <span className="second">nobody</span>}</td>
+                    <td>{request?.remote_address}</td>
+                    <td className="tight">
+                      {request?.id === undefined ? null : (
+                        <>
+                          <Link
+                            to="/audit"
+                            search={{ request_id: request.id } as never}
+                            onClick={() => setDraft({ request_id: request.id! })}
+                          >
+                            follow
+                          </Link>
+                          <CopyButton text={request.id} what="request id" />
+                        </>
+                      )}
+                    </td>
+                  </tr>
+                );
+              })}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {found.hasNextPage ? (
+        <Button busy={found.isFetchingNextPage} onClick={() => void found.fetchNextPage()}>
+          Older
+        </Button>
+      ) : null}
+      <SameBy
+        api={`GET /v1/sys/audit-chain/entries?${new URLSearchParams({ ...search })}`}
+        command="keystead read sys/audit-chain/entries"
+      />
+    </div>
+  );
+}
+
+interface Head {
+  readonly chain: string;
+  readonly sequence: number;
+  readonly digest: string;
+}
+interface Verified {
+  readonly data: {
+    readonly valid: boolean;
+    readonly rows: number;
+    readonly problems: readonly string[];
+    readonly next: Head | null;
+  };
+}
+
+/** The ends of the chains, and whether every link holds. */
+function Chain() {
+  const { transport } = useSession();
+  const heads = useRead<{ heads: readonly Head[] }>('sys/audit-chain');
+  const [failure, setFailure] = useState<unknown>();
+  const [result, setResult] = useState<{ rows: number; problems: readonly string[]; done: boolean }>();
+  const verify = async () => {
+    let rows = 0;
+    const problems: string[] = [];
+    let after: Head | null = null;
+    do {
+      const body: object = after === null ? {} : { after };
+      const { data }: Verified = await transport.call<Verified>('POST', '/v1/sys/audit-chain/verify', body);
+      rows += data.rows;
+      problems.push(...data.problems);
+      after = data.next;
+      setResult({ rows, problems, done: after === null });
+    } while (after !== null);
+  };
+  const download = () => {
+    const link = document.createElement('a');
+    link.href = URL.createObjectURL(
+      new Blob([JSON.stringify(heads.data?.heads ?? [], null, 2)], { type: 'application/json' }),
+    );
+    link.download = 'audit-chain-heads.json';
+    link.click();
+    URL.revokeObjectURL(link.href);
+  };
+  if (heads.error !== null) return null;
+  return (
+    <details>
+      <summary>
+        Tamper evidence: {heads.data?.heads.length ?? '…'} chains
+        {result?.done ? (
+          <Badge tone={result.problems.length === 0 ? 'green' : 'red'}>
+            {result.problems.length === 0
+              ? `all ${result.rows.toLocaleString()} links hold`
+              : `${result.problems.length} problems`}
+          </Badge>
+        ) : null}
+      </summary>
+      <div className="stack-tight">
+        <p className="second">
+          Keep these ends somewhere else: a table that was cut behind a kept end is found by verifying.
+        </p>
+        <ul className="list">
+          {heads.data?.heads.map((head) => (
+            <li key={head.chain}>
+              <span className="grow">
+                <Copied text={`${head.chain} ${head.sequence} ${head.digest}`} what="head" />
+              </span>
+            </li>
+          ))}
+        </ul>
+        {result === undefined || result.problems.length === 0 ? null : (
+          <Notice tone="red" alert>
+            {result.problems.map((problem) => (
+              <span key={problem}>{problem}</span>
+            ))}
+          </Notice>
+        )}
+        <div className="row">
+          <Button onClick={() => verify().catch(setFailure)} busy={result !== undefined && !result.done}>
+            Verify
+          </Button>
+          <Button onClick={download}>Download the ends</Button>
+          {result !== undefined && !result.done ? (
+            <span role="status">{result.rows.toLocaleString()} rows so far</span>
+          ) : null}
+        </div>
+        <ErrorNotice error={failure} />
+      </div>
+    </details>
+  );
+}

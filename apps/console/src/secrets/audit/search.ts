@@ -1,0 +1,23 @@
+/** What is searched for; it stands in the address, so that a search can be sent to somebody. */
+export interface AuditSearch {
+  readonly path?: string;
+  readonly accessor?: string;
+  readonly entity_id?: string;
+  readonly request_id?: string;
+  readonly operation?: string;
+  readonly since?: string;
+  readonly until?: string;
+}
+export const filters = [
+  ['path', 'Path begins with'],
+  ['operation', 'Operation'],
+  ['accessor', 'Accessor'],
+  ['entity_id', 'Entity'],
+  ['request_id', 'Request'],
+  ['since', 'Since'],
+  ['until', 'Until'],
+] as const;
+
+/** Reads the search out of an address; what is no text is left out. */
+export const auditSearch = (search: Record<string, unknown>): AuditSearch =>
+  Object.fromEntries(filters.flatMap(([name]) => (typeof search[name] === 'string' ? [[name, search[name]]] : [])));

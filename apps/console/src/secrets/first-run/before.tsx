@@ -1,0 +1,23 @@
+import { type ReactNode, useEffect, useState } from 'react';
+import type { Transport } from '../../api/transport';
+import type { ConsoleConfig } from '../../shell/session';
+import { FirstRun } from './first-run';
+import { Unseal } from './unseal';
+
+/** What a service needs before anybody can sign in; undefined where it needs nothing. */
+export function before(config: ConsoleConfig, transport: Transport, again: () => void): ReactNode {
+  if (config.initialized === false) return <Begin transport={transport} onDone={again} />;
+  if (config.sealed) return <Unseal transport={transport} onDone={again} />;
+  return undefined;
+}
+
+function Begin({ transport, onDone }: { readonly transport: Transport; readonly onDone: () => void }) {
+  const [type, setType] = useState<string>();
+  useEffect(() => {
+    transport.call<{ type: string }>('GET', '/v1/sys/seal-status').then(
+      (status) => setType(status.type),
+      () => setType('shamir'),
+    );
+  }, [transport]);
+  return type === undefined ? null : <FirstRun transport={transport} sealType={type} onDone={onDone} />;
+}

@@ -1,0 +1,125 @@
+import { type FormEvent, useState } from 'react';
+import type { Transport } from '../../api/transport';
+import { Button } from '../../design/button';
+import { ErrorNotice } from '../../design/error-notice';
+import { TextField } from '../../design/field';
+import { Notice } from '../../design/notice';
+import { SecretValue, ValuesShown } from '../../design/secret-value';
+
+interface Made {
+  readonly keys_base64?: readonly string[];
+  readonly recovery_keys_base64?: readonly string[];
+  readonly root_token: string;
+}
+
+/** Makes the keys of a new installation: one file for each holder, so that no screen ever shows them all. */
+export function FirstRun({
+  transport,
+  sealType,
+  onDone,
+}: {
+  readonly transport: Transport;
+  readonly sealType: string;
+  readonly onDone: () => void;
+}) {
+  const recovery = sealType !== 'shamir';
+  const [shares, setShares] = useState('5');
+  const [threshold, setThreshold] = useState('3');
+  const [made, setMade] = useState<Made>();
+  const [saved, setSaved] = useState<readonly number[]>([]);
+  const [error, setError] = useState<unknown>();
+
+  const begin = async (event: FormEvent) => {
+    event.preventDefault();
+    setError(undefined);
+    const [share, least] = [Number(shares), Number(threshold)];
+    const body = recovery
+      ? { recovery_shares: share, recovery_threshold: least }
+      : { secret_shares: share, secret_threshold: least };
+    try {
+      setMade(await transport.call<Made>('PUT', '/v1/sys/init', body));
+    } catch (failure) {
+      setError(failure);
+    }
+  };
+  const keys = made?.recovery_keys_base64?.length ? made.recovery_keys_base64 : (made?.keys_base64 ?? []);
+  const save = (index: number) => {
+    const text = `${recovery ? 'Recovery' : 'Unseal'} key ${index + 1} of ${keys.length}; ${threshold} of them act together.\n${keys[index]}\n`;
+    const link = document.createElement('a');
+    link.href = URL.createObjectURL(new Blob([text], { type: 'text/plain' }));
+    link.download = `keystead-key-${index + 1}.txt`;
+    link.click();
+    URL.revokeObjectURL(link.href);
+    setSaved((before) => [...new Set([...before, index])]);
+  };
+
+  return (
+    <main className="sign-in">
+      <div className="stack">
+        <span className="second small">Keystead secrets</span>
+        {made === undefined ? (
+          <form className="stack" onSubmit={(event) => void begin(event)}>
+            <h1>A new installation</h1>
+            <p className="second">
+              {recovery
+                ? 'It unseals itself. Recovery keys act in emergencies'
+                : 'After every start it has to be unsealed with keys'}
+              : each holder gets one, and some of them act together.
+            </p>
+            <TextField
+              label="Keys"
+              type="number"
+              required
+              value={shares}
+              onChange={setShares}
+              hint="One for each holder."
+            />
+            <TextField
+              label="Keys that act together"
+              type="number"
+              required
+              value={threshold}
+              onChange={setThreshold}
+              hint="Fewer than these can do nothing."
+            />
+            <ErrorNotice error={error} />
+            <Button type="submit" kind="primary">
+              Make the keys
+            </Button>
+          </form>
+        ) : (
+          <ValuesShown>
+            <h1>Give the keys to their holders</h1>
+            <Notice tone="amber">This is shown once. Whoever has {threshold} of these keys has everything.</Notice>
+            <ul className="list">
+              {keys.map((key, index) => (
+                <li key={key}>
+                  <span className="grow">
+                    Key {index + 1} {saved.includes(index) ? <span className="second">saved</span> : null}
+                  </span>
+                  <Button small onClick={() => save(index)}>
+                    Save as a file
+                  </Button>
+                </li>
+              ))}
+            </ul>
+            <div className="stack-tight">
+              <h2>Root token</h2>
+              <SecretValue name="root token" value={made.root_token} />
+              <p className="second small">For the first steps. Revoke it when people have accounts of their own.</p>
+            </div>
+            <Button
+              kind="primary"
+              forbidden={
+                saved.length < keys.length ? `save the other ${keys.length - saved.length} keys first` : undefined
+              }
+              onClick={onDone}
+            >
+              Go on to sign in
+            </Button>
+          </ValuesShown>
+        )}
+      </div>
+    </main>
+  );
+}

@@ -1,0 +1,71 @@
+import { type FormEvent, useEffect, useState } from 'react';
+import type { Transport } from '../../api/transport';
+import { Button } from '../../design/button';
+import { ErrorNotice } from '../../design/error-notice';
+import { TextField } from '../../design/field';
+
+interface Status {
+  readonly sealed: boolean;
+  readonly t: number;
+  readonly n: number;
+  readonly progress: number;
+  readonly type: string;
+}
+
+/** Takes one key at a time, until enough of them have come. */
+export function Unseal({ transport, onDone }: { readonly transport: Transport; readonly onDone: () => void }) {
+  const [status, setStatus] = useState<Status>();
+  const [share, setShare] = useState('');
+  const [error, setError] = useState<unknown>();
+  useEffect(() => {
+    transport.call<Status>('GET', '/v1/sys/seal-status').then(setStatus, setError);
+  }, [transport]);
+  const send = async (body: object) => {
+    setError(undefined);
+    try {
+      const now = await transport.call<Status>('PUT', '/v1/sys/unseal', body);
+      setShare('');
+      setStatus(now);
+      if (!now.sealed) onDone();
+    } catch (failure) {
+      setError(failure);
+    }
+  };
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    void send({ key: share.trim() });
+  };
+  return (
+    <main className="sign-in">
+      <form className="stack" onSubmit={submit}>
+        <span className="second small">Keystead secrets</span>
+        <h1>Sealed</h1>
+        {status === undefined ? null : (
+          <>
+            <p className="second">
+              Nothing can be read until {status.t} of {status.n} keys have been entered, by whoever holds them, here or
+              elsewhere.
+            </p>
+            <p role="status">
+              {status.progress} of {status.t} keys entered
+            </p>
+            <progress value={status.progress} max={status.t} aria-label="Keys entered" />
+          </>
+        )}
+        <TextField label="Key" masked required autoFocus value={share} onChange={setShare} />
+        <ErrorNotice error={error} />
+        <div className="row">
+          <Button type="submit" kind="primary">
+            Enter this key
+          </Button>
+          <Button
+            onClick={() => void send({ reset: true })}
+            forbidden={status?.progress === 0 ? 'no key has been entered' : undefined}
+          >
+            Begin again
+          </Button>
+        </div>
+      </form>
+    </main>
+  );
+}

@@ -1,0 +1,172 @@
+import { useQueries } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+import { Button } from '../../design/button';
+import { Confirm, Dialog } from '../../design/dialog';
+import { ErrorNotice } from '../../design/error-notice';
+import { SelectField, TextField } from '../../design/field';
+import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
+import { useSession } from '../../shell/session';
+import { useChange, useList } from '../reads';
+
+interface Limit {
+  readonly name: string;
+  readonly type: 'rate-limit' | 'lease-count';
+  readonly path: string;
+  readonly role?: string;
+  readonly rate?: number;
+  readonly interval?: number;
+  readonly max_leases?: number;
+  readonly counter?: number;
+}
+const kinds = ['rate-limit', 'lease-count'] as const;
+
+/** How much may be asked, and how many leases there may be. */
+export function Limits() {
+  const { transport } = useSession();
+  const rates = useList('sys/quotas/rate-limit');
+  const leases = useList('sys/quotas/lease-count');
+  const names = kinds.flatMap((kind) =>
+    ((kind === 'rate-limit' ? rates : leases).data ?? []).map((name) => ({ kind, name })),
+  );
+  const limits = useQueries({
+    queries: names.map(({ kind, name }) => ({
+      queryKey: ['v1', 'quota', kind, name],
+      queryFn: async () =>
+        (await transport.call<{ data: Limit }>('GET', `/v1/sys/quotas/${kind}/${encodeURIComponent(name)}`)).data,
+    })),
+  });
+  const [adding, setAdding] = useState(false);
+  const [removing, setRemoving] = useState<Limit>();
+  const change = useChange();
+  const known = limits.flatMap(({ data }) => data ?? []);
+  return (
+    <div className="stack">
+      <PageHead
+        title="Limits"
+        actions={
+          <Button kind="primary" onClick={() => setAdding(true)}>
+            New limit
+          </Button>
+        }
+      />
+      <ErrorNotice error={rates.error ?? leases.error ?? change.error} />
+      {rates.data === undefined && rates.error === null ? <Skeleton rows={2} /> : null}
+      {rates.data !== undefined && names.length === 0 ? (
+        <Empty command="keystead write sys/quotas/rate-limit/global rate=500">
+          A limit keeps one caller from taking the service away from all others.
+        </Empty>
+      ) : null}
+      {known.length === 0 ? null : (
+        <div className="table-frame">
+          <table className="table">
+            <thead>
+              <tr>
+                <th>Name</th>
+                <th>Where</th>
+                <th>Limit</th>
+                <th>Now</th>
+                <th>
+                  <span className="visually-hidden">Actions</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {known.map((limit) => (
+                <tr key={`${limit.type} ${limit.name}`}>
+                  <td>{limit.name}</td>
+                  <td>{limit.path === '' ? <span className="second">everywhere</span> : <code>{limit.path}</code>}</td>
+                  <td>
+                    {limit.type === 'rate-limit'
+                      ? `${limit.rate} requests per ${limit.interval === 1 ? 'second' : `${limit.interval} s`}`
+                      : `${limit.max_leases?.toLocaleString()} leases`}
+                  </td>
+                  <td>
+                    {limit.counter === undefined ? (
+                      <span className="second">counted per caller</span>
+                    ) : (
+                      limit.counter.toLocaleString()
+                    )}
+                  </td>
+                  <td className="tight">
+                    <Button small kind="quiet" label={`Remove ${limit.name}`} onClick={() => setRemoving(limit)}>
+                      Remove
+                    </Button>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {adding ? <NewLimit onClose={() => setAdding(false)} /> : null}
+      {removing === undefined ? null : (
+        <Confirm
+          title={`Remove the limit ${removing.name}?`}
+          action="Remove the limit"
+          danger
+          busy={change.isPending}
+          onClose={() => setRemoving(undefined)}
+          onConfirm={() =>
+            change.mutate(
+              { method: 'DELETE', path: `sys/quotas/${removing.type}/${encodeURIComponent(removing.name)}` },
+              { onSettled: () => setRemoving(undefined) },
+            )
+          }
+        >
+          <p>From then on nothing bounds what it bounded.</p>
+        </Confirm>
+      )}
+      <SameBy api="LIST /v1/sys/quotas/rate-limit" command="keystead list sys/quotas/rate-limit" />
+    </div>
+  );
+}
+
+function NewLimit({ onClose }: { readonly onClose: () => void }) {
+  const [kind, setKind] = useState<string>('rate-limit');
+  const [given, setGiven] = useState({ name: '', path: '', most: '' });
+  const change = useChange(() => onClose());
+  const set = (name: keyof typeof given) => (value: string) => setGiven((before) => ({ ...before, [name]: value }));
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    const { name, path, most } = given;
+    const body = kind === 'rate-limit' ? { path, rate: Number(most) } : { path, max_leases: Number(most) };
+    change.mutate({ method: 'POST', path: `sys/quotas/${kind}/${encodeURIComponent(name)}`, body });
+  };
+  return (
+    <Dialog title="New limit" onClose={onClose}>
+      <form className="stack" onSubmit={send}>
+        <SelectField
+          label="What it bounds"
+          value={kind}
+          onChange={setKind}
+          options={[
+            { value: 'rate-limit', label: 'Requests' },
+            { value: 'lease-count', label: 'Leases' },
+          ]}
+        />
+        <TextField label="Name" required autoFocus value={given.name} onChange={set('name')} />
+        <TextField
+          label="Path"
+          value={given.path}
+          onChange={set('path')}
+          placeholder="everywhere"
+          hint="A mount, or a path below one."
+        />
+        <TextField
+          label={kind === 'rate-limit' ? 'Requests per second' : 'Leases'}
+          type="number"
+          required
+          value={given.most}
+          onChange={set('most')}
+        />
+        <ErrorNotice error={change.error} />
+        <div className="row end">
+          <Button onClick={onClose}>Back</Button>
+          <Button type="submit" kind="primary" busy={change.isPending}>
+            Create the limit
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,123 @@
+import { type FormEvent, useState } from 'react';
+import { Button } from '../../design/button';
+import { Copied } from '../../design/copy';
+import { Confirm, Dialog } from '../../design/dialog';
+import { ErrorNotice } from '../../design/error-notice';
+import { TextField } from '../../design/field';
+import { Notice } from '../../design/notice';
+import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
+import { encodedPath, useChange, useList } from '../reads';
+
+/** The namespaces right below the one of this session. */
+export function Namespaces() {
+  const list = useList('sys/namespaces');
+  const change = useChange<{ data?: { unlock_key?: string } }>();
+  const [adding, setAdding] = useState(false);
+  const [removing, setRemoving] = useState<string>();
+  const [locking, setLocking] = useState<string>();
+  const [unlockKey, setUnlockKey] = useState<string>();
+  return (
+    <div className="stack">
+      <PageHead
+        title="Namespaces"
+        actions={
+          <Button kind="primary" onClick={() => setAdding(true)}>
+            New namespace
+          </Button>
+        }
+      >
+        <p className="second">
+          Each has mounts, policies, tokens and people of its own; nothing crosses from one to another unasked.
+        </p>
+      </PageHead>
+      <ErrorNotice error={list.error ?? change.error} />
+      {unlockKey === undefined ? null : (
+        <Notice tone="amber" alert>
+          <span>The namespace is locked. This key unlocks it, and is shown this once:</span>
+          <Copied text={unlockKey} what="unlock key" />
+        </Notice>
+      )}
+      {list.data === undefined && list.error === null ? <Skeleton rows={3} /> : null}
+      {list.data?.length === 0 ? (
+        <Empty command="keystead namespace create team-a">Give a team a place where it decides for itself.</Empty>
+      ) : null}
+      {list.data === undefined || list.data.length === 0 ? null : (
+        <ul className="list">
+          {list.data.map((name) => (
+            <li key={name}>
+              <code className="grow">{name}</code>
+              <Button small kind="quiet" label={`Lock ${name}`} onClick={() => setLocking(name)}>
+                Lock
+              </Button>
+              <Button small kind="quiet" label={`Delete ${name}`} onClick={() => setRemoving(name)}>
+                Delete
+              </Button>
+            </li>
+          ))}
+        </ul>
+      )}
+      {adding ? <NewNamespace onClose={() => setAdding(false)} /> : null}
+      {locking === undefined ? null : (
+        <Confirm
+          title={`Lock ${locking}?`}
+          action="Lock the namespace"
+          busy={change.isPending}
+          onClose={() => setLocking(undefined)}
+          onConfirm={() =>
+            change.mutate(
+              { method: 'POST', path: `sys/namespaces/api-lock/lock/${encodedPath(locking.replace(/\/$/, ''))}` },
+              {
+                onSuccess: (answer) => setUnlockKey(answer?.data?.unlock_key),
+                onSettled: () => setLocking(undefined),
+              },
+            )
+          }
+        >
+          <p>It answers nothing, nor does anything below it, until it is unlocked with the key you get.</p>
+        </Confirm>
+      )}
+      {removing === undefined ? null : (
+        <Confirm
+          title={`Delete ${removing}?`}
+          action="Delete the namespace"
+          name={removing.replace(/\/$/, '')}
+          danger
+          busy={change.isPending}
+          onClose={() => setRemoving(undefined)}
+          onConfirm={() =>
+            change.mutate(
+              { method: 'DELETE', path: `sys/namespaces/${encodedPath(removing.replace(/\/$/, ''))}` },
+              { onSettled: () => setRemoving(undefined) },
+            )
+          }
+        >
+          <p>All its secrets, policies and tokens go with it, and all leases in it are ended. This cannot be undone.</p>
+        </Confirm>
+      )}
+      <SameBy api="LIST /v1/sys/namespaces" command="keystead namespace list" />
+    </div>
+  );
+}
+
+function NewNamespace({ onClose }: { readonly onClose: () => void }) {
+  const [name, setName] = useState('');
+  const change = useChange(() => onClose());
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    change.mutate({ method: 'POST', path: `sys/namespaces/${encodedPath(name)}` });
+  };
+  return (
+    <Dialog title="New namespace" onClose={onClose}>
+      <form className="stack" onSubmit={send}>
+        <TextField label="Name" required autoFocus value={name} onChange={setName} />
+        <ErrorNotice error={change.error} />
+        <div className="row end">
+          <Button onClick={onClose}>Back</Button>
+          <Button type="submit" kind="primary" busy={change.isPending}>
+            Create the namespace
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,176 @@
+import { useState } from 'react';
+import { Badge } from '../../design/badge';
+import { Button } from '../../design/button';
+import { Copied } from '../../design/copy';
+import { Confirm } from '../../design/dialog';
+import { ErrorNotice } from '../../design/error-notice';
+import { PageHead, SameBy, Skeleton } from '../../design/page';
+import { Time } from '../../design/time';
+import { useChange, useRead } from '../reads';
+
+interface KeyStatus {
+  readonly term: number;
+  readonly install_time: string;
+  readonly encryptions: number;
+}
+interface RotationRules {
+  readonly enabled: boolean;
+  readonly interval: string | number;
+  readonly max_operations: number;
+}
+interface Nodes {
+  readonly nodes: readonly {
+    readonly api_address: string;
+    readonly hostname: string;
+    readonly last_echo: string;
+    readonly version: string;
+  }[];
+}
+interface Progress {
+  readonly done?: boolean;
+  readonly finished?: boolean;
+  readonly total?: number;
+  readonly remaining?: number;
+  readonly [name: string]: unknown;
+}
+
+/** The seal, the keys that values are sealed under, and the nodes. */
+export function Operations() {
+  const keys = useRead<KeyStatus>('sys/key-status');
+  const rules = useRead<RotationRules>('sys/rotate/config');
+  const progress = useRead<Progress>('sys/rotate/progress', { everyMs: 5000 });
+  const nodes = useRead<Nodes>('sys/ha-status', { everyMs: 5000 });
+  const change = useChange();
+  const [asking, setAsking] = useState<'seal' | 'rotate'>();
+  const run = (path: string) =>
+    change.mutate(
+      { method: 'PUT', path },
+      {
+        onSuccess: () => {
+          if (path === 'sys/seal') location.reload();
+        },
+        onSettled: () => setAsking(undefined),
+      },
+    );
+  return (
+    <div className="stack">
+      <PageHead
+        title="Operations"
+        state={<Badge tone="green">unsealed</Badge>}
+        actions={
+          <>
+            <Button onClick={() => setAsking('rotate')}>Rotate the key</Button>
+            <Button kind="danger" onClick={() => setAsking('seal')}>
+              Seal
+            </Button>
+          </>
+        }
+      />
+      <ErrorNotice error={change.error} />
+      <section className="stack-tight" aria-labelledby="keys">
+        <h2 id="keys">Key in force</h2>
+        <ErrorNotice error={keys.error ?? rules.error} />
+        {keys.data === undefined ? (
+          <Skeleton rows={3} />
+        ) : (
+          <dl className="facts">
+            <dt>Term</dt>
+            <dd>{keys.data.term}</dd>
+            <dt>In use since</dt>
+            <dd>
+              <Time at={keys.data.install_time} />
+            </dd>
+            <dt>Values sealed by this node</dt>
+            <dd>{keys.data.encryptions.toLocaleString()}</dd>
+            <dt>Rotates by itself</dt>
+            <dd>
+              {rules.data === undefined
+                ? '…'
+                : rules.data.enabled
+                  ? `after ${rules.data.max_operations.toLocaleString()} values${rules.data.interval === 0 ? '' : `, or ${rules.data.interval}`}`
+                  : 'no'}
+            </dd>
+            <dt>Sealing anew</dt>
+            <dd>
+              <ProgressText progress={progress.data} />
+            </dd>
+          </dl>
+        )}
+      </section>
+      <section className="stack-tight" aria-labelledby="nodes">
+        <h2 id="nodes">Nodes</h2>
+        <ErrorNotice error={nodes.error} onRetry={() => void nodes.refetch()} />
+        {nodes.data === undefined ? (
+          <Skeleton rows={2} />
+        ) : (
+          <div className="table-frame">
+            <table className="table">
+              <thead>
+                <tr>
+                  <th>Address</th>
+                  <th>Host</th>
+                  <th>Version</th>
+                  <th>Heard</th>
+                </tr>
+              </thead>
+              <tbody>
+                {nodes.data.nodes.map((node) => (
+                  <tr key={node.api_address}>
+                    <td>
+                      <Copied text={node.api_address} what="address" />
+                    </td>
+                    <td>{node.hostname || <span className="second">another node</span>}</td>
+                    <td>{node.version || <span className="second">not told</span>}</td>
+                    <td>
+                      <Time at={node.last_echo} />
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        )}
+      </section>
+      {asking === 'seal' ? (
+        <Confirm
+          title="Seal the service?"
+          action="Seal"
+          name="seal"
+          danger
+          busy={change.isPending}
+          onClose={() => setAsking(undefined)}
+          onConfirm={() => run('sys/seal')}
+        >
+          <p>All nodes stop answering until they are unsealed. Leases that end meanwhile are ended afterwards.</p>
+        </Confirm>
+      ) : null}
+      {asking === 'rotate' ? (
+        <Confirm
+          title="Rotate the key?"
+          action="Rotate the key"
+          busy={change.isPending}
+          onClose={() => setAsking(undefined)}
+          onConfirm={() => run('sys/rotate')}
+        >
+          <p>New values are sealed under a new key at once; older ones are sealed anew in the background.</p>
+        </Confirm>
+      ) : null}
+      <SameBy api="GET /v1/sys/key-status" command="keystead operator key-status" />
+    </div>
+  );
+}
+
+function ProgressText({ progress }: { readonly progress: Progress | undefined }) {
+  if (progress === undefined) return <span className="second">…</span>;
+  const { total, remaining } = progress;
+  if (typeof remaining === 'number' && remaining > 0) {
+    const of = typeof total === 'number' && total > 0 ? ` of ${total.toLocaleString()}` : '';
+    return (
+      <Badge tone="amber">
+        {remaining.toLocaleString()}
+        {of} left
+      </Badge>
+    );
+  }
+  return <Badge tone="green">everything is under this key</Badge>;
+}

@@ -1,0 +1,8 @@
+import { createLazyRoute } from '@tanstack/react-router';
+import { Limits } from './limits';
+import { Namespaces } from './namespaces';
+import { Operations } from './operations';
+
+export const operations = createLazyRoute('/operations')({ component: Operations });
+export const limits = createLazyRoute('/limits')({ component: Limits });
+export const namespaces = createLazyRoute('/namespaces')({ component: Namespaces });

@@ -1,0 +1,57 @@
+import { type UseQueryResult, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { ApiError } from '../api/api-error';
+import { useSession } from '../shell/session';
+
+/** Reads below `/v1/`; answers the `data` of the envelope. */
+export function useRead<T>(
+  path: string,
+  options: { readonly everyMs?: number; readonly enabled?: boolean } = {},
+): UseQueryResult<T> {
+  const { transport } = useSession();
+  return useQuery<T>({
+    queryKey: ['v1', path],
+    queryFn: async () => (await transport.call<{ data: T }>('GET', `/v1/${path}`)).data,
+    refetchInterval: options.everyMs ?? false,
+    enabled: options.enabled ?? true,
+  });
+}
+
+/** Lists names; none where there is nothing to list. */
+export function useList(path: string): UseQueryResult<readonly string[]> {
+  const { transport } = useSession();
+  return useQuery<readonly string[]>({
+    queryKey: ['v1', path, 'list'],
+    queryFn: async () => {
+      try {
+        const { data } = await transport.call<{ data: { keys: readonly string[] } }>('GET', `/v1/${path}?list=true`);
+        return data.keys;
+      } catch (error) {
+        if (error instanceof ApiError && error.status === 404) return [];
+        throw error;
+      }
+    },
+  });
+}
+
+/** One change below `/v1/`; afterwards what was read is read again. */
+export interface Change {
+  readonly method: 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly path: string;
+  readonly body?: unknown;
+}
+
+/** Sends changes; answers the whole envelope. */
+export function useChange<T = unknown>(onDone?: (answer: T, change: Change) => void) {
+  const { transport } = useSession();
+  const queries = useQueryClient();
+  return useMutation<T, Error, Change>({
+    mutationFn: ({ method, path, body }) => transport.call<T>(method, `/v1/${path}`, body),
+    onSuccess: async (answer, change) => {
+      await queries.invalidateQueries({ queryKey: ['v1'] });
+      onDone?.(answer, change);
+    },
+  });
+}
+
+/** A path as it stands in an address: each part encoded, slashes kept. */
+export const encodedPath = (path: string): string => path.split('/').map(encodeURIComponent).join('/');
