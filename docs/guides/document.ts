@@ -48,8 +48,8 @@ export function stepsOf(path: string): Step[] {
  * Says where printed output differs from what a page shows; undefined when it agrees.
  *
  * `…` in the shown text stands for anything on one line, and a line that is only `…` for any number of lines. JSON is
- * compared as values: every key shown must be there, with the same value where it is no string that contains `…`; of
- * several answers that are printed the last counts.
+ * compared as values: every key shown must be there, with the same value where it is no string that contains `…`; the key
+ * `…` stands for any, so that one of the values must be the one shown; of several answers that are printed the last counts.
  */
 export function differenceOf(shown: string, printed: string): string | undefined {
   const expected = parseJson(shown);
@@ -80,9 +80,12 @@ function differs(shown: unknown, actual: unknown, at: string): string | undefine
     if (typeof actual !== 'object' || actual === null) return `${where} is ${JSON.stringify(actual)}, no object`;
     const found = actual as Record<string, unknown>;
     return first(
-      Object.entries(shown).map(([key, value]) =>
-        key in found ? differs(value, found[key], at ? `${at}.${key}` : key) : `${where} has no ${key}`,
-      ),
+      Object.entries(shown).map(([key, value]) => {
+        const below = at ? `${at}.${key}` : key;
+        if (key !== '…') return key in found ? differs(value, found[key], below) : `${where} has no ${key}`;
+        const differences = Object.values(found).map((one) => differs(value, one, below));
+        return differences.includes(undefined) ? undefined : (differences[0] ?? `${where} is empty`);
+      }),
     );
   }
   return shown === actual ? undefined : `${where} is ${JSON.stringify(actual)}, not ${JSON.stringify(shown)}`;

@@ -23,7 +23,12 @@ const lists = [
   'cubbyhole',
 ];
 /** What is read as a whole; of a mount, what it is. */
-const reads = ['sys/seal-status', 'sys/generate-root/attempt', 'sys/rekey-recovery-key/init'];
+const reads = [
+  'sys/seal-status',
+  'sys/config/auditing/request-headers',
+  'sys/generate-root/attempt',
+  'sys/rekey-recovery-key/init',
+];
 const mounts = ['sys/mounts', 'sys/auth'];
 /** Where a guide that took the mounts of an installation for its own would show. */
 const standard = ['cloudtwo/config/root', 'scheduler/config/access', 'auth/cloudone/config'];

@@ -78,6 +78,9 @@ describe('shown output', () => {
     ['{} … 404', '{} 1234 404', undefined],
     ['{"a":1}', '{"b":2}\n{"a":1}', undefined],
     ['{"a":1}', '{"a":1}\n{"a":2}', 'a is 2, not 1'],
+    ['{"…":{"a":1}}', '{"x":{"a":2},"y":{"a":1}}', undefined],
+    ['{"…":{"a":1}}', '{"x":{"a":2}}', '….a is 2, not 1'],
+    ['{"…":{"a":1}}', '{}', 'the document is empty'],
     ['{"a":1}', '[\n{"a":1}\n]', 'the document has no a'],
   ])('%s against %s', (shown, printed, difference) => {
     expect(differenceOf(shown, printed)).toBe(difference);
