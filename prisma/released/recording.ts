@@ -12,6 +12,7 @@ const empty: Readonly<Record<string, string>> = {
   'secrets.attempt': 'guesses are forgotten within the hour',
   'secrets.change': 'notices between nodes',
   'secrets.mfa_pending': 'waits for five minutes',
+  'workspaces.console_session': 'lives for hours',
   'workspaces.idempotency_key': 'is kept for a day',
   'workspaces.login_code': 'lives for minutes',
   'workspaces.object_removal': 'belongs to an object store',

@@ -63,6 +63,26 @@ const Variables = z.object({
     'Send and accept the names existing clients use beside the neutral ones.',
   ),
   WORKSPACES_API_PAGE: onOff(true).describe('Show the OpenAPI document as a page at /docs.'),
+  WORKSPACES_UI: onOff(true).describe('Serve the web console at /ui/.'),
+  WORKSPACES_UI_IDLE_MINUTES: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(1440)
+    .default(30)
+    .describe('Minutes after which a console session ends that nobody uses.'),
+  WORKSPACES_UI_SESSION_HOURS: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(336)
+    .default(12)
+    .describe('Hours after which a console session ends in any case.'),
+  WORKSPACES_SECRETS_PUBLIC_URL: z
+    .url({ protocol: /^https?$/ })
+    .transform((url) => url.replace(/(?<!\/)\/+$/, ''))
+    .optional()
+    .describe('Where browsers reach the secrets service, for links; unless set, WORKSPACES_SECRETS_ADDR.'),
   WORKSPACES_IP_RANGES: z
     .string()
     .transform((text, context) => {
@@ -293,6 +313,13 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
             audience: given.WORKSPACES_SECRETS_AUDIENCE ?? secretsAddress,
             issuer: publicUrl,
           },
+    /** `secretsUrl`: where its other half is, for links. */
+    console: {
+      on: given.WORKSPACES_UI,
+      idleMinutes: given.WORKSPACES_UI_IDLE_MINUTES,
+      sessionHours: given.WORKSPACES_UI_SESSION_HOURS,
+      secretsUrl: given.WORKSPACES_SECRETS_PUBLIC_URL ?? secretsAddress,
+    },
     trustedProxies: given.WORKSPACES_TRUSTED_PROXIES ?? [],
     edition: given.WORKSPACES_EDITION,
     aliases: given.WORKSPACES_CLIENT_ALIASES,

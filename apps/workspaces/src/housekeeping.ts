@@ -7,6 +7,7 @@ import { removeObjects } from './kernel/blobs/objects';
 import type { Database } from './kernel/database/database';
 import type { Outage } from './kernel/database/outage';
 import { eraseRemoved } from './resources/organizations/organizations/removal';
+import { sweepConsoleSessions } from './resources/people/sessions/console';
 import { sweep as sweepExports } from './resources/runs/plan-exports/service';
 import { forgetWorkers, settleAbandoned } from './resources/runs/runs/jobs/abandoned';
 import { startTriggered } from './resources/runs/runs/triggered';
@@ -56,6 +57,16 @@ class JobMetrics {
   }
 }
 
+interface Options {
+  readonly log: Logger;
+  readonly outage: Outage;
+  readonly keyring: Keyring;
+  readonly now: () => number;
+  readonly clockTrouble: () => string | undefined;
+  readonly consoleIdleMinutes: number;
+  readonly registry?: Registry;
+}
+
 /** Work that no request waits for. */
 export interface Housekeeping {
   /** Stops after the job under way. */
@@ -64,7 +75,7 @@ export interface Housekeeping {
 
 const DAY_MS = 86_400_000;
 
-function jobsOf(db: Database, keyring: Keyring, now: () => number, metrics: JobMetrics): readonly Job[] {
+function jobsOf(db: Database, { keyring, now, consoleIdleMinutes }: Options, metrics: JobMetrics): readonly Job[] {
   return [
     { name: 'settle runs of lost workers', everySeconds: 10, run: () => settleAbandoned(db, keyring) },
     { name: 'start triggered runs', everySeconds: 5, run: () => startTriggered(db, keyring) },
@@ -83,6 +94,12 @@ function jobsOf(db: Database, keyring: Keyring, now: () => number, metrics: JobM
     { name: 'read unread states', everySeconds: 10, run: () => readUnread(db, keyring) },
     { name: 'empty the quarantine', everySeconds: 3600, byTime: true, run: () => sweepQuarantine(db, now()) },
     {
+      name: 'forget console sessions that are over',
+      everySeconds: 600,
+      byTime: true,
+      run: () => sweepConsoleSessions(db, consoleIdleMinutes, now()),
+    },
+    {
       name: 'forget idempotency keys',
       everySeconds: 3600,
       byTime: true,
@@ -92,21 +109,11 @@ function jobsOf(db: Database, keyring: Keyring, now: () => number, metrics: JobM
 }
 
 /** Starts the background jobs of a service process. A job that fails is logged and tried again at its next time. */
-export function startHousekeeping(
-  db: Database,
-  options: {
-    log: Logger;
-    outage: Outage;
-    keyring: Keyring;
-    now: () => number;
-    clockTrouble: () => string | undefined;
-    registry?: Registry;
-  },
-): Housekeeping {
-  const { log, outage, keyring, now, clockTrouble, registry } = options;
+export function startHousekeeping(db: Database, options: Options): Housekeeping {
+  const { log, outage, now, clockTrouble, registry } = options;
   const metrics = new JobMetrics(registry);
   let closed = false;
-  const running = jobsOf(db, keyring, now, metrics).map((job) => {
+  const running = jobsOf(db, options, metrics).map((job) => {
     const label = { job: job.name };
     metrics.failures.inc(label, 0);
     let timer: NodeJS.Timeout | undefined;

@@ -62,13 +62,22 @@ async function run(config: Config): Promise<void> {
     ready: service.ready,
     drainDelay: config.drainDelaySeconds > 0 ? () => sleep(config.drainDelaySeconds * 1000) : undefined,
     drainSeconds: config.drainSeconds,
+    onClose: () => service.env.streams.endAll(),
   }).catch(async (error) => {
     await service.close();
     throw error;
   });
   const { keyring, now } = service.env;
   const { outage, clockTrouble } = service;
-  const housekeeping = startHousekeeping(service.db, { log, outage, keyring, now, clockTrouble, registry });
+  const housekeeping = startHousekeeping(service.db, {
+    log,
+    outage,
+    keyring,
+    now,
+    clockTrouble,
+    consoleIdleMinutes: config.console.idleMinutes,
+    registry,
+  });
   log.info({ url: serving.url, edition: config.edition }, 'listening');
   stopOnSignal(serving, housekeeping, service);
 }

@@ -1,6 +1,7 @@
 import { ApiPage } from '@keystead/api-page';
-import { createPool, DatabaseClock, DatabaseWatch, Silence } from '@keystead/postgres';
-import { createLogger, Gate, type Logger } from '@keystead/server';
+import { ConsoleHost } from '@keystead/console-host';
+import { createPool, DatabaseClock, DatabaseWatch, isConnectionLoss, Silence } from '@keystead/postgres';
+import { clientAddress, createLogger, Gate, type Logger, requestId } from '@keystead/server';
 import type { Express } from 'express';
 import type { Pool } from 'pg';
 import type { Config } from './config';
@@ -12,10 +13,14 @@ import type { Database } from './kernel/database/database';
 import { openDatabase } from './kernel/database/open-database';
 import { Outage } from './kernel/database/outage';
 import type { Environment } from './kernel/endpoints/environment';
+import { EventStreams } from './kernel/endpoints/event-streams';
 import { Fragments } from './kernel/endpoints/fragments';
 import { Routes } from './kernel/endpoints/routes';
+import { Watches } from './kernel/endpoints/watches';
 import { openKeyring } from './keys';
 import { settingsReader } from './resources/installation/settings/service';
+import { ConsoleSessions } from './resources/people/sessions/console';
+import { consoleAdapter } from './resources/people/sessions/console-adapter';
 import { createAuthenticator } from './resources/people/tokens/authenticate';
 import { type FirstRun, firstRun } from './resources/people/tokens/first-run';
 import { includablesOf, resources } from './resources/registry';
@@ -65,6 +70,20 @@ export interface ServiceOverrides {
   readonly log?: Logger;
 }
 
+/** The console and its sessions. */
+function consoleHost(config: Config, env: Environment, db: Database, log: Logger): ConsoleHost {
+  const { keyring, now, edition } = env;
+  const { idleMinutes, sessionHours, secretsUrl } = config.console;
+  const sessions = new ConsoleSessions({ db, keyring, now, idleMinutes, sessionHours });
+  return new ConsoleHost({
+    service: 'workspaces',
+    sessions: consoleAdapter(sessions, { db, edition, secretsUrl }),
+    secureOnly: config.publicUrl.startsWith('https:'),
+    from: (req) => ({ address: clientAddress(req, config.trustedProxies), requestId: requestId(req) }),
+    onFault: (error, req) => log.error({ err: error, requestId: requestId(req) }, 'request failed'),
+  });
+}
+
 /** Builds the service from its configuration: the only place where long-lived objects are made. */
 export async function createService(config: Config, parts: ServiceOverrides = {}): Promise<Service> {
   const log = parts.log ?? createLogger({ name: 'workspaces', level: config.logLevel });
@@ -94,6 +113,7 @@ export async function createService(config: Config, parts: ServiceOverrides = {}
   const db = objects ? withObjects(plain, objects) : plain;
   const keyring = await openKeyring(db, config.sealKey, (line) => log.warn(line));
   const settings = settingsReader(db, config.edition, config.rateLimit);
+  const outage = new Outage(log, now);
   const env: Environment = {
     edition: config.edition,
     aliases: config.aliases,
@@ -106,12 +126,23 @@ export async function createService(config: Config, parts: ServiceOverrides = {}
     keyring,
     accessStore: new AccessStore(pool, db, now),
     largeUploads: new Gate(largeUploads, 'large uploads'),
+    streams: new EventStreams(),
+    watches: new Watches({ db, keyring }, (error) => {
+      if (isConnectionLoss(error)) outage.lost(error);
+      else log.error({ err: error }, 'what is watched could not be read');
+    }),
     now,
     settings: settings.read,
-    authenticate: createAuthenticator({ db, keyring, now, sessionIdleMinutes: TWO_WEEKS_IN_MINUTES, settings }),
+    ...createAuthenticator({
+      db,
+      keyring,
+      now,
+      sessionIdleMinutes: TWO_WEEKS_IN_MINUTES,
+      consoleIdleMinutes: config.console.idleMinutes,
+      settings,
+    }),
   };
   const endpoints = resources.flatMap((resource) => resource.endpoints);
-  const outage = new Outage(log, now);
   const app = buildApp({
     kernel: { db, env, includables: includablesOf(resources), fragments: new Fragments() },
     inside: new Routes(endpoints.filter((endpoint) => !endpoint.outside)),
@@ -121,6 +152,7 @@ export async function createService(config: Config, parts: ServiceOverrides = {}
     outage,
     silence,
     apiPage: config.apiPage ? new ApiPage(apiPage) : undefined,
+    console: config.console.on ? consoleHost(config, env, db, log) : undefined,
   });
   const watch = new DatabaseWatch({
     url: config.databaseUrl,
@@ -150,6 +182,8 @@ export async function createService(config: Config, parts: ServiceOverrides = {}
       return { ready: reasons.length === 0, reasons };
     },
     async close() {
+      env.streams.endAll();
+      env.watches.close();
       await watch.stop();
       silence.stop();
       await db.close();

@@ -56,7 +56,14 @@ describe('a node whose machine has the wrong time', () => {
     const runs = async () => {
       const registry = new Registry();
       const { env, outage, clockTrouble } = node;
-      const housekeeping = startHousekeeping(node.db, { log, outage, registry, clockTrouble, ...env });
+      const housekeeping = startHousekeeping(node.db, {
+        log,
+        outage,
+        registry,
+        clockTrouble,
+        consoleIdleMinutes: 30,
+        ...env,
+      });
       await housekeeping.close();
       const metrics = await registry.metrics();
       return (job: string) => metrics.includes(`job_runs_total{job="${job}"} 1\n`);

@@ -181,6 +181,7 @@ describe('the sweep of retention policies', () => {
       outage: workspaces.service.outage,
       keyring,
       now: later,
+      consoleIdleMinutes: 30,
       clockTrouble: () => undefined,
       registry,
     });

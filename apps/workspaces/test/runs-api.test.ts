@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { announced, configured, fetchUrl, startRun } from './configurations';
+import { member } from './members';
 import { startRuns } from './run-fixture';
 import { ref, resource } from './start-workspaces';
 
@@ -170,6 +171,16 @@ describe('runs over the API', () => {
       type: 'organization-capacity',
       id: 'acme',
       attributes: { pending: 1, running: 1 },
+    });
+    await runs.worker.endPlan(job, { outcome: 'planned', hasChanges: true, planFile: Buffer.from('plan file') });
+    const counts = await admin.get('organizations/acme/run-counts').expect(200);
+    const attributes = { 'needs-confirmation': 1, queued: 1, running: 0 };
+    expect(counts.body.data).toMatchObject({ type: 'run-counts', id: 'acme', attributes });
+    const bare = await member(workspaces, 'acme');
+    expect((await bare.get('organizations/acme/run-counts').expect(200)).body.data.attributes).toEqual({
+      'needs-confirmation': 0,
+      queued: 0,
+      running: 0,
     });
   });
 

@@ -265,8 +265,20 @@ describe('variable sets', () => {
         'terraform shown set',
       ].sort(),
     );
+    const { body: effective } = await workspaces.admin.get(`workspaces/${id}/effective-variables`).expect(200);
+    const of = (key: string, category = 'terraform') =>
+      effective.data.find(
+        (one: { attributes: Record<string, string> }) =>
+          one.attributes.key === key && one.attributes.category === category,
+      ).attributes;
+    expect(of('hidden')).toMatchObject({ value: 'mine', origin: 'workspace', priority: false, 'varset-name': null });
+    expect(of('hidden').hides).toMatchObject([{ origin: 'workspace-varset', 'varset-name': 'for all' }]);
+    expect(of('own')).toMatchObject({ value: 'priority', priority: true, 'varset-name': 'strong' });
+    expect(of('own').hides).toMatchObject([{ origin: 'workspace', 'varset-id': null }]);
+    expect(of('secret')).toMatchObject({ value: null, sensitive: true, 'varset-id': body.data.id, hides: [] });
     const none = await member(workspaces, 'acme', [await team(workspaces, 'acme', 'nothing')]);
     await none.get(`workspaces/${id}/all-vars`).expect(404);
+    await none.get(`workspaces/${id}/effective-variables`).expect(404);
     await workspaces.admin.delete(`varsets/${body.data.id}`).expect(204);
   });
 

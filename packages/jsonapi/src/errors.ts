@@ -41,6 +41,13 @@ export class MissingPermission extends Refusal {
   }
 }
 
+/** What a session may do only shortly after its person has proved again who they are. */
+export class StepUpRequired extends Refusal {
+  constructor() {
+    super('denied', 'this needs a fresh proof of who you are: give your password or a code again');
+  }
+}
+
 /** Where the parts of a parsed body were sent: attribute or relationship name to JSON pointer. */
 export type Pointers = ReadonlyMap<string, string>;
 
@@ -128,5 +135,6 @@ export function errorObjects(
   if (refusal.message !== '' && refusal.kind !== 'missing' && refusal.kind !== 'unauthenticated') {
     object.detail = refusal.message;
   }
+  if (refusal instanceof StepUpRequired) object.code = 'step-up-required';
   return [object];
 }

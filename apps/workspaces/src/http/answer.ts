@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
-import { type ErrorObject, errorObjects, statusOf } from '@keystead/jsonapi';
+import { type ErrorObject, errorObjects, StepUpRequired, statusOf } from '@keystead/jsonapi';
 import { isConnectionLoss } from '@keystead/postgres';
 import { Refusal } from '@keystead/refusal';
 import { BodyAborted, BodyLate, BodyTooLarge, GateFull } from '@keystead/server';
@@ -122,6 +122,9 @@ export function sendRefusal(
   const status = refusal === undefined ? 500 : statusOf(refusal.kind);
   if (status === 503) {
     headers.push('Retry-After', '1');
+  }
+  if (refusal instanceof StepUpRequired) {
+    headers.push('X-Keystead-Step-Up', 'required');
   }
   sendText(res, status, JSON_API, JSON.stringify({ errors }), headers);
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ApiPage } from '@keystead/api-page';
 import { readBearer } from '@keystead/auth';
+import type { ConsoleHost } from '@keystead/console-host';
 import { isConnectionLoss, type Silence } from '@keystead/postgres';
 import { Refusal } from '@keystead/refusal';
 import {
@@ -38,7 +39,12 @@ export interface AppParts {
   readonly silence: Pick<Silence, 'lasts' | 'whenItLasts'>;
   /** Undefined: no page shows the interface. */
   readonly apiPage: ApiPage | undefined;
+  /** Undefined: there is no console, and no session of one counts. */
+  readonly console: ConsoleHost | undefined;
 }
+
+/** A run's page, as the tool prints its address. */
+const RUN_PAGE = /^\/app\/([\w.-]+)\/([\w.-]+)\/runs\/(run-\w+)(?:\?.*)?$/;
 
 const UNLIMITED: RateVerdict = { allowed: true, limit: 0, remaining: 0, resetSeconds: 0 };
 
@@ -79,7 +85,7 @@ export function buildApp(parts: AppParts): express.Express {
         match === undefined || req.headers.authorization === undefined
           ? undefined
           : loadEarly(parts.kernel, match.endpoint, match.params);
-      const caller = match === undefined ? undefined : await authenticate(parts.kernel, match.endpoint, req);
+      const caller = match === undefined ? undefined : await authenticate(parts, match.endpoint, req);
       const principal = caller?.principal;
       const settings = caller?.settings ?? (await env.settings());
       const address = clientAddress(req, parts.trustedProxies);
@@ -102,6 +108,7 @@ export function buildApp(parts: AppParts): express.Express {
         principal,
         settings,
         early,
+        again: async () => (await authenticate(parts, match.endpoint, req, true))?.principal,
         // A body that an endpoint does not take stays where it is: Node throws it away with the answer.
         body:
           match.endpoint.body === undefined
@@ -148,7 +155,34 @@ export function buildApp(parts: AppParts): express.Express {
     }
   };
 
+  const showConsole = async (host: ConsoleHost, req: IncomingMessage, res: ServerResponse): Promise<void> => {
+    try {
+      if (req.method === 'POST') {
+        const rate = limitFor(clientAddress(req, parts.trustedProxies), await env.settings());
+        if (!rate.allowed) return sendLimited(res, commonHeaders(fixed, requestId(req), rate));
+      }
+      await host.answer(req, res);
+    } catch (error) {
+      if (!res.headersSent) sendRefusal(res, asRefusal(error), commonHeaders(fixed, requestId(req), UNLIMITED));
+    } finally {
+      if (!req.complete) discardBody(req);
+    }
+  };
+
   app.use((req, res) => {
+    const run = parts.console && req.method === 'GET' ? RUN_PAGE.exec(req.url) : null;
+    if (run !== null) {
+      const [, organization, workspace, id] = run;
+      labelRoute(req, '/app/:organization_name/:workspace_name/runs/:run_id');
+      const Location = `/ui/organizations/${organization}/workspaces/${workspace}/runs/${id}`;
+      res.writeHead(302, { Location, 'Cache-Control': 'no-store', 'Content-Length': 0 }).end();
+      return;
+    }
+    if (parts.console?.owns(req)) {
+      const over = parts.silence.whenItLasts(() => giveUp(req, res));
+      void showConsole(parts.console, req, res).finally(over);
+      return;
+    }
     if (parts.apiPage?.owns(req.url)) {
       void showPage(parts.apiPage, req, res);
       return;
@@ -159,17 +193,33 @@ export function buildApp(parts: AppParts): express.Express {
   return app;
 }
 
+/** Set by our own page where it asks by itself: its person may have left. */
+const BACKGROUND = 'x-keystead-background';
+
+/**
+ * Who asks: by the token in the header, or else, where our own page asks, by the session in its cookie. `again`: of an
+ * answer that goes on, which is no use of a session.
+ */
 async function authenticate(
-  { env }: Kernel,
+  { kernel: { env }, console }: AppParts,
   endpoint: Endpoint,
   req: IncomingMessage,
+  again = false,
 ): Promise<AuthenticatedCaller | undefined> {
   if (endpoint.auth === 'none') {
     return undefined;
   }
-  const token = readBearer(req.headers.authorization);
-  const caller = token === undefined ? undefined : await env.authenticate(token);
-  if (caller === undefined && (endpoint.auth === 'token' || token !== undefined)) {
+  const { authorization } = req.headers;
+  const session = authorization === undefined ? console?.idOf(req) : undefined;
+  const token = readBearer(authorization);
+  const background = again || req.headers[BACKGROUND] !== undefined;
+  const caller =
+    session !== undefined
+      ? await env.authenticateConsole(session, background)
+      : token === undefined
+        ? undefined
+        : await env.authenticate(token);
+  if (caller === undefined && (endpoint.auth === 'token' || token !== undefined || session !== undefined)) {
     throw new Refusal('unauthenticated', '');
   }
   return caller;

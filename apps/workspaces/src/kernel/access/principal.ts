@@ -20,4 +20,6 @@ export interface Principal {
    * that it had lain idle by then.
    */
   readonly session?: { readonly startedAtMs: number; readonly idleSinceMs: number; readonly longestRestMs: number };
+  /** Present when the console asks for its person: until when they count as having just proved who they are. */
+  readonly console?: { readonly stepUpUntilMs: number };
 }

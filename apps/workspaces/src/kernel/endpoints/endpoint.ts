@@ -54,6 +54,8 @@ export interface Call<P extends string, Body, Target> extends Lookup<P> {
     /** The body as it comes, where the endpoint streams it; throws `late` when it comes too slowly. */
     readonly stream?: AsyncIterable<Uint8Array>;
   };
+  /** Access to the target's organization, for the caller as they are now; undefined once they may not do this any more. */
+  renew(): Promise<Access | undefined>;
   /** The caller's access to other organizations. */
   accessTo(organizationIds: readonly string[]): Promise<Access>;
 }
@@ -160,6 +162,7 @@ export interface Endpoint {
   readonly loadsEarly: boolean;
   readonly keepsAccess: boolean;
   readonly turn: string | undefined;
+  readonly stepUp: boolean | ((body: never) => boolean);
 }
 
 /** What stands in one declaration; the rest is given by `endpoints()` and the verb. */
@@ -217,6 +220,11 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   serializer?: Serializer<T, View>;
   /** `load` looks at nothing but the path, so it can begin while the caller is still being recognised. */
   loadsEarly?: boolean;
+  /**
+   * What cannot be taken back: somebody at the console must have proved again, minutes ago, who they are. A function says
+   * for which bodies. Whoever sends a token never hears of it.
+   */
+  stepUp?: true | ((body: Body) => boolean);
   /** A change by which nobody gains or loses a right, so that access need not be asked for again. */
   keepsAccess?: boolean;
   /**
@@ -318,6 +326,7 @@ function declare(
     cached: given.cached,
     loadsEarly: given.loadsEarly ?? false,
     keepsAccess: given.keepsAccess ?? method === 'GET',
+    stepUp: given.stepUp ?? false,
     turn: method === 'GET' || adds || given.turns === false ? undefined : turnOf(path, given.siteAdmin === true),
   };
 }

@@ -3,6 +3,8 @@ import type { Gate } from '@keystead/server';
 import type { AccessStore } from '../access/access-store';
 import type { Principal } from '../access/principal';
 import type { Edition } from '../installation/edition';
+import type { EventStreams } from './event-streams';
+import type { Watches } from './watches';
 
 /** Settings of the whole installation, as site administrators see them. */
 export interface SiteSettings {
@@ -51,9 +53,18 @@ export interface Environment {
   readonly accessStore: AccessStore;
   /** Where uploads wait that are too large to be many at once. */
   readonly largeUploads: Gate;
+  /** Answers that go on. */
+  readonly streams: EventStreams;
+  /** What they look at. */
+  readonly watches: Watches;
   now(): number;
   /** The installation's settings as they are now. */
   settings(): Promise<SiteSettings>;
   /** Who a bearer token belongs to; undefined when it is unknown, revoked or expired. */
   authenticate(token: string): Promise<AuthenticatedCaller | undefined>;
+  /**
+   * The same by the id of a console session. `background`: asked by the page and not by its person, so that the session
+   * lies idle nevertheless.
+   */
+  authenticateConsole(id: string, background: boolean): Promise<AuthenticatedCaller | undefined>;
 }

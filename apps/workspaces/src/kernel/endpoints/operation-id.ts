@@ -10,6 +10,9 @@ const exceptions: ReadonlyMap<string, string> = new Map(
     // The same of the caller, or of everybody, has the plain name.
     'GET /organization-memberships': 'organization_memberships_list_own',
     'GET /organizations/:organization_name/feature-sets': 'organizations_feature_sets_list',
+    'GET /runs/:run_id/stream': 'runs_stream',
+    'GET /workspaces/:workspace_id/runs/stream': 'workspaces_runs_stream',
+    'GET /organizations/:organization_name/runs/stream': 'organizations_runs_stream',
   }),
 );
 

@@ -6,6 +6,7 @@ import {
   pagination,
   Query,
   type ResourceObject,
+  StepUpRequired,
 } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { Access } from '../access/access';
@@ -31,6 +32,8 @@ export interface Request {
   readonly address: string;
   /** Who calls; undefined for endpoints that need nobody. */
   readonly principal: Principal | undefined;
+  /** The same looked up anew, for answers that go on; undefined when the token or session has ended. */
+  again?(): Promise<Principal | undefined>;
   /** The target, where looking for it has already begun. */
   readonly early?: Promise<unknown>;
   /** The installation's settings when the request came. */
@@ -128,6 +131,12 @@ function allow(endpoint: Endpoint, access: Access, target: unknown): void {
   }
 }
 
+/** Somebody at the console does what cannot be taken back only shortly after a proof of who they are. */
+function requireStepUp({ stepUp }: Endpoint, { console }: Principal, body: never, now: number): void {
+  if (console === undefined || console.stepUpUntilMs > now) return;
+  if (stepUp === true || (stepUp !== false && stepUp(body))) throw new StepUpRequired();
+}
+
 function parseBody(endpoint: Endpoint, request: Request, env: Environment, target: unknown): unknown {
   if (endpoint.body === undefined) {
     return undefined;
@@ -187,26 +196,34 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   requireDeclared(endpoint, query);
   const linked = cameByLink(endpoint, env, request, query);
   const lookup = { db, env, principal, params: request.params, query };
-  const accessTo = (ids: readonly string[]): Promise<Access> =>
-    ids.length === 0 ? Promise.resolve(new Access(principal, [], env.now())) : env.accessStore.load(principal, ids);
+  const accessOf = (who: Principal, ids: readonly string[]): Promise<Access> =>
+    ids.length === 0 ? Promise.resolve(new Access(who, [], env.now())) : env.accessStore.load(who, ids);
+  const accessTo = (ids: readonly string[]): Promise<Access> => accessOf(principal, ids);
   const { settings } = request;
   const wanted = endpoint.method === 'GET' ? undefined : ifMatch(request.headers['if-match']);
   /** Who asks may do this to what is there. */
-  const judge = async (early?: Promise<unknown>) => {
-    const target = await loadTarget(endpoint, lookup, early);
+  const judge = async (who: Principal, early?: Promise<unknown>) => {
+    const target = await loadTarget(endpoint, { ...lookup, principal: who }, early);
     const judged = target === undefined ? [] : endpoint.organizationsOf(target as never);
     const { epoch } = (target ?? {}) as { epoch?: string };
     const access =
       epoch !== undefined && judged.length === 1
-        ? await env.accessStore.loadAt(principal, judged[0]!, epoch)
-        : await accessTo(judged);
+        ? await env.accessStore.loadAt(who, judged[0]!, epoch)
+        : await accessOf(who, judged);
     // Whoever is barred for the kind of their token hears so, where they are known to be members.
     if (!linked && judged.some((id) => access.isUserTokenRefused(id))) throw new Refusal('unauthenticated', '');
     if (!linked) allow(endpoint, access, target);
     requireRevision(target, wanted);
     return { target: target as never, access, judged };
   };
-  const at = await judge(request.early);
+  const renew = async (): Promise<Access | undefined> => {
+    const who = await request.again?.();
+    if (who === undefined) return undefined;
+    const now = withinRules(who, await env.settings());
+    refuseUnlessFor(endpoint, env, now);
+    return (await judge(now)).access;
+  };
+  const at = await judge(principal, request.early);
   const call = {
     ...lookup,
     access: at.access,
@@ -219,14 +236,16 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
     ifMatch: wanted,
     request: { id: request.id, address: request.address, headers: request.headers, stream: request.stream },
     accessTo,
+    renew,
   } satisfies Call<string, never, never> & { request: { stream: unknown } };
+  requireStepUp(endpoint, principal, call.body, env.now());
   const turn = turnFor(endpoint, request.params, principal);
   // Whoever waited judges again: what was found before may have been changed by those who came first.
   const made =
     turn === undefined
       ? await runOnce(kernel, endpoint, request, call)
       : await db.mutex.run(turn, async (waited) => {
-          if (waited) Object.assign(call, await judge());
+          if (waited) Object.assign(call, await judge(principal));
           return runOnce(kernel, endpoint, request, { ...call, db: db.inTurn(turn) });
         });
   const result = endpoint.adds === undefined ? made : endpoint.adds(made as never, env);

@@ -49,7 +49,12 @@ export class NoCredentials extends Error {
 }
 
 const Answer = z.object({
-  auth: z.object({ client_token: z.string().min(1), lease_duration: z.number(), renewable: z.boolean() }),
+  auth: z.object({
+    client_token: z.string().min(1),
+    accessor: z.string().max(200).default(''),
+    lease_duration: z.number(),
+    renewable: z.boolean(),
+  }),
 });
 const Errors = z.object({ errors: z.array(z.string()) });
 
@@ -100,6 +105,11 @@ export async function credentialsFor(parts: CredentialParts, job: RunJob): Promi
   } catch (error) {
     await revoke(service, namespace, token).catch(() => undefined);
     throw error;
+  }
+  // By this people find the token in the secrets service; it opens nothing.
+  if (auth.accessor !== '') {
+    const data = { secretsAccessor: auth.accessor, secretsNamespace: namespace };
+    await db.prisma.runPhase.updateMany({ where: { id: job.kind === 'plan' ? job.planId : job.applyId }, data });
   }
   const renewing = setInterval(
     () => {

@@ -151,6 +151,7 @@ const update = patch(path, {
 const destroy = remove(path, {
   ...admin,
   summary: 'Delete any organization.',
+  stepUp: true,
   load,
   run: ({ db, target, ...call }) => organizations.remove(db, actorOf(call), target),
 });

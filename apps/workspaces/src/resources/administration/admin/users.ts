@@ -116,6 +116,7 @@ async function record(db: Database, actor: Actor, user: AdminUser, verb: string)
 const destroy = remove(path, {
   ...admin,
   summary: 'Delete an account; its tokens end and its memberships go.',
+  stepUp: true,
   load,
   async run({ db, target, ...call }) {
     const actor = actorOf(call);
@@ -132,6 +133,7 @@ interface Change {
   readonly summary: string;
   /** Not to oneself, and not to the last administrator. */
   readonly guarded: boolean;
+  readonly stepUp?: true;
   readonly apply: (db: Database, user: AdminUser) => Promise<unknown>;
 }
 
@@ -155,6 +157,7 @@ const changes: readonly Change[] = [
     verb: 'suspend',
     summary: 'Suspend an account: none of its tokens works.',
     guarded: true,
+    stepUp: true,
     apply: (db, user) => set({ suspendedAt: new Date() })(db, user),
   },
   { verb: 'unsuspend', summary: 'End a suspension.', guarded: false, apply: set({ suspendedAt: null }) },
@@ -166,10 +169,11 @@ const changes: readonly Change[] = [
   },
 ];
 
-const actions = changes.map(({ verb, summary, guarded, apply }) =>
+const actions = changes.map(({ verb, summary, guarded, stepUp, apply }) =>
   action(`${path}/actions/${verb}`, {
     ...admin,
     summary,
+    stepUp,
     load,
     async run({ db, target, ...call }: Call<string, undefined, AdminUser>) {
       const actor = actorOf(call);

@@ -87,6 +87,7 @@ const show = get(path, {
 const destroy = remove(path, {
   ...admin,
   summary: 'Delete any workspace, whatever it manages.',
+  stepUp: true,
   load,
   async run({ db, target, ...call }) {
     await db.transaction(async (tx) => {

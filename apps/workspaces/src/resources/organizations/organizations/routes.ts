@@ -61,6 +61,7 @@ const update = patch(path, {
 
 const destroy = remove(path, {
   summary: 'Delete an organization and everything in it.',
+  stepUp: true,
   spec,
   requires: 'can-destroy',
   load,

@@ -28,6 +28,7 @@ export async function signIn(
   requestId: string,
   { username, password, code }: Credentials,
   now: number,
+  longestMinutes = LONGEST_MINUTES,
 ): Promise<tokens.Token> {
   const found = await findByLogin(db, username);
   const subject = found ? { userId: found.id } : { name: username };
@@ -47,7 +48,7 @@ export async function signIn(
     return found;
   });
   const actor: Actor = { type: 'users', id: user.id, name: user.username, requestId };
-  const expiredAt = new Date(now + (await allowedMinutes(db, user.id)) * 60_000);
+  const expiredAt = new Date(now + Math.min(longestMinutes, await allowedMinutes(db, user.id)) * 60_000);
   const holder = { kind: 'session', userId: user.id } as const;
   return tokens.create(db, keyring, actor, holder, { description: 'session', expiredAt }, now);
 }

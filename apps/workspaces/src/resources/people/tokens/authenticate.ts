@@ -4,9 +4,9 @@ import { gather } from '@keystead/postgres';
 import { LRUCache } from 'lru-cache';
 import type { Principal } from '../../../kernel/access/principal';
 import type { Database } from '../../../kernel/database/database';
-import type { AuthenticatedCaller } from '../../../kernel/endpoints/environment';
+import type { AuthenticatedCaller, Environment } from '../../../kernel/endpoints/environment';
 import { type SettingsReader, storedSettings } from '../../installation/settings/service';
-import { hashSecret } from './secret';
+import { hashConsoleId, hashSecret } from './secret';
 
 interface CachedTokenRow {
   readonly [column: string]: unknown;
@@ -65,13 +65,43 @@ UPDATE token SET last_used_at = $2,
  WHERE id = ANY($1) AND (last_used_at IS NULL OR last_used_at < $2)`,
 };
 
+// A session is looked up first, then the token it stands for like any other.
+const readSessions = {
+  name: 'console_session',
+  text: `
+SELECT k.key, encode(t.hash, 'hex') AS token, ${ms('c.used_at')}::text AS used, ${ms('c.expires_at')}::text AS expires,
+       coalesce(${ms('c.step_up_until')}, 0)::text AS step_up
+  FROM unnest($1::text[]) AS k(key)
+  JOIN console_session c ON c.hash = decode(k.key, 'hex') JOIN token t ON t.id = c.token_id`,
+  quick: true,
+};
+
+interface SessionRow {
+  readonly [column: string]: unknown;
+  readonly key: string;
+  /** The hash of its token, in hexadecimal digits. */
+  readonly token: string;
+  readonly used: string;
+  readonly expires: string;
+  readonly step_up: string;
+}
+
+const touchSessions = {
+  name: 'console_session_touch',
+  text: `UPDATE console_session SET used_at = $2 WHERE encode(hash, 'hex') = ANY($1) AND used_at < $2`,
+};
+
 const TOUCH_EVERY_MS = 60_000;
 /** By how much a session may seem to have rested longer than it did; organizations count in minutes. */
 const TOUCH_SESSIONS_EVERY_MS = 5_000;
 
+/** Who asks: by a token, or by the id of a console session. */
+export type Authenticator = Pick<Environment, 'authenticate' | 'authenticateConsole'>;
+
 /**
  * Recognises bearer tokens: who they belong to, or undefined when unknown, revoked, expired, idle for too long, or of a
  * suspended user. Notes the use of a token at most once a minute. Requests at the same moment share one query.
+ * A console session is as good as its token, and ends by itself: when it has been idle, and in any case after some hours.
  */
 export function createAuthenticator(options: {
   db: Database;
@@ -79,13 +109,18 @@ export function createAuthenticator(options: {
   now: () => number;
   /** How long a session may lie idle where no organization says less. */
   sessionIdleMinutes: number;
+  consoleIdleMinutes: number;
   settings: SettingsReader;
-}): (token: string) => Promise<AuthenticatedCaller | undefined> {
-  const { db, keyring, now, sessionIdleMinutes, settings } = options;
+}): Authenticator {
+  const { db, keyring, now, sessionIdleMinutes, consoleIdleMinutes, settings } = options;
   const hashes = new LRUCache<string, string>({ max: 5_000 });
   const known = new LRUCache<string, { said: string; token: Recognised }>({ max: 20_000 });
   const touch = gather<string, undefined>(async (ids) => {
     await db.rows({ ...touchTokens, values: [ids, new Date(now())] });
+    return new Map();
+  });
+  const touchSession = gather<string, undefined>(async (keys) => {
+    await db.rows({ ...touchSessions, values: [keys, new Date(now())] });
     return new Map();
   });
   // By a plain hash: the text of a token would outlive its revocation here.
@@ -106,16 +141,32 @@ export function createAuthenticator(options: {
     return token;
   };
 
-  return async (token) => {
-    const row = await db.readOne<CachedTokenRow>(readTokens, hashOf(token));
+  const ofHash = async (hashed: string, background: boolean): Promise<AuthenticatedCaller | undefined> => {
+    const row = await db.readOne<CachedTokenRow>(readTokens, hashed);
     if (row === undefined) return undefined;
     const { principal, usedAtMs, expiresAtMs } = recognise(row);
     if (expiresAtMs !== null && expiresAtMs <= now()) return undefined;
     const { session } = principal;
     if (session !== undefined && now() - session.idleSinceMs > sessionIdleMinutes * 60_000) return undefined;
     const every = session === undefined ? TOUCH_EVERY_MS : TOUCH_SESSIONS_EVERY_MS;
-    if (usedAtMs === null || now() - usedAtMs >= every) await touch(principal.tokenId);
+    if (!background && (usedAtMs === null || now() - usedAtMs >= every)) await touch(principal.tokenId);
     return { principal, settings: settings.of(row.settings) };
+  };
+
+  return {
+    authenticate: (token) => ofHash(hashOf(token), false),
+    async authenticateConsole(id, background) {
+      const key = Buffer.from(hashConsoleId(keyring, id)).toString('hex');
+      const row = await db.readOne<SessionRow>(readSessions, key);
+      if (row === undefined || Number(row.expires) <= now()) return undefined;
+      const restedMs = now() - Number(row.used);
+      if (restedMs > consoleIdleMinutes * 60_000) return undefined;
+      const caller = await ofHash(row.token, background);
+      if (caller === undefined) return undefined;
+      if (!background && restedMs >= TOUCH_SESSIONS_EVERY_MS) await touchSession(key);
+      const principal = { ...caller.principal, console: { stepUpUntilMs: Number(row.step_up) } };
+      return { ...caller, principal };
+    },
   };
 }
 

@@ -10,3 +10,8 @@ export function newSecret(): string {
 export function hashSecret(keyring: Keyring, secret: string): Buffer {
   return keyring.mac('workspace-token', secret);
 }
+
+/** What is kept of the id of a console session. */
+export function hashConsoleId(keyring: Keyring, id: string): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(keyring.mac('workspace-console-session', id));
+}

@@ -144,7 +144,7 @@ export function requireGoodPassword(input: { password: string; passwordConfirmat
   }
 }
 
-/** Sets a password and ends the user's sessions but for the one kept. */
+/** Sets a password and ends the user's sessions, those of the console too, but for the one kept. */
 export async function setPassword(
   db: Database,
   actor: Actor,
@@ -158,7 +158,9 @@ export async function setPassword(
       where: { id },
       data: { passwordHash, confirmed: true },
     });
-    await tx.prisma.token.deleteMany({ where: { userId: id, kind: 'session', id: { not: keepTokenId ?? '' } } });
+    const others = { not: keepTokenId ?? '' };
+    await tx.prisma.token.deleteMany({ where: { userId: id, kind: 'session', id: others } });
+    await tx.prisma.consoleSession.deleteMany({ where: { token: { userId: id }, tokenId: others } });
     await recordChange(tx, actor, {
       organizationId: null,
       action: 'account.change-password',

@@ -5,7 +5,7 @@ import type { Access } from '../../../kernel/access/access';
 import { visibleWorkspaces } from '../../../kernel/access/visible';
 import type { Database } from '../../../kernel/database/database';
 import { fromRuns, type Run, runOf, selectRuns } from './run';
-import { queuedStatuses, statusesOfGroup } from './statuses';
+import { confirmableStatuses, queuedStatuses, statusesOfGroup, waitingStatuses } from './statuses';
 
 /** Query parameters of run lists besides paging, for the documentation. */
 export const listParameters = {
@@ -162,6 +162,21 @@ const queued = (access: Access, organizationId: string): Prisma.Sql => Prisma.sq
 export async function listQueue(db: Database, keyring: Keyring, access: Access, organizationId: string, page: Page) {
   const where = queued(access, organizationId);
   return { items: await read(db, keyring, where, Prisma.sql`r.number`, page), total: await count(db, where) };
+}
+
+/** How many runs in workspaces that the caller sees wait for somebody, wait for their turn, and are being carried out. */
+export async function countsOf(
+  db: Database,
+  access: Access,
+  organizationId: string,
+): Promise<{ needsConfirmation: number; queued: number; running: number }> {
+  const [found] = await db.prisma.$queryRaw<[{ needsConfirmation: number; queued: number; running: number }]>`
+    SELECT count(*) FILTER (WHERE r.status = ANY(${[...confirmableStatuses]}) AND NOT r.plan_only)::int AS "needsConfirmation",
+           count(*) FILTER (WHERE r.status = ANY(${[...waitingStatuses]}))::int AS queued,
+           count(*) FILTER (WHERE r.status IN ('planning', 'applying'))::int AS running
+      FROM run r JOIN workspace w ON w.id = r.workspace_id
+     WHERE w.organization_id = ${organizationId} AND r.finished_at IS NULL AND ${visibleWorkspaces(access, organizationId)}`;
+  return found;
 }
 
 /** How many runs of an organization wait, and how many are being carried out. */

@@ -1,6 +1,7 @@
 import { MissingPermission, serializer, whole } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { actorOf } from '../../../kernel/audit/audit';
+import { streamAnswers } from '../../../kernel/endpoints/answer-stream';
 import {
   type Call,
   endpoints,
@@ -20,6 +21,7 @@ import * as runs from './create';
 import { organizationsOf, readsRun, runPolicy } from './policy';
 import {
   capacityOf,
+  countsOf,
   listOfOrganization,
   listOfWorkspace,
   listParameters,
@@ -29,6 +31,8 @@ import {
 import { find, findMany, type Run } from './run';
 import { CreateRun, Remark } from './schema';
 import { runSerializer } from './serializer';
+import { streamList } from './streams/list-stream';
+import { streamRun } from './streams/run-stream';
 
 const ofRun = endpoints(runPolicy, runSerializer, { visible: readsRun, organizationsOf });
 const ofWorkspace = endpoints(workspacePolicy, runSerializer, {
@@ -93,6 +97,7 @@ const create = ofRun.post('/runs', {
   spec,
   tokens: ['user', 'team'],
   body: CreateRun,
+  stepUp: ({ isDestroy, planOnly }) => isDestroy === true && planOnly !== true,
   run: async (call) => {
     const { workspace, applies } = await workspaceFor(call as never);
     const source = sourceOf(call.request.headers);
@@ -144,6 +149,40 @@ const queue = ofOrganization.list('/organizations/:organization_name/runs/queue'
     listQueue(db, env.keyring, access, target.id, page!),
 });
 
+const howLong = 'It goes on while `Accept` names text/event-stream; otherwise it ends with what is known now.';
+
+const streamOfRun = ofRun.raw('GET')('/runs/:run_id/stream', {
+  summary: `Follow a run as server-sent events. ${howLong}`,
+  answers: streamAnswers(
+    '`run`: its attributes, `phases` and the numbers of its `events` and `comments`, whenever one of them changes. `log`: ' +
+      '`text` of a `phase`, `bytes` long, that begins at byte `offset`. `end`: it is over. `gone`: it was deleted. Whoever ' +
+      'sends the id of an event as `Last-Event-ID` gets what came after it.',
+  ),
+  load,
+  run: async (call: Call<string, undefined, Run>) => streamRun(call),
+});
+
+const listAnswers = streamAnswers(
+  '`ready`: changes from now on are told. `run`: something happened to a run, with `run-id`, `workspace-id`, `status` and ' +
+    '`action`. `reset`: what happened after `Last-Event-ID` is not known any more. An event may come twice.',
+);
+
+const streamOfWorkspace = ofWorkspace.raw('GET')('/workspaces/:workspace_id/runs/stream', {
+  summary: `Follow what happens to the runs of a workspace, as server-sent events. ${howLong}`,
+  answers: listAnswers,
+  load: ({ db, params }) => workspaces.find(db, params.workspace_id),
+  run: async (call: Call<string, undefined, Workspace>) =>
+    streamList(call as never, { organizationId: call.target.organizationId, workspaceId: call.target.id }),
+});
+
+const streamOfOrganization = ofOrganization.raw('GET')('/organizations/:organization_name/runs/stream', {
+  summary: `Follow what happens to the runs of an organization that the caller sees, as server-sent events. ${howLong}`,
+  answers: listAnswers,
+  load: loadOrganization,
+  run: async (call: Call<string, undefined, Organization>) =>
+    streamList(call as never, { organizationId: call.target.id }),
+});
+
 /** How busy an organization is. */
 interface Capacity {
   readonly id: string;
@@ -174,6 +213,42 @@ const capacity = endpoints(organizationPolicy, capacitySerializer, {
     id: target.name,
     organizationId: target.id,
     ...(await capacityOf(db, target.id)),
+  }),
+});
+
+/** What waits for people, and for workers. */
+interface Counts {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly needsConfirmation: number;
+  readonly queued: number;
+  readonly running: number;
+}
+
+const countAttributes = { 'needs-confirmation': whole, queued: whole, running: whole };
+
+const countSerializer = serializer<Counts, View, typeof countAttributes>({
+  type: 'run-counts',
+  shape: countAttributes,
+  id: ({ id }) => id,
+  attributes: ({ needsConfirmation, queued, running }) => ({
+    'needs-confirmation': needsConfirmation,
+    queued,
+    running,
+  }),
+});
+
+const counts = endpoints(organizationPolicy, countSerializer, {
+  visible: (access, { id }) => access.isMember(id) || access.principal.siteAdmin,
+  organizationsOf: (item: { id: string; organizationId?: string }) => [item.organizationId ?? item.id],
+}).get('/organizations/:organization_name/run-counts', {
+  summary:
+    'Show how many runs that the caller sees wait to be confirmed, wait for their turn, and are being carried out.',
+  load: loadOrganization,
+  run: async ({ db, access, target }: Call<string, undefined, Organization>) => ({
+    id: target.name,
+    organizationId: target.id,
+    ...(await countsOf(db, access, target.id)),
   }),
 });
 
@@ -210,7 +285,19 @@ const acting = Object.entries(verbs).map(([verb, { does, requires, summary }]) =
 /** Runs, their queue, and what can be done to them. */
 export const runResource: Resource = {
   name: 'runs',
-  endpoints: [create, show, listInWorkspace, listInOrganization, queue, capacity, ...acting],
+  endpoints: [
+    create,
+    show,
+    listInWorkspace,
+    listInOrganization,
+    queue,
+    capacity,
+    counts,
+    streamOfRun,
+    streamOfWorkspace,
+    streamOfOrganization,
+    ...acting,
+  ],
   includable: {
     runs: includable<Run>({
       serializer: runSerializer,

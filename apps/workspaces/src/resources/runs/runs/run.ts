@@ -12,6 +12,13 @@ export interface RunVariable {
   readonly value: string;
 }
 
+/** A token of the secrets service, named by its accessor. */
+export interface SecretsLogin {
+  readonly phase: 'plan' | 'apply';
+  readonly accessor: string;
+  readonly namespace: string;
+}
+
 /** A run with what its rendering and its rules take from its surroundings. */
 export interface Run extends Omit<Row, 'variables'> {
   readonly organizationId: string;
@@ -25,6 +32,8 @@ export interface Run extends Omit<Row, 'variables'> {
   readonly applyId: string;
   readonly eventIds: readonly string[];
   readonly commentIds: readonly string[];
+  /** Tokens that its plan and its apply were given by the secrets service, by their accessors. */
+  readonly secretsLogins: readonly SecretsLogin[];
   readonly variables: readonly RunVariable[];
   /** Runs of the organization that are ahead of it, or being carried out. */
   readonly position: number;
@@ -53,6 +62,9 @@ SELECT r.*, w.organization_id, w.project_id, w.name AS workspace_name, o.name AS
        p.id AS plan_id, p.status AS plan_status, p.has_changes, a.id AS apply_id,
        ARRAY(SELECT e.id FROM run_event e WHERE e.run_id = r.id ORDER BY e.number) AS event_ids,
        ARRAY(SELECT c.id FROM run_comment c WHERE c.run_id = r.id ORDER BY c.number) AS comment_ids,
+       (SELECT coalesce(json_agg(json_build_object('phase', f.kind, 'accessor', f.secrets_accessor,
+                 'namespace', coalesce(f.secrets_namespace, '')) ORDER BY f.kind DESC), '[]')
+          FROM run_phase f WHERE f.run_id = r.id AND f.secrets_accessor IS NOT NULL) AS secrets_logins,
        CASE WHEN r.status NOT IN (${quoted(waitingStatuses)}) THEN 0 ELSE
          (SELECT count(*)::int FROM run q JOIN workspace v ON v.id = q.workspace_id
            WHERE v.organization_id = w.organization_id AND q.finished_at IS NULL AND q.number < r.number

@@ -45,6 +45,9 @@ const confirmable = new Set([
 ]);
 const cancelable = new Set(['pending', 'plan_queued', 'planning', 'confirmed', 'apply_queued', 'applying']);
 
+/** Statuses of runs that wait for somebody to confirm them. */
+export const confirmableStatuses: readonly string[] = [...confirmable];
+
 /** Statuses from which a run can be discarded. */
 export const discardableStatuses: readonly string[] = ['pending', ...confirmable, 'policy_override'];
 

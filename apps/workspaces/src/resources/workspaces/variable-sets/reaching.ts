@@ -37,6 +37,61 @@ export async function candidates(db: Database, workspaceId: string): Promise<Can
      ORDER BY rank, r.name COLLATE "C" DESC NULLS LAST, v.id`;
 }
 
+/** Where a value comes from: the workspace itself, or a set that reaches it by itself, by its project, or as everybody's. */
+export type Origin = 'workspace' | 'workspace-varset' | 'project-varset' | 'global-varset';
+
+/** One of the values that a key has, with where it comes from. `set` is undefined for the workspace's own. */
+export interface Source {
+  readonly origin: Origin;
+  readonly priority: boolean;
+  readonly set: { readonly id: string; readonly name: string } | undefined;
+}
+
+/** The variable of a key that counts, and those it hides, the strongest first. */
+export interface EffectiveVariable extends Source {
+  readonly organizationId: string;
+  readonly variable: Variable;
+  readonly hides: readonly (Source & { readonly variableId: string })[];
+}
+
+const origins: readonly Origin[] = ['global-varset', 'project-varset', 'workspace-varset', 'workspace'];
+const ownRank = 4;
+
+/** What the runs of a workspace are given, where each value comes from, and what it hides; by category and key. */
+export async function effectiveVariables(
+  db: Database,
+  { id, organizationId }: { readonly id: string; readonly organizationId: string },
+): Promise<EffectiveVariable[]> {
+  const byKey = new Map<string, Candidate[]>();
+  for (const one of await candidates(db, id)) {
+    const key = `${one.category} ${one.key}`;
+    byKey.set(key, [one, ...(byKey.get(key) ?? [])]);
+  }
+  const found = await findMany(
+    db,
+    [...byKey.values()].flatMap((all) => all.map((one) => one.id)),
+  );
+  const variables = new Map(found.map((variable) => [variable.id, variable]));
+  const setIds = found.flatMap(({ variableSetId }) => variableSetId ?? []);
+  const sets = await db.prisma.variableSet.findMany({
+    where: { id: { in: setIds } },
+    select: { id: true, name: true },
+  });
+  const sourceOf = ({ id: variableId, rank }: Candidate): Source & { variableId: string } => ({
+    variableId,
+    origin: origins[(rank > ownRank ? 9 - rank : rank) - 1]!,
+    priority: rank > ownRank,
+    set: sets.find((set) => set.id === variables.get(variableId)?.variableSetId),
+  });
+  const texts = [...byKey.keys()].sort();
+  return texts.flatMap((text) => {
+    const [strongest, ...hidden] = byKey.get(text)!;
+    const variable = variables.get(strongest!.id);
+    if (variable === undefined) return [];
+    return { ...sourceOf(strongest!), organizationId, variable, hides: hidden.map(sourceOf) };
+  });
+}
+
 /** The variables in force in a workspace, its own and those of sets: of each key and category the one that counts, by key. */
 export async function variablesInForce(db: Database, workspaceId: string): Promise<Variable[]> {
   const counting = new Map<string, string>();

@@ -8,8 +8,9 @@ import { variableSerializer } from '../variables/serializer';
 import * as variables from '../variables/service';
 import { workspacePolicy } from '../workspaces/policy';
 import * as workspaces from '../workspaces/service';
+import { effectiveVariableSerializer } from './effective-serializer';
 import { variableSetPolicy } from './policy';
-import { variablesInForce } from './reaching';
+import { effectiveVariables, variablesInForce } from './reaching';
 import * as sets from './service';
 
 // The set's rules hold for its variables.
@@ -39,6 +40,17 @@ const inForce = endpoints(workspacePolicy, variableSerializer, {
   requires: 'can-read-variable',
   load: ({ db, params }) => workspaces.find(db, params.workspace_id),
   run: async ({ db, target }) => ({ items: await variablesInForce(db, target.id) }),
+});
+const effective = endpoints(workspacePolicy, effectiveVariableSerializer, {
+  visible: workspacePolicy['can-read-settings'],
+  organizationsOf,
+}).list('/workspaces/:workspace_id/effective-variables', {
+  summary:
+    'List what runs of a workspace are given: of each key the value that counts, where it comes from, and what it hides.',
+  paging: 'none',
+  requires: 'can-read-variable',
+  load: ({ db, params }) => workspaces.find(db, params.workspace_id),
+  run: async ({ db, target }) => ({ items: await effectiveVariables(db, target) }),
 });
 const createVariable = ofVariables.post(varsPath, {
   summary: 'Create a variable in a set.',
@@ -106,7 +118,15 @@ async function findOwned(db: Database, ids: readonly string[]): Promise<OwnedVar
 }
 
 /** Endpoints of the variables in a set. */
-export const variableEndpoints = [inForce, listVariables, createVariable, showVariable, updateVariable, removeVariable];
+export const variableEndpoints = [
+  inForce,
+  effective,
+  listVariables,
+  createVariable,
+  showVariable,
+  updateVariable,
+  removeVariable,
+];
 
 /** Variables of either kind, where another answer includes them. */
 export const variablesIncluded = includable<OwnedVariable>({

@@ -148,12 +148,14 @@ const update = both(
 
 const destroy = both(remove, places, {
   summary: 'Delete a workspace, whatever it manages.',
+  stepUp: true,
   requires: 'can-destroy',
   run: ({ db, target, ...call }: WorkspaceCall) => removeWorkspace(db, callerOf(call), target),
 });
 
 const safeDestroy = both(command('POST'), below('actions/safe-delete'), {
   summary: 'Delete a workspace that manages no resources.',
+  stepUp: true,
   requires: 'can-destroy',
   run: ({ db, target, ...call }: WorkspaceCall) => safeRemove(db, callerOf(call), target),
 });

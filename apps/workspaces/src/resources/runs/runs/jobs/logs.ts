@@ -50,7 +50,8 @@ interface Logged {
   readonly logSize: bigint;
 }
 
-const isOver = (status: string): boolean => ['finished', 'errored', 'canceled'].includes(status);
+/** Nothing more will be written to the log of such a phase. */
+export const isLogOver = (status: string): boolean => ['finished', 'errored', 'canceled'].includes(status);
 
 /**
  * A window of a log as clients read it: STX, the text, and ETX once nothing more will come. Offsets count STX. Empty
@@ -62,22 +63,41 @@ export async function read(
   { id, status, logSize }: Logged,
   window: { offset: number; limit: number },
 ): Promise<Buffer> {
-  const begun = logSize > 0n || status === 'running' || isOver(status);
+  const begun = logSize > 0n || status === 'running' || isLogOver(status);
   if (!begun) return Buffer.alloc(0);
   const limit = Math.min(window.limit, largestRead);
   const from = BigInt(window.offset) - 1n;
   const to = from + BigInt(limit);
+  const pieces: Buffer[] = window.offset === 0 && limit > 0 ? [STX] : [];
+  pieces.push(...(await piecesOf(db, keyring, id, { from, to: to < logSize ? to : logSize })));
+  if (isLogOver(status) && from <= logSize && to > logSize) pieces.push(ETX);
+  return Buffer.concat(pieces);
+}
+
+/** The text of a log from one byte to another, without STX and ETX. */
+export async function readRange(
+  db: Database,
+  keyring: Keyring,
+  phaseId: string,
+  { from, to }: { from: number; to: number },
+): Promise<Buffer> {
+  return Buffer.concat(await piecesOf(db, keyring, phaseId, { from: BigInt(from), to: BigInt(to) }));
+}
+
+async function piecesOf(
+  db: Database,
+  keyring: Keyring,
+  phaseId: string,
+  { from, to }: { from: bigint; to: bigint },
+): Promise<Buffer[]> {
   const rows = await db.prisma.$queryRaw<{ start: bigint; sealed: Uint8Array }[]>`
     SELECT start, sealed FROM log_chunk
-     WHERE phase_id = ${id} AND start < ${to} AND start + size > ${from} AND start < ${logSize} ORDER BY start`;
-  const pieces: Buffer[] = window.offset === 0 && limit > 0 ? [STX] : [];
-  for (const row of rows) {
-    const start = BigInt(row.start);
-    const bytes = keyring.open(row.sealed, cell(id, start));
+     WHERE phase_id = ${phaseId} AND start < ${to} AND start + size > ${from} ORDER BY start`;
+  return rows.map(({ start: at, sealed }) => {
+    const start = BigInt(at);
+    const bytes = keyring.open(sealed, cell(phaseId, start));
     const first = from > start ? Number(from - start) : 0;
     const last = to - start < BigInt(bytes.length) ? Number(to - start) : bytes.length;
-    pieces.push(bytes.subarray(first, last));
-  }
-  if (isOver(status) && from <= logSize && to > logSize) pieces.push(ETX);
-  return Buffer.concat(pieces);
+    return bytes.subarray(first, last);
+  });
 }

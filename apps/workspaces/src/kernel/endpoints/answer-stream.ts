@@ -1,0 +1,55 @@
+import type { Principal } from '../access/principal';
+import type { Answers, Raw } from './endpoint';
+import type { EventStream, EventStreams } from './event-streams';
+
+const heartbeatMs = 15_000;
+/** How often it is asked whether the caller may still see what they watch. */
+const renewMs = 5_000;
+
+/** What a stream needs of the request it answers. */
+interface Asked<A> {
+  readonly principal: Principal;
+  readonly env: { readonly streams: EventStreams };
+  readonly request: { readonly headers: NodeJS.Dict<string | string[]> };
+  /** The caller's access as it is now; undefined once they may not see the target any more. */
+  renew(): Promise<A | undefined>;
+}
+
+/** The id of the event that the client saw last. */
+export function lastEventId({ headers }: Asked<unknown>['request']): string | undefined {
+  const id = headers['last-event-id'];
+  return typeof id === 'string' && /^[\w.-]{1,64}$/.test(id) ? id : undefined;
+}
+
+/**
+ * Answers with a stream of events that `begin` fills. It ends when the client leaves, when the caller's right or session
+ * ends, and when this node stops. Whoever does not ask for `text/event-stream` gets what is known now, and the end:
+ * `begin` is told, and calls `finish`.
+ */
+export function eventStream<A>(call: Asked<A>, begin: (stream: EventStream, lasts: boolean) => Began<A>): Raw {
+  const lasts = String(call.request.headers.accept ?? '').includes('text/event-stream');
+  const stream = call.env.streams.begin(call.principal);
+  const { renewed, leave } = begin(stream, lasts);
+  stream.once('close', leave);
+  stream.repeat(heartbeatMs, () => stream.push(': still here\n\n'));
+  stream.repeat(renewMs, () => {
+    call.renew().then(
+      (access) => (access === undefined ? stream.finish() : renewed(access)),
+      () => stream.finish(),
+    );
+  });
+  const headers = { 'Content-Type': 'text/event-stream; charset=utf-8', 'X-Accel-Buffering': 'no' };
+  return { status: 200, headers, body: stream };
+}
+
+/** What goes on with a stream that began. */
+export interface Began<A> {
+  /** Told the caller's access from time to time. */
+  renewed(access: A): void;
+  leave(): void;
+}
+
+/** The answer of a stream, for the description. */
+export const streamAnswers = (description: string): Answers => ({
+  200: { description, type: 'text/event-stream', schema: { type: 'string' } },
+});

@@ -1,0 +1,79 @@
+import { Readable } from 'node:stream';
+import { Refusal } from '@keystead/refusal';
+import type { Principal } from '../access/principal';
+
+/** More is not kept for a client that does not read. */
+const mostBuffered = 512 * 1024;
+const perCaller = 24;
+const perNode = 2_000;
+
+/** Server-sent events to one client: text that goes on until somebody leaves. */
+export class EventStream extends Readable {
+  private readonly timers: NodeJS.Timeout[] = [];
+  /** Called when the client has taken what was there. */
+  onDemand: () => void = () => {};
+
+  constructor(readonly onLeave: () => void) {
+    super({ highWaterMark: mostBuffered });
+    this.once('close', () => {
+      for (const timer of this.timers) clearInterval(timer);
+      onLeave();
+    });
+    this.push('retry: 2000\n\n');
+  }
+
+  override _read(): void {
+    this.onDemand();
+  }
+
+  /** True while more should not be sent. */
+  get isFull(): boolean {
+    return this.readableLength >= mostBuffered;
+  }
+
+  /** Sends one event; `id` is what the client sends as `Last-Event-ID` when it comes again. */
+  send(event: string, data: unknown, id?: string): void {
+    if (this.destroyed || this.readableEnded) return;
+    this.push(`event: ${event}\n${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`);
+  }
+
+  /** All was said. */
+  finish(): void {
+    if (!this.destroyed) this.push(null);
+  }
+
+  /** Does something every so often while the stream lasts. */
+  repeat(ms: number, run: () => void): void {
+    const timer = setInterval(run, ms);
+    timer.unref();
+    this.timers.push(timer);
+  }
+}
+
+/** The open streams of this node: how many there may be, and their end when it stops. */
+export class EventStreams {
+  private readonly open = new Set<EventStream>();
+  private readonly counts = new Map<string, number>();
+
+  /** Opens a stream for a caller. Throws `limited` where they, or this node, have too many. */
+  begin({ kind, id }: Pick<Principal, 'kind' | 'id'>): EventStream {
+    const caller = `${kind} ${id}`;
+    const count = this.counts.get(caller) ?? 0;
+    if (count >= perCaller) throw new Refusal('limited', `${perCaller} streams are open already; close one`);
+    if (this.open.size >= perNode) throw new Refusal('unavailable', 'too many streams are open on this node');
+    this.counts.set(caller, count + 1);
+    const stream: EventStream = new EventStream(() => {
+      this.open.delete(stream);
+      const left = this.counts.get(caller)! - 1;
+      if (left === 0) this.counts.delete(caller);
+      else this.counts.set(caller, left);
+    });
+    this.open.add(stream);
+    return stream;
+  }
+
+  /** Ends all of them: the clients come again, to another node. */
+  endAll(): void {
+    for (const stream of this.open) stream.finish();
+  }
+}

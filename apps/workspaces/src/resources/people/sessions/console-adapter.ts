@@ -1,0 +1,44 @@
+import { codeRequired, type Sessions, type SessionView } from '@keystead/console-host';
+
+import type { Database } from '../../../kernel/database/database';
+import { version } from '../../../kernel/installation/version';
+import { type ConsoleSessions, lacksCode } from './console';
+
+/** What the sign-in page is told of the service. */
+export interface ConsoleFacts {
+  readonly db: Database;
+  readonly edition: string;
+  readonly secretsUrl: string | undefined;
+}
+
+/** Console sessions as the host of the console asks for them. */
+export function consoleAdapter(sessions: ConsoleSessions, { db, edition, secretsUrl }: ConsoleFacts): Sessions {
+  const shown = (view: object): SessionView => view as SessionView;
+  return {
+    async config() {
+      const someone = await db.prisma.user.findFirst({ select: { id: true } });
+      return {
+        service: 'workspaces',
+        version,
+        edition,
+        other: secretsUrl === undefined ? {} : { secrets: secretsUrl },
+        'sign-in': [{ method: 'password' }, { method: 'token' }],
+        'needs-first-run': someone === null,
+      };
+    },
+    async signIn(proof, { requestId }) {
+      try {
+        const made = await sessions.create(proof, requestId);
+        return { ...made, view: shown(made.view) };
+      } catch (error) {
+        throw proof.code === undefined && lacksCode(error) ? codeRequired() : error;
+      }
+    },
+    async show(id) {
+      const found = await sessions.find(id);
+      return found && shown(found);
+    },
+    signOut: (id, { requestId }) => sessions.end(id, requestId),
+    stepUp: async (id, proof) => shown(await sessions.stepUp(id, proof)),
+  };
+}

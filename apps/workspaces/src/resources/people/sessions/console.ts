@@ -1,0 +1,245 @@
+import { randomBytes } from 'node:crypto';
+import { invalid, invalidAll } from '@keystead/jsonapi';
+import type { Keyring } from '@keystead/keyring';
+import { isRefusal, Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { Principal } from '../../../kernel/access/principal';
+import { actorOf, recordChange } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
+import { hashConsoleId, hashSecret } from '../tokens/secret';
+import * as tokens from '../tokens/service';
+import { prove } from '../users/attempts';
+import { checkPassword } from '../users/password';
+import { signIn } from './service';
+import { spendCode } from './two-factor';
+
+/** What console sessions are made with. */
+export interface ConsoleParts {
+  readonly db: Database;
+  readonly keyring: Keyring;
+  readonly idleMinutes: number;
+  readonly sessionHours: number;
+  now(): number;
+}
+
+/** A session as its page may know it. */
+export interface ConsoleSession {
+  readonly name: string;
+  readonly kind: 'user' | 'team' | 'organization';
+  readonly 'user-id': string | null;
+  readonly 'is-site-admin': boolean;
+  readonly 'expires-at': string;
+  readonly 'idle-ends-at': string;
+  readonly 'step-up-until': string | null;
+  readonly 'step-up-methods': readonly ('password' | 'token' | 'code')[];
+}
+
+/** A session that was just made. `id` is what the browser holds: 32 random bytes in base64url. */
+export interface NewConsoleSession {
+  readonly id: string;
+  readonly seconds: number;
+  readonly view: ConsoleSession;
+}
+
+const stepUpMinutes = 5;
+const password = z.string().min(1).max(1024);
+const code = z.string().min(1).max(64);
+const token = z.string().min(1).max(512);
+
+const Proof = z.discriminatedUnion('method', [
+  z.strictObject({
+    method: z.literal('password'),
+    username: z.string().min(1).max(254),
+    password,
+    code: code.optional(),
+  }),
+  z.strictObject({ method: z.literal('token'), token }),
+]);
+const Again = z.union([z.strictObject({ password }), z.strictObject({ code }), z.strictObject({ token })]);
+
+/** Throws `invalid` with what is wrong, and nothing of what was sent. */
+function parse<T>(schema: z.ZodType<T>, given: unknown, whole: string): T {
+  const parsed = schema.safeParse(given);
+  if (parsed.success) return parsed.data;
+  const issues = parsed.error.issues.filter(({ path }) => path.length > 0);
+  if (issues.length === 0) throw new Refusal('invalid', whole);
+  throw invalidAll(issues.map(({ path, message }) => ({ path: path.map(String), message })));
+}
+
+interface Row {
+  readonly token_id: string;
+  readonly kind: string;
+  readonly user_id: string | null;
+  readonly team_id: string | null;
+  readonly organization_id: string | null;
+  readonly name: string;
+  readonly site_admin: boolean;
+  readonly has_password: boolean;
+  readonly two_factor: boolean;
+  readonly token_hash: Uint8Array;
+  readonly owns_token: boolean;
+  readonly used_at: Date;
+  readonly expires_at: Date;
+  readonly step_up_until: Date | null;
+}
+
+/**
+ * What the console needs of people and their tokens. A session is a row: every node knows it, and it ends everywhere at
+ * once. It stands for a token, which it owns where its person came with a password, and has exactly its rights.
+ */
+export class ConsoleSessions {
+  constructor(private readonly parts: ConsoleParts) {}
+
+  /**
+   * Makes a session for a password (and code), or for an API token. Throws `unauthenticated` for anything wrong, `limited`
+   * when locked, `invalid` at `code` when only that is lacking.
+   */
+  async create(given: unknown, requestId: string): Promise<NewConsoleSession> {
+    const { db, keyring, sessionHours } = this.parts;
+    const proof = parse(Proof, given, 'method must be password or token');
+    const now = this.parts.now();
+    const minutes = sessionHours * 60;
+    const made = proof.method === 'password' ? await signIn(db, keyring, requestId, proof, now, minutes) : undefined;
+    const tokenId = made?.id ?? (await this.tokenOf((proof as { token: string }).token, now)).id;
+    const endsMs = Math.min(now + minutes * 60_000, made?.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY);
+    const id = randomBytes(32).toString('base64url');
+    const at = new Date(now);
+    const expiresAt = new Date(endsMs);
+    const row = { hash: hashConsoleId(keyring, id), tokenId, ownsToken: made !== undefined, createdAt: at, usedAt: at };
+    await db.prisma.consoleSession.create({ data: { ...row, expiresAt } });
+    const found = await this.read(id);
+    if (found === undefined) throw new Refusal('unauthenticated', '');
+    await this.record('create', found, requestId);
+    return { id, seconds: Math.floor((endsMs - now) / 1000), view: this.view(found) };
+  }
+
+  /** A session by its id; undefined when there is none, or it has ended. Looking at it is no use of it. */
+  async find(id: string): Promise<ConsoleSession | undefined> {
+    const row = await this.read(id);
+    return row && this.view(row);
+  }
+
+  /** Ends a session, and with it the token that was made for it. */
+  async end(id: string, requestId: string): Promise<void> {
+    const { db, keyring } = this.parts;
+    const row = await this.read(id);
+    await db.prisma.consoleSession.deleteMany({ where: { hash: hashConsoleId(keyring, id) } });
+    if (row === undefined) return;
+    await this.record('delete', row, requestId);
+    const [owned] = row.owns_token ? await tokens.findMany(db, [row.token_id]) : [];
+    if (owned) await tokens.remove(db, actorOf({ principal: principalOf(row), request: { id: requestId } }), owned);
+  }
+
+  /** Takes another proof of who sits there, good for some minutes. Throws `unauthenticated` for a wrong one, `limited`. */
+  async stepUp(id: string, given: unknown): Promise<ConsoleSession> {
+    const { db, keyring } = this.parts;
+    const proof = parse(Again, given, 'give one of password, code and token');
+    const row = await this.read(id);
+    if (row === undefined || !(await this.isProof(row, proof))) throw new Refusal('unauthenticated', '');
+    const until = new Date(this.parts.now() + stepUpMinutes * 60_000);
+    await db.prisma.consoleSession.updateMany({
+      where: { hash: hashConsoleId(keyring, id) },
+      data: { stepUpUntil: until },
+    });
+    return this.view({ ...row, step_up_until: until });
+  }
+
+  private async isProof(row: Row, proof: z.infer<typeof Again>): Promise<boolean> {
+    const { db, keyring } = this.parts;
+    if ('token' in proof) return Buffer.from(row.token_hash).equals(hashSecret(keyring, proof.token));
+    const { user_id: userId } = row;
+    if (userId === null) return false;
+    const now = this.parts.now();
+    if ('code' in proof) {
+      if (!row.two_factor) throw invalid('code', 'cannot be asked for: the account has no second factor');
+      return prove(db, keyring, userId, now, () => spendCode(db, keyring, userId, proof.code, now));
+    }
+    const user = await db.prisma.user.findUnique({ where: { id: userId }, select: { passwordHash: true } });
+    return prove(db, keyring, userId, now, () => checkPassword(proof.password, user?.passwordHash ?? null));
+  }
+
+  /** The living token with a text, of a kind that may use the interface. Throws `unauthenticated`. */
+  private async tokenOf(secret: string, now: number): Promise<{ readonly id: string }> {
+    const { db, keyring } = this.parts;
+    const hash = new Uint8Array(hashSecret(keyring, secret));
+    const [row] = await db.prisma.$queryRaw<{ id: string }[]>`
+      SELECT t.id FROM token t
+        LEFT JOIN user_account u ON u.id = t.user_id LEFT JOIN team g ON g.id = t.team_id
+        LEFT JOIN organization o ON o.id = coalesce(t.organization_id, g.organization_id)
+       WHERE t.hash = ${hash} AND t.kind IN ('user', 'session', 'team', 'organization') AND u.suspended_at IS NULL
+         AND (t.user_id IS NOT NULL OR o.removed_at IS NULL) AND (t.expires_at IS NULL OR t.expires_at > ${new Date(now)})`;
+    if (!row) throw new Refusal('unauthenticated', '');
+    return row;
+  }
+
+  private async read(id: string): Promise<Row | undefined> {
+    const { db, keyring, idleMinutes } = this.parts;
+    const now = this.parts.now();
+    const [row] = await db.prisma.$queryRaw<Row[]>`
+      SELECT c.token_id, t.kind, t.user_id, t.team_id, o.id AS organization_id, coalesce(u.username, g.name, o.name) AS name,
+             coalesce(u.site_admin, FALSE) AS site_admin, u.password_hash IS NOT NULL AS has_password,
+             f.verified_at IS NOT NULL AS two_factor, t.hash AS token_hash,
+             c.owns_token, c.used_at, c.expires_at, c.step_up_until
+        FROM console_session c JOIN token t ON t.id = c.token_id
+        LEFT JOIN user_account u ON u.id = t.user_id LEFT JOIN two_factor f ON f.user_id = t.user_id
+        LEFT JOIN team g ON g.id = t.team_id LEFT JOIN organization o ON o.id = coalesce(t.organization_id, g.organization_id)
+       WHERE c.hash = ${hashConsoleId(keyring, id)} AND c.expires_at > ${new Date(now)}
+         AND c.used_at >= ${new Date(now - idleMinutes * 60_000)}
+         AND (t.expires_at IS NULL OR t.expires_at > ${new Date(now)})
+         AND u.suspended_at IS NULL AND (t.user_id IS NOT NULL OR o.removed_at IS NULL)`;
+    return row;
+  }
+
+  private view(row: Row): ConsoleSession {
+    const { idleMinutes } = this.parts;
+    const now = this.parts.now();
+    const until = row.step_up_until;
+    const methods = [
+      ...(row.user_id !== null && row.has_password ? (['password'] as const) : []),
+      ...(row.user_id !== null && row.two_factor ? (['code'] as const) : []),
+      ...(row.owns_token ? [] : (['token'] as const)),
+    ];
+    const idleEndsMs = Math.min(row.used_at.getTime() + idleMinutes * 60_000, row.expires_at.getTime());
+    return {
+      name: row.name,
+      kind: kindOf(row),
+      'user-id': row.user_id,
+      'is-site-admin': row.site_admin,
+      'expires-at': row.expires_at.toISOString(),
+      'idle-ends-at': new Date(idleEndsMs).toISOString(),
+      'step-up-until': until !== null && until.getTime() > now ? until.toISOString() : null,
+      'step-up-methods': methods,
+    };
+  }
+
+  private async record(verb: 'create' | 'delete', row: Row, requestId: string): Promise<void> {
+    const principal = principalOf(row);
+    await recordChange(this.parts.db, actorOf({ principal, request: { id: requestId } }), {
+      organizationId: row.user_id === null ? row.organization_id : null,
+      action: `console-session.${verb}`,
+      target: { type: 'authentication-tokens', id: row.token_id, name: row.name },
+    });
+  }
+}
+
+const kindOf = ({ user_id, team_id }: Row) => (user_id !== null ? 'user' : team_id !== null ? 'team' : 'organization');
+
+function principalOf(row: Row): Principal {
+  const id = (row.user_id ?? row.team_id ?? row.organization_id)!;
+  const { name, token_id: tokenId, site_admin: siteAdmin, two_factor: twoFactor } = row;
+  return { kind: kindOf(row), id, name, tokenId, siteAdmin, twoFactor };
+}
+
+/** Whether a refused sign-in lacks nothing but the code of a second factor. */
+export function lacksCode(error: unknown): boolean {
+  return isRefusal(error) && error.kind === 'invalid' && error.issues.some(({ path }) => path.at(-1) === 'code');
+}
+
+/** Forgets sessions that are over, and ends the tokens that were made for them. Answers how many. */
+export async function sweepConsoleSessions(db: Database, idleMinutes: number, now: number): Promise<number> {
+  return db.prisma.$executeRaw`
+    WITH over AS (
+      DELETE FROM console_session WHERE expires_at <= ${new Date(now)} OR used_at < ${new Date(now - idleMinutes * 60_000)}
+      RETURNING token_id, owns_token)
+    DELETE FROM token WHERE id IN (SELECT token_id FROM over WHERE owns_token)`;
+}

@@ -1,0 +1,74 @@
+import type { Access } from '../../../../kernel/access/access';
+import { eventStream, lastEventId } from '../../../../kernel/endpoints/answer-stream';
+import type { Call, Raw } from '../../../../kernel/endpoints/endpoint';
+import type { EventStream } from '../../../../kernel/endpoints/event-streams';
+import { readsRun } from '../policy';
+import { missedSince, type RunNews, watchedOrganizations } from './watched-run';
+
+/** Whose runs are watched. */
+interface Scope {
+  readonly organizationId: string;
+  /** Only those of one workspace. */
+  readonly workspaceId?: string;
+}
+
+class Teller {
+  private seen: Set<string> | undefined;
+
+  constructor(
+    private readonly stream: EventStream,
+    private readonly scope: Scope,
+    private access: Access,
+  ) {}
+
+  renewed(access: Access): void {
+    this.access = access;
+  }
+
+  /** The list is told of as it is now: what has happened so far is known to whoever reads it next. */
+  start(news: readonly RunNews[]): void {
+    this.seen = new Set(news.map(({ id }) => id));
+    this.stream.send('ready', {}, news.at(-1)?.id);
+  }
+
+  tell(news: readonly RunNews[]): void {
+    const { seen } = this;
+    if (seen === undefined) return;
+    for (const one of news) {
+      if (!seen.has(one.id)) this.send(one);
+      seen.add(one.id);
+    }
+    if (seen.size > 10 * news.length + 1000) this.seen = new Set(news.map(({ id }) => id));
+  }
+
+  send({ id, runId, status, action, createdAt, workspaceId, projectId, organizationId }: RunNews): void {
+    if (this.scope.workspaceId !== undefined && this.scope.workspaceId !== workspaceId) return;
+    const workspace = { id: workspaceId, projectId, organizationId };
+    if (!readsRun(this.access, { organizationId, workspace })) return;
+    const at = createdAt.toISOString();
+    this.stream.send('run', { 'run-id': runId, 'workspace-id': workspaceId, status, action, at }, id);
+  }
+}
+
+/** Answers with what happens to runs. */
+export function streamList({ db, env, access, ...call }: Call<string, undefined, never>, scope: Scope): Raw {
+  const { organizationId } = scope;
+  return eventStream({ env, ...call }, (stream, lasts) => {
+    const teller = new Teller(stream, scope, access);
+    const from = lastEventId(call.request);
+    let asked = false;
+    const begin = async (news: readonly RunNews[]): Promise<void> => {
+      asked = true;
+      const missed = from === undefined ? [] : await missedSince({ db, keyring: env.keyring }, organizationId, from);
+      for (const one of missed ?? []) teller.send(one);
+      if (missed === undefined) stream.send('reset', {});
+      teller.start(news);
+      if (!lasts) stream.finish();
+    };
+    const leave = env.watches.watch(watchedOrganizations, organizationId, (news) => {
+      if (asked) teller.tell(news ?? []);
+      else begin(news ?? []).catch(() => stream.finish());
+    });
+    return { renewed: (now) => teller.renewed(now), leave };
+  });
+}

@@ -1,0 +1,109 @@
+import { Prisma } from '../../../../generated/prisma/client';
+import type { Watched } from '../../../../kernel/endpoints/watches';
+import { readRange } from '../jobs/logs';
+import { fromRuns, type Run, runOf, selectRuns } from '../run';
+
+/** The plan or the apply of a run as it is at the moment. Sizes are bytes. */
+export interface PhaseState {
+  readonly id: string;
+  readonly kind: 'plan' | 'apply';
+  readonly status: string;
+  readonly timestamps: Readonly<Record<string, string>>;
+  readonly hasChanges: boolean | null;
+  readonly additions: number | null;
+  readonly changes: number | null;
+  readonly destructions: number | null;
+  readonly imports: number | null;
+  readonly errorMessage: string | null;
+  readonly logSize: number;
+  /** What came since the look before, for all who have read as far as that. */
+  readonly news: { readonly start: number; readonly bytes: Buffer } | undefined;
+}
+
+/** A run with its phases. */
+export interface RunState {
+  readonly run: Run;
+  readonly phases: readonly PhaseState[];
+}
+
+/** What was added since is read for everybody at once up to here; who is further behind reads for themselves. */
+const largestNews = 64 * 1024;
+
+const read = `${selectRuns}, r.id AS key ${fromRuns} WHERE r.id = ANY($1)`;
+
+/** Runs, looked at twice a second while anybody watches them. */
+export const watchedRuns: Watched<RunState> = {
+  name: 'runs',
+  everyMs: 500,
+  async read({ db, keyring }, ids, before) {
+    const runs = await db.rows<Record<string, unknown>>({ name: 'runs_watched', text: read, values: [ids] });
+    const phases = await db.prisma.runPhase.findMany({ where: { runId: { in: [...ids] } }, orderBy: { kind: 'desc' } });
+    const states = await Promise.all(
+      phases.map(async ({ runId, kind, logSize: size, timestamps, ...phase }) => {
+        const logSize = Number(size);
+        const known = before.get(runId)?.phases.find(({ id }) => id === phase.id)?.logSize;
+        const isNews = known !== undefined && logSize > known && logSize - known <= largestNews;
+        const news = isNews
+          ? { start: known, bytes: await readRange(db, keyring, phase.id, { from: known, to: logSize }) }
+          : undefined;
+        return { ...phase, runId, kind, logSize, timestamps, news } as PhaseState & { runId: string };
+      }),
+    );
+    return new Map(
+      runs.map((row) => {
+        const run = runOf(keyring, row);
+        return [run.id, { run, phases: states.filter(({ runId }) => runId === run.id) }];
+      }),
+    );
+  },
+};
+
+/** Something that happened to a run of an organization. */
+export interface RunNews {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly runId: string;
+  readonly action: string;
+  readonly status: string;
+  readonly workspaceId: string;
+  readonly projectId: string;
+  readonly createdAt: Date;
+}
+
+const columns = Prisma.sql`e.id, w.organization_id AS "organizationId", e.run_id AS "runId", e.action, r.status,
+  w.id AS "workspaceId", w.project_id AS "projectId", e.created_at AS "createdAt"`;
+const tables = Prisma.sql`run_event e JOIN run r ON r.id = e.run_id JOIN workspace w ON w.id = r.workspace_id`;
+
+/**
+ * What happened lately in organizations, looked at every second while anybody watches. Transactions end in another order
+ * than they begin in, within half a minute at most: what is younger is read again each time, and nothing is missed.
+ */
+export const watchedOrganizations: Watched<readonly RunNews[]> = {
+  name: 'runs of organizations',
+  everyMs: 1000,
+  async read({ db }, ids) {
+    const rows = await db.prisma.$queryRaw<RunNews[]>`
+      SELECT ${columns} FROM ${tables}
+       WHERE e.created_at > now() - interval '35 seconds' AND w.organization_id = ANY(${[...ids]}) ORDER BY e.number`;
+    const found = new Map<string, RunNews[]>(ids.map((id) => [id, []]));
+    for (const row of rows) found.get(row.organizationId)!.push(row);
+    return found;
+  },
+};
+
+/** What cannot be caught up on any more is not tried. */
+const mostMissed = 500;
+
+/** What happened since an event that somebody saw; undefined when it is unknown, too old, or too much has happened since. */
+export async function missedSince(
+  { db }: Parameters<typeof watchedOrganizations.read>[0],
+  organizationId: string,
+  eventId: string,
+): Promise<readonly RunNews[] | undefined> {
+  const rows = await db.prisma.$queryRaw<RunNews[]>`
+    SELECT ${columns} FROM ${tables}
+     WHERE w.organization_id = ${organizationId} AND e.created_at > now() - interval '1 hour'
+       AND e.created_at >= (SELECT x.created_at - interval '35 seconds' FROM run_event x WHERE x.id = ${eventId})
+     ORDER BY e.number LIMIT ${mostMissed + 1}`;
+  return rows.length > mostMissed || !rows.some(({ id }) => id === eventId) ? undefined : rows;
+}
