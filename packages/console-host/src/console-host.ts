@@ -122,8 +122,10 @@ export class ConsoleHost {
       GET: async (req, res) => {
         const id = this.cookie.idOf(req);
         const view = id === undefined ? undefined : await sessions.show(id);
-        if (view === undefined) throw new Refusal('unauthenticated', 'sign in first');
-        json(res, 200, view);
+        if (view !== undefined) return json(res, 200, view);
+        // Nobody is signed in: that is no error, and browsers would report one.
+        if (req.headers.cookie !== undefined) res.setHeader('Set-Cookie', this.cookie.clear(req));
+        res.writeHead(204, { 'Cache-Control': 'no-store' }).end();
       },
       POST: async (req, res) => {
         const before = this.cookie.idOf(req);
@@ -163,9 +165,6 @@ export class ConsoleHost {
     }
     const refusal = isRefusal(error) ? error : undefined;
     const status = (refusal && statusOf[refusal.kind]) ?? 500;
-    if (status === 401 && req.headers.cookie !== undefined && isOwnPage(req) && req.method === 'GET') {
-      res.setHeader('Set-Cookie', this.cookie.clear(req));
-    }
     const detail = refusal?.message ?? 'internal error';
     const errors = (refusal?.issues.length ? refusal.issues : [undefined]).map((issue) => ({
       status: String(status),

@@ -62,11 +62,11 @@ export function Console({ children, before }: ConsoleProps) {
     setFailure(undefined);
     try {
       setConfig(await transport.call<ConsoleConfig>('GET', '/ui/config'));
-      const found = await transport.call<Session>('GET', '/ui/session').catch((error) => {
-        if (error instanceof ApiError && [401, 503].includes(error.status)) return null;
+      const found = await transport.call<Session | undefined>('GET', '/ui/session').catch((error) => {
+        if (error instanceof ApiError && error.status === 503) return undefined;
         throw error;
       });
-      setSession(found);
+      setSession(found ?? null);
     } catch (error) {
       setFailure(error);
     }

@@ -1,0 +1,125 @@
+import { mkdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { findBrowser } from '@keystead/testing';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { createInstallation, type TestInstallation } from '../../../local/test/installation';
+
+/** Without a browser the journeys show as skipped, never as passed. */
+export const journey = findBrowser() === undefined ? it.skip : it;
+
+export type Theme = 'light' | 'dark';
+
+interface OpenOptions {
+  readonly theme?: Theme;
+  readonly width?: number;
+}
+
+/** A real installation, as `npm start` makes it, and a real browser before it. */
+export interface Stage {
+  readonly installation: TestInstallation;
+  /** Opens an address in a browser that knows nothing yet. */
+  open(url: string, options?: OpenOptions): Promise<Page>;
+  /** Opens a console and signs in with the credentials of the first run. */
+  signedIn(service: 'secrets' | 'workspaces', at?: string, options?: OpenOptions): Promise<Page>;
+  /** Violations of axe on a page, each with where it is. */
+  violations(page: Page): Promise<string[]>;
+  /** Keeps a picture where KEYSTEAD_PICTURES names a folder. */
+  picture(page: Page, name: string): Promise<void>;
+}
+
+const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+
+/**
+ * Starts both services and a browser for the tests of a file. A violation of the content policy, an error of a script or
+ * in the console, or a request to another origin fails the test that caused it.
+ */
+export function stage(env: Record<string, string> = {}): Stage {
+  let installation: TestInstallation;
+  let browser: Browser;
+  const contexts: BrowserContext[] = [];
+  const troubles: string[] = [];
+  if (findBrowser() !== undefined) {
+    beforeAll(async () => {
+      const { chromium } = await import('playwright-core');
+      const args = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
+      browser = await chromium.launch({ executablePath: findBrowser()!, args });
+      installation = await createInstallation(env);
+      await installation.start();
+    }, 400_000);
+    afterAll(async () => {
+      await browser?.close();
+      await installation?.remove();
+    }, 60_000);
+    afterEach(async () => {
+      for (const context of contexts.splice(0)) await context.close();
+      expect(troubles.splice(0)).toEqual([]);
+    });
+  }
+  const open = async (url: string, { theme = 'light', width = 1440 }: OpenOptions = {}): Promise<Page> => {
+    const context = await browser.newContext({
+      viewport: { width, height: 900 },
+      colorScheme: theme,
+      reducedMotion: 'reduce',
+    });
+    await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: new URL(url).origin });
+    contexts.push(context);
+    const page = await context.newPage();
+    page.setDefaultTimeout(60_000);
+    const own = new Set([installation.secretsUrl, installation.workspacesUrl]);
+    page.on('request', (request) => {
+      const { protocol, origin } = new URL(request.url());
+      if (protocol.startsWith('http') && !own.has(origin)) troubles.push(`request: ${request.url()}`);
+    });
+    page.on('pageerror', (error) => troubles.push(`error: ${error.message}`));
+    page.on('console', (message) => {
+      // What a service refuses is shown on the page; the browser tells of it as well.
+      if (message.type() === 'error' && !/Failed to load resource: .* status of 4\d\d/.test(message.text())) {
+        troubles.push(`console: ${message.text()}`);
+      }
+    });
+    await page.goto(url);
+    return page;
+  };
+  return {
+    get installation() {
+      return installation;
+    },
+    open,
+    async signedIn(service, at = '/ui/', options) {
+      const first = installation.firstRun();
+      const secrets = service === 'secrets';
+      const page = await open(`${secrets ? installation.secretsUrl : installation.workspacesUrl}${at}`, options);
+      await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+      if (secrets) await page.getByLabel('Token', { exact: true }).fill(first.secrets.root_token);
+      else {
+        await page.getByLabel('User name').fill(first.workspaces.username);
+        await page.getByLabel('Password').fill(first.workspaces.password);
+      }
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('button', { name: 'Sign out' }).waitFor();
+      return page;
+    },
+    async violations(page) {
+      await page.evaluate(axe);
+      return page.evaluate(async () => {
+        const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: Violation[] }> } };
+        const { violations } = await axe.run();
+        return violations.flatMap(({ id, nodes }) =>
+          nodes.map(({ target, failureSummary }) => `${id}: ${target.join(' ')} ${failureSummary}`),
+        );
+      });
+    },
+    async picture(page, name) {
+      const folder = process.env.KEYSTEAD_PICTURES;
+      if (folder === undefined) return;
+      mkdirSync(folder, { recursive: true });
+      await page.screenshot({ path: path.join(folder, `${name}.png`), fullPage: true });
+    },
+  };
+}
+
+interface Violation {
+  readonly id: string;
+  readonly nodes: readonly { readonly target: readonly string[]; readonly failureSummary: string }[];
+}
