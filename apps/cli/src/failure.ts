@@ -2,7 +2,7 @@ import { DatabaseUnreachable, MigrationFailed } from '@keystead/postgres';
 import { exitCodes, Problem } from './problem';
 
 /** What a failed call of the system, of a library or of the database tells of itself. */
-interface Told extends Error {
+interface ForeignError extends Error {
   readonly code?: unknown;
   readonly path?: unknown;
   /** Of the database only. */
@@ -49,7 +49,7 @@ const away = /^(08|53|57P|58)/;
  */
 export function asProblem(thrown: unknown): Problem {
   if (thrown instanceof Problem) return thrown;
-  const error = isTold(thrown) ? thrown : (new Error(String(thrown)) as Told);
+  const error = isTold(thrown) ? thrown : (new Error(String(thrown)) as ForeignError);
   if (error instanceof DatabaseUnreachable) return new Problem(error.message, exitCodes.unreachable);
   if (error instanceof MigrationFailed) return new Problem(error.message, exitCodes.refused);
   // `fetch` tells why only behind itself.
@@ -77,7 +77,7 @@ export function asProblem(thrown: unknown): Problem {
 }
 
 // Not by class: an error may come from another realm than this code.
-const isTold = (thrown: unknown): thrown is Told =>
+const isTold = (thrown: unknown): thrown is ForeignError =>
   typeof thrown === 'object' && thrown !== null && 'message' in thrown && typeof thrown.message === 'string';
 
 const oneLine = (text: string): string => text.replace(/\s*\n\s*/g, ' ').trim();

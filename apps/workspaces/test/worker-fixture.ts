@@ -21,7 +21,7 @@ import { makeScratch, type ScratchOptions, type Slot, takeSlot } from '../src/wo
 import { cloudEndpoints } from '../src/worker/network/cloud-endpoints';
 import { firewallRules, type Uids } from '../src/worker/network/network';
 import { type Binary, findBinaries } from '../src/worker/tool/binaries';
-import type { Doing, Executor } from '../src/worker/tool/execute';
+import type { Executor, RunningJob } from '../src/worker/tool/execute';
 import { RunLog } from '../src/worker/tool/run-log';
 
 /** Uids that jobs of tests run as; nobody else's. */
@@ -158,7 +158,7 @@ export interface Asked {
 }
 
 /** A job under way whose log is kept in memory. */
-export async function doing(asked: Asked): Promise<Doing & { text(): string; saved: Buffer[] }> {
+export async function doing(asked: Asked): Promise<RunningJob & { text(): string; saved: Buffer[] }> {
   const kept: Buffer[] = [];
   const saved: Buffer[] = [];
   const stopping = new Stopping();

@@ -163,11 +163,11 @@ const SentReferenceShape = z.object({
   attributes: z.record(z.string(), z.unknown()).optional(),
 });
 
-const One = z.union([z.object({ id: z.string() }).transform(({ id }) => id), z.null()]);
+const ReferenceToOne = z.union([z.object({ id: z.string() }).transform(({ id }) => id), z.null()]);
 
 /** A relationship to one resource: its id, null when it is cut, undefined when it is not mentioned. */
 export function one(...types: string[]): RelationshipShape<string | null | undefined> {
-  return { many: false, types, required: false, schema: One.optional() };
+  return { many: false, types, required: false, schema: ReferenceToOne.optional() };
 }
 
 /** A relationship to one resource that has to be given. */

@@ -32,7 +32,7 @@ interface Footer {
   digest: string;
 }
 
-type Line = { header: Header } | { batch: Batch } | { footer: Footer };
+type BackupLine = { header: Header } | { batch: Batch } | { footer: Footer };
 
 /**
  * Writes a backup file, compressed and readable by its owner alone; `-` is standard output. Tells how many rows are saved
@@ -51,7 +51,7 @@ export async function writeArchive(
   // Seen by whoever awaits it below; an early failure must not end the process before that.
   written.catch(() => {});
   const digest = createHash('sha256');
-  const put = async (line: Line) => {
+  const put = async (line: BackupLine) => {
     const text = `${JSON.stringify(line)}\n`;
     if (!('footer' in line)) digest.update(text);
     if (!gzip.write(text)) await Promise.race([once(gzip, 'drain'), written]);
@@ -154,7 +154,7 @@ async function* linesOf(file: string, read?: (bytes: number) => void): AsyncGene
   throw damaged(source.bytesRead === 0 ? `${file} is empty` : `${file} is no backup, or its beginning is damaged`);
 }
 
-function parse(file: string, text: string, number = 1): Line {
+function parse(file: string, text: string, number = 1): BackupLine {
   let line: unknown;
   try {
     line = JSON.parse(text);
@@ -166,7 +166,7 @@ function parse(file: string, text: string, number = 1): Line {
       number === 1 ? `${file} is no backup` : `${file} is damaged: line ${number} is none that was written`,
     );
   }
-  return line as Line;
+  return line as BackupLine;
 }
 
 function isHeader(header: Header | undefined): header is Header {

@@ -113,8 +113,10 @@ export const policyCommands: readonly CommandSpec[] = [
         allowed,
         reason,
         policies,
-        'deciding rule': rule && said(rule),
-        ...Object.fromEntries(losing_rules.map((one, at) => [`lost ${at + 1}`, `${said(one)}: ${one.lost_because}`])),
+        'deciding rule': rule && sentenceFor(rule),
+        ...Object.fromEntries(
+          losing_rules.map((one, at) => [`lost ${at + 1}`, `${sentenceFor(one)}: ${one.lost_because}`]),
+        ),
         ...Object.fromEntries(obstacles.map(({ kind, message }) => [`in the way: ${kind}`, message])),
       });
     },
@@ -128,7 +130,7 @@ function explained(body: ResponseBody | undefined): Explained {
   return found as Explained;
 }
 
-function said({ path, capabilities, places }: ExplainedRule): string {
+function sentenceFor({ path, capabilities, places }: ExplainedRule): string {
   const where = places.map(({ policy, line }) => `${policy}:${line}`).join(', ');
   return `${path} [${capabilities.join(', ')}] (${where})`;
 }

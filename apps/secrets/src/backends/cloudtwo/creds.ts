@@ -9,7 +9,7 @@ import { leaseTimes } from './config-lease';
 import { connection, rootInForce } from './config-root';
 import { createUser } from './iam-user';
 import { waitForKey } from './key-wait';
-import { again, reuseKey } from './reuse';
+import { replyWithExisting, reuseKey } from './reuse';
 import { type CloudTwoRole, type CredentialType, roles } from './role-fields';
 import { assumeRole, federationToken, filterOf, type StsCredentials, sessionToken } from './sts-credentials';
 import { normalise, userName } from './user-name';
@@ -51,7 +51,7 @@ export function credsPaths(cloud: CloudTwo) {
         const type = typeFor(role, where);
         const key = await reuseKey(call, where, role);
         const earlier = key && (await call.findReusable(key));
-        if (earlier && earlier.fractionLeft * 100 >= role.reuse_percent_left) return again(call, earlier);
+        if (earlier && earlier.fractionLeft * 100 >= role.reuse_percent_left) return replyWithExisting(call, earlier);
         const made = type === 'iam_user' ? user(cloud, call, role) : session(cloud, call, role, type);
         return { ...(await made), reuseKey: key };
       },

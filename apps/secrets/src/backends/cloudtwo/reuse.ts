@@ -27,7 +27,7 @@ export async function reuseKey(
 }
 
 /** Answers credentials of an earlier call under their own lease. */
-export function again({ warn }: Pick<Call, 'warn'>, { data: given, ...left }: ReusableSecret) {
+export function replyWithExisting({ warn }: Pick<Call, 'warn'>, { data: given, ...left }: ReusableSecret) {
   warn(`these are the credentials of an earlier request; ${left.secondsLeft}s of their lease are left`);
   // The wait belonged to the call that made them.
   const { key_answers: _answers, key_waited_ms: _waited, ...credentials } = given;

@@ -125,7 +125,7 @@ export async function sessionToken(
   return credentialsOf(answer.Credentials);
 }
 
-interface Given {
+interface AnsweredCredentials {
   readonly AccessKeyId?: string | undefined;
   readonly SecretAccessKey?: string | undefined;
   readonly SessionToken?: string | undefined;
@@ -133,7 +133,7 @@ interface Given {
 }
 
 /** Credentials as the token service answers them. Throws `upstream` where it answered none. */
-export function credentialsOf(given: Given | undefined): StsCredentials {
+export function credentialsOf(given: AnsweredCredentials | undefined): StsCredentials {
   if (!given?.AccessKeyId || !given.SecretAccessKey || !given.SessionToken || !given.Expiration) {
     throw new Refusal('upstream', 'the cloud provider answered without credentials');
   }

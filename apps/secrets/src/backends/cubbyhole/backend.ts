@@ -6,7 +6,7 @@ import { PageInput, pageOf } from '../../sdk/paging';
 import { operation, path } from '../../sdk/path';
 import { dataText, empty, keys, missing } from '../../sdk/reply';
 
-type Own = Call<{ path: string }>;
+type CubbyholeCall = Call<{ path: string }>;
 
 const pairs = z.looseObject({}).describe('Any pairs; they replace what is stored as a whole.');
 const listing = z.object({ keys: z.array(z.string()) });
@@ -15,7 +15,7 @@ const read = operation<{ path: string }>({
   summary: 'Read the pairs at a path.',
   operationId: 'cubbyhole-read',
   output: pairs,
-  async run({ storage, params, caller }: Own) {
+  async run({ storage, params, caller }: CubbyholeCall) {
     requireOwner(caller);
     requirePath(params.path);
     const text = await storage.get(params.path);
@@ -27,7 +27,7 @@ const write = operation<{ path: string }>({
   summary: 'Store pairs at a path.',
   operationId: 'cubbyhole-write',
   freeform: true,
-  run(call: Own) {
+  run(call: CubbyholeCall) {
     requireOwner(call.caller);
     requirePath(call.params.path);
     if (Object.keys(call.fields).length === 0) throw new Refusal('invalid', 'missing data fields');
@@ -39,7 +39,7 @@ const write = operation<{ path: string }>({
 const remove = operation<{ path: string }>({
   summary: 'Delete what is stored at a path. Deleting nothing succeeds.',
   operationId: 'cubbyhole-delete',
-  run({ storage, params, caller }: Own) {
+  run({ storage, params, caller }: CubbyholeCall) {
     requireOwner(caller);
     if (params.path !== '') storage.delete(params.path);
     return empty;
@@ -96,7 +96,7 @@ export const cubbyhole = backend({
   ],
 });
 
-function requireOwner({ token }: Own['caller']): void {
+function requireOwner({ token }: CubbyholeCall['caller']): void {
   if (token?.type === 'service') return;
   throw new Refusal('invalid', "cubbyhole operations are only supported by 'service' type tokens");
 }

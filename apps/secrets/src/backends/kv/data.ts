@@ -21,7 +21,7 @@ import {
   withNextVersion,
 } from './key-metadata';
 
-interface At {
+interface SecretParams {
   readonly path: string;
 }
 
@@ -81,7 +81,7 @@ const VersionsInput = z.object({ versions: anything().optional().describe('Numbe
 export const versionPaths = [
   path('delete/:path*', {
     summary: 'Deletes versions so that they can come back.',
-    write: operation<At, typeof VersionsInput>({
+    write: operation<SecretParams, typeof VersionsInput>({
       summary: 'Delete versions of a secret.',
       operationId: 'kv-v2-delete-versions',
       input: VersionsInput,
@@ -95,7 +95,7 @@ export const versionPaths = [
   }),
   path('undelete/:path*', {
     summary: 'Brings deleted versions back.',
-    write: operation<At, typeof VersionsInput>({
+    write: operation<SecretParams, typeof VersionsInput>({
       summary: 'Undelete versions of a secret.',
       operationId: 'kv-v2-undelete-versions',
       input: VersionsInput,
@@ -107,7 +107,7 @@ export const versionPaths = [
   }),
   path('destroy/:path*', {
     summary: 'Destroys versions for good.',
-    write: operation<At, typeof VersionsInput>({
+    write: operation<SecretParams, typeof VersionsInput>({
       summary: 'Destroy versions of a secret.',
       operationId: 'kv-v2-destroy-versions',
       input: VersionsInput,
@@ -123,7 +123,7 @@ export const versionPaths = [
 ];
 
 /** The version a request means, and what may be read of it. */
-export async function findVersion({ storage, params, nowMs }: Call<At>, asked: number) {
+export async function findVersion({ storage, params, nowMs }: Call<SecretParams>, asked: number) {
   const key = await findKey(storage, params.path);
   const number = asked > 0 ? asked : (key?.currentVersion ?? 0);
   const facts = key?.versions[number];
@@ -133,7 +133,7 @@ export async function findVersion({ storage, params, nowMs }: Call<At>, asked: n
   return { text, metadata };
 }
 
-async function readVersion(call: Call<At, z.output<typeof ReadInput>>): Promise<Reply> {
+async function readVersion(call: Call<SecretParams, z.output<typeof ReadInput>>): Promise<Reply> {
   const found = await findVersion(call, call.input.version ?? 0);
   if (!found) return missing;
   const body = `{"data":${found.text ?? 'null'},"metadata":${found.metadata}}`;
@@ -141,7 +141,7 @@ async function readVersion(call: Call<At, z.output<typeof ReadInput>>): Promise<
 }
 
 async function writeVersion(
-  call: Call<At, z.output<typeof WriteInput>>,
+  call: Call<SecretParams, z.output<typeof WriteInput>>,
   next: (given: Record<string, unknown>, before: string | undefined) => unknown,
 ): Promise<Reply> {
   const { storage, params, input, nowMs, verb } = call;
@@ -206,7 +206,7 @@ function checkCas(key: KeyMetadata | undefined, config: KvConfig, cas: number | 
 }
 
 async function changeVersions(
-  { storage, params, nowMs }: Call<At>,
+  { storage, params, nowMs }: Call<SecretParams>,
   which: 'newest' | readonly number[],
   change: (version: KeyMetadata['versions'][string]) => KeyMetadata['versions'][string],
   also: (storage: Storage, number: number) => void = () => {},

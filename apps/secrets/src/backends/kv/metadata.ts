@@ -122,15 +122,15 @@ export const subkeysPath = path('subkeys/:path*', {
       const found = await findVersion(call, version);
       if (!found) return missing;
       if (found.text === undefined) return gone(`{"subkeys":null,"metadata":${found.metadata}}`);
-      const subkeys = hollow(parseExact(found.text), depth === 0 ? Number.POSITIVE_INFINITY : depth);
+      const subkeys = keysOnly(parseExact(found.text), depth === 0 ? Number.POSITIVE_INFINITY : depth);
       return data({ subkeys, metadata: JSON.parse(found.metadata) });
     },
   },
 });
 
-function hollow(value: unknown, levels: number): unknown {
+function keysOnly(value: unknown, levels: number): unknown {
   if (!isObject(value) || levels === 0 || Object.keys(value).length === 0) return null;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, hollow(item, levels - 1)]));
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, keysOnly(item, levels - 1)]));
 }
 
 function changed(

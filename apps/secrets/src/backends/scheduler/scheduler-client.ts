@@ -43,9 +43,9 @@ const longestPauseMs = 5_000;
 const throttledRestMs = 10_000;
 /** Of an error text; some proxies answer with whole pages. */
 const longestText = 500;
-const again = new Set([408, 429, 500, 502, 503, 504]);
+const retryableStatuses = new Set([408, 429, 500, 502, 503, 504]);
 /** What a proxy says whose scheduler is away. */
-const fromBefore = new Set([502, 503, 504]);
+const proxyStatuses = new Set([502, 503, 504]);
 
 /** What a client of one scheduler is lent; its circuit is shared by all clients of that scheduler. */
 export interface SchedulerDeps {
@@ -197,7 +197,7 @@ export class SchedulerClient {
   private inOwnWords(error: unknown, { method, path }: SchedulerRequest): unknown {
     if (isRefusal(error)) return error;
     if (error instanceof SchedulerRefused) {
-      if (fromBefore.has(error.status)) return new Unreachable(`scheduler: ${shortened(error)}`, error);
+      if (proxyStatuses.has(error.status)) return new Unreachable(`scheduler: ${shortened(error)}`, error);
       if (error.status !== 429) return error;
       const restMs = error.retryAfterSeconds * 1000 || throttledRestMs;
       return new NotNow(`scheduler: ${shortened(error)}`, restMs, error);
@@ -251,7 +251,7 @@ function pauseBefore(error: unknown, { once }: SchedulerRequest, attempt: number
   if (attempt >= attempts || isRefusal(error)) return undefined;
   const refused = error instanceof SchedulerRefused ? error : undefined;
   // What was throttled was not done; of every other failure nobody knows.
-  if (once ? refused?.status !== 429 : refused && !again.has(refused.status)) return undefined;
+  if (once ? refused?.status !== 429 : refused && !retryableStatuses.has(refused.status)) return undefined;
   const askedMs = (refused?.retryAfterSeconds ?? 0) * 1000;
   if (askedMs > longestPauseMs) return undefined;
   return askedMs || pauseMs * 2 ** (attempt - 1) * (0.75 + Math.random() / 2);

@@ -1,5 +1,5 @@
 import type { Statement } from '../storage/database';
-import { Line } from '../storage/line';
+import { SerialQueue } from '../storage/serial-queue';
 import type { StorageKernel } from '../storage/storage';
 
 /** How often a secret may be guessed at. */
@@ -48,7 +48,7 @@ export interface RefusedAttempt {
  * sooner: not one more failure, and not a success that was on its way when somebody else's failure began it.
  */
 export class Attempts {
-  private readonly line = new Line();
+  private readonly line = new SerialQueue();
 
   constructor(private readonly storage: StorageKernel) {
     storage.background.every('attempts', 60_000, () => this.tidy());

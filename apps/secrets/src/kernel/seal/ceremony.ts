@@ -57,7 +57,7 @@ export class Ceremony<S> {
         await this.store(tx, state, row !== null);
         return { result };
       } catch (error) {
-        if (!(error instanceof Kept)) throw error;
+        if (!(error instanceof RefusedStep)) throw error;
         await this.store(tx, error.state as S, row !== null);
         return { refusal: error.refusal };
       }
@@ -68,7 +68,7 @@ export class Ceremony<S> {
 
   /** A refusal that changes the state all the same: wrong shares are forgotten. */
   keeping(state: S, refusal: Refusal): Error {
-    return new Kept(state, refusal);
+    return new RefusedStep(state, refusal);
   }
 
   private async store(tx: Tx, state: S | undefined, there: boolean): Promise<void> {
@@ -91,7 +91,7 @@ export class Ceremony<S> {
 
 const cell = (kind: CeremonyKind) => ({ table: 'rekey', row: kind, column: 'sealed' });
 
-class Kept extends Error {
+class RefusedStep extends Error {
   constructor(
     readonly state: unknown,
     readonly refusal: Refusal,

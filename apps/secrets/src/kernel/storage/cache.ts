@@ -18,7 +18,7 @@ export interface CacheOptions<V> {
 }
 
 /** A remembered answer; `null` is remembered absence. */
-interface Kept<V> {
+interface CachedValue<V> {
   readonly value: V | null;
 }
 
@@ -27,7 +27,7 @@ interface Kept<V> {
  * between the moment its load (or write) began and the moment it ended.
  */
 export class CoherentCache<V extends object> implements Cache<V> {
-  private readonly kept: LRUCache<string, Kept<V>>;
+  private readonly kept: LRUCache<string, CachedValue<V>>;
   private readonly open = new Map<string, Set<Ticket>>();
   private readonly loading = new Map<string, Promise<V | undefined>>();
   private readonly fresh: () => boolean;

@@ -6,8 +6,8 @@ import type { Database, ObserveStorage } from './database';
 import type { DeletedRows } from './deleted-rows';
 import { cacheKey } from './entry-rows';
 import { claims, isLost, type Lane, laneOf } from './lanes';
-import { Line } from './line';
 import { insertIntents, insertTokens, type PutColumns, putColumns } from './rows';
+import { SerialQueue } from './serial-queue';
 import { entryNotices, noticesOf } from './set-notices';
 import { resumeInSlices } from './slices';
 import * as sql from './statements';
@@ -42,7 +42,7 @@ const MAX_SETS = 64;
  * is answered after it. A lone caller waits for nobody. A set that fails is run by itself, so that it fails alone.
  */
 export class GroupCommitter implements Committer {
-  private readonly line = new Line();
+  private readonly line = new SerialQueue();
   private readonly batches = new BatchScheduler<QueuedSet>({
     inFlight: () => (this.auditChain ? 1 : IN_FLIGHT),
     take: (waiting) => ofOneLane(waiting),

@@ -45,7 +45,7 @@ export class PrismaOnOurs {
           try {
             return await query(args);
           } catch (error) {
-            throw refuse(said(error));
+            throw refuse(causeOf(error));
           }
         },
       },
@@ -103,7 +103,7 @@ class StatementFailed extends Error {
   override readonly name = 'StatementFailed';
 }
 
-const said = (error: unknown): unknown => (error instanceof StatementFailed ? error.cause : error);
+const causeOf = (error: unknown): unknown => (error instanceof StatementFailed ? error.cause : error);
 
 type Methods = Record<string, (...args: unknown[]) => Promise<unknown>>;
 
@@ -115,7 +115,7 @@ function calls(begin: () => Promise<Prisma.TransactionClient>): Prisma.Transacti
       try {
         return await methods[method]!(...args);
       } catch (error) {
-        throw said(error);
+        throw causeOf(error);
       }
     });
   return new Proxy({} as Prisma.TransactionClient, {

@@ -39,10 +39,10 @@ export const mountInput = z.object({
   plugin_version: string().optional().describe('Has no effect.'),
 });
 
-type Given = Partial<z.output<typeof tuneInput>>;
+type TuneInput = Partial<z.output<typeof tuneInput>>;
 
 /** Lays the given configuration over one; throws `invalid` for lifetimes that contradict each other. */
-export function tuned(before: MountConfig, given: Given): MountConfig {
+export function tuned(before: MountConfig, given: TuneInput): MountConfig {
   const after: MountConfig = {
     ...before,
     defaultLeaseTtlSeconds: ttl('default_lease_ttl', given.default_lease_ttl, before.defaultLeaseTtlSeconds),

@@ -28,11 +28,11 @@ const Input = z.object({
   period: anything().optional().describe('Makes the token periodic; needs sudo.'),
   entity_alias: string().optional().describe('Entity alias of the token; with a role that allows it.'),
 });
-type Wish = z.output<typeof Input>;
+type CreateInput = z.output<typeof Input>;
 
 /** Making tokens with a token. */
 export function createPaths(parts: TokenParts) {
-  const create = (orphan: boolean) => async (call: Call<object, Wish>) => {
+  const create = (orphan: boolean) => async (call: Call<object, CreateInput>) => {
     const { role: name } = call.params as { role?: string };
     const role = name === undefined ? undefined : await roles.find(call.storage, name);
     if (name !== undefined && !role) throw new Refusal('invalid', `unknown role ${name}`);
@@ -71,7 +71,7 @@ export function createPaths(parts: TokenParts) {
 
 async function newToken(
   parts: TokenParts,
-  call: Call<object, Wish>,
+  call: Call<object, CreateInput>,
   orphanPath: boolean,
   roleName: string | undefined,
   role: TokenRole | undefined,
@@ -137,7 +137,7 @@ async function newToken(
   });
 }
 
-function typeOf(input: Wish, role: TokenRole | undefined): 'service' | 'batch' {
+function typeOf(input: CreateInput, role: TokenRole | undefined): 'service' | 'batch' {
   const asked = input.type ?? '';
   if (asked !== '' && asked !== 'service' && asked !== 'batch') throw refuse("invalid 'token_type' value");
   const rule = role?.token_type;
@@ -146,7 +146,7 @@ function typeOf(input: Wish, role: TokenRole | undefined): 'service' | 'batch' {
   return rule === 'default-batch' ? 'batch' : 'service';
 }
 
-function refuseForBatch(input: Wish): void {
+function refuseForBatch(input: CreateInput): void {
   // Clients send what they know of as zero: `0s` as well as 0.
   for (const field of ['num_uses', 'period', 'explicit_max_ttl'] as const) {
     if (!/^[0nuµmshd]*$/.test(String(input[field] ?? ''))) throw refuse(`batch tokens cannot have "${field}" set`);
@@ -170,7 +170,7 @@ interface Life {
 }
 
 function lifetimeOf(
-  { input, caller, mount, nowMs }: Call<object, Wish>,
+  { input, caller, mount, nowMs }: Call<object, CreateInput>,
   role: TokenRole | undefined,
   root: boolean,
   parentExpires: boolean,
@@ -210,7 +210,7 @@ function atMost(a: number, b: number): number {
 
 async function entityOf(
   parts: TokenParts,
-  { input, mount, namespace }: Call<object, Wish>,
+  { input, mount, namespace }: Call<object, CreateInput>,
   role: TokenRole | undefined,
   inherited: string,
 ): Promise<string> {

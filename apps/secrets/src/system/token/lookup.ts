@@ -11,7 +11,7 @@ import { findNamed, type TokenParts } from './parts';
 /** Looking at tokens: one's own, another's, one known by its accessor only. */
 export function lookupPaths(parts: TokenParts) {
   const { tokens } = parts;
-  const show = async (id: string, token: Shown, nowMs: number) => data(await describe(parts, id, token, nowMs));
+  const show = async (id: string, token: ShownToken, nowMs: number) => data(await describe(parts, id, token, nowMs));
 
   const lookup = operation({
     summary: 'Look up a token.',
@@ -84,10 +84,15 @@ export async function requireAccessor(
 }
 
 /** A token as its caller sees it, or as it is stored. */
-type Shown = CallerToken | TokenRecord;
+type ShownToken = CallerToken | TokenRecord;
 
 /** A token as look-ups show it, keys in the order clients know. */
-async function describe(parts: TokenParts, id: string, token: Shown, nowMs: number): Promise<Record<string, unknown>> {
+async function describe(
+  parts: TokenParts,
+  id: string,
+  token: ShownToken,
+  nowMs: number,
+): Promise<Record<string, unknown>> {
   const expires = token.expiresAtMs ?? undefined;
   const shown: Record<string, unknown> = {
     accessor: token.accessor,

@@ -3,13 +3,13 @@ import { LRUCache } from 'lru-cache';
 import type { Pool } from 'pg';
 import type { Database } from '../database/database';
 import type { KeyedRead } from '../database/keyed-reads';
-import { Access, type Standing, type TeamGrants } from './access';
+import { Access, type OrganizationMembership, type TeamGrants } from './access';
 import type { Mask } from './capabilities';
 import type { Principal } from './principal';
 
-interface CachedStanding {
+interface CachedMembership {
   readonly epoch: string;
-  readonly standing: Standing;
+  readonly membership: OrganizationMembership;
 }
 
 interface CachedGrants {
@@ -17,7 +17,7 @@ interface CachedGrants {
   readonly grants: TeamGrants;
 }
 
-interface StandingRow {
+interface MembershipRow {
   organization_id: string;
   epoch: string;
   requires_two_factor: boolean;
@@ -88,7 +88,7 @@ SELECT t.id AS team_id, t.grants_revision AS revision,
  * so that one change of one team does not read all the others again.
  */
 export class AccessStore {
-  private readonly standings = new LRUCache<string, CachedStanding>({ max: 20_000 });
+  private readonly memberships = new LRUCache<string, CachedMembership>({ max: 20_000 });
   private readonly grants = new LRUCache<string, CachedGrants>({
     maxSize: 2_000_000,
     sizeCalculation: ({ grants }) => grants.workspaces.size + grants.projects.size + grants.around.size + 1,
@@ -102,8 +102,8 @@ export class AccessStore {
 
   /** The access to one organization, at an epoch that was read during this request. */
   async loadAt(principal: Principal, organizationId: string, epoch: string): Promise<Access> {
-    const cached = this.standings.get(key(principal, organizationId));
-    const found = cached?.epoch === epoch ? [cached.standing] : await this.read(principal, [organizationId]);
+    const cached = this.memberships.get(key(principal, organizationId));
+    const found = cached?.epoch === epoch ? [cached.membership] : await this.read(principal, [organizationId]);
     return new Access(principal, found, this.now());
   }
 
@@ -111,12 +111,12 @@ export class AccessStore {
   async load(principal: Principal, organizationIds: readonly string[]): Promise<Access> {
     const wanted = [...new Set(organizationIds)];
     const epochs = await Promise.all(wanted.map((id) => this.epochOf(id)));
-    const found: Standing[] = [];
+    const found: OrganizationMembership[] = [];
     const stale: string[] = [];
     wanted.forEach((id, index) => {
-      const cached = this.standings.get(key(principal, id));
+      const cached = this.memberships.get(key(principal, id));
       if (epochs[index] === undefined) return;
-      if (cached?.epoch === epochs[index]) found.push(cached.standing);
+      if (cached?.epoch === epochs[index]) found.push(cached.membership);
       else stale.push(id);
     });
     if (stale.length > 0) found.push(...(await this.read(principal, stale)));
@@ -127,19 +127,19 @@ export class AccessStore {
     return (await this.db.readOne<{ key: string; epoch: string }>(readEpochs, organizationId))?.epoch;
   }
 
-  private async read(principal: Principal, ids: readonly string[]): Promise<Standing[]> {
+  private async read(principal: Principal, ids: readonly string[]): Promise<OrganizationMembership[]> {
     const { rows } = await withFreshPlan(() =>
-      this.pool.query<StandingRow>({ ...readStanding, values: [ids, principal.id, principal.kind] }),
+      this.pool.query<MembershipRow>({ ...readStanding, values: [ids, principal.id, principal.kind] }),
     );
     const teams = await this.readTeams(rows.flatMap((row) => row.teams ?? []));
     return rows.map((row) => {
-      const standing = buildStanding(row, teams);
-      this.standings.set(key(principal, row.organization_id), { epoch: row.epoch, standing });
-      return standing;
+      const membership = buildMembership(row, teams);
+      this.memberships.set(key(principal, row.organization_id), { epoch: row.epoch, membership });
+      return membership;
     });
   }
 
-  // Grants newer than the standing's epoch do no harm: that epoch has then moved, and the next request reads again.
+  // Grants newer than the membership's epoch do no harm: that epoch has then moved, and the next request reads again.
   private async readTeams(teams: readonly { id: string; revision: string }[]): Promise<Map<string, TeamGrants>> {
     const result = new Map<string, TeamGrants>();
     const stale: string[] = [];
@@ -167,7 +167,7 @@ function key(principal: Principal, organizationId: string): string {
   return `${principal.kind} ${principal.id} ${organizationId}`;
 }
 
-function buildStanding(row: StandingRow, grants: ReadonlyMap<string, TeamGrants>): Standing {
+function buildMembership(row: MembershipRow, grants: ReadonlyMap<string, TeamGrants>): OrganizationMembership {
   const teams = row.teams ?? [];
   return {
     organizationId: row.organization_id,

@@ -33,7 +33,7 @@ export interface TeamGrants {
 }
 
 /** What one organization gives the caller. Built by the access store; `teamIds` are the caller's own teams. */
-export interface Standing {
+export interface OrganizationMembership {
   readonly organizationId: string;
   /** An active member, or a team or the organization itself. */
   readonly member: boolean;
@@ -66,52 +66,52 @@ const organizationTokenRights = rightsOf(
   'access-secret-teams',
 );
 
-const mapOf = (standings: readonly Standing[]): ReadonlyMap<string, Standing> =>
-  new Map(standings.map((standing) => [standing.organizationId, standing]));
+const mapOf = (memberships: readonly OrganizationMembership[]): ReadonlyMap<string, OrganizationMembership> =>
+  new Map(memberships.map((membership) => [membership.organizationId, membership]));
 
 /** What nearly every request needs: one organization, without a map made for it. */
-class One {
-  constructor(private readonly standing: Standing) {}
+class SingleMembership {
+  constructor(private readonly membership: OrganizationMembership) {}
 
-  get(organizationId: string): Standing | undefined {
-    return this.standing.organizationId === organizationId ? this.standing : undefined;
+  get(organizationId: string): OrganizationMembership | undefined {
+    return this.membership.organizationId === organizationId ? this.membership : undefined;
   }
 }
 
 /**
  * What the caller may reach: a snapshot for the organizations it was loaded for, pure and synchronous.
  *
- * An organization that was not loaded, or where the caller has no standing, gives nothing.
+ * An organization that was not loaded, or where the caller is no member, gives nothing.
  */
 export class Access {
   /** The organizations that this access is about. */
   readonly organizationIds: readonly string[];
-  private readonly standings: Pick<ReadonlyMap<string, Standing>, 'get'>;
+  private readonly memberships: Pick<ReadonlyMap<string, OrganizationMembership>, 'get'>;
   /** The last workspace judged: its twenty rules follow one another. */
   private last: { workspace: WorkspaceTarget; mask: Mask } | undefined;
 
   constructor(
     readonly principal: Principal,
-    standings: readonly Standing[],
+    memberships: readonly OrganizationMembership[],
     private readonly nowMs: number = Date.now(),
   ) {
-    this.organizationIds = standings.map(({ organizationId }) => organizationId);
-    this.standings = standings.length === 1 ? new One(standings[0]!) : mapOf(standings);
+    this.organizationIds = memberships.map(({ organizationId }) => organizationId);
+    this.memberships = memberships.length === 1 ? new SingleMembership(memberships[0]!) : mapOf(memberships);
   }
 
-  /** The caller's standing, unless rules of the organization for tokens, two-factor or sessions bar the way. */
-  private effective(organizationId: string): Standing | undefined {
-    const standing = this.standings.get(organizationId);
-    return standing && !this.barred(standing) ? standing : undefined;
+  /** The caller's membership, unless rules of the organization for tokens, two-factor or sessions bar the way. */
+  private effective(organizationId: string): OrganizationMembership | undefined {
+    const membership = this.memberships.get(organizationId);
+    return membership && !this.barred(membership) ? membership : undefined;
   }
 
-  private barred(standing: Standing): boolean {
+  private barred(membership: OrganizationMembership): boolean {
     const { kind, twoFactor, session } = this.principal;
-    if (standing.disabled) return true;
+    if (membership.disabled) return true;
     if (kind !== 'user') return false;
-    if (standing.requiresTwoFactor && !twoFactor) return true;
-    if (!session) return standing.refusesUserTokens;
-    const { sessionRememberMinutes: remember, sessionTimeoutMinutes: timeout } = standing;
+    if (membership.requiresTwoFactor && !twoFactor) return true;
+    if (!session) return membership.refusesUserTokens;
+    const { sessionRememberMinutes: remember, sessionTimeoutMinutes: timeout } = membership;
     const tooOld = remember !== null && this.nowMs - session.startedAtMs > remember * 60_000;
     const restedMs = Math.max(session.longestRestMs, this.nowMs - session.idleSinceMs);
     return tooOld || (timeout !== null && restedMs > timeout * 60_000);
@@ -120,8 +120,8 @@ export class Access {
   /** A member with an API token, which the organization does not let in. */
   isUserTokenRefused(organizationId: string): boolean {
     const { kind, session } = this.principal;
-    const standing = kind === 'user' && !session ? this.standings.get(organizationId) : undefined;
-    return standing?.member === true && standing.refusesUserTokens;
+    const membership = kind === 'user' && !session ? this.memberships.get(organizationId) : undefined;
+    return membership?.member === true && membership.refusesUserTokens;
   }
 
   /** True for a token that reads the audit trails of the organization, and nothing else. */
@@ -141,7 +141,7 @@ export class Access {
 
   /** May see that the organization exists: its members, tokens of its own, and site administrators. */
   canTraverse(organizationId: string): boolean {
-    return this.principal.siteAdmin || this.standings.get(organizationId)?.member === true;
+    return this.principal.siteAdmin || this.memberships.get(organizationId)?.member === true;
   }
 
   /** An active member who meets the organization's sign-in rules. */
@@ -181,10 +181,10 @@ export class Access {
   }
 
   private unionOver(workspace: WorkspaceTarget): Mask {
-    const standing = this.effective(workspace.organizationId);
-    if (!standing?.member) return 0;
+    const membership = this.effective(workspace.organizationId);
+    if (!membership?.member) return 0;
     let mask = this.workspaceFloor(workspace.organizationId);
-    for (const grants of standing.grants) {
+    for (const grants of membership.grants) {
       mask |= grants.workspaces.get(workspace.id) ?? 0;
       mask |= grants.projects.get(workspace.projectId) ?? 0;
     }
@@ -205,10 +205,10 @@ export class Access {
 
   /** Everything the caller may do on the project. */
   projectMask(project: ProjectTarget): Mask {
-    const standing = this.effective(project.organizationId);
-    if (!standing?.member) return 0;
+    const membership = this.effective(project.organizationId);
+    if (!membership?.member) return 0;
     let mask = this.projectFloor(project.organizationId);
-    for (const grants of standing.grants) mask |= grants.projects.get(project.id) ?? 0;
+    for (const grants of membership.grants) mask |= grants.projects.get(project.id) ?? 0;
     return mask & projectAdmin;
   }
 
@@ -254,10 +254,10 @@ export class Access {
 
   /** The caller's organization rights, implications included. */
   rights(organizationId: string): Rights {
-    const standing = this.effective(organizationId);
-    if (!standing?.member) return 0;
-    if (standing.owner) return everyRight;
-    return withImplied(this.isOrganizationToken(organizationId) ? organizationTokenRights : standing.rights);
+    const membership = this.effective(organizationId);
+    if (!membership?.member) return 0;
+    if (membership.owner) return everyRight;
+    return withImplied(this.isOrganizationToken(organizationId) ? organizationTokenRights : membership.rights);
   }
 
   private someGrant(organizationId: string, capability: ProjectCapability | WorkspaceCapability): boolean {

@@ -3,7 +3,7 @@ import type { Pool, PoolClient, QueryResultRow } from 'pg';
 import { untilWon } from './lost-races';
 
 /** The text of a statement that PostgreSQL plans once per connection. */
-export interface Named {
+export interface NamedStatement {
   readonly name: string;
   readonly text: string;
 }
@@ -19,12 +19,12 @@ export interface Batch<Result> {
 }
 
 /** A kind of write that one statement does for many callers. */
-export interface Batched<Item, Result> extends Named {
+export interface Batched<Item, Result> extends NamedStatement {
   /**
    * Takes rows by key (`$1`) in an order of its own, so that batches never wait for each other in a circle. The
    * statement comes after it, and so sees what was committed before the rows were ours.
    */
-  readonly holds?: Named;
+  readonly holds?: NamedStatement;
   batch(items: readonly Item[]): Batch<Result>;
   /** What an item is about: then no two batches that are under way are about the same. */
   about?(item: Item): string;
@@ -187,7 +187,7 @@ function partsOf(waiting: readonly QueuedWrite[]): BatchPart[] {
 
 /** All rows are taken before anything is written. */
 function statementsOf(parts: readonly BatchPart[]): QueryConfig[] {
-  const holds = new Map<Named, Set<string>>();
+  const holds = new Map<NamedStatement, Set<string>>();
   for (const { kind, batch } of parts) {
     if (kind.holds === undefined) continue;
     const keys = holds.get(kind.holds) ?? new Set();

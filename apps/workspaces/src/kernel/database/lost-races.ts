@@ -24,7 +24,7 @@ interface DriverError {
 }
 
 /** What PostgreSQL said, through Prisma or without it; undefined for all other errors. */
-function saidIn(error: unknown): DriverError | undefined {
+function driverErrorIn(error: unknown): DriverError | undefined {
   if (error instanceof Prisma.PrismaClientKnownRequestError) {
     const meta = error.meta as { driverAdapterError?: { cause?: DriverError } } | undefined;
     return meta?.driverAdapterError?.cause ?? {};
@@ -47,16 +47,18 @@ function takenAttribute({ constraint, originalMessage = '' }: DriverError): stri
 
 /** Did it lose to another transaction or to a migration, and would it win against nobody? */
 function lostToAnother(error: unknown): boolean {
-  const said = saidIn(error);
+  const failure = driverErrorIn(error);
   if (isStalePlan(error)) return true;
-  return said !== undefined && (codeOf(error) === 'P2034' || ['40001', '40P01'].includes(said.originalCode ?? ''));
+  return (
+    failure !== undefined && (codeOf(error) === 'P2034' || ['40001', '40P01'].includes(failure.originalCode ?? ''))
+  );
 }
 
 /** Did what a row refers to go meanwhile, or did a reference come to what was to go? */
 function lostReference(error: unknown): boolean {
   if (error instanceof TornRead) return true;
-  const said = saidIn(error);
-  return said !== undefined && (codeOf(error) === 'P2003' || said.originalCode === '23503');
+  const failure = driverErrorIn(error);
+  return failure !== undefined && (codeOf(error) === 'P2003' || failure.originalCode === '23503');
 }
 
 /**
@@ -65,14 +67,15 @@ function lostReference(error: unknown): boolean {
  */
 export function refusalOf(error: unknown): unknown {
   if (error instanceof TornRead) return new Refusal('missing', '', [], { cause: error });
-  const said = error instanceof Refusal ? undefined : saidIn(error);
-  if (said === undefined) return error;
+  const failure = error instanceof Refusal ? undefined : driverErrorIn(error);
+  if (failure === undefined) return error;
   const code = codeOf(error);
   const options = { cause: error };
-  if (code === 'P2002' || said.originalCode === '23505') return invalid(takenAttribute(said), 'has already been taken');
+  if (code === 'P2002' || failure.originalCode === '23505')
+    return invalid(takenAttribute(failure), 'has already been taken');
   if (code === 'P2025') return new Refusal('missing', '', [], options);
   if (lostReference(error)) {
-    const isInUse = /update or delete on/.test(said.originalMessage ?? '');
+    const isInUse = /update or delete on/.test(failure.originalMessage ?? '');
     return isInUse ? new Refusal('conflict', 'this is in use', [], options) : new Refusal('missing', '', [], options);
   }
   // No connection became free, or a transaction took too long.

@@ -9,7 +9,7 @@ export interface IdempotentCreate {
   body: unknown;
 }
 
-interface Doing {
+interface IdempotentWrite {
   now: number;
   /** Of bodies, which may hold secrets: worthless without the service's key. */
   mac: (text: string) => Buffer;
@@ -28,7 +28,7 @@ const LONGEST_KEY = 255;
  * The key is written first, in the transaction of the create, so that of two at the same moment one waits and then
  * repeats. Refuses another body under the same key (`invalid`).
  */
-export async function claimKey(db: Database, create: IdempotentCreate, doing: Doing): Promise<unknown> {
+export async function claimKey(db: Database, create: IdempotentCreate, doing: IdempotentWrite): Promise<unknown> {
   const { principal, path, key } = create;
   if (key === '' || key.length > LONGEST_KEY) {
     throw new Refusal('malformed', `Idempotency-Key must have 1 to ${LONGEST_KEY} characters`);

@@ -5,12 +5,12 @@ import { actorOf } from '../../kernel/audit/audit';
 import type { Database } from '../../kernel/database/database';
 import { endpoints, includable, type Resource, type View } from '../../kernel/endpoints/endpoint';
 import { addComment } from './runs/actions';
-import { type OfWorkspace, organizationsOf, readsRun, runPolicy } from './runs/policy';
+import { organizationsOf, type RunTarget, readsRun, runPolicy } from './runs/policy';
 import { find as findRun } from './runs/run';
 import { accountOf } from './runs/serializer';
 
 /** What somebody said about a run, with what its rights depend on. */
-interface Comment extends Row, OfWorkspace {}
+interface Comment extends Row, RunTarget {}
 
 const commentAttributes = {
   body: text,

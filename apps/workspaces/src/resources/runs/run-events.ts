@@ -3,12 +3,12 @@ import type { RunEvent as Row } from '../../generated/prisma/client';
 import type { Policy } from '../../kernel/access/policy';
 import type { Database } from '../../kernel/database/database';
 import { type Call, endpoints, includable, type Resource, type View } from '../../kernel/endpoints/endpoint';
-import { type OfWorkspace, organizationsOf, readsRun } from './runs/policy';
+import { organizationsOf, type RunTarget, readsRun } from './runs/policy';
 import { find as findRun, type Run } from './runs/run';
 import { accountOf } from './runs/serializer';
 
 /** Something that happened to a run, with what its rights depend on. */
-interface RunEvent extends Row, OfWorkspace {}
+interface RunEvent extends Row, RunTarget {}
 
 const eventAttributes = {
   action: text,
@@ -46,7 +46,7 @@ async function findMany(db: Database, ids: readonly string[]): Promise<RunEvent[
   }));
 }
 
-const { get, list } = endpoints({} as Policy<OfWorkspace>, eventSerializer, { visible: readsRun, organizationsOf });
+const { get, list } = endpoints({} as Policy<RunTarget>, eventSerializer, { visible: readsRun, organizationsOf });
 
 const ofRun = list('/runs/:run_id/run-events', {
   summary: 'List what happened to a run, oldest first.',

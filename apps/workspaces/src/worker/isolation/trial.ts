@@ -14,7 +14,7 @@ import {
 } from './isolation';
 
 /** What was found out about this machine. */
-export interface Found {
+export interface IsolationFindings {
   readonly isolation: Isolation | undefined;
   /** Why each stronger way does not work here, one sentence each. */
   readonly lacking: readonly string[];
@@ -33,7 +33,7 @@ export interface Trial {
 }
 
 /** Tries the ways of isolation from the strongest on, with a command that looks for what it must not find. */
-export async function findIsolation(trial: Trial): Promise<Found> {
+export async function findIsolation(trial: Trial): Promise<IsolationFindings> {
   const root = process.getuid?.() === 0;
   const lacking: string[] = [];
   for (const kind of isolationKinds) {

@@ -44,7 +44,7 @@ export interface Note {
 }
 
 /** One job under way. */
-export interface Doing {
+export interface RunningJob {
   readonly job: RunJob;
   readonly inputs: JobInputs;
   readonly log: RunLog;
@@ -61,9 +61,9 @@ const form = (job: RunJob): string[] => (job.structuredOutput ? ['-json'] : []);
 const jsonLimit = 512 * 1024 * 1024;
 
 /** Plans a run. Whatever goes wrong with the configuration or the tool is an outcome; what is thrown is a fault. */
-export async function executePlan(executor: Executor, doing: Doing): Promise<PlanResult> {
-  return inSlot(executor, doing, async (work) => {
-    const { job, log, inputs } = doing;
+export async function executePlan(executor: Executor, running: RunningJob): Promise<PlanResult> {
+  return inSlot(executor, running, async (work) => {
+    const { job, log, inputs } = running;
     await work.unpack(await inputs.configuration(), 'config');
     await work.prepare();
     await work.init();
@@ -107,9 +107,9 @@ function planArguments(job: RunJob, up: string): string[] {
  * Applies the plan of a run and brings back the state, whatever the outcome: of an apply that failed, was interrupted or
  * killed as well.
  */
-export async function executeApply(executor: Executor, doing: Doing): Promise<ApplyResult> {
-  return inSlot(executor, doing, async (work) => {
-    const { log, inputs, stopping } = doing;
+export async function executeApply(executor: Executor, running: RunningJob): Promise<ApplyResult> {
+  return inSlot(executor, running, async (work) => {
+    const { log, inputs, stopping } = running;
     await work.unpack(await inputs.planFile(), '.');
     await work.prepare();
     await work.init();
@@ -119,7 +119,7 @@ export async function executeApply(executor: Executor, doing: Doing): Promise<Ap
       .run([
         'apply',
         ...plain,
-        ...form(doing.job),
+        ...form(running.job),
         '-lock=false',
         ...(takesVariablesWithPlan(work.binary) ? [`-var-file=${work.up}/${files.variables}`] : []),
         `${work.up}/${files.plan}`,
@@ -149,11 +149,15 @@ function stoppedBecause({ reason }: Stopping): string | undefined {
 type Result = { outcome: 'errored' | 'canceled'; errorMessage: string };
 
 /** Gives a job its folder, and turns what went wrong for the person who started it into an outcome. */
-async function inSlot<T>(executor: Executor, doing: Doing, run: (work: Work) => Promise<T>): Promise<T | Result> {
-  const { log, stopping } = doing;
-  const slot = await takeSlot(executor.scratch, executor.isolation, doing.job.runId);
+async function inSlot<T>(
+  executor: Executor,
+  running: RunningJob,
+  run: (work: Work) => Promise<T>,
+): Promise<T | Result> {
+  const { log, stopping } = running;
+  const slot = await takeSlot(executor.scratch, executor.isolation, running.job.runId);
   const disk = watchDisk(path.dirname(slot.jobFolder.folder), { ...executor.limits.disk, stopping });
-  const work = new Work(executor, doing, slot);
+  const work = new Work(executor, running, slot);
   try {
     const result = await run(work);
     await log.flush();
@@ -186,10 +190,10 @@ class Work {
 
   constructor(
     private readonly executor: Executor,
-    private readonly doing: Doing,
+    private readonly running: RunningJob,
     private readonly slot: Slot,
   ) {
-    this.binary = chooseBinary(executor.binaries, doing.job.infraVersion);
+    this.binary = chooseBinary(executor.binaries, running.job.infraVersion);
   }
 
   /** The way from there to the job's folder. */
@@ -211,34 +215,34 @@ class Work {
   async prepare(): Promise<void> {
     const { jobFolder } = this.slot;
     const { isolation, settings } = this.executor;
-    this.folder = await workingFolder(jobFolder, this.doing.job.workingDirectory);
-    await writeJobFiles({ jobFolder, isolation, settings, folder: this.folder, ...this.doing });
+    this.folder = await workingFolder(jobFolder, this.running.job.workingDirectory);
+    await writeJobFiles({ jobFolder, isolation, settings, folder: this.folder, ...this.running });
     const { product, version } = this.binary;
-    this.doing.log.say(
+    this.running.log.say(
       `${product} v${version}\non ${process.platform}_${process.arch === 'x64' ? 'amd64' : process.arch}`,
     );
   }
 
   /** What `init` says is shown when it fails. */
   async init(): Promise<void> {
-    this.doing.log.say('Initializing plugins and modules...');
+    this.running.log.say('Initializing plugins and modules...');
     const said: Buffer[] = [];
     const take = (bytes: Buffer) => void said.push(bytes);
     const { code } = await this.tool(['init', ...plain, '-reconfigure'], take, take);
     if (code === 0) return;
-    await this.doing.log.write(Buffer.concat(said));
+    await this.running.log.write(Buffer.concat(said));
     throw new Failed('init failed');
   }
 
   /** What the run had too much of, if that is why it failed. */
   exceeded(): Promise<string | undefined> {
     const { limits, groups } = this.executor.isolation;
-    return whatWasExceeded(limits, { groups, name: this.slot.name, tail: this.doing.log.tail });
+    return whatWasExceeded(limits, { groups, name: this.slot.name, tail: this.running.log.tail });
   }
 
   /** Runs the tool with everything it says in the log. */
   run(args: readonly string[]): Promise<Ended> {
-    const write = (bytes: Buffer) => this.doing.log.write(bytes);
+    const write = (bytes: Buffer) => this.running.log.write(bytes);
     return this.tool(args, write, write);
   }
 
@@ -256,7 +260,7 @@ class Work {
       (bytes) => void said.push(bytes),
     );
     if (code === 0 && size <= limit) return Buffer.concat(pieces);
-    await this.doing.log.write(Buffer.concat(said));
+    await this.running.log.write(Buffer.concat(said));
     throw new Failed(`${args.slice(0, 2).join(' ')} ${size > limit ? 'printed too much' : 'failed'}`);
   }
 
@@ -297,7 +301,7 @@ class Work {
 
   /** The state as it is now; undefined while there is none, or only half of one. */
   async state(): Promise<Buffer | undefined> {
-    const bytes = await this.read(stateFile(this.doing.job));
+    const bytes = await this.read(stateFile(this.running.job));
     return bytes && isWhole(bytes) ? bytes : undefined;
   }
 
@@ -305,7 +309,7 @@ class Work {
   async noteApply(): Promise<void> {
     const state = await this.state();
     const stateMd5 = state && createHash('md5').update(state).digest('hex');
-    const { job } = this.doing;
+    const { job } = this.running;
     const { workerId, installation } = this.executor;
     const note: Note = { job: { ...job, variables: [] }, workerId, installation, stateMd5 };
     await this.slot.note(note);
@@ -313,7 +317,7 @@ class Work {
 
   /** Hands on what the apply has written so far, every so often, so that little is lost with the worker. */
   watchState(): { stop(): Promise<void>; last(): Buffer | undefined } {
-    const { saveState } = this.doing;
+    const { saveState } = this.running;
     let last: Buffer | undefined;
     let looking: Promise<void> = Promise.resolve();
     let begun = false;
@@ -346,13 +350,13 @@ class Work {
   private async command(argv: readonly string[], cwd: string, stdout: Outlet, stderr: Outlet): Promise<Ended> {
     const { isolation } = this.executor;
     const { jobFolder } = this.slot;
-    if (this.doing.stopping.reason) throw new Failed('stopped');
+    if (this.running.stopping.reason) throw new Failed('stopped');
     const ended = await runCommand(isolation.launch(jobFolder, this.binary.file, { argv, cwd }), {
       outlets: { stdout, stderr, started: (pid) => void this.slot.group(pid).catch(() => undefined) },
-      stopping: this.doing.stopping,
+      stopping: this.running.stopping,
       endAll: isolation.endAll(jobFolder),
     });
-    if (ended.code !== 0 && this.doing.stopping.reason && argv[1] !== 'apply') throw new Failed('stopped');
+    if (ended.code !== 0 && this.running.stopping.reason && argv[1] !== 'apply') throw new Failed('stopped');
     return ended;
   }
 }

@@ -10,10 +10,10 @@ export const timeoutAliases = {
 /** How long runs may take, under the names of older and of newer clients: both say the same. */
 type TimeoutName = 'build-worker-plan-timeout' | 'build-worker-apply-timeout' | 'plan-timeout' | 'apply-timeout';
 
-type Named<T> = { [Name in TimeoutName]: T };
+type TimeoutsOf<T> = { [Name in TimeoutName]: T };
 
 /** One shape for each of the names. */
-export const timeoutsOf = <T extends z.ZodType>(shape: T): Named<T> => ({
+export const timeoutsOf = <T extends z.ZodType>(shape: T): TimeoutsOf<T> => ({
   'build-worker-plan-timeout': shape,
   'build-worker-apply-timeout': shape,
   'plan-timeout': shape,
@@ -21,7 +21,7 @@ export const timeoutsOf = <T extends z.ZodType>(shape: T): Named<T> => ({
 });
 
 /** The attributes as they are shown. */
-export const shownTimeouts = <T extends string | null>(plan: T, apply: T): Named<T> => ({
+export const shownTimeouts = <T extends string | null>(plan: T, apply: T): TimeoutsOf<T> => ({
   'build-worker-plan-timeout': plan,
   'build-worker-apply-timeout': apply,
   'plan-timeout': plan,

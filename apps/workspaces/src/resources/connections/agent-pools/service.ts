@@ -4,6 +4,7 @@ import type { WorkspaceTarget } from '../../../kernel/access/access';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
+import { lockRow } from '../../../kernel/database/lock-row';
 
 /** An agent pool with the workspaces that use it, and what says which may. */
 export interface AgentPool {
@@ -226,7 +227,7 @@ export async function update(db: Database, actor: Actor, pool: AgentPool, input:
 /** Deletes a pool nobody uses. Throws `invalid` while a workspace, a project or the organization does. */
 export async function remove(db: Database, actor: Actor, pool: AgentPool): Promise<void> {
   await db.transaction(async (tx) => {
-    await tx.prisma.$queryRaw`SELECT id FROM agent_pool WHERE id = ${pool.id} FOR UPDATE`;
+    await lockRow(tx, 'agent_pool', pool.id);
     const where = { agentPoolId: pool.id };
     const users =
       (await tx.prisma.workspace.count({ where })) +

@@ -5,6 +5,7 @@ import type { OauthClient as Row } from '../../../generated/prisma/client';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
+import { lockRow } from '../../../kernel/database/lock-row';
 import { sealedBytes } from './sealed';
 
 /** A connection to a version-control provider, without its secrets. */
@@ -131,7 +132,7 @@ export async function update(
   input: ClientInput,
 ): Promise<OauthClient> {
   return db.transaction(async (tx) => {
-    await tx.prisma.$queryRaw`SELECT 1 FROM oauth_client WHERE id = ${id} FOR UPDATE`;
+    await lockRow(tx, 'oauth_client', id);
     const before = await find(tx, id);
     if (!before) throw new Refusal('missing', '');
     if (input.key === '' && before.serviceProvider === 'bitbucket_data_center') {

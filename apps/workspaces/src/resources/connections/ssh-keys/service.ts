@@ -3,6 +3,7 @@ import { Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
+import { lockRow } from '../../../kernel/database/lock-row';
 import { requireRevision } from '../../../kernel/database/revision';
 import { type KeyFacts, readPrivateKey } from './private-key';
 
@@ -83,7 +84,7 @@ export async function update(
 ): Promise<SshKey> {
   const sealed = input.value ? seal(store, id, input.value) : {};
   return db.transaction(async (tx) => {
-    await tx.prisma.$queryRaw`SELECT 1 FROM ssh_key WHERE id = ${id} FOR UPDATE`;
+    await lockRow(tx, 'ssh_key', id);
     const before = await find(tx, id);
     if (!before) throw new Refusal('missing', '');
     requireRevision(before, ifMatch);

@@ -5,6 +5,7 @@ import type { Principal } from '../../../kernel/access/principal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
+import { lockRow } from '../../../kernel/database/lock-row';
 import type { SiteSettings } from '../../../kernel/endpoints/environment';
 import { organizationAttributes } from './attributes';
 import {
@@ -201,7 +202,7 @@ export async function update(
     requireOwnFactor(caller.principal, changes.collaboratorAuthPolicy);
   }
   return db.transaction(async (tx) => {
-    await tx.prisma.$queryRaw`SELECT id FROM organization WHERE id = ${organization.id} FOR UPDATE`;
+    await lockRow(tx, 'organization', organization.id);
     const current = await requireOrganization(tx, env, organization.id);
     const { id } = current;
     const before = organizationAttributes.stored(current);

@@ -4,6 +4,7 @@ import { Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
+import { lockRow } from '../../../kernel/database/lock-row';
 import { addMembers, requireOwner } from '../teams/members';
 import type { Team } from '../teams/team';
 import { createLink } from '../users/links';
@@ -97,7 +98,7 @@ export async function invite(
 
 async function requireRoom(tx: Database, organizationId: string, limit: number | null): Promise<void> {
   if (limit === null) return;
-  await tx.prisma.$queryRaw`SELECT 1 FROM organization WHERE id = ${organizationId} FOR UPDATE`;
+  await lockRow(tx, 'organization', organizationId);
   const members = await tx.prisma.membership.count({ where: { organizationId } });
   if (members >= limit) throw new Refusal('malformed', `The plan of this organization allows ${limit} users`);
 }

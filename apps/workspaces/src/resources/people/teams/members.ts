@@ -2,6 +2,7 @@ import { invalid } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
+import { lockRow } from '../../../kernel/database/lock-row';
 import { changeOf } from './service';
 import type { Team } from './team';
 
@@ -61,7 +62,7 @@ export async function addMembers(db: Database, actor: Actor, team: Team, members
 /** Takes people out of a team. Throws `invalid` when that would leave an organization without owners. */
 export async function removeMembers(db: Database, actor: Actor, team: Team, membershipIds: string[]): Promise<void> {
   await db.transaction(async (tx) => {
-    if (team.isOwners) await tx.prisma.$queryRaw`SELECT 1 FROM team WHERE id = ${team.id} FOR UPDATE`;
+    if (team.isOwners) await lockRow(tx, 'team', team.id);
     await tx.prisma.teamMember.deleteMany({ where: { teamId: team.id, membershipId: { in: membershipIds } } });
     if (team.isOwners) await requireOwner(tx, team.id);
     await recordChange(tx, actor, { ...changeOf(team, 'remove-members'), before: { memberships: membershipIds } });

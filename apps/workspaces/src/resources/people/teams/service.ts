@@ -6,6 +6,7 @@ import type { Policy } from '../../../kernel/access/policy';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
+import { lockRow } from '../../../kernel/database/lock-row';
 import { requireRevision } from '../../../kernel/database/revision';
 import { teamPolicy } from './policy';
 import { type RightsInput, updateRights } from './rights-update';
@@ -121,7 +122,7 @@ export async function update(
   ifMatch?: bigint,
 ): Promise<Team> {
   return db.transaction(async (tx) => {
-    await tx.prisma.$queryRaw`SELECT 1 FROM team WHERE id = ${id} FOR UPDATE`;
+    await lockRow(tx, 'team', id);
     const before = still(await find(tx, id));
     requireRevision(before, ifMatch);
     const { organizationAccess, ...settings } = input;

@@ -13,7 +13,7 @@ interface CachedTokenRow {
   /** Its hash, in hexadecimal digits. */
   readonly key: string;
   /** `TokenColumns`, as text: what was said before need not be read again. */
-  readonly said: string;
+  readonly columns: string;
   /** Of the installation, as text: every request needs them as well. */
   readonly settings: string | null;
 }
@@ -41,7 +41,7 @@ const readTokens = {
   text: `
 SELECT k.key, json_build_array(t.id, t.kind, t.user_id, t.team_id, o.id, coalesce(u.username, g.name, o.name),
          u.site_admin, f.verified_at IS NOT NULL, ${ms('t.created_at')}, ${ms('t.last_used_at')},
-         ${ms('t.expires_at')}, t.longest_rest_ms)::text AS said,
+         ${ms('t.expires_at')}, t.longest_rest_ms)::text AS columns,
        ${storedSettings} AS settings
   FROM unnest($1::text[]) AS k(key)
   JOIN token t ON t.hash = decode(k.key, 'hex')
@@ -114,7 +114,7 @@ export function createAuthenticator(options: {
 }): Authenticator {
   const { db, keyring, now, sessionIdleMinutes, consoleIdleMinutes, settings } = options;
   const hashes = new LRUCache<string, string>({ max: 5_000 });
-  const known = new LRUCache<string, { said: string; token: Recognised }>({ max: 20_000 });
+  const known = new LRUCache<string, { columns: string; token: Recognised }>({ max: 20_000 });
   const touch = gather<string, undefined>(async (ids) => {
     await db.rows({ ...touchTokens, values: [ids, new Date(now())] });
     return new Map();
@@ -133,11 +133,11 @@ export function createAuthenticator(options: {
     }
     return keyed;
   };
-  const recognise = ({ key, said }: CachedTokenRow): Recognised => {
+  const recognise = ({ key, columns }: CachedTokenRow): Recognised => {
     const before = known.get(key);
-    if (before?.said === said) return before.token;
-    const token = recognised(JSON.parse(said) as TokenColumns);
-    known.set(key, { said, token });
+    if (before?.columns === columns) return before.token;
+    const token = recognised(JSON.parse(columns) as TokenColumns);
+    known.set(key, { columns, token });
     return token;
   };
 
@@ -176,8 +176,8 @@ interface Recognised {
   readonly expiresAtMs: number | null;
 }
 
-function recognised(said: TokenColumns): Recognised {
-  const [id, kind, userId, teamId, organizationId, name, siteAdmin, twoFactor, ...times] = said;
+function recognised(columns: TokenColumns): Recognised {
+  const [id, kind, userId, teamId, organizationId, name, siteAdmin, twoFactor, ...times] = columns;
   const [createdAtMs, usedAtMs, expiresAtMs, longestRestMs] = times;
   const isSession = kind === 'session';
   const principal: Principal = {

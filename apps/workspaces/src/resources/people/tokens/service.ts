@@ -3,6 +3,7 @@ import type { Keyring } from '@keystead/keyring';
 import { type Actor, accountIdOf, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
+import { lockRow } from '../../../kernel/database/lock-row';
 import { hashSecret, newSecret } from './secret';
 
 /** Kinds of credential; `agent` is good for nothing on this interface, `audit-trails` reads these of its organization. */
@@ -117,13 +118,13 @@ async function endPrevious(
 ): Promise<void> {
   if (kind === 'team') {
     // Two at once would both find nothing to end: the team's row is the lock.
-    await tx.prisma.$queryRaw`SELECT 1 FROM team WHERE id = ${teamId} FOR UPDATE`;
+    await lockRow(tx, 'team', teamId!);
     const where = { teamId, kind, description };
     if (description === null) await tx.prisma.token.deleteMany({ where });
     else if ((await tx.prisma.token.count({ where })) > 0) throw invalid('description', 'has already been taken');
   }
   if (isOfOrganization(kind)) {
-    await tx.prisma.$queryRaw`SELECT 1 FROM organization WHERE id = ${organizationId} FOR UPDATE`;
+    await lockRow(tx, 'organization', organizationId!);
     await tx.prisma.token.deleteMany({ where: { organizationId, kind } });
   }
 }

@@ -1,11 +1,11 @@
 import { serializer, text } from '@keystead/jsonapi';
 import { readWholeBlob } from '../../../kernel/blobs/blobs';
 import { includable, type View } from '../../../kernel/endpoints/endpoint';
-import { type OfWorkspace, organizationsOf, readsRun } from '../runs/policy';
+import { organizationsOf, type RunTarget, readsRun } from '../runs/policy';
 import { findMany } from './configuration-version';
 
 /** The README.md of a workspace, known by the configuration it came with. */
-interface Readme extends OfWorkspace {
+interface Readme extends RunTarget {
   readonly id: string;
   readonly text: string;
 }

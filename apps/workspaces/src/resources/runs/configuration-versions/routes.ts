@@ -10,14 +10,14 @@ import { type Call, endpoints, includable, type Lookup, type Resource } from '..
 import { workspacePolicy } from '../../workspaces/workspaces/policy';
 import * as workspaces from '../../workspaces/workspaces/service';
 import type { Workspace } from '../../workspaces/workspaces/workspace';
-import { type OfWorkspace, organizationsOf, readsRun } from '../runs/policy';
+import { organizationsOf, type RunTarget, readsRun } from '../runs/policy';
 import { type ConfigurationVersion, find, findMany, list as listConfigurations } from './configuration-version';
 import { readmeIncluded } from './readme';
 import { configurationVersionSerializer } from './serializer';
 import { archive, changeContent, create as createConfiguration } from './service';
 import { upload as uploadArchive } from './upload';
 
-const configurationPolicy = policy<OfWorkspace>()({
+const configurationPolicy = policy<RunTarget>()({
   'can-archive': (access, { workspace }) => access.has(workspace, 'runs:apply'),
   'can-manage-backing-data': (access, { organizationId }) => access.isOwner(organizationId),
 });

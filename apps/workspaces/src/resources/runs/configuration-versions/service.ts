@@ -5,6 +5,7 @@ import { type BackingDataAction, changeBackingData, gone } from '../../../kernel
 import { removeBlob } from '../../../kernel/blobs/blobs';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
+import { lockRow } from '../../../kernel/database/lock-row';
 import type { Workspace } from '../../workspaces/workspaces/workspace';
 import { type ConfigurationVersion, find } from './configuration-version';
 
@@ -71,7 +72,7 @@ export async function stamp(tx: Database, id: string, name: string): Promise<voi
 }
 
 async function isCurrent(tx: Database, { id, workspaceId }: ConfigurationVersion): Promise<boolean> {
-  await tx.prisma.$queryRaw`SELECT 1 FROM workspace WHERE id = ${workspaceId} FOR UPDATE`;
+  await lockRow(tx, 'workspace', workspaceId);
   return (await tx.prisma.workspace.count({ where: { id: workspaceId, currentConfigurationId: id } })) > 0;
 }
 

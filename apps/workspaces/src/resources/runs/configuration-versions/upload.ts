@@ -5,6 +5,7 @@ import { Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { BlobTooLarge, keepBlob, removeBlob, writeBlob } from '../../../kernel/blobs/blobs';
 import type { Database } from '../../../kernel/database/database';
+import { lockRow } from '../../../kernel/database/lock-row';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { requireWorkspace } from '../../workspaces/workspaces/find';
 import { effectiveMode } from '../../workspaces/workspaces/workspace';
@@ -100,7 +101,7 @@ async function keepReadme(db: Database, keyring: Keyring, readme: Buffer | undef
 
 async function refuse(db: Database, { id, workspaceId }: ConfigurationVersion, reason: string): Promise<void> {
   await db.transaction(async (tx) => {
-    await tx.prisma.$queryRaw`SELECT 1 FROM workspace WHERE id = ${workspaceId} FOR UPDATE`;
+    await lockRow(tx, 'workspace', workspaceId);
     const { count } = await tx.prisma.configurationVersion.updateMany({
       where: { id, status: 'pending' },
       data: { status: 'errored', error: 'invalid archive', errorMessage: reason },
@@ -130,7 +131,7 @@ interface Content {
 async function take(db: Database, configuration: ConfigurationVersion, blob: Content): Promise<boolean> {
   const { id, workspaceId, organizationId, speculative, provisional } = configuration;
   return db.transaction(async (tx) => {
-    await tx.prisma.$queryRaw`SELECT 1 FROM workspace WHERE id = ${workspaceId} FOR UPDATE`;
+    await lockRow(tx, 'workspace', workspaceId);
     const { count } = await tx.prisma.configurationVersion.updateMany({
       where: { id, status: 'pending' },
       data: {

@@ -5,11 +5,12 @@ import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { keepBlob, readWholeBlob, removeBlob, writeBlob } from '../../../kernel/blobs/blobs';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
+import { lockRow } from '../../../kernel/database/lock-row';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { variablesInForce } from '../../workspaces/variable-sets/reaching';
 import type { Variable } from '../../workspaces/variables/service';
 import type { Phase } from '../runs/phases';
-import type { OfWorkspace } from '../runs/policy';
+import type { RunTarget } from '../runs/policy';
 import { bundle } from './bundle';
 import { type PlanDocument, readPlan } from './plan-document';
 import { runImport } from './run-import';
@@ -25,7 +26,7 @@ const mostBytes = 256 * 1024 * 1024;
 const deepest = 200;
 
 /** A plan in a form for tools that test policies, with what its rights depend on. */
-export interface PlanExport extends OfWorkspace {
+export interface PlanExport extends RunTarget {
   readonly id: string;
   readonly planId: string;
   readonly dataType: string;
@@ -123,8 +124,8 @@ export async function create(
 async function keep(db: Database, actor: Actor, plan: Phase, dataType: string, blobId: string): Promise<PlanExport> {
   return db.transaction(async (tx) => {
     // Two at the same moment come one after the other.
-    const held = await tx.prisma.$queryRaw<unknown[]>`SELECT 1 FROM run_phase WHERE id = ${plan.id} FOR UPDATE`;
-    if (held.length === 0) throw new Refusal('missing', '');
+    const held = await lockRow(tx, 'run_phase', plan.id);
+    if (!held) throw new Refusal('missing', '');
     await requireNone(tx, plan, dataType);
     await tx.prisma.planExport.deleteMany({ where: { planId: plan.id, dataType } });
     await keepBlob(tx, blobId);

@@ -7,6 +7,7 @@ import { visibleWorkspaces } from '../../../kernel/access/visible';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
+import { lockRow } from '../../../kernel/database/lock-row';
 import * as workspaces from '../../workspaces/workspaces/find';
 import type { Workspace } from '../../workspaces/workspaces/workspace';
 
@@ -75,7 +76,7 @@ export async function create(
   if (source.id === workspace.id) throw invalid('sourceable', 'must be another workspace');
   return db.transaction(async (tx) => {
     // Two at the same moment are counted one after the other.
-    await tx.prisma.$queryRaw`SELECT 1 FROM workspace WHERE id = ${workspace.id} FOR UPDATE`;
+    await lockRow(tx, 'workspace', workspace.id);
     const there = await tx.prisma.runTrigger.findMany({ where: { workspaceId: workspace.id } });
     if (there.some((one) => one.sourceableId === sourceableId)) throw invalid('sourceable', 'has already been taken');
     if (there.length >= MOST_SOURCES) {

@@ -6,7 +6,7 @@ import { newId } from '../../../kernel/database/ids';
 import { advance, enqueue, finish, lockFor } from './queue';
 import type { Run } from './run';
 import { actionsOf, discardableStatuses, finalStatuses } from './statuses';
-import { holdRun, moveRun, recordEvent } from './transition';
+import { lockRun, moveRun, recordEvent } from './transition';
 
 /** How long a run that was told to stop may take before it can be made to. */
 const coolOffSeconds = 60;
@@ -38,7 +38,7 @@ async function act(
   run: (tx: Database, held: Run) => Promise<void>,
 ): Promise<void> {
   await db.transaction(async (tx) => {
-    const held = await holdRun(tx, keyring, runId);
+    const held = await lockRun(tx, keyring, runId);
     await run(tx, held);
     if (comment !== null) await addComment(tx, runId, actor, comment);
   });
@@ -127,7 +127,7 @@ export function forceExecute(db: Database, keyring: Keyring, runId: string, by: 
   return act(db, keyring, runId, by, async (tx, run) => {
     if (run.status !== 'pending') throw new Refusal('denied', 'the run is not pending');
     if (run.lockedById === null) throw new Refusal('denied', 'the workspace is not locked: nothing is in the way');
-    const blocking = run.lockedByType === 'runs' ? await holdRun(tx, keyring, run.lockedById) : undefined;
+    const blocking = run.lockedByType === 'runs' ? await lockRun(tx, keyring, run.lockedById) : undefined;
     if (!blocking || !discardableStatuses.includes(blocking.status)) {
       throw new Refusal('transition', 'transition not allowed: what the workspace is locked by cannot be discarded');
     }

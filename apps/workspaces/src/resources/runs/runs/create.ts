@@ -4,13 +4,14 @@ import type { Issue } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
+import { lockRow } from '../../../kernel/database/lock-row';
 import { isPoolOpen } from '../../workspaces/projects/allowed';
 import { requireVersion, resolveVersion } from '../../workspaces/workspaces/infra-version';
 import { effectiveMode, type Workspace } from '../../workspaces/workspaces/workspace';
 import { requireConfiguration } from './configuration';
 import { advance } from './queue';
 import { find, type Run, type RunVariable, variablesCell } from './run';
-import { holdWorkspace, moveRun } from './transition';
+import { moveRun } from './transition';
 
 /** What a request says of a new run; what is left out takes the workspace's value. */
 export interface NewRun {
@@ -96,7 +97,7 @@ export async function create(
   const infraVersion = await resolveVersion(db, version);
   const id = newId('run');
   return db.transaction(async (tx) => {
-    await holdWorkspace(tx, workspace.id);
+    await lockRow(tx, 'workspace', workspace.id);
     await tx.prisma.run.create({
       data: {
         id,

@@ -2,10 +2,10 @@ import type { RunPhase as Row } from '../../../generated/prisma/client';
 import { signedPathUrl } from '../../../kernel/blobs/signed-urls';
 import type { Database } from '../../../kernel/database/database';
 import type { Environment } from '../../../kernel/endpoints/environment';
-import type { OfWorkspace } from './policy';
+import type { RunTarget } from './policy';
 
 /** The plan or the apply of a run, with what its rights depend on and where its log is read. */
-export interface Phase extends Row, OfWorkspace {
+export interface Phase extends Row, RunTarget {
   readonly executionMode: string;
   readonly logUrl: string;
   readonly stateVersionIds: readonly string[];

@@ -2,22 +2,22 @@ import type { Access, WorkspaceTarget } from '../../../kernel/access/access';
 import { policy } from '../../../kernel/access/policy';
 
 /** Anything whose rights are those of the workspace it belongs to. */
-export interface OfWorkspace {
+export interface RunTarget {
   readonly organizationId: string;
   readonly workspace: WorkspaceTarget;
 }
 
-const applies = (access: Access, { workspace }: OfWorkspace): boolean => access.has(workspace, 'runs:apply');
+const applies = (access: Access, { workspace }: RunTarget): boolean => access.has(workspace, 'runs:apply');
 
 /** Who may see a run, and with it its plan, its apply, events and comments. */
-export const readsRun = (access: Access, { workspace }: OfWorkspace): boolean => access.has(workspace, 'runs:read');
+export const readsRun = (access: Access, { workspace }: RunTarget): boolean => access.has(workspace, 'runs:read');
 
 /** Who may read a plan in full: it shows sensitive values. */
-export const administers = (access: Access, { workspace }: OfWorkspace): boolean =>
+export const administers = (access: Access, { workspace }: RunTarget): boolean =>
   access.has(workspace, 'settings:write');
 
 /** Who may do what with a run, by the names the API shows. */
-export const runPolicy = policy<OfWorkspace>()({
+export const runPolicy = policy<RunTarget>()({
   'can-apply': applies,
   'can-cancel': applies,
   'can-comment': (access, { workspace }) => access.has(workspace, 'runs:plan'),

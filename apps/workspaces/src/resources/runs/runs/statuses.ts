@@ -64,14 +64,14 @@ export const queuedStatuses: readonly string[] = [
 /** Waiting until its workspace or a worker is free. */
 export const waitingStatuses: readonly string[] = ['pending', 'plan_queued', 'confirmed', 'apply_queued'];
 
-interface Standing {
+interface RunFacts {
   readonly status: string;
   readonly canceledAt: Date | null;
   readonly forceCancelAt: Date | null;
 }
 
 /** What can be done to a run now, permissions apart. Times are compared by whoever asked the database for `now`. */
-export function actionsOf(run: Standing, now: Date) {
+export function actionsOf(run: RunFacts, now: Date) {
   const isOver = finalStatuses.includes(run.status);
   return {
     'is-cancelable': cancelable.has(run.status) && run.canceledAt === null,

@@ -4,6 +4,7 @@ import { Prisma } from '../../../generated/prisma/client';
 import type { Actor } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
+import { lockRow } from '../../../kernel/database/lock-row';
 import { find, type Run } from './run';
 import { finalStatuses, type PhaseStatus, type RunStatus } from './statuses';
 
@@ -11,28 +12,24 @@ import { finalStatuses, type PhaseStatus, type RunStatus } from './statuses';
  * Takes the workspace of a run and the run itself until the transaction ends, in this order everywhere, and reads the
  * run as it is then. Throws `missing`.
  */
-export async function holdRun(tx: Database, keyring: Keyring, id: string): Promise<Run> {
+export async function lockRun(tx: Database, keyring: Keyring, id: string): Promise<Run> {
   const [row] = await tx.prisma.$queryRaw<{ workspace_id: string }[]>`SELECT workspace_id FROM run WHERE id = ${id}`;
   if (!row) throw new Refusal('missing', '');
-  await holdWorkspace(tx, row.workspace_id);
+  // All changes of the runs and the lock of a workspace come one after the other.
+  await lockRow(tx, 'workspace', row.workspace_id);
   const run = await find(tx, keyring, id);
   if (!run) throw new Refusal('missing', '');
   return run;
 }
 
 /** The same for a run that may be gone meanwhile, with its workspace. */
-export async function holdIfThere(tx: Database, keyring: Keyring, id: string): Promise<Run | undefined> {
+export async function lockRunIfThere(tx: Database, keyring: Keyring, id: string): Promise<Run | undefined> {
   try {
-    return await holdRun(tx, keyring, id);
+    return await lockRun(tx, keyring, id);
   } catch (error) {
     if (isRefusal(error) && error.kind === 'missing') return undefined;
     throw error;
   }
-}
-
-/** Takes the row of a workspace until the transaction ends: all changes of its runs and its lock take turns. */
-export async function holdWorkspace(tx: Database, id: string): Promise<void> {
-  await tx.prisma.$queryRaw`SELECT 1 FROM workspace WHERE id = ${id} FOR UPDATE`;
 }
 
 // RFC 3339 with an offset and no fraction: what clients read strictly.

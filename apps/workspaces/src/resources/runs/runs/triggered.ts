@@ -2,10 +2,10 @@ import type { Keyring } from '@keystead/keyring';
 import { isRefusal } from '@keystead/refusal';
 import type { Actor } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
+import { lockRow } from '../../../kernel/database/lock-row';
 import { find as findWorkspace } from '../../workspaces/workspaces/find';
 import { create } from './create';
 import { find, type Run } from './run';
-import { holdWorkspace } from './transition';
 
 const BATCH = 20;
 
@@ -34,7 +34,7 @@ async function startOne(db: Database, keyring: Keyring, due: Due): Promise<boole
   try {
     return await db.transaction(async (tx) => {
       // The workspace before the trigger, as an apply takes them.
-      await holdWorkspace(tx, due.workspace_id);
+      await lockRow(tx, 'workspace', due.workspace_id);
       if (!(await take(tx, due))) return false;
       const [workspace, source] = await Promise.all([
         findWorkspace(tx, due.workspace_id),

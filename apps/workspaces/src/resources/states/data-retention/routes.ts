@@ -64,13 +64,13 @@ const DeleteOlder = document('data-retention-policy-delete-olders', {
 const DontDelete = document('data-retention-policy-dont-deletes', {});
 
 /** Days to keep, null for ever, and whether the older type was sent. */
-interface Wish {
+interface PolicyInput {
   readonly days: number | null;
   readonly legacy: boolean;
 }
 
 const PolicyBody = freeForm(
-  (raw): Wish => {
+  (raw): PolicyInput => {
     const type = (raw as { data?: { type?: unknown } } | undefined)?.data?.type;
     if (type === 'data-retention-policy-dont-deletes') {
       DontDelete.parse(raw, { aliases: false });
@@ -106,7 +106,7 @@ function policyAt<Target>(owner: PolicyOwner<Target>): Endpoint[] {
   const organizationsOf = (target: Target) => owner.organizationsOf(target).filter((id) => id !== undefined);
   const common = { spec, edition: 'self-hosted', load, organizationsOf, visible, siteAdmin } as const;
   type TargetCall<Body> = Call<string, Body, Target>;
-  const set = async ({ db, target, body, ...call }: TargetCall<Wish>): Promise<ShownPolicy> => ({
+  const set = async ({ db, target, body, ...call }: TargetCall<PolicyInput>): Promise<ShownPolicy> => ({
     ...(await retention.replace(db, actorOf(call), holder(target), body.days)),
     legacy: body.legacy,
   });

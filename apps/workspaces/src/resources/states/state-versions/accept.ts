@@ -2,6 +2,7 @@ import { isRefusal, Refusal } from '@keystead/refusal';
 import type { Actor } from '../../../kernel/audit/audit';
 import { keepBlob, removeBlob, type WrittenBlob } from '../../../kernel/blobs/blobs';
 import type { Database } from '../../../kernel/database/database';
+import { lockRow } from '../../../kernel/database/lock-row';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { requireWorkspace } from '../../workspaces/workspaces/service';
 import type { Workspace } from '../../workspaces/workspaces/workspace';
@@ -12,8 +13,8 @@ import { findCurrent, type StateVersion } from './state-version';
 import { finalize } from './writes';
 
 /** Takes the row of a workspace until the transaction ends, and reads it as it is then. */
-export async function holdWorkspace(tx: Database, id: string): Promise<Workspace> {
-  await tx.prisma.$queryRaw`SELECT id FROM workspace WHERE id = ${id} FOR UPDATE`;
+export async function lockWorkspace(tx: Database, id: string): Promise<Workspace> {
+  await lockRow(tx, 'workspace', id);
   return requireWorkspace(tx, id);
 }
 
@@ -44,7 +45,7 @@ export async function accept(
 ): Promise<string> {
   try {
     return await db.transaction(async (tx) => {
-      const held = await holdWorkspace(tx, workspace.id);
+      const held = await lockWorkspace(tx, workspace.id);
       await requireLock(tx, actor, held);
       const current = await findCurrent(tx, workspace.id);
       requireSuccessor({ ...claim, lineage: claim.lineage ?? (parsed?.lineage || null) }, current);

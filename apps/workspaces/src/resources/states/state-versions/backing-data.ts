@@ -1,6 +1,7 @@
 import type { Actor } from '../../../kernel/audit/audit';
 import { type BackingDataAction, changeBackingData, gone } from '../../../kernel/blobs/backing-data';
 import { type Database, still } from '../../../kernel/database/database';
+import { lockRow } from '../../../kernel/database/lock-row';
 import { find, type StateVersion } from './state-version';
 
 /** Hides, restores or removes the content of a state version; never of the one its workspace is at. */
@@ -20,7 +21,7 @@ export async function changeContent(
       readable: 'finalized',
       blobIds: [version.rawBlobId, version.jsonBlobId],
       async needed() {
-        await tx.prisma.$queryRaw`SELECT 1 FROM workspace WHERE id = ${workspaceId} FOR UPDATE`;
+        await lockRow(tx, 'workspace', workspaceId);
         const current = await tx.prisma.workspace.count({ where: { id: workspaceId, currentStateVersionId: id } });
         return current > 0 ? 'it is the current state of its workspace' : undefined;
       },

@@ -23,16 +23,16 @@ import * as states from './service';
 import { find, findCurrent, findMany, list as listVersions, type StateVersion } from './state-version';
 
 /** Anything whose rights are those of a workspace. */
-interface OfWorkspace {
+interface StateTarget {
   readonly organizationId: string;
   readonly workspace: WorkspaceTarget;
 }
-type Own<T extends keyof typeof workspacePolicy> = T;
+type WorkspaceAction<T extends keyof typeof workspacePolicy> = T;
 const rule =
-  <T extends keyof typeof workspacePolicy>(name: Own<T>) =>
-  (access: Access, { workspace }: OfWorkspace): boolean =>
+  <T extends keyof typeof workspacePolicy>(name: WorkspaceAction<T>) =>
+  (access: Access, { workspace }: StateTarget): boolean =>
     workspacePolicy[name](access, workspace);
-const statePolicy = policy<OfWorkspace>()({
+const statePolicy = policy<StateTarget>()({
   'can-read-state-versions': rule('can-read-state-versions'),
   'can-read-state-outputs': rule('can-read-state-outputs'),
   'can-create-state-versions': rule('can-create-state-versions'),
@@ -225,7 +225,7 @@ const backingData = backingDataActions.map((name) =>
   }),
 );
 
-interface KeptState extends quarantine.QuarantinedState, OfWorkspace {}
+interface KeptState extends quarantine.QuarantinedState, StateTarget {}
 const quarantineAttributes = {
   serial: whole,
   lineage: text.nullable(),

@@ -7,7 +7,7 @@ import { patienceMs, tooMany } from '../../../kernel/database/keyed-mutex';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { requireWorkspace } from '../../workspaces/workspaces/service';
 import type { Workspace } from '../../workspaces/workspaces/workspace';
-import { accept, holdWorkspace } from './accept';
+import { accept, lockWorkspace } from './accept';
 import { type Base64, decoded, wholeOf } from './base64';
 import { jsonObject } from './json-object';
 import * as outputs from './outputs';
@@ -36,7 +36,7 @@ export interface NewState {
   readonly run?: string | null;
 }
 
-type Keep = Pick<Environment, 'keyring'>;
+type KeyringEnv = Pick<Environment, 'keyring'>;
 
 async function givenOutputs(text: Base64 | null | undefined): Promise<ParsedOutput[] | undefined> {
   if (!text) return undefined;
@@ -59,7 +59,7 @@ async function givenOutputs(text: Base64 | null | undefined): Promise<ParsedOutp
  */
 export async function create(
   db: Database,
-  env: Keep,
+  env: KeyringEnv,
   actor: Actor,
   workspace: Workspace,
   input: NewState,
@@ -75,7 +75,7 @@ export async function create(
     const announced = input.jsonStateOutputs ? undefined : await tryAnnounce(db, actor, workspace, claim, input);
     if (announced) return announced;
     return db.transaction(async (tx) => {
-      const held = await holdWorkspace(tx, workspace.id);
+      const held = await lockWorkspace(tx, workspace.id);
       await requireLock(tx, actor, held);
       requireSuccessor(claim, await findCurrent(tx, workspace.id));
       return insert(tx, env, actor, workspace, claim, input, await givenOutputs(input.jsonStateOutputs));
@@ -111,13 +111,13 @@ async function requireRun(db: Database, { id: workspaceId }: Workspace, id: stri
 }
 
 const unlimited = Number.MAX_SAFE_INTEGER;
-const written = (db: Database, { keyring }: Keep, source: AsyncIterable<Uint8Array>) =>
+const written = (db: Database, { keyring }: KeyringEnv, source: AsyncIterable<Uint8Array>) =>
   writeBlob(db, keyring, source, { limit: unlimited, provisional: true });
 
 /** Announces a version in the transaction that holds the row of its workspace, with the outputs that came along. */
 async function insert(
   tx: Database,
-  { keyring }: Keep,
+  { keyring }: KeyringEnv,
   actor: Actor,
   workspace: Workspace,
   claim: Claim,
@@ -137,7 +137,7 @@ async function insert(
  */
 export async function rollback(
   db: Database,
-  env: Keep,
+  env: KeyringEnv,
   actor: Actor,
   workspace: Workspace,
   earlierId: string,
@@ -174,7 +174,7 @@ export async function rollback(
 /** Makes a quarantined state the current one, whatever its history. The caller must hold the lock. */
 export async function promote(
   db: Database,
-  env: Keep,
+  env: KeyringEnv,
   actor: Actor,
   workspace: Workspace,
   kept: quarantine.QuarantinedState,

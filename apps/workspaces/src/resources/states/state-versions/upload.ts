@@ -4,6 +4,7 @@ import { Refusal } from '@keystead/refusal';
 import type { Actor } from '../../../kernel/audit/audit';
 import { gatherBlob, keepBlob, removeBlob, storeBlob, writeBlob } from '../../../kernel/blobs/blobs';
 import type { Database } from '../../../kernel/database/database';
+import { lockRow } from '../../../kernel/database/lock-row';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { requireWorkspace } from '../../workspaces/workspaces/service';
 import { accept } from './accept';
@@ -14,7 +15,7 @@ import { StateReader } from './state-reader';
 import { find, type StateVersion } from './state-version';
 import { tryFinalize } from './writes';
 
-type Keep = Pick<Environment, 'keyring'>;
+type KeyringEnv = Pick<Environment, 'keyring'>;
 
 /** The actor who announced a state version: the only one whose upload counts. */
 const announcer = (version: StateVersion): Actor => ({
@@ -55,7 +56,7 @@ export function watch() {
  */
 export async function uploadRaw(
   db: Database,
-  env: Keep,
+  env: KeyringEnv,
   version: StateVersion,
   source: AsyncIterable<Uint8Array>,
   limit: number,
@@ -86,7 +87,7 @@ export async function uploadRaw(
     throw invalid('state', 'is not a state file');
   }
   await accept(db, env, actor, workspace, claim, { blob, parsed }, async (tx) => {
-    await tx.prisma.$queryRaw`SELECT id FROM state_version WHERE id = ${version.id} FOR UPDATE`;
+    await lockRow(tx, 'state_version', version.id);
     const current = await find(tx, version.id);
     if (!current) throw new Refusal('missing', '');
     requireMissing(current, 'raw');
@@ -97,7 +98,7 @@ export async function uploadRaw(
 /** Takes the JSON form of a state version, an object; before, after or beside the state itself. */
 export async function uploadJson(
   db: Database,
-  env: Keep,
+  env: KeyringEnv,
   version: StateVersion,
   source: AsyncIterable<Uint8Array>,
   limit: number,

@@ -3,6 +3,7 @@ import { Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
+import { lockRow } from '../../../kernel/database/lock-row';
 import { requireRevision } from '../../../kernel/database/revision';
 import { projectAttributes } from './attributes';
 import { requirePool, settledExecution } from './execution';
@@ -77,7 +78,7 @@ export async function update(
   ifMatch?: bigint,
 ): Promise<Project> {
   return db.transaction(async (tx) => {
-    await tx.prisma.$queryRaw`SELECT 1 FROM project WHERE id = ${id} FOR UPDATE`;
+    await lockRow(tx, 'project', id);
     const before = await find(tx, id);
     if (!before) throw new Refusal('missing', '');
     requireRevision(before, ifMatch);
@@ -101,7 +102,7 @@ export async function remove(db: Database, actor: Actor, project: Project): Prom
   if (project.isDefault) throw new Refusal('denied', 'The default project cannot be deleted');
   await db.transaction(async (tx) => {
     // Keeps workspaces from being created in or moved to the project meanwhile: they share-lock its row.
-    await tx.prisma.$queryRaw`SELECT 1 FROM project WHERE id = ${project.id} FOR UPDATE`;
+    await lockRow(tx, 'project', project.id);
     const left = await tx.prisma.workspace.findMany({
       where: { projectId: project.id },
       select: { name: true },

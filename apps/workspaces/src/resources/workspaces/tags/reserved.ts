@@ -85,7 +85,7 @@ const changeOf = (reserved: ReservedTagKey, verb: string) => ({
   action: `reserved-tag-key.${verb}`,
   target: { type: 'reserved-tag-keys', id: reserved.id, name: reserved.key },
 });
-const said = (reserved: ReservedTagKey) => ({ key: reserved.key, disableOverrides: reserved.disableOverrides });
+const auditOf = (reserved: ReservedTagKey) => ({ key: reserved.key, disableOverrides: reserved.disableOverrides });
 
 async function requireFree(db: Database, organizationId: string, wanted: string | undefined, id = ''): Promise<void> {
   if (wanted === undefined) return;
@@ -123,7 +123,7 @@ export const reservedTagKeyEndpoints = [
         await requireFree(tx, target.id, body.key);
         const data = { organizationId: target.id, key: body.key, disableOverrides: body.disableOverrides ?? false };
         const made = await tx.prisma.reservedTagKey.create({ data: { id: newId('rtk'), ...data }, include });
-        await recordChange(tx, actorOf(call), { ...changeOf(made, 'create'), after: said(made) });
+        await recordChange(tx, actorOf(call), { ...changeOf(made, 'create'), after: auditOf(made) });
         return made;
       }),
   }),
@@ -139,8 +139,8 @@ export const reservedTagKeyEndpoints = [
         const after = await tx.prisma.reservedTagKey.update({ where: { id: target.id }, data, include });
         await recordChange(tx, actorOf(call), {
           ...changeOf(after, 'update'),
-          before: said(target),
-          after: said(after),
+          before: auditOf(target),
+          after: auditOf(after),
         });
         return after;
       }),
@@ -152,7 +152,7 @@ export const reservedTagKeyEndpoints = [
     run: ({ db, target, ...call }) =>
       db.transaction(async (tx) => {
         await tx.prisma.reservedTagKey.deleteMany({ where: { id: target.id } });
-        await recordChange(tx, actorOf(call), { ...changeOf(target, 'delete'), before: said(target) });
+        await recordChange(tx, actorOf(call), { ...changeOf(target, 'delete'), before: auditOf(target) });
       }),
   }),
 ];

@@ -11,6 +11,7 @@ import { type Mask, projectDials, projectWorkspaceDials } from '../../../kernel/
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
+import { lockRow } from '../../../kernel/database/lock-row';
 import { type SentDials, settingsOf, settled } from './settings';
 
 /** A team's access to a project and its workspaces; `capabilities` is what level and settings amount to. */
@@ -89,7 +90,7 @@ export async function create(
 /** Changes level or settings; `custom` starts from what the level before amounted to. */
 export async function update(db: Database, actor: Actor, id: string, input: ProjectGrantInput): Promise<ProjectGrant> {
   return db.transaction(async (tx) => {
-    await tx.prisma.$queryRaw`SELECT 1 FROM team_project WHERE id = ${id} FOR UPDATE`;
+    await lockRow(tx, 'team_project', id);
     const before = await find(tx, id);
     if (!before) throw new Refusal('missing', '');
     const access = input.access ?? before.access;

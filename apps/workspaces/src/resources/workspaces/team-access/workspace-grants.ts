@@ -6,6 +6,7 @@ import { type Mask, workspaceDials } from '../../../kernel/access/capabilities';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
+import { lockRow } from '../../../kernel/database/lock-row';
 import { type SentDials, settingsOf, settled } from './settings';
 
 /** A team's access to one workspace; `capabilities` is what level and settings amount to. */
@@ -84,7 +85,7 @@ export async function update(
   { access: wanted, ...sent }: WorkspaceGrantInput,
 ): Promise<WorkspaceGrant> {
   return db.transaction(async (tx) => {
-    await tx.prisma.$queryRaw`SELECT 1 FROM team_workspace WHERE id = ${id} FOR UPDATE`;
+    await lockRow(tx, 'team_workspace', id);
     const before = await find(tx, id);
     if (!before) throw new Refusal('missing', '');
     const access = wanted ?? before.access;

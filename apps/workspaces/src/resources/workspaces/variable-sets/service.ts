@@ -6,6 +6,7 @@ import type { WorkspaceTarget } from '../../../kernel/access/access';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
+import { lockRow } from '../../../kernel/database/lock-row';
 import { requireRevision } from '../../../kernel/database/revision';
 import { create as createVariable, type VariableInput } from '../variables/service';
 
@@ -100,7 +101,7 @@ export async function update(
   ifMatch?: bigint,
 ): Promise<VariableSet> {
   return db.transaction(async (tx) => {
-    await tx.prisma.$queryRaw`SELECT 1 FROM variable_set WHERE id = ${id} FOR UPDATE`;
+    await lockRow(tx, 'variable_set', id);
     const before = await find(tx, id);
     if (!before) throw new Refusal('missing', '');
     requireRevision(before, ifMatch);

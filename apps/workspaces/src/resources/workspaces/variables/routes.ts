@@ -12,13 +12,13 @@ import { variableSerializer } from './serializer';
 import * as variables from './service';
 
 /** A variable together with the workspace whose rules protect it. */
-interface Found {
+interface VariableTarget {
   readonly organizationId: string;
   readonly workspace: WorkspaceTarget;
   readonly variable: variables.Variable;
 }
 
-const variablePolicy = policy<Found>()({
+const variablePolicy = policy<VariableTarget>()({
   'can-read-variable': (access, { workspace }) => workspacePolicy['can-read-variable'](access, workspace),
   'can-update-variable': (access, { workspace }) => workspacePolicy['can-update-variable'](access, workspace),
 });
@@ -52,7 +52,7 @@ const create = ofWorkspace.post(inPath, {
   run: ({ db, env, target, body, ...call }) => variables.create(db, env.keyring, actorOf(call), ownerOf(target), body),
 });
 
-async function findIn(db: Database, workspaceId: string | null, id: string): Promise<Found | undefined> {
+async function findIn(db: Database, workspaceId: string | null, id: string): Promise<VariableTarget | undefined> {
   const workspace = workspaceId === null ? undefined : await workspaces.find(db, workspaceId);
   const variable = workspace && (await variables.findOf(db, ownerOf(workspace), id));
   return workspace && variable && { organizationId: workspace.organizationId, workspace, variable };
@@ -86,7 +86,7 @@ const destroy = both(ofOne.remove, byId, {
     variables.remove(db, actorOf(call), ownerOf(target.workspace), target.variable),
 });
 
-type VariableCall = Lookup<string> & { target: Found; request: { id: string } };
+type VariableCall = Lookup<string> & { target: VariableTarget; request: { id: string } };
 
 const show = ofOne.get('/workspaces/:workspace_id/vars/:variable_id', {
   summary: 'Show a variable.',

@@ -6,6 +6,7 @@ import { Prisma, type Variable as Row } from '../../../generated/prisma/client';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
+import { lockRow } from '../../../kernel/database/lock-row';
 
 /** Whose variables they are: a workspace's or a variable set's. */
 export interface Owner {
@@ -105,7 +106,7 @@ export async function update(
   input: VariableInput,
 ): Promise<Variable> {
   return db.transaction(async (tx) => {
-    await tx.prisma.$queryRaw`SELECT 1 FROM variable WHERE id = ${id} FOR UPDATE`;
+    await lockRow(tx, 'variable', id);
     const before = await findOf(tx, owner, id);
     if (!before) throw new Refusal('missing', '');
     const sensitive = input.sensitive ?? before.sensitive;

@@ -1,5 +1,5 @@
 import type { Actor } from '../../../kernel/audit/audit';
-import type { Batch, Batched, Named } from '../../../kernel/database/batched-writes';
+import type { Batch, Batched, NamedStatement } from '../../../kernel/database/batched-writes';
 import type { LockTerms } from './schema';
 import type { Workspace } from './workspace';
 import { auditColumns, auditJson } from './writes';
@@ -32,7 +32,7 @@ interface LockRow {
   readonly expired?: boolean;
 }
 
-const holds: Named = {
+const holds: NamedStatement = {
   name: 'workspace_hold',
   text: 'SELECT FROM workspace WHERE id = ANY($1) ORDER BY id FOR UPDATE',
 };
@@ -51,7 +51,7 @@ const audited = `audited AS (
 const outcomes =
   'x.n, x.was, x.locked, x.is_holder, c.revision, c.locked_at FROM asked x LEFT JOIN changed c ON c.n = x.n';
 
-const lockAll: Named = {
+const lockAll: NamedStatement = {
   name: 'workspace_lock_all',
   text: `WITH ${asked}, granted AS (
     SELECT DISTINCT ON (id) * FROM asked WHERE NOT locked ORDER BY id, n),
@@ -70,7 +70,7 @@ const lockAll: Named = {
                                  AND l.expires_at < clock_timestamp()) AS expired, ${outcomes}`,
 };
 
-const unlockAll: Named = {
+const unlockAll: NamedStatement = {
   name: 'workspace_unlock_all',
   text: `WITH ${asked}, granted AS (
     SELECT DISTINCT ON (id) * FROM asked x

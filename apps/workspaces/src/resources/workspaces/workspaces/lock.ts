@@ -1,6 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { type Actor, recordChange, system } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
+import { lockRow } from '../../../kernel/database/lock-row';
 import { requireWorkspace } from './find';
 import { locking, unlocking } from './lock-batch';
 import type { LockTerms } from './schema';
@@ -84,7 +85,7 @@ async function release(db: Database, actor: Actor, workspace: Workspace): Promis
 }
 
 async function locked(db: Database, id: string): Promise<Workspace> {
-  await db.prisma.$queryRaw`SELECT id FROM workspace WHERE id = ${id} FOR UPDATE`;
+  await lockRow(db, 'workspace', id);
   const current = await requireWorkspace(db, id);
   if (current.lockedAt === null) throw alreadyUnlocked();
   return current;
@@ -126,7 +127,7 @@ export async function releaseExpired(db: Database, workspaceId?: string): Promis
   let released = 0;
   for (const { workspace_id: id } of expired) {
     released += await db.transaction(async (tx) => {
-      await tx.prisma.$queryRaw`SELECT id FROM workspace WHERE id = ${id} FOR UPDATE`;
+      await lockRow(tx, 'workspace', id);
       // Looked at again under the row: it may have been extended, or ended, in between.
       const still = await tx.prisma.$queryRaw<unknown[]>`
         SELECT 1 FROM workspace_lock WHERE workspace_id = ${id} AND unlocked_at IS NULL AND expires_at < now() FOR UPDATE`;

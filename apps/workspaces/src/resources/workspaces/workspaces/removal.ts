@@ -1,6 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
+import { lockRow } from '../../../kernel/database/lock-row';
 import type { WorkspaceCaller } from './caller';
 import { requireWorkspace } from './find';
 import type { Workspace } from './workspace';
@@ -24,7 +25,7 @@ async function erase(db: Database, actor: Actor, workspace: Workspace, action: s
  */
 export async function remove(db: Database, caller: WorkspaceCaller, workspace: Workspace): Promise<void> {
   await db.transaction(async (tx) => {
-    await tx.prisma.$queryRaw`SELECT id FROM workspace WHERE id = ${workspace.id} FOR UPDATE`;
+    await lockRow(tx, 'workspace', workspace.id);
     const current = await requireWorkspace(tx, workspace.id);
     if (current.resourceCount > 0 && !caller.access.mayForceDelete(current.organizationId)) {
       throw new Refusal(
@@ -39,7 +40,7 @@ export async function remove(db: Database, caller: WorkspaceCaller, workspace: W
 /** Deletes a workspace only when nothing would be lost. Throws `conflict` while it is locked or manages resources. */
 export async function safeRemove(db: Database, caller: WorkspaceCaller, workspace: Workspace): Promise<void> {
   await db.transaction(async (tx) => {
-    await tx.prisma.$queryRaw`SELECT id FROM workspace WHERE id = ${workspace.id} FOR UPDATE`;
+    await lockRow(tx, 'workspace', workspace.id);
     const current = await requireWorkspace(tx, workspace.id);
     if (current.lockedAt !== null) {
       throw new Refusal(

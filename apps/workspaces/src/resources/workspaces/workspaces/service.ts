@@ -2,6 +2,7 @@ import type { SentReference } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
+import { lockRow } from '../../../kernel/database/lock-row';
 import type { SiteSettings } from '../../../kernel/endpoints/environment';
 import type { Edition } from '../../../kernel/installation/edition';
 import type { Organization } from '../../organizations/organizations/organization';
@@ -137,7 +138,7 @@ export async function update(
   const projectId = await moveOf(db, caller.access, workspace, changes.project);
   const version = changes.infraVersion ? await requireVersion(db, changes.infraVersion) : undefined;
   return db.transaction(async (tx) => {
-    await tx.prisma.$queryRaw`SELECT id FROM workspace WHERE id = ${workspace.id} FOR UPDATE`;
+    await lockRow(tx, 'workspace', workspace.id);
     const current = await requireWorkspace(tx, workspace.id);
     if (ifMatch !== undefined && current.revision !== ifMatch) {
       throw new Refusal('precondition', 'the resource has changed since it was read');

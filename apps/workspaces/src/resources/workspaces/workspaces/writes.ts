@@ -3,6 +3,7 @@ import { Refusal } from '@keystead/refusal';
 import { type Actor, auditRow } from '../../../kernel/audit/audit';
 import { type Batched, writeAllWithin } from '../../../kernel/database/batched-writes';
 import type { Database, Decision } from '../../../kernel/database/database';
+import { lockRow } from '../../../kernel/database/lock-row';
 import { type WorkspaceSettings, workspaceAttributes } from './attributes';
 import { requireWorkspace } from './find';
 
@@ -263,7 +264,7 @@ export const editing: Batched<Proposed, Workspace> = {
 
 const editingUnderLock: Decision<Edit, Workspace> = {
   name: 'workspace_edit',
-  hold: (tx, id) => tx.prisma.$queryRaw`SELECT id FROM workspace WHERE id = ${id} FOR UPDATE`,
+  hold: (tx, id) => lockRow(tx, 'workspace', id),
   async decide(tx, id, edits) {
     const current = await requireWorkspace(tx, id);
     return writeAllWithin(

@@ -1,7 +1,7 @@
 import type { Keyring } from '@keystead/keyring';
 import type { Database } from '../../../../kernel/database/database';
 import { finish } from '../queue';
-import { holdIfThere, movePhase, moveRun, recordEvent } from '../transition';
+import { lockRunIfThere, movePhase, moveRun, recordEvent } from '../transition';
 
 /** How often a plan is tried; each time its worker vanished. */
 const plansTried = 3;
@@ -34,7 +34,7 @@ export async function forgetWorkers(db: Database): Promise<number> {
  */
 async function giveUp(db: Database, keyring: Keyring, { id, run_id: runId }: Abandoned): Promise<void> {
   await db.transaction(async (tx) => {
-    const run = await holdIfThere(tx, keyring, runId);
+    const run = await lockRunIfThere(tx, keyring, runId);
     if (!run) return;
     const [job] = await tx.prisma.$queryRaw<
       { kind: 'plan' | 'apply'; state: string; attempt: number; cancel: string; phase_id: string }[]

@@ -1,12 +1,13 @@
 import type { Keyring } from '@keystead/keyring';
 import { Prisma } from '../../../../generated/prisma/client';
 import type { Database } from '../../../../kernel/database/database';
+import { lockRow } from '../../../../kernel/database/lock-row';
 import type { SiteSettings } from '../../../../kernel/endpoints/environment';
 import { defaultTimeouts, timeoutSeconds } from '../../../../kernel/installation/run-timeouts';
 import { storedSettings } from '../../../installation/settings/service';
 import { advance, finish, lockFor } from '../queue';
 import { type RunVariable, variablesCell, workerVersions } from '../run';
-import { holdIfThere, holdWorkspace, movePhase, moveRun } from '../transition';
+import { lockRunIfThere, movePhase, moveRun } from '../transition';
 import { settleAbandoned } from './abandoned';
 import type { ClaimingWorker, Heartbeat, RunJob } from './job';
 
@@ -42,7 +43,7 @@ async function startWaiting(db: Database): Promise<void> {
      GROUP BY w.id ORDER BY min(r.number) LIMIT ${BATCH}`;
   for (const { id } of rows) {
     await db.transaction(async (tx) => {
-      await holdWorkspace(tx, id);
+      await lockRow(tx, 'workspace', id);
       await advance(tx, id);
     });
   }
@@ -177,7 +178,7 @@ export async function heartbeat(
 /** The tool is about to run; see `JobBoard`. */
 export async function started(db: Database, keyring: Keyring, job: RunJob, workerId: string): Promise<boolean> {
   return db.transaction(async (tx) => {
-    const run = await holdIfThere(tx, keyring, job.runId);
+    const run = await lockRunIfThere(tx, keyring, job.runId);
     if (!run || !(await isMine(tx, job, workerId))) return false;
     if (job.kind === 'apply' && !(await lockFor(tx, run.workspaceId, run.id))) {
       const reason = 'The lock of the workspace was taken away before the apply began; nothing was changed';

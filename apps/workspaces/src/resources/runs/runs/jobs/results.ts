@@ -11,7 +11,7 @@ import { uploadRaw } from '../../../states/state-versions/upload';
 import { requireWorkspace } from '../../../workspaces/workspaces/find';
 import { enqueue, finish, lockFor } from '../queue';
 import type { Run } from '../run';
-import { holdIfThere, movePhase, moveRun, recordEvent } from '../transition';
+import { lockRunIfThere, movePhase, moveRun, recordEvent } from '../transition';
 import { noteApplied } from '../triggered';
 import { isMine } from './claims';
 import type { ApplyResult, Bytes, PlanResult, RunJob } from './job';
@@ -66,7 +66,7 @@ export async function finishPlan(
     planBlobId: planned ? await stored(db, keyring, result.planFile) : null,
   };
   const kept = await db.transaction(async (tx) => {
-    const run = await holdIfThere(tx, keyring, job.runId);
+    const run = await lockRunIfThere(tx, keyring, job.runId);
     if (!run || !(await isMine(tx, job, workerId))) return false;
     await noteDuration(tx, job);
     if (!planned || (await isCanceled(tx, job))) {
@@ -155,7 +155,7 @@ export async function finishApply(
   const stateBlobId = await stored(db, keyring, lost ? result.state : result.erroredState);
   const errorMessage = [lost, result.errorMessage].filter(Boolean).join('. ') || undefined;
   const kept = await db.transaction(async (tx) => {
-    const run = await holdIfThere(tx, keyring, job.runId);
+    const run = await lockRunIfThere(tx, keyring, job.runId);
     if (!run || !(await isMine(tx, job, workerId))) return false;
     await noteDuration(tx, job);
     await keepBlob(tx, ...present([stateBlobId]));

@@ -4,7 +4,7 @@ import { Refusal } from '@keystead/refusal';
 const PATIENCE_MS = 60_000;
 
 /** Work under one name, one after the other, in the order in which it came; other names are not waited for. */
-export class Line {
+export class SerialQueue {
   private readonly last = new Map<string, Promise<void>>();
 
   /** Throws `unavailable` when the turn did not come in time; then nothing was done. */
