@@ -85,7 +85,7 @@ describe('every command of the guides', () => {
 const own: readonly RegExp[] = [
   /\/guide-[a-z]/,
   /\/v1\/auth\/token\/(create|(lookup|renew|revoke)-(self|accessor))$/,
-  /\/v1\/sys\/(capabilities-self|policies\/explain|audit-hash\/file|audit-chain\/verify|mfa\/validate)$/,
+  /\/v1\/sys\/(capabilities-self|policies\/(explain|who-may)|audit-hash\/file|audit-chain\/verify|mfa\/validate)$/,
   /\/v1\/sys\/wrapping\/(lookup|unwrap)$/,
   /\/v1\/sys\/leases\/(lookup|renew|revoke|replay)$/,
   // An accessor is that of the login method which the guide enabled.

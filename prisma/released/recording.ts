@@ -11,6 +11,7 @@ import { readTables } from './tables';
 const empty: Readonly<Record<string, string>> = {
   'secrets.attempt': 'guesses are forgotten within the hour',
   'secrets.change': 'notices between nodes',
+  'secrets.console_session': 'lives for hours',
   'secrets.mfa_pending': 'waits for five minutes',
   'workspaces.console_session': 'lives for hours',
   'workspaces.idempotency_key': 'is kept for a day',

@@ -86,6 +86,26 @@ const Variables = z.object({
   SECRETS_REQUEST_TIMEOUT: seconds(90).describe('How long a request may take.'),
   SECRETS_FAMILY_HEADERS: onOff(true).describe('Also understand X-Vault-* headers, which existing clients send.'),
   SECRETS_API_PAGE: onOff(true).describe('Show the OpenAPI document as a page at /docs.'),
+  SECRETS_UI: onOff(true).describe('Show the console at /ui/.'),
+  SECRETS_UI_IDLE_MINUTES: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(24 * 60)
+    .default(30)
+    .describe('Somebody signed in at the console who does nothing for so long is signed out.'),
+  SECRETS_UI_SESSION_HOURS: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(24 * 7)
+    .default(12)
+    .describe('After so long everybody signs in at the console anew.'),
+  SECRETS_UI_WORKSPACES_URL: z
+    .url({ protocol: /^https?$/ })
+    .transform((url) => url.replace(/(?<!\/)\/+$/, ''))
+    .optional()
+    .describe('Where browsers reach the workspace service, whose console this one links to.'),
   SECRETS_CLUSTER_NAME: z.string().default('keystead').describe('Name shown in sys/health and sys/seal-status.'),
   SECRETS_LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
@@ -206,6 +226,14 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     trustedProxies: given.SECRETS_TRUSTED_PROXIES ?? [],
     familyHeaders: given.SECRETS_FAMILY_HEADERS,
     apiPage: given.SECRETS_API_PAGE,
+    console: {
+      on: given.SECRETS_UI,
+      rules: {
+        idleSeconds: given.SECRETS_UI_IDLE_MINUTES * 60,
+        sessionSeconds: given.SECRETS_UI_SESSION_HOURS * 3600,
+      },
+      workspacesUrl: given.SECRETS_UI_WORKSPACES_URL,
+    },
     audit: {
       file: given.SECRETS_AUDIT_FILE,
       stdout: given.SECRETS_AUDIT_STDOUT,

@@ -19,6 +19,7 @@ import { InputParsers } from './pipeline/parse-input';
 import { handle } from './pipeline/pipeline';
 import { registry as kinds, type Outside } from './registry';
 import type { Path } from './sdk/path';
+import { consoleEdge } from './service/console/edge';
 import { standingMounts, usualMounts } from './service/first-mounts';
 import { firstRun } from './service/first-run';
 import { addGauges } from './service/gauges';
@@ -126,6 +127,7 @@ export async function createService(config: Config, parts: ServiceParts): Promis
     log: parts.log,
     largeBodies,
     apiPage: config.apiPage ? new ApiPage(apiPage) : undefined,
+    console: config.console.on ? consoleEdge(modules, kernel, config, parts.log) : undefined,
   });
   return {
     app,

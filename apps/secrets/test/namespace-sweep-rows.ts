@@ -23,6 +23,7 @@ export const owned: Readonly<Record<string, string>> = {
   mfa_recovery_code: `t.entity_id IN (${entities})`,
   mfa_enforcement: 't.namespace_id = $1',
   mfa_pending: 't.namespace_id = $1',
+  console_session: 't.token_hash IN (SELECT hash FROM token WHERE namespace_id = $1)',
   token: 't.namespace_id = $1',
   lease: 't.namespace_id = $1',
   quota: 't.owner_id = $1 OR t.namespace_id = $1',

@@ -7,6 +7,8 @@ import type { Express } from 'express';
 import { AuditFailed } from '../kernel/audit/device-set';
 import type { Outcome } from '../pipeline/outcome';
 import type { Request } from '../pipeline/request';
+import { StepUpRequired } from '../pipeline/step-up';
+import { type ConsoleEdge, SignedOut } from './console-edge';
 import { crossOrigin, type OriginRules } from './cross-origin';
 import { readFields } from './read-fields';
 import { type RequestRules, readRequest } from './request';
@@ -23,6 +25,8 @@ export interface AppParts {
   readonly largeBodies: Gate;
   /** Undefined: no page shows the interface. */
   readonly apiPage: ApiPage | undefined;
+  /** Undefined: there is no console, and no cookie means anything. */
+  readonly console: ConsoleEdge | undefined;
 }
 
 const prefix = '/v1/';
@@ -44,6 +48,10 @@ async function answer(parts: AppParts, req: IncomingMessage, res: ServerResponse
       await parts.apiPage.answer(req, res);
       return;
     }
+    if (parts.console?.owns(req)) {
+      await parts.console.answer(req, res);
+      return;
+    }
     send(res, 404, errorBody([]));
     return;
   }
@@ -60,13 +68,14 @@ async function answer(parts: AppParts, req: IncomingMessage, res: ServerResponse
     leave = await parts.largeBodies.enter(request?.token);
   };
   try {
-    request = readRequest(req, target, parts.rules, (bounds) => readFields(req, bounds, turn));
+    const session = await parts.console?.sessionOf(req);
+    request = readRequest(req, target, parts.rules, (bounds) => readFields(req, bounds, turn), session);
     const outcome = await parts.handle(request);
     tellOfLimits(request, res);
     if (!res.destroyed) sendOutcome(res, outcome, extra);
   } catch (error) {
     tellOfLimits(request, res);
-    throw error;
+    throw parts.console?.inPagesWords(error, req, request) ?? error;
   } finally {
     if (request?.route !== undefined) labelRoute(req, request.route);
     leave?.();
@@ -96,6 +105,11 @@ function fail(parts: AppParts, req: IncomingMessage, res: ServerResponse, error:
   const extra = extraHeaders(parts, req);
   if (isRefusal(error)) {
     if (error.cause !== undefined) parts.log.warn({ err: error.cause, reason: error.message }, 'refused');
+    if (error instanceof SignedOut) {
+      send(res, 401, errorBody([error.message]), extra);
+      return;
+    }
+    if (error instanceof StepUpRequired) res.setHeader('X-Keystead-Step-Up', 'required');
     sendRefusal(res, error, extra);
   } else if (error instanceof AuditFailed) {
     // The one fault whose place is told: whoever sees it has to get the device going again.

@@ -14,6 +14,12 @@ export interface RequestRules {
   readonly trustedProxies: TrustedProxies;
 }
 
+/** What a page of the console asks with, where it sends no token. */
+export interface PageSession {
+  readonly token: string;
+  readonly steppedUp: boolean;
+}
+
 const nothing: RequestFields = { fields: {}, exact: false, bytes: 0, text: '' };
 const noMfa: readonly string[] = [];
 const trueTexts = new Set(['1', 't', 'T', 'true', 'TRUE', 'True']);
@@ -21,7 +27,7 @@ const falseTexts = new Set(['', '0', 'f', 'F', 'false', 'FALSE', 'False']);
 
 /**
  * Turns an HTTP request into a kernel request. `readBody` reads the fields of verbs with a body, once it is known how
- * much of it the sender may have read.
+ * much of it the sender may have read. A token that is sent counts before a session.
  * Throws `malformed` for a list parameter that is no boolean, `unsupported-operation` for verbs nobody knows.
  */
 export function readRequest(
@@ -29,6 +35,7 @@ export function readRequest(
   target: Target,
   rules: RequestRules,
   readBody: (bounds: BodyBounds) => Promise<RequestFields>,
+  session?: PageSession,
 ): Request {
   const { query } = target;
   const verb = verbOf(req.method!, target);
@@ -43,12 +50,14 @@ export function readRequest(
   };
   const inBody = verb === 'write' || verb === 'patch';
   const mfa = header('mfa');
+  const token = header('token') || readBearer(headers.authorization);
   return {
     id: requestId(req),
     verb,
     path: target.path,
     namespace: header('namespace') ?? '',
-    token: header('token') || readBearer(headers.authorization),
+    token: token ?? session?.token,
+    session: token === undefined ? session : undefined,
     wrapTtl: header('wrap-ttl') || undefined,
     mfa: mfa === undefined ? noMfa : mfa.split(',').map((item) => item.trim()),
     sent: inBody || query === undefined ? nothing : inQuery(query, verb, target.search!),

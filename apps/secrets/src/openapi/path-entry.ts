@@ -106,6 +106,7 @@ function operationEntry(
     body: {
       summary: operation.summary,
       ...(operation.description ? { description: operation.description } : {}),
+      ...(operation.stepUp ? { 'x-keystead-step-up': true } : {}),
       tags: [tagOf(mount)],
     },
     parameters: writes

@@ -23,6 +23,7 @@ import type { Request } from './request';
 import { RequestCall } from './request-call';
 import { type Answered, settle } from './settle';
 import { statusOf } from './status';
+import { requireStepUp, StepUpRequired } from './step-up';
 import { handleWhileSealed } from './while-sealed';
 
 /** Takes note of what a step has found out. */
@@ -100,6 +101,7 @@ async function carryOut(kernel: Kernel, request: Request, learn: Learn, isOver: 
   if (request.help && match.mount && match.below === '') return mountHelp(kernel, match.mount);
   if (request.help && match.declared) return pathHelp(kernel, match.mount!, match.declared);
   requireOperation(match, bearer);
+  requireStepUp(request, match.operation);
   const factors = grant?.decision?.rule?.mfaMethods;
   if (factors && factors.length > 0) await proveFactors(kernel, request, bearer!, factors);
   const entry = kernel.audit.active || kernel.chained ? entryOf(kernel, request, allowed) : undefined;
@@ -282,7 +284,8 @@ function withWrapTtl(known: Located, text: string): Located {
 
 // A refusal after the caller was known travels through a list on its way out, except on paths that ask for no token.
 function inCallersWords(error: unknown, { bearer }: RequestContext): unknown {
-  if (!(error instanceof Refusal) || error.kind !== 'denied' || !bearer) return error;
+  if (!(error instanceof Refusal) || error.kind !== 'denied' || !bearer || error instanceof StepUpRequired)
+    return error;
   if (error.message.startsWith('1 error occurred')) return error;
   error.message = listedText(error.message);
   return error;

@@ -28,6 +28,13 @@ export interface Request {
   /** Namespace named by header; empty for root. */
   readonly namespace: string;
   readonly token: string | undefined;
+  /** Of a request that a page of the console makes with its session: `token` is the session's. */
+  readonly session:
+    | {
+        /** Whoever sits there has proven anew who they are. */
+        readonly steppedUp: boolean;
+      }
+    | undefined;
   /** As sent; undefined when the answer is not to be wrapped. */
   readonly wrapTtl: string | undefined;
   /** Second factors sent along with a login, one per entry: `method[:passcode]`. */

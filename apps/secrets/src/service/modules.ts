@@ -8,6 +8,7 @@ import { DeviceFolder } from '../kernel/audit/device-folder';
 import { FileDevice } from '../kernel/audit/file-device';
 import { stdoutDevice } from '../kernel/audit/stdout-device';
 import { StoredAudit } from '../kernel/audit/stored-audit';
+import { ConsoleSessions } from '../kernel/console/sessions';
 import { Identity } from '../kernel/identity/identity';
 import { Leases } from '../kernel/leases/leases';
 import type { LeaseHosts } from '../kernel/leases/types';
@@ -136,6 +137,7 @@ export async function buildModules(
     within: (outer, inner) => namespaces.within(outer, inner),
     endToken: (record) => leases.endToken(record),
   });
+  const consoleSessions = new ConsoleSessions({ storage, tokens, leases, rules: config.console.rules });
   return {
     storage,
     seal,
@@ -153,6 +155,7 @@ export async function buildModules(
     attempts,
     leases,
     wrapping,
+    consoleSessions,
     decisions,
     inBackground: hosts.inBackground,
   };

@@ -110,6 +110,7 @@ export const versionPaths = [
     write: operation<SecretParams, typeof VersionsInput>({
       summary: 'Destroy versions of a secret.',
       operationId: 'kv-v2-destroy-versions',
+      stepUp: true,
       input: VersionsInput,
       run: (call) =>
         changeVersions(

@@ -92,6 +92,7 @@ export const metadataPath = path('metadata/:path*', {
   delete: {
     summary: 'Remove a secret with all its versions. Removing nothing succeeds.',
     operationId: 'kv-v2-delete-metadata-and-all-versions',
+    stepUp: true,
     async run({ storage, params }) {
       await changeKey(storage, params.path, async (tx) => {
         const key = await findKey(tx, params.path);

@@ -87,6 +87,17 @@ export class MfaSecrets {
     return (await this.find(methodId, entityId)) !== undefined;
   }
 
+  /** Ids of the methods that an entity has a secret at. */
+  async methodIdsOf(entityId: string): Promise<string[]> {
+    if (!isId(entityId)) return [];
+    const rows = await this.needs.database.prisma.mfaSecret.findMany({
+      where: { entityId },
+      select: { methodId: true },
+      orderBy: { methodId: 'asc' },
+    });
+    return rows.map(({ methodId }) => methodId);
+  }
+
   /** An entity's secret, with the newest period of which a code was used. */
   async find(
     methodId: string,

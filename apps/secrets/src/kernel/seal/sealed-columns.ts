@@ -29,6 +29,7 @@ export const sealedColumns: readonly SealedColumn[] = [
   { table: 'token', column: 'sealed', key: [['hash', 'bytea']], row: hex },
   { table: 'lease', column: 'sealed', key: [['hash', 'bytea']], row: hex },
   { table: 'lease', column: 'sealed_failure', key: [['hash', 'bytea']], row: hex },
+  { table: 'console_session', column: 'sealed', key: [['hash', 'bytea']], row: hex },
   { table: 'mfa_pending', column: 'sealed', key: [['hash', 'bytea']], row: hex },
   {
     table: 'mfa_secret',

@@ -98,6 +98,7 @@ function rootPaths(root: RootGeneration, place: 'generate-root' | 'generate-root
       write: {
         summary: 'Begin; the one-time password in the answer is shown once.',
         operationId: `${id}-initialize`,
+        stepUp: true,
         ...(open ? { decodedInto: 'GenerateRootInitRequest' } : {}),
         ...judged,
         input: z.object({
@@ -130,6 +131,7 @@ function rootPaths(root: RootGeneration, place: 'generate-root' | 'generate-root
       write: {
         summary: 'Give one share; the last one brings the token, disguised.',
         operationId: `${id}-update`,
+        stepUp: true,
         ...(open ? { decodedInto: 'GenerateRootUpdateRequest' } : {}),
         ...judged,
         input: z.object({

@@ -46,6 +46,7 @@ export function leasePaths(parts: LeaseParts) {
         : 'Revoke every lease and token under a prefix.',
       operationId: forced ? 'leases-force-revoke-lease-with-prefix' : 'leases-revoke-lease-with-prefix',
       input: prefixInput,
+      stepUp: true,
       async run({ input, params, namespace, warn }) {
         const waitMs = input.sync === false ? 0 : WAIT_MS;
         const outcome = await leases.revokePrefix(namespace.uuid, params.prefix, { forced, waitMs });

@@ -123,6 +123,7 @@ export function mountPaths(parts: MountParts, kind: 'secret' | 'auth') {
       delete: {
         summary: words.disable,
         operationId: words.disableId,
+        stepUp: true,
         async run({ params, namespace }) {
           const target = full(params.path);
           // Auth methods have a path of their own for this, which asks for sudo.

@@ -118,6 +118,7 @@ export function namespacePaths(namespaces: NamespaceChanges) {
       delete: {
         summary: 'Delete a namespace with everything inside.',
         operationId: 'namespaces-delete',
+        stepUp: true,
         status: 200,
         async run({ params, namespace, warn }) {
           if (await namespaces.remove(namespace.uuid, params.path)) return data({ status: 'in-progress' });

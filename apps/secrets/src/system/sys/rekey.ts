@@ -53,6 +53,7 @@ function ceremonyPaths(base: string, rekey: Rekey, responseFormat: 'raw' | 'stan
       write: {
         summary: 'Start a rekey. One can be under way at a time.',
         operationId: id('initialize'),
+        stepUp: true,
         input: startInput,
         decodedInto: decodedInto('RekeyRequest'),
         output: statusOutput,
@@ -84,6 +85,7 @@ function ceremonyPaths(base: string, rekey: Rekey, responseFormat: 'raw' | 'stan
       write: {
         summary: 'Give one share; the last one brings the new shares.',
         operationId: id('update'),
+        stepUp: true,
         input: shareInput,
         decodedInto: decodedInto('RekeyUpdateRequest'),
         output: z.union([outcomeOutput, statusOutput]),
@@ -106,6 +108,7 @@ function ceremonyPaths(base: string, rekey: Rekey, responseFormat: 'raw' | 'stan
       write: {
         summary: 'Give one of the new shares; the last one takes them into force.',
         operationId: id('verification-update'),
+        stepUp: true,
         input: shareInput,
         decodedInto: decodedInto('RekeyVerificationUpdateRequest'),
         output: z.union([verifyOutput, z.object({ nonce: z.string(), complete: z.literal(true) })]),

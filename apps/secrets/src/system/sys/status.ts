@@ -133,6 +133,7 @@ export function statusPaths(
       write: {
         summary: 'Seal the service.',
         operationId: 'seal',
+        stepUp: true,
         dropsKeys: true,
         async run() {
           await seal.seal();

@@ -1,0 +1,60 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { ConsoleHost, isOwnPage, type Sessions } from '@keystead/console-host';
+import { Refusal } from '@keystead/refusal';
+import { clientAddress, type Logger, requestId, type TrustedProxies } from '@keystead/server';
+import type { Request } from '../pipeline/request';
+import type { PageSession } from './request';
+
+/** What the console's edge is made of. */
+export interface ConsoleParts {
+  readonly sessions: Sessions;
+  /** What the session of an id may be used for; undefined where it is over. */
+  find(id: string): Promise<PageSession | undefined>;
+  /** Whether the service is reached over HTTPS alone. */
+  readonly secureOnly: boolean;
+  readonly trustedProxies: TrustedProxies;
+  readonly log: Logger;
+}
+
+/** A page of ours asked without a session that holds: whoever sits there signs in. */
+export class SignedOut extends Refusal {
+  constructor() {
+    super('denied', 'sign in first');
+  }
+}
+
+/** The console where HTTP ends: its pages, and what a cookie means elsewhere. */
+export class ConsoleEdge {
+  private readonly host: ConsoleHost;
+
+  constructor(private readonly parts: ConsoleParts) {
+    const { sessions, secureOnly, trustedProxies, log } = parts;
+    this.host = new ConsoleHost({
+      service: 'secrets',
+      sessions,
+      secureOnly,
+      from: (req) => ({ address: clientAddress(req, trustedProxies), requestId: requestId(req) }),
+      onFault: (error, req) => log.error({ err: error, method: req.method }, 'fault'),
+    });
+  }
+
+  owns(req: IncomingMessage): boolean {
+    return this.host.owns(req);
+  }
+
+  answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    return this.host.answer(req, res);
+  }
+
+  /** The session of the page that makes a request; undefined for requests of anybody else, whatever cookies they have. */
+  sessionOf(req: IncomingMessage): Promise<PageSession | undefined> | undefined {
+    const id = req.headers.cookie === undefined ? undefined : this.host.idOf(req);
+    return id === undefined ? undefined : this.parts.find(id);
+  }
+
+  /** To a page whose session is over, that it is; nothing for whoever else was refused. */
+  inPagesWords(error: unknown, req: IncomingMessage, request: Request | undefined): SignedOut | undefined {
+    const isDenied = error instanceof Refusal && error.kind === 'denied' && request?.token === undefined;
+    return isDenied && isOwnPage(req) ? new SignedOut() : undefined;
+  }
+}

@@ -1,0 +1,181 @@
+import { randomBytes } from 'node:crypto';
+import { isRefusal } from '@keystead/refusal';
+import type { Leases } from '../leases/leases';
+import type { StorageKernel } from '../storage/storage';
+import type { Tx, WriteSet } from '../storage/types';
+import type { TokenRecord, Tokens } from '../tokens/types';
+import type { ConsoleRules, ConsoleSession, SignedInBy } from './types';
+
+/** What sessions need of the rest of the kernel. */
+interface Parts {
+  readonly storage: StorageKernel;
+  readonly tokens: Tokens;
+  readonly leases: Leases;
+  readonly rules: ConsoleRules;
+}
+
+/** A token that a session shall be made with. */
+interface Held {
+  readonly token: string;
+  readonly record: TokenRecord;
+}
+
+interface Sealed {
+  readonly token: string;
+  readonly by: SignedInBy;
+}
+
+/** 256 bits, which only the browser has. */
+const idBytes = 32;
+const idPattern = /^[A-Za-z0-9_-]{43}$/;
+/** Uses are noted no more often than this. */
+const noteMs = 15_000;
+/** A token that ends sooner is prolonged, to this. */
+const renewBelowMs = 30 * 60_000;
+const renewSeconds = 3600;
+/** For how long somebody counts as having proven anew who they are. */
+const stepUpMs = 5 * 60_000;
+const tidiedAtOnce = 200;
+
+/**
+ * Sessions of the console: the browser has a random id, the database its keyed hash and the token, sealed. Nothing is
+ * remembered in memory, so that what one node ends is over on all of them. A session ends with its token, and the token
+ * with its session.
+ */
+export class ConsoleSessions {
+  constructor(private readonly parts: Parts) {
+    parts.storage.background.every('console sessions', 30_000, () => this.tidy(), { byTime: true });
+  }
+
+  /** Adds a session to the write set that makes its token, or to an empty one. */
+  begin(
+    { token, record }: Held,
+    by: SignedInBy,
+    set: WriteSet,
+  ): { readonly id: string; readonly session: ConsoleSession } {
+    const { storage, rules } = this.parts;
+    const id = randomBytes(idBytes).toString('base64url');
+    const hash = this.hashOf(id);
+    const now = storage.clock.now();
+    const expiresAtMs = now + rules.sessionSeconds * 1000;
+    const session: ConsoleSession = {
+      hash,
+      by,
+      token,
+      record,
+      createdAtMs: now,
+      usedAtMs: now,
+      idleEndsAtMs: this.idleEnd(now, expiresAtMs),
+      expiresAtMs,
+      stepUpUntilMs: 0,
+    };
+    const sealed: Sealed = { token, by };
+    set.run.push(async (tx: Tx) => {
+      await tx.prisma.consoleSession.create({
+        data: {
+          hash,
+          tokenHash: Buffer.from(record.hash),
+          createdAtMs: now,
+          usedAtMs: now,
+          idleEndsAtMs: session.idleEndsAtMs,
+          expiresAtMs,
+          sealed: storage.barrier.sealJson(sealed, cellOf(hash)),
+        },
+        select: { hash: true },
+      });
+    });
+    return { id, session };
+  }
+
+  /**
+   * The living session of an id; undefined where there is none, also because its token has ended. With `use` it counts as
+   * used: it does not end for idleness so soon, and a token that would is prolonged.
+   */
+  async find(id: string, { use }: { readonly use: boolean }): Promise<ConsoleSession | undefined> {
+    if (!idPattern.test(id)) return undefined;
+    const { storage, tokens } = this.parts;
+    const hash = this.hashOf(id);
+    const now = storage.clock.now();
+    const row = await storage.database.prisma.consoleSession.findFirst({ where: { hash, idleEndsAtMs: { gt: now } } });
+    if (!row) return undefined;
+    const { token, by } = storage.barrier.openJson<Sealed>(row.sealed, cellOf(hash));
+    const record = await tokens.find(token);
+    if (!record) return undefined;
+    const session: ConsoleSession = {
+      hash,
+      by,
+      token,
+      record,
+      createdAtMs: Number(row.createdAtMs),
+      usedAtMs: Number(row.usedAtMs),
+      idleEndsAtMs: Number(row.idleEndsAtMs),
+      expiresAtMs: Number(row.expiresAtMs),
+      stepUpUntilMs: Number(row.stepUpUntilMs),
+    };
+    return use ? this.noteUse(session, now) : session;
+  }
+
+  /** Ends a session and its token; one that is over is no error. A batch token cannot be ended, and is forgotten. */
+  async end({ hash, record }: Pick<ConsoleSession, 'hash' | 'record'>): Promise<void> {
+    await this.parts.storage.database.prisma.consoleSession.deleteMany({ where: { hash: Buffer.from(hash) } });
+    if (record.type === 'service') await this.parts.leases.endToken(record);
+  }
+
+  /** Its holder has proven anew who they are. */
+  async stepUp(session: ConsoleSession): Promise<ConsoleSession> {
+    const { storage } = this.parts;
+    const stepUpUntilMs = storage.clock.now() + stepUpMs;
+    const where = { hash: Buffer.from(session.hash) };
+    await storage.database.prisma.consoleSession.updateMany({ where, data: { stepUpUntilMs } });
+    return { ...session, stepUpUntilMs };
+  }
+
+  /** Ends what is over: the tokens of sessions that nobody used, and the sessions of tokens that are gone. */
+  private async tidy(): Promise<boolean> {
+    const { storage, tokens, leases } = this.parts;
+    const { prisma } = storage.database;
+    const due = await prisma.consoleSession.findMany({
+      where: { idleEndsAtMs: { lte: storage.clock.now() } },
+      select: { hash: true, tokenHash: true },
+      take: tidiedAtOnce,
+    });
+    for (const { hash, tokenHash } of due) {
+      const record = await tokens.findByHash(Buffer.from(tokenHash));
+      // First the token: whoever dies in between leaves a session that is tidied again.
+      if (record) await leases.endToken(record);
+      await prisma.consoleSession.deleteMany({ where: { hash } });
+    }
+    return due.length === tidiedAtOnce;
+  }
+
+  private async noteUse(session: ConsoleSession, now: number): Promise<ConsoleSession> {
+    if (now - session.usedAtMs < noteMs) return session;
+    const { storage } = this.parts;
+    const idleEndsAtMs = this.idleEnd(now, session.expiresAtMs);
+    const where = { hash: Buffer.from(session.hash), usedAtMs: { lt: now } };
+    await storage.database.prisma.consoleSession.updateMany({ where, data: { usedAtMs: now, idleEndsAtMs } });
+    return { ...session, record: await this.prolonged(session.record, now), usedAtMs: now, idleEndsAtMs };
+  }
+
+  private async prolonged(record: TokenRecord, now: number): Promise<TokenRecord> {
+    const { expiresAtMs, renewable } = record;
+    if (!renewable || expiresAtMs === undefined || expiresAtMs - now > renewBelowMs) return record;
+    try {
+      return (await this.parts.leases.renewal.renew(record, renewSeconds)).record;
+    } catch (error) {
+      // What may not be prolonged ends when it ends.
+      if (!isRefusal(error)) throw error;
+      return record;
+    }
+  }
+
+  private idleEnd(now: number, expiresAtMs: number): number {
+    return Math.min(now + this.parts.rules.idleSeconds * 1000, expiresAtMs);
+  }
+
+  private hashOf(id: string): Buffer<ArrayBuffer> {
+    return this.parts.storage.barrier.mac('console-session', id);
+  }
+}
+
+const cellOf = (hash: Buffer) => ({ table: 'console_session', row: hash.toString('hex'), column: 'sealed' });

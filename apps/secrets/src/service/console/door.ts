@@ -1,0 +1,218 @@
+import { codeRequired } from '@keystead/console-host';
+import { isRefusal, Refusal } from '@keystead/refusal';
+import type { ConsoleSessions } from '../../kernel/console/sessions';
+import type { ConsoleRules, ConsoleSession, SignedInBy } from '../../kernel/console/types';
+import { SentPath } from '../../kernel/routing/sent-path';
+import { newWriteSet } from '../../kernel/storage/write-set';
+import type { TokenRecord } from '../../kernel/tokens/types';
+import type { Kernel } from '../../pipeline/kernel';
+import { logIn, mountPath, proveCode } from './password';
+import { exchange, findPasted, requireUnlimited } from './pasted-token';
+import { type PasswordSignIn, parseSignIn, parseStepUp, type SignIn, type StepUpProof } from './proof';
+import { type From, onTrail } from './trail';
+
+/** What the console's door is made of. */
+interface Parts {
+  readonly kernel: Kernel;
+  readonly sessions: ConsoleSessions;
+  readonly rules: ConsoleRules;
+  /** What the page that nobody has signed in at may know. */
+  readonly config: () => Promise<Readonly<Record<string, unknown>>>;
+}
+
+/** A session just made. */
+interface Made {
+  readonly id: string;
+  readonly session: ConsoleSession;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+/**
+ * The door of the console: who has a token, or a name and a password, gets a session; nobody gets the token back. All that
+ * can be done with a session afterwards, its token can do, and no more.
+ */
+export class ConsoleDoor {
+  constructor(private readonly parts: Parts) {}
+
+  readonly config = (): Promise<Json> => this.parts.config();
+
+  /** Throws `unauthenticated` for wrong proof, `invalid` for what cannot be one, and with an issue at `code` where one is missing. */
+  readonly signIn = async (sent: Json, from: From): Promise<{ id: string; seconds: number; view: Json }> => {
+    const { kernel, rules } = this.parts;
+    const proof = parseSignIn(sent);
+    await this.requireOpen(from);
+    const { id, session } = await onTrail(
+      kernel,
+      { operation: 'update', path: 'ui/session', fields: shownFields(proof), from },
+      201,
+      () => (proof.method === 'token' ? this.withToken(proof, from) : this.withPassword(proof, from)),
+    );
+    return { id, seconds: rules.sessionSeconds, view: await this.view(session) };
+  };
+
+  /** Throws `sealed`: sessions are not lost by that. */
+  readonly show = async (id: string): Promise<Json | undefined> => {
+    if (this.parts.kernel.barrier.sealed) throw new Refusal('sealed', 'the service is sealed');
+    const session = await this.find(id, false);
+    return session && this.view(session);
+  };
+
+  readonly signOut = async (id: string, from: From): Promise<void> => {
+    const session = await this.find(id, false);
+    if (!session) return;
+    const { kernel, sessions } = this.parts;
+    await onTrail(kernel, { operation: 'delete', path: 'ui/session', fields: {}, caller: session, from }, 204, () =>
+      sessions.end(session),
+    );
+  };
+
+  /** Throws `unauthenticated` for wrong proof and where there is no session. */
+  readonly stepUp = async (id: string, sent: Json, from: From): Promise<Json> => {
+    const { kernel, sessions } = this.parts;
+    const proof = parseStepUp(sent);
+    await this.requireOpen(from);
+    const session = await this.find(id, true);
+    if (!session) throw new Refusal('unauthenticated', 'sign in first');
+    const [method] = Object.keys(proof) as [string];
+    const deed = {
+      operation: 'update',
+      path: 'ui/session/step-up',
+      fields: { method },
+      caller: session,
+      from,
+    } as const;
+    const proven = await onTrail(kernel, deed, 200, async () => {
+      await this.prove(session, proof, from);
+      return sessions.stepUp(session);
+    });
+    return this.view(proven);
+  };
+
+  /** The session that a page's request is made with; undefined while sealed, when nobody has any. */
+  readonly find = async (id: string, use: boolean): Promise<ConsoleSession | undefined> => {
+    const { kernel, sessions } = this.parts;
+    return kernel.barrier.sealed ? undefined : sessions.find(id, { use });
+  };
+
+  private async withToken({ token }: Extract<SignIn, { method: 'token' }>, from: From): Promise<Made> {
+    const { kernel, sessions, rules } = this.parts;
+    const pasted = token.trim();
+    const record = await findPasted(kernel, pasted, from);
+    const set = newWriteSet();
+    const held = exchange(kernel, { token: pasted, record }, rules, set);
+    const made = sessions.begin(held, { method: 'token', pasted: record.key }, set);
+    await kernel.committer.commit(set);
+    return made;
+  }
+
+  private async withPassword(proof: PasswordSignIn, from: From): Promise<Made> {
+    const { kernel, sessions } = this.parts;
+    const { username, code, namespace = '' } = proof;
+    const judged = await logIn(kernel, proof, from);
+    if ('requirement' in judged && !code) throw codeRequired();
+    const token =
+      'token' in judged ? judged.token : await proveCode(kernel, judged.requirement, code!, namespace, from);
+    const record = await kernel.tokens.find(token);
+    if (!record) throw new Refusal('unauthenticated', 'the login ended at once');
+    const by: SignedInBy = { method: 'userpass', mount: mountPath(proof.mount), username, namespace };
+    try {
+      requireUnlimited(record);
+      const set = newWriteSet();
+      const made = sessions.begin({ token, record }, by, set);
+      await kernel.committer.commit(set);
+      return made;
+    } catch (error) {
+      await this.letGo(record);
+      throw error;
+    }
+  }
+
+  /** Throws `unauthenticated`. */
+  private async prove({ by, record }: ConsoleSession, proof: StepUpProof, from: From): Promise<void> {
+    const { kernel } = this.parts;
+    if ('code' in proof) return this.proveCode(record, proof.code);
+    if ('token' in proof) {
+      const pasted = await kernel.tokens.find(proof.token.trim());
+      if (by.method === 'token' && pasted?.key === by.pasted) return;
+      throw new Refusal('unauthenticated', 'this is not the token of this session');
+    }
+    if (by.method !== 'userpass') throw new Refusal('unauthenticated', 'this session has no password');
+    const judged = await logIn(kernel, { ...by, password: proof.password }, from);
+    // The password was right; the token that came of it is nobody's.
+    const made = 'token' in judged ? await kernel.tokens.find(judged.token) : undefined;
+    if (made) await this.letGo(made);
+  }
+
+  private async proveCode({ entityId = '' }: TokenRecord, code: string): Promise<void> {
+    const { mfa } = this.parts.kernel;
+    for (const [id, { namespaceId }] of await this.methodsOf(entityId)) {
+      try {
+        return await mfa.stepUp.prove(entityId, [{ namespaceId, method: id }], [`${id}:${code.trim()}`]);
+      } catch (error) {
+        if (!isRefusal(error) || error.kind !== 'denied') throw error;
+      }
+    }
+    throw new Refusal('unauthenticated', 'the code is wrong, or was used before');
+  }
+
+  private async methodsOf(entityId: string) {
+    const { mfa } = this.parts.kernel;
+    return mfa.methods.findMany(await mfa.secrets.methodIdsOf(entityId));
+  }
+
+  private async letGo(record: TokenRecord): Promise<void> {
+    if (record.type === 'service') await this.parts.kernel.leases.endToken(record);
+  }
+
+  /** Throws `sealed`, and `limited` where an address asks too often. */
+  private async requireOpen({ address }: From): Promise<void> {
+    const { barrier, namespaces, mounts, quotas } = this.parts.kernel;
+    if (barrier.sealed) throw new Refusal('sealed', 'the service is sealed');
+    await namespaces.refresh();
+    await mounts.refresh();
+    const { uuid: namespaceId } = namespaces.root;
+    const { path } = knownPath.locate(namespaces, mounts, 'write', '');
+    quotas.check({
+      namespaceId,
+      mountUuid: undefined,
+      path,
+      folding: undefined,
+      address,
+    });
+  }
+
+  /** What the page may see of a session: nothing that opens a door. */
+  private async view({ by, record, idleEndsAtMs, expiresAtMs, stepUpUntilMs }: ConsoleSession): Promise<Json> {
+    const { kernel } = this.parts;
+    const now = kernel.clock.now();
+    const identity = record.entityId === undefined ? undefined : await kernel.identity.find(record.entityId);
+    const policies = new Set([...record.policies, ...(identity?.policies ?? []).flatMap(({ names }) => names)]);
+    const codes = record.entityId !== undefined && (await this.methodsOf(record.entityId)).size > 0;
+    const endsAtMs = record.renewable ? expiresAtMs : Math.min(expiresAtMs, record.expiresAtMs ?? expiresAtMs);
+    return {
+      name:
+        by.method === 'userpass' ? by.username : (identity?.subject.entity?.name ?? (record.displayName || 'token')),
+      kind: by.method,
+      'expires-at': timeText(endsAtMs),
+      'idle-ends-at': timeText(Math.min(idleEndsAtMs, endsAtMs)),
+      'step-up-until': stepUpUntilMs > now ? timeText(stepUpUntilMs) : null,
+      'step-up-methods': [by.method === 'userpass' ? 'password' : 'token', ...(codes ? ['code'] : [])],
+      policies: [...policies].sort(),
+      accessor: record.accessor,
+      'entity-id': identity?.entityId ?? null,
+      namespace: kernel.namespaces.find(record.namespaceId)?.path ?? '',
+      'token-type': record.type,
+    };
+  }
+}
+
+const knownPath = SentPath.read('ui/session') as SentPath;
+
+function shownFields(proof: SignIn): Record<string, string> {
+  if (proof.method === 'token') return { method: 'token', token: proof.token.trim() };
+  const { method, mount, username, namespace } = proof;
+  return { method, mount, username, ...(namespace ? { namespace } : {}) };
+}
+
+const timeText = (ms: number): string => new Date(ms).toISOString();

@@ -1,0 +1,113 @@
+import { isRefusal, Refusal } from '@keystead/refusal';
+import { SentPath } from '../../kernel/routing/sent-path';
+import type { Kernel } from '../../pipeline/kernel';
+import type { Outcome } from '../../pipeline/outcome';
+import { handle } from '../../pipeline/pipeline';
+import type { Request } from '../../pipeline/request';
+import type { PasswordSignIn } from './proof';
+import type { From } from './trail';
+
+/** Whose name and password it is, and where they log in. */
+export type Login = Pick<PasswordSignIn, 'mount' | 'username' | 'password' | 'namespace'>;
+
+/** What a login still asks for, as clients are told it. */
+interface Requirement {
+  readonly mfa_request_id: string;
+  readonly mfa_constraints: Readonly<Record<string, { readonly any: readonly { readonly id: string }[] }>>;
+}
+
+/** A right password: the token of the login, or what has to be proven besides. */
+export type Judged = { readonly token: string } | { readonly requirement: Requirement };
+
+/**
+ * Logs in with a name and a password, as a request from outside does: the same limits, counts and audit lines.
+ * Throws `unauthenticated` for a wrong one, and `invalid` where nobody logs in with a password.
+ */
+export async function logIn(kernel: Kernel, login: Login, from: From): Promise<Judged> {
+  const { username, password, namespace = '' } = login;
+  const mount = mountPath(login.mount);
+  await requirePasswordMount(kernel, mount, namespace);
+  if (/[/\u0000-\u001f]/.test(username)) throw wrong();
+  const outcome = await ask(kernel, from, `${mount}login/${username}`, namespace, { password });
+  const auth = outcome.envelope?.auth;
+  if (!auth) throw wrong();
+  if (auth.mfaRequirement) return { requirement: auth.mfaRequirement as unknown as Requirement };
+  return { token: auth.clientToken };
+}
+
+/** Finishes a login with a code. Throws `unauthenticated` for a wrong one. */
+export async function proveCode(
+  kernel: Kernel,
+  { mfa_request_id, mfa_constraints }: Requirement,
+  code: string,
+  namespace: string,
+  from: From,
+): Promise<string> {
+  const ids = Object.values(mfa_constraints).flatMap(({ any }) => any.map(({ id }) => id));
+  const mfa_payload = Object.fromEntries(ids.map((id) => [id, [code]]));
+  const outcome = await ask(kernel, from, 'sys/mfa/validate', namespace, { mfa_request_id, mfa_payload });
+  const token = outcome.envelope?.auth?.clientToken;
+  if (!token) throw new Refusal('unauthenticated', 'the code is wrong, or was used before');
+  return token;
+}
+
+/** `userpass`, `userpass/` and `auth/userpass/` are one. */
+export const mountPath = (given: string): string => `auth/${given.replace(/^\/*(auth\/)?|\/+$/g, '')}/`;
+
+async function requirePasswordMount(kernel: Kernel, mount: string, namespace: string): Promise<void> {
+  await kernel.namespaces.refresh();
+  await kernel.mounts.refresh();
+  const found = await kernel.mounts.seek(namespaceOf(kernel, namespace), mount);
+  if (found?.type === 'userpass') return;
+  throw new Refusal('invalid', 'nobody signs in with a password there', [
+    { path: ['mount'], message: 'is no userpass login method of this namespace' },
+  ]);
+}
+
+/** The id of a namespace by its path. Throws `invalid`. */
+function namespaceOf({ namespaces }: Pick<Kernel, 'namespaces'>, path: string): string {
+  try {
+    return namespaces.resolve(path, '').namespace.uuid;
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    throw new Refusal('invalid', error.message, [{ path: ['namespace'], message: 'does not exist' }]);
+  }
+}
+
+async function ask(
+  kernel: Kernel,
+  from: From,
+  path: string,
+  namespace: string,
+  fields: Readonly<Record<string, unknown>>,
+): Promise<Outcome> {
+  const sentPath = SentPath.read(path);
+  if (!(sentPath instanceof SentPath)) throw wrong();
+  const text = JSON.stringify(fields);
+  const request: Request = {
+    id: from.requestId,
+    verb: 'write',
+    path: sentPath,
+    namespace,
+    token: undefined,
+    session: undefined,
+    wrapTtl: undefined,
+    mfa: [],
+    sent: { fields, exact: false, bytes: Buffer.byteLength(text), text },
+    readBody: undefined,
+    ifNoneMatch: undefined,
+    address: from.address,
+    header: () => undefined,
+    help: false,
+  };
+  try {
+    return await handle(kernel, request);
+  } catch (error) {
+    if (!isRefusal(error) || !['invalid', 'denied', 'malformed', 'unsupported-path'].includes(error.kind)) throw error;
+    throw fields.password === undefined
+      ? new Refusal('unauthenticated', 'the code is wrong, or was used before')
+      : wrong();
+  }
+}
+
+const wrong = (): Refusal => new Refusal('unauthenticated', 'wrong user name or password');

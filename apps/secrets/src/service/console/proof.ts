@@ -1,0 +1,50 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+
+const text = z.string().max(8192);
+const name = z.string().min(1).max(512);
+
+const signIn = z.discriminatedUnion('method', [
+  z.object({ method: z.literal('token'), token: text.min(1), namespace: text.optional() }),
+  z.object({
+    method: z.literal('userpass'),
+    mount: name.default('userpass/'),
+    username: name,
+    password: text.min(1),
+    code: text.optional(),
+    namespace: text.optional(),
+  }),
+]);
+
+const stepUp = z.union([
+  z.object({ password: text.min(1) }),
+  z.object({ token: text.min(1) }),
+  z.object({ code: text.min(1) }),
+]);
+
+/** What somebody signs in with. */
+export type SignIn = z.output<typeof signIn>;
+/** Somebody with a name and a password. */
+export type PasswordSignIn = Extract<SignIn, { method: 'userpass' }>;
+/** What somebody proves themselves with once more. */
+export type StepUpProof = z.output<typeof stepUp>;
+
+/** Reads what a sign-in page sent. Throws `invalid`, naming the field; never repeats a value. */
+export const parseSignIn = (sent: unknown): SignIn => parse(signIn, sent);
+
+/** Reads what was sent to prove oneself once more. Throws `invalid`. */
+export const parseStepUp = (sent: unknown): StepUpProof => {
+  const parsed = stepUp.safeParse(sent);
+  if (parsed.success) return parsed.data;
+  throw new Refusal('invalid', 'send one of password, token and code');
+};
+
+function parse<T>(schema: z.ZodType<T>, sent: unknown): T {
+  const parsed = schema.safeParse(sent);
+  if (parsed.success) return parsed.data;
+  const issues = parsed.error.issues.map(({ path, code }) => ({
+    path: path.map((step) => (typeof step === 'number' ? step : String(step))),
+    message: code === 'too_big' ? 'is too long' : path[0] === 'method' ? 'must be token or userpass' : 'must be given',
+  }));
+  throw new Refusal('invalid', 'this cannot be signed in with', issues);
+}

@@ -1,0 +1,90 @@
+import { isRefusal } from '@keystead/refusal';
+import type { AuditCaller, AuditedRequest } from '../../kernel/audit/audit';
+import { newWriteSet } from '../../kernel/storage/write-set';
+import type { TokenRecord } from '../../kernel/tokens/types';
+import type { Kernel } from '../../pipeline/kernel';
+import { statusOf } from '../../pipeline/status';
+
+/** Where a request of a page came from. */
+export interface From {
+  readonly address: string;
+  readonly requestId: string;
+}
+
+/** What somebody does at the door of the console. */
+export interface Deed {
+  readonly operation: 'update' | 'delete';
+  readonly path: 'ui/session' | 'ui/session/step-up';
+  /** As they stand in the lines; `token` and whatever else is not said to be clear is hashed there. */
+  readonly fields: Readonly<Record<string, string>>;
+  readonly caller?: { readonly token: string; readonly record: TokenRecord };
+  readonly from: From;
+}
+
+/** The statuses of the console's own endpoints, which are not those of the interface below. */
+const doorStatus = { ...statusOf, unauthenticated: 401, invalid: 422 };
+const clear = ['method', 'mount', 'username', 'namespace'];
+const declared: ReadonlySet<string> = new Set([...clear, 'token']);
+
+/**
+ * Does something at the door of the console with the same audit lines as a request leaves: one before it is begun, one for
+ * how it ended; the chained table has it before anything is changed. Throws what `work` throws.
+ */
+export async function onTrail<T>(
+  kernel: Pick<Kernel, 'audit' | 'chained' | 'committer' | 'namespaces'>,
+  deed: Deed,
+  status: number,
+  work: () => Promise<T>,
+): Promise<T> {
+  const { audit, chained, committer } = kernel;
+  if (!audit.active && !chained) return work();
+  const entry = entryOf(kernel, deed);
+  await (audit.active ? audit.request(entry) : audit.prepare(entry));
+  if (chained) {
+    const set = newWriteSet();
+    set.audit.push(audit.line(entry));
+    await committer.commit(set);
+  }
+  try {
+    const done = await work();
+    await audit.response(entry, { status });
+    return done;
+  } catch (error) {
+    const message = isRefusal(error) ? error.message : 'internal error';
+    await audit.response(entry, { status: isRefusal(error) ? doorStatus[error.kind] : 500 }, { message });
+    throw error;
+  }
+}
+
+function entryOf(
+  { namespaces }: Pick<Kernel, 'namespaces'>,
+  { operation, path, fields, caller, from }: Deed,
+): AuditedRequest {
+  const text = JSON.stringify(fields);
+  const { id, path: at } = (caller && namespaces.find(caller.record.namespaceId)) ?? namespaces.root;
+  return {
+    id: from.requestId,
+    operation,
+    path,
+    namespace: { id, path: at },
+    fields,
+    declared,
+    sent: { bytes: Buffer.byteLength(text), text },
+    address: from.address,
+    wrapTtlSeconds: 0,
+    caller: caller && callerOf(caller),
+    clear,
+  };
+}
+
+function callerOf({ token, record }: NonNullable<Deed['caller']>): AuditCaller {
+  return {
+    token,
+    accessor: record.accessor,
+    displayName: record.displayName,
+    policies: record.policies,
+    tokenPolicies: record.policies,
+    entityId: record.entityId ?? '',
+    tokenType: record.type,
+  };
+}
