@@ -176,7 +176,9 @@ function serviceEnvironment(
     // Every request is audited unless the operator said where to, or that it goes to the output.
     ...(name === 'secrets' ? { SECRETS_AUDIT_FILE: path.join(config.dataDir, 'audit.log') } : {}),
     // Links must lead here also when the service listens on all addresses.
-    ...(name === 'workspaces' ? { WORKSPACES_PUBLIC_URL: service.address } : {}),
+    ...(name === 'workspaces'
+      ? { WORKSPACES_PUBLIC_URL: service.address, WORKSPACES_SECRETS_PUBLIC_URL: config.services.secrets.address }
+      : { SECRETS_UI_WORKSPACES_URL: config.services.workspaces.address }),
     ...Object.fromEntries(given),
     [`${prefix}_HOST`]: service.host,
     [`${prefix}_PORT`]: String(service.port),

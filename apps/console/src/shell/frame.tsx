@@ -1,6 +1,7 @@
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { Button } from '../design/button';
+import { Icon } from '../design/icon';
 import { Keys } from './keys';
 import { type Command, Palette } from './palette';
 import { useSession } from './session';
@@ -92,14 +93,14 @@ export function Frame({ nav, commands = [] }: FrameProps) {
           aria-expanded={menu}
           onClick={() => setMenu(!menu)}
         >
-          <span aria-hidden="true">☰</span>
+          <Icon path="M2.5 4.5h11M2.5 8h11M2.5 11.5h11" />
         </button>
         <Link to="/" className="name">
           Keystead {config.service}
         </Link>
         <span className="grow" />
         <Button small kind="quiet" onClick={() => setPalette(true)} label="Search and commands">
-          <span className="wide-only">Search </span>
+          <span className="wide-only short">Search </span>
           <kbd>Ctrl K</kbd>
         </Button>
         <span className="who wide-only" title={`${session.kind} ${session.name}`}>
