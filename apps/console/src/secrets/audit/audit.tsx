@@ -35,6 +35,9 @@ interface Answer {
   readonly data: { readonly entries: readonly Line[]; readonly next: string | null };
 }
 
+/** The filters that are always seen. */
+const few = 3;
+
 /** The audit table: searched, one request followed, and its chains verified. */
 export function Audit() {
   const { transport } = useSession();
@@ -59,6 +62,16 @@ export function Audit() {
     event.preventDefault();
     look(Object.fromEntries(Object.entries(draft).filter(([, value]) => value !== '')));
   };
+  const field = ([name, label]: (typeof filters)[number]) => (
+    <TextField
+      key={name}
+      label={label}
+      type={name === 'path' ? 'search' : 'text'}
+      value={draft[name] ?? ''}
+      onChange={(value) => setDraft((before) => ({ ...before, [name]: value }))}
+      {...(name === 'since' || name === 'until' ? { placeholder: '2026-01-31T12:00:00Z' } : {})}
+    />
+  );
   const lines = found.data?.pages.flatMap(({ entries }) => entries) ?? [];
   return (
     <div className="stack">
@@ -69,18 +82,11 @@ export function Audit() {
       </PageHead>
       <Chain />
       <form className="stack-tight" onSubmit={submit}>
-        <div className="filters">
-          {filters.map(([name, label]) => (
-            <TextField
-              key={name}
-              label={label}
-              type={name === 'path' ? 'search' : 'text'}
-              value={draft[name] ?? ''}
-              onChange={(value) => setDraft((before) => ({ ...before, [name]: value }))}
-              {...(name === 'since' || name === 'until' ? { placeholder: '2026-01-31T12:00:00Z' } : {})}
-            />
-          ))}
-        </div>
+        <div className="filters">{filters.slice(0, few).map(field)}</div>
+        <details open={filters.slice(few).some(([name]) => search[name] !== undefined)}>
+          <summary className="second small">More to search by</summary>
+          <div className="filters">{filters.slice(few).map(field)}</div>
+        </details>
         <div className="row">
           <Button type="submit" kind="primary">
             Search
@@ -90,7 +96,12 @@ export function Audit() {
       </form>
       <ErrorNotice error={found.error} onRetry={() => void found.refetch()} />
       {found.isPending ? <Skeleton rows={6} /> : null}
-      {found.data !== undefined && lines.length === 0 ? <Empty>Nothing in the table fits this search.</Empty> : null}
+      {found.data !== undefined && lines.length === 0 ? (
+        <Empty command="SECRETS_AUDIT_TABLE=on">
+          Nothing in the audit table fits this search. It has lines only where the service keeps one, beside its audit
+          files.
+        </Empty>
+      ) : null}
       {lines.length === 0 ? null : (
         <div className="table-frame">
           <table className="table">

@@ -11,9 +11,9 @@ export interface AuditSearch {
 export const filters = [
   ['path', 'Path begins with'],
   ['operation', 'Operation'],
+  ['request_id', 'Request'],
   ['accessor', 'Accessor'],
   ['entity_id', 'Entity'],
-  ['request_id', 'Request'],
   ['since', 'Since'],
   ['until', 'Until'],
 ] as const;

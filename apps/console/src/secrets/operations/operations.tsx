@@ -1,4 +1,6 @@
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+import { ApiError } from '../../api/api-error';
 import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
 import { Copied } from '../../design/copy';
@@ -6,6 +8,7 @@ import { Confirm } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
 import { PageHead, SameBy, Skeleton } from '../../design/page';
 import { Time } from '../../design/time';
+import { useSession } from '../../shell/session';
 import { useChange, useRead } from '../reads';
 
 interface KeyStatus {
@@ -34,11 +37,28 @@ interface Progress {
   readonly [name: string]: unknown;
 }
 
+/** What is left to be sealed under the key in force; nothing where no rotation is under way. */
+function useRotation() {
+  const { transport } = useSession();
+  return useQuery<Progress>({
+    queryKey: ['v1', 'rotation'],
+    queryFn: async () => {
+      try {
+        return (await transport.call<{ data: Progress }>('GET', '/v1/sys/rotate/progress')).data;
+      } catch (error) {
+        if (error instanceof ApiError && error.status === 404) return { remaining: 0 };
+        throw error;
+      }
+    },
+    refetchInterval: 5000,
+  });
+}
+
 /** The seal, the keys that values are sealed under, and the nodes. */
 export function Operations() {
   const keys = useRead<KeyStatus>('sys/key-status');
   const rules = useRead<RotationRules>('sys/rotate/config');
-  const progress = useRead<Progress>('sys/rotate/progress', { everyMs: 5000 });
+  const progress = useRotation();
   const nodes = useRead<Nodes>('sys/ha-status', { everyMs: 5000 });
   const change = useChange();
   const [asking, setAsking] = useState<'seal' | 'rotate'>();
