@@ -22,19 +22,19 @@ import type { Path } from './sdk/path';
 import { consoleEdge } from './service/console/edge';
 import { standingMounts, usualMounts } from './service/first-mounts';
 import { firstRun } from './service/first-run';
+import { forgetOnReload } from './service/forget-on-reload';
 import { addGauges } from './service/gauges';
 import { buildModules, type Modules } from './service/modules';
 import { Monitors } from './service/monitors';
 import { runTicks } from './service/mount-ticks';
 import type { ServiceParts } from './service/parts';
 import { issuerBelow, pluginTokens } from './service/plugin-tokens';
-import { forgetOnReload } from './service/reload-port';
 import { storageTimes } from './service/storage-times';
 import { systemPaths } from './service/system-paths';
 import { version } from './service/version';
-import { type InitialiseRequest, initialise } from './system/sys/initialise';
-import { Origins } from './system/sys/origins';
-import { ReleaseHistory } from './system/sys/release-history';
+import { Origins } from './system/sys/browsers/origins';
+import { ReleaseHistory } from './system/sys/node/release-history';
+import { type InitialiseRequest, initialise } from './system/sys/seal/initialise';
 
 /** A running service, without a listening socket. */
 export interface Service {

@@ -1,18 +1,7 @@
-import type { Verb } from '../sdk/call';
+import type { InFlightRequest } from '../kernel/routing/in-flight';
 import type { Kernel } from './kernel';
 import type { RequestContext } from './known';
 import type { Request } from './request';
-
-/** What is known of a request that is being carried out. */
-interface InFlightFacts {
-  readonly id: string;
-  readonly verb: Verb;
-  /** From `/v1/` on, its namespace included. */
-  readonly path: string;
-  readonly address: string;
-  /** The entity that asks; empty where there is none, or it is not known yet. */
-  readonly entityId: string;
-}
 
 /** A request that is being carried out, as its last step left it. */
 export class InFlight {
@@ -21,7 +10,7 @@ export class InFlight {
     private readonly known: () => RequestContext,
   ) {}
 
-  facts(): InFlightFacts {
+  facts(): Omit<InFlightRequest, 'startedAtMs'> {
     const { request } = this;
     const { match, bearer, token } = this.known();
     return {
@@ -38,11 +27,7 @@ export class InFlight {
  * The requests that this node is carrying out, oldest first. They are remembered by the clock that looks after all that
  * wait: a table of their own would keep them from the quick collections of garbage.
  */
-export function inFlight({
-  silence,
-  clock,
-  timeoutSeconds,
-}: Kernel): (InFlightFacts & { readonly startedAtMs: number })[] {
+export function inFlight({ silence, clock, timeoutSeconds }: Kernel): InFlightRequest[] {
   const nowMs = clock.now();
   return silence.waitingFor().flatMap(({ about, leftMs }) => {
     if (!(about instanceof InFlight)) return [];

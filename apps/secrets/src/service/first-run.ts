@@ -1,7 +1,7 @@
 import { closeSync, fsyncSync, ftruncateSync, openSync, rmSync, writeSync } from 'node:fs';
 import { isRefusal } from '@keystead/refusal';
 import type { Seal } from '../kernel/seal/seal';
-import type { Initialised, InitialiseRequest } from '../system/sys/initialise';
+import type { Initialised, InitialiseRequest } from '../system/sys/seal/initialise';
 
 const SHARES = 5;
 const THRESHOLD = 3;

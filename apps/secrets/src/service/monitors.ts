@@ -1,5 +1,5 @@
 import type { StreamSink } from '../sdk/reply';
-import type { LogFormat, MonitorPort } from '../system/sys/monitor';
+import type { LogFormat, LogMonitors } from '../system/sys/node/monitor';
 
 /** So many are told of the log of one node at a time. */
 const most = 8;
@@ -11,7 +11,7 @@ const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'];
 const rank = (level: string): number => levels.indexOf(level);
 
 /** Those who follow the log of this node, each until it leaves, its token ends, or the node stops. */
-export class Monitors implements MonitorPort {
+export class Monitors implements LogMonitors {
   private readonly ends = new Set<() => void>();
 
   constructor(

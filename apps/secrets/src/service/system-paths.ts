@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Logger } from '@keystead/server';
 import type { Config } from '../config';
+import type { InFlightRequest } from '../kernel/routing/in-flight';
 import { RootGeneration } from '../kernel/seal/generate-root';
 import { Rekey } from '../kernel/seal/rekey';
 import { Rotation } from '../kernel/seal/rotation';
@@ -8,46 +9,44 @@ import { leastIntervalSeconds, leastOperations, mostOperations } from '../kernel
 import type { OpenApiDocuments } from '../openapi/document';
 import { registry } from '../registry';
 import type { Path } from '../sdk/path';
-import { auditPaths } from '../system/sys/audit';
-import { auditChainPaths } from '../system/sys/audit-chain';
-import { auditedHeaderPaths } from '../system/sys/audited-headers';
-import { Authority } from '../system/sys/authority';
-import { capabilitiesPaths } from '../system/sys/capabilities';
-import { corsPaths } from '../system/sys/cors';
-import { explainPath } from '../system/sys/explain';
-import { hostPaths } from '../system/sys/host';
-import { type InFlightPort, inFlightPath } from '../system/sys/in-flight';
-import { type Initialised, type InitialiseRequest, mintRootToken } from '../system/sys/initialise';
-import { internalUiPaths } from '../system/sys/internal-ui';
-import { keyPaths } from '../system/sys/keys';
-import { leasePaths } from '../system/sys/leases';
-import { lockedUserPaths } from '../system/sys/locked-users';
-import { loggerPaths } from '../system/sys/loggers';
-import { mfaValidatePath } from '../system/sys/mfa';
-import { type MonitorPort, monitorPath } from '../system/sys/monitor';
-import { mountPaths } from '../system/sys/mounts';
-import { namespaceChanges } from '../system/sys/namespace-changes';
-import { namespacePaths } from '../system/sys/namespaces';
-import { nodePaths } from '../system/sys/node';
-import { openapiPath } from '../system/sys/openapi';
-import type { Origins } from '../system/sys/origins';
-import { passwordPolicyPaths } from '../system/sys/password-policies';
-import { pluginReloadPath } from '../system/sys/plugin-reload';
-import { policyPaths } from '../system/sys/policies';
-import { quotaPaths } from '../system/sys/quotas';
-import { rekeyPaths } from '../system/sys/rekey';
-import type { ReleaseHistory } from '../system/sys/release-history';
-import { remountPaths } from '../system/sys/remount';
-import { rotateConfigPaths } from '../system/sys/rotate-config';
-import { statusPaths } from '../system/sys/status';
-import { toolPaths } from '../system/sys/tools';
-import { whoMayPath } from '../system/sys/who-may';
-import { wrappingPaths } from '../system/sys/wrapping';
+import { auditPaths } from '../system/sys/audit/audit';
+import { auditChainPaths } from '../system/sys/audit/audit-chain';
+import { auditedHeaderPaths } from '../system/sys/audit/audited-headers';
+import { corsPaths } from '../system/sys/browsers/cors';
+import { internalUiPaths } from '../system/sys/browsers/internal-ui';
+import { openapiPath } from '../system/sys/browsers/openapi';
+import type { Origins } from '../system/sys/browsers/origins';
+import { leasePaths } from '../system/sys/leases/leases';
+import { lockedUserPaths } from '../system/sys/logins/locked-users';
+import { mfaValidatePath } from '../system/sys/logins/mfa';
+import { mountPaths } from '../system/sys/mounts/mounts';
+import { pluginReloadPath } from '../system/sys/mounts/plugin-reload';
+import { remountPaths } from '../system/sys/mounts/remount';
+import { namespaceChanges } from '../system/sys/namespaces/namespace-changes';
+import { namespacePaths } from '../system/sys/namespaces/namespaces';
+import { hostPaths } from '../system/sys/node/host';
+import { inFlightPath } from '../system/sys/node/in-flight';
+import { loggerPaths } from '../system/sys/node/loggers';
+import { type LogMonitors, monitorPath } from '../system/sys/node/monitor';
+import { nodePaths } from '../system/sys/node/node';
+import type { ReleaseHistory } from '../system/sys/node/release-history';
+import { Authority } from '../system/sys/policies/authority';
+import { capabilitiesPaths } from '../system/sys/policies/capabilities';
+import { explainPath } from '../system/sys/policies/explain';
+import { passwordPolicyPaths } from '../system/sys/policies/password-policies';
+import { policyPaths } from '../system/sys/policies/policies';
+import { whoMayPath } from '../system/sys/policies/who-may';
+import { quotaPaths } from '../system/sys/quotas/quotas';
+import { type Initialised, type InitialiseRequest, mintRootToken } from '../system/sys/seal/initialise';
+import { keyPaths } from '../system/sys/seal/keys';
+import { rekeyPaths } from '../system/sys/seal/rekey';
+import { rotateConfigPaths } from '../system/sys/seal/rotate-config';
+import { statusPaths } from '../system/sys/seal/status';
+import { toolPaths } from '../system/sys/tools/tools';
+import { wrappingPaths } from '../system/sys/tools/wrapping';
 import { standingMounts } from './first-mounts';
 import { kvUpgrade } from './kv-upgrade';
-import { lockedUsersPort } from './locked-users-port';
 import type { Modules } from './modules';
-import { reloadPort } from './reload-port';
 import { settingsOf } from './settings';
 import { interfaceVersion, version } from './version';
 
@@ -59,8 +58,8 @@ export interface SystemParts {
   readonly history: ReleaseHistory;
   readonly metrics: () => Promise<string>;
   readonly log: Logger;
-  readonly monitors: MonitorPort;
-  readonly inFlight: InFlightPort;
+  readonly monitors: LogMonitors;
+  readonly inFlight: () => readonly InFlightRequest[];
 }
 
 /** Every path below `sys/`. */
@@ -98,8 +97,8 @@ export function systemPaths(modules: Modules, config: Config, parts: SystemParts
     }),
     ...corsPaths(parts.origins),
     inFlightPath(parts.inFlight),
-    ...lockedUserPaths(lockedUsersPort(modules)),
-    pluginReloadPath(reloadPort(modules)),
+    ...lockedUserPaths(modules),
+    pluginReloadPath({ mounts, storage, kinds: registry }),
     monitorPath(parts.monitors, async (token) => (await tokens.find(token)) !== undefined),
     ...rotateConfigPaths({
       rules: () => rotation.plan.rules(),

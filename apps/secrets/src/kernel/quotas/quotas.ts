@@ -7,7 +7,7 @@ import type { StorageKernel } from '../storage/storage';
 import type { Tx } from '../storage/types';
 import { Buckets } from './buckets';
 import { isExempt, loadRules, type RateRules, saveRules, usualRules } from './rate-rules';
-import type { Quota, QuotaPlace } from './types';
+import type { Quota, QuotaTarget } from './types';
 
 /** What has no column of its own: what only rate limits have, and the path as it was written. */
 interface QuotaConfig {
@@ -206,7 +206,7 @@ export class Quotas {
     return kind === 'rate-limit' ? this.rates.map(({ quota }) => quota) : this.counts;
   }
 
-  private fits(quota: QuotaPlace, { namespaceId, mountId, path, folding, role }: QuotaSubject): boolean {
+  private fits(quota: QuotaTarget, { namespaceId, mountId, path, folding, role }: QuotaSubject): boolean {
     if (quota.namespaceId !== namespaceId) {
       if (!quota.inheritable || !this.hosts.lineage(namespaceId).includes(quota.namespaceId)) return false;
       if (quota.mountId !== undefined) return false;
@@ -222,7 +222,7 @@ export class Quotas {
   }
 
   /** Leases made before the quota are counted by their columns; under the lock, so that none is missed or counted twice. */
-  private async countExisting(tx: Tx, id: string, quota: QuotaPlace): Promise<void> {
+  private async countExisting(tx: Tx, id: string, quota: QuotaTarget): Promise<void> {
     const prefix = quota.mountId === undefined ? '' : (this.hosts.mountPath(quota.mountId) ?? '');
     const glob = quota.path.endsWith('*');
     const below = `${prefix}${glob ? quota.path.slice(0, -1) : quota.path}`;

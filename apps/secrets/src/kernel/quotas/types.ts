@@ -14,7 +14,7 @@ export interface LeaseCount {
 }
 
 /** Where a quota applies, narrower with every part that is given. */
-export interface QuotaPlace {
+export interface QuotaTarget {
   readonly namespaceId: string;
   /** Whether namespaces below count as well. */
   readonly inheritable: boolean;
@@ -27,7 +27,7 @@ export interface QuotaPlace {
 
 /** A limit under a name. */
 export type Quota = (RateLimit | LeaseCount) &
-  QuotaPlace & {
+  QuotaTarget & {
     readonly id: string;
     readonly name: string;
     /** The namespace it was written in: it holds there or below, and has its name there. */

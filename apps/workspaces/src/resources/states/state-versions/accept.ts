@@ -6,9 +6,9 @@ import { lockRow } from '../../../kernel/database/lock-row';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { requireWorkspace } from '../../workspaces/workspaces/service';
 import type { Workspace } from '../../workspaces/workspaces/workspace';
-import type { ParsedState } from './parse-state';
 import * as quarantine from './quarantine';
 import { type Claim, requireLock, requireSuccessor } from './rules';
+import type { ParsedState } from './scanner/parse-state';
 import { findCurrent, type StateVersion } from './state-version';
 import { finalize } from './writes';
 

@@ -1,5 +1,5 @@
 import type { Prisma } from '../../../generated/prisma/client';
-import type { ParsedState } from './parse-state';
+import type { ParsedState } from './scanner/parse-state';
 import type { StateVersion } from './state-version';
 
 /** What a state says of itself, as columns. */

@@ -3,7 +3,7 @@ import type { Prisma } from '../../../generated/prisma/client';
 import type { WorkspaceTarget } from '../../../kernel/access/access';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
-import type { ParsedOutput } from './parse-state';
+import type { ParsedOutput } from './scanner/parse-state';
 
 /** An output of a state version; `value` is undefined where it is not to be shown. */
 export interface StateOutput {

@@ -9,15 +9,15 @@ import { requireWorkspace } from '../../workspaces/workspaces/service';
 import type { Workspace } from '../../workspaces/workspaces/workspace';
 import { accept, lockWorkspace } from './accept';
 import { type Base64, decoded, wholeOf } from './base64';
-import { jsonObject } from './json-object';
 import * as outputs from './outputs';
-import { type ParsedOutput, parseOutputs } from './parse-state';
 import type * as quarantine from './quarantine';
 import { type Claim, requireLock, requireSuccessor } from './rules';
+import { jsonObject } from './scanner/json-object';
+import { type ParsedOutput, parseOutputs } from './scanner/parse-state';
+import { withSerial } from './scanner/with-serial';
 import { inlineLimitBytes } from './schema';
 import { find, findCurrent, type StateVersion } from './state-version';
 import { watch } from './upload';
-import { withSerial } from './with-serial';
 import { type Announced, announce, tryAnnounce } from './writes';
 
 export { uploadJson, uploadRaw } from './upload';

@@ -3,8 +3,8 @@ import { readBlob } from '../../../kernel/blobs/blobs';
 import type { Database } from '../../../kernel/database/database';
 import { described } from './described';
 import * as outputs from './outputs';
-import { NoState, type ParsedState } from './parse-state';
-import { StateReader } from './state-reader';
+import { NoState, type ParsedState } from './scanner/parse-state';
+import { StateReader } from './scanner/state-reader';
 import { find } from './state-version';
 
 const claimSeconds = 600;

@@ -8,10 +8,10 @@ import { lockRow } from '../../../kernel/database/lock-row';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { requireWorkspace } from '../../workspaces/workspaces/service';
 import { accept } from './accept';
-import { jsonObject } from './json-object';
-import { NoState, type ParsedState } from './parse-state';
 import * as quarantine from './quarantine';
-import { StateReader } from './state-reader';
+import { jsonObject } from './scanner/json-object';
+import { NoState, type ParsedState } from './scanner/parse-state';
+import { StateReader } from './scanner/state-reader';
 import { find, type StateVersion } from './state-version';
 import { tryFinalize } from './writes';
 

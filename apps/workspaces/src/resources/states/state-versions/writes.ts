@@ -8,8 +8,8 @@ import { newId } from '../../../kernel/database/ids';
 import { auditColumns, auditJson } from '../../workspaces/workspaces/writes';
 import { described } from './described';
 import * as outputs from './outputs';
-import type { ParsedOutput, ParsedState } from './parse-state';
 import { type Claim, requireSuccessor } from './rules';
+import type { ParsedOutput, ParsedState } from './scanner/parse-state';
 import { findBase, type StateBase } from './state-base';
 import { addedVersion, type StateVersion } from './state-version';
 

@@ -1,0 +1,13 @@
+import type { Verb } from '../../sdk/call';
+
+/** What is known of a request that is being carried out. */
+export interface InFlightRequest {
+  readonly id: string;
+  readonly startedAtMs: number;
+  readonly verb: Verb;
+  /** From `/v1/` on, its namespace included. */
+  readonly path: string;
+  readonly address: string;
+  /** The entity that asks; empty where there is none, or it is not known yet. */
+  readonly entityId: string;
+}

@@ -1,0 +1,23 @@
+import { forgetCloud } from '../backends/cloudone/login';
+import type { Outside } from '../registry';
+import { reloadMark } from '../system/sys/mounts/plugin-reload';
+import type { Modules } from './modules';
+
+/** Forgets what is remembered of the systems behind the mounts of a type, when any node says so. */
+export function forgetOnReload(
+  { storage }: Pick<Modules, 'storage'>,
+  { scheduler, cloudone, cloudtwo, jwt }: Omit<Outside, 'tokens' | 'identity' | 'system'>,
+): void {
+  const forgetters: Readonly<Record<string, () => void>> = {
+    scheduler: () => scheduler.forgetAll(),
+    nomad: () => scheduler.forgetAll(),
+    cloudtwo: () => cloudtwo.forget(),
+    aws: () => cloudtwo.forget(),
+    cloudone: () => forgetCloud(cloudone),
+    azure: () => forgetCloud(cloudone),
+    jwt: () => jwt.forget(),
+  };
+  storage.changes.listen('setting', (key) => {
+    if (key.startsWith(reloadMark)) forgetters[key.slice(reloadMark.length)]?.();
+  });
+}

@@ -1,0 +1,65 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { AuditChain, ChainHead } from '../../../kernel/audit/chain';
+import { object, objectList } from '../../../sdk/fields';
+import { path } from '../../../sdk/path';
+import { data } from '../../../sdk/reply';
+import { entriesPath } from './audit-entries';
+
+const head = z.object({ chain: z.string(), sequence: z.int(), digest: z.string() });
+const sentHead = head.extend({ chain: z.guid().toLowerCase(), sequence: z.int().positive() });
+
+export function auditChainPaths(chain: AuditChain, hash: (text: string) => string) {
+  return [
+    entriesPath(chain, hash),
+    path('audit-chain', {
+      summary: 'The ends of the chains in the audit table.',
+      description:
+        'Keep what this answers somewhere else: a chain that is cut behind a kept end is found by verifying.',
+      sudo: true,
+      rootNamespaceOnly: true,
+      read: {
+        summary: 'Read the ends of the audit chains.',
+        operationId: 'auditing-read-chain-heads',
+        output: z.object({ heads: z.array(head) }),
+        auditClear: 'all',
+        run: async () => data({ heads: await chain.heads() }),
+      },
+    }),
+    path('audit-chain/verify', {
+      summary: 'Checks every link of the audit table.',
+      description:
+        'A large table is checked in parts of some seconds: where the answer has a next, it is sent again as after. What is found and the ends of chains add up; valid is true only of an answer that comes to the end, so each of them must be without problems.',
+      sudo: true,
+      rootNamespaceOnly: true,
+      write: {
+        summary: 'Verify the audit chains, and that nothing behind kept ends is gone.',
+        operationId: 'auditing-verify-chain',
+        input: z.object({
+          heads: objectList().optional().describe('Ends that were kept.'),
+          after: object().optional().describe('Where to go on: the next of the answer before.'),
+        }),
+        output: z.object({
+          valid: z.boolean(),
+          rows: z.int(),
+          heads: z.array(head),
+          problems: z.array(z.string()),
+          next: head.nullable(),
+        }),
+        auditClear: 'all',
+        async run({ input }) {
+          const kept = (input.heads ?? []).map((one) => parseHead('heads must be objects', one));
+          const after = input.after && parseHead('after must be an object', input.after);
+          const { rows, heads, problems, next } = await chain.verify(kept, after);
+          return data({ valid: problems.length === 0 && !next, rows, heads, problems, next: next ?? null });
+        },
+      },
+    }),
+  ];
+}
+
+function parseHead(what: string, given: Record<string, unknown>): ChainHead {
+  const parsed = sentHead.safeParse(given);
+  if (parsed.success) return parsed.data;
+  throw new Refusal('invalid', `${what} with chain, sequence and digest, as sys/audit-chain answers them`);
+}

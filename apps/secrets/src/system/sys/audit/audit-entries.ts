@@ -1,0 +1,105 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { AuditChain } from '../../../kernel/audit/chain';
+import type { ChainPlace } from '../../../kernel/audit/chain-search';
+import { announced, int, string } from '../../../sdk/fields';
+import { path } from '../../../sdk/path';
+import { data } from '../../../sdk/reply';
+
+const mostEntries = 1000;
+const usualEntries = 100;
+
+const input = z.object({
+  since: string().optional().describe('Only lines from then on: a time such as 2026-01-31T12:00:00Z.'),
+  until: string().optional().describe('Only lines up to then.'),
+  path: string().optional().describe('Only requests whose path, inside its namespace, begins like this.'),
+  accessor: string()
+    .optional()
+    .describe('Only requests of the token with this accessor: the accessor itself, or its hash as the lines have it.'),
+  entity_id: string().optional().describe('Only requests of this entity.'),
+  request_id: string().optional().describe('Only the request with this id.'),
+  operation: string().optional().describe('Only this operation: create, update, delete, …'),
+  limit: announced(int(), { minimum: 1, maximum: mostEntries, default: usualEntries })
+    .optional()
+    .describe('Most lines to answer.'),
+  after: string().optional().describe('Where to go on: the next of the answer before.'),
+});
+
+const output = z.object({
+  entries: z.array(
+    z.object({
+      chain: z.string(),
+      sequence: z.int().describe('The row of the chain that has the line.'),
+      line: z.int().describe('Its place in the row, from 0.'),
+      entry: z.looseObject({ time: z.string(), type: z.string(), request: z.looseObject({}).optional() }),
+    }),
+  ),
+  next: z.string().nullable().describe('Sent as after, goes on from here; null where everything was looked at.'),
+});
+
+/** `sys/audit-chain/entries`: what the audit table has, searched. */
+export function entriesPath(chain: AuditChain, hash: (text: string) => string) {
+  return path('audit-chain/entries', {
+    summary: 'Lines of the audit table, newest first.',
+    description:
+      'The table has requests that changed something, hashed as in every audit device. A large table is searched in parts of some seconds: an answer may have few lines or none, and a next all the same.',
+    sudo: true,
+    rootNamespaceOnly: true,
+    read: {
+      summary: 'Search the lines of the audit table.',
+      operationId: 'auditing-search-chain',
+      input,
+      output,
+      async run({ input: asked }) {
+        const { lines, next } = await chain.search({
+          sinceMs: timeOf('since', asked.since),
+          untilMs: timeOf('until', asked.until),
+          path: asked.path || undefined,
+          accessor: asked.accessor ? accessorHash(asked.accessor, hash) : undefined,
+          entityId: asked.entity_id || undefined,
+          requestId: asked.request_id || undefined,
+          operation: asked.operation || undefined,
+          limit: limitOf(asked.limit),
+          after: asked.after ? placeOf(asked.after) : undefined,
+        });
+        return data({
+          entries: lines.map(({ chain: id, sequence, line, entry }) => ({ chain: id, sequence, line, entry })),
+          next: next ? textOf(next) : null,
+        });
+      },
+    },
+  });
+}
+
+const accessorHash = (given: string, hash: (text: string) => string): string =>
+  /^hmac-sha256:[0-9a-f]{64}$/.test(given) ? given : hash(given);
+
+function limitOf(limit = usualEntries): number {
+  if (limit >= 1 && limit <= mostEntries) return limit;
+  throw new Refusal('invalid', `limit must be between 1 and ${mostEntries}`, [
+    { path: ['limit'], message: `must be between 1 and ${mostEntries}` },
+  ]);
+}
+
+function timeOf(field: string, text: string | undefined): number | undefined {
+  if (!text) return undefined;
+  const ms = Date.parse(text);
+  if (Number.isFinite(ms) && /^\d{4}-\d\d-\d\d/.test(text)) return ms;
+  throw new Refusal('invalid', `${field} is no time such as 2026-01-31T12:00:00Z`, [
+    { path: [field], message: 'is no time such as 2026-01-31T12:00:00Z' },
+  ]);
+}
+
+const placePattern = /^(\d{1,15})\.([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.(\d{1,15})\.(\d{1,9})$/;
+
+const textOf = ({ atMs, chain, sequence, line }: ChainPlace): string => `${atMs}.${chain}.${sequence}.${line}`;
+
+function placeOf(text: string): ChainPlace {
+  const [, atMs, chain, sequence, line] = placePattern.exec(text) ?? [];
+  if (atMs === undefined) {
+    throw new Refusal('invalid', 'after must be the next of an earlier answer', [
+      { path: ['after'], message: 'must be the next of an earlier answer' },
+    ]);
+  }
+  return { atMs: Number(atMs), chain: chain!, sequence: Number(sequence), line: Number(line) };
+}

@@ -1,0 +1,102 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { Audit } from '../../../kernel/audit/audit';
+import { offHere, type StoredAudit } from '../../../kernel/audit/stored-audit';
+import { announced, bool, keyValues, string } from '../../../sdk/fields';
+import { path } from '../../../sdk/path';
+import { data, empty } from '../../../sdk/reply';
+import { readDevice } from './audit-options';
+
+const pathText = /^\w(?:[\w.-]*\w)?(?:\/\w(?:[\w.-]*\w)?)*$/;
+
+/** `sys/audit`: the devices of the configuration, and those that are enabled here where the configuration lets it. */
+export function auditPaths({ devices, hash }: Audit, stored: StoredAudit) {
+  return [
+    path('audit', {
+      summary: 'The audit devices.',
+      sudo: true,
+      rootNamespaceOnly: true,
+      responseFormat: 'injected',
+      read: {
+        summary: 'List the audit devices.',
+        operationId: 'auditing-list-enabled-devices',
+        output: z.record(z.string(), z.looseObject({ type: z.string() })),
+        auditClear: 'all',
+        run() {
+          const shown: Record<string, unknown> = {};
+          for (const { path: at, type, description, options, local } of devices.list()) {
+            shown[at] = { type, description, options, local, path: at };
+          }
+          return data(shown);
+        },
+      },
+    }),
+    path('audit/:path*', {
+      summary: 'An audit device.',
+      description:
+        'Devices are a matter of configuration. Where SECRETS_AUDIT_BY_API_DIRECTORY is set, files in that directory can be enabled and disabled here, for all nodes.',
+      params: { path: 'folder' },
+      sudo: true,
+      rootNamespaceOnly: true,
+      write: {
+        summary: 'Enable an audit device on every node.',
+        operationId: 'auditing-enable-device',
+        input: z.object({
+          type: announced(string(), { enum: ['file'] })
+            .optional()
+            .describe('Required: file.'),
+          description: announced(string(), { maxLength: 1024 }).optional().describe('What it is for.'),
+          options: keyValues()
+            .optional()
+            .describe(
+              'file_path (required: a file in the directory), mode (0600), prefix, hmac_accessor (true), format (json), log_raw (false).',
+            ),
+          local: bool().optional().describe('Kept and shown; every node writes to every device.'),
+        }),
+        auditClear: ['type', 'description', 'options', 'local'],
+        async run({ params, input }) {
+          const { folder } = stored;
+          if (!folder) throw offHere();
+          const at = params.path;
+          if (at.length > 128 || !pathText.test(at)) {
+            throw new Refusal('invalid', 'path: names of letters, digits, ".", "_" and "-" with slashes between them');
+          }
+          await stored.enable(`${at}/`, readDevice(input, folder));
+          return empty;
+        },
+      },
+      delete: {
+        summary:
+          'Disable an audit device on every node. An absent one is disabled already; a configured one is refused.',
+        operationId: 'auditing-disable-device',
+        async run({ params }) {
+          const at = `${params.path}/`;
+          if (await stored.has(at)) {
+            if (!stored.folder) throw offHere();
+            await stored.disable(at);
+          } else if (devices.find(at)) {
+            throw new Refusal('invalid', 'cannot disable an audit device of the configuration via API');
+          }
+          return empty;
+        },
+      },
+    }),
+    path('audit-hash/:path*', {
+      summary: 'The keyed hash of a text, as audit lines show it.',
+      params: { path: 'folder' },
+      rootNamespaceOnly: true,
+      write: {
+        summary: 'Hash a text as a device does.',
+        operationId: 'auditing-calculate-hash',
+        input: z.object({ input: string().optional().describe('The text.') }),
+        output: z.object({ hash: z.string() }),
+        run({ params, input }) {
+          const at = `${params.path}/`;
+          if (!input.input) throw new Refusal('invalid', 'the "input" parameter is empty');
+          if (!devices.find(at)) throw new Refusal('invalid', `unknown audit backend "${at}"`);
+          return data({ hash: hash(input.input) });
+        },
+      },
+    }),
+  ];
+}

@@ -1,0 +1,114 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { LiveMount } from '../../../kernel/mounts/mount';
+import type { Call } from '../../../sdk/call';
+import { string } from '../../../sdk/fields';
+import { path } from '../../../sdk/path';
+import { data, keys, listed } from '../../../sdk/reply';
+import { showMount, shownPath } from '../mounts/mounts';
+import { type PreflightParts, reaches, rulesOf } from './preflight';
+
+const mountsOutput = z.object({ auth: z.looseObject({}), secret: z.looseObject({}) });
+
+/** What user interfaces and command lines ask before they do anything. */
+export function internalUiPaths(parts: PreflightParts) {
+  const { mounts, namespaces } = parts;
+  const visible = async (mount: LiveMount, hash: string | undefined): Promise<boolean> =>
+    mount.config.listingVisibility === 'unauth' || (hash !== undefined && (await reaches(parts, hash, mount)));
+
+  const brief = (mount: LiveMount) => {
+    const { config, ...shown } = showMount(mount);
+    return { ...shown, config };
+  };
+
+  return [
+    path('internal/ui/mounts', {
+      summary: 'Mounts the caller may know of.',
+      auth: 'optional',
+      read: {
+        summary: 'List the mounts the caller may know of.',
+        operationId: 'internal-ui-list-enabled-visible-mounts',
+        output: mountsOutput,
+        auditClear: 'all',
+        async run({ caller, namespace }) {
+          const shown: Record<'auth' | 'secret', Record<string, unknown>> = { auth: {}, secret: {} };
+          for (const kind of ['auth', 'secret'] as const) {
+            for (const mount of mounts.list(namespace.uuid, kind)) {
+              if (!(await visible(mount, caller.token?.hash))) continue;
+              shown[kind][shownPath(mount)] = caller.token
+                ? brief(mount)
+                : { type: mount.type, description: mount.description, options: mount.options };
+            }
+          }
+          return data(shown);
+        },
+      },
+    }),
+    path('internal/ui/mounts/:path*', {
+      summary: 'The mount a path leads to.',
+      auth: 'optional',
+      params: { path: 'folder' },
+      read: {
+        summary: 'Read the mount a path leads to.',
+        operationId: 'internal-ui-read-mount-information',
+        output: z.looseObject({ path: z.string(), type: z.string() }),
+        auditClear: 'all',
+        async run({ params, caller, namespace }: Call<{ path: string }>) {
+          const hash = caller.token?.hash;
+          if (hash === undefined) throw new Refusal('denied', 'permission denied');
+          const mount = mounts.resolve(namespace.uuid, params.path)?.mount;
+          if (!mount || !(await reaches(parts, hash, mount))) {
+            throw new Refusal(
+              'denied',
+              `preflight capability check returned 403, please ensure client's policies grant access to path "${params.path}/"`,
+            );
+          }
+          return data({ ...brief(mount), path: mount.path });
+        },
+      },
+    }),
+    path('internal/ui/resultant-acl', {
+      summary: 'The rules of the calling token.',
+      read: {
+        summary: 'Read the rules of the calling token.',
+        operationId: 'internal-ui-read-resultant-acl',
+        output: z.looseObject({ root: z.boolean() }),
+        description: 'With sudo, also those of another token of this namespace or below, by its accessor.',
+        input: z.object({
+          accessor: string().optional().describe('The accessor of the token in question; the calling one by default.'),
+        }),
+        auditClear: 'all',
+        async run({ caller, input, namespace }) {
+          const { accessor } = input;
+          if (accessor && accessor !== caller.token!.accessor && !caller.sudo) {
+            throw listed('denied', 'permission denied');
+          }
+          const found = await rulesOf(
+            parts,
+            accessor ? { namespaceId: namespace.uuid, accessor } : { hash: caller.token!.hash },
+          );
+          if (!found) throw listed('invalid', 'invalid accessor');
+          const { root, exact, glob } = found;
+          const shape = (rules: Readonly<Record<string, readonly string[]>>) =>
+            Object.fromEntries(Object.entries(rules).map(([pattern, capabilities]) => [pattern, { capabilities }]));
+          return data({ root, exact_paths: root ? null : shape(exact), glob_paths: root ? null : shape(glob) });
+        },
+      },
+    }),
+    path('internal/ui/namespaces', {
+      summary: 'Namespaces right below this one.',
+      auth: 'optional',
+      read: {
+        summary: 'List the namespaces below.',
+        operationId: 'internal-ui-list-namespaces',
+        auditClear: 'all',
+        run({ caller, namespace }) {
+          if (!caller.token) return data({ keys: [] });
+          const below = namespaces.below(namespaces.find(namespace.uuid)!);
+          const children = below.filter(({ parentUuid }) => parentUuid === namespace.uuid);
+          return keys(children.map(({ path: at }) => at.slice(namespace.path.length)));
+        },
+      },
+    }),
+  ];
+}

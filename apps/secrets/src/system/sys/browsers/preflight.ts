@@ -1,0 +1,62 @@
+import type { LiveMount } from '../../../kernel/mounts/mount';
+import type { AccessList } from '../../../kernel/policy/types';
+import { questionOf } from '../../../kernel/routing/route-match';
+import { SentPath } from '../../../kernel/routing/sent-path';
+import { Pauses } from '../../../kernel/storage/slices';
+import type { TokenRecord } from '../../../kernel/tokens/types';
+import { pathProblem } from '../../../sdk/path-text';
+import { type AuthorityParts, accessQueryOf } from '../policies/authority';
+
+/** The kernel's modules that user interfaces are told of. */
+export type PreflightParts = Pick<AuthorityParts, 'namespaces' | 'mounts' | 'access' | 'tokens' | 'identity'>;
+
+/** What a token may do; undefined for one that is gone. `hash` is hex. */
+async function accessOf(parts: PreflightParts, hash: string): Promise<AccessList | undefined> {
+  return accessOfRecord(parts, await parts.tokens.findByHash(Buffer.from(hash, 'hex')));
+}
+
+async function accessOfRecord(parts: PreflightParts, record: TokenRecord | undefined): Promise<AccessList | undefined> {
+  return record && parts.access.of(await accessQueryOf(parts, record));
+}
+
+/** Whether the token of a hash has any capability at or below a mount. */
+export async function reaches(parts: PreflightParts, hash: string, mount: LiveMount): Promise<boolean> {
+  const access = await accessOf(parts, hash);
+  if (!access) return false;
+  const { namespaces, mounts } = parts;
+  const header = namespaces.find(mount.namespaceId)?.path ?? '';
+  const { full } = SentPath.ofField(mount.path, 'path').locate(namespaces, mounts, 'list', header);
+  return access.grantsBelow(full) || access.capabilities(full)[0] !== 'deny';
+}
+
+/** The rules of the token of an accessor, or else of the one with a hash, as interfaces show them; undefined for none. */
+export async function rulesOf(
+  parts: PreflightParts,
+  asked: { hash: string } | { namespaceId: string; accessor: string },
+) {
+  const access =
+    'hash' in asked
+      ? await accessOf(parts, asked.hash)
+      : await accessOfRecord(parts, await parts.tokens.findByAccessor(asked.namespaceId, asked.accessor));
+  if (!access && 'accessor' in asked) return undefined;
+  const exact: Record<string, readonly string[]> = {};
+  const glob: Record<string, readonly string[]> = {};
+  const pauses = new Pauses();
+  for (const { pattern, capabilities } of access?.rules ?? []) {
+    if (pauses.due) await pauses.take();
+    const open = pattern.endsWith('*');
+    if (open || pattern.split('/').includes('+')) glob[open ? pattern.slice(0, -1) : pattern] = capabilities;
+    else {
+      // What the rules say of the path that requests under this pattern have.
+      const asked = askedUnder(parts, pattern);
+      exact[asked?.path ?? pattern] = asked ? access!.capabilities(asked.path, asked.folding) : capabilities;
+    }
+  }
+  return { root: access?.root ?? false, exact, glob };
+}
+
+function askedUnder({ namespaces, mounts }: PreflightParts, pattern: string) {
+  const sent = pathProblem(pattern) === undefined ? SentPath.read(pattern) : undefined;
+  if (!(sent instanceof SentPath)) return undefined;
+  return questionOf(sent.locate(namespaces, mounts, pattern.endsWith('/') ? 'list' : 'read', ''));
+}

@@ -1,0 +1,39 @@
+import type { Leases } from '../../../kernel/leases/leases';
+import type { LeaseRecord } from '../../../kernel/leases/types';
+import type { Mounts } from '../../../kernel/mounts/mounts';
+import type { Namespaces } from '../../../kernel/namespaces/namespaces';
+import type { Tokens } from '../../../kernel/tokens/types';
+
+/** The kernel's modules that looking after leases takes. */
+export interface LeaseParts {
+  readonly leases: Leases;
+  readonly tokens: Tokens;
+  readonly mounts: Mounts;
+  readonly namespaces: Namespaces;
+}
+
+/** A lease, or a token that may never expire. */
+interface FoundLease extends Pick<LeaseRecord, 'id' | 'path' | 'issuedAtMs' | 'renewedAtMs' | 'renewable'> {
+  readonly expiresAtMs?: number;
+}
+
+/** The lease of an id in a namespace; ids from listings that stand for tokens are understood as well. */
+export async function findLease(
+  { leases, tokens }: Pick<LeaseParts, 'leases' | 'tokens'>,
+  namespaceId: string,
+  id: string,
+): Promise<FoundLease | undefined> {
+  const hash = leases.tokenOf(id);
+  if (!hash) return leases.find(namespaceId, id);
+  const token = await tokens.findByHash(hash);
+  // The tail alone finds the row; the rest of the id must be right as well.
+  if (token?.namespaceId !== namespaceId || !id.startsWith(`${token.path}/h`)) return undefined;
+  return {
+    id,
+    path: token.path,
+    issuedAtMs: token.createdAtMs,
+    expiresAtMs: token.expiresAtMs,
+    renewedAtMs: token.lastRenewalMs,
+    renewable: token.renewable,
+  };
+}

@@ -1,0 +1,123 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { DueLease, TimelinePlace } from '../../../kernel/leases/timeline';
+import type { LiveMount } from '../../../kernel/mounts/mount';
+import { announced, bool, int, string } from '../../../sdk/fields';
+import { path } from '../../../sdk/path';
+import { data } from '../../../sdk/reply';
+import type { LeaseParts } from './find-lease';
+
+const mostLeases = 1000;
+const usualLeases = 200;
+
+const input = z.object({
+  prefix: string().optional().describe('Only leases issued below it, for example scheduler/creds; all by default.'),
+  failing: bool().optional().describe('Only leases that could not be ended when they should have been.'),
+  limit: announced(int(), { minimum: 1, maximum: mostLeases, default: usualLeases })
+    .optional()
+    .describe('Most leases to answer.'),
+  after: string().optional().describe('Where to go on: the next of the answer before.'),
+});
+
+const shown = z.object({
+  lease_id: z.string(),
+  path: z.string(),
+  mount_type: z.string(),
+  state: z.enum(['live', 'ending', 'irrevocable']),
+  renewable: z.boolean(),
+  issue_time: z.string(),
+  last_renewal: z.string().nullable(),
+  expire_time: z.string(),
+  max_expire_time: z.string().nullable().describe('Beyond it nothing prolongs the lease, as far as that is known.'),
+  token_accessor: z
+    .string()
+    .nullable()
+    .describe('Of the token that asked for it; null where that has none or is gone.'),
+  attempts: z.int().describe('How often ending it has failed.'),
+  error: z.string().nullable().describe('Why it failed the last time.'),
+  next_attempt: z.string().nullable().describe('When ending it is tried again.'),
+  away_since: z.string().nullable().describe('Since when the system that made it has not answered.'),
+});
+
+/** `sys/leases/timeline`: what lives, in the order in which it ends. */
+export function leaseTimelinePath(parts: LeaseParts) {
+  const { leases, mounts } = parts;
+  return path('leases/timeline', {
+    summary: 'Leases of this namespace, those that end next first.',
+    description: 'Leases of secrets, with all that is known of their lives. Tokens are not among them.',
+    sudo: true,
+    read: {
+      summary: 'List leases in the order in which they end.',
+      operationId: 'leases-timeline',
+      input,
+      output: z.object({ leases: z.array(shown), next: z.string().nullable() }),
+      async run({ input: asked, namespace }) {
+        const prefix = prefixOf(asked.prefix);
+        const meant = prefix === '' ? undefined : mounts.resolve(namespace.uuid, prefix)?.mount;
+        const among = prefix === '' ? mounts.list(namespace.uuid) : meant ? [meant] : [];
+        const found = await leases.timeline({
+          namespaceId: namespace.uuid,
+          mountIds: among.map(({ uuid }) => uuid),
+          prefix,
+          failing: asked.failing ?? false,
+          limit: limitOf(asked.limit),
+          after: asked.after ? placeOf(asked.after) : undefined,
+        });
+        const accessors = await accessorsOf(parts, found.leases);
+        return data({
+          leases: found.leases.map((due) => show(due, mounts.find(due.lease.mountId), accessors)),
+          next: found.next ? `${found.next.dueAtMs}.${found.next.hash}` : null,
+        });
+      },
+    },
+  });
+}
+
+function show({ lease, dueAtMs }: DueLease, mount: LiveMount | undefined, accessors: ReadonlyMap<string, string>) {
+  const failed = lease.attempts > 0 || lease.state === 'irrevocable' || lease.awaySinceMs !== undefined;
+  const most = lease.maxTtlSeconds || mount?.view.maxLeaseTtlSeconds || 0;
+  const ends = [most > 0 ? lease.issuedAtMs + most * 1000 : undefined, lease.capMs].filter((ms) => ms !== undefined);
+  return {
+    lease_id: lease.id,
+    path: lease.path,
+    mount_type: mount?.type ?? '',
+    state: lease.state,
+    renewable: lease.renewable,
+    issue_time: timeText(lease.issuedAtMs),
+    last_renewal: timeText(lease.renewedAtMs),
+    expire_time: timeText(lease.expiresAtMs),
+    max_expire_time: ends.length > 0 ? timeText(Math.max(Math.min(...ends), lease.expiresAtMs)) : null,
+    token_accessor: accessors.get(lease.tokenHash?.toString('hex') ?? '') ?? null,
+    attempts: lease.attempts,
+    error: lease.failure ?? null,
+    next_attempt: failed ? timeText(dueAtMs) : null,
+    away_since: timeText(lease.awaySinceMs),
+  };
+}
+
+/** Accessors of the tokens that own leases, by the hex of the tokens' hashes. */
+async function accessorsOf({ tokens }: LeaseParts, leases: readonly DueLease[]): Promise<Map<string, string>> {
+  const found = new Map<string, string>();
+  for (const hash of new Set(leases.map(({ lease }) => lease.tokenHash?.toString('hex') ?? ''))) {
+    const token = hash === '' ? undefined : await tokens.findByHash(Buffer.from(hash, 'hex'));
+    if (token && token.accessor !== '') found.set(hash, token.accessor);
+  }
+  return found;
+}
+
+const prefixOf = (given = ''): string => (given === '' || given.endsWith('/') ? given : `${given}/`);
+
+function limitOf(limit = usualLeases): number {
+  if (limit >= 1 && limit <= mostLeases) return limit;
+  const message = `must be between 1 and ${mostLeases}`;
+  throw new Refusal('invalid', `limit ${message}`, [{ path: ['limit'], message }]);
+}
+
+function placeOf(text: string): TimelinePlace {
+  const [, dueAtMs, hash] = /^(\d{1,15})\.((?:[0-9a-f]{2}){1,64})$/.exec(text) ?? [];
+  if (dueAtMs !== undefined) return { dueAtMs: Number(dueAtMs), hash: hash! };
+  const message = 'must be the next of an earlier answer';
+  throw new Refusal('invalid', `after ${message}`, [{ path: ['after'], message }]);
+}
+
+const timeText = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString());

@@ -1,0 +1,272 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { subtreeOf } from '../../../kernel/namespaces/lineage';
+import { bool, duration, string } from '../../../sdk/fields';
+import { PageInput, pageOf } from '../../../sdk/paging';
+import { operation, path } from '../../../sdk/path';
+import { data, empty, keys, missing } from '../../../sdk/reply';
+import { findLease, type LeaseParts } from './find-lease';
+import { leaseTimelinePath } from './lease-timeline';
+
+/** Callers wait this long for a bulk revocation; it goes on without them. */
+const WAIT_MS = 30_000;
+const DEFAULT_LIMIT = 10_000;
+const leaseId = () => string().optional().describe('The id of the lease.');
+const increment = () => duration().optional().describe('Lifetime asked for, from now on.');
+
+/** Looking at leases, prolonging and ending them. */
+export function leasePaths(parts: LeaseParts) {
+  const { leases, mounts, namespaces } = parts;
+  const renew = operation<{ lease_id?: string }, typeof renewInput>({
+    summary: 'Renew a lease.',
+    input: renewInput,
+    async run({ input, params, namespace, warn }) {
+      const id = requireId(params.lease_id || input.lease_id || input.url_lease_id);
+      const renewed = await leases.renew(namespace.uuid, id, input.increment ?? 0);
+      for (const warning of renewed.warnings) warn(warning);
+      const { ttlSeconds, lease } = renewed;
+      return data(renewed.data ?? null, { id, renewable: lease.renewable, durationSeconds: ttlSeconds });
+    },
+  });
+
+  const revoke = operation<{ lease_id?: string }, typeof revokeInput>({
+    summary: 'Revoke a lease. Revoking an unknown lease succeeds.',
+    input: revokeInput,
+    async run({ input, params, namespace }) {
+      const id = requireId(params.lease_id || input.lease_id || input.url_lease_id);
+      await leases.revoke(namespace.uuid, id, { queued: input.sync === false });
+      return empty;
+    },
+  });
+
+  const revokePrefix = (forced: boolean) =>
+    operation<{ prefix: string }, typeof prefixInput>({
+      summary: forced
+        ? 'Drop every lease under a prefix, even where the outside system refuses.'
+        : 'Revoke every lease and token under a prefix.',
+      operationId: forced ? 'leases-force-revoke-lease-with-prefix' : 'leases-revoke-lease-with-prefix',
+      input: prefixInput,
+      stepUp: true,
+      async run({ input, params, namespace, warn }) {
+        const waitMs = input.sync === false ? 0 : WAIT_MS;
+        const outcome = await leases.revokePrefix(namespace.uuid, params.prefix, { forced, waitMs });
+        if (outcome.failure) {
+          const { id, reason } = outcome.failure;
+          throw new Refusal(
+            'invalid',
+            `failed to revoke "${id}" (${outcome.failed} / ${outcome.left}): failed to revoke entry: ${reason}`,
+          );
+        }
+        if (outcome.left > 0 && input.sync !== false) {
+          warn(`The revocation goes on in the background; sys/leases/jobs/${outcome.jobId} tells its progress.`);
+        }
+        return empty;
+      },
+    });
+
+  const list = operation<{ prefix?: string }, typeof PageInput>({
+    summary: 'List lease ids under a prefix.',
+    sudo: true,
+    input: PageInput,
+    async run({ input, params, namespace }) {
+      const prefix = (params.prefix ?? '').replace(/(?<!\/)\/+$/, '');
+      return keys(await leases.list(namespace.uuid, prefix === '' ? '' : `${prefix}/`, pageOf(input)));
+    },
+  });
+
+  const scope = (namespaceId: string, children: boolean | undefined) =>
+    children ? subtreeOf(namespaces, namespaceId) : [namespaceId];
+
+  return [
+    path('leases', {
+      summary: 'Leases that could not be revoked.',
+      sudo: true,
+      read: {
+        summary: 'List leases of a kind; `irrevocable` is the only one.',
+        operationId: 'leases-list',
+        input: z.object({
+          type: kind(),
+          include_child_namespaces: childNamespaces(),
+          limit: string().optional().describe('How many at most; `none` for all.'),
+        }),
+        async run({ input, namespace }) {
+          if (input.type !== 'irrevocable') return missing;
+          const found = await leases.irrevocable(
+            scope(namespace.uuid, input.include_child_namespaces),
+            parseLimit(input.limit),
+          );
+          return data({
+            lease_count: found.length,
+            leases: found.map(({ id, failure }) => ({ lease_id: id, error: failure ?? '' })),
+          });
+        },
+      },
+    }),
+    path('leases/count', {
+      summary: 'How many leases could not be revoked.',
+      read: {
+        summary: 'Count leases of a kind, by mount.',
+        operationId: 'leases-count',
+        input: z.object({ type: kind(), include_child_namespaces: childNamespaces() }),
+        async run({ input, namespace }) {
+          if (input.type !== 'irrevocable') return missing;
+          const found = await leases.countIrrevocable(scope(namespace.uuid, input.include_child_namespaces));
+          const counts: Record<string, number> = {};
+          let total = 0;
+          for (const [mountId, count] of found) {
+            counts[mounts.find(mountId)?.accessor ?? mountId] = count;
+            total += count;
+          }
+          return data({ lease_count: total, counts });
+        },
+      },
+    }),
+    path('leases/lookup', {
+      summary: 'What is known of a lease.',
+      list: { ...list, operationId: 'leases-look-up' },
+      write: {
+        summary: 'Look up a lease.',
+        operationId: 'leases-read-lease',
+        input: z.object({ lease_id: leaseId() }),
+        output: z.object({
+          expire_time: z.string().nullable(),
+          id: z.string(),
+          issue_time: z.string(),
+          last_renewal: z.string().nullable(),
+          path: z.string(),
+          renewable: z.boolean(),
+          ttl: z.int(),
+        }),
+        async run({ input, namespace, nowMs }) {
+          const lease = await findLease(parts, namespace.uuid, requireId(input.lease_id));
+          if (!lease) throw new Refusal('invalid', 'invalid lease');
+          const { expiresAtMs } = lease;
+          return data({
+            expire_time: timeText(expiresAtMs),
+            id: lease.id,
+            issue_time: timeText(lease.issuedAtMs),
+            last_renewal: timeText(lease.renewedAtMs),
+            path: lease.path,
+            renewable: lease.renewable,
+            ttl: expiresAtMs === undefined ? 0 : Math.max(0, Math.ceil((expiresAtMs - nowMs) / 1000)),
+          });
+        },
+      },
+    }),
+    path('leases/lookup/:prefix*', {
+      summary: 'Lease ids under a prefix.',
+      sudo: true,
+      paramDocs: { prefix: 'Where leases were issued, for example `scheduler/creds/ops`.' },
+      list: { ...list, operationId: 'leases-look-up-prefix' },
+    }),
+    ...['leases/renew', 'renew'].flatMap((base) => [
+      path(base, { summary: 'Prolong a lease.', write: { ...renew, operationId: `${base.replace('/', '-')}-lease` } }),
+      path(`${base}/:lease_id*` as 'leases/renew/:lease_id*', {
+        summary: 'Prolong the lease named in the path.',
+        paramDocs: { lease_id: 'The id of the lease.' },
+        write: { ...renew, operationId: `${base.replace('/', '-')}-lease-with-id` },
+      }),
+    ]),
+    ...['leases/revoke', 'revoke'].flatMap((base) => [
+      path(base, { summary: 'End a lease.', write: { ...revoke, operationId: `${base.replace('/', '-')}-lease` } }),
+      path(`${base}/:lease_id*` as 'leases/revoke/:lease_id*', {
+        summary: 'End the lease named in the path.',
+        paramDocs: { lease_id: 'The id of the lease.' },
+        write: { ...revoke, operationId: `${base.replace('/', '-')}-lease-with-id` },
+      }),
+    ]),
+    path('leases/revoke-prefix/:prefix*', {
+      summary: 'End every lease under a prefix.',
+      sudo: true,
+      params: { prefix: 'folder' },
+      paramDocs: { prefix: 'Where the leases were issued.' },
+      write: revokePrefix(false),
+    }),
+    path('leases/revoke-force/:prefix*', {
+      summary: 'Drop every lease under a prefix.',
+      sudo: true,
+      params: { prefix: 'folder' },
+      paramDocs: { prefix: 'Where the leases were issued.' },
+      write: revokePrefix(true),
+    }),
+    path('leases/replay', {
+      summary: 'Try irrevocable leases again.',
+      sudo: true,
+      write: {
+        summary: 'Try the revocation of one irrevocable lease, or of all in the namespace, again.',
+        operationId: 'leases-replay',
+        input: z.object({ lease_id: leaseId() }),
+        output: z.object({ lease_count: z.int() }),
+        async run({ input, namespace }) {
+          return data({ lease_count: await leases.replay(namespace.uuid, input.lease_id || undefined) });
+        },
+      },
+    }),
+    leaseTimelinePath(parts),
+    path('leases/jobs/:id', {
+      summary: 'How a bulk revocation is getting on.',
+      sudo: true,
+      params: { id: 'uuid' },
+      read: {
+        summary: 'Read the progress of a bulk revocation.',
+        operationId: 'leases-read-job',
+        async run({ namespace, params }) {
+          const job = await leases.bulkJob(namespace.uuid, params.id);
+          if (!job) return missing;
+          return data({
+            running: job.running,
+            marked: job.done,
+            failures: job.failures,
+            start_time: timeText(job.startedAtMs),
+            last_update_time: timeText(job.updatedAtMs),
+          });
+        },
+      },
+    }),
+    path('leases/tidy', {
+      summary: 'Look for leases whose token is gone.',
+      write: {
+        summary: 'Tidy leases in the background.',
+        operationId: 'leases-tidy',
+        status: 202,
+        async run({ warn }) {
+          await leases.tidy();
+          warn('Tidy operation successfully started. Any information from the operation will be printed to the log.');
+          return data(null);
+        },
+      },
+    }),
+  ];
+}
+
+const renewInput = z.object({
+  lease_id: leaseId(),
+  url_lease_id: leaseId(),
+  increment: increment(),
+});
+const revokeInput = z.object({
+  lease_id: leaseId(),
+  url_lease_id: leaseId(),
+  sync: bool().optional().describe('False leaves the revocation to the background.'),
+});
+const prefixInput = z.object({
+  sync: bool().optional().describe('False leaves the revocations to the background.'),
+});
+const kind = () => string().optional().describe('`irrevocable`.');
+const childNamespaces = () => bool().optional().describe('Also those of namespaces below.');
+
+function requireId(id: string | undefined): string {
+  if (!id) throw new Refusal('invalid', 'lease_id must be specified');
+  return id;
+}
+
+function parseLimit(text: string | undefined): number {
+  if (text === undefined || text === '') return DEFAULT_LIMIT;
+  if (text === 'none') return 1_000_000;
+  const limit = Number(text);
+  if (!Number.isInteger(limit) || limit < 1)
+    throw new Refusal('invalid', 'invalid limit: give a positive number or none');
+  return limit;
+}
+
+const timeText = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString());

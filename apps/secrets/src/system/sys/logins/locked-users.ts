@@ -1,0 +1,123 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { Attempts } from '../../../kernel/attempts/attempts';
+import type { Mounts } from '../../../kernel/mounts/mounts';
+import type { Namespace, Namespaces } from '../../../kernel/namespaces/namespaces';
+import { string } from '../../../sdk/fields';
+import { path } from '../../../sdk/path';
+import { data, empty } from '../../../sdk/reply';
+
+/** The locked names of one login method. */
+interface LockedMount {
+  readonly accessor: string;
+  /** All of them; `names` may be fewer. */
+  readonly count: number;
+  readonly names: readonly string[];
+}
+
+/** The kernel's modules that know which names are locked where. */
+export interface LockedUsersDeps {
+  readonly attempts: Attempts;
+  readonly mounts: Mounts;
+  readonly namespaces: Namespaces;
+}
+
+/** By namespace, this one and those below it where something is locked; of one mount where an accessor is given. */
+async function listLocked(
+  { attempts, mounts, namespaces }: LockedUsersDeps,
+  namespaceId: string,
+  accessor: string | undefined,
+): Promise<{ namespace: Namespace; mounts: LockedMount[] }[]> {
+  const own = namespaces.find(namespaceId)!;
+  const all = accessor === undefined ? [own, ...namespaces.below(own)] : [own];
+  const found = all.map((namespace) => ({
+    namespace,
+    mounts: mounts
+      .list(namespace.uuid, 'auth')
+      .filter((mount) => accessor === undefined || mount.accessor === accessor),
+  }));
+  const locks = await attempts.locked(found.flatMap((one) => one.mounts.map(({ uuid }) => uuid)));
+  const shown = found.map(({ namespace, mounts: listed }) => ({
+    namespace,
+    mounts: listed.flatMap(({ uuid, accessor: its }) => {
+      const lock = locks.get(uuid);
+      return lock ? [{ accessor: its, ...lock }] : [];
+    }),
+  }));
+  return shown.filter(({ namespace, mounts: locked }) => namespace === own || locked.length > 0);
+}
+
+/** Ends a lock. Throws `invalid` where the namespace has no login method of that accessor. */
+async function unlock(
+  { attempts, mounts }: LockedUsersDeps,
+  namespaceId: string,
+  accessor: string,
+  name: string,
+): Promise<void> {
+  const mount = mounts.list(namespaceId, 'auth').find((one) => one.accessor === accessor);
+  if (!mount) throw new Refusal('invalid', `no login method has the accessor ${JSON.stringify(accessor)}`);
+  await attempts.forget({ kind: 'password', subject: `${mount.uuid}/${name}` });
+}
+
+const most = <T extends { readonly counts: number }>(a: T, b: T): number => b.counts - a.counts;
+
+/** `sys/locked-users`: who cannot log in for a while, and ending that sooner. */
+export function lockedUserPaths(deps: LockedUsersDeps) {
+  return [
+    path('locked-users', {
+      summary: 'Names that too many wrong passwords have locked.',
+      read: {
+        summary: 'Read which names are locked, in this namespace and those below it.',
+        operationId: 'locked-users-list',
+        input: z.object({ mount_accessor: string().optional().describe('Only those of this login method.') }),
+        output: z.object({
+          by_namespace: z.array(
+            z.object({
+              namespace_id: z.string(),
+              namespace_path: z.string(),
+              counts: z.int(),
+              mount_accessors: z.array(
+                z.object({ mount_accessor: z.string(), counts: z.int(), alias_identifiers: z.array(z.string()) }),
+              ),
+            }),
+          ),
+          total: z.int(),
+        }),
+        async run({ namespace, input, warn }) {
+          const found = await listLocked(deps, namespace.uuid, input.mount_accessor || undefined);
+          const shown = found.map(({ namespace: { id, path: at }, mounts }) => ({
+            namespace_id: id,
+            namespace_path: at,
+            counts: mounts.reduce((sum, { count }) => sum + count, 0),
+            mount_accessors: mounts
+              .map(({ accessor, count, names }) => ({
+                mount_accessor: accessor,
+                counts: count,
+                alias_identifiers: names,
+              }))
+              .sort(most),
+          }));
+          const all = found.flatMap(({ mounts }) => mounts);
+          if (all.some(({ count, names }) => names.length < count)) {
+            warn('more names are locked than are listed: those locked last are');
+          }
+          return data({ by_namespace: shown.sort(most), total: shown.reduce((sum, { counts }) => sum + counts, 0) });
+        },
+      },
+    }),
+    path('locked-users/:mount_accessor/unlock/:alias_identifier', {
+      summary: 'A name that may be locked.',
+      params: { mount_accessor: 'segment', alias_identifier: 'segment' },
+      folds: { alias_identifier: 'case' },
+      paramDocs: { mount_accessor: 'Accessor of the login method.', alias_identifier: 'The name.' },
+      write: {
+        summary: 'Let a name try again at once. One that is not locked stays so.',
+        operationId: 'locked-users-unlock',
+        async run({ namespace, params }) {
+          await unlock(deps, namespace.uuid, params.mount_accessor, params.alias_identifier);
+          return empty;
+        },
+      },
+    }),
+  ];
+}

@@ -1,0 +1,43 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { MfaLogins } from '../../../kernel/mfa/logins';
+import { object, string } from '../../../sdk/fields';
+import { type Path, path } from '../../../sdk/path';
+import { type Login, login } from '../../../sdk/reply';
+
+const ValidateInput = z.object({
+  mfa_request_id: string().optional().describe('The id that the login answered.'),
+  mfa_payload: object().optional().describe('Method id or name → list with the passcode.'),
+});
+
+/** The second step of a login that needs a second factor. Spec: TOTP MFA method. */
+export function mfaValidatePath(logins: MfaLogins): Path {
+  return path('mfa/validate', {
+    summary: 'The second step of a login.',
+    auth: 'none',
+    write: {
+      summary: 'Finish a login with second factors.',
+      judges: 'one-time code',
+      input: ValidateInput,
+      async run({ input, namespace }) {
+        if (!input.mfa_request_id) throw new Refusal('invalid', 'missing request ID');
+        const passcodes = passcodesOf(input.mfa_payload ?? {});
+        const finished = await logins.validate(namespace.uuid, input.mfa_request_id, passcodes);
+        const { mountId, path: at, entityId } = finished;
+        return login(finished.login as Login, { mountUuid: mountId, path: at, entityId });
+      },
+    },
+  });
+}
+
+/** Passcodes come as one-element lists or bare, as `123456` or `passcode=123456`. */
+function passcodesOf(payload: Readonly<Record<string, unknown>>): Map<string, string> {
+  const passcodes = new Map<string, string>();
+  for (const [method, value] of Object.entries(payload)) {
+    const first = Array.isArray(value) ? value[0] : value;
+    if (typeof first !== 'string' && typeof first !== 'number') continue;
+    const text = String(first);
+    passcodes.set(method, text.startsWith('passcode=') ? text.slice('passcode='.length) : text);
+  }
+  return passcodes;
+}

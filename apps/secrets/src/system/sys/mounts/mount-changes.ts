@@ -1,0 +1,65 @@
+import { Refusal } from '@keystead/refusal';
+import type { Identity } from '../../../kernel/identity/identity';
+import type { Leases } from '../../../kernel/leases/leases';
+import type { LiveMount } from '../../../kernel/mounts/mount';
+import type { Mounts, SystemTtls } from '../../../kernel/mounts/mounts';
+import type { Namespaces } from '../../../kernel/namespaces/namespaces';
+import type { Jobs } from '../../../kernel/storage/jobs';
+
+/** The kernel's modules that changing mounts takes. */
+export interface MountParts {
+  readonly mounts: Mounts;
+  readonly namespaces: Namespaces;
+  readonly leases: Leases;
+  readonly identity: Identity;
+  readonly jobs: Jobs;
+  /** The lifetimes a mount without its own has. */
+  readonly ttls: SystemTtls;
+  /** Gives the secrets of a kv mount versions. Throws `invalid` for too much of it, `unavailable` while it goes on. */
+  readonly upgrade: (mount: LiveMount) => Promise<void>;
+}
+
+/** Its paths would be read as paths inside the namespace. Throws `invalid`. */
+export function refuseBelowNamespace(
+  { namespaces }: Pick<MountParts, 'namespaces'>,
+  namespaceId: string,
+  path: string,
+) {
+  const first = path.split('/')[0]!;
+  const found = namespaces.at(namespaces.find(namespaceId)!, first);
+  if (found && found.uuid !== namespaceId) {
+    throw new Refusal('invalid', `path is already in use by the namespace ${first}/`);
+  }
+}
+
+/** Ends what a mount gave out and removes it; where that fails the mount stays in use. */
+export async function unmount(
+  { mounts, leases, identity }: Pick<MountParts, 'mounts' | 'leases' | 'identity'>,
+  mount: LiveMount,
+): Promise<void> {
+  await mounts.taint(mount);
+  try {
+    await endMount({ leases, identity }, mount);
+  } catch (error) {
+    await mounts.clean(mount);
+    throw error;
+  }
+  await mounts.remove(mount);
+}
+
+/** Ends every lease and token of a mount, and forgets the aliases that stand on it. */
+export async function endMount(
+  { leases, identity }: Pick<MountParts, 'leases' | 'identity'>,
+  mount: LiveMount,
+): Promise<void> {
+  const { left, failed, failure } = await leases.revokePrefix(mount.namespaceId, mount.path, { waitMs: 60_000 });
+  if (left > 0) throw unfinished(left, failed, failure);
+  if (mount.kind === 'auth') await identity.logins.forgetMount(mount.uuid);
+}
+
+function unfinished(left: number, failed: number, failure: { id: string; reason: string } | undefined): Error {
+  const text = failure
+    ? `failed to revoke "${failure.id}" (${failed} / ${left}): failed to revoke entry: ${failure.reason}`
+    : `${left} leases are still being revoked`;
+  return new Refusal('invalid', text);
+}

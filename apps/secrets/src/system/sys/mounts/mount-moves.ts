@@ -1,0 +1,46 @@
+import type { LiveMount } from '../../../kernel/mounts/mount';
+import { endMount, type MountParts, refuseBelowNamespace } from './mount-changes';
+
+interface Move {
+  readonly uuid: string;
+  readonly source: string;
+  readonly target: string;
+}
+
+const kind = 'mount-move';
+
+/** Moves of mounts, as jobs that any node goes on with: the leases of the old path are ended first. */
+export function mountMoves(parts: MountParts) {
+  const { mounts, jobs } = parts;
+  jobs.define<Move>(kind, async (state) => {
+    await mounts.refresh();
+    const mount = mounts.find(state.uuid);
+    if (mount && mount.path !== state.target) {
+      await endMount(parts, mount);
+      await mounts.move(mounts.find(state.uuid)!, state.target);
+    }
+    return { state, advanced: 1, finished: true };
+  });
+  return {
+    /** Begins a move and answers its id. */
+    async begin(mount: LiveMount, target: string): Promise<string> {
+      refuseBelowNamespace(parts, mount.namespaceId, target);
+      await mounts.taint(mount);
+      const { id } = await jobs.startHere(kind, JSON.stringify([mount.namespaceId, mount.path, target]), {
+        uuid: mount.uuid,
+        source: mount.path,
+        target,
+      });
+      return id;
+    },
+    /** A move inside a namespace. */
+    async find(namespaceId: string, id: string) {
+      const found = await jobs.find(id);
+      // Those of earlier releases do not say whose they were.
+      if (found?.kind !== kind || !found.key.startsWith('[')) return undefined;
+      const [owner, source, target] = JSON.parse(found.key) as [string, string, string];
+      if (owner !== namespaceId) return undefined;
+      return { source, target, status: found.running ? 'in-progress' : 'success' };
+    },
+  };
+}

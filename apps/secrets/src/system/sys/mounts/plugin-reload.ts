@@ -1,0 +1,77 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { LiveMount } from '../../../kernel/mounts/mount';
+import type { Mounts } from '../../../kernel/mounts/mounts';
+import { PREFIX_MARK } from '../../../kernel/storage/set-notices';
+import type { StorageKernel } from '../../../kernel/storage/storage';
+import { commaList, string } from '../../../sdk/fields';
+import { path } from '../../../sdk/path';
+import { data } from '../../../sdk/reply';
+
+/** The kernel's modules that a reload needs, and all kinds of mounts. */
+export interface ReloadDeps {
+  readonly mounts: Mounts;
+  readonly storage: StorageKernel;
+  readonly kinds: readonly { readonly type: string; readonly kind: 'secret' | 'auth' | 'system' }[];
+}
+
+/** Begins the key of the notice that tells nodes to forget what they remember of systems outside; a type of mount follows. */
+export const reloadMark = 'reload/';
+
+/**
+ * `sys/plugins/reload/backend`. Every kind of mount is built in, so nothing is started anew; what a reload is for remains:
+ * nothing that was remembered of a mount, or of the system behind it, is used any more.
+ */
+export function pluginReloadPath({ mounts, storage, kinds }: ReloadDeps) {
+  const ofPlugin = (namespaceId: string, plugin: string): readonly LiveMount[] => {
+    const kind = kinds.find(({ type }) => type === plugin)?.kind;
+    if (kind === undefined) throw new Refusal('invalid', `no plugin found with name: ${JSON.stringify(plugin)}`);
+    if (kind === 'system' || plugin === 'cubbyhole') {
+      throw new Refusal('invalid', `plugin ${JSON.stringify(plugin)} cannot be reloaded`);
+    }
+    return mounts.list(namespaceId, kind).filter(({ type }) => type === plugin);
+  };
+  const ofPaths = (namespaceId: string, paths: readonly string[]): Promise<LiveMount[]> =>
+    Promise.all(
+      paths.map(async (given) => {
+        const at = `${given.replace(/^sys\/(?=auth\/)|\/$/g, '')}/`;
+        const mount = await mounts.seek(namespaceId, at);
+        if (!mount) throw new Refusal('invalid', `cannot fetch mount entry on ${JSON.stringify(at)}`);
+        return mount;
+      }),
+    );
+  const reload = async (found: readonly LiveMount[]): Promise<void> => {
+    const types = new Set(found.map(({ type }) => type));
+    await storage.committer.transaction(async () => {}, [
+      ...found.map(({ uuid }) => ({ topic: 'entry', key: `${uuid}/${PREFIX_MARK}` }) as const),
+      ...[...types].map((type) => ({ topic: 'setting', key: reloadMark + type }) as const),
+    ]);
+  };
+  return path('plugins/reload/backend', {
+    summary: 'What nodes remember of mounts.',
+    sudo: true,
+    // What was learned of a system outside is shared by all that lead to it.
+    rootNamespaceOnly: true,
+    write: {
+      summary: 'Let every node forget what it remembers of mounts, and of the systems behind them.',
+      operationId: 'plugins-reload-backends',
+      input: z.object({
+        plugin: string().optional().describe('All mounts of this type.'),
+        mounts: commaList().optional().describe('These mounts; login methods with auth/ before them.'),
+        scope: string().optional().describe('Every node forgets, whether it says global or nothing.'),
+      }),
+      output: z.object({ reload_id: z.string() }),
+      auditClear: 'all',
+      async run({ input, namespace, requestId }) {
+        const { plugin, mounts: paths = [], scope } = input;
+        if (plugin && paths.length > 0) {
+          throw new Refusal('invalid', 'plugin and mounts cannot be set at the same time');
+        }
+        if (!plugin && paths.length === 0) throw new Refusal('invalid', 'plugin or mounts must be provided');
+        if (scope && scope !== 'global') throw new Refusal('invalid', 'scope must be global or left out');
+        await reload(plugin ? ofPlugin(namespace.uuid, plugin) : await ofPaths(namespace.uuid, paths));
+        return data({ reload_id: requestId });
+      },
+    },
+  });
+}

@@ -1,0 +1,82 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { string } from '../../../sdk/fields';
+import { path } from '../../../sdk/path';
+import { pathProblem } from '../../../sdk/path-text';
+import { data, missing } from '../../../sdk/reply';
+import type { MountParts } from './mount-changes';
+import { mountMoves } from './mount-moves';
+
+const fixed = ['sys/', 'cubbyhole/', 'identity/', 'auth/token/'];
+
+/** Moving mounts. */
+export function remountPaths(parts: MountParts) {
+  const { mounts } = parts;
+  const moves = mountMoves(parts);
+  return [
+    path('remount', {
+      summary: 'Gives a mount another path.',
+      sudo: true,
+      responseFormat: 'injected',
+      write: {
+        summary: 'Move a mount. Its leases are ended; what it stores stays.',
+        operationId: 'remount',
+        input: z.object({
+          from: string().optional().describe('The path now.'),
+          to: string().optional().describe('The path to be.'),
+        }),
+        output: z.object({ migration_id: z.string() }),
+        auditClear: 'all',
+        async run({ input, namespace, warn }) {
+          const from = tidy(input.from, 'from');
+          const to = tidy(input.to, 'to');
+          const mount = await mounts.seek(namespace.uuid, from);
+          if (fixed.includes(from)) throw new Refusal('invalid', `cannot remount "${from}"`);
+          if (fixed.some((taken) => to.startsWith(taken))) {
+            throw new Refusal('invalid', `cannot remount to destination ${to}`);
+          }
+          if (!mount) throw new Refusal('invalid', `no matching mount at "${from}"`);
+          if (from.startsWith('auth/') !== to.startsWith('auth/')) {
+            throw new Refusal('invalid', 'cannot move between secret engines and auth methods');
+          }
+          const taken = mounts.conflict(namespace.uuid, to);
+          if (taken && taken.uuid !== mount.uuid)
+            throw new Refusal('invalid', `path is already in use at ${taken.path}`);
+          const id = await moves.begin(mount, to);
+          warn(
+            'Mount move has been queued. Progress will be reported in the server log, tagged with the returned migration_id',
+          );
+          return data({ migration_id: id });
+        },
+      },
+    }),
+    path('remount/status/:id', {
+      summary: 'How a move is getting on.',
+      params: { id: 'uuid' },
+      read: {
+        summary: 'Read the status of a move.',
+        operationId: 'remount-status',
+        output: z.looseObject({ migration_id: z.string() }),
+        auditClear: 'all',
+        async run({ namespace, params }) {
+          const found = await moves.find(namespace.uuid, params.id);
+          if (!found) return missing;
+          return data({
+            migration_id: params.id,
+            migration_info: { source_mount: found.source, status: found.status, target_mount: found.target },
+          });
+        },
+      },
+    }),
+  ];
+}
+
+function tidy(given: string | undefined, field: string): string {
+  const bare = (given ?? '').replace(/^\/+|(?<!\/)\/+$/g, '');
+  if (bare === '') throw new Refusal('invalid', `'${field}' must be given`);
+  if (pathProblem(bare) !== undefined || bare.length > 1024) {
+    const message = `'${field}' must be a path in its simplest form, of characters that can be seen`;
+    throw new Refusal('invalid', message, [{ path: [field], message }]);
+  }
+  return `${bare}/`;
+}

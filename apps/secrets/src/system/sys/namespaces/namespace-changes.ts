@@ -1,0 +1,136 @@
+import { Refusal } from '@keystead/refusal';
+import type { Identity } from '../../../kernel/identity/identity';
+import type { Leases } from '../../../kernel/leases/leases';
+import type { Mounts, NewMount } from '../../../kernel/mounts/mounts';
+import type { Namespaces } from '../../../kernel/namespaces/namespaces';
+import type { StorageKernel } from '../../../kernel/storage/storage';
+import { isObject } from '../../../sdk/coerce';
+import { merged } from '../../../sdk/merged';
+import { unmount } from '../mounts/mount-changes';
+
+interface NamespaceDeps {
+  readonly namespaces: Namespaces;
+  readonly mounts: Mounts;
+  readonly leases: Leases;
+  readonly identity: Identity;
+  readonly storage: StorageKernel;
+  /** The mounts every namespace has from its beginning. */
+  readonly standing: readonly NewMount[];
+}
+
+const removal = 'namespace-removal';
+
+/** The tree of namespaces below one, which every function is told first: each with what it begins with, and their removal as a job that any node goes on with. */
+export function namespaceChanges(parts: NamespaceDeps) {
+  const { namespaces, mounts, storage, standing } = parts;
+  const parentOf = (uuid: string) => namespaces.find(uuid)!;
+  const lockable = (uuid: string, path: string) => {
+    const found = namespaces.at(parentOf(uuid), path);
+    // `root` names the namespace of the request as well, and would be another spelling of it.
+    if (!found || (path !== '' && found.uuid === uuid)) {
+      throw new Refusal('invalid', 'requested namespace does not exist');
+    }
+    if (found.parentUuid === undefined) throw new Refusal('invalid', 'root namespace cannot be locked/unlocked');
+    return found;
+  };
+  // Paths of the mount would be read as paths inside the namespace from then on.
+  const refuseOverMount = (uuid: string, path: string) => {
+    const all = path.split('/');
+    const segments = all.slice(
+      all.findIndex((segment) => segment !== ''),
+      all.findLastIndex((segment) => segment !== '') + 1,
+    );
+    const above = namespaces.at(parentOf(uuid), segments.slice(0, -1).join('/'));
+    const taken = above && mounts.conflict(above.uuid, `${segments.at(-1) ?? ''}/`);
+    if (taken) throw new Refusal('invalid', `new namespace conflicts with existing mount: ${taken.path}`);
+  };
+  storage.jobs.define<{ uuid: string }>(removal, async (state) => {
+    await namespaces.refresh();
+    await mounts.refresh();
+    const namespace = namespaces.find(state.uuid);
+    if (namespace) {
+      // The deepest first, so that nothing is ever without what it stands on.
+      for (const one of [...namespaces.below(namespace).reverse(), namespace]) await empty(parts, one.uuid);
+      for (const one of [...namespaces.below(namespace).reverse(), namespace]) await namespaces.remove(one);
+    }
+    return { state, advanced: 1, finished: true };
+  });
+  return {
+    /** Right below. */
+    children: (uuid: string) => namespaces.below(parentOf(uuid)).filter(({ parentUuid }) => parentUuid === uuid),
+    /** All below, nearest first. */
+    below: (uuid: string) => namespaces.below(parentOf(uuid)),
+    at: (uuid: string, path: string) => visible(namespaces.at(parentOf(uuid), path), uuid),
+    /** Makes a namespace with its standing mounts, or replaces the metadata of one that is there. */
+    async put(uuid: string, path: string, customMetadata: Record<string, string> | undefined) {
+      const there = visible(namespaces.at(parentOf(uuid), path), uuid);
+      if (there && !customMetadata) return there;
+      const annotated = there && (await namespaces.annotate(there, () => customMetadata!));
+      if (annotated) return annotated;
+      const made = await namespaces.create(parentOf(uuid), path, customMetadata ?? {}, async (tx, made) => {
+        refuseOverMount(uuid, path);
+        await mounts.createAll(tx, made, standing);
+      });
+      // Somebody else may have made it: then this call changes what it says.
+      return (customMetadata && (await namespaces.annotate(made, () => customMetadata))) || made;
+    },
+    async patch(uuid: string, path: string, change: Record<string, unknown>) {
+      const there = visible(namespaces.at(parentOf(uuid), path), uuid);
+      if (!there) return undefined;
+      return namespaces.annotate(there, (now) => checkMetadata(merged(now, change)));
+    },
+    /** Locks one with all below it, or this one itself where the path is empty; answers the key that unlocks it. */
+    lock: async (uuid: string, path: string) => namespaces.lock(lockable(uuid, path)),
+    /** Unlocks it again, by its key or, where that is undefined, without. */
+    unlock: async (uuid: string, path: string, key: string | undefined) => namespaces.unlock(lockable(uuid, path), key),
+    /** Refuses whoever comes from now on, and removes everything inside in the background. False when there is none. */
+    async remove(uuid: string, path: string) {
+      const there = visible(namespaces.at(parentOf(uuid), path), uuid);
+      if (!there) return false;
+      for (const one of [there, ...namespaces.below(there)]) await namespaces.taint(one);
+      await storage.jobs.start(removal, there.uuid, { uuid: there.uuid });
+      storage.background.wake('jobs');
+      return true;
+    },
+  };
+}
+
+export type NamespaceChanges = ReturnType<typeof namespaceChanges>;
+
+/** Refuses metadata that is not pairs of text. */
+export function checkMetadata(given: Record<string, unknown>): Record<string, string> {
+  for (const [name, value] of Object.entries(given)) {
+    if (typeof value !== 'string' || isObject(value)) {
+      throw new Refusal('invalid', `custom_metadata: value of "${name}" must be a string`);
+    }
+  }
+  return given as Record<string, string>;
+}
+
+/** An empty path names the namespace of the request itself, which is not its own child. */
+function visible<N extends { readonly uuid: string }>(found: N | undefined, parent: string): N | undefined {
+  return found?.uuid === parent ? undefined : found;
+}
+
+async function empty({ mounts, leases, identity, storage }: NamespaceDeps, namespaceId: string): Promise<void> {
+  await leases.revokePrefix(namespaceId, '', { forced: true, waitMs: 60_000 });
+  for (const mount of mounts.list(namespaceId)) await unmount({ mounts, leases, identity }, mount);
+  await storage.committer.transaction(
+    async ({ prisma }) => {
+      const where = { namespaceId };
+      await prisma.quota.deleteMany({ where: { OR: [where, { ownerId: namespaceId }] } });
+      await prisma.mfaEnforcement.deleteMany({ where });
+      await prisma.mfaMethod.deleteMany({ where });
+      await prisma.groupAlias.deleteMany({ where });
+      await prisma.group.deleteMany({ where });
+      await prisma.entity.deleteMany({ where });
+      await prisma.policy.deleteMany({ where });
+    },
+    [
+      { topic: 'quota', key: '*' },
+      { topic: 'policy', key: '*' },
+      { topic: 'entity', key: '*' },
+      { topic: 'group', key: '*' },
+    ],
+  );
+}

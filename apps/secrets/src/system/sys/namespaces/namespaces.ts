@@ -1,0 +1,142 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { Namespace } from '../../../kernel/namespaces/namespaces';
+import { object, secretString } from '../../../sdk/fields';
+import { operation, path } from '../../../sdk/path';
+import { data, empty, keys, missing } from '../../../sdk/reply';
+import { checkMetadata, type NamespaceChanges } from './namespace-changes';
+
+const output = z.object({
+  custom_metadata: z.record(z.string(), z.string()),
+  id: z.string(),
+  locked: z.boolean(),
+  path: z.string(),
+  tainted: z.boolean(),
+  uuid: z.string(),
+});
+const UnlockInput = z.object({
+  unlock_key: secretString().optional().describe('What the answer of the lock said.'),
+});
+const input = z.object({ custom_metadata: object().optional().describe('Pairs of text.') });
+
+export function namespacePaths(namespaces: NamespaceChanges) {
+  const named = (below: readonly Namespace[], parentPath: string) => {
+    const shown = below.map((one) => [one.path.slice(parentPath.length), show(one)] as const);
+    return keys(
+      shown.map(([name]) => name),
+      Object.fromEntries(shown),
+    );
+  };
+  const lock = operation<{ path?: string }>({
+    summary: 'Lock a namespace with all below it; the answer has the key that unlocks it.',
+    operationId: 'namespaces-lock',
+    output: z.object({ unlock_key: z.string() }),
+    run: async ({ namespace, params }) =>
+      data({ unlock_key: await namespaces.lock(namespace.uuid, params.path ?? '') }),
+  });
+  const unlock = operation<{ path?: string }, typeof UnlockInput>({
+    summary: 'Unlock a namespace by its key; who has sudo here, with a token from above it, needs none.',
+    operationId: 'namespaces-unlock',
+    input: UnlockInput,
+    async run({ namespace, params, input, caller, warn }) {
+      // Nobody lifts a lock from inside of what it shuts: there they may have given sudo to themselves.
+      const isAbove = params.path !== undefined || caller.token?.namespaceId !== namespace.uuid;
+      if (!input.unlock_key && !(caller.sudo && isAbove)) throw new Refusal('invalid', 'provided empty key');
+      await namespaces.unlock(namespace.uuid, params.path ?? '', input.unlock_key || undefined);
+      if (!input.unlock_key) warn('Namespace unlocked using sudo capabilities');
+      return empty;
+    },
+  });
+  const below = {
+    params: { path: 'folder' },
+    paramDocs: { path: 'Its path, relative to that of the request.' },
+  } as const;
+  return [
+    path('namespaces/api-lock/lock', {
+      summary: 'Locks this namespace.',
+      write: { ...lock, operationId: 'namespaces-lock-own' },
+    }),
+    path('namespaces/api-lock/lock/:path*', { summary: 'Locks a namespace below.', ...below, write: lock }),
+    path('namespaces/api-lock/unlock', {
+      summary: 'Unlocks this namespace.',
+      write: { ...unlock, operationId: 'namespaces-unlock-own' },
+    }),
+    path('namespaces/api-lock/unlock/:path*', { summary: 'Unlocks a namespace below.', ...below, write: unlock }),
+    path('namespaces', {
+      summary: 'The namespaces right below this one.',
+      list: {
+        summary: 'List the namespaces below.',
+        operationId: 'namespaces-list',
+        output: z.object({ keys: z.array(z.string()), key_info: z.record(z.string(), output) }),
+        auditClear: 'all',
+        run: ({ namespace }) => named(namespaces.children(namespace.uuid), namespace.path),
+      },
+      scan: {
+        summary: 'List all namespaces below, however deep.',
+        operationId: 'namespaces-scan',
+        output: z.object({ keys: z.array(z.string()), key_info: z.record(z.string(), output) }),
+        auditClear: 'all',
+        run: ({ namespace }) => named(namespaces.below(namespace.uuid), namespace.path),
+      },
+    }),
+    path('namespaces/:path*', {
+      summary: 'A namespace: mounts, policies, identities and tokens of its own.',
+      params: { path: 'folder' },
+      paramDocs: { path: 'Its path, relative to the namespace of the request.' },
+      read: {
+        summary: 'Read a namespace.',
+        operationId: 'namespaces-read',
+        output,
+        auditClear: 'all',
+        run({ params, namespace }) {
+          const found = namespaces.at(namespace.uuid, params.path);
+          return found ? data(show(found)) : missing;
+        },
+      },
+      write: {
+        summary: 'Create a namespace, or replace its metadata.',
+        operationId: 'namespaces-write',
+        input,
+        output,
+        auditClear: 'all',
+        async run({ params, input: given, namespace }) {
+          const metadata = given.custom_metadata && checkMetadata(given.custom_metadata);
+          return data(show(await namespaces.put(namespace.uuid, params.path, metadata)));
+        },
+      },
+      patch: {
+        summary: 'Change what is named of the metadata of a namespace.',
+        operationId: 'namespaces-patch',
+        input,
+        output,
+        auditClear: 'all',
+        async run({ params, input: given, namespace }) {
+          const found = await namespaces.patch(namespace.uuid, params.path, given.custom_metadata ?? {});
+          return found ? data(show(found)) : missing;
+        },
+      },
+      delete: {
+        summary: 'Delete a namespace with everything inside.',
+        operationId: 'namespaces-delete',
+        stepUp: true,
+        status: 200,
+        async run({ params, namespace, warn }) {
+          if (await namespaces.remove(namespace.uuid, params.path)) return data({ status: 'in-progress' });
+          warn('requested namespace does not exist');
+          return data(null);
+        },
+      },
+    }),
+  ];
+}
+
+function show(namespace: Namespace): Record<string, unknown> {
+  return {
+    custom_metadata: namespace.customMetadata,
+    id: namespace.id,
+    locked: namespace.locked,
+    path: namespace.path,
+    tainted: namespace.tainted,
+    uuid: namespace.uuid,
+  };
+}

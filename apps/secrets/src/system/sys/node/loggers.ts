@@ -1,0 +1,77 @@
+import { Refusal } from '@keystead/refusal';
+import type { Logger } from '@keystead/server';
+import { z } from 'zod';
+import { string } from '../../../sdk/fields';
+import { operation, path } from '../../../sdk/path';
+import { data, empty, missing } from '../../../sdk/reply';
+
+/** The program's, as in the lines it writes. */
+const NAME = 'secrets';
+
+/** Names of levels that clients of this protocol use, and what they are here. */
+const levels: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    trace: 'trace',
+    debug: 'debug',
+    info: 'info',
+    notice: 'info',
+    warn: 'warn',
+    warning: 'warn',
+    error: 'error',
+    err: 'error',
+  }),
+);
+
+const LevelInput = z.object({ level: string().optional().describe('trace, debug, info, warn or error.') });
+
+/** `sys/loggers`: how much the node that answers writes to its log, until it is told otherwise or starts again. */
+export function loggerPaths(log: Pick<Logger, 'level'>) {
+  const configured = log.level;
+  const isNamed = ({ name }: { name?: string }): boolean => name === undefined || name === NAME;
+  const unknown = () => new Refusal('invalid', `the only logger is ${JSON.stringify(NAME)}`);
+  const read = operation<{ name?: string }>({
+    summary: 'Read how much this node writes to its log.',
+    output: z.record(z.string(), z.string()),
+    auditClear: 'all',
+    run: ({ params }) => (isNamed(params) ? data({ [NAME]: log.level }) : missing),
+  });
+  const write = operation<{ name?: string }, typeof LevelInput>({
+    summary: 'Change how much this node writes to its log.',
+    input: LevelInput,
+    auditClear: 'all',
+    run({ params, input }) {
+      if (!isNamed(params)) throw unknown();
+      if (!input.level) throw new Refusal('invalid', 'level is required');
+      const level = levels.get(input.level.toLowerCase());
+      if (!level) throw new Refusal('invalid', `invalid level ${JSON.stringify(input.level)}`);
+      log.level = level;
+      return empty;
+    },
+  });
+  const remove = operation<{ name?: string }>({
+    summary: 'Let this node write to its log what its configuration says.',
+    run({ params }) {
+      if (!isNamed(params)) throw unknown();
+      log.level = configured;
+      return empty;
+    },
+  });
+  const where = { sudo: true, rootNamespaceOnly: true } as const;
+  return [
+    path('loggers', {
+      summary: 'How much the node that answers writes to its log.',
+      ...where,
+      read: { ...read, operationId: 'loggers-read-verbosity-level' },
+      write: { ...write, operationId: 'loggers-update-verbosity-level' },
+      delete: { ...remove, operationId: 'loggers-revert-verbosity-level' },
+    }),
+    path('loggers/:name', {
+      summary: 'The same by the name of the log.',
+      ...where,
+      paramDocs: { name: 'Name of the log; there is one.' },
+      read: { ...read, operationId: 'loggers-read-verbosity-level-for' },
+      write: { ...write, operationId: 'loggers-update-verbosity-level-for' },
+      delete: { ...remove, operationId: 'loggers-revert-verbosity-level-for' },
+    }),
+  ];
+}

@@ -1,0 +1,60 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { announced, string } from '../../../sdk/fields';
+import { path } from '../../../sdk/path';
+import { type StreamSink, stream } from '../../../sdk/reply';
+
+/** How lines are written: as in the log, or for people. */
+export type LogFormat = 'standard' | 'json';
+
+/** Those who follow the log of this node. */
+export interface LogMonitors {
+  /** What the node writes to its log. */
+  readonly level: string;
+  /** Nobody more may follow. */
+  readonly full: boolean;
+  /** Whether lines of this level are written to the log at all. */
+  shows(level: string): boolean;
+  /** Tells `sink` of lines from now on, while `holds`; returns what is to be called when it leaves. */
+  follow(level: string, format: LogFormat, holds: () => Promise<boolean>, sink: StreamSink): () => void;
+}
+
+const levels = ['trace', 'debug', 'info', 'warn', 'error'];
+
+/** `sys/monitor`: the log of the node that answers, line by line as it is written. */
+export function monitorPath(monitors: LogMonitors, holds: (token: string) => Promise<boolean>) {
+  return path('monitor', {
+    summary: 'The log of the node that answers, line by line as it is written.',
+    sudo: true,
+    rootNamespaceOnly: true,
+    responseFormat: 'raw',
+    read: {
+      summary: 'Follow the log of this node until the connection or the token ends.',
+      operationId: 'monitor',
+      input: z.object({
+        log_level: announced(string(), { enum: levels, default: 'info' })
+          .optional()
+          .describe('The least level of the lines; of lower ones the node must write some, see sys/loggers.'),
+        log_format: announced(string(), { enum: ['standard', 'json'], default: 'standard' })
+          .optional()
+          .describe('json: the lines as they are.'),
+      }),
+      auditClear: 'all',
+      run({ input, sentToken }) {
+        const level = (input.log_level || 'info').toLowerCase();
+        const format = (input.log_format || 'standard').toLowerCase();
+        if (!levels.includes(level)) throw new Refusal('invalid', 'unknown log level');
+        if (format !== 'standard' && format !== 'json') throw new Refusal('invalid', 'unknown log format');
+        if (!monitors.shows(level)) {
+          throw new Refusal(
+            'invalid',
+            `log_level: this node logs at ${monitors.level}; change that at sys/loggers first`,
+          );
+        }
+        if (monitors.full) throw new Refusal('limited', 'too many follow the log of this node');
+        const still = () => holds(sentToken!);
+        return stream('text/plain; charset=utf-8', (sink) => monitors.follow(level, format, still, sink));
+      },
+    },
+  });
+}

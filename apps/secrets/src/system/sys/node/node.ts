@@ -1,0 +1,228 @@
+import os from 'node:os';
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { Leases } from '../../../kernel/leases/leases';
+import type { MountKind } from '../../../kernel/mounts/mount';
+import type { StorageKernel } from '../../../kernel/storage/storage';
+import { string } from '../../../sdk/fields';
+import { path } from '../../../sdk/path';
+import { data, empty, keys, missing, raw } from '../../../sdk/reply';
+
+interface NodeParts {
+  readonly storage: StorageKernel;
+  readonly leases: Leases;
+}
+
+/** What this node can say of itself. */
+export interface NodeFacts {
+  readonly version: string;
+  /** Settings without secrets, by the name of their variable. */
+  settings(): Readonly<Record<string, unknown>>;
+  /** Of every node: where one speaks TLS the others do. */
+  readonly scheme: 'http' | 'https';
+  /** Text for a Prometheus scrape. */
+  metrics(): Promise<string>;
+  /** Every kind of mount there is. */
+  readonly kinds: readonly { readonly type: string; readonly kind: MountKind }[];
+}
+
+const pluginOutput = z.object({
+  builtin: z.boolean(),
+  deprecation_status: z.string(),
+  name: z.string(),
+  type: z.string(),
+  version: z.string(),
+});
+
+/** Counters, settings and kinds of mounts: what tools of operators ask for. */
+export function nodePaths(parts: NodeParts, node: NodeFacts) {
+  const startedAtMs = parts.storage.clock.now();
+  const kindsOf = (kind: 'secret' | 'auth') =>
+    node.kinds
+      .filter((one) => one.kind === kind)
+      .map(({ type }) => type)
+      .sort();
+  const plugin = (type: 'auth' | 'secret', name: string) => ({
+    builtin: true,
+    deprecation_status: 'supported',
+    name,
+    type,
+    version: `v${node.version}+builtin`,
+  });
+  return [
+    path('ha-status', {
+      summary: 'The nodes of the installation, as far as this one is concerned.',
+      rootNamespaceOnly: true,
+      responseFormat: 'injected',
+      read: {
+        summary: 'Read the status of this node among its peers.',
+        operationId: 'ha-status',
+        output: z.looseObject({ nodes: z.array(z.looseObject({})) }),
+        auditClear: 'all',
+        // All of them serve. Of the others no more is known than that they live and where they listen.
+        run: async () =>
+          data({
+            nodes: (await livingNodes(parts, node.scheme)).map(({ address, heardAtMs, own }) => ({
+              active_node: true,
+              api_address: address,
+              cluster_address: '',
+              hostname: own ? os.hostname() : '',
+              last_echo: new Date(heardAtMs).toISOString(),
+              version: own ? node.version : '',
+            })),
+          }),
+      },
+    }),
+    path('step-down', {
+      summary: 'Has no effect: every node serves, none leads.',
+      sudo: true,
+      rootNamespaceOnly: true,
+      write: { summary: 'Give up leading.', operationId: 'step-down-leader', run: () => empty },
+    }),
+    path('config/state/sanitized', {
+      summary: 'The settings of this node, without secrets.',
+      sudo: true,
+      rootNamespaceOnly: true,
+      read: {
+        summary: 'Read the settings of this node.',
+        operationId: 'read-sanitized-configuration-state',
+        auditClear: 'all',
+        run: () => data(node.settings()),
+      },
+    }),
+    path('metrics', {
+      summary: 'Measurements of this node.',
+      responseFormat: 'raw',
+      rootNamespaceOnly: true,
+      read: {
+        summary: 'Read measurements, as JSON or for Prometheus.',
+        operationId: 'metrics',
+        input: z.object({ format: string().optional().describe('prometheus, or nothing for JSON.') }),
+        output: z.looseObject({}),
+        auditClear: 'all',
+        async run({ input, nowMs }) {
+          if (input.format === 'prometheus') {
+            const body = await node.metrics();
+            return { kind: 'raw', status: 200, body, contentType: 'text/plain; version=0.0.4' };
+          }
+          if (input.format) throw new Refusal('invalid', `metric response format "${input.format}" unknown`);
+          const { tokens, leases, entities } = await countsOf(parts);
+          const memory = process.memoryUsage();
+          const gauge = (Name: string, Value: number) => ({ Name, Value, Labels: {} });
+          return raw({
+            Timestamp: new Date(nowMs).toISOString(),
+            Gauges: [
+              gauge('service.token.count', tokens),
+              gauge('service.expire.num_leases', leases),
+              gauge('service.identity.num_entities', entities),
+              gauge('service.runtime.heap_bytes', memory.heapUsed),
+              gauge('service.uptime_seconds', Math.floor((nowMs - startedAtMs) / 1000)),
+            ],
+            Points: [],
+            Counters: [],
+            Samples: [],
+          });
+        },
+      },
+    }),
+    path('internal/counters/:what', {
+      summary: 'Counts of tokens and entities.',
+      rootNamespaceOnly: true,
+      read: {
+        summary: 'Count tokens or entities.',
+        operationId: 'internal-count',
+        output: z.looseObject({ counters: z.looseObject({}) }),
+        auditClear: 'all',
+        async run({ params }) {
+          const { tokens, entities } = await countsOf(parts);
+          if (params.what === 'tokens') return data({ counters: { service_tokens: { total: tokens } } });
+          if (params.what === 'entities') return data({ counters: { entities: { total: entities } } });
+          return missing;
+        },
+      },
+    }),
+    path('plugins/catalog', {
+      summary: 'The kinds of mounts there are.',
+      sudo: true,
+      rootNamespaceOnly: true,
+      read: {
+        summary: 'List the kinds of mounts.',
+        operationId: 'plugins-catalog-list-plugins',
+        output: z.object({
+          auth: z.array(z.string()),
+          secret: z.array(z.string()),
+          database: z.array(z.string()),
+          detailed: z.array(pluginOutput),
+        }),
+        auditClear: 'all',
+        run: () =>
+          data({
+            auth: kindsOf('auth'),
+            database: [],
+            detailed: (['auth', 'secret'] as const).flatMap((kind) => kindsOf(kind).map((name) => plugin(kind, name))),
+            secret: kindsOf('secret'),
+          }),
+      },
+    }),
+    path('plugins/catalog/:type', {
+      summary: 'The kinds of mounts of one class.',
+      sudo: true,
+      rootNamespaceOnly: true,
+      list: {
+        summary: 'List the kinds of mounts of one class.',
+        operationId: 'plugins-catalog-list-plugins-with-type',
+        output: z.object({ keys: z.array(z.string()) }),
+        auditClear: 'all',
+        run: ({ params }) =>
+          params.type === 'auth' || params.type === 'secret' ? keys(kindsOf(params.type)) : missing,
+      },
+    }),
+    path('plugins/catalog/:type/:name', {
+      summary: 'A kind of mounts. All of them are built in.',
+      sudo: true,
+      rootNamespaceOnly: true,
+      delete: {
+        summary: 'Deregistering a kind that is absent succeeds; those built in stay.',
+        operationId: 'plugins-catalog-remove-plugin-with-type',
+        input: z.object({ version: string().optional().describe('Of the plugin; says nothing here.') }),
+        run({ params }) {
+          const kind = (['auth', 'secret'] as const).find((one) => one === params.type);
+          if (!kind || !kindsOf(kind).includes(params.name)) return empty;
+          throw new Refusal('invalid', `${params.name} is built in and cannot be deregistered`);
+        },
+      },
+      read: {
+        summary: 'Read a kind of mounts.',
+        operationId: 'plugins-catalog-read-plugin-configuration-with-type',
+        output: pluginOutput.omit({ type: true }).extend({ args: z.null(), command: z.string(), sha256: z.string() }),
+        auditClear: 'all',
+        run({ params }) {
+          const kind = (['auth', 'secret'] as const).find((one) => one === params.type);
+          if (!kind || !kindsOf(kind).includes(params.name)) return missing;
+          const { type: _type, ...facts } = plugin(kind, params.name);
+          return data({ args: null, command: '', sha256: '', ...facts });
+        },
+      },
+    }),
+  ];
+}
+
+const LIVING = {
+  name: 'node-living',
+  text: `SELECT id, address, floor(extract(epoch FROM seen_at) * 1000)::bigint AS heard_at_ms FROM node
+          WHERE seen_at > clock_timestamp() - interval '3 seconds' ORDER BY address, id`,
+};
+
+/** All living nodes, this one among them. */
+async function livingNodes({ storage }: NodeParts, scheme: string) {
+  const { rows } = await storage.database.query<{ id: string; address: string; heard_at_ms: string }>(LIVING);
+  return rows.map(({ id, address, heard_at_ms }) => ({
+    address: `${scheme}://${address}`,
+    heardAtMs: Number(heard_at_ms),
+    own: id === storage.changes.id,
+  }));
+}
+
+async function countsOf({ storage, leases }: NodeParts) {
+  return { ...(await leases.counts()), entities: await storage.database.prisma.entity.count() };
+}

@@ -1,0 +1,137 @@
+import type { Identity } from '../../../kernel/identity/identity';
+import type { IdentityView } from '../../../kernel/identity/types';
+import type { Mfa } from '../../../kernel/mfa/mfa';
+import type { Mounts } from '../../../kernel/mounts/mounts';
+import type { Namespaces } from '../../../kernel/namespaces/namespaces';
+import type { Access, AccessQuery } from '../../../kernel/policy/access';
+import type { Explanation, Question } from '../../../kernel/policy/types';
+import type { Quotas } from '../../../kernel/quotas/quotas';
+import { questionOf, type RouteMatch } from '../../../kernel/routing/route-match';
+import { SentPath } from '../../../kernel/routing/sent-path';
+import type { TokenRecord, Tokens } from '../../../kernel/tokens/types';
+import type { Verb } from '../../../sdk/call';
+
+/** The kernel's modules that say what a token may do. */
+export interface AuthorityParts {
+  readonly namespaces: Namespaces;
+  readonly mounts: Mounts;
+  readonly access: Access;
+  readonly tokens: Tokens;
+  readonly identity: Identity;
+  readonly mfa: Mfa;
+  readonly quotas: Quotas;
+}
+
+/** The operations a question can be about. */
+export const operationNames = ['create', 'read', 'update', 'patch', 'delete', 'list', 'scan'] as const;
+type OperationName = (typeof operationNames)[number];
+
+/** A request to ask about, on a path as somebody would send it. */
+export interface AuthorityQuestion extends Pick<Question, 'operation' | 'parameters' | 'wrapTtlSeconds'> {
+  readonly namespaceId: string;
+  readonly path: string;
+}
+
+/** Whose policies hold for a token: its own, and those of its entity as it is now. */
+export async function accessQueryOf(
+  { identity }: Pick<AuthorityParts, 'identity'>,
+  { namespaceId, policies, entityId }: TokenRecord,
+): Promise<AccessQuery & { readonly identity?: IdentityView }> {
+  return { namespaceId, policies, identity: entityId === undefined ? undefined : await identity.find(entityId) };
+}
+
+/** Looks at tokens; undefined for unknown, expired and revoked ones, and for those that a namespace does not see. */
+export class Authority {
+  constructor(private readonly parts: AuthorityParts) {}
+
+  async byToken(namespaceId: string, token: string): Promise<TokenAuthority | undefined> {
+    return this.holder(await this.parts.tokens.findWithin(namespaceId, token));
+  }
+
+  async byAccessor(namespaceId: string, accessor: string): Promise<TokenAuthority | undefined> {
+    return this.holder(await this.parts.tokens.findByAccessor(namespaceId, accessor));
+  }
+
+  /** The token a call is made with; `hash` is hex. */
+  async byHash(hash: string): Promise<TokenAuthority | undefined> {
+    return this.holder(await this.parts.tokens.findByHash(Buffer.from(hash, 'hex')));
+  }
+
+  /** Whether the path needs sudo besides its capability. */
+  needsSudo(namespaceId: string, path: string, operation: OperationName): boolean {
+    const match = matchOf(this.parts, namespaceId, path, verbOf(operation));
+    return match.operation?.sudo ?? match.declared?.sudo ?? false;
+  }
+
+  /** The quota that would refuse the request at this moment. */
+  quotaInTheWay(namespaceId: string, path: string, operation: OperationName, address: string): string | undefined {
+    const { namespace, mount, path: at, folding } = matchOf(this.parts, namespaceId, path, verbOf(operation));
+    const question = { namespaceId: namespace.uuid, mountUuid: mount?.uuid, path: at, folding, address };
+    const quota = this.parts.quotas.refusing(question);
+    if (!quota) return undefined;
+    // Names of namespaces above are their own affair.
+    return quota.ownerId === namespaceId
+      ? `the rate limit ${JSON.stringify(quota.name)} is used up`
+      : 'a rate limit of a namespace above is used up';
+  }
+
+  private async holder(record: TokenRecord | undefined): Promise<TokenAuthority | undefined> {
+    return record && holderOf(this.parts, record);
+  }
+}
+
+/** A token looked at from outside, without using it. */
+export type TokenAuthority = Awaited<ReturnType<typeof holderOf>>;
+
+async function holderOf(parts: AuthorityParts, record: TokenRecord) {
+  const query = await accessQueryOf(parts, record);
+  const view = query.identity;
+  const access = await parts.access.of(query);
+  return {
+    accessor: record.accessor,
+    /** Token, entity and group policies together, sorted. */
+    policies: [...new Set([...record.policies, ...(view?.policies ?? []).flatMap(({ names }) => names)])].sort(),
+    /** 0 is unlimited. */
+    usesLeft: record.usesLeft ?? 0,
+    boundCidrs: record.boundCidrs,
+    namespacePath: parts.namespaces.find(record.namespaceId)?.path ?? '',
+    /** False for a token whose entity is disabled or gone. */
+    entityInForce: record.entityId === undefined || (view !== undefined && !view.disabled),
+    /** Names of the login enforcements that a new login of its entity at its mount must meet. */
+    loginEnforcements: () => loginEnforcements(parts, record, view),
+    /** On a path as somebody would send it; read as the request would be. Throws `malformed`. */
+    capabilities(namespaceId: string, text: string): string[] {
+      const { path, folding } = questionOf(matchOf(parts, namespaceId, text, text.endsWith('/') ? 'list' : 'read'));
+      return access.capabilities(path, folding);
+    },
+    /** The same for one request. */
+    explain({ namespaceId, path, ...question }: AuthorityQuestion): Explanation {
+      return access.explain({
+        ...question,
+        ...questionOf(matchOf(parts, namespaceId, path, verbOf(question.operation))),
+      });
+    },
+  };
+}
+
+async function loginEnforcements(
+  { mounts, mfa }: AuthorityParts,
+  { mountId, namespaceId }: TokenRecord,
+  view: IdentityView | undefined,
+): Promise<string[]> {
+  const mount = mountId === undefined ? undefined : mounts.find(mountId);
+  if (!mount || !view) return [];
+  const { accessor, type: mountType } = mount;
+  const { entityId, groupIds } = view;
+  const matching = await mfa.enforcements.matching({ namespaceId, accessor, mountType, entityId, groupIds });
+  return matching.map(({ name }) => name);
+}
+
+function matchOf({ namespaces, mounts }: AuthorityParts, namespaceId: string, path: string, verb: Verb): RouteMatch {
+  return SentPath.ofField(path, 'path').locate(namespaces, mounts, verb, namespaces.find(namespaceId)?.path ?? '');
+}
+
+/** What a request that does this is sent with. */
+export function verbOf(operation: string): Verb {
+  return operation === 'create' || operation === 'update' ? 'write' : (operation as Verb);
+}

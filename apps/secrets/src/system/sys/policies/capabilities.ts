@@ -1,0 +1,87 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { NamespaceView } from '../../../sdk/call';
+import { commaList, secretString, string } from '../../../sdk/fields';
+import { type Path, path } from '../../../sdk/path';
+import { data, listed } from '../../../sdk/reply';
+import type { Authority, TokenAuthority } from './authority';
+
+const maxSegments = 1_000;
+const Paths = z.object({
+  paths: commaList().optional().describe('Paths to ask about.'),
+  path: commaList().optional().describe('Older name of paths.'),
+});
+
+const capabilitiesOutput = z.record(z.string(), z.array(z.string()));
+
+/** What a token may do on given paths: `sys/capabilities`, `-self` and `-accessor`. */
+export function capabilitiesPaths(authority: Authority): Path[] {
+  return [
+    path('capabilities', {
+      summary: 'What a token may do.',
+      responseFormat: 'injected',
+      write: {
+        summary: 'List the capabilities of a token on paths.',
+        input: Paths.extend({ token: secretString().optional().describe('The token.') }),
+        output: capabilitiesOutput,
+        async run({ input, namespace, caller, sentToken }) {
+          const asked = requirePaths(input);
+          if (!input.token) throw listed('invalid', 'no token found');
+          const own = input.token === sentToken;
+          const holder = own ? authority.byHash(caller.token!.hash) : authority.byToken(namespace.uuid, input.token);
+          return answer(await holder, namespace, asked);
+        },
+      },
+    }),
+    path('capabilities-accessor', {
+      summary: 'What the token of an accessor may do.',
+      responseFormat: 'injected',
+      write: {
+        summary: 'List the capabilities of the token of an accessor on paths.',
+        input: Paths.extend({ accessor: string().optional().describe('The accessor.') }),
+        output: capabilitiesOutput,
+        async run({ input, namespace }) {
+          const asked = requirePaths(input);
+          if (!input.accessor) throw listed('invalid', 'no token found');
+          return answer(await authority.byAccessor(namespace.uuid, input.accessor), namespace, asked);
+        },
+      },
+    }),
+    path('capabilities-self', {
+      summary: 'What the calling token may do.',
+      responseFormat: 'injected',
+      write: {
+        summary: 'List the capabilities of the calling token on paths.',
+        input: Paths.extend({
+          token: secretString().optional().describe('Not used: the calling token is asked about.'),
+        }),
+        output: capabilitiesOutput,
+        async run({ input, namespace, caller }) {
+          return answer(await authority.byHash(caller.token?.hash ?? ''), namespace, requirePaths(input));
+        },
+      },
+    }),
+  ];
+}
+
+function requirePaths({ paths = [], path: older = [] }: z.output<typeof Paths>): readonly string[] {
+  const asked = paths.length > 0 ? paths : older;
+  if (asked.length === 0) {
+    throw new Refusal('invalid', 'paths must be supplied', [{ path: ['paths'], message: 'required' }]);
+  }
+  if (asked.some((text) => text.split('/', maxSegments + 1).length > maxSegments)) {
+    const message = `paths cannot have more than ${maxSegments} segments`;
+    throw new Refusal('invalid', message, [{ path: ['paths'], message }]);
+  }
+  return asked;
+}
+
+function answer(holder: TokenAuthority | undefined, { uuid }: NamespaceView, asked: readonly string[]) {
+  if (!holder) throw listed('invalid', 'invalid token');
+  const found = new Map<string, readonly string[]>();
+  for (const text of asked) {
+    found.set(text, holder.entityInForce ? holder.capabilities(uuid, text) : ['deny']);
+  }
+  if (asked.length === 1) found.set('capabilities', found.get(asked[0]!)!);
+  return data(Object.fromEntries(found));
+}

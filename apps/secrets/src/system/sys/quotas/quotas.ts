@@ -1,0 +1,221 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { Mounts } from '../../../kernel/mounts/mounts';
+import type { Namespaces } from '../../../kernel/namespaces/namespaces';
+import type { Quotas } from '../../../kernel/quotas/quotas';
+import { usualRules } from '../../../kernel/quotas/rate-rules';
+import { announced, anything, bool, duration, int, string, stringList } from '../../../sdk/fields';
+import { path } from '../../../sdk/path';
+import { pathProblem } from '../../../sdk/path-text';
+import { data, empty, keys, missing } from '../../../sdk/reply';
+import { quotaTarget } from './quota-target';
+
+interface QuotaParts {
+  readonly quotas: Quotas;
+  readonly mounts: Mounts;
+  readonly namespaces: Namespaces;
+}
+
+const where = () =>
+  string()
+    .optional()
+    .describe(
+      'Namespace below, mount, or a path below a mount (a final `*` stands for any rest); empty for the whole namespace.',
+    );
+const inheritable = () => bool().optional().describe('Whether namespaces below count as well.');
+
+/** `sys/quotas`: rate limits count on each node for itself, lease counts over all nodes. */
+export function quotaPaths({ quotas, ...parts }: QuotaParts) {
+  /** What every quota has. The namespace is the one it is written in, and has its name in. */
+  const named = (ownerId: string, name: string, input: { path?: string; role?: string; inheritable?: boolean }) => {
+    const { path: writtenPath = '', role = '', inheritable = writtenPath === '' } = input;
+    return { ...quotaTarget(parts, ownerId, { path: writtenPath, role, inheritable }), ownerId, name, writtenPath };
+  };
+  return [
+    rulesPath(quotas),
+    path('quotas/rate-limit', {
+      summary: 'Rate limits.',
+      list: {
+        summary: 'List rate limits.',
+        operationId: 'rate-limit-quotas-list',
+        run: async ({ namespace }) => keys(await quotas.list(namespace.uuid, 'rate-limit')),
+      },
+    }),
+    path('quotas/rate-limit/:name', {
+      summary: 'How often clients may ask; each node counts for itself.',
+      paramDocs: { name: 'Name of the limit.' },
+      read: {
+        summary: 'Read a rate limit.',
+        operationId: 'rate-limit-quotas-read',
+        auditClear: 'all',
+        async run({ params, namespace }) {
+          const quota = (await quotas.find(namespace.uuid, 'rate-limit', params.name))?.quota;
+          if (quota?.kind !== 'rate-limit') return missing;
+          return data({
+            block_interval: quota.blockSeconds,
+            inheritable: quota.inheritable,
+            interval: quota.intervalSeconds,
+            name: quota.name,
+            path: quota.writtenPath,
+            rate: quota.rate,
+            role: quota.role,
+            type: 'rate-limit',
+          });
+        },
+      },
+      write: {
+        summary: 'Create or replace a rate limit.',
+        operationId: 'rate-limit-quotas-write',
+        auditClear: 'all',
+        input: z.object({
+          path: where(),
+          role: string().optional().describe('Has no effect on rate limits of this service.'),
+          rate: anything().optional().describe('Requests allowed per interval, a number above 0.'),
+          interval: duration().optional().describe('Length of the interval; a second unless given.'),
+          block_interval: duration().optional().describe('How long a client stays refused once it was.'),
+          inheritable: inheritable(),
+        }),
+        async run({ input, params, namespace }) {
+          const rate = Number(String(input.rate ?? ''));
+          if (!(rate > 0) || !Number.isFinite(rate)) throw new Refusal('invalid', "'rate' is invalid");
+          const intervalSeconds = input.interval || 1;
+          await quotas.put({
+            ...named(namespace.uuid, params.name, input),
+            kind: 'rate-limit',
+            rate,
+            intervalSeconds,
+            blockSeconds: input.block_interval ?? 0,
+          });
+          return empty;
+        },
+      },
+      delete: {
+        summary: 'Delete a rate limit.',
+        operationId: 'rate-limit-quotas-delete',
+        async run({ params, namespace }) {
+          await quotas.delete(namespace.uuid, 'rate-limit', params.name);
+          return empty;
+        },
+      },
+    }),
+    path('quotas/lease-count', {
+      summary: 'Lease counts.',
+      list: {
+        summary: 'List lease counts.',
+        operationId: 'lease-count-quotas-list',
+        run: async ({ namespace }) => keys(await quotas.list(namespace.uuid, 'lease-count')),
+      },
+    }),
+    path('quotas/lease-count/:name', {
+      summary: 'How many leases there may be at a time, over all nodes.',
+      paramDocs: { name: 'Name of the limit.' },
+      read: {
+        summary: 'Read a lease count, with the leases counted now.',
+        operationId: 'lease-count-quotas-read',
+        auditClear: 'all',
+        async run({ params, namespace }) {
+          const found = await quotas.find(namespace.uuid, 'lease-count', params.name);
+          const quota = found?.quota;
+          if (quota?.kind !== 'lease-count') return missing;
+          return data({
+            counter: found!.leases,
+            inheritable: quota.inheritable,
+            max_leases: quota.maxLeases,
+            name: quota.name,
+            path: quota.writtenPath,
+            role: quota.role,
+            type: 'lease-count',
+          });
+        },
+      },
+      write: {
+        summary: 'Create or replace a lease count.',
+        operationId: 'lease-count-quotas-write',
+        auditClear: 'all',
+        input: z.object({
+          path: where(),
+          role: string().optional().describe('Only leases of this role: the last segment of their path.'),
+          max_leases: int().optional().describe('How many, above 0.'),
+          inheritable: inheritable(),
+        }),
+        async run({ input, params, namespace }) {
+          const maxLeases = input.max_leases ?? 0;
+          if (maxLeases < 1) throw new Refusal('invalid', "'max_leases' must be greater than 0");
+          await quotas.put({ ...named(namespace.uuid, params.name, input), kind: 'lease-count', maxLeases });
+          return empty;
+        },
+      },
+      delete: {
+        summary: 'Delete a lease count.',
+        operationId: 'lease-count-quotas-delete',
+        async run({ params, namespace }) {
+          await quotas.delete(namespace.uuid, 'lease-count', params.name);
+          return empty;
+        },
+      },
+    }),
+  ];
+}
+
+const mostExempt = 100;
+
+function rulesPath(quotas: Quotas) {
+  return path('quotas/config', {
+    summary: 'What holds for all rate limits.',
+    rootNamespaceOnly: true,
+    read: {
+      summary: 'Read what holds for all rate limits.',
+      operationId: 'rate-limit-quotas-read-configuration',
+      output: z.object({
+        enable_rate_limit_audit_logging: z.boolean(),
+        enable_rate_limit_response_headers: z.boolean(),
+        rate_limit_exempt_paths: z.array(z.string()),
+      }),
+      auditClear: 'all',
+      async run() {
+        const { audited, headers, exemptPaths } = await quotas.readRules();
+        return data({
+          enable_rate_limit_audit_logging: audited,
+          enable_rate_limit_response_headers: headers,
+          rate_limit_exempt_paths: exemptPaths,
+        });
+      },
+    },
+    write: {
+      summary: 'Replace what holds for all rate limits; what is left out is as in a new installation.',
+      operationId: 'rate-limit-quotas-configure',
+      auditClear: 'all',
+      input: z.object({
+        rate_limit_exempt_paths: stringList()
+          .optional()
+          .describe(
+            'Paths that no rate limit counts, as seen from the root namespace; those of sys/ as seen from each. A final `*` stands for any rest.',
+          ),
+        enable_rate_limit_audit_logging: announced(bool(), { default: usualRules.audited })
+          .optional()
+          .describe('Refusals by a rate limit leave audit lines.'),
+        enable_rate_limit_response_headers: announced(bool(), { default: usualRules.headers })
+          .optional()
+          .describe('Answers say how much of the limit is left: X-RateLimit-Limit, -Remaining and -Reset.'),
+      }),
+      async run({ input }) {
+        const exemptPaths = input.rate_limit_exempt_paths ?? usualRules.exemptPaths;
+        if (exemptPaths.length > mostExempt) {
+          throw new Refusal('invalid', `rate_limit_exempt_paths: at most ${mostExempt} paths`);
+        }
+        for (const one of exemptPaths) {
+          // No request has such a path, so nothing would ever be exempt.
+          if (one === '' || one.startsWith('/') || pathProblem(one) !== undefined) {
+            throw new Refusal('invalid', `rate_limit_exempt_paths: invalid path ${JSON.stringify(one)}`);
+          }
+        }
+        await quotas.writeRules({
+          exemptPaths,
+          audited: input.enable_rate_limit_audit_logging ?? usualRules.audited,
+          headers: input.enable_rate_limit_response_headers ?? usualRules.headers,
+        });
+        return empty;
+      },
+    },
+  });
+}

@@ -1,0 +1,177 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { RootAttempt, RootGeneration } from '../../../kernel/seal/generate-root';
+import type { Rotation } from '../../../kernel/seal/rotation';
+import { string } from '../../../sdk/fields';
+import { operation, type Path, path } from '../../../sdk/path';
+import { data, empty, missing, raw } from '../../../sdk/reply';
+
+/** `sys/rotate`, `sys/key-status`, `sys/generate-root` and `sys/generate-root-token`. */
+export function keyPaths(rotation: Rotation, root: RootGeneration): Path[] {
+  const rotate = (id: string) =>
+    operation({
+      summary: 'Take a new key into use; old values are sealed anew in the background.',
+      operationId: id,
+      async run() {
+        await rotation.rotate();
+        return empty;
+      },
+    });
+  return [
+    path('rotate', {
+      summary: 'Rotate the key that values are sealed under.',
+      sudo: true,
+      rootNamespaceOnly: true,
+      write: rotate('rotate'),
+    }),
+    path('rotate/keyring', {
+      summary: 'Rotate the key that values are sealed under.',
+      sudo: true,
+      rootNamespaceOnly: true,
+      write: rotate('rotate-keyring'),
+    }),
+    path('rotate/progress', {
+      summary: 'How the sealing anew of old values is getting on.',
+      sudo: true,
+      rootNamespaceOnly: true,
+      read: {
+        summary: 'Read the progress of the last rotation.',
+        operationId: 'rotate-read-progress',
+        auditClear: 'all',
+        async run() {
+          const job = await rotation.progress();
+          if (!job) return missing;
+          return data({
+            running: job.running,
+            values: job.done,
+            failures: job.failures,
+            start_time: new Date(job.startedAtMs).toISOString(),
+            last_update_time: new Date(job.updatedAtMs).toISOString(),
+          });
+        },
+      },
+    }),
+    path('key-status', {
+      summary: 'The key that values are sealed under.',
+      responseFormat: 'injected',
+      rootNamespaceOnly: true,
+      read: {
+        summary: 'Read the key status.',
+        operationId: 'encryption-key-status',
+        auditClear: 'all',
+        output: z.object({ term: z.int(), install_time: z.string(), encryptions: z.int() }),
+        async run() {
+          const { term, installedAtMs, encryptions } = await rotation.keyStatus();
+          return data({ encryptions, install_time: new Date(installedAtMs).toISOString(), term });
+        },
+      },
+    }),
+    ...rootPaths(root, 'generate-root', 'open'),
+    ...rootPaths(root, 'generate-root-token', 'known'),
+  ];
+}
+
+/**
+ * The generation of a root token, at the older place for anybody who holds shares, and at the one that newer clients use,
+ * where a token and its policies are asked for as well. It is one and the same generation.
+ */
+function rootPaths(root: RootGeneration, place: 'generate-root' | 'generate-root-token', to: 'open' | 'known'): Path[] {
+  const open = to === 'open';
+  const common = {
+    auth: open ? 'none' : 'token',
+    responseFormat: open ? 'raw' : 'standard',
+    rootNamespaceOnly: true,
+  } as const;
+  const id = open ? 'root-token-generation' : 'known-root-token-generation';
+  const answer = (facts: RootAttempt) => (open ? raw(rootBody(facts)) : data(rootBody(facts)));
+  const judged = open ? ({ judges: 'unguessable' } as const) : {};
+  return [
+    path(`${place}/attempt`, {
+      summary: 'Begin, watch or cancel the generation of a root token.',
+      ...common,
+      read: {
+        summary: 'Read how it is getting on.',
+        operationId: `${id}-read-progress`,
+        output: rootOutput,
+        run: async () => answer(await root.status()),
+      },
+      write: {
+        summary: 'Begin; the one-time password in the answer is shown once.',
+        operationId: `${id}-initialize`,
+        stepUp: true,
+        ...(open ? { decodedInto: 'GenerateRootInitRequest' } : {}),
+        ...judged,
+        input: z.object({
+          otp: string().optional().describe('A one-time password of the length the status names.'),
+          pgp_key: string().optional().describe('An OpenPGP key that encrypts the token instead, base64.'),
+          key: string().optional().describe('A share: replaces what is under way. It is still to be given.'),
+        }),
+        output: rootOutput,
+        run: async ({ input }) =>
+          answer(
+            await root.start({
+              otp: input.otp || undefined,
+              pgpKey: input.pgp_key || undefined,
+              key: input.key || undefined,
+            }),
+          ),
+      },
+      delete: {
+        summary: 'Cancel it, unless a share has been given for it.',
+        operationId: `${id}-cancel`,
+        async run() {
+          await root.cancel();
+          return empty;
+        },
+      },
+    }),
+    path(`${place}/update`, {
+      summary: 'Give one share for the generation of a root token.',
+      ...common,
+      write: {
+        summary: 'Give one share; the last one brings the token, disguised.',
+        operationId: `${id}-update`,
+        stepUp: true,
+        ...(open ? { decodedInto: 'GenerateRootUpdateRequest' } : {}),
+        ...judged,
+        input: z.object({
+          key: string().optional().describe('One share, hex or base64.'),
+          nonce: string().optional().describe('The nonce of the attempt.'),
+        }),
+        output: rootOutput,
+        async run({ input }) {
+          if (!input.key) throw new Refusal('invalid', "'key' must be specified in request body as JSON");
+          return answer(await root.update(input.key, input.nonce ?? ''));
+        },
+      },
+    }),
+  ];
+}
+
+const rootOutput = z.object({
+  nonce: z.string(),
+  started: z.boolean(),
+  progress: z.int(),
+  required: z.int(),
+  complete: z.boolean(),
+  encoded_token: z.string(),
+  encoded_root_token: z.string(),
+  pgp_fingerprint: z.string(),
+  otp: z.string(),
+  otp_length: z.int(),
+});
+
+function rootBody(facts: RootAttempt): Record<string, unknown> {
+  return {
+    nonce: facts.nonce,
+    started: facts.started,
+    progress: facts.progress,
+    required: facts.required,
+    complete: facts.complete,
+    encoded_token: facts.encodedToken,
+    encoded_root_token: facts.encodedToken,
+    pgp_fingerprint: facts.pgpFingerprint,
+    otp: facts.otp,
+    otp_length: facts.otpLength,
+  };
+}

@@ -1,0 +1,277 @@
+import { shareBounds } from '@keystead/keyring';
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { Rekey, RekeyResult, RekeyStatus, VerifyStatus } from '../../../kernel/seal/rekey';
+import { announced, bool, int, string, stringList } from '../../../sdk/fields';
+import { operation, type Path, path } from '../../../sdk/path';
+import { data, empty, type Reply, raw } from '../../../sdk/reply';
+
+const spec = 'Recovery-key rekey';
+const common = { spec, sudo: true, rootNamespaceOnly: true } as const;
+
+/**
+ * The rekey endpoints: `sys/rekey-recovery-key` and `sys/rekey` with bare bodies, `sys/rotate/recovery` and
+ * `sys/rotate/root` the same with envelopes.
+ * Spec: Recovery-key rekey.
+ */
+export function rekeyPaths(rekeys: { readonly recovery: Rekey; readonly barrier: Rekey }): Path[] {
+  return [
+    ...ceremonyPaths('rekey-recovery-key', rekeys.recovery, 'raw'),
+    ...ceremonyPaths('rekey', rekeys.barrier, 'raw'),
+    ...ceremonyPaths('rotate/recovery', rekeys.recovery, 'standard'),
+    ...ceremonyPaths('rotate/root', rekeys.barrier, 'standard'),
+    backupPath('rekey/recovery-key-backup', rekeys.recovery),
+    backupPath('rekey-recovery-key/backup', rekeys.recovery, 'rekey-recovery-key-backup-again'),
+    backupPath('rekey/backup', rekeys.barrier),
+    backupPath('rotate/recovery/backup', rekeys.recovery),
+    backupPath('rotate/root/backup', rekeys.barrier),
+  ];
+}
+
+function ceremonyPaths(base: string, rekey: Rekey, responseFormat: 'raw' | 'standard'): Path[] {
+  const id = (what: string) => `${base.replaceAll('/', '-')}-${what}`;
+  const answer = (body: Record<string, unknown>): Reply => (responseFormat === 'raw' ? raw(body) : data(body));
+  const decodedInto = (name: string) => (responseFormat === 'raw' ? name : undefined);
+  const noKey = operation({
+    summary: 'Answer as a share that is missing.',
+    operationId: id('read-update'),
+    run: (): Reply => {
+      throw missingKey();
+    },
+  });
+  return [
+    path(`${base}/init`, {
+      ...common,
+      responseFormat,
+      summary: 'Begin, watch or cancel the replacement of key shares.',
+      read: {
+        summary: 'Read how a rekey is getting on.',
+        operationId: id('read-progress'),
+        output: statusOutput,
+        run: async () => answer(statusBody(await rekey.status())),
+      },
+      write: {
+        summary: 'Start a rekey. One can be under way at a time.',
+        operationId: id('initialize'),
+        stepUp: true,
+        input: startInput,
+        decodedInto: decodedInto('RekeyRequest'),
+        output: statusOutput,
+        async run({ input }) {
+          const started = await rekey.start({
+            shares: input.secret_shares ?? 0,
+            threshold: input.secret_threshold ?? 0,
+            pgpKeys: input.pgp_keys ?? [],
+            backup: input.backup ?? false,
+            requireVerification: input.require_verification ?? false,
+          });
+          return answer(statusBody(started));
+        },
+      },
+      delete: {
+        summary: 'Cancel the rekey; the shares in force stay in force.',
+        operationId: id('cancel'),
+        async run() {
+          await rekey.cancel();
+          return empty;
+        },
+      },
+    }),
+    path(`${base}/update`, {
+      ...common,
+      responseFormat,
+      summary: 'Give one share of the key in force.',
+      read: noKey,
+      write: {
+        summary: 'Give one share; the last one brings the new shares.',
+        operationId: id('update'),
+        stepUp: true,
+        input: shareInput,
+        decodedInto: decodedInto('RekeyUpdateRequest'),
+        output: z.union([outcomeOutput, statusOutput]),
+        async run({ input }) {
+          const result = await rekey.update(requireKey(input.key), input.nonce ?? '');
+          return answer('keys' in result ? outcomeBody(result) : statusBody(result));
+        },
+      },
+    }),
+    path(`${base}/verify`, {
+      ...common,
+      responseFormat,
+      summary: 'Prove that the new shares arrived, before they are in force.',
+      read: {
+        summary: 'Read how the verification is getting on.',
+        operationId: id('verification-read-progress'),
+        output: verifyOutput,
+        run: async () => answer(verifyBody(await rekey.verifyStatus())),
+      },
+      write: {
+        summary: 'Give one of the new shares; the last one takes them into force.',
+        operationId: id('verification-update'),
+        stepUp: true,
+        input: shareInput,
+        decodedInto: decodedInto('RekeyVerificationUpdateRequest'),
+        output: z.union([verifyOutput, z.object({ nonce: z.string(), complete: z.literal(true) })]),
+        async run({ input }) {
+          const result = await rekey.verify(requireKey(input.key), input.nonce ?? '');
+          return answer('complete' in result ? { ...result } : verifyBody(result));
+        },
+      },
+      delete: {
+        summary: 'Forget the new shares given so far.',
+        operationId: id('verification-cancel'),
+        output: verifyOutput,
+        run: async () => answer(verifyBody(await rekey.restartVerify())),
+      },
+    }),
+    path(`${base}/check`, {
+      ...common,
+      responseFormat,
+      summary: 'Find out whether a share is still right.',
+      write: {
+        summary: 'Check one share of the key in force. Nothing is used up, and no rekey advances.',
+        operationId: id('check-share'),
+        input: z.object({ key: string().optional().describe('One share, hex or base64.') }),
+        output: z.object({ valid: z.boolean(), t: z.int(), n: z.int() }),
+        async run({ input }) {
+          const { valid, threshold, shares } = await rekey.check(requireKey(input.key));
+          return answer({ valid, t: threshold, n: shares });
+        },
+      },
+    }),
+  ];
+}
+
+function backupPath(at: string, rekey: Rekey, id = at.replaceAll('/', '-')): Path {
+  return path(at, {
+    ...common,
+    responseFormat: 'injected',
+    summary: 'The encrypted shares that the last rekey with a backup kept.',
+    read: {
+      summary: 'Read the kept shares by fingerprint.',
+      operationId: `${id}-read`,
+      output: z.object({
+        nonce: z.string(),
+        keys: z.record(z.string(), z.union([z.string(), z.array(z.string())])),
+        keys_base64: z.record(z.string(), z.union([z.string(), z.array(z.string())])),
+      }),
+      async run() {
+        const backup = await rekey.findBackup();
+        if (!backup) throw new Refusal('invalid', 'no backed-up keys found');
+        return data({
+          keys: byFingerprint(backup.keys, 'hex'),
+          keys_base64: byFingerprint(backup.keys, 'base64'),
+          nonce: backup.nonce,
+        });
+      },
+    },
+    delete: {
+      summary: 'Delete the kept shares.',
+      operationId: `${id}-delete`,
+      async run() {
+        await rekey.deleteBackup();
+        return empty;
+      },
+    },
+  });
+}
+
+const startInput = z.object({
+  secret_shares: announced(int(), shareBounds).optional().describe('How many shares to make.'),
+  secret_threshold: announced(int(), shareBounds)
+    .optional()
+    .describe('How many of them are needed; at most secret_shares.'),
+  pgp_keys: stringList().optional().describe('OpenPGP keys that encrypt the shares, base64, in order.'),
+  backup: announced(bool(), { default: false }).optional().describe('Keep the encrypted shares.'),
+  require_verification: announced(bool(), { default: false })
+    .optional()
+    .describe('The new shares are in force only once they have been given back.'),
+});
+const shareInput = z.object({
+  key: string().optional().describe('One share, hex or base64.'),
+  nonce: string().optional().describe('The nonce of the operation.'),
+});
+const statusOutput = z.object({
+  nonce: z.string(),
+  started: z.boolean(),
+  t: z.int(),
+  n: z.int(),
+  progress: z.int(),
+  required: z.int(),
+  pgp_fingerprints: z.array(z.string()).nullable(),
+  backup: z.boolean(),
+  verification_required: z.boolean(),
+  verification_nonce: z.string().optional(),
+});
+const outcomeOutput = z.object({
+  nonce: z.string(),
+  complete: z.literal(true),
+  keys: z.array(z.string()),
+  keys_base64: z.array(z.string()),
+  pgp_fingerprints: z.array(z.string()).nullable(),
+  backup: z.boolean(),
+  verification_required: z.boolean(),
+  verification_nonce: z.string().optional(),
+});
+const verifyOutput = z.object({
+  nonce: z.string(),
+  started: z.boolean(),
+  t: z.int(),
+  n: z.int(),
+  progress: z.int(),
+});
+
+function statusBody(facts: RekeyStatus): Record<string, unknown> {
+  return {
+    nonce: facts.nonce,
+    started: facts.started,
+    t: facts.threshold,
+    n: facts.shares,
+    progress: facts.progress,
+    required: facts.required,
+    pgp_fingerprints: facts.pgpFingerprints,
+    backup: facts.backup,
+    verification_required: facts.verificationRequired,
+    ...(facts.verificationNonce === undefined ? {} : { verification_nonce: facts.verificationNonce }),
+  };
+}
+
+function outcomeBody(outcome: RekeyResult): Record<string, unknown> {
+  return {
+    nonce: outcome.nonce,
+    complete: true,
+    keys: outcome.keys.map((key) => text(key, 'hex')),
+    keys_base64: outcome.keys.map((key) => text(key, 'base64')),
+    pgp_fingerprints: outcome.pgpFingerprints,
+    backup: outcome.backup,
+    verification_required: outcome.verificationRequired,
+    ...(outcome.verificationNonce === undefined ? {} : { verification_nonce: outcome.verificationNonce }),
+  };
+}
+
+function verifyBody(facts: VerifyStatus): Record<string, unknown> {
+  return {
+    nonce: facts.nonce,
+    started: facts.started,
+    t: facts.threshold,
+    n: facts.shares,
+    progress: facts.progress,
+  };
+}
+
+function byFingerprint(keys: ReadonlyMap<string, readonly Uint8Array[]>, encoding: 'hex' | 'base64') {
+  const shown: Record<string, string | string[]> = {};
+  for (const [fingerprint, messages] of keys) {
+    const texts = messages.map((message) => text(message, encoding));
+    shown[fingerprint] = texts.length === 1 ? texts[0]! : texts;
+  }
+  return shown;
+}
+
+const text = (bytes: Uint8Array, encoding: 'hex' | 'base64'): string => Buffer.from(bytes).toString(encoding);
+const missingKey = (): Refusal => new Refusal('invalid', "'key' must be specified in request body as JSON");
+
+function requireKey(key: string | undefined): string {
+  if (!key) throw missingKey();
+  return key;
+}

@@ -1,0 +1,85 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { announced, bool, duration, int } from '../../../sdk/fields';
+import { operation, path } from '../../../sdk/path';
+import { data, empty } from '../../../sdk/reply';
+
+/** When a new key is taken into use without anybody asking for it. */
+export interface RotationRuleFacts {
+  readonly enabled: boolean;
+  /** 0 for no bound. */
+  readonly intervalSeconds: number;
+  readonly maxOperations: number;
+}
+
+/** The rules of automatic rotation. */
+export interface RotationRules {
+  rules(): Promise<RotationRuleFacts>;
+  /** Replaces the rules by what is made of them; throws what `change` throws. */
+  change(change: (before: RotationRuleFacts) => RotationRuleFacts): Promise<void>;
+  readonly bounds: {
+    readonly leastIntervalSeconds: number;
+    readonly leastOperations: number;
+    readonly mostOperations: number;
+  };
+}
+
+/** `sys/rotate/config` and `sys/rotate/keyring/config`: rotation by age and by use. */
+export function rotateConfigPaths(port: RotationRules) {
+  const { leastIntervalSeconds, leastOperations, mostOperations } = port.bounds;
+  const input = z.object({
+    enabled: bool().optional().describe('Whether keys are rotated by themselves.'),
+    interval: duration().optional().describe('How old a key gets: at least a day; 0 for no bound.'),
+    max_operations: announced(int(), { minimum: leastOperations, maximum: mostOperations })
+      .optional()
+      .describe('How many values are sealed under one key, counted over all nodes once a minute.'),
+  });
+  const read = operation({
+    summary: 'Read when keys are rotated by themselves.',
+    output: z.object({ enabled: z.boolean(), interval: z.union([z.string(), z.int()]), max_operations: z.int() }),
+    auditClear: 'all',
+    async run() {
+      const { enabled, intervalSeconds, maxOperations } = await port.rules();
+      return data({ enabled, interval: shown(intervalSeconds), max_operations: maxOperations });
+    },
+  });
+  const write = operation<Readonly<Record<string, string>>, typeof input>({
+    summary: 'Change when keys are rotated by themselves; what is left out stays.',
+    input,
+    auditClear: 'all',
+    async run({ input: given }) {
+      const { enabled, interval, max_operations: operations } = given;
+      if (interval && interval < leastIntervalSeconds) {
+        throw new Refusal('invalid', `interval must be greater or equal to ${shown(leastIntervalSeconds)}`);
+      }
+      if (operations !== undefined && (operations < leastOperations || operations > mostOperations)) {
+        throw new Refusal('invalid', `max_operations must be in the range [${leastOperations},${mostOperations}]`);
+      }
+      await port.change((before) => ({
+        enabled: enabled ?? before.enabled,
+        intervalSeconds: interval ?? before.intervalSeconds,
+        maxOperations: operations ?? before.maxOperations,
+      }));
+      return empty;
+    },
+  });
+  const paths = [
+    ['rotate/config', 'rotate'],
+    ['rotate/keyring/config', 'rotate-keyring'],
+  ] as const;
+  return paths.map(([at, id]) =>
+    path(at, {
+      summary: 'When the key that values are sealed under is rotated by itself.',
+      sudo: true,
+      rootNamespaceOnly: true,
+      read: { ...read, operationId: `${id}-read-configuration` },
+      write: { ...write, operationId: `${id}-configure` },
+    }),
+  );
+}
+
+/** Hours, minutes and seconds, as clients read them; 0 for none. */
+function shown(seconds: number): string | number {
+  if (seconds === 0) return 0;
+  return `${Math.floor(seconds / 3600)}h${Math.floor((seconds % 3600) / 60)}m${seconds % 60}s`;
+}

@@ -1,0 +1,244 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { Seal, SealStatus } from '../../../kernel/seal/seal';
+import { anything, bool, int, string, stringList } from '../../../sdk/fields';
+import { operation, path } from '../../../sdk/path';
+import { empty, raw } from '../../../sdk/reply';
+import type { Initialised, InitialiseRequest } from './initialise';
+
+/** What this node says of itself. */
+export interface NodeFacts {
+  readonly version: string;
+  readonly clusterName: string;
+  /** Only known while unsealed. */
+  clusterId(): string | undefined;
+}
+
+/** Initialisation, sealing and health: what must work before anybody has a token. */
+export function statusPaths(
+  seal: Seal,
+  initialise: (request: InitialiseRequest) => Promise<Initialised>,
+  node: NodeFacts,
+) {
+  const statusBody = (facts: SealStatus) => {
+    const clusterId = facts.sealed ? undefined : node.clusterId();
+    return {
+      type: facts.type,
+      initialized: facts.initialised,
+      sealed: facts.sealed,
+      t: facts.threshold,
+      n: facts.shares,
+      progress: facts.progress,
+      nonce: facts.nonce,
+      recovery_seal: facts.recoverySeal,
+      recovery_seal_type: facts.recoverySeal ? 'shamir' : undefined,
+      version: node.version,
+      commit_date: '',
+      migration: false,
+      cluster_name: clusterId && node.clusterName,
+      cluster_id: clusterId,
+      storage_type: 'postgresql',
+    };
+  };
+
+  const init = operation({
+    summary: 'Initialise the service.',
+    operationId: 'initialize',
+    input: initInput,
+    judges: 'nothing',
+    decodedInto: 'InitRequest',
+    output: initOutput,
+    async run({ input }) {
+      const { recoverySeal, initialised } = await seal.status();
+      if (initialised) throw new Refusal('invalid', 'Service is already initialized');
+      const made = await initialise({
+        shares: (recoverySeal ? (input.recovery_shares ?? input.secret_shares) : input.secret_shares) ?? 0,
+        threshold: (recoverySeal ? (input.recovery_threshold ?? input.secret_threshold) : input.secret_threshold) ?? 0,
+        pgpKeys: recoverySeal ? input.recovery_pgp_keys : input.pgp_keys,
+        rootTokenPgpKey: input.root_token_pgp_key,
+      });
+      const hex = made.shares.map((share) => Buffer.from(share).toString('hex'));
+      const base64 = made.shares.map((share) => Buffer.from(share).toString('base64'));
+      return raw({
+        keys: made.recovery ? [] : hex,
+        keys_base64: made.recovery ? [] : base64,
+        recovery_keys: made.recovery ? hex : undefined,
+        recovery_keys_base64: made.recovery ? base64 : undefined,
+        root_token: made.rootToken,
+      });
+    },
+  });
+
+  const unseal = operation({
+    summary: 'Give one share of the key.',
+    operationId: 'unseal',
+    judges: 'unguessable',
+    input: z.object({
+      key: string().optional().describe('One share, hex or base64.'),
+      reset: bool().optional().describe('Forget the shares given so far.'),
+      migrate: bool().optional().describe('Has no effect.'),
+    }),
+    decodedInto: 'UnsealRequest',
+    output: sealStatusOutput,
+    async run({ input }) {
+      if (input.reset) return raw(statusBody(await seal.resetUnseal()));
+      if (!input.key) {
+        throw new Refusal('invalid', "'key' must be specified in request body as JSON, or 'reset' set to true");
+      }
+      return raw(statusBody(await seal.unseal(input.key)));
+    },
+  });
+
+  return [
+    path('init', {
+      summary: 'Initialises the service, once.',
+      auth: 'none',
+      responseFormat: 'raw',
+      whileSealed: true,
+      rootNamespaceOnly: true,
+      read: {
+        summary: 'Say whether the service is initialised.',
+        operationId: 'read-initialization-status',
+        output: z.object({ initialized: z.boolean() }),
+        run: async () => raw({ initialized: (await seal.status()).initialised }),
+      },
+      write: init,
+    }),
+    path('seal-status', {
+      summary: 'How the service is sealed, and whether.',
+      auth: 'none',
+      responseFormat: 'raw',
+      whileSealed: true,
+      rootNamespaceOnly: true,
+      read: {
+        summary: 'Read the seal status.',
+        operationId: 'seal-status',
+        output: sealStatusOutput,
+        run: async () => raw(statusBody(await seal.status())),
+      },
+    }),
+    path('unseal', {
+      summary: 'Opens the service with shares of its key.',
+      auth: 'none',
+      responseFormat: 'raw',
+      whileSealed: true,
+      rootNamespaceOnly: true,
+      write: unseal,
+    }),
+    path('seal', {
+      summary: 'Closes the service on every node.',
+      responseFormat: 'raw',
+      sudo: true,
+      rootNamespaceOnly: true,
+      write: {
+        summary: 'Seal the service.',
+        operationId: 'seal',
+        stepUp: true,
+        dropsKeys: true,
+        async run() {
+          await seal.seal();
+          return empty;
+        },
+      },
+    }),
+    path('health', {
+      summary: 'Whether this node can serve.',
+      auth: 'none',
+      responseFormat: 'raw',
+      whileSealed: true,
+      rootNamespaceOnly: true,
+      read: {
+        summary: 'Read the health of this node.',
+        operationId: 'read-health-status',
+        input: healthInput,
+        output: z.looseObject({ initialized: z.boolean(), sealed: z.boolean(), standby: z.boolean() }),
+        responses: { 429: 'standby', 472: 'recovery mode replication', 501: 'not initialized', 503: 'sealed' },
+        async run({ input, nowMs }) {
+          const { initialised, sealed } = await seal.status();
+          const usable = initialised && !sealed;
+          const clusterId = usable ? node.clusterId() : undefined;
+          const body = {
+            initialized: initialised,
+            sealed,
+            standby: !usable,
+            replication_performance_mode: usable ? 'disabled' : 'unknown',
+            replication_dr_mode: usable ? 'disabled' : 'unknown',
+            server_time_utc: Math.floor(nowMs / 1000),
+            version: node.version,
+            cluster_name: clusterId && node.clusterName,
+            cluster_id: clusterId,
+          };
+          if (!initialised) return raw(body, input.uninitcode ?? 501);
+          return raw(body, sealed ? (input.sealedcode ?? 503) : (input.activecode ?? 200));
+        },
+      },
+    }),
+    path('leader', {
+      summary: 'Which node leads: every node serves, so each names itself.',
+      auth: 'none',
+      responseFormat: 'raw',
+      whileSealed: true,
+      rootNamespaceOnly: true,
+      read: {
+        summary: 'Read the leader status.',
+        operationId: 'leader-status',
+        output: z.looseObject({ ha_enabled: z.boolean(), is_self: z.boolean() }),
+        run: () =>
+          raw({
+            ha_enabled: false,
+            is_self: true,
+            active_time: '0001-01-01T00:00:00Z',
+            leader_address: '',
+            leader_cluster_address: '',
+            performance_standby: false,
+            performance_standby_last_remote_wal: 0,
+          }),
+      },
+    }),
+  ];
+}
+
+// A status below 200 announces another answer, which never comes.
+const statusCode = () =>
+  int().pipe(z.int().min(200).max(599)).optional().describe('Status to answer with in this state.');
+
+const healthInput = z.object({
+  standbyok: anything().optional().describe('Answer 200 on a standby.'),
+  perfstandbyok: anything().optional().describe('Answer 200 on a performance standby.'),
+  activecode: statusCode(),
+  standbycode: statusCode(),
+  drsecondarycode: statusCode(),
+  performancestandbycode: statusCode(),
+  sealedcode: statusCode(),
+  uninitcode: statusCode(),
+});
+
+const initInput = z.object({
+  secret_shares: int().optional().describe('Shares of the unseal key.'),
+  secret_threshold: int().optional().describe('Shares needed to unseal.'),
+  pgp_keys: stringList().optional().describe('OpenPGP keys that encrypt the shares, base64.'),
+  root_token_pgp_key: string().optional().describe('OpenPGP key that encrypts the root token, base64.'),
+  recovery_shares: int().optional().describe('Shares of the recovery key, where the service unseals itself.'),
+  recovery_threshold: int().optional().describe('Recovery shares needed.'),
+  recovery_pgp_keys: stringList().optional().describe('OpenPGP keys that encrypt the recovery shares, base64.'),
+  stored_shares: int().optional().describe('Has no effect.'),
+});
+
+const initOutput = z.object({
+  keys: z.array(z.string()),
+  keys_base64: z.array(z.string()),
+  recovery_keys: z.array(z.string()).optional(),
+  recovery_keys_base64: z.array(z.string()).optional(),
+  root_token: z.string(),
+});
+
+const sealStatusOutput = z.looseObject({
+  type: z.string(),
+  initialized: z.boolean(),
+  sealed: z.boolean(),
+  t: z.int(),
+  n: z.int(),
+  progress: z.int(),
+  nonce: z.string(),
+  version: z.string(),
+});

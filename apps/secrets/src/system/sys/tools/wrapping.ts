@@ -1,0 +1,88 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { Wrapping } from '../../../kernel/wrapping/wrapping';
+import { secretString } from '../../../sdk/fields';
+import { path } from '../../../sdk/path';
+import { data } from '../../../sdk/reply';
+
+const tokenInput = z.object({
+  token: secretString().optional().describe('The wrapping token; else the one in the header.'),
+});
+
+/** Wrapping data, looking at a wrapping token, and taking out what it holds. */
+export function wrappingPaths(wrapping: Wrapping) {
+  return [
+    path('wrapping/wrap', {
+      summary: 'Wraps what is sent.',
+      write: {
+        summary: 'Wrap the fields of the body into a single-use token.',
+        operationId: 'wrap',
+        freeform: true,
+        run({ fields, fieldsText, wrapTtlSeconds }) {
+          if (wrapTtlSeconds <= 0) throw new Refusal('invalid', 'endpoint requires response wrapping to be used');
+          return { kind: 'data', data: fields, text: fieldsText() };
+        },
+      },
+    }),
+    path('wrapping/lookup', {
+      summary: 'Looks at a wrapping token without using it.',
+      auth: 'wrapping',
+      read: {
+        summary: 'Look up a wrapping token.',
+        operationId: 'read-wrapping-properties-2',
+        input: tokenInput,
+        output: lookupOutput,
+        run: ({ input, namespace, sentToken }) => lookup(namespace.uuid, input.token ?? sentToken),
+      },
+      write: {
+        summary: 'Look up a wrapping token.',
+        operationId: 'read-wrapping-properties',
+        input: tokenInput,
+        judges: 'unguessable',
+        output: lookupOutput,
+        run: ({ input, namespace, sentToken }) => lookup(namespace.uuid, input.token ?? sentToken),
+      },
+    }),
+    path('wrapping/unwrap', {
+      summary: 'Takes out what a wrapping token holds, once.',
+      auth: 'wrapping',
+      write: {
+        summary: 'Unwrap an answer.',
+        operationId: 'unwrap',
+        input: tokenInput,
+        judges: 'unguessable',
+        async run({ input, namespace, sentToken }) {
+          const token = requireToken(input.token ?? sentToken);
+          return { kind: 'unwrapped', envelope: await wrapping.unwrap(namespace.uuid, token) };
+        },
+      },
+    }),
+    path('wrapping/rewrap', {
+      summary: 'Moves a wrapped answer to a fresh wrapping token.',
+      write: {
+        summary: 'Rewrap an answer; the old token is dead.',
+        operationId: 'rewrap',
+        input: z.object({ token: secretString().optional().describe('The wrapping token.') }),
+        async run({ input, namespace }) {
+          return { kind: 'rewrapped', ...(await wrapping.rewrap(namespace.uuid, requireToken(input.token))) };
+        },
+      },
+    }),
+  ];
+
+  async function lookup(namespaceId: string, token: string | undefined) {
+    const { creationPath, createdAtMs, ttlSeconds } = await wrapping.lookup(namespaceId, requireToken(token));
+    return data({
+      creation_path: creationPath,
+      creation_time: new Date(createdAtMs).toISOString(),
+      creation_ttl: ttlSeconds,
+    });
+  }
+}
+
+function requireToken(token: string | undefined): string {
+  if (!token) throw new Refusal('invalid', 'missing "token" value in input');
+  return token;
+}
+
+const lookupOutput = z.object({ creation_path: z.string(), creation_time: z.string(), creation_ttl: z.int() });
