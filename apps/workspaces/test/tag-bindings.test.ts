@@ -33,9 +33,12 @@ describe('key-value tags of projects', () => {
   it('are given at the start, added to, replaced by an update, and taken away', async () => {
     const id = await makeProject('Stones', [binding('team', 'quarry')]);
     expect(await list(`projects/${id}/tag-bindings`)).toEqual(['team=quarry']);
-    const added = { data: [binding('cost', '7'), binding('team', 'mine')] };
+    const added = { data: [binding('team', 'mine'), binding('cost', '7')] };
     const { body } = await admin.patch(`projects/${id}/tag-bindings`, added).expect(200);
-    expect(asPairs(body.data)).toEqual(['cost=7', 'team=mine']);
+    // Those that were sent, in their order, before the others.
+    expect(asPairs(body.data)).toEqual(['team=mine', 'cost=7']);
+    const more = (await admin.patch(`projects/${id}/tag-bindings`, { data: [binding('team', 'mine')] })).body;
+    expect(asPairs(more.data)).toEqual(['team=mine', 'cost=7']);
     expect(await list(`projects/${id}/effective-tag-bindings`)).toEqual(['cost=7', 'team=mine']);
     const update = (data: object[]) =>
       admin.patch(`projects/${id}`, resource('projects', {}, { 'tag-bindings': { data } })).expect(200);
@@ -53,7 +56,7 @@ describe('key-value tags of projects', () => {
     const { body } = await admin.get(`workspaces/${id}/effective-tag-bindings`).expect(200);
     expect(asPairs(body.data)).toEqual(['cost=9', 'team=quarry']);
     const data: Shown = body.data;
-    expect(data.map(({ links }) => links?.['inherited-from'])).toEqual([undefined, `/api/v2/projects/${project}`]);
+    expect(data.map(({ links }) => links)).toEqual([undefined, { 'inherited-from': `/api/v2/projects/${project}` }]);
     expect(await list(`workspaces/${id}/tag-bindings`)).toEqual(['cost=9']);
     const none = resource('workspaces', {}, { 'tag-bindings': { data: [] } });
     await admin.patch(`workspaces/${id}`, none).expect(200);

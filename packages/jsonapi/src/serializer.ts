@@ -81,8 +81,9 @@ export function serializer<
         object.relationships = spec.relationships(item, view) as Record<string, Relationship>;
       }
       const self = spec.self?.(item);
-      if (self !== undefined || spec.links !== undefined) {
-        object.links = { ...(self === undefined ? {} : { self }), ...spec.links?.(item) };
+      const links = { ...(self === undefined ? {} : { self }), ...spec.links?.(item) };
+      if (Object.keys(links).length > 0) {
+        object.links = links;
       }
       return object;
     },

@@ -173,7 +173,14 @@ export async function effectiveBindings(
   return found;
 }
 
-/** Adds bindings to a workspace, or changes their values. Throws `invalid`. */
+/** Those that were sent first, in the order they were sent in. */
+function sentFirst(all: Binding[], sent: readonly SentReference[]): Binding[] {
+  const keys = sent.map(({ attributes }) => attributes?.key);
+  const place = ({ key }: Binding): number => (keys.includes(key) ? keys.indexOf(key) : keys.length);
+  return all.sort((a, b) => place(a) - place(b));
+}
+
+/** Adds bindings to a workspace, or changes their values; answers all of them. Throws `invalid`. */
 export async function bind(
   db: Database,
   actor: Actor,
@@ -183,7 +190,7 @@ export async function bind(
   return db.transaction(async (tx) => {
     await bindTags(tx, { ...workspace, workspaceId: workspace.id }, sent);
     await recordTags(tx, actor, workspace, 'bind-tags', { bindings: sent.map(({ attributes }) => attributes) });
-    return bindings(tx, workspace);
+    return sentFirst(await bindings(tx, workspace), sent);
   });
 }
 
@@ -198,6 +205,6 @@ export async function bindProject(
     await bindTags(tx, { ...project, projectId: project.id }, sent);
     const after = { bindings: sent.map(({ attributes }) => attributes) };
     await recordChange(tx, actor, { ...changeOf(project, 'bind-tags'), after });
-    return bindingsOfProject(tx, project);
+    return sentFirst(await bindingsOfProject(tx, project), sent);
   });
 }
