@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -15,6 +15,25 @@ export interface GeneratedSession {
   run(...args: unknown[]): Promise<unknown>;
 }
 
+/** The TypeScript types of an OpenAPI document, as the text of a file. */
+export async function generatedTypes(document: object): Promise<string> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'generated-types-'));
+  try {
+    const file = path.join(folder, 'api.ts');
+    await generateTypes(folder, document, file);
+    return readFileSync(file, 'utf8');
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function generateTypes(folder: string, document: object, file: string): Promise<void> {
+  const described = path.join(folder, 'openapi.json');
+  writeFileSync(described, JSON.stringify(document));
+  const generator = path.join(path.dirname(require.resolve('openapi-typescript')), '..', 'bin', 'cli.js');
+  await execute(process.execPath, [generator, described, '--alphabetize', '--output', file]);
+}
+
 /**
  * Generates TypeScript types from an OpenAPI document and compiles a program that uses them: `import type { paths } from
  * './api'`, and `import type createClient from 'openapi-fetch'`, exporting `session`. The program gets everything it
@@ -25,10 +44,7 @@ export async function generatedSession(document: object, program: string): Promi
   try {
     // Loaded here: only the few tests that generate a client pay for a compiler.
     const { default: ts } = await import('typescript');
-    const described = path.join(folder, 'openapi.json');
-    writeFileSync(described, JSON.stringify(document));
-    const generator = path.join(path.dirname(require.resolve('openapi-typescript')), '..', 'bin', 'cli.js');
-    await execute(process.execPath, [generator, described, '--output', path.join(folder, 'api.ts')]);
+    await generateTypes(folder, document, path.join(folder, 'api.ts'));
     const file = path.join(folder, 'session.ts');
     writeFileSync(file, program);
     const client = path.join(path.dirname(require.resolve('openapi-fetch')), '..');
