@@ -102,6 +102,11 @@ describe('audit events', () => {
     expect(await events('filter[action]=team.delete')).toEqual([]);
     expect((await events('filter[target]=operations')).length).toBeGreaterThan(0);
     expect(await events('filter[actor]=nobody')).toEqual([]);
+    const [newest] = await events('');
+    const request = newest?.attributes['request-id'];
+    const ofRequest = await events(`filter[request]=${request}`);
+    expect(ofRequest.map((e) => e.attributes['request-id'])).toEqual([request]);
+    expect(await events('filter[request]=none')).toEqual([]);
     expect(await events(`filter[since]=${new Date(Date.now() + 60_000).toISOString()}`)).toEqual([]);
     const path = 'organizations/acme/audit-events?page[size]=3';
     const seen: string[] = [];

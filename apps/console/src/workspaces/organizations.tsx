@@ -23,7 +23,7 @@ export function Organizations() {
         <ul className="list">
           {data.data.map(({ id }) => (
             <li key={id}>
-              <Link to={`/organizations/${encodeURIComponent(id)}`}>{id}</Link>
+              <Link to={`/organizations/${encodeURIComponent(id)}/projects`}>{id}</Link>
             </li>
           ))}
         </ul>

@@ -1,15 +1,12 @@
-import { createRootRoute, createRoute, createRouter } from '@tanstack/react-router';
-import { Frame, type NavGroup } from '../shell/frame';
-import { NotFound } from '../shell/not-found';
+import { createRoute, createRouter } from '@tanstack/react-router';
+import { organizationRoutes } from './organization-routes';
 import { Organizations } from './organizations';
+import { root } from './root';
 
-const nav: readonly NavGroup[] = [{ items: [{ label: 'Organizations', to: '/', key: 'o' }] }];
-
-const root = createRootRoute({ component: () => <Frame nav={nav} />, notFoundComponent: NotFound });
 const organizations = createRoute({ getParentRoute: () => root, path: '/', component: Organizations });
 
 export const router = createRouter({
-  routeTree: root.addChildren([organizations]),
+  routeTree: root.addChildren([organizations, ...organizationRoutes]),
   basepath: '/ui',
   defaultPreload: 'intent',
 });

@@ -2387,6 +2387,7 @@ export interface paths {
         query?: {
           "filter[action]"?: string;
           "filter[actor]"?: string;
+          "filter[request]"?: string;
           "filter[since]"?: string;
           "filter[target]"?: string;
           "page[after]"?: string;

@@ -59,6 +59,7 @@ const list = endpoints(organizationPolicy, auditEventSerializer).list(
       'filter[actor]': 'Id or name of whoever made the change.',
       'filter[action]': 'An action such as team.update, or its first part.',
       'filter[target]': 'Id or name of what was changed.',
+      'filter[request]': 'Id of the request that made the change.',
       'filter[since]': 'Only changes at or after this instant.',
       'page[after]': 'The cursor of the answer before: meta.next-cursor.',
       'page[size]': `How many, at most ${LARGEST}.`,
@@ -75,6 +76,7 @@ const list = endpoints(organizationPolicy, auditEventSerializer).list(
           organizationId: target.id,
           ...(after === undefined ? {} : { id: { lt: after } }),
           at: { gte: readInstant('filter[since]', query.get('filter[since]')) },
+          requestId: query.get('filter[request]'),
           AND: [
             actor === undefined ? {} : { OR: [{ actorId: actor }, { actorName: actor }] },
             action === undefined ? {} : { OR: [{ action }, { action: { startsWith: `${action}.` } }] },

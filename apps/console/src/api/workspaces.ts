@@ -1,0 +1,23 @@
+import createClient, { type Client } from 'openapi-fetch';
+import type { components, paths } from './generated/workspaces';
+import type { Transport } from './transport';
+
+type MediaType = 'application/vnd.api+json';
+export type WorkspacesApi = Client<paths, MediaType>;
+
+type Schemas = components['schemas'];
+/** A kind of resource of the workspace service, as its own document describes it. */
+export type Resource<Name extends keyof Schemas> = Schemas[Name];
+export type Pagination = Schemas['Pagination'];
+
+const made = new WeakMap<Transport, WorkspacesApi>();
+
+/** The calls of `/api/v2`, typed by the service's own description of itself. */
+export function workspacesApi(transport: Transport): WorkspacesApi {
+  const known = made.get(transport);
+  if (known !== undefined) return known;
+  const headers = { 'Content-Type': 'application/vnd.api+json' };
+  const api = createClient<paths, MediaType>({ baseUrl: location.origin, fetch: transport.fetch, headers });
+  made.set(transport, api);
+  return api;
+}

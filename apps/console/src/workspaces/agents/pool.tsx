@@ -1,0 +1,189 @@
+import { useNavigate, useParams } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { Resource } from '../../api/workspaces';
+import { Button } from '../../design/button';
+import { Copied } from '../../design/copy';
+import { Confirm } from '../../design/dialog';
+import { ErrorNotice } from '../../design/error-notice';
+import { CheckField } from '../../design/field';
+import { Empty, PageHead } from '../../design/page';
+import { Time } from '../../design/time';
+import { organizationCrumbs, rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
+import { Loaded } from '../parts/loaded';
+import { NewToken } from '../parts/new-token';
+import { SameByApi } from '../parts/same-by-api';
+import { TokenList } from '../parts/token-list';
+
+type PoolResource = Resource<'AgentPoolsResource'>;
+
+/** One agent pool: the tokens of its agents, and what may use it. */
+export function Pool() {
+  const organization = useOrganizationName();
+  const { pool: id = '' } = useParams({ strict: false }) as { pool?: string };
+  const found = useOrganization();
+  const params = { path: { pool_id: id }, query: { include: 'workspaces' } };
+  const pool = useRead(['agent-pool', id], (api) => api.GET('/api/v2/agent-pools/{pool_id}', { params }));
+  const name = pool.data?.data?.attributes.name;
+  const may = found.data?.data?.attributes.permissions['can-update-agent-pools'];
+  return (
+    <div className="stack">
+      <PageHead
+        title={name ?? 'Agent pool'}
+        crumbs={organizationCrumbs(
+          organization,
+          { label: 'Agents', to: `/organizations/${encodeURIComponent(organization)}/agents` },
+          { label: name ?? '…' },
+        )}
+      />
+      <Loaded query={pool} rows={6}>
+        {({ data, included }) =>
+          data === null ? null : (
+            <>
+              <dl className="facts">
+                <dt>Id</dt>
+                <dd>
+                  <Copied text={data.id} what="pool id" />
+                </dd>
+                <dt>Created</dt>
+                <dd>
+                  <Time at={data.attributes['created-at']} />
+                </dd>
+                <dt>Used by</dt>
+                <dd>
+                  {included === undefined || included.length === 0
+                    ? 'no workspace'
+                    : included.map(({ attributes }) => attributes.name).join(', ')}
+                </dd>
+              </dl>
+              <Tokens pool={data} may={may} />
+              <Scope pool={data} may={may} />
+              <Removal pool={data} organization={organization} may={may} />
+            </>
+          )
+        }
+      </Loaded>
+      <SameByApi path={`agent-pools/${id}`} />
+    </div>
+  );
+}
+
+interface PartProps {
+  readonly pool: PoolResource;
+  readonly may: boolean | undefined;
+}
+
+function Tokens({ pool, may }: PartProps) {
+  const path = { pool_id: pool.id };
+  const tokens = useRead(
+    ['agent-pool', pool.id, 'tokens'],
+    (api) =>
+      api.GET('/api/v2/agent-pools/{pool_id}/authentication-tokens', {
+        params: { path, query: { 'page[size]': 100 } },
+      }),
+    { enabled: may === true },
+  );
+  const making = useChange((api, { description }: { description: string | null }) =>
+    api.POST('/api/v2/agent-pools/{pool_id}/authentication-tokens', {
+      params: { path },
+      body: { data: { type: 'authentication-tokens', attributes: { description: description ?? '' } } },
+    }),
+  );
+  const forbidden = rule(may, 'can-update-agent-pools');
+  return (
+    <section className="stack-tight" aria-labelledby="tokens">
+      <h2 id="tokens">Tokens of its agents</h2>
+      {may === true ? (
+        <Loaded query={tokens} rows={1}>
+          {({ data }) =>
+            data.length === 0 ? (
+              <Empty>An agent shows who it belongs to with a token of its pool. It is good for nothing else.</Empty>
+            ) : (
+              <TokenList label="Tokens of its agents" tokens={data} />
+            )
+          }
+        </Loaded>
+      ) : null}
+      <NewToken
+        making={making}
+        action="New token"
+        endless
+        forbidden={forbidden}
+        hint="Needed: the name of the machine."
+      />
+    </section>
+  );
+}
+
+function Scope({ pool, may }: PartProps) {
+  const isOpen = pool.attributes['organization-scoped'];
+  const change = useChange((api, open: boolean) =>
+    api.PATCH('/api/v2/agent-pools/{pool_id}', {
+      params: { path: { pool_id: pool.id } },
+      body: { data: { type: 'agent-pools', attributes: { 'organization-scoped': open } } },
+    }),
+  );
+  const { 'allowed-projects': projects, 'allowed-workspaces': workspaces } = pool.relationships;
+  const forbidden = rule(may, 'can-update-agent-pools');
+  return (
+    <section className="stack-tight" aria-labelledby="scope">
+      <h2 id="scope">What may use it</h2>
+      <CheckField
+        label="The whole organization"
+        checked={isOpen}
+        onChange={(open) => {
+          if (forbidden === undefined) change.mutate(open);
+        }}
+        hint={forbidden ?? 'Otherwise only the projects and workspaces that it is opened to.'}
+      />
+      {isOpen ? null : (
+        <ul className="list">
+          {projects.data.length + workspaces.data.length === 0 ? <li>Nothing may use it yet.</li> : null}
+          {[...projects.data, ...workspaces.data].map(({ id, type }) => (
+            <li key={id}>
+              <span className="second">{type === 'projects' ? 'Project' : 'Workspace'}</span>
+              <Copied text={id} what="id" />
+            </li>
+          ))}
+        </ul>
+      )}
+      <ErrorNotice error={change.error} />
+    </section>
+  );
+}
+
+function Removal({ pool, organization, may }: PartProps & { readonly organization: string }) {
+  const navigate = useNavigate();
+  const [asks, setAsks] = useState(false);
+  const { name } = pool.attributes;
+  const remove = useChange(
+    (api) => api.DELETE('/api/v2/agent-pools/{pool_id}', { params: { path: { pool_id: pool.id } } }),
+    () => void navigate({ to: `/organizations/${encodeURIComponent(organization)}/agents` }),
+  );
+  const uses = pool.relationships.workspaces.data.length;
+  const used = uses > 0 ? `${uses} workspaces use it: give them another pool first.` : undefined;
+  return (
+    <section className="stack-tight danger-zone" aria-labelledby="removal">
+      <h2 id="removal">Delete this agent pool</h2>
+      <p className="second">The tokens of its agents end with it.</p>
+      <ErrorNotice error={remove.error} />
+      <span>
+        <Button kind="danger" forbidden={rule(may, 'can-update-agent-pools') ?? used} onClick={() => setAsks(true)}>
+          Delete {name}
+        </Button>
+      </span>
+      {asks ? (
+        <Confirm
+          title={`Delete ${name}?`}
+          action={`Delete ${name}`}
+          name={name}
+          danger
+          onClose={() => setAsks(false)}
+          onConfirm={() => {
+            setAsks(false);
+            remove.mutate();
+          }}
+        />
+      ) : null}
+    </section>
+  );
+}

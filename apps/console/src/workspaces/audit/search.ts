@@ -1,0 +1,14 @@
+import { keeps } from '../filters';
+
+/** What is searched for, with its label; it stands in the address, so that a search can be sent to somebody. */
+export const auditFilters = [
+  ['actor', 'Who, by name or id'],
+  ['action', 'Action, or its first part'],
+  ['target', 'What, by name or id'],
+  ['request', 'Request'],
+  ['since', 'Since'],
+] as const;
+
+export type AuditFilter = (typeof auditFilters)[number][0];
+
+export const auditSearch = keeps(...auditFilters.map(([name]) => name));

@@ -1,0 +1,27 @@
+import { useNavigate, useSearch } from '@tanstack/react-router';
+
+/** Reads the named filters out of an address, as texts; everything else is left out. */
+export function keeps<Name extends string>(...names: readonly Name[]) {
+  return (search: Record<string, unknown>): { [name in Name]?: string } => {
+    const kept: { [name in Name]?: string } = {};
+    for (const name of names) {
+      const value = search[name];
+      if (typeof value === 'string' ? value !== '' : typeof value === 'number' || typeof value === 'boolean') {
+        kept[name] = String(value);
+      }
+    }
+    return kept;
+  };
+}
+
+/** The filters of a page, which stand in its address, and how to set them. A new filter begins at the first page. */
+export function useFilters<Name extends string>() {
+  const filters = useSearch({ strict: false }) as { readonly [name in Name]?: string };
+  const navigate = useNavigate();
+  const set = (next: { [name in Name]?: string | undefined }) => {
+    const { page, after, ...rest } = filters as Record<string, string>;
+    const merged = Object.entries({ ...rest, ...next }).filter(([, value]) => value !== undefined && value !== '');
+    void navigate({ to: '.', search: Object.fromEntries(merged) as never, replace: true });
+  };
+  return [filters, set] as const;
+}

@@ -1,0 +1,219 @@
+import { type FormEvent, useState } from 'react';
+import type { Resource } from '../../api/workspaces';
+import { Badge } from '../../design/badge';
+import { Button } from '../../design/button';
+import { Confirm } from '../../design/dialog';
+import { ErrorNotice } from '../../design/error-notice';
+import { CheckField, SelectField, TextField } from '../../design/field';
+import { Empty, PageHead } from '../../design/page';
+import { Time } from '../../design/time';
+import { organizationCrumbs, rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
+import { useFilters } from '../filters';
+import { fieldError } from '../parts/draft';
+import { Loaded } from '../parts/loaded';
+import { Pages } from '../parts/pages';
+import { SameByApi } from '../parts/same-by-api';
+import { SearchBox } from '../parts/search-box';
+import { ShownOnce } from '../parts/shown-once';
+import { Table } from '../parts/table';
+
+type Membership = Resource<'OrganizationMembershipsResource'>;
+
+/** The people of an organization, invited ones included. */
+export function Members() {
+  const name = useOrganizationName();
+  const organization = useOrganization();
+  const [filters, setFilters] = useFilters<'q' | 'status' | 'page'>();
+  const [invites, setInvites] = useState(false);
+  const [leaving, setLeaving] = useState<Membership>();
+  const query = {
+    q: filters.q,
+    'filter[status]': filters.status,
+    include: 'user,teams',
+    'page[number]': Number(filters.page ?? 1),
+  };
+  const members = useRead(['members', name, query], (api) =>
+    api.GET('/api/v2/organizations/{organization_name}/organization-memberships', {
+      params: { path: { organization_name: name }, query },
+    }),
+  );
+  const remove = useChange((api, id: string) =>
+    api.DELETE('/api/v2/organization-memberships/{membership_id}', { params: { path: { membership_id: id } } }),
+  );
+  const forbidden = rule(organization.data?.data?.attributes.permissions['can-manage-users'], 'can-manage-users');
+  return (
+    <div className="stack">
+      <PageHead
+        title="Members"
+        crumbs={organizationCrumbs(name, { label: 'Members' })}
+        actions={
+          <Button kind="primary" forbidden={forbidden} onClick={() => setInvites(!invites)}>
+            Invite
+          </Button>
+        }
+      />
+      {invites ? <Invite organization={name} onClose={() => setInvites(false)} /> : null}
+      <div className="row bottom">
+        <SearchBox label="User name or address" value={filters.q} onSearch={(q) => setFilters({ q })} />
+        <SelectField
+          label="Status"
+          value={filters.status ?? ''}
+          onChange={(status) => setFilters({ status })}
+          options={[{ value: '', label: 'all' }, 'active', 'invited']}
+        />
+      </div>
+      <ErrorNotice error={remove.error} />
+      <Loaded query={members}>
+        {({ data, included, meta }) =>
+          data.length === 0 ? (
+            <Empty>Nobody fits this search.</Empty>
+          ) : (
+            <>
+              <Table label="Members" head={['Name', 'E-mail address', 'Status', 'Teams', 'Since', '']}>
+                {data.map((membership) => {
+                  const { id, attributes } = membership;
+                  const person = nameOf(membership, included ?? []);
+                  return (
+                    <tr key={id}>
+                      <td>{person}</td>
+                      <td>{attributes.email}</td>
+                      <td className="tight">
+                        <Badge tone={attributes.status === 'active' ? 'green' : 'amber'}>{attributes.status}</Badge>
+                      </td>
+                      <td>
+                        <span className="tags">
+                          {teamsOf(membership, included ?? []).map((team) => (
+                            <span className="tag" key={team}>
+                              {team}
+                            </span>
+                          ))}
+                        </span>
+                      </td>
+                      <td className="tight">
+                        <Time at={attributes['created-at']} />
+                      </td>
+                      <td className="tight">
+                        <Button
+                          small
+                          kind="danger"
+                          forbidden={forbidden}
+                          onClick={() => setLeaving(membership)}
+                          label={
+                            attributes.status === 'active' ? `Remove ${person}` : `Withdraw invitation of ${person}`
+                          }
+                        >
+                          {attributes.status === 'active' ? 'Remove' : 'Withdraw'}
+                        </Button>
+                      </td>
+                    </tr>
+                  );
+                })}
+              </Table>
+              <Pages pagination={meta?.pagination} onPage={(page) => setFilters({ page })} />
+            </>
+          )
+        }
+      </Loaded>
+      {leaving === undefined ? null : (
+        <Confirm
+          title={`${leaving.attributes.status === 'active' ? 'Remove' : 'Withdraw the invitation of'} ${leaving.attributes.email}?`}
+          action={leaving.attributes.status === 'active' ? 'Remove' : 'Withdraw'}
+          danger
+          onClose={() => setLeaving(undefined)}
+          onConfirm={() => {
+            remove.mutate(leaving.id);
+            setLeaving(undefined);
+          }}
+        >
+          <p>They leave all teams of {name}, and their tokens open it no more. Their account stays.</p>
+        </Confirm>
+      )}
+      <SameByApi path={`organizations/${name}/organization-memberships`} />
+    </div>
+  );
+}
+
+type Included = readonly (Resource<'UsersResource'> | Resource<'TeamsResource'> | Resource<'OrganizationsResource'>)[];
+
+function nameOf({ attributes, relationships }: Membership, included: Included): string {
+  const person = included.find((one) => one.type === 'users' && one.id === relationships.user.data?.id);
+  return (person?.type === 'users' ? person.attributes.username : undefined) || attributes.email;
+}
+
+function teamsOf({ relationships }: Membership, included: Included): string[] {
+  const ids = new Set(relationships.teams.data.map(({ id }) => id));
+  return included.flatMap((one) => (one.type === 'teams' && ids.has(one.id) ? [one.attributes.name] : []));
+}
+
+function Invite({ organization, onClose }: { readonly organization: string; readonly onClose: () => void }) {
+  const [email, setEmail] = useState('');
+  const [chosen, setChosen] = useState<readonly string[]>([]);
+  const teams = useRead(['teams', organization, 'all'], (api) =>
+    api.GET('/api/v2/organizations/{organization_name}/teams', {
+      params: { path: { organization_name: organization }, query: { 'page[size]': 100 } },
+    }),
+  );
+  const invite = useChange(
+    (api) =>
+      api.POST('/api/v2/organizations/{organization_name}/organization-memberships', {
+        params: { path: { organization_name: organization } },
+        body: {
+          data: {
+            type: 'organization-memberships',
+            attributes: { email: email.trim() },
+            relationships: { teams: { data: chosen.map((id) => ({ type: 'teams' as const, id })) } },
+          },
+        },
+      }),
+    () => setEmail(''),
+  );
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    invite.mutate();
+  };
+  const link = invite.data?.meta?.['invite-url'];
+  const invited = invite.data?.data?.attributes.email;
+  return (
+    <form className="form panel" onSubmit={send}>
+      <h2>Invite somebody</h2>
+      {typeof link === 'string' ? (
+        <ShownOnce name={`Invitation of ${invited}`} value={link} onClose={invite.reset}>
+          Send this link to them: it makes the account, or accepts with the one they have.
+        </ShownOnce>
+      ) : null}
+      {invite.isSuccess && typeof link !== 'string' ? <p>{invited} has an account here, and is in.</p> : null}
+      <TextField
+        label="E-mail address"
+        type="email"
+        required
+        autoFocus
+        value={email}
+        onChange={setEmail}
+        error={fieldError(invite.error, 'email')}
+      />
+      <fieldset className="stack-tight">
+        <legend>Teams</legend>
+        <Loaded query={teams} rows={2}>
+          {({ data }) =>
+            data.map(({ id, attributes }) => (
+              <CheckField
+                key={id}
+                label={attributes.name}
+                checked={chosen.includes(id)}
+                onChange={(on) => setChosen(on ? [...chosen, id] : chosen.filter((one) => one !== id))}
+                hint={attributes.name === 'owners' ? 'They may do everything.' : undefined}
+              />
+            ))
+          }
+        </Loaded>
+      </fieldset>
+      <ErrorNotice error={invite.error} />
+      <div className="row">
+        <Button type="submit" kind="primary" busy={invite.isPending}>
+          Invite
+        </Button>
+        <Button onClick={onClose}>Close</Button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,77 @@
+import { type FormEvent, useState } from 'react';
+import type { Resource } from '../../api/workspaces';
+import { Button } from '../../design/button';
+import { ErrorNotice } from '../../design/error-notice';
+import { SelectField, TextField } from '../../design/field';
+import { fieldError } from './draft';
+import { ShownOnce } from './shown-once';
+
+/** What a new token is made with. */
+export interface TokenInput {
+  readonly description: string | null;
+  readonly 'expired-at': string | null;
+}
+
+/** A mutation that makes a token. */
+interface Making {
+  readonly mutate: (input: TokenInput) => void;
+  readonly data: { data: Resource<'AuthenticationTokensResource'> | null } | undefined;
+  readonly error: unknown;
+  readonly isPending: boolean;
+  readonly reset: () => void;
+}
+
+const lengths = [
+  { value: '1', label: 'in a day' },
+  { value: '7', label: 'in a week' },
+  { value: '30', label: 'in 30 days' },
+  { value: '90', label: 'in 90 days' },
+  { value: '365', label: 'in a year' },
+  { value: '', label: 'never' },
+];
+
+/** Makes a token, and shows its text this once. */
+export function NewToken({
+  making,
+  action,
+  forbidden,
+  endless,
+  hint,
+}: {
+  readonly making: Making;
+  readonly action: string;
+  readonly forbidden?: string | undefined;
+  /** Tokens of this kind have no end of their own. */
+  readonly endless?: boolean;
+  readonly hint?: string;
+}) {
+  const [description, setDescription] = useState('');
+  const [days, setDays] = useState('30');
+  const text = making.data?.data?.attributes.token;
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    if (forbidden !== undefined || making.isPending) return;
+    const ends = days === '' || endless ? null : new Date(Date.now() + Number(days) * 86_400_000).toISOString();
+    making.mutate({ description: description.trim() || null, 'expired-at': ends });
+    setDescription('');
+  };
+  return (
+    <>
+      {text ? <ShownOnce name="New token" value={text} onClose={making.reset} /> : null}
+      <form className="inline-form" onSubmit={send}>
+        <TextField
+          label="What the token is for"
+          value={description}
+          onChange={setDescription}
+          error={fieldError(making.error, 'description')}
+          {...(hint === undefined ? {} : { hint })}
+        />
+        {endless ? null : <SelectField label="It ends" value={days} onChange={setDays} options={lengths} />}
+        <Button type="submit" busy={making.isPending} forbidden={forbidden}>
+          {action}
+        </Button>
+        <ErrorNotice error={making.error} />
+      </form>
+    </>
+  );
+}

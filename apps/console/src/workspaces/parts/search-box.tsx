@@ -1,0 +1,28 @@
+import { type FormEvent, useState } from 'react';
+import { Button } from '../../design/button';
+import { TextField } from '../../design/field';
+
+/** A search that goes into the address when sent. */
+export function SearchBox({
+  label,
+  value,
+  onSearch,
+}: {
+  readonly label: string;
+  readonly value: string | undefined;
+  readonly onSearch: (value: string) => void;
+}) {
+  const [draft, setDraft] = useState(value ?? '');
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    onSearch(draft.trim());
+  };
+  return (
+    <search>
+      <form className="search-box" onSubmit={send}>
+        <TextField label={label} type="search" value={draft} onChange={setDraft} />
+        <Button type="submit">Search</Button>
+      </form>
+    </search>
+  );
+}

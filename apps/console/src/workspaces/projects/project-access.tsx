@@ -1,0 +1,169 @@
+import { Link } from '@tanstack/react-router';
+import { type FormEvent, useState } from 'react';
+import type { Resource } from '../../api/workspaces';
+import { Button } from '../../design/button';
+import { ErrorNotice } from '../../design/error-notice';
+import { SelectField } from '../../design/field';
+import { Empty } from '../../design/page';
+import { rule, useChange, useRead } from '../api';
+import { Loaded } from '../parts/loaded';
+import { Table } from '../parts/table';
+
+type Access = Resource<'TeamProjectsResource'>['attributes']['access'];
+
+/** The levels, each with what it lets a team do. */
+const levels: readonly { readonly value: Access; readonly label: string }[] = [
+  { value: 'read', label: 'read: see its workspaces and their runs' },
+  { value: 'write', label: 'write: also start and apply runs, change variables' },
+  { value: 'maintain', label: 'maintain: also create, change and delete workspaces' },
+  { value: 'admin', label: 'admin: also the project itself and its teams' },
+];
+
+/** Which teams use a project, and how far they reach. */
+export function ProjectAccess({
+  project,
+  organization,
+}: {
+  readonly project: Resource<'ProjectsResource'>;
+  readonly organization: string;
+}) {
+  const query = { 'filter[project][id]': project.id, include: 'team', 'page[size]': 100 };
+  const grants = useRead(['team-projects', project.id], (api) =>
+    api.GET('/api/v2/team-projects', { params: { query } }),
+  );
+  const teams = useRead(['teams', organization, 'all'], (api) =>
+    api.GET('/api/v2/organizations/{organization_name}/teams', {
+      params: { path: { organization_name: organization }, query: { 'page[size]': 100 } },
+    }),
+  );
+  const change = useChange((api, { id, access }: { id: string; access: Access }) =>
+    api.PATCH('/api/v2/team-projects/{team_project_id}', {
+      params: { path: { team_project_id: id } },
+      body: { data: { type: 'team-projects', attributes: { access } } },
+    }),
+  );
+  const remove = useChange((api, id: string) =>
+    api.DELETE('/api/v2/team-projects/{team_project_id}', { params: { path: { team_project_id: id } } }),
+  );
+  const nameOf = (id: string) => teams.data?.data.find((team) => team.id === id)?.attributes.name ?? id;
+  const { permissions } = project.attributes;
+  const forbidden = rule(permissions['can-manage-teams'], 'can-manage-teams', 'an administrator of the project');
+  const granted = new Set(grants.data?.data.map(({ relationships }) => relationships.team.data?.id));
+  const others =
+    teams.data?.data.filter(({ id, attributes }) => !granted.has(id) && attributes.name !== 'owners') ?? [];
+  return (
+    <section className="stack-tight" aria-labelledby="access">
+      <h2 id="access">Members’ access</h2>
+      <Loaded query={grants} rows={2}>
+        {({ data }) =>
+          data.length === 0 ? (
+            <Empty>
+              No team has been given access: only owners, and teams with rights over all projects, see this one.
+            </Empty>
+          ) : (
+            <Table label="Members’ access" head={['Team', 'Access', '']}>
+              {data.map(({ id, attributes, relationships }) => {
+                const team = relationships.team.data?.id ?? '';
+                return (
+                  <tr key={id}>
+                    <td>
+                      <Link to={`/organizations/${encodeURIComponent(organization)}/teams/${team}`}>
+                        {nameOf(team)}
+                      </Link>
+                    </td>
+                    <td>
+                      <select
+                        className="input"
+                        aria-label={`Access of ${nameOf(team)}`}
+                        value={attributes.access}
+                        disabled={forbidden !== undefined}
+                        title={forbidden}
+                        onChange={(event) => change.mutate({ id, access: event.target.value as Access })}
+                      >
+                        {levels.map(({ value, label }) => (
+                          <option key={value} value={value}>
+                            {label}
+                          </option>
+                        ))}
+                        {attributes.access === 'custom' ? (
+                          <option value="custom">custom: chosen right by right</option>
+                        ) : null}
+                      </select>
+                    </td>
+                    <td className="tight">
+                      <Button small kind="danger" forbidden={forbidden} onClick={() => remove.mutate(id)}>
+                        Take access away
+                      </Button>
+                    </td>
+                  </tr>
+                );
+              })}
+            </Table>
+          )
+        }
+      </Loaded>
+      <ErrorNotice error={change.error ?? remove.error} />
+      {others.length === 0 ? null : <Grant project={project.id} teams={others} forbidden={forbidden} />}
+    </section>
+  );
+}
+
+function Grant({
+  project,
+  teams,
+  forbidden,
+}: {
+  readonly project: string;
+  readonly teams: readonly Resource<'TeamsResource'>[];
+  readonly forbidden: string | undefined;
+}) {
+  const [team, setTeam] = useState('');
+  const [access, setAccess] = useState<Access>('read');
+  const grant = useChange(
+    (api) =>
+      api.POST('/api/v2/team-projects', {
+        body: {
+          data: {
+            type: 'team-projects',
+            attributes: { access },
+            relationships: {
+              team: { data: { type: 'teams', id: team } },
+              project: { data: { type: 'projects', id: project } },
+            },
+          },
+        },
+      }),
+    () => setTeam(''),
+  );
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    if (team !== '' && forbidden === undefined) grant.mutate();
+  };
+  return (
+    <form className="inline-form" onSubmit={send}>
+      <SelectField
+        label="Team"
+        value={team}
+        onChange={setTeam}
+        options={[
+          { value: '', label: 'Choose a team' },
+          ...teams.map(({ id, attributes }) => ({ value: id, label: attributes.name })),
+        ]}
+      />
+      <SelectField
+        label="Access"
+        value={access}
+        onChange={(value) => setAccess(value as Access)}
+        options={[...levels]}
+      />
+      <Button
+        type="submit"
+        busy={grant.isPending}
+        forbidden={forbidden ?? (team === '' ? 'Choose a team first.' : undefined)}
+      >
+        Give access
+      </Button>
+      <ErrorNotice error={grant.error} />
+    </form>
+  );
+}

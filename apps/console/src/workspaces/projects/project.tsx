@@ -1,0 +1,210 @@
+import { useNavigate, useParams } from '@tanstack/react-router';
+import { type FormEvent, useState } from 'react';
+import type { Resource } from '../../api/workspaces';
+import { Button } from '../../design/button';
+import { Copied } from '../../design/copy';
+import { Confirm } from '../../design/dialog';
+import { ErrorNotice } from '../../design/error-notice';
+import { CheckField, SelectField, TextField } from '../../design/field';
+import { Notice } from '../../design/notice';
+import { PageHead } from '../../design/page';
+import { Time } from '../../design/time';
+import { organizationCrumbs, rule, useChange, useOrganizationName, useRead } from '../api';
+import { fieldError, useDraft } from '../parts/draft';
+import { Loaded } from '../parts/loaded';
+import { SameByApi } from '../parts/same-by-api';
+import { ProjectAccess } from './project-access';
+
+/** One project: its settings, and which teams use it. */
+export function Project() {
+  const organization = useOrganizationName();
+  const { project: id = '' } = useParams({ strict: false }) as { project?: string };
+  const project = useRead(['project', id], (api) =>
+    api.GET('/api/v2/projects/{project_id}', { params: { path: { project_id: id } } }),
+  );
+  const found = project.data?.data;
+  return (
+    <div className="stack">
+      <PageHead
+        title={found?.attributes.name ?? 'Project'}
+        crumbs={organizationCrumbs(
+          organization,
+          { label: 'Projects', to: `/organizations/${encodeURIComponent(organization)}/projects` },
+          { label: found?.attributes.name ?? '…' },
+        )}
+      />
+      <Loaded query={project} rows={8}>
+        {({ data }) =>
+          data === null ? null : (
+            <>
+              <dl className="facts">
+                <dt>Id</dt>
+                <dd>
+                  <Copied text={data.id} what="project id" />
+                </dd>
+                <dt>Workspaces</dt>
+                <dd>{data.attributes['workspace-count'].toLocaleString('en')}</dd>
+                <dt>Created</dt>
+                <dd>
+                  <Time at={data.attributes['created-at']} />
+                </dd>
+              </dl>
+              <ProjectAccess project={data} organization={organization} />
+              <General key={data.id} project={data} />
+              <Removal project={data} organization={organization} />
+            </>
+          )
+        }
+      </Loaded>
+      <SameByApi path={`projects/${id}`} />
+    </div>
+  );
+}
+
+type ProjectResource = Resource<'ProjectsResource'>;
+
+function General({ project }: { readonly project: ProjectResource }) {
+  const { attributes } = project;
+  const [saved, setSaved] = useState(false);
+  const draft = useDraft({
+    name: attributes.name,
+    description: attributes.description ?? '',
+    'own-mode': attributes['setting-overwrites']['default-execution-mode'],
+    'default-execution-mode': attributes['default-execution-mode'],
+    'default-agent-pool-id': project.relationships['default-agent-pool'].data?.id ?? '',
+    'secrets-role': attributes['secrets-role'] ?? '',
+    'secrets-namespace': attributes['secrets-namespace'] ?? '',
+  });
+  const save = useChange(
+    (api) => {
+      const { 'own-mode': own, 'default-execution-mode': mode, 'default-agent-pool-id': pool, ...rest } = draft.changes;
+      const { value } = draft;
+      const overwrites = { 'default-execution-mode': value['own-mode'] };
+      const modes = value['own-mode'] ? { 'default-execution-mode': value['default-execution-mode'] } : {};
+      const pools = value['default-execution-mode'] === 'agent' ? { 'default-agent-pool-id': pool || null } : {};
+      const isModeChanged = own !== undefined || mode !== undefined || pool !== undefined;
+      const texts = Object.fromEntries(
+        Object.entries(rest).map(([name, text]) => [name, name === 'name' ? text : text || null]),
+      );
+      const changes = { ...texts, ...(isModeChanged ? { ...modes, ...pools, 'setting-overwrites': overwrites } : {}) };
+      return api.PATCH('/api/v2/projects/{project_id}', {
+        params: { path: { project_id: project.id } },
+        body: { data: { type: 'projects', attributes: changes } },
+      });
+    },
+    () => {
+      draft.reset();
+      setSaved(true);
+    },
+  );
+  const forbidden = rule(attributes.permissions['can-update'], 'can-update', 'an administrator of the project');
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    setSaved(false);
+    if (draft.isChanged && forbidden === undefined) save.mutate();
+  };
+  const { value, set } = draft;
+  const error = (field: string) => fieldError(save.error, field);
+  return (
+    <form className="form" onSubmit={send}>
+      <h2>Settings</h2>
+      <TextField label="Name" required value={value.name} onChange={set('name')} error={error('name')} />
+      <TextField
+        label="Description"
+        value={value.description}
+        onChange={set('description')}
+        error={error('description')}
+      />
+      <CheckField
+        label="Its own choice of where runs take place"
+        checked={value['own-mode']}
+        onChange={set('own-mode')}
+        hint={`Otherwise as the organization says: ${attributes['default-execution-mode']}.`}
+      />
+      {value['own-mode'] ? (
+        <SelectField
+          label="Where runs take place"
+          value={value['default-execution-mode']}
+          onChange={(mode) => set('default-execution-mode')(mode as 'remote')}
+          options={['remote', 'agent', 'local']}
+          error={error('default-execution-mode')}
+        />
+      ) : null}
+      {value['own-mode'] && value['default-execution-mode'] === 'agent' ? (
+        <TextField
+          label="Agent pool"
+          placeholder="apool-…"
+          value={value['default-agent-pool-id']}
+          onChange={set('default-agent-pool-id')}
+          error={error('default-agent-pool-id')}
+        />
+      ) : null}
+      <TextField
+        label="Role in the secrets service"
+        value={value['secrets-role']}
+        onChange={set('secrets-role')}
+        error={error('secrets-role')}
+        hint="Runs log in with their identity token and this role."
+      />
+      <TextField
+        label="Namespace in the secrets service"
+        value={value['secrets-namespace']}
+        onChange={set('secrets-namespace')}
+        error={error('secrets-namespace')}
+      />
+      <ErrorNotice error={save.error} />
+      {saved && !draft.isChanged ? <Notice tone="green">Saved.</Notice> : null}
+      <div className="row">
+        <Button
+          type="submit"
+          kind="primary"
+          busy={save.isPending}
+          forbidden={forbidden ?? (draft.isChanged ? undefined : 'Nothing has been changed.')}
+        >
+          Save changes
+        </Button>
+        {draft.isChanged ? <Button onClick={draft.reset}>Undo changes</Button> : null}
+      </div>
+    </form>
+  );
+}
+
+function Removal({ project, organization }: { readonly project: ProjectResource; readonly organization: string }) {
+  const navigate = useNavigate();
+  const [asks, setAsks] = useState(false);
+  const { name, permissions, 'workspace-count': workspaces } = project.attributes;
+  const remove = useChange(
+    (api) => api.DELETE('/api/v2/projects/{project_id}', { params: { path: { project_id: project.id } } }),
+    () => void navigate({ to: `/organizations/${encodeURIComponent(organization)}/projects` }),
+  );
+  const held = workspaces > 0 ? `It still holds ${workspaces} workspaces: move or delete them first.` : undefined;
+  return (
+    <section className="stack-tight danger-zone" aria-labelledby="removal">
+      <h2 id="removal">Delete this project</h2>
+      <p className="second">Only an empty project can be deleted, and never the one that new workspaces go to.</p>
+      <ErrorNotice error={remove.error} />
+      <span>
+        <Button
+          kind="danger"
+          forbidden={rule(permissions['can-destroy'], 'can-destroy') ?? held}
+          onClick={() => setAsks(true)}
+        >
+          Delete {name}
+        </Button>
+      </span>
+      {asks ? (
+        <Confirm
+          title={`Delete ${name}?`}
+          action={`Delete ${name}`}
+          name={name}
+          danger
+          onClose={() => setAsks(false)}
+          onConfirm={() => {
+            setAsks(false);
+            remove.mutate();
+          }}
+        />
+      ) : null}
+    </section>
+  );
+}

@@ -1,0 +1,57 @@
+import { type FormEvent, useState } from 'react';
+import type { Resource } from '../../api/workspaces';
+import { Button } from '../../design/button';
+import { ErrorNotice } from '../../design/error-notice';
+import { SelectField, TextField } from '../../design/field';
+
+type Policy = Resource<'DataRetentionResource'>;
+
+/** What a policy is set to: so many days, `null` for ever, `undefined` for what stands above it. */
+export type Wish = number | null | undefined;
+
+/** Chooses a policy: keep for some days, for ever, or as what is above says. */
+export function PolicyForm({
+  policy,
+  above,
+  onSave,
+  busy,
+  error,
+  forbidden,
+}: {
+  readonly policy: Policy | null;
+  readonly above: string | undefined;
+  readonly onSave: (wish: Wish) => void;
+  readonly busy: boolean;
+  readonly error: unknown;
+  readonly forbidden: string | undefined;
+}) {
+  const stored = policy === null ? 'above' : policy.type.endsWith('dont-deletes') ? 'ever' : 'days';
+  const [kind, setKind] = useState(stored);
+  const [days, setDays] = useState(String(policy?.attributes['delete-older-than-n-days'] ?? 90));
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    if (forbidden !== undefined) return;
+    onSave(kind === 'days' ? Number(days) : kind === 'ever' ? null : undefined);
+  };
+  return (
+    <form className="form" onSubmit={send}>
+      <SelectField
+        label="Old states and configurations"
+        value={kind}
+        onChange={setKind}
+        options={[
+          { value: 'days', label: 'are deleted after some days' },
+          { value: 'ever', label: 'are never deleted' },
+          { value: 'above', label: above === undefined ? 'no policy: nothing is deleted' : `as ${above} says` },
+        ]}
+      />
+      {kind === 'days' ? <TextField label="Days" inputMode="numeric" required value={days} onChange={setDays} /> : null}
+      <ErrorNotice error={error} />
+      <span>
+        <Button type="submit" kind="primary" busy={busy} forbidden={forbidden}>
+          Save policy
+        </Button>
+      </span>
+    </form>
+  );
+}

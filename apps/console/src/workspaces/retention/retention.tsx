@@ -1,0 +1,79 @@
+import { ApiError } from '../../api/api-error';
+import { ErrorNotice } from '../../design/error-notice';
+import { PageHead, Skeleton } from '../../design/page';
+import { organizationCrumbs, rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
+import { Loaded } from '../parts/loaded';
+import { SameByApi } from '../parts/same-by-api';
+import { PolicyForm, type Wish } from './policy-form';
+import { Preview } from './preview';
+
+/** How long an organization keeps old states and configurations, and what would go now. */
+export function Retention() {
+  const name = useOrganizationName();
+  const organization = useOrganization();
+  const params = { path: { organization_name: name } };
+  const policy = useRead(['retention', name], (api) =>
+    api.GET('/api/v2/organizations/{organization_name}/relationships/data-retention-policy', { params }),
+  );
+  const may = organization.data?.data?.attributes.permissions['can-update'];
+  const preview = useRead(
+    ['retention-preview', name],
+    (api) =>
+      api.GET('/api/v2/organizations/{organization_name}/relationships/data-retention-policy/preview', { params }),
+    { enabled: may === true },
+  );
+  const save = useChange<unknown, Wish>((api, wish) => {
+    const path = '/api/v2/organizations/{organization_name}/relationships/data-retention-policy' as const;
+    return wish === undefined ? api.DELETE(path, { params }) : api.POST(path, { params, body: policyBody(wish) });
+  });
+  const own = organization.data?.data?.relationships['data-retention-policy']?.data?.id;
+  const inForce = policy.data?.data ?? null;
+  const isNone = policy.error instanceof ApiError && policy.error.status === 404;
+  const isOwn = inForce !== null && inForce.id === own;
+  return (
+    <div className="stack">
+      <PageHead title="Retention" crumbs={organizationCrumbs(name, { label: 'Retention' })}>
+        <p>
+          {isNone || (policy.data !== undefined && inForce === null)
+            ? 'No policy: states and configurations are kept until somebody deletes them.'
+            : inForce === null
+              ? ''
+              : `${inForce.attributes['delete-older-than-n-days'] === undefined ? 'Nothing is deleted' : `What is older than ${inForce.attributes['delete-older-than-n-days']} days is deleted`}${isOwn ? '.' : ', as the installation says.'}`}
+        </p>
+      </PageHead>
+      {isNone ? null : <ErrorNotice error={policy.error} />}
+      {(policy.isPending && !isNone) || organization.isPending ? (
+        <Skeleton rows={3} />
+      ) : (
+        <PolicyForm
+          key={`${own} ${inForce?.id}`}
+          policy={isOwn ? inForce : null}
+          above="the installation"
+          onSave={save.mutate}
+          busy={save.isPending}
+          error={save.error}
+          forbidden={rule(may, 'can-update')}
+        />
+      )}
+      {may === true ? (
+        <Loaded query={preview} rows={2}>
+          {({ data }) => (data === null ? null : <Preview found={data} />)}
+        </Loaded>
+      ) : null}
+      <SameByApi path={`organizations/${name}/relationships/data-retention-policy/preview`} />
+    </div>
+  );
+}
+
+/** A policy as it is sent. */
+export function policyBody(days: number | null) {
+  return {
+    data:
+      days === null
+        ? ({ type: 'data-retention-policy-dont-deletes' } as never)
+        : {
+            type: 'data-retention-policy-delete-olders' as const,
+            attributes: { 'delete-older-than-n-days': days },
+          },
+  };
+}

@@ -1,0 +1,235 @@
+import { useNavigate } from '@tanstack/react-router';
+import { type FormEvent, useState } from 'react';
+import type { Resource } from '../../api/workspaces';
+import { Button } from '../../design/button';
+import { Copied } from '../../design/copy';
+import { Confirm } from '../../design/dialog';
+import { ErrorNotice } from '../../design/error-notice';
+import { CheckField, SelectField, TextField } from '../../design/field';
+import { Notice } from '../../design/notice';
+import { PageHead } from '../../design/page';
+import { Time } from '../../design/time';
+import { organizationCrumbs, rule, useChange, useOrganization, useOrganizationName } from '../api';
+import { fieldError, typedNumber, useDraft } from '../parts/draft';
+import { Loaded } from '../parts/loaded';
+import { SameByApi } from '../parts/same-by-api';
+
+/** What holds for a whole organization. */
+export function Settings() {
+  const name = useOrganizationName();
+  const organization = useOrganization();
+  return (
+    <div className="stack">
+      <PageHead title="Settings" crumbs={organizationCrumbs(name, { label: 'Settings' })} />
+      <Loaded query={organization} rows={8}>
+        {({ data }) =>
+          data === null ? null : (
+            <>
+              <dl className="facts">
+                <dt>Id</dt>
+                <dd>
+                  <Copied text={data.attributes['external-id']} what="organization id" />
+                </dd>
+                <dt>Created</dt>
+                <dd>
+                  <Time at={data.attributes['created-at']} />
+                </dd>
+              </dl>
+              <General key={data.id} organization={data} />
+              <Removal organization={data} />
+            </>
+          )
+        }
+      </Loaded>
+      <SameByApi path={`organizations/${name}`} />
+    </div>
+  );
+}
+
+const flags = [
+  ['allow-force-delete-workspaces', 'Workspaces that manage resources may be deleted', undefined],
+  ['user-tokens-enabled', 'API tokens of people open this organization', 'Otherwise only tokens of teams do.'],
+  ['cost-estimation-enabled', 'Estimate the cost of plans', undefined],
+  ['speculative-plan-management-enabled', 'A newer commit cancels speculative plans of older ones', undefined],
+  ['aggregated-commit-status-enabled', 'One status for each commit, for all workspaces', undefined],
+  [
+    'send-passing-statuses-for-untriggered-speculative-plans',
+    'Tell of plans that were not needed as passed',
+    undefined,
+  ],
+] as const;
+
+function General({ organization }: { readonly organization: Resource<'OrganizationsResource'> }) {
+  const { attributes, relationships } = organization;
+  const navigate = useNavigate();
+  const [saved, setSaved] = useState(false);
+  const draft = useDraft({
+    name: attributes.name,
+    email: attributes.email,
+    'default-execution-mode': attributes['default-execution-mode'],
+    'default-agent-pool-id': relationships['default-agent-pool'].data?.id ?? '',
+    'session-timeout': String(attributes['session-timeout'] ?? ''),
+    'session-remember': String(attributes['session-remember'] ?? ''),
+    'collaborator-auth-policy': attributes['collaborator-auth-policy'] as 'password' | 'two_factor_mandatory',
+    ...(Object.fromEntries(flags.map(([flag]) => [flag, attributes[flag]])) as Record<
+      (typeof flags)[number][0],
+      boolean
+    >),
+  });
+  const save = useChange(
+    (api) => {
+      const { 'session-timeout': timeout, 'session-remember': remember, ...changes } = draft.changes;
+      const body = {
+        ...changes,
+        ...(timeout === undefined ? {} : { 'session-timeout': typedNumber(timeout) }),
+        ...(remember === undefined ? {} : { 'session-remember': typedNumber(remember) }),
+      };
+      return api.PATCH('/api/v2/organizations/{organization_name}', {
+        params: { path: { organization_name: organization.id } },
+        body: { data: { type: 'organizations', attributes: body } },
+      });
+    },
+    ({ data }) => {
+      draft.reset();
+      setSaved(true);
+      if (data !== null && data.id !== organization.id) {
+        void navigate({ to: `/organizations/${encodeURIComponent(data.id)}/settings`, replace: true });
+      }
+    },
+  );
+  const forbidden = rule(attributes.permissions['can-update'], 'can-update');
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    setSaved(false);
+    if (draft.isChanged && forbidden === undefined) save.mutate();
+  };
+  const { value, set } = draft;
+  const error = (field: string) => fieldError(save.error, field);
+  return (
+    <form className="form" onSubmit={send}>
+      <TextField label="Name" required value={value.name} onChange={set('name')} error={error('name')} />
+      <TextField
+        label="E-mail address"
+        required
+        type="email"
+        value={value.email}
+        onChange={set('email')}
+        error={error('email')}
+        hint="Where its owners are reached."
+      />
+      <SelectField
+        label="Where runs take place"
+        value={value['default-execution-mode']}
+        onChange={(mode) => set('default-execution-mode')(mode as 'remote')}
+        options={[
+          { value: 'remote', label: 'remote: on the workers of this service' },
+          { value: 'agent', label: 'agent: on agents of a pool' },
+          { value: 'local', label: 'local: where the tool is called; only the state is kept here' },
+        ]}
+        error={error('default-execution-mode')}
+        hint="For workspaces and projects that do not say otherwise."
+      />
+      {value['default-execution-mode'] === 'agent' ? (
+        <TextField
+          label="Agent pool"
+          value={value['default-agent-pool-id']}
+          onChange={set('default-agent-pool-id')}
+          placeholder="apool-…"
+          error={error('default-agent-pool-id')}
+          hint="The id of one of this organization’s pools."
+        />
+      ) : null}
+      <SelectField
+        label="People sign in with"
+        value={value['collaborator-auth-policy']}
+        onChange={(policy) => set('collaborator-auth-policy')(policy as 'password')}
+        options={[
+          { value: 'password', label: 'a password' },
+          { value: 'two_factor_mandatory', label: 'a password and a second factor' },
+        ]}
+        error={error('collaborator-auth-policy')}
+      />
+      <TextField
+        label="Sessions may idle, in minutes"
+        inputMode="numeric"
+        value={value['session-timeout']}
+        onChange={set('session-timeout')}
+        placeholder="no limit of its own"
+        error={error('session-timeout')}
+      />
+      <TextField
+        label="Sessions end after, in minutes"
+        inputMode="numeric"
+        value={value['session-remember']}
+        onChange={set('session-remember')}
+        placeholder="no limit of its own"
+        error={error('session-remember')}
+      />
+      {flags.map(([flag, label, hint]) => (
+        <CheckField
+          key={flag}
+          label={label}
+          hint={hint}
+          checked={value[flag]}
+          onChange={set(flag)}
+          error={error(flag)}
+        />
+      ))}
+      <ErrorNotice error={save.error} />
+      {saved && !draft.isChanged ? <Notice tone="green">Saved.</Notice> : null}
+      <div className="row">
+        <Button
+          type="submit"
+          kind="primary"
+          busy={save.isPending}
+          forbidden={forbidden ?? (draft.isChanged ? undefined : 'Nothing has been changed.')}
+        >
+          Save changes
+        </Button>
+        {draft.isChanged ? <Button onClick={draft.reset}>Undo changes</Button> : null}
+      </div>
+    </form>
+  );
+}
+
+function Removal({ organization }: { readonly organization: Resource<'OrganizationsResource'> }) {
+  const navigate = useNavigate();
+  const [asks, setAsks] = useState(false);
+  const remove = useChange(
+    (api) =>
+      api.DELETE('/api/v2/organizations/{organization_name}', {
+        params: { path: { organization_name: organization.id } },
+      }),
+    () => void navigate({ to: '/' }),
+  );
+  return (
+    <section className="stack-tight danger-zone" aria-labelledby="removal">
+      <h2 id="removal">Delete this organization</h2>
+      <p className="second">Its workspaces, states, runs, teams and tokens go with it, at once and for good.</p>
+      <ErrorNotice error={remove.error} />
+      <span>
+        <Button
+          kind="danger"
+          forbidden={rule(organization.attributes.permissions['can-destroy'], 'can-destroy')}
+          onClick={() => setAsks(true)}
+        >
+          Delete {organization.id}
+        </Button>
+      </span>
+      {asks ? (
+        <Confirm
+          title={`Delete ${organization.id} and everything in it?`}
+          action={`Delete ${organization.id}`}
+          name={organization.id}
+          danger
+          busy={remove.isPending}
+          onClose={() => setAsks(false)}
+          onConfirm={() => {
+            setAsks(false);
+            remove.mutate();
+          }}
+        />
+      ) : null}
+    </section>
+  );
+}

@@ -1,0 +1,92 @@
+import { type FormEvent, useState } from 'react';
+import type { Resource } from '../../api/workspaces';
+import { Badge } from '../../design/badge';
+import { Button } from '../../design/button';
+import { ErrorNotice } from '../../design/error-notice';
+import { TextField } from '../../design/field';
+import { Empty } from '../../design/page';
+import { rule, useChange, useRead } from '../api';
+import { Loaded } from '../parts/loaded';
+import { Table } from '../parts/table';
+
+/** Who is in a team; people are put in by user name, and taken out. */
+export function TeamMembers({ team }: { readonly team: Resource<'TeamsResource'> }) {
+  const path = { team_id: team.id };
+  const members = useRead(['team', team.id, 'members'], (api) =>
+    api.GET('/api/v2/teams/{team_id}/relationships/organization-memberships', {
+      params: { path, query: { include: 'user', 'page[size]': 100 } },
+    }),
+  );
+  const [user, setUser] = useState('');
+  const add = useChange(
+    (api) =>
+      api.POST('/api/v2/teams/{team_id}/relationships/users', {
+        params: { path },
+        body: { data: [{ type: 'users', id: user.trim() }] },
+      }),
+    () => setUser(''),
+  );
+  const remove = useChange((api, id: string) =>
+    api.DELETE('/api/v2/teams/{team_id}/relationships/organization-memberships', {
+      params: { path },
+      body: { data: [{ type: 'organization-memberships', id }] },
+    }),
+  );
+  const forbidden = rule(team.attributes.permissions['can-update-membership'], 'can-update-membership');
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    if (forbidden === undefined) add.mutate();
+  };
+  return (
+    <section className="stack-tight" aria-labelledby="members">
+      <h2 id="members">Members</h2>
+      <Loaded query={members} rows={2}>
+        {({ data, included }) =>
+          data.length === 0 ? (
+            <Empty>Nobody is in this team.</Empty>
+          ) : (
+            <Table label="Members" head={['Name', 'E-mail address', 'Status', '']}>
+              {data.map(({ id, attributes, relationships }) => {
+                const person = included?.find((one) => one.id === relationships.user.data?.id);
+                const name = person?.type === 'users' ? person.attributes.username : attributes.email;
+                return (
+                  <tr key={id}>
+                    <td>{name}</td>
+                    <td>{attributes.email}</td>
+                    <td className="tight">
+                      <Badge tone={attributes.status === 'active' ? 'green' : 'amber'}>{attributes.status}</Badge>
+                    </td>
+                    <td className="tight">
+                      <Button
+                        small
+                        forbidden={forbidden}
+                        onClick={() => remove.mutate(id)}
+                        label={`Take ${name} out of the team`}
+                      >
+                        Take out
+                      </Button>
+                    </td>
+                  </tr>
+                );
+              })}
+            </Table>
+          )
+        }
+      </Loaded>
+      <ErrorNotice error={remove.error} />
+      <form className="inline-form" onSubmit={send}>
+        <TextField
+          label="User name"
+          required
+          value={user}
+          onChange={setUser}
+          hint="Of somebody who is in the organization."
+        />
+        <Button type="submit" busy={add.isPending} forbidden={forbidden}>
+          Put into the team
+        </Button>
+        <ErrorNotice error={add.error} />
+      </form>
+    </section>
+  );
+}

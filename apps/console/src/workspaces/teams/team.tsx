@@ -1,0 +1,213 @@
+import { useNavigate, useParams } from '@tanstack/react-router';
+import { type FormEvent, useState } from 'react';
+import type { Resource } from '../../api/workspaces';
+import { Badge } from '../../design/badge';
+import { Button } from '../../design/button';
+import { Copied } from '../../design/copy';
+import { Confirm } from '../../design/dialog';
+import { ErrorNotice } from '../../design/error-notice';
+import { CheckField, SelectField, TextField } from '../../design/field';
+import { Empty, PageHead } from '../../design/page';
+import { organizationCrumbs, rule, useChange, useOrganizationName, useRead } from '../api';
+import { fieldError, useDraft } from '../parts/draft';
+import { Loaded } from '../parts/loaded';
+import { NewToken, type TokenInput } from '../parts/new-token';
+import { SameByApi } from '../parts/same-by-api';
+import { TokenList } from '../parts/token-list';
+import { AccessMatrix } from './access-matrix';
+import { TeamMembers } from './team-members';
+
+type TeamResource = Resource<'TeamsResource'>;
+
+/** One team: what it may do, who is in it, and its tokens. */
+export function Team() {
+  const organization = useOrganizationName();
+  const { team: id = '' } = useParams({ strict: false }) as { team?: string };
+  const team = useRead(['team', id], (api) =>
+    api.GET('/api/v2/teams/{team_id}', { params: { path: { team_id: id } } }),
+  );
+  const found = team.data?.data;
+  return (
+    <div className="stack">
+      <PageHead
+        title={found?.attributes.name ?? 'Team'}
+        crumbs={organizationCrumbs(
+          organization,
+          { label: 'Teams', to: `/organizations/${encodeURIComponent(organization)}/teams` },
+          { label: found?.attributes.name ?? '…' },
+        )}
+        state={found?.attributes.visibility === 'secret' ? <Badge tone="violet">secret</Badge> : null}
+      >
+        {found === undefined || found === null ? null : <Copied text={found.id} what="team id" />}
+      </PageHead>
+      <Loaded query={team} rows={10}>
+        {({ data }) =>
+          data === null ? null : (
+            <>
+              <TeamMembers team={data} />
+              <AccessMatrix key={data.id} team={data} />
+              <Tokens team={data} />
+              {data.attributes.name === 'owners' ? null : (
+                <>
+                  <General key={`${data.id} general`} team={data} />
+                  <Removal team={data} organization={organization} />
+                </>
+              )}
+            </>
+          )
+        }
+      </Loaded>
+      <SameByApi path={`teams/${id}`} />
+    </div>
+  );
+}
+
+function Tokens({ team }: { readonly team: TeamResource }) {
+  const { permissions } = team.attributes;
+  const path = { team_id: team.id };
+  const mayView = permissions['can-view-api-token'];
+  const tokens = useRead(
+    ['team', team.id, 'tokens'],
+    (api) =>
+      api.GET('/api/v2/teams/{team_id}/authentication-tokens', { params: { path, query: { 'page[size]': 100 } } }),
+    { enabled: mayView },
+  );
+  const making = useChange((api, attributes: TokenInput) =>
+    api.POST('/api/v2/teams/{team_id}/authentication-tokens', {
+      params: { path },
+      body: { data: { type: 'authentication-tokens', attributes } },
+    }),
+  );
+  const forbidden = rule(permissions['can-update-api-token'], 'can-update-api-token');
+  return (
+    <section className="stack-tight" aria-labelledby="tokens">
+      <h2 id="tokens">Tokens</h2>
+      {mayView ? (
+        <Loaded query={tokens} rows={1}>
+          {({ data }) =>
+            data.length === 0 ? (
+              <Empty>A token of a team lets a machine do what the team may, whoever leaves it.</Empty>
+            ) : (
+              <TokenList label="Tokens of this team" tokens={data} forbidden={forbidden} />
+            )
+          }
+        </Loaded>
+      ) : (
+        <p className="second">{rule(false, 'can-view-api-token')}</p>
+      )}
+      {forbidden !== undefined && !mayView ? null : (
+        <NewToken
+          making={making}
+          action="New token"
+          forbidden={forbidden}
+          hint="Without it the new token takes the place of the one that has none."
+        />
+      )}
+    </section>
+  );
+}
+
+function General({ team }: { readonly team: TeamResource }) {
+  const { attributes } = team;
+  const { permissions } = attributes;
+  const draft = useDraft({
+    name: attributes.name,
+    visibility: attributes.visibility,
+    'allow-member-token-management': attributes['allow-member-token-management'],
+    'sso-team-id': attributes['sso-team-id'] ?? '',
+  });
+  const save = useChange(
+    (api) => {
+      const { 'sso-team-id': sso, ...rest } = draft.changes;
+      const changes = { ...rest, ...(sso === undefined ? {} : { 'sso-team-id': sso || null }) };
+      return api.PATCH('/api/v2/teams/{team_id}', {
+        params: { path: { team_id: team.id } },
+        body: { data: { type: 'teams', attributes: changes } },
+      });
+    },
+    () => draft.reset(),
+  );
+  const forbidden = rule(permissions['can-update-name'], 'can-update-name');
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    if (draft.isChanged && forbidden === undefined) save.mutate();
+  };
+  const { value, set } = draft;
+  const error = (field: string) => fieldError(save.error, field);
+  return (
+    <form className="form" onSubmit={send}>
+      <h2>Settings</h2>
+      <TextField label="Name" required value={value.name} onChange={set('name')} error={error('name')} />
+      <SelectField
+        label="Seen by"
+        value={value.visibility}
+        onChange={(visibility) => set('visibility')(visibility as 'secret')}
+        options={[
+          { value: 'secret', label: 'its members, and who manages teams' },
+          { value: 'organization', label: 'everybody in the organization' },
+        ]}
+        error={error('visibility')}
+      />
+      <CheckField
+        label="Its members manage its tokens"
+        checked={value['allow-member-token-management']}
+        onChange={set('allow-member-token-management')}
+      />
+      <TextField
+        label="Team at the identity provider"
+        value={value['sso-team-id']}
+        onChange={set('sso-team-id')}
+        error={error('sso-team-id')}
+      />
+      <ErrorNotice error={save.error} />
+      <div className="row">
+        <Button
+          type="submit"
+          kind="primary"
+          busy={save.isPending}
+          forbidden={forbidden ?? (draft.isChanged ? undefined : 'Nothing has been changed.')}
+        >
+          Save changes
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+function Removal({ team, organization }: { readonly team: TeamResource; readonly organization: string }) {
+  const navigate = useNavigate();
+  const [asks, setAsks] = useState(false);
+  const { name, permissions, 'users-count': people } = team.attributes;
+  const remove = useChange(
+    (api) => api.DELETE('/api/v2/teams/{team_id}', { params: { path: { team_id: team.id } } }),
+    () => void navigate({ to: `/organizations/${encodeURIComponent(organization)}/teams` }),
+  );
+  return (
+    <section className="stack-tight danger-zone" aria-labelledby="removal">
+      <h2 id="removal">Delete this team</h2>
+      <p className="second">
+        Its access and its tokens go with it. {people === 1 ? 'One person loses' : `${people} people lose`} what it
+        gave.
+      </p>
+      <ErrorNotice error={remove.error} />
+      <span>
+        <Button kind="danger" forbidden={rule(permissions['can-destroy'], 'can-destroy')} onClick={() => setAsks(true)}>
+          Delete {name}
+        </Button>
+      </span>
+      {asks ? (
+        <Confirm
+          title={`Delete ${name}?`}
+          action={`Delete ${name}`}
+          name={name}
+          danger
+          onClose={() => setAsks(false)}
+          onConfirm={() => {
+            setAsks(false);
+            remove.mutate();
+          }}
+        />
+      ) : null}
+    </section>
+  );
+}

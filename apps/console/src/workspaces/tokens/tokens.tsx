@@ -1,0 +1,104 @@
+import { ApiError } from '../../api/api-error';
+import { Empty, PageHead } from '../../design/page';
+import { organizationCrumbs, rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
+import { useFilters } from '../filters';
+import { Loaded } from '../parts/loaded';
+import { NewToken, type TokenInput } from '../parts/new-token';
+import { Pages } from '../parts/pages';
+import { SameByApi } from '../parts/same-by-api';
+import { TokenList } from '../parts/token-list';
+
+/** The tokens of an organization: its own, the one for collectors of the audit trail, and those of its teams. */
+export function Tokens() {
+  const name = useOrganizationName();
+  const organization = useOrganization();
+  const [filters, setFilters] = useFilters<'page'>();
+  const query = { 'page[number]': Number(filters.page ?? 1) };
+  const teamTokens = useRead(['team-tokens', name, query], (api) =>
+    api.GET('/api/v2/organizations/{organization_name}/team-tokens', {
+      params: { path: { organization_name: name }, query },
+    }),
+  );
+  const may = organization.data?.data?.attributes.permissions['can-update-api-token'];
+  return (
+    <div className="stack">
+      <PageHead title="Tokens" crumbs={organizationCrumbs(name, { label: 'Tokens' })}>
+        <p className="second">
+          For machines. Tokens of people are made by each for themselves, below Account; those of agents with their
+          pool.
+        </p>
+      </PageHead>
+      <OrganizationToken
+        title="Token of the organization"
+        about="Manages teams, members and workspaces; it starts no runs. There is one: a new one ends the last."
+        may={may}
+        kind={undefined}
+      />
+      <OrganizationToken
+        title="Token for collectors of the audit trail"
+        about="Reads the audit trail and nothing else."
+        may={may}
+        kind="audit-trails"
+      />
+      <section className="stack-tight" aria-labelledby="team-tokens">
+        <h2 id="team-tokens">Tokens of teams</h2>
+        <Loaded query={teamTokens} rows={2}>
+          {({ data, meta }) =>
+            data.length === 0 ? (
+              <Empty>No team whose tokens you manage has one. A team’s page makes them.</Empty>
+            ) : (
+              <>
+                <TokenList label="Tokens of teams" tokens={data} />
+                <Pages pagination={meta?.pagination} onPage={(page) => setFilters({ page })} />
+              </>
+            )
+          }
+        </Loaded>
+      </section>
+      <SameByApi path={`organizations/${name}/authentication-token`} />
+    </div>
+  );
+}
+
+function OrganizationToken({
+  title,
+  about,
+  may,
+  kind,
+}: {
+  readonly title: string;
+  readonly about: string;
+  readonly may: boolean | undefined;
+  readonly kind: 'audit-trails' | undefined;
+}) {
+  const name = useOrganizationName();
+  const params = { path: { organization_name: name }, query: { token: kind } };
+  const token = useRead(
+    ['organization-token', name, kind],
+    (api) => api.GET('/api/v2/organizations/{organization_name}/authentication-token', { params }),
+    { enabled: may === true },
+  );
+  const making = useChange((api, attributes: TokenInput) =>
+    api.POST('/api/v2/organizations/{organization_name}/authentication-token', {
+      params,
+      body: { data: { type: 'authentication-tokens', attributes } },
+    }),
+  );
+  const forbidden = rule(may, 'can-update-api-token');
+  const isNone = token.error instanceof ApiError && token.error.status === 404;
+  const id = kind ?? 'organization';
+  return (
+    <section className="stack-tight" aria-labelledby={id}>
+      <h2 id={id}>{title}</h2>
+      <p className="second">{about}</p>
+      {may === true && !isNone ? (
+        <Loaded query={token} rows={1}>
+          {({ data }) => (data === null ? null : <TokenList label={title} tokens={[data]} />)}
+        </Loaded>
+      ) : null}
+      {may === false ? <p className="second">{forbidden}</p> : null}
+      {isNone ? <p>There is none.</p> : null}
+      <NewToken making={making} action={isNone ? 'Make token' : 'Replace token'} forbidden={forbidden} />
+    </section>
+  );
+}
