@@ -3045,6 +3045,28 @@ export interface paths {
       };
     };
   };
+  "/api/v2/organizations/{organization_name}/run-counts": {
+    /** Show how many runs that the caller sees wait to be confirmed, wait for their turn, and are being carried out. */
+    get: {
+      parameters: {
+        path: {
+          organization_name: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["RunCountsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
   "/api/v2/organizations/{organization_name}/runs": {
     /** List the runs of an organization that the caller sees, newest first, without counting them. */
     get: {
@@ -3110,6 +3132,23 @@ export interface paths {
                 [key: string]: unknown;
               };
             };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/organizations/{organization_name}/runs/stream": {
+    /** Follow what happens to the runs of an organization that the caller sees, as server-sent events. It goes on while `Accept` names text/event-stream; otherwise it ends with what is known now. */
+    get: {
+      parameters: {
+        path: {
+          organization_name: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "text/event-stream": string;
           };
         };
       };
@@ -4848,6 +4887,23 @@ export interface paths {
                 [key: string]: unknown;
               };
             };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/runs/{run_id}/stream": {
+    /** Follow a run as server-sent events. It goes on while `Accept` names text/event-stream; otherwise it ends with what is known now. */
+    get: {
+      parameters: {
+        path: {
+          run_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "text/event-stream": string;
           };
         };
       };
@@ -6997,6 +7053,30 @@ export interface paths {
       };
     };
   };
+  "/api/v2/workspaces/{workspace_id}/effective-variables": {
+    /** List what runs of a workspace are given: of each key the value that counts, where it comes from, and what it hides. */
+    get: {
+      parameters: {
+        path: {
+          workspace_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["EffectiveVariablesResource"][];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
   "/api/v2/workspaces/{workspace_id}/locks": {
     /** List when a workspace was locked, by whom and why, newest first. */
     get: {
@@ -7523,6 +7603,23 @@ export interface paths {
                 [key: string]: unknown;
               };
             };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/workspaces/{workspace_id}/runs/stream": {
+    /** Follow what happens to the runs of a workspace, as server-sent events. It goes on while `Accept` names text/event-stream; otherwise it ends with what is known now. */
+    get: {
+      parameters: {
+        path: {
+          workspace_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "text/event-stream": string;
           };
         };
       };
@@ -8200,6 +8297,35 @@ export interface components {
       };
       type: "effective-tag-bindings";
     };
+    EffectiveVariablesResource: {
+      attributes: {
+        category: "terraform" | "env";
+        description: string | null;
+        hcl: boolean;
+        hides: {
+          origin: "workspace" | "workspace-varset" | "project-varset" | "global-varset";
+          priority: boolean;
+          "variable-id": string;
+          "varset-id": string | null;
+          "varset-name": string | null;
+        }[];
+        key: string;
+        origin: "workspace" | "workspace-varset" | "project-varset" | "global-varset";
+        priority: boolean;
+        sensitive: boolean;
+        value: string | null;
+        "varset-id": string | null;
+        "varset-name": string | null;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      relationships: {
+        variable: components["schemas"]["VarsToOne"];
+      };
+      type: "effective-variables";
+    };
     EntitlementSetsReference: {
       id: string;
       type: "entitlement-sets";
@@ -8805,6 +8931,18 @@ export interface components {
       };
       type: "resources";
     };
+    RunCountsResource: {
+      attributes: {
+        "needs-confirmation": number;
+        queued: number;
+        running: number;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      type: "run-counts";
+    };
     RunEventsReference: {
       id: string;
       type: "run-events";
@@ -8872,6 +9010,11 @@ export interface components {
         "refresh-only": boolean;
         "replace-addrs": string[] | null;
         "save-plan": boolean;
+        "secrets-logins": {
+          accessor: string;
+          namespace: string;
+          phase: "plan" | "apply";
+        }[];
         source: string;
         status: "pending" | "plan_queued" | "planning" | "planned" | "cost_estimated" | "policy_checked" | "policy_override" | "post_plan_completed" | "confirmed" | "apply_queued" | "applying" | "applied" | "planned_and_finished" | "errored" | "canceled" | "discarded" | "planned_and_saved";
         "status-reason": string | null;
@@ -9383,6 +9526,10 @@ export interface components {
     };
     VarsToMany: {
       data: components["schemas"]["VarsReference"][];
+      links?: components["schemas"]["RelationshipLinks"];
+    };
+    VarsToOne: {
+      data: components["schemas"]["VarsReference"] | components["schemas"]["Nothing"];
       links?: components["schemas"]["RelationshipLinks"];
     };
     WorkspaceLocksResource: {
