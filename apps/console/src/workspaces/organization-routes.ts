@@ -7,8 +7,11 @@ const getParentRoute = () => root;
 const page = keeps('page');
 const search = keeps('q', 'page');
 
-/** The pages that manage an organization and its people. */
+/** The pages that manage an organization and its people, and everybody's own. */
 export const organizationRoutes = [
+  createRoute({ getParentRoute, path: '/account', validateSearch: page }).lazy(() =>
+    import('./account/routes').then((m) => m.account),
+  ),
   createRoute({ getParentRoute, path: '/organizations/$organization/settings' }).lazy(() =>
     import('./settings/routes').then((m) => m.settings),
   ),

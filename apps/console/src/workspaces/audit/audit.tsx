@@ -104,12 +104,12 @@ function Row({
       </td>
       <td className="tight">
         {request === null ? null : (
-          <>
+          <span className="copied">
             <Link to={to} search={{ request } as never}>
               follow
             </Link>
             <CopyButton text={request} what="request id" />
-          </>
+          </span>
         )}
       </td>
     </tr>

@@ -137,7 +137,9 @@ type Included = readonly (Resource<'UsersResource'> | Resource<'TeamsResource'> 
 
 function nameOf({ attributes, relationships }: Membership, included: Included): string {
   const person = included.find((one) => one.type === 'users' && one.id === relationships.user.data?.id);
-  return (person?.type === 'users' ? person.attributes.username : undefined) || attributes.email;
+  // Invited people have chosen no name yet.
+  const isHere = attributes.status === 'active' && person?.type === 'users';
+  return isHere ? person.attributes.username : attributes.email;
 }
 
 function teamsOf({ relationships }: Membership, included: Included): string[] {

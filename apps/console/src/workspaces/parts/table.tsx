@@ -12,8 +12,8 @@ export function Table({
 }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
-    <section className="table-frame" aria-label={label} tabIndex={0}>
-      <table className="table">
+    <div className="table-frame" tabIndex={0}>
+      <table className="table" aria-label={label}>
         <thead>
           <tr>
             {head.map((text) => (
@@ -25,6 +25,6 @@ export function Table({
         </thead>
         <tbody>{children}</tbody>
       </table>
-    </section>
+    </div>
   );
 }

@@ -55,3 +55,16 @@ export function PolicyForm({
     </form>
   );
 }
+
+/** A policy as it is sent. */
+export function policyBody(days: number | null) {
+  return {
+    data:
+      days === null
+        ? ({ type: 'data-retention-policy-dont-deletes' } as never)
+        : {
+            type: 'data-retention-policy-delete-olders' as const,
+            attributes: { 'delete-older-than-n-days': days },
+          },
+  };
+}

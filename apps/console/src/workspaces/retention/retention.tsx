@@ -4,7 +4,7 @@ import { PageHead, Skeleton } from '../../design/page';
 import { organizationCrumbs, rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
 import { Loaded } from '../parts/loaded';
 import { SameByApi } from '../parts/same-by-api';
-import { PolicyForm, type Wish } from './policy-form';
+import { PolicyForm, policyBody, type Wish } from './policy-form';
 import { Preview } from './preview';
 
 /** How long an organization keeps old states and configurations, and what would go now. */
@@ -63,17 +63,4 @@ export function Retention() {
       <SameByApi path={`organizations/${name}/relationships/data-retention-policy/preview`} />
     </div>
   );
-}
-
-/** A policy as it is sent. */
-export function policyBody(days: number | null) {
-  return {
-    data:
-      days === null
-        ? ({ type: 'data-retention-policy-dont-deletes' } as never)
-        : {
-            type: 'data-retention-policy-delete-olders' as const,
-            attributes: { 'delete-older-than-n-days': days },
-          },
-  };
 }

@@ -48,7 +48,8 @@ export function TeamMembers({ team }: { readonly team: Resource<'TeamsResource'>
             <Table label="Members" head={['Name', 'E-mail address', 'Status', '']}>
               {data.map(({ id, attributes, relationships }) => {
                 const person = included?.find((one) => one.id === relationships.user.data?.id);
-                const name = person?.type === 'users' ? person.attributes.username : attributes.email;
+                const isHere = attributes.status === 'active' && person?.type === 'users';
+                const name = isHere ? person.attributes.username : attributes.email;
                 return (
                   <tr key={id}>
                     <td>{name}</td>
@@ -57,12 +58,7 @@ export function TeamMembers({ team }: { readonly team: Resource<'TeamsResource'>
                       <Badge tone={attributes.status === 'active' ? 'green' : 'amber'}>{attributes.status}</Badge>
                     </td>
                     <td className="tight">
-                      <Button
-                        small
-                        forbidden={forbidden}
-                        onClick={() => remove.mutate(id)}
-                        label={`Take ${name} out of the team`}
-                      >
+                      <Button small forbidden={forbidden} onClick={() => remove.mutate(id)} label={`Take out ${name}`}>
                         Take out
                       </Button>
                     </td>

@@ -1,0 +1,97 @@
+import { Empty, PageHead } from '../../design/page';
+import { Time } from '../../design/time';
+import { useSession } from '../../shell/session';
+import { useChange, useRead } from '../api';
+import { useFilters } from '../filters';
+import { Loaded } from '../parts/loaded';
+import { NewToken, type TokenInput } from '../parts/new-token';
+import { Pages } from '../parts/pages';
+import { SameByApi } from '../parts/same-by-api';
+import { TokenList } from '../parts/token-list';
+import { Password, Profile } from './profile';
+import { TwoFactor } from './two-factor';
+
+/** Everybody's own: who they are here, their tokens, their second factor, this session. */
+export function Account() {
+  const account = useRead(['account'], (api) => api.GET('/api/v2/account/details'));
+  return (
+    <div className="stack">
+      <PageHead title="Account" crumbs={[{ label: 'Organizations', to: '/' }, { label: 'Account' }]} />
+      <Loaded query={account} rows={8}>
+        {({ data }) =>
+          data === null ? null : (
+            <>
+              <Tokens user={data.id} />
+              <TwoFactor />
+              <ThisSession />
+              <Profile key={data.id} user={data} />
+              <Password />
+            </>
+          )
+        }
+      </Loaded>
+      <SameByApi path="account/details" />
+    </div>
+  );
+}
+
+function Tokens({ user }: { readonly user: string }) {
+  const [filters, setFilters] = useFilters<'page'>();
+  const path = { user_id: user };
+  const query = { 'page[number]': Number(filters.page ?? 1) };
+  const tokens = useRead(['account', 'tokens', query], (api) =>
+    api.GET('/api/v2/users/{user_id}/authentication-tokens', { params: { path, query } }),
+  );
+  const making = useChange((api, attributes: TokenInput) =>
+    api.POST('/api/v2/users/{user_id}/authentication-tokens', {
+      params: { path },
+      body: { data: { type: 'authentication-tokens', attributes } },
+    }),
+  );
+  return (
+    <section className="stack-tight" aria-labelledby="tokens">
+      <h2 id="tokens">API tokens</h2>
+      <Loaded query={tokens} rows={2}>
+        {({ data, meta }) =>
+          data.length === 0 ? (
+            <Empty command={`terraform login ${location.host}`}>
+              A token lets a tool do what you may. The tool’s own login makes one by itself, or make one here.
+            </Empty>
+          ) : (
+            <>
+              <TokenList label="Your API tokens" tokens={data} />
+              <Pages pagination={meta?.pagination} onPage={(page) => setFilters({ page })} />
+            </>
+          )
+        }
+      </Loaded>
+      <NewToken making={making} action="New token" />
+    </section>
+  );
+}
+
+function ThisSession() {
+  const { session } = useSession();
+  return (
+    <section className="stack-tight" aria-labelledby="session">
+      <h2 id="session">This session</h2>
+      <dl className="facts">
+        <dt>Signed in as</dt>
+        <dd>{session.name}</dd>
+        <dt>Ends</dt>
+        <dd>
+          <Time at={session['expires-at']} />
+        </dd>
+        <dt>Ends when unused</dt>
+        <dd>
+          <Time at={session['idle-ends-at']} />
+        </dd>
+        <dt>Proved again until</dt>
+        <dd>
+          <Time at={session['step-up-until']} />
+        </dd>
+      </dl>
+      <p className="second">A new password ends every session but this one.</p>
+    </section>
+  );
+}

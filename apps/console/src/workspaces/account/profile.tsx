@@ -1,0 +1,111 @@
+import { type FormEvent, useState } from 'react';
+import type { Resource } from '../../api/workspaces';
+import { Button } from '../../design/button';
+import { Copied } from '../../design/copy';
+import { ErrorNotice } from '../../design/error-notice';
+import { TextField } from '../../design/field';
+import { Notice } from '../../design/notice';
+import { useChange } from '../api';
+import { fieldError, useDraft } from '../parts/draft';
+
+/** Name and address of the own account. */
+export function Profile({ user }: { readonly user: Resource<'UsersResource'> }) {
+  const { attributes } = user;
+  const draft = useDraft({ username: attributes.username, email: attributes.email ?? '' });
+  const [saved, setSaved] = useState(false);
+  const save = useChange(
+    (api) => api.PATCH('/api/v2/account/update', { body: { data: { type: 'users', attributes: draft.changes } } }),
+    () => {
+      draft.reset();
+      setSaved(true);
+    },
+  );
+  const may = attributes.permissions;
+  const forbidden =
+    may['can-change-username'] || may['can-change-email'] ? undefined : 'This account belongs to a machine.';
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    if (draft.isChanged && forbidden === undefined) save.mutate();
+  };
+  return (
+    <form className="form" onSubmit={send}>
+      <h2>Profile</h2>
+      <dl className="facts">
+        <dt>Id</dt>
+        <dd>
+          <Copied text={user.id} what="user id" />
+        </dd>
+      </dl>
+      <TextField
+        label="User name"
+        required
+        autoComplete="username"
+        value={draft.value.username}
+        onChange={draft.set('username')}
+        error={fieldError(save.error, 'username')}
+      />
+      <TextField
+        label="E-mail address"
+        required
+        type="email"
+        value={draft.value.email}
+        onChange={draft.set('email')}
+        error={fieldError(save.error, 'email')}
+      />
+      <ErrorNotice error={save.error} />
+      {saved && !draft.isChanged ? <Notice tone="green">Saved.</Notice> : null}
+      <span>
+        <Button
+          type="submit"
+          busy={save.isPending}
+          forbidden={forbidden ?? (draft.isChanged ? undefined : 'Nothing has been changed.')}
+        >
+          Save profile
+        </Button>
+      </span>
+    </form>
+  );
+}
+
+const none = { current_password: '', password: '', password_confirmation: '' };
+
+/** A new password; every other session of the account ends with it. */
+export function Password() {
+  const [typed, setTyped] = useState(none);
+  const change = useChange(
+    (api, attributes: typeof none) =>
+      api.PATCH('/api/v2/account/password', { body: { data: { type: 'users', attributes } } }),
+    () => setTyped(none),
+  );
+  const set = (name: keyof typeof none) => (value: string) => setTyped((before) => ({ ...before, [name]: value }));
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    change.mutate(typed);
+  };
+  const field = (name: keyof typeof none, label: string) => (
+    <TextField
+      label={label}
+      type="password"
+      required
+      autoComplete={name === 'current_password' ? 'current-password' : 'new-password'}
+      value={typed[name]}
+      onChange={set(name)}
+      error={fieldError(change.error, name)}
+    />
+  );
+  return (
+    <form className="form" onSubmit={send}>
+      <h2>Password</h2>
+      {field('current_password', 'Present password')}
+      {field('password', 'New password')}
+      {field('password_confirmation', 'New password again')}
+      <ErrorNotice error={change.error} />
+      {change.isSuccess ? <Notice tone="green">Changed. All other sessions have ended.</Notice> : null}
+      <span>
+        <Button type="submit" busy={change.isPending}>
+          Change password
+        </Button>
+      </span>
+    </form>
+  );
+}
