@@ -8,6 +8,8 @@ export default defineConfig({
   logLevel: 'warn',
   build: {
     outDir: 'dist/ui',
+    // What is loaded with what: the test of the budgets reads it.
+    manifest: 'manifest.json',
     emptyOutDir: true,
     target: 'es2023',
     modulePreload: { polyfill: false },

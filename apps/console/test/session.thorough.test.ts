@@ -1,10 +1,10 @@
 import { describe, expect } from '@jest/globals';
 import { journey, stage } from './stage';
 
+const at = stage();
 const services = ['secrets', 'workspaces'] as const;
 
 describe.each(services)('a session of the %s console', (service) => {
-  const at = stage();
   const address = () => (service === 'secrets' ? at.installation.secretsUrl : at.installation.workspacesUrl);
   const credentials = () => {
     const { secrets, workspaces } = at.installation.firstRun();

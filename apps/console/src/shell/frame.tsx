@@ -99,9 +99,9 @@ export function Frame({ nav, commands = [] }: FrameProps) {
           Keystead {config.service}
         </Link>
         <span className="grow" />
-        <Button small kind="quiet" onClick={() => setPalette(true)} label="Search and commands">
+        <Button small kind="quiet" onClick={() => setPalette(true)}>
           <span className="wide-only short">Search </span>
-          <kbd>Ctrl K</kbd>
+          <kbd aria-hidden="true">Ctrl K</kbd>
         </Button>
         <span className="who wide-only" title={`${session.kind} ${session.name}`}>
           {session.name}

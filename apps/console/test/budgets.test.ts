@@ -1,0 +1,56 @@
+import { readFileSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+
+const KB = 1024;
+const budgets = { first: 150 * KB, css: 15 * KB, route: 40 * KB, editor: 120 * KB };
+const built = path.resolve(__dirname, '../dist/ui');
+
+interface Chunk {
+  readonly file: string;
+  readonly css?: readonly string[];
+  readonly imports?: readonly string[];
+  readonly dynamicImports?: readonly string[];
+}
+
+const packed = (file: string): number => statSync(path.join(built, `${file}.br`)).size;
+
+// `npm test` builds the console before it tests; who runs this file alone does the same.
+describe('what a browser loads, packed', () => {
+  const manifest = () => JSON.parse(readFileSync(path.join(built, 'manifest.json'), 'utf8')) as Record<string, Chunk>;
+
+  /** Everything that comes with a chunk. */
+  function closure(chunks: Record<string, Chunk>, name: string, seen = new Set<string>()): Set<string> {
+    if (seen.has(name)) return seen;
+    seen.add(name);
+    for (const next of chunks[name]!.imports ?? []) closure(chunks, next, seen);
+    return seen;
+  }
+  const sum = (chunks: Record<string, Chunk>, names: Iterable<string>) =>
+    [...names].reduce((total, name) => total + packed(chunks[name]!.file), 0);
+
+  it.each(['secrets', 'workspaces'])(
+    'keeps to the budgets of the first load of %s, and of every page after it',
+    (entry) => {
+      const chunks = manifest();
+      const first = closure(chunks, `${entry}.html`);
+      const styles = new Set([...first].flatMap((name) => chunks[name]!.css ?? []));
+      const js = sum(chunks, first);
+      expect(js).toBeGreaterThan(10 * KB);
+      expect(js).toBeLessThanOrEqual(budgets.first);
+      expect([...styles].reduce((total, file) => total + packed(file), 0)).toBeLessThanOrEqual(budgets.css);
+      const later = [...first].flatMap((name) => chunks[name]!.dynamicImports ?? []);
+      const sizes = later.map((name) => ({
+        name,
+        size: sum(
+          chunks,
+          [...closure(chunks, name)].filter((one) => !first.has(one)),
+        ),
+      }));
+      const over = sizes.filter(
+        ({ name, size }) => size > (/codemirror|editor/.test(name) ? budgets.editor : budgets.route),
+      );
+      expect(over).toEqual([]);
+    },
+  );
+});
