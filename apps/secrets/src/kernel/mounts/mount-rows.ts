@@ -6,7 +6,7 @@ import type { Mount, MountConfig, MountKind } from './mount';
 
 type MountRow = Prisma.MountGetPayload<object>;
 
-interface Sealed {
+interface SealedMount {
   readonly description: string;
   readonly config: MountConfig;
   readonly options: Record<string, string> | null;
@@ -15,7 +15,7 @@ interface Sealed {
 
 const cell = (row: string) => ({ table: 'mount', row, column: 'sealed' });
 
-const sealedPart = ({ description, config, options, sealWrap }: Mount): Sealed => ({
+const sealedPart = ({ description, config, options, sealWrap }: Mount): SealedMount => ({
   description,
   config,
   options,
@@ -59,7 +59,7 @@ function openMount(barrier: Barrier, row: MountRow): Mount {
     local: row.local,
     tainted: row.tainted,
     createdAtMs: Number(row.createdAtMs),
-    ...barrier.openJson<Sealed>(row.sealed, cell(row.id)),
+    ...barrier.openJson<SealedMount>(row.sealed, cell(row.id)),
   };
 }
 

@@ -61,7 +61,7 @@ export interface PolicyStoreNeeds {
 
 type PolicyRow = Pick<Prisma.PolicyGetPayload<object>, keyof typeof COLUMNS>;
 
-type Sealed = PolicyOptions & { readonly text: string };
+type SealedPolicy = PolicyOptions & { readonly text: string };
 
 const noOptions: PolicyOptions = {
   casRequired: false,
@@ -235,13 +235,13 @@ export class PolicyStore {
           select: COLUMNS,
         });
         const before: PolicyOptions = existing
-          ? this.needs.barrier.openJson<Sealed>(existing.sealed, cell(existing.id))
+          ? this.needs.barrier.openJson<SealedPolicy>(existing.sealed, cell(existing.id))
           : noOptions;
         if (before.casRequired && write.cas === undefined) {
           throw new Refusal('malformed', 'check-and-set parameter required for this call');
         }
         if (write.cas !== undefined && write.cas !== (existing?.version ?? 0)) throw casMismatch();
-        const sealed: Sealed = {
+        const sealed: SealedPolicy = {
           text: write.text,
           casRequired: write.casRequired ?? before.casRequired,
           allowsWildcardsInTemplates: write.allowsWildcardsInTemplates ?? false,
@@ -285,7 +285,7 @@ export class PolicyStore {
   }
 
   private open({ sealed, id, name, version, updatedAtMs }: PolicyRow): StoredPolicy {
-    const { text, ...options } = this.needs.barrier.openJson<Sealed>(sealed, cell(id));
+    const { text, ...options } = this.needs.barrier.openJson<SealedPolicy>(sealed, cell(id));
     return { ...options, name, text, version, updatedAtMs: Number(updatedAtMs), policy: parsePolicy(text) };
   }
 }

@@ -12,7 +12,7 @@ import { type Path, path } from '../../../sdk/path';
 import { data } from '../../../sdk/reply';
 import { type AuthorityParts, operationNames, verbOf } from './authority';
 
-interface Parts extends AuthorityParts {
+interface WhoMayDeps extends AuthorityParts {
   readonly policies: PolicyStore;
   readonly identity: Identity;
 }
@@ -47,7 +47,7 @@ const output = z.object({
 });
 
 /** `sys/policies/who-may`: the question the other way round. */
-export function whoMayPath(parts: Parts): Path {
+export function whoMayPath(parts: WhoMayDeps): Path {
   return path('policies/who-may', {
     summary: 'Who may do something.',
     description:

@@ -13,7 +13,7 @@ export interface RotationRuleFacts {
 }
 
 /** The rules of automatic rotation. */
-export interface RotationRules {
+export interface RotationPlanAccess {
   rules(): Promise<RotationRuleFacts>;
   /** Replaces the rules by what is made of them; throws what `change` throws. */
   change(change: (before: RotationRuleFacts) => RotationRuleFacts): Promise<void>;
@@ -25,7 +25,7 @@ export interface RotationRules {
 }
 
 /** `sys/rotate/config` and `sys/rotate/keyring/config`: rotation by age and by use. */
-export function rotateConfigPaths(port: RotationRules) {
+export function rotateConfigPaths(port: RotationPlanAccess) {
   const { leastIntervalSeconds, leastOperations, mostOperations } = port.bounds;
   const input = z.object({
     enabled: bool().optional().describe('Whether keys are rotated by themselves.'),

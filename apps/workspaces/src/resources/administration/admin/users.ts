@@ -128,7 +128,7 @@ const destroy = remove(path, {
   },
 });
 
-interface Change {
+interface AccountAction {
   readonly verb: string;
   readonly summary: string;
   /** Not to oneself, and not to the last administrator. */
@@ -140,7 +140,7 @@ interface Change {
 const set = (data: Prisma.UserUpdateInput) => (db: Database, user: AdminUser) =>
   db.prisma.user.update({ where: { id: user.id }, data });
 
-const changes: readonly Change[] = [
+const changes: readonly AccountAction[] = [
   {
     verb: 'grant_admin',
     summary: 'Make somebody a site administrator.',

@@ -2,10 +2,13 @@ import type { Access } from '../../../kernel/access/access';
 import { policy } from '../../../kernel/access/policy';
 import type { Team } from './team';
 
-type Judged = Pick<Team, 'id' | 'organizationId' | 'isOwners' | 'visibility' | 'rights' | 'allowMemberTokenManagement'>;
+type TeamTarget = Pick<
+  Team,
+  'id' | 'organizationId' | 'isOwners' | 'visibility' | 'rights' | 'allowMemberTokenManagement'
+>;
 
 /** Secret teams show to owners, to their own members, and to those who manage teams and may see secret ones. */
-export function seesTeam(access: Access, team: Pick<Judged, 'id' | 'organizationId' | 'visibility'>): boolean {
+export function seesTeam(access: Access, team: Pick<TeamTarget, 'id' | 'organizationId' | 'visibility'>): boolean {
   if (!access.isMember(team.organizationId)) return false;
   return team.visibility === 'organization' || access.inTeam(team) || seesSecretTeams(access, team.organizationId);
 }
@@ -15,22 +18,22 @@ export function seesSecretTeams(access: Access, organizationId: string): boolean
   return access.can(organizationId, 'access-secret-teams') && access.can(organizationId, 'manage-membership');
 }
 
-const managesTeam = (access: Access, team: Judged): boolean =>
+const managesTeam = (access: Access, team: TeamTarget): boolean =>
   !team.isOwners && seesTeam(access, team) && access.can(team.organizationId, 'manage-teams');
 
 // Who could join a team with more rights than theirs, or use its token, would have these rights.
-function isWithin(access: Access, team: Judged): boolean {
+function isWithin(access: Access, team: TeamTarget): boolean {
   const exceeds = (team.rights & ~access.rights(team.organizationId)) !== 0;
   return !exceeds || access.can(team.organizationId, 'manage-organization-access');
 }
 
-function managesMembers(access: Access, team: Judged): boolean {
+function managesMembers(access: Access, team: TeamTarget): boolean {
   if (access.isOwner(team.organizationId)) return true;
   if (team.isOwners || !seesTeam(access, team)) return false;
   return access.can(team.organizationId, 'manage-membership') && isWithin(access, team);
 }
 
-function managesToken(access: Access, team: Judged): boolean {
+function managesToken(access: Access, team: TeamTarget): boolean {
   if (!seesTeam(access, team)) return false;
   if (team.isOwners) return access.isOwner(team.organizationId);
   const isMember = access.inTeam(team) && team.allowMemberTokenManagement;
@@ -38,7 +41,7 @@ function managesToken(access: Access, team: Judged): boolean {
 }
 
 /** Who may do what with a team. The owners team keeps its name, visibility, rights and existence. */
-export const teamPolicy = policy<Judged>()({
+export const teamPolicy = policy<TeamTarget>()({
   'can-update-membership': managesMembers,
   'can-destroy': managesTeam,
   'can-update-organization-access': (access, team) =>
