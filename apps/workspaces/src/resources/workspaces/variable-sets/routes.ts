@@ -24,7 +24,7 @@ const inOrganization = endpoints(organizationPolicy, variableSetSerializer, {
   visible: (access, organization) => access.isMember(organization.organizationId),
 });
 const ofSet = endpoints(variableSetPolicy, variableSetSerializer, { visible: variableSetPolicy['can-read'] });
-const include = ['workspaces', 'projects', 'vars', 'organization'] as const;
+const include = ['workspaces', 'projects', 'vars', 'organization', 'stacks'] as const;
 const search = { q: 'Part of a name, in any case.' };
 
 const inPath = '/organizations/:organization_name/varsets';

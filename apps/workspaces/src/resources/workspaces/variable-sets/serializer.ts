@@ -35,6 +35,7 @@ const variableSetRelations = {
   vars: hasMany('vars'),
   workspaces: hasMany('workspaces'),
   projects: hasMany('projects'),
+  stacks: hasMany('stacks'),
 };
 
 export const variableSetSerializer = serializer<
@@ -71,5 +72,7 @@ export const variableSetSerializer = serializer<
       assigned(set, view).workspaces.map(({ id }) => id),
     ),
     projects: toMany('projects', assigned(set, view).projectIds),
+    // There are none, and clients of the hosted edition ask for them.
+    stacks: toMany('stacks', []),
   }),
 });
