@@ -12,6 +12,8 @@ export class ApiError extends Error {
   constructor(
     readonly status: number,
     readonly issues: readonly ApiIssue[],
+    /** What came with it: of something that was deleted, what is still known. */
+    readonly body?: unknown,
   ) {
     super(issues.map(({ detail }) => detail).join('; ') || meaningOf(status));
   }
@@ -38,7 +40,7 @@ function meaningOf(status: number): string {
 export function readError(status: number, body: unknown): ApiError {
   const errors = (body as { errors?: unknown } | null | undefined)?.errors;
   const issues = Array.isArray(errors) ? errors.map(readIssue) : [];
-  return new ApiError(status, issues);
+  return new ApiError(status, issues, body);
 }
 
 function readIssue(error: unknown): ApiIssue {

@@ -5,6 +5,8 @@ import { CopyButton } from './copy';
 export interface Crumb {
   readonly label: string;
   readonly to?: string;
+  /** What stands behind the question mark. */
+  readonly search?: Readonly<Record<string, unknown>>;
 }
 
 export interface PageHeadProps {
@@ -26,8 +28,16 @@ export function PageHead({ title, crumbs = [], state, actions, children }: PageH
       {crumbs.length === 0 ? null : (
         <nav aria-label="Where this is">
           <ol className="crumbs">
-            {crumbs.map(({ label, to }) => (
-              <li key={`${to} ${label}`}>{to === undefined ? label : <Link to={to}>{label}</Link>}</li>
+            {crumbs.map(({ label, to, search = {} }) => (
+              <li key={`${to} ${JSON.stringify(search)}`}>
+                {to === undefined ? (
+                  label
+                ) : (
+                  <Link to={to} search={search as never}>
+                    {label}
+                  </Link>
+                )}
+              </li>
             ))}
           </ol>
         </nav>

@@ -2,7 +2,16 @@ import type { NavGroup } from '../shell/frame';
 
 /** The pages of the rail. */
 export const navigation: readonly NavGroup[] = [
-  { items: [{ label: 'Overview', to: '/', key: 'o' }] },
+  {
+    items: [
+      { label: 'Overview', to: '/', key: 'o' },
+      { label: 'Secrets', to: '/secrets', key: 's' },
+      { label: 'Leases', to: '/leases', key: 'l' },
+      { label: 'Policies', to: '/policies', key: 'p' },
+      { label: 'Access', to: '/access', key: 'c' },
+      { label: 'Engines', to: '/engines', key: 'e' },
+    ],
+  },
   {
     label: 'Service',
     items: [

@@ -1,13 +1,25 @@
-import { type ReactNode, useEffect, useState } from 'react';
+import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
 import type { Transport } from '../../api/transport';
 import type { ConsoleConfig } from '../../shell/session';
 import { FirstRun } from './first-run';
 import { Unseal } from './unseal';
 
+const Unwrap = lazy(() => import('../browser/unwrap').then((m) => ({ default: m.Unwrap })));
+
 /** What a service needs before anybody can sign in; undefined where it needs nothing. */
 export function before(config: ConsoleConfig, transport: Transport, again: () => void): ReactNode {
   if (config.initialized === false) return <Begin transport={transport} onDone={again} />;
   if (config.sealed) return <Unseal transport={transport} onDone={again} />;
+  // Whoever was sent something that is opened once needs no account.
+  if (location.pathname === '/ui/unwrap') {
+    return (
+      <main className="sign-in">
+        <Suspense fallback={null}>
+          <Unwrap transport={transport} />
+        </Suspense>
+      </main>
+    );
+  }
   return undefined;
 }
 

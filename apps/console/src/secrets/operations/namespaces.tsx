@@ -1,3 +1,4 @@
+import { Link, useSearch } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { Button } from '../../design/button';
 import { Copied } from '../../design/copy';
@@ -6,11 +7,15 @@ import { ErrorNotice } from '../../design/error-notice';
 import { TextField } from '../../design/field';
 import { Notice } from '../../design/notice';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
+import { useSession } from '../../shell/session';
 import { encodedPath, useChange, useList } from '../reads';
 
 /** The namespaces right below the one of this session. */
 export function Namespaces() {
   const list = useList('sys/namespaces');
+  const { session } = useSession();
+  const { ns } = useSearch({ strict: false }) as { ns?: string };
+  const here = ns ?? session.namespace ?? '';
   const change = useChange<{ data?: { unlock_key?: string } }>();
   const [adding, setAdding] = useState(false);
   const [removing, setRemoving] = useState<string>();
@@ -29,6 +34,14 @@ export function Namespaces() {
         <p className="second">
           Each has mounts, policies, tokens and people of its own; nothing crosses from one to another unasked.
         </p>
+        {here === (session.namespace ?? '') ? null : (
+          <p>
+            You look at <code>{here}</code>.{' '}
+            <Link to="/namespaces" search={{ ns: here.replace(/[^/]+\/$/, '') } as never}>
+              One up
+            </Link>
+          </p>
+        )}
       </PageHead>
       <ErrorNotice error={list.error ?? change.error} />
       {unlockKey === undefined ? null : (
@@ -45,7 +58,9 @@ export function Namespaces() {
         <ul className="list">
           {list.data.map((name) => (
             <li key={name}>
-              <code className="grow">{name}</code>
+              <Link className="grow" to="/" search={{ ns: here + name } as never}>
+                {name}
+              </Link>
               <Button small kind="quiet" label={`Lock ${name}`} onClick={() => setLocking(name)}>
                 Lock
               </Button>

@@ -1,0 +1,12 @@
+import { Tabs } from '../../design/page';
+
+const tabs = [
+  { to: '/access', label: 'Login methods', exact: true },
+  { to: '/access/entities', label: 'Entities' },
+  { to: '/access/groups', label: 'Groups' },
+  { to: '/access/tokens', label: 'Tokens' },
+  { to: '/access/second-factor', label: 'Second factor' },
+];
+
+/** The parts of who may come in, and as whom. */
+export const AccessTabs = () => <Tabs label="Access" tabs={tabs} />;

@@ -1,0 +1,308 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link, useSearch } from '@tanstack/react-router';
+import { type FormEvent, useState } from 'react';
+import { ApiError } from '../../api/api-error';
+import { Badge } from '../../design/badge';
+import { Button } from '../../design/button';
+import { Copied } from '../../design/copy';
+import { Confirm, Dialog } from '../../design/dialog';
+import { ErrorNotice } from '../../design/error-notice';
+import { TextField } from '../../design/field';
+import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
+import { Time } from '../../design/time';
+import { useSession } from '../../shell/session';
+import { useChange, useRead } from '../reads';
+import { AccessTabs } from './access';
+
+type Kind = 'entity' | 'group';
+
+interface Listing {
+  readonly keys: readonly string[];
+  readonly key_info: Readonly<Record<string, { readonly name: string }>>;
+}
+interface Shown {
+  readonly id: string;
+  readonly name: string;
+  readonly disabled?: boolean;
+  readonly type?: string;
+  readonly policies: readonly string[] | null;
+  readonly metadata: Readonly<Record<string, string>> | null;
+  readonly creation_time: string;
+  readonly aliases?: readonly { readonly id: string; readonly name: string; readonly mount_path: string }[] | null;
+  readonly group_ids?: readonly string[] | null;
+  readonly member_entity_ids?: readonly string[] | null;
+  readonly member_group_ids?: readonly string[] | null;
+}
+
+const words = {
+  entity: { title: 'Entities', one: 'entity', to: '/access/entities' },
+  group: { title: 'Groups', one: 'group', to: '/access/groups' },
+} as const;
+
+/** Entities or groups: the list, and the one that is looked at. */
+export function Identities({ kind }: { readonly kind: Kind }) {
+  const { id } = useSearch({ strict: false }) as { id?: string };
+  return id === undefined ? <IdentityList kind={kind} /> : <Identity key={id} kind={kind} id={id} />;
+}
+
+function useIdentities(kind: Kind) {
+  const { transport } = useSession();
+  return useQuery<Listing>({
+    queryKey: ['v1', 'identity', kind],
+    queryFn: async () => {
+      try {
+        return (await transport.call<{ data: Listing }>('GET', `/v1/identity/${kind}/id?list=true`)).data;
+      } catch (error) {
+        if (error instanceof ApiError && error.status === 404) return { keys: [], key_info: {} };
+        throw error;
+      }
+    },
+  });
+}
+
+function IdentityList({ kind }: { readonly kind: Kind }) {
+  const found = useIdentities(kind);
+  const [part, setPart] = useState('');
+  const [adding, setAdding] = useState(false);
+  const { title, one, to } = words[kind];
+  const all = (found.data?.keys ?? [])
+    .map((id) => ({ id, name: found.data?.key_info[id]?.name ?? id }))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+  const shown = all.filter(({ name, id }) => name.includes(part) || id.startsWith(part)).slice(0, 500);
+  return (
+    <div className="stack">
+      <PageHead
+        title={title}
+        actions={
+          <Button kind="primary" onClick={() => setAdding(true)}>
+            New {one}
+          </Button>
+        }
+      />
+      <AccessTabs />
+      <ErrorNotice error={found.error} onRetry={() => void found.refetch()} />
+      {found.isPending ? <Skeleton /> : null}
+      {found.data !== undefined && all.length === 0 ? (
+        <Empty command={`keystead write identity/${kind} name=first`}>
+          {kind === 'entity'
+            ? 'An entity is a person or a program, however it logs in. The first login makes one.'
+            : 'A group gives its policies to all entities in it.'}
+        </Empty>
+      ) : null}
+      {all.length === 0 ? null : (
+        <>
+          <TextField
+            label="Search"
+            type="search"
+            value={part}
+            onChange={setPart}
+            placeholder="part of a name, or an id"
+          />
+          <ul className="list" aria-label={title}>
+            {shown.map(({ id, name }) => (
+              <li key={id}>
+                <Link to={to} search={{ id } as never}>
+                  {name}
+                </Link>
+                <code className="second small">{id}</code>
+              </li>
+            ))}
+          </ul>
+          {all.length > shown.length ? (
+            <p className="second small">
+              {shown.length} of {all.length}
+            </p>
+          ) : null}
+        </>
+      )}
+      {adding ? <NewIdentity kind={kind} onClose={() => setAdding(false)} /> : null}
+      <SameBy api={`LIST /v1/identity/${kind}/id`} command={`keystead list identity/${kind}/id`} />
+    </div>
+  );
+}
+
+const listOf = (text: string): string[] =>
+  text
+    .split(',')
+    .map((one) => one.trim())
+    .filter((one) => one !== '');
+
+function NewIdentity({ kind, onClose }: { readonly kind: Kind; readonly onClose: () => void }) {
+  const [given, setGiven] = useState({ name: '', policies: '', members: '' });
+  const change = useChange(() => onClose());
+  const set = (name: keyof typeof given) => (value: string) => setGiven((before) => ({ ...before, [name]: value }));
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    const body = {
+      name: given.name,
+      policies: listOf(given.policies),
+      ...(kind === 'group' ? { member_entity_ids: listOf(given.members) } : {}),
+    };
+    change.mutate({ method: 'POST', path: `identity/${kind}`, body });
+  };
+  return (
+    <Dialog title={`New ${words[kind].one}`} onClose={onClose}>
+      <form className="stack" onSubmit={send}>
+        <TextField label="Name" required autoFocus value={given.name} onChange={set('name')} />
+        <TextField
+          label="Policies"
+          value={given.policies}
+          onChange={set('policies')}
+          hint="Names with commas between them."
+        />
+        {kind === 'group' ? (
+          <TextField
+            label="Members"
+            value={given.members}
+            onChange={set('members')}
+            hint="Ids of entities with commas between them."
+          />
+        ) : null}
+        <ErrorNotice error={change.error} />
+        <div className="row end">
+          <Button onClick={onClose}>Back</Button>
+          <Button type="submit" kind="primary" busy={change.isPending}>
+            Create the {words[kind].one}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+function Identity({ kind, id }: { readonly kind: Kind; readonly id: string }) {
+  const found = useRead<Shown>(`identity/${kind}/id/${encodeURIComponent(id)}`);
+  const others = useIdentities(kind === 'entity' ? 'group' : 'entity');
+  const change = useChange();
+  const [policies, setPolicies] = useState<string>();
+  const [removing, setRemoving] = useState(false);
+  const { title, one, to } = words[kind];
+  const shown = found.data;
+  const nameOf = (other: string) => others.data?.key_info[other]?.name ?? other;
+  const write = (body: object) => change.mutate({ method: 'POST', path: `identity/${kind}/id/${id}`, body });
+  const members = kind === 'entity' ? (shown?.group_ids ?? []) : (shown?.member_entity_ids ?? []);
+  return (
+    <div className="stack">
+      <PageHead
+        title={shown?.name ?? id}
+        crumbs={[{ label: title, to }]}
+        state={shown?.disabled ? <Badge tone="red">disabled</Badge> : null}
+        actions={
+          shown === undefined ? undefined : (
+            <>
+              {kind === 'entity' ? (
+                <Button busy={change.isPending} onClick={() => write({ disabled: !shown.disabled })}>
+                  {shown.disabled ? 'Enable' : 'Disable'}
+                </Button>
+              ) : null}
+              <Button kind="danger" onClick={() => setRemoving(true)}>
+                Delete
+              </Button>
+            </>
+          )
+        }
+      />
+      <ErrorNotice error={found.error ?? change.error} />
+      {found.isPending ? <Skeleton rows={3} /> : null}
+      {shown === undefined ? null : (
+        <>
+          <dl className="facts">
+            <dt>Id</dt>
+            <dd>
+              <Copied text={shown.id} what="id" />
+            </dd>
+            <dt>Made</dt>
+            <dd>
+              <Time at={shown.creation_time} />
+            </dd>
+            {shown.type === undefined ? null : (
+              <>
+                <dt>Kind</dt>
+                <dd>{shown.type === 'external' ? 'external: its members come with logins' : shown.type}</dd>
+              </>
+            )}
+            <dt>Metadata</dt>
+            <dd>
+              {Object.entries(shown.metadata ?? {}).map(([name, value]) => (
+                <span key={name} className="tag">
+                  {name}={value}
+                </span>
+              ))}
+              {Object.keys(shown.metadata ?? {}).length === 0 ? <span className="second">none</span> : null}
+            </dd>
+          </dl>
+          <form
+            className="form"
+            onSubmit={(event) => {
+              event.preventDefault();
+              write({ policies: listOf(policies ?? '') });
+            }}
+          >
+            <TextField
+              label="Policies"
+              value={policies ?? (shown.policies ?? []).join(', ')}
+              onChange={setPolicies}
+              hint="Names with commas between them."
+            />
+            <div>
+              <Button type="submit" busy={change.isPending}>
+                Save the policies
+              </Button>
+            </div>
+          </form>
+          {kind === 'entity' ? (
+            <section className="stack-tight" aria-labelledby="aliases">
+              <h2 id="aliases">Logs in as</h2>
+              {(shown.aliases ?? []).length === 0 ? (
+                <p className="second">Nobody has logged in as this entity.</p>
+              ) : null}
+              <ul className="stack-tight">
+                {(shown.aliases ?? []).map((alias) => (
+                  <li key={alias.id}>
+                    <code>{alias.name}</code> <span className="second">at {alias.mount_path}</span>
+                  </li>
+                ))}
+              </ul>
+            </section>
+          ) : null}
+          <section className="stack-tight" aria-labelledby="members">
+            <h2 id="members">{kind === 'entity' ? 'In the groups' : 'Members'}</h2>
+            {members.length === 0 ? <p className="second">none</p> : null}
+            <ul className="stack-tight">
+              {members.map((other) => (
+                <li key={other}>
+                  <Link to={words[kind === 'entity' ? 'group' : 'entity'].to} search={{ id: other } as never}>
+                    {nameOf(other)}
+                  </Link>
+                </li>
+              ))}
+            </ul>
+          </section>
+        </>
+      )}
+      {removing ? (
+        <Confirm
+          title={`Delete the ${one} ${shown?.name}?`}
+          action={`Delete the ${one}`}
+          name={shown?.name ?? id}
+          danger
+          busy={change.isPending}
+          onClose={() => setRemoving(false)}
+          onConfirm={() =>
+            change.mutate(
+              { method: 'DELETE', path: `identity/${kind}/id/${id}` },
+              { onSuccess: () => location.assign(`/ui${to}`) },
+            )
+          }
+        >
+          <p>
+            {kind === 'entity'
+              ? 'Its tokens stop working, and its second factors are gone.'
+              : 'Its members lose the policies of the group.'}
+          </p>
+        </Confirm>
+      ) : null}
+      <SameBy api={`GET /v1/identity/${kind}/id/${id}`} command={`keystead read identity/${kind}/id/${id}`} />
+    </div>
+  );
+}

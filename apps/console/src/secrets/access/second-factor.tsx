@@ -1,0 +1,198 @@
+import { useQuery } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+import { ApiError } from '../../api/api-error';
+import { Button } from '../../design/button';
+import { Copied } from '../../design/copy';
+import { Dialog } from '../../design/dialog';
+import { ErrorNotice } from '../../design/error-notice';
+import { SelectField, TextField } from '../../design/field';
+import { Notice } from '../../design/notice';
+import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
+import { SecretValue } from '../../design/secret-value';
+import { useSession } from '../../shell/session';
+import { useChange } from '../reads';
+import { AccessTabs } from './access';
+
+interface Method {
+  readonly id: string;
+  readonly name: string;
+  readonly type: string;
+  readonly issuer: string;
+  readonly digits: number;
+  readonly period: number;
+}
+interface Listing {
+  readonly keys: readonly string[];
+  readonly key_info: Readonly<Record<string, Method>>;
+}
+interface NewSecret {
+  readonly barcode: string;
+  readonly url: string;
+  readonly recovery_codes?: readonly string[];
+}
+
+/** Methods of second factors, and people's enrolment at them. */
+export function SecondFactor() {
+  const { transport, session } = useSession();
+  const [making, setMaking] = useState(false);
+  const [enrolling, setEnrolling] = useState<{ readonly method: Method; readonly entity: string | undefined }>();
+  const found = useQuery<Listing>({
+    queryKey: ['v1', 'mfa'],
+    queryFn: async () => {
+      try {
+        return (await transport.call<{ data: Listing }>('GET', '/v1/identity/mfa/method/totp?list=true')).data;
+      } catch (error) {
+        if (error instanceof ApiError && error.status === 404) return { keys: [], key_info: {} };
+        throw error;
+      }
+    },
+  });
+  const methods = (found.data?.keys ?? []).flatMap((id) => found.data?.key_info[id] ?? []);
+  const own = session['entity-id'] ?? undefined;
+  return (
+    <div className="stack">
+      <PageHead
+        title="Second factor"
+        actions={
+          <Button kind="primary" onClick={() => setMaking(true)}>
+            New method
+          </Button>
+        }
+      />
+      <AccessTabs />
+      <ErrorNotice error={found.error} onRetry={() => void found.refetch()} />
+      {found.isPending ? <Skeleton rows={2} /> : null}
+      {found.data !== undefined && methods.length === 0 ? (
+        <Empty command="keystead write identity/mfa/method/totp issuer=Keystead">
+          A method says what a code looks like. People enrol with it, and a login enforcement demands it.
+        </Empty>
+      ) : null}
+      {methods.length === 0 ? null : (
+        <ul className="list" aria-label="Methods">
+          {methods.map((method) => (
+            <li key={method.id}>
+              <span className="strong">{method.name || method.issuer}</span>
+              <span className="second small">
+                {method.digits} digits every {method.period} s
+              </span>
+              <span className="grow" />
+              <Button
+                small
+                forbidden={own === undefined ? 'this session has no entity: sign in with a name' : undefined}
+                onClick={() => setEnrolling({ method, entity: own })}
+              >
+                Enrol me
+              </Button>
+              <Button small onClick={() => setEnrolling({ method, entity: undefined })}>
+                Enrol somebody
+              </Button>
+            </li>
+          ))}
+        </ul>
+      )}
+      {making ? <NewMethod onClose={() => setMaking(false)} /> : null}
+      {enrolling === undefined ? null : <Enrol {...enrolling} onClose={() => setEnrolling(undefined)} />}
+      <SameBy api="LIST /v1/identity/mfa/method/totp" command="keystead list identity/mfa/method/totp" />
+    </div>
+  );
+}
+
+function NewMethod({ onClose }: { readonly onClose: () => void }) {
+  const [given, setGiven] = useState({ method_name: '', issuer: 'Keystead', digits: '6' });
+  const change = useChange(() => onClose());
+  const set = (name: keyof typeof given) => (value: string) => setGiven((before) => ({ ...before, [name]: value }));
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    const { method_name, issuer, digits } = given;
+    const body = { issuer, digits: Number(digits), ...(method_name === '' ? {} : { method_name }) };
+    change.mutate({ method: 'POST', path: 'identity/mfa/method/totp', body });
+  };
+  return (
+    <Dialog title="New method" onClose={onClose}>
+      <form className="stack" onSubmit={send}>
+        <TextField label="Name" autoFocus value={given.method_name} onChange={set('method_name')} />
+        <TextField
+          label="Issuer"
+          required
+          value={given.issuer}
+          onChange={set('issuer')}
+          hint="What authenticators show beside the code."
+        />
+        <SelectField label="Digits" value={given.digits} onChange={set('digits')} options={['6', '8']} />
+        <ErrorNotice error={change.error} />
+        <div className="row end">
+          <Button onClick={onClose}>Back</Button>
+          <Button type="submit" kind="primary" busy={change.isPending}>
+            Create the method
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+function Enrol({
+  method,
+  entity,
+  onClose,
+}: {
+  readonly method: Method;
+  readonly entity: string | undefined;
+  readonly onClose: () => void;
+}) {
+  const [typed, setTyped] = useState('');
+  const [made, setMade] = useState<NewSecret>();
+  const change = useChange<{ data: NewSecret | null }>((answer) => setMade(answer.data ?? undefined));
+  const id = entity ?? typed.trim();
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    const own = entity !== undefined;
+    change.mutate({
+      method: 'POST',
+      path: `identity/mfa/method/totp/${own ? 'generate' : 'admin-generate'}`,
+      body: { method_id: method.id, ...(own ? {} : { entity_id: id }) },
+    });
+  };
+  return (
+    <Dialog title={entity === undefined ? 'Enrol somebody' : 'Enrol'} onClose={onClose}>
+      {made === undefined ? (
+        <form className="stack" onSubmit={send}>
+          {entity === undefined ? (
+            <TextField label="Entity id" required autoFocus value={typed} onChange={setTyped} />
+          ) : (
+            <p>Makes a secret for your authenticator. It is shown once.</p>
+          )}
+          {change.isSuccess ? (
+            <Notice tone="amber">There is a secret already. Whoever lost it asks an administrator to remove it.</Notice>
+          ) : null}
+          <ErrorNotice error={change.error} />
+          <div className="row end">
+            <Button onClick={onClose}>Back</Button>
+            <Button type="submit" kind="primary" busy={change.isPending}>
+              Make the secret
+            </Button>
+          </div>
+        </form>
+      ) : (
+        <div className="stack">
+          <p>Scan this with an authenticator. It is not shown again.</p>
+          <img className="qr" src={`data:image/png;base64,${made.barcode}`} alt="The secret as a QR code" />
+          <p className="second small">
+            Or type it: <SecretValue name="secret" value={new URL(made.url).searchParams.get('secret') ?? made.url} />
+          </p>
+          {made.recovery_codes && made.recovery_codes.length > 0 ? (
+            <div className="stack-tight">
+              <h3>Recovery codes, each good once</h3>
+              <Copied text={made.recovery_codes.join(' ')} what="recovery codes" />
+            </div>
+          ) : null}
+          <div className="row end">
+            <Button kind="primary" onClick={onClose}>
+              Done
+            </Button>
+          </div>
+        </div>
+      )}
+    </Dialog>
+  );
+}

@@ -1,0 +1,211 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { type FormEvent, useState } from 'react';
+import { ApiError } from '../../api/api-error';
+import { Badge } from '../../design/badge';
+import { Button } from '../../design/button';
+import { Copied } from '../../design/copy';
+import { Confirm } from '../../design/dialog';
+import { ErrorNotice } from '../../design/error-notice';
+import { TextField } from '../../design/field';
+import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
+import { Time } from '../../design/time';
+import { useSession } from '../../shell/session';
+import { useChange } from '../reads';
+import { AccessTabs } from './access';
+
+interface Token {
+  readonly accessor: string;
+  readonly display_name: string;
+  readonly policies: readonly string[];
+  readonly identity_policies?: readonly string[];
+  readonly path: string;
+  readonly creation_time: number;
+  readonly expire_time: string | null;
+  readonly entity_id: string;
+  readonly meta: Readonly<Record<string, string>> | null;
+  readonly orphan: boolean;
+  readonly renewable?: boolean;
+  readonly type: string;
+  readonly num_uses: number;
+}
+const pageSize = 100;
+
+/** Tokens by their accessors: what can be told of them, and their end. Nobody can read a token itself. */
+export function Tokens() {
+  const { accessor } = useSearch({ strict: false }) as { accessor?: string };
+  const navigate = useNavigate();
+  const [typed, setTyped] = useState(accessor ?? '');
+  const go = (event: FormEvent) => {
+    event.preventDefault();
+    void navigate({ to: '/access/tokens', search: (typed === '' ? {} : { accessor: typed.trim() }) as never });
+  };
+  return (
+    <div className="stack">
+      <PageHead title="Tokens" />
+      <AccessTabs />
+      <form className="filters at-end" onSubmit={go}>
+        <TextField label="Accessor" type="search" value={typed} onChange={setTyped} />
+        <div>
+          <Button type="submit">Look up</Button>
+        </div>
+      </form>
+      {accessor === undefined ? <Accessors /> : <TokenFacts key={accessor} accessor={accessor} />}
+    </div>
+  );
+}
+
+function useAccessors() {
+  const { transport } = useSession();
+  return useQuery<readonly string[]>({
+    queryKey: ['v1', 'accessors'],
+    queryFn: async () => {
+      try {
+        const address = `/v1/auth/token/accessors?list=true&limit=${pageSize}`;
+        return (await transport.call<{ data: { keys: readonly string[] } }>('GET', address)).data.keys;
+      } catch (error) {
+        if (error instanceof ApiError && error.status === 404) return [];
+        throw error;
+      }
+    },
+  });
+}
+
+function Accessors() {
+  const { session } = useSession();
+  const found = useAccessors();
+  if (found.error) return <ErrorNotice error={found.error} />;
+  if (found.data === undefined) return <Skeleton />;
+  return (
+    <>
+      <ul className="list" aria-label="Accessors">
+        {found.data.map((accessor) => (
+          <li key={accessor}>
+            <Link to="/access/tokens" search={{ accessor } as never}>
+              <code>{accessor}</code>
+            </Link>
+            {accessor === session.accessor ? <Badge tone="accent">this session</Badge> : null}
+          </li>
+        ))}
+      </ul>
+      {found.data.length === pageSize ? (
+        <p className="second small">The first {pageSize}, in no order of time.</p>
+      ) : null}
+      <SameBy api="LIST /v1/auth/token/accessors" command="keystead list auth/token/accessors" />
+    </>
+  );
+}
+
+function TokenFacts({ accessor }: { readonly accessor: string }) {
+  const { transport, session } = useSession();
+  const navigate = useNavigate();
+  const found = useQuery<Token>({
+    queryKey: ['v1', 'token', accessor],
+    queryFn: async () =>
+      (await transport.call<{ data: Token }>('POST', '/v1/auth/token/lookup-accessor', { accessor })).data,
+  });
+  const change = useChange();
+  const [ending, setEnding] = useState(false);
+  const token = found.data;
+  return (
+    <div className="stack">
+      <ErrorNotice error={found.error ?? change.error} />
+      {found.isPending ? <Skeleton rows={3} /> : null}
+      {token === undefined ? (
+        found.error === null ? null : (
+          <Empty>No token has this accessor, or it has ended.</Empty>
+        )
+      ) : (
+        <>
+          <div className="row">
+            <Link className="button" to="/policies/explain" search={{ accessor, operation: 'read' } as never}>
+              View as this token
+            </Link>
+            <Button
+              kind="danger"
+              forbidden={accessor === session.accessor ? 'this is your own session: sign out instead' : undefined}
+              onClick={() => setEnding(true)}
+            >
+              Revoke
+            </Button>
+          </div>
+          <dl className="facts">
+            <dt>Name</dt>
+            <dd>{token.display_name || 'token'}</dd>
+            <dt>Accessor</dt>
+            <dd>
+              <Copied text={token.accessor} what="accessor" />
+            </dd>
+            <dt>Kind</dt>
+            <dd>
+              {token.type}
+              {token.orphan ? ', without a parent' : ''}
+              {token.renewable ? ', renewable' : ''}
+            </dd>
+            <dt>Made at</dt>
+            <dd>
+              <code>{token.path}</code>, <Time at={token.creation_time * 1000} />
+            </dd>
+            <dt>Ends</dt>
+            <dd>
+              <Time at={token.expire_time} />
+              {token.num_uses > 0 ? `, or after ${token.num_uses} uses` : ''}
+            </dd>
+            <dt>Policies</dt>
+            <dd>{[...token.policies, ...(token.identity_policies ?? [])].join(', ')}</dd>
+            <dt>Entity</dt>
+            <dd>
+              {token.entity_id === '' ? (
+                <span className="second">none</span>
+              ) : (
+                <Link to="/access/entities" search={{ id: token.entity_id } as never}>
+                  {token.entity_id}
+                </Link>
+              )}
+            </dd>
+            {Object.entries(token.meta ?? {}).map(([name, value]) => [
+              <dt key={`${name} name`}>{name}</dt>,
+              <dd key={name}>
+                <RunOr name={name} value={value} />
+              </dd>,
+            ])}
+          </dl>
+          <p>
+            <Link to="/audit" search={{ accessor } as never}>
+              What it changed
+            </Link>
+          </p>
+        </>
+      )}
+      {ending ? (
+        <Confirm
+          title="Revoke this token?"
+          action="Revoke the token"
+          danger
+          busy={change.isPending}
+          onClose={() => setEnding(false)}
+          onConfirm={() =>
+            change.mutate(
+              { method: 'POST', path: 'auth/token/revoke-accessor', body: { accessor } },
+              { onSuccess: () => void navigate({ to: '/access/tokens' }), onSettled: () => setEnding(false) },
+            )
+          }
+        >
+          <p>With it end its children, its leases, and what it keeps in its cubbyhole.</p>
+        </Confirm>
+      ) : null}
+      <SameBy api="POST /v1/auth/token/lookup-accessor" command={`keystead token lookup -accessor ${accessor}`} />
+    </div>
+  );
+}
+
+/** A run that a token belongs to is a link to it, where the other console is known. */
+function RunOr({ name, value }: { readonly name: string; readonly value: string }) {
+  const { config } = useSession();
+  const workspaces = config.other.workspaces;
+  return name === 'run_id' && workspaces !== undefined ? (
+    <a href={`${workspaces}/ui/runs/${encodeURIComponent(value)}`}>{value}</a>
+  ) : (
+    <code>{value}</code>
+  );
+}

@@ -1,0 +1,61 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+import { Button } from '../../design/button';
+import { Dialog } from '../../design/dialog';
+import { ErrorNotice } from '../../design/error-notice';
+import { hasVersions, type Mount } from '../mounts';
+import { encodedPath, useChange, useRead } from '../reads';
+import { FieldEditor, fieldsOf, type Row, repeated, rowsOf } from './field-editor';
+import { type Secret, valuesAt } from './values';
+
+/** Writes a secret anew. Where versions are kept it refuses to go over one that came meanwhile. */
+export function EditSecret({
+  mount,
+  path,
+  secret,
+  onClose,
+}: {
+  readonly mount: Mount;
+  readonly path: string;
+  readonly secret: Secret;
+  readonly onClose: () => void;
+}) {
+  const versioned = hasVersions(mount);
+  const metadata = useRead<{ current_version: number }>(encodedPath(`${mount.path}metadata/${path}`), {
+    enabled: versioned,
+  });
+  const [rows, setRows] = useState<readonly Row[]>(() => rowsOf(secret.data ?? {}));
+  const [problem, setProblem] = useState<string>();
+  const queries = useQueryClient();
+  const change = useChange(() => {
+    void queries.invalidateQueries({ queryKey: ['v1', 'secret', mount.path, path] });
+    onClose();
+  });
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    const twice = repeated(rows);
+    if (twice !== undefined) return setProblem(`Two fields are named ${twice}.`);
+    setProblem(undefined);
+    const data = fieldsOf(rows);
+    // The number that was newest when this was opened.
+    const body = versioned ? { data, options: { cas: metadata.data?.current_version ?? secret.version } } : data;
+    return change.mutate({ method: 'POST', path: encodedPath(valuesAt(mount, path)), body });
+  };
+  return (
+    <Dialog title={versioned ? 'New version' : 'Edit'} onClose={onClose}>
+      <form className="stack" onSubmit={send}>
+        {versioned && secret.version !== undefined ? (
+          <p className="second">It begins with the fields of version {secret.version}.</p>
+        ) : null}
+        <FieldEditor rows={rows} onChange={setRows} />
+        <ErrorNotice error={problem ?? change.error} />
+        <div className="row end">
+          <Button onClick={onClose}>Back</Button>
+          <Button type="submit" kind="primary" busy={change.isPending}>
+            {versioned ? 'Save the version' : 'Save the secret'}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

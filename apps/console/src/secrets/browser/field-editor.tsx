@@ -1,0 +1,96 @@
+import { useState } from 'react';
+import { Button } from '../../design/button';
+import { TextField } from '../../design/field';
+import type { Fields } from './values';
+import { textOf } from './values';
+
+/** One field as it is edited. */
+export interface Row {
+  readonly id: number;
+  readonly name: string;
+  readonly value: string;
+  /** What it was, where that is no text: it stays so unless it is changed. */
+  readonly was?: unknown;
+}
+
+let lastId = 0;
+const newRow = (name = '', value = ''): Row => ({ id: ++lastId, name, value });
+
+/** Fields as rows, with an empty one where there are none. */
+export function rowsOf(fields: Fields): Row[] {
+  const rows = Object.entries(fields).map(([name, value]) => ({ ...newRow(name, textOf(value)), was: value }));
+  return rows.length === 0 ? [newRow()] : rows;
+}
+
+/** Rows as fields; those without a name are left out. What was no text and is unchanged, or still is JSON, stays so. */
+export function fieldsOf(rows: readonly Row[]): Fields {
+  const named = rows.filter(({ name }) => name !== '');
+  return Object.fromEntries(
+    named.map(({ name, value, was }) => {
+      if (was === undefined || typeof was === 'string') return [name, value];
+      if (textOf(was) === value) return [name, was];
+      try {
+        return [name, JSON.parse(value)];
+      } catch {
+        return [name, value];
+      }
+    }),
+  );
+}
+
+/** The names that two rows have. */
+export const repeated = (rows: readonly Row[]): string | undefined =>
+  rows.find(({ name }, index) => name !== '' && rows.findIndex((row) => row.name === name) !== index)?.name;
+
+/** The fields of a secret, a row each. Values are dots unless they are shown. */
+export function FieldEditor({
+  rows,
+  onChange,
+}: {
+  readonly rows: readonly Row[];
+  readonly onChange: (rows: readonly Row[]) => void;
+}) {
+  const [shown, setShown] = useState(false);
+  const change = (id: number, change: Partial<Row>) =>
+    onChange(rows.map((row) => (row.id === id ? { ...row, ...change } : row)));
+  return (
+    <fieldset className="fields">
+      <legend className="row spread">
+        <span className="strong">Fields</span>
+        <Button small kind="quiet" onClick={() => setShown(!shown)}>
+          {shown ? 'Hide values' : 'Show values'}
+        </Button>
+      </legend>
+      {rows.map((row, index) => (
+        <div key={row.id} className="field-row">
+          <TextField
+            label="Name"
+            value={row.name}
+            onChange={(name) => change(row.id, { name })}
+            autoFocus={index > 0}
+          />
+          <TextField
+            label="Value"
+            masked={!shown}
+            {...(row.value.includes('\n') ? { rows: 4 } : {})}
+            value={row.value}
+            onChange={(value) => change(row.id, { value })}
+          />
+          <button
+            type="button"
+            className="icon-button"
+            aria-label={`Remove field ${row.name}`}
+            onClick={() => onChange(rows.length === 1 ? [newRow()] : rows.filter(({ id }) => id !== row.id))}
+          >
+            <span aria-hidden="true">✕</span>
+          </button>
+        </div>
+      ))}
+      <div>
+        <Button small onClick={() => onChange([...rows, newRow()])}>
+          Add a field
+        </Button>
+      </div>
+    </fieldset>
+  );
+}

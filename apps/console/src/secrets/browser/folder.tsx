@@ -1,0 +1,71 @@
+import { Link, useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { Button } from '../../design/button';
+import { ErrorNotice } from '../../design/error-notice';
+import { TextField } from '../../design/field';
+import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
+import { hasVersions, kindOf, type Mount } from '../mounts';
+import { encodedPath, useList } from '../reads';
+import { crumbsOf } from './crumbs';
+import { NewSecret } from './new-secret';
+
+/** A folder of an engine: its secrets and the folders below. */
+export function Folder({ mount, folder }: { readonly mount: Mount; readonly folder: string }) {
+  const listed = hasVersions(mount) ? `${mount.path}metadata/${folder}` : `${mount.path}${folder}`;
+  const names = useList(encodedPath(listed).replace(/\/$/, ''));
+  const [part, setPart] = useState('');
+  const [adding, setAdding] = useState(false);
+  const navigate = useNavigate();
+  const shown = (names.data ?? []).filter((name) => name.includes(part));
+  const title = folder === '' ? mount.path : folder.split('/').at(-2)!;
+  return (
+    <div className="stack">
+      <PageHead
+        title={title}
+        crumbs={crumbsOf(mount, folder)}
+        state={<span className="second small">{kindOf(mount)}</span>}
+        actions={
+          <Button kind="primary" onClick={() => setAdding(true)}>
+            New secret
+          </Button>
+        }
+      />
+      <ErrorNotice error={names.error} onRetry={() => void names.refetch()} />
+      {names.isPending ? <Skeleton /> : null}
+      {names.data !== undefined && names.data.length === 0 ? (
+        <Empty command={`keystead kv put ${mount.path}${folder}first password=…`}>
+          Nothing is kept here yet. A secret is a name with fields, such as a user name and a password.
+        </Empty>
+      ) : null}
+      {names.data === undefined || names.data.length === 0 ? null : (
+        <>
+          {names.data.length < 8 ? null : (
+            <TextField label="Search" type="search" value={part} onChange={setPart} placeholder="part of a name" />
+          )}
+          <ul className="list" aria-label="Secrets and folders">
+            {shown.map((name) => (
+              <li key={name}>
+                <span aria-hidden="true" className="second">
+                  {name.endsWith('/') ? '▸' : '•'}
+                </span>
+                <Link to="/secrets" search={{ at: `${mount.path}${folder}${name}` } as never}>
+                  {name}
+                </Link>
+              </li>
+            ))}
+          </ul>
+          {shown.length === 0 ? <p className="second">No name here has “{part}” in it.</p> : null}
+        </>
+      )}
+      {adding ? (
+        <NewSecret
+          mount={mount}
+          folder={folder}
+          onClose={() => setAdding(false)}
+          onDone={(path) => void navigate({ to: '/secrets', search: { at: `${mount.path}${path}` } as never })}
+        />
+      ) : null}
+      <SameBy api={`LIST /v1/${listed}`} command={`keystead kv list ${mount.path}${folder}`} />
+    </div>
+  );
+}

@@ -1,0 +1,68 @@
+import { type FormEvent, useState } from 'react';
+import { Button } from '../../design/button';
+import { Dialog } from '../../design/dialog';
+import { ErrorNotice } from '../../design/error-notice';
+import { TextField } from '../../design/field';
+import { hasVersions, type Mount } from '../mounts';
+import { encodedPath, useChange } from '../reads';
+import { FieldEditor, fieldsOf, type Row, repeated, rowsOf } from './field-editor';
+import { valuesAt } from './values';
+
+/** Puts a new secret into a folder. In an engine with versions it does not replace one that is there. */
+export function NewSecret({
+  mount,
+  folder,
+  onClose,
+  onDone,
+}: {
+  readonly mount: Mount;
+  readonly folder: string;
+  readonly onClose: () => void;
+  readonly onDone: (path: string) => void;
+}) {
+  const [name, setName] = useState('');
+  const [rows, setRows] = useState<readonly Row[]>(() => rowsOf({}));
+  const [missing, setMissing] = useState<string>();
+  const path = folder + name.replace(/^\/+|\/+$/g, '');
+  const change = useChange(() => {
+    onClose();
+    onDone(path);
+  });
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    const twice = repeated(rows);
+    const fields = fieldsOf(rows);
+    if (path === folder) return setMissing('A secret needs a name.');
+    if (twice !== undefined) return setMissing(`Two fields are named ${twice}.`);
+    if (Object.keys(fields).length === 0) return setMissing('A secret needs a field.');
+    setMissing(undefined);
+    const body = hasVersions(mount) ? { data: fields, options: { cas: 0 } } : fields;
+    return change.mutate({ method: 'POST', path: encodedPath(valuesAt(mount, path)), body });
+  };
+  return (
+    <Dialog title="New secret" onClose={onClose}>
+      <form className="stack" onSubmit={send}>
+        <TextField
+          label="Path"
+          required
+          autoFocus
+          value={name}
+          onChange={setName}
+          hint={
+            <>
+              Below <code>{mount.path + folder}</code>. Slashes make folders.
+            </>
+          }
+        />
+        <FieldEditor rows={rows} onChange={setRows} />
+        <ErrorNotice error={missing ?? change.error} />
+        <div className="row end">
+          <Button onClick={onClose}>Back</Button>
+          <Button type="submit" kind="primary" busy={change.isPending}>
+            Save the secret
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

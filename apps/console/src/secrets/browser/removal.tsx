@@ -1,0 +1,78 @@
+import { useState } from 'react';
+import { Button } from '../../design/button';
+import { Confirm, Dialog } from '../../design/dialog';
+import { ErrorNotice } from '../../design/error-notice';
+import { hasVersions, type Mount } from '../mounts';
+import { encodedPath, useChange } from '../reads';
+import { valuesAt } from './values';
+
+/** Takes a secret away: where versions are kept the newest, or all of them with their history. */
+export function Removal({
+  mount,
+  path,
+  onClose,
+  onGone,
+}: {
+  readonly mount: Mount;
+  readonly path: string;
+  readonly onClose: () => void;
+  readonly onGone: () => void;
+}) {
+  const versioned = hasVersions(mount);
+  const [all, setAll] = useState(!versioned);
+  const change = useChange();
+  const name = path.split('/').at(-1)!;
+  if (!all) {
+    return (
+      <Dialog title={`Delete ${name}`} onClose={onClose}>
+        <p>
+          Deleting hides the newest version, and it can be undeleted. With all versions and metadata it is gone for
+          good.
+        </p>
+        <ErrorNotice error={change.error} />
+        <div className="row end">
+          <Button onClick={onClose}>Back</Button>
+          <Button kind="danger" onClick={() => setAll(true)}>
+            Delete all versions…
+          </Button>
+          <Button
+            kind="danger primary"
+            busy={change.isPending}
+            onClick={() =>
+              change.mutate({ method: 'DELETE', path: encodedPath(valuesAt(mount, path)) }, { onSuccess: onClose })
+            }
+          >
+            Delete the newest version
+          </Button>
+        </div>
+      </Dialog>
+    );
+  }
+  return (
+    <Confirm
+      title={versioned ? `Delete ${name} with all versions?` : `Delete ${name}?`}
+      action={versioned ? 'Delete all versions' : 'Delete the secret'}
+      name={name}
+      danger
+      busy={change.isPending}
+      onClose={onClose}
+      onConfirm={() =>
+        change.mutate(
+          {
+            method: 'DELETE',
+            path: encodedPath(versioned ? `${mount.path}metadata/${path}` : valuesAt(mount, path)),
+          },
+          {
+            onSuccess: () => {
+              onClose();
+              onGone();
+            },
+          },
+        )
+      }
+    >
+      <p>Nobody can bring it back.</p>
+      <ErrorNotice error={change.error} />
+    </Confirm>
+  );
+}

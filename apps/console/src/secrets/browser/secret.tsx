@@ -1,0 +1,134 @@
+import { Link, useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { Badge } from '../../design/badge';
+import { Button } from '../../design/button';
+import { ErrorNotice } from '../../design/error-notice';
+import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
+import { SecretValue, ValuesShown } from '../../design/secret-value';
+import { hasVersions, type Mount } from '../mounts';
+import { crumbsOf } from './crumbs';
+import { Difference } from './difference';
+import { EditSecret } from './edit-secret';
+import { Removal } from './removal';
+import { ShareOnce } from './share-once';
+import { type Secret, textOf, useSecret, valuesAt } from './values';
+import { Versions } from './versions';
+
+/** A secret: its fields, dots until asked for; its versions; what can be done with it. */
+export function SecretPage({
+  mount,
+  path,
+  version,
+  compared,
+}: {
+  readonly mount: Mount;
+  readonly path: string;
+  readonly version: number | undefined;
+  readonly compared: number | undefined;
+}) {
+  const secret = useSecret(mount, path, version);
+  const [doing, setDoing] = useState<'edit' | 'share' | 'remove'>();
+  const navigate = useNavigate();
+  const at = mount.path + path;
+  const versioned = hasVersions(mount);
+  const { data } = secret;
+  const close = () => setDoing(undefined);
+  return (
+    <div className="stack">
+      <PageHead
+        title={path.split('/').at(-1)!}
+        crumbs={crumbsOf(mount, path)}
+        state={<State secret={data} asked={version} />}
+        actions={
+          data ? (
+            <>
+              <Button
+                onClick={() => setDoing('share')}
+                forbidden={data.data ? undefined : 'there is no value to share'}
+              >
+                Share once
+              </Button>
+              <Button onClick={() => setDoing('edit')}>{versioned ? 'New version' : 'Edit'}</Button>
+              <Button kind="danger" onClick={() => setDoing('remove')}>
+                Delete
+              </Button>
+            </>
+          ) : undefined
+        }
+      />
+      <ErrorNotice error={secret.error} onRetry={() => void secret.refetch()} />
+      {secret.isPending ? <Skeleton rows={3} /> : null}
+      {data === null ? (
+        <Empty command={`keystead kv put ${at} password=…`}>There is no secret at {at}, or it is gone.</Empty>
+      ) : null}
+      {data?.data ? (
+        <ValuesShown key={`${at} ${data.version}`}>
+          <dl className="facts">
+            {Object.entries(data.data).map(([name, value]) => (
+              <FieldFact key={name} name={name} value={textOf(value)} />
+            ))}
+          </dl>
+          {Object.keys(data.data).length === 0 ? <p className="second">This version has no fields.</p> : null}
+        </ValuesShown>
+      ) : null}
+      {data && !data.data ? (
+        <Empty>
+          {data.destroyed
+            ? `Version ${data.version} is destroyed: nobody can bring it back.`
+            : `Version ${data.version} is deleted. It can be undeleted below.`}
+        </Empty>
+      ) : null}
+      {compared !== undefined && data?.version !== undefined ? (
+        <Difference mount={mount} path={path} before={compared} after={data.version} />
+      ) : null}
+      {versioned && data ? <Versions mount={mount} path={path} shown={data.version} /> : null}
+      <p className="second">
+        <Link to="/policies/explain" search={{ path: valuesAt(mount, path), operation: 'read' } as never}>
+          Who may read this?
+        </Link>
+      </p>
+      {doing === 'edit' && data ? <EditSecret mount={mount} path={path} secret={data} onClose={close} /> : null}
+      {doing === 'share' ? <ShareOnce mount={mount} path={path} version={version} onClose={close} /> : null}
+      {doing === 'remove' && data ? (
+        <Removal
+          mount={mount}
+          path={path}
+          onClose={close}
+          onGone={() => {
+            const folder = path.slice(0, path.lastIndexOf('/') + 1);
+            void navigate({ to: '/secrets', search: { at: mount.path + folder } as never });
+          }}
+        />
+      ) : null}
+      <SameBy
+        api={`GET /v1/${valuesAt(mount, path)}${version === undefined ? '' : `?version=${version}`}`}
+        command={`keystead kv get ${version === undefined ? '' : `-version=${version} `}${at}`}
+      />
+    </div>
+  );
+}
+
+function FieldFact({ name, value }: { readonly name: string; readonly value: string }) {
+  return (
+    <>
+      <dt>
+        <code>{name}</code>
+      </dt>
+      <dd>
+        <SecretValue name={name} value={value} />
+      </dd>
+    </>
+  );
+}
+
+function State({ secret, asked }: { readonly secret: Secret | null | undefined; readonly asked: number | undefined }) {
+  if (secret?.version === undefined) return null;
+  if (secret.destroyed) return <Badge tone="red">version {secret.version} destroyed</Badge>;
+  if (secret.deletedAt !== undefined) return <Badge tone="amber">version {secret.version} deleted</Badge>;
+  return (
+    <Badge tone={asked === undefined ? 'green' : 'accent'}>
+      version {secret.version}
+      {asked === undefined ? ', newest' : ''}
+    </Badge>
+  );
+}

@@ -1,0 +1,79 @@
+import { Link, useSearch } from '@tanstack/react-router';
+import { ErrorNotice } from '../../design/error-notice';
+import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
+import { holdsValues, kindOf, type Mount, mountOf, useMounts } from '../mounts';
+import { Folder } from './folder';
+import type { SecretSearch } from './search';
+import { SecretPage } from './secret';
+
+/** The secret browser: mounts, their folders, and secrets with their versions. */
+export function Secrets() {
+  const search = useSearch({ strict: false }) as SecretSearch;
+  const mounts = useMounts();
+  if (mounts.error) return <ErrorNotice error={mounts.error} onRetry={() => void mounts.refetch()} />;
+  if (!mounts.known) return <Skeleton />;
+  const { at } = search;
+  if (at === undefined) return <Mounts mounts={mounts.secret.filter(holdsValues)} />;
+  const mount = mountOf(mounts.secret, at);
+  if (mount === undefined || !holdsValues(mount)) {
+    return (
+      <div className="stack">
+        <PageHead title="Nothing here" crumbs={[{ label: 'Secrets', to: '/secrets' }]} />
+        <Empty>No engine that you may use keeps values at {at}.</Empty>
+      </div>
+    );
+  }
+  const below = at.slice(mount.path.length);
+  if (below === '' || below.endsWith('/')) return <Folder key={at} mount={mount} folder={below} />;
+  return <SecretPage key={at} mount={mount} path={below} version={search.version} compared={search.with} />;
+}
+
+function Mounts({ mounts }: { readonly mounts: readonly Mount[] }) {
+  return (
+    <div className="stack">
+      <PageHead title="Secrets">
+        <p className="second">Engines that keep values. Those that make credentials are under Engines.</p>
+      </PageHead>
+      {mounts.length === 0 ? (
+        <Empty
+          command="keystead secrets enable -version=2 kv"
+          action={
+            <Link className="button primary" to="/engines/new">
+              Enable an engine
+            </Link>
+          }
+        >
+          A key/value engine keeps what people and programs put there, with its versions.
+        </Empty>
+      ) : (
+        <div className="table-frame">
+          <table className="table flow">
+            <thead>
+              <tr>
+                <th>Path</th>
+                <th>Kind</th>
+                <th>Description</th>
+              </tr>
+            </thead>
+            <tbody>
+              {mounts.map((mount) => (
+                <tr key={mount.path}>
+                  <td>
+                    <Link to="/secrets" search={{ at: mount.path } as never}>
+                      {mount.path}
+                    </Link>
+                  </td>
+                  <td className="tight">{kindOf(mount)}</td>
+                  <td className="second">
+                    {mount.type === 'cubbyhole' ? 'Yours alone, and gone with this session.' : mount.description}
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      <SameBy api="GET /v1/sys/internal/ui/mounts" command="keystead secrets list" />
+    </div>
+  );
+}

@@ -1,0 +1,89 @@
+import { useMutation } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+import { Button } from '../../design/button';
+import { Copied } from '../../design/copy';
+import { Dialog } from '../../design/dialog';
+import { ErrorNotice } from '../../design/error-notice';
+import { SelectField } from '../../design/field';
+import { Time } from '../../design/time';
+import { useSession } from '../../shell/session';
+import type { Mount } from '../mounts';
+import { encodedPath } from '../reads';
+import { valuesAt } from './values';
+
+interface Wrapped {
+  readonly wrap_info: { readonly token: string; readonly ttl: number; readonly creation_time: string };
+}
+
+const times = [
+  { value: '15m', label: '15 minutes' },
+  { value: '1h', label: '1 hour' },
+  { value: '24h', label: '1 day' },
+  { value: '72h', label: '3 days' },
+];
+
+/** A link that shows the secret once: whoever opens it second learns that somebody else was there. */
+export function ShareOnce({
+  mount,
+  path,
+  version,
+  onClose,
+}: {
+  readonly mount: Mount;
+  readonly path: string;
+  readonly version: number | undefined;
+  readonly onClose: () => void;
+}) {
+  const { transport } = useSession();
+  const [ttl, setTtl] = useState('1h');
+  const wrap = useMutation({
+    gcTime: 0,
+    mutationFn: async () => {
+      const query = version === undefined ? '' : `?version=${version}`;
+      const address = `/v1/${encodedPath(valuesAt(mount, path))}${query}`;
+      return (await transport.call<Wrapped>('GET', address, undefined, { 'X-Service-Wrap-TTL': ttl })).wrap_info;
+    },
+  });
+  const made = wrap.data;
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    wrap.mutate();
+  };
+  return (
+    <Dialog title="Share once" onClose={onClose}>
+      {made === undefined ? (
+        <form className="stack" onSubmit={send}>
+          <p className="second">
+            Makes a link that shows this secret as it is now, once, to whoever opens it first. They need no account.
+          </p>
+          <SelectField label="Good for" value={ttl} onChange={setTtl} options={times} />
+          <ErrorNotice error={wrap.error} />
+          <div className="row end">
+            <Button onClick={onClose}>Back</Button>
+            <Button type="submit" kind="primary" busy={wrap.isPending}>
+              Make the link
+            </Button>
+          </div>
+        </form>
+      ) : (
+        <div className="stack">
+          <p>
+            Send this link to one person. It ends <Time at={Date.parse(made.creation_time) + made.ttl * 1000} />, or
+            when it was opened.
+          </p>
+          <div className="code-block">
+            <Copied text={`${location.origin}/ui/unwrap#${made.token}`} what="link" />
+          </div>
+          <p className="second small">
+            Or unwrap it by command: <code>keystead unwrap {made.token}</code>
+          </p>
+          <div className="row end">
+            <Button kind="primary" onClick={onClose}>
+              Done
+            </Button>
+          </div>
+        </div>
+      )}
+    </Dialog>
+  );
+}

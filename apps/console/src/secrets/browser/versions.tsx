@@ -1,0 +1,149 @@
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import { Badge } from '../../design/badge';
+import { Button } from '../../design/button';
+import { Confirm } from '../../design/dialog';
+import { ErrorNotice } from '../../design/error-notice';
+import { Skeleton } from '../../design/page';
+import { Time } from '../../design/time';
+import type { Mount } from '../mounts';
+import { encodedPath, useChange, useRead } from '../reads';
+
+interface Metadata {
+  readonly current_version: number;
+  readonly max_versions: number;
+  readonly versions: Readonly<
+    Record<string, { readonly created_time: string; readonly deletion_time: string; readonly destroyed: boolean }>
+  >;
+}
+
+/** The versions of a secret: look, compare, delete, undelete, destroy. */
+export function Versions({
+  mount,
+  path,
+  shown,
+}: {
+  readonly mount: Mount;
+  readonly path: string;
+  readonly shown: number | undefined;
+}) {
+  const metadata = useRead<Metadata>(encodedPath(`${mount.path}metadata/${path}`));
+  const change = useChange();
+  const [destroying, setDestroying] = useState<number>();
+  const act = (action: 'delete' | 'undelete' | 'destroy', version: number) =>
+    change.mutate(
+      { method: 'POST', path: encodedPath(`${mount.path}${action}/${path}`), body: { versions: [version] } },
+      { onSettled: () => action === 'destroy' && setDestroying(undefined) },
+    );
+  const at = mount.path + path;
+  const rows = Object.entries(metadata.data?.versions ?? {})
+    .map(([number, facts]) => ({ number: Number(number), ...facts }))
+    .sort((a, b) => b.number - a.number);
+  return (
+    <section className="stack-tight" aria-labelledby="versions">
+      <h2 id="versions">Versions</h2>
+      <ErrorNotice error={metadata.error ?? change.error} />
+      {metadata.isPending ? <Skeleton rows={2} /> : null}
+      {rows.length === 0 ? null : (
+        <div className="table-frame">
+          <table className="table flow">
+            <thead>
+              <tr>
+                <th>Version</th>
+                <th>State</th>
+                <th>Written</th>
+                <th>
+                  <span className="visually-hidden">Actions</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {rows.map(({ number, created_time, deletion_time, destroyed }) => {
+                const deleted = deletion_time !== '' && Date.parse(deletion_time) <= Date.now();
+                return (
+                  <tr key={number}>
+                    <td className="tight">
+                      <Link to="/secrets" search={{ at, version: number } as never}>
+                        {number}
+                      </Link>
+                    </td>
+                    <td className="tight">
+                      {destroyed ? (
+                        <Badge tone="red">destroyed</Badge>
+                      ) : deleted ? (
+                        <Badge tone="amber">deleted</Badge>
+                      ) : number === metadata.data?.current_version ? (
+                        <Badge tone="green">newest</Badge>
+                      ) : (
+                        <Badge>kept</Badge>
+                      )}
+                    </td>
+                    <td>
+                      <Time at={created_time} />
+                    </td>
+                    <td className="tight">
+                      {destroyed || deleted || shown === undefined || number === shown ? null : (
+                        <Link
+                          className="button quiet small"
+                          to="/secrets"
+                          search={
+                            {
+                              at,
+                              version: Math.max(shown, number),
+                              with: Math.min(shown, number),
+                            } as never
+                          }
+                        >
+                          Compare with {shown}
+                        </Link>
+                      )}
+                      {destroyed ? null : (
+                        <>
+                          <Button
+                            small
+                            kind="quiet"
+                            label={`${deleted ? 'Undelete' : 'Delete'} version ${number}`}
+                            onClick={() => act(deleted ? 'undelete' : 'delete', number)}
+                          >
+                            {deleted ? 'Undelete' : 'Delete'}
+                          </Button>
+                          <Button
+                            small
+                            kind="quiet"
+                            label={`Destroy version ${number}`}
+                            onClick={() => setDestroying(number)}
+                          >
+                            Destroy
+                          </Button>
+                        </>
+                      )}
+                    </td>
+                  </tr>
+                );
+              })}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {metadata.data === undefined ? null : (
+        <p className="second small">
+          {metadata.data.max_versions === 0
+            ? 'As many as the engine keeps.'
+            : `The newest ${metadata.data.max_versions} are kept.`}
+        </p>
+      )}
+      {destroying === undefined ? null : (
+        <Confirm
+          title={`Destroy version ${destroying}?`}
+          action={`Destroy version ${destroying}`}
+          danger
+          busy={change.isPending}
+          onClose={() => setDestroying(undefined)}
+          onConfirm={() => act('destroy', destroying)}
+        >
+          <p>Its values are gone for good. That there was such a version is still told.</p>
+        </Confirm>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,183 @@
+/** As much of an OpenAPI document as a form needs. */
+export interface Schema {
+  readonly type?: string;
+  readonly format?: string;
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly items?: Schema;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: unknown;
+  readonly $ref?: string;
+}
+interface Parameter {
+  readonly name: string;
+  readonly in: string;
+  readonly description?: string;
+  readonly schema?: Schema;
+}
+interface Operation {
+  readonly summary?: string;
+  readonly description?: string;
+  readonly parameters?: readonly Parameter[];
+  readonly requestBody?: { readonly content?: Readonly<Record<string, { readonly schema?: Schema }>> };
+  readonly 'x-keystead-step-up'?: boolean;
+}
+type PathItem = Readonly<Partial<Record<'get' | 'post' | 'delete' | 'patch', Operation>>> & {
+  readonly description?: string;
+  readonly parameters?: readonly Parameter[];
+};
+/** What a service declares, as this session may know of it. */
+export interface Document {
+  readonly paths: Readonly<Record<string, PathItem>>;
+  readonly components?: { readonly schemas?: Readonly<Record<string, Schema>> };
+}
+
+/** A field of a form. */
+export interface Field {
+  readonly name: string;
+  readonly kind: 'text' | 'secret' | 'number' | 'yes-no' | 'choice' | 'list' | 'json';
+  readonly description: string;
+  readonly required: boolean;
+  readonly choices: readonly string[];
+  readonly fallback: unknown;
+}
+
+/** A path below a mount, with all that can be done there. */
+export interface Place {
+  /** Below the mount, with its parameters in braces; empty for the mount itself. */
+  readonly pattern: string;
+  readonly description: string;
+  readonly parameters: readonly string[];
+  /** Fields of what is written; undefined where nothing can be. */
+  readonly write:
+    | { readonly summary: string; readonly fields: readonly Field[]; readonly anything: boolean }
+    | undefined;
+  readonly read: { readonly summary: string; readonly fields: readonly Field[] } | undefined;
+  readonly remove: { readonly summary: string } | undefined;
+  readonly lists: boolean;
+}
+
+/** The places below a mount, those without parameters first. */
+export function placesOf(document: Document, mount: string): Place[] {
+  const prefix = `/${mount}`;
+  return Object.entries(document.paths)
+    .filter(([path]) => path.startsWith(prefix))
+    .map(([path, item]) => placeOf(document, path.slice(prefix.length), item))
+    .sort((a, b) => a.parameters.length - b.parameters.length || (a.pattern < b.pattern ? -1 : 1));
+}
+
+function placeOf(document: Document, pattern: string, item: PathItem): Place {
+  const { get, post, delete: remove } = item;
+  const query = [...(item.parameters ?? []), ...(get?.parameters ?? [])].filter((one) => one.in === 'query');
+  const lists = query.some(({ name }) => name === 'list');
+  const mustList = query.some(
+    (one) => one.name === 'list' && (one.schema?.enum?.length === 1 || pattern.endsWith('/')),
+  );
+  const schema = resolved(document, post?.requestBody?.content?.['application/json']?.schema);
+  const asked = query.filter(({ name }) => !['list', 'scan', 'after', 'limit', 'help'].includes(name));
+  return {
+    pattern,
+    description: item.description ?? get?.summary ?? post?.summary ?? '',
+    parameters: [...pattern.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!),
+    write:
+      post === undefined
+        ? undefined
+        : {
+            summary: post.summary ?? 'Write.',
+            fields: fieldsOf(document, schema),
+            anything: schema?.additionalProperties === true,
+          },
+    read:
+      get === undefined || mustList
+        ? undefined
+        : {
+            summary: get.summary ?? 'Read.',
+            fields: asked.map(({ name, description, schema: type }) =>
+              fieldOf(document, name, { ...type, ...(description === undefined ? {} : { description }) }, false),
+            ),
+          },
+    remove: remove === undefined ? undefined : { summary: remove.summary ?? 'Delete.' },
+    lists,
+  };
+}
+
+function fieldsOf(document: Document, schema: Schema | undefined): Field[] {
+  const required = new Set(schema?.required ?? []);
+  return Object.entries(schema?.properties ?? {}).map(([name, type]) =>
+    fieldOf(document, name, type, required.has(name)),
+  );
+}
+
+function fieldOf(document: Document, name: string, given: Schema, required: boolean): Field {
+  const type = resolved(document, given) ?? given;
+  return {
+    name,
+    kind: kindOf(type),
+    description: given.description ?? type.description ?? '',
+    required,
+    choices: (type.enum ?? []).map(String),
+    fallback: type.default,
+  };
+}
+
+function kindOf({ type, format, enum: choices }: Schema): Field['kind'] {
+  if (choices !== undefined) return 'choice';
+  if (format === 'password') return 'secret';
+  if (type === 'integer' || type === 'number') return 'number';
+  if (type === 'boolean') return 'yes-no';
+  if (type === 'array') return 'list';
+  return type === 'object' ? 'json' : 'text';
+}
+
+function resolved(document: Document, schema: Schema | undefined): Schema | undefined {
+  const name = schema?.$ref?.split('/').at(-1);
+  return name === undefined ? schema : document.components?.schemas?.[name];
+}
+
+/** The pattern with its parameters filled in. */
+export const filled = (pattern: string, values: Readonly<Record<string, string>>): string =>
+  pattern.replace(/\{(\w+)\}/g, (_, name: string) => (values[name] ?? '').split('/').map(encodeURIComponent).join('/'));
+
+/** What is read as soon as it is looked at: settings, never credentials that reading makes. */
+export const isSetting = ({ read, write, remove, parameters }: Place): boolean =>
+  read !== undefined && write !== undefined && (remove !== undefined || parameters.length === 0);
+
+/** A body out of what was typed: nothing for what was left empty. Throws where a field of JSON is none. */
+export function bodyOf(fields: readonly Field[], typed: Readonly<Record<string, string>>): Record<string, unknown> {
+  const body: Record<string, unknown> = {};
+  for (const { name, kind } of fields) {
+    const text = typed[name];
+    if (text === undefined || text === '') continue;
+    if (kind === 'number') body[name] = Number(text);
+    else if (kind === 'yes-no') body[name] = text === 'yes';
+    else if (kind === 'list') {
+      body[name] = text.trim().startsWith('[') ? parsed(name, text) : text.split(',').map((one) => one.trim());
+    } else if (kind === 'json') body[name] = parsed(name, text);
+    else body[name] = text;
+  }
+  return body;
+}
+
+function parsed(name: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error(`${name} is no JSON`);
+  }
+}
+
+/** What was read, as it is typed. */
+export function typedOf(fields: readonly Field[], data: Readonly<Record<string, unknown>>): Record<string, string> {
+  const typed: Record<string, string> = {};
+  for (const { name, kind } of fields) {
+    const value = data[name];
+    if (value === undefined || value === null) continue;
+    if (kind === 'yes-no') typed[name] = value === true ? 'yes' : 'no';
+    else if (kind === 'list' && Array.isArray(value) && value.every((one) => typeof one !== 'object'))
+      typed[name] = value.join(', ');
+    else typed[name] = typeof value === 'object' ? JSON.stringify(value, undefined, 2) : String(value);
+  }
+  return typed;
+}

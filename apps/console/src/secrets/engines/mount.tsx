@@ -1,0 +1,116 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
+import { Button } from '../../design/button';
+import { Confirm } from '../../design/dialog';
+import { ErrorNotice } from '../../design/error-notice';
+import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
+import { useSession } from '../../shell/session';
+import { holdsValues, kindOf, useMounts } from '../mounts';
+import { encodedPath, useChange } from '../reads';
+import { type Document, placesOf } from './document';
+import { PlaceForm } from './place';
+
+/** One engine or login method: all that it declares, each with its form. */
+export function MountPage() {
+  const { mount: at = '', place: chosen } = useSearch({ strict: false }) as { mount?: string; place?: string };
+  const { transport } = useSession();
+  const navigate = useNavigate();
+  const mounts = useMounts();
+  const isAuth = at.startsWith('auth/');
+  const mount = isAuth
+    ? mounts.auth.find(({ path }) => `auth/${path}` === at)
+    : mounts.secret.find(({ path }) => path === at);
+  const document = useQuery<Document>({
+    queryKey: ['v1', 'openapi'],
+    staleTime: 60_000,
+    queryFn: () => transport.call<Document>('GET', '/v1/sys/internal/specs/openapi'),
+  });
+  const change = useChange();
+  const [disabling, setDisabling] = useState(false);
+  const places = document.data === undefined ? [] : placesOf(document.data, at);
+  const place = places.find(({ pattern }) => pattern === chosen);
+  const crumbs = [isAuth ? { label: 'Access', to: '/access' } : { label: 'Engines', to: '/engines' }];
+  const known = mount !== undefined;
+  return (
+    <div className="stack">
+      <PageHead
+        title={at.replace(/\/$/, '')}
+        crumbs={place === undefined ? crumbs : [...crumbs, { label: at, to: '/engines/mount', search: { mount: at } }]}
+        state={mount === undefined ? null : <span className="second small">{kindOf(mount)}</span>}
+        actions={
+          known && mount.type !== 'cubbyhole' && mount.type !== 'token' && !['sys/', 'identity/'].includes(at) ? (
+            <Button kind="danger" onClick={() => setDisabling(true)}>
+              Disable
+            </Button>
+          ) : undefined
+        }
+      >
+        {mount?.description ? <p className="second">{mount.description}</p> : null}
+      </PageHead>
+      <ErrorNotice error={mounts.error ?? document.error ?? change.error} />
+      {mounts.known && !known ? <Empty>No engine that you may use is at {at}.</Empty> : null}
+      {known && !isAuth && holdsValues(mount) && place === undefined ? (
+        <p>
+          <Link to="/secrets" search={{ at } as never}>
+            Browse its secrets
+          </Link>
+        </p>
+      ) : null}
+      {document.isPending ? <Skeleton rows={5} /> : null}
+      {known && place === undefined && places.length > 0 ? (
+        <ul className="list" aria-label="What can be done here">
+          {places.map(({ pattern, description }) => (
+            <li key={pattern}>
+              <Link to="/engines/mount" search={{ mount: at, place: pattern } as never}>
+                <code>{pattern || '(the engine itself)'}</code>
+              </Link>
+              <span className="second">{description}</span>
+            </li>
+          ))}
+        </ul>
+      ) : null}
+      {place === undefined ? null : (
+        <PlaceForm
+          key={`${at} ${place.pattern}`}
+          mount={at}
+          place={place}
+          listed={places.find(({ pattern, lists }) => lists && sameFolder(pattern, place.pattern))?.pattern}
+        />
+      )}
+      {disabling && known ? (
+        <Confirm
+          title={`Disable ${at}?`}
+          action={`Disable ${at}`}
+          name={at.replace(/\/$/, '')}
+          danger
+          busy={change.isPending}
+          onClose={() => setDisabling(false)}
+          onConfirm={() =>
+            change.mutate(
+              {
+                method: 'DELETE',
+                path: isAuth ? `sys/auth/${encodedPath(mount.path)}` : `sys/mounts/${encodedPath(mount.path)}`,
+              },
+              {
+                onSuccess: () => void navigate({ to: isAuth ? '/access' : '/engines' }),
+                onSettled: () => setDisabling(false),
+              },
+            )
+          }
+        >
+          <p>
+            {isAuth
+              ? 'Nobody logs in by it any more, and all tokens that it gave out end.'
+              : 'All that it keeps is gone for good, and what it handed out ends.'}
+          </p>
+        </Confirm>
+      ) : null}
+      <SameBy api="GET /v1/sys/internal/specs/openapi" command={`keystead path-help ${at}`} />
+    </div>
+  );
+}
+
+/** Whether names of one pattern are listed by another: `roles/{name}` by `roles`. */
+const sameFolder = (list: string, pattern: string): boolean =>
+  list.replace(/\/$/, '') === pattern.replace(/\/?\{\w+\}$/, '') && list !== pattern;

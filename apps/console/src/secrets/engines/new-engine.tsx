@@ -1,0 +1,105 @@
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { type FormEvent, useState } from 'react';
+import { Button } from '../../design/button';
+import { ErrorNotice } from '../../design/error-notice';
+import { SelectField, TextField } from '../../design/field';
+import { PageHead, SameBy, Skeleton } from '../../design/page';
+import { encodedPath, useChange, useRead } from '../reads';
+
+interface Catalog {
+  readonly auth: readonly string[];
+  readonly secret: readonly string[];
+}
+// Are there once and for all in every namespace.
+const standing = new Set(['cubbyhole', 'system', 'identity', 'token', 'ns_cubbyhole', 'ns_system', 'ns_identity']);
+
+/** Enables an engine, or a login method. */
+export function NewEngine() {
+  const { kind = 'secret' } = useSearch({ strict: false }) as { kind?: 'secret' | 'auth' };
+  const catalog = useRead<Catalog>('sys/plugins/catalog');
+  const types = (catalog.data?.[kind] ?? []).filter((type) => !standing.has(type));
+  const [given, setGiven] = useState({ type: '', path: '', description: '', version: '2', default: '', max: '' });
+  const navigate = useNavigate();
+  const type = given.type || types[0] || '';
+  const path = given.path.replace(/^\/+|\/+$/g, '') || type;
+  const change = useChange(
+    () =>
+      void navigate({
+        to: '/engines/mount',
+        search: { mount: `${kind === 'auth' ? 'auth/' : ''}${path}/` } as never,
+      }),
+  );
+  const set = (name: keyof typeof given) => (value: string) => setGiven((before) => ({ ...before, [name]: value }));
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    const config = {
+      ...(given.default === '' ? {} : { default_lease_ttl: given.default }),
+      ...(given.max === '' ? {} : { max_lease_ttl: given.max }),
+    };
+    const options = type === 'kv' ? { options: { version: given.version } } : {};
+    change.mutate({
+      method: 'POST',
+      path: `sys/${kind === 'auth' ? 'auth' : 'mounts'}/${encodedPath(path)}`,
+      body: { type, description: given.description, config, ...options },
+    });
+  };
+  const what = kind === 'auth' ? 'login method' : 'engine';
+  return (
+    <div className="stack">
+      <PageHead
+        title={`Enable ${kind === 'auth' ? 'a login method' : 'an engine'}`}
+        crumbs={[kind === 'auth' ? { label: 'Access', to: '/access' } : { label: 'Engines', to: '/engines' }]}
+      />
+      <ErrorNotice error={catalog.error} />
+      {catalog.data === undefined ? (
+        <Skeleton rows={4} />
+      ) : (
+        <form className="form" onSubmit={send}>
+          <SelectField label="Kind" value={type} onChange={set('type')} options={types} />
+          <TextField
+            label="Path"
+            value={given.path}
+            onChange={set('path')}
+            placeholder={type}
+            hint="Where requests reach it."
+          />
+          {type === 'kv' ? (
+            <SelectField
+              label="Versions"
+              value={given.version}
+              onChange={set('version')}
+              options={[
+                { value: '2', label: 'keep versions of each secret' },
+                { value: '1', label: 'keep the newest only' },
+              ]}
+            />
+          ) : null}
+          <TextField label="Description" value={given.description} onChange={set('description')} />
+          <TextField
+            label="Usual lifetime"
+            value={given.default}
+            onChange={set('default')}
+            placeholder="as the service says"
+            hint="Of what it hands out: 30m, 12h."
+          />
+          <TextField
+            label="Longest lifetime"
+            value={given.max}
+            onChange={set('max')}
+            placeholder="as the service says"
+          />
+          <ErrorNotice error={change.error} />
+          <div>
+            <Button type="submit" kind="primary" busy={change.isPending}>
+              Enable the {what}
+            </Button>
+          </div>
+        </form>
+      )}
+      <SameBy
+        api={`POST /v1/sys/${kind === 'auth' ? 'auth' : 'mounts'}/${path}`}
+        command={`keystead ${kind === 'auth' ? 'auth' : 'secrets'} enable ${path === type ? '' : `-path=${path} `}${type}`}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,252 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { type FormEvent, useEffect, useState } from 'react';
+import { ApiError } from '../../api/api-error';
+import { Button } from '../../design/button';
+import { Confirm } from '../../design/dialog';
+import { ErrorNotice } from '../../design/error-notice';
+import { TextField } from '../../design/field';
+import { SecretValue, ValuesShown } from '../../design/secret-value';
+import { useSession } from '../../shell/session';
+import { textOf } from '../browser/values';
+import { encodedPath, useList } from '../reads';
+import { bodyOf, filled, isSetting, type Place, typedOf } from './document';
+import { GeneratedFields, type Typed } from './form';
+
+interface Answer {
+  readonly data?: Readonly<Record<string, unknown>> | null;
+  readonly lease_id?: string;
+  readonly lease_duration?: number;
+  readonly warnings?: readonly string[] | null;
+}
+
+/** A declared path with its forms: what it is asked with, what it answers. */
+export function PlaceForm({
+  mount,
+  place,
+  listed,
+}: {
+  readonly mount: string;
+  readonly place: Place;
+  /** Pattern of the list of its names. */
+  readonly listed: string | undefined;
+}) {
+  const { transport } = useSession();
+  const queries = useQueryClient();
+  const [names, setNames] = useState<Typed>({});
+  const [typed, setTyped] = useState<Typed>({});
+  const [asked, setAsked] = useState<Typed>({});
+  const [answer, setAnswer] = useState<Answer>();
+  const [removing, setRemoving] = useState(false);
+  const { pattern, parameters, write, read, remove } = place;
+  const complete = parameters.every((name) => names[name]);
+  const address = `/v1/${encodedPath(mount)}${filled(pattern, names)}`;
+  const send = useMutation<
+    Answer | undefined,
+    Error,
+    { method: 'GET' | 'POST' | 'DELETE'; body?: unknown; query?: string }
+  >({
+    gcTime: 0,
+    mutationFn: ({ method, body, query = '' }) => transport.call<Answer | undefined>(method, address + query, body),
+    onSuccess: async (got, { method }) => {
+      setAnswer(got);
+      if (method !== 'GET') await queries.invalidateQueries({ queryKey: ['v1'] });
+    },
+  });
+  const setting = isSetting(place);
+  // What is set stands in the form as soon as it is known which one is meant.
+  const stored = useMutation<Answer | undefined, Error, string>({
+    gcTime: 0,
+    mutationFn: async (from) => {
+      try {
+        return await transport.call<Answer>('GET', from);
+      } catch (error) {
+        if (error instanceof ApiError && (error.status === 404 || error.status === 400)) return undefined;
+        throw error;
+      }
+    },
+    onSuccess: (got) => setTyped(write && got?.data ? typedOf(write.fields, got.data) : {}),
+  });
+  const { mutate: load } = stored;
+  const name = parameters.map((one) => names[one] ?? '').join('/');
+  useEffect(() => {
+    if (setting && complete && parameters.length === 0) load(address);
+  }, [setting, complete, parameters.length, address, load]);
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (!write) return;
+    try {
+      send.mutate({ method: 'POST', body: bodyOf(write.fields, typed) });
+    } catch (error) {
+      send.reset();
+      setProblem(error);
+    }
+  };
+  const [problem, setProblem] = useState<unknown>();
+  const query = () => {
+    const body = bodyOf(read?.fields ?? [], asked);
+    const text = new URLSearchParams(
+      Object.entries(body).map(([key, value]): [string, string] => [key, String(value)]),
+    );
+    return text.size === 0 ? '' : `?${text}`;
+  };
+  return (
+    <div className="stack">
+      <div className="stack-tight">
+        <h2>
+          <code>{pattern}</code>
+        </h2>
+        <p className="second">{place.description}</p>
+      </div>
+      {listed === undefined ? null : (
+        <Names
+          path={`${mount}${listed}`}
+          chosen={name}
+          onChoose={(one) => {
+            const next = { ...names, [parameters.at(-1)!]: one };
+            setNames(next);
+            setAnswer(undefined);
+            if (setting) load(`/v1/${encodedPath(mount)}${filled(pattern, next)}`);
+          }}
+        />
+      )}
+      {parameters.length === 0 ? null : (
+        <div className="form">
+          {parameters.map((one) => (
+            <TextField
+              key={one}
+              label={one}
+              required
+              value={names[one] ?? ''}
+              onChange={(value) => setNames({ ...names, [one]: value })}
+            />
+          ))}
+        </div>
+      )}
+      <ErrorNotice error={problem ?? send.error ?? stored.error} />
+      {write === undefined ? null : (
+        <form className="form" onSubmit={submit}>
+          <GeneratedFields fields={write.fields} typed={typed} onChange={setTyped} />
+          <div className="row">
+            <Button
+              type="submit"
+              kind="primary"
+              busy={send.isPending}
+              forbidden={complete ? undefined : `${parameters.join(', ')} must be given`}
+            >
+              {setting ? 'Save' : write.summary.replace(/\.$/, '')}
+            </Button>
+            {remove === undefined || !complete ? null : (
+              <Button kind="danger" onClick={() => setRemoving(true)}>
+                Delete
+              </Button>
+            )}
+          </div>
+        </form>
+      )}
+      {read === undefined || setting ? null : (
+        <form
+          className="form"
+          onSubmit={(event) => {
+            event.preventDefault();
+            send.mutate({ method: 'GET', query: query() });
+          }}
+        >
+          <GeneratedFields fields={read.fields} typed={asked} onChange={setAsked} />
+          <div>
+            <Button
+              type="submit"
+              busy={send.isPending}
+              forbidden={complete ? undefined : `${parameters.join(', ')} must be given`}
+            >
+              {read.summary.replace(/\.$/, '')}
+            </Button>
+          </div>
+        </form>
+      )}
+      {send.isSuccess ? <AnswerFacts answer={answer} /> : null}
+      {removing ? (
+        <Confirm
+          title={`Delete ${name}?`}
+          action="Delete"
+          danger
+          busy={send.isPending}
+          onClose={() => setRemoving(false)}
+          onConfirm={() =>
+            send.mutate(
+              { method: 'DELETE' },
+              {
+                onSuccess: () => {
+                  setNames({});
+                  setTyped({});
+                },
+                onSettled: () => setRemoving(false),
+              },
+            )
+          }
+        >
+          <p>{remove?.summary}</p>
+        </Confirm>
+      ) : null}
+    </div>
+  );
+}
+
+function Names({
+  path,
+  chosen,
+  onChoose,
+}: {
+  readonly path: string;
+  readonly chosen: string;
+  readonly onChoose: (name: string) => void;
+}) {
+  const names = useList(encodedPath(path).replace(/\/$/, ''));
+  if (names.data === undefined || names.data.length === 0) {
+    return <p className="second">{names.data === undefined ? '' : 'Nothing is there yet: give it a name below.'}</p>;
+  }
+  return (
+    <ul className="row" aria-label="There already">
+      {names.data.map((name) => (
+        <li key={name}>
+          <Button small kind={name === chosen ? 'primary' : 'quiet'} onClick={() => onChoose(name)}>
+            {name}
+          </Button>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function AnswerFacts({ answer }: { readonly answer: Answer | undefined }) {
+  const data = answer?.data ?? {};
+  return (
+    <section className="stack-tight" aria-labelledby="answer" role="status">
+      <h2 id="answer">Done</h2>
+      {(answer?.warnings ?? []).map((warning) => (
+        <p key={warning} className="second">
+          {warning}
+        </p>
+      ))}
+      <ValuesShown>
+        <dl className="facts">
+          {answer?.lease_id ? (
+            <>
+              <dt>lease_id</dt>
+              <dd>
+                <code>{answer.lease_id}</code>
+              </dd>
+            </>
+          ) : null}
+          {Object.entries(data).map(([name, value]) => [
+            <dt key={`${name} name`}>
+              <code>{name}</code>
+            </dt>,
+            <dd key={name}>
+              <SecretValue name={name} value={textOf(value)} />
+            </dd>,
+          ])}
+        </dl>
+      </ValuesShown>
+    </section>
+  );
+}

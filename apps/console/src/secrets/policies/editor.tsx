@@ -1,0 +1,53 @@
+import { useEffect, useId, useRef } from 'react';
+
+/** Text with numbered lines; the one that is wrong is marked, and the cursor stands in it. */
+export function Editor({
+  label,
+  value,
+  onChange,
+  wrongLine,
+}: {
+  readonly label: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  readonly wrongLine: number | undefined;
+}) {
+  const id = useId();
+  const text = useRef<HTMLTextAreaElement>(null);
+  const lines = value.split('\n');
+  useEffect(() => {
+    const area = text.current;
+    if (wrongLine === undefined || area === null) return;
+    const before = area.value.split('\n').slice(0, wrongLine - 1);
+    const begin = before.reduce((sum, line) => sum + line.length + 1, 0);
+    area.focus();
+    area.setSelectionRange(begin, begin + (area.value.split('\n')[wrongLine - 1]?.length ?? 0));
+  }, [wrongLine]);
+  return (
+    <div className="field">
+      <label htmlFor={id}>{label}</label>
+      <div className="editor">
+        <div className="editor-lines" aria-hidden="true">
+          {lines.map((_, index) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: a line has nothing but its number
+            <span key={index} className={index + 1 === wrongLine ? 'wrong' : ''}>
+              {index + 1}
+            </span>
+          ))}
+        </div>
+        <textarea
+          id={id}
+          ref={text}
+          value={value}
+          rows={Math.max(12, lines.length + 1)}
+          wrap="off"
+          spellCheck={false}
+          autoCapitalize="off"
+          autoComplete="off"
+          aria-invalid={wrongLine !== undefined}
+          onChange={(event) => onChange(event.target.value)}
+        />
+      </div>
+    </div>
+  );
+}

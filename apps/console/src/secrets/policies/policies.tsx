@@ -1,0 +1,91 @@
+import { Link, useNavigate } from '@tanstack/react-router';
+import { type FormEvent, useState } from 'react';
+import { Button } from '../../design/button';
+import { Dialog } from '../../design/dialog';
+import { ErrorNotice } from '../../design/error-notice';
+import { TextField } from '../../design/field';
+import { PageHead, SameBy, Skeleton, Tabs } from '../../design/page';
+import { useList } from '../reads';
+
+const tabs = [
+  { to: '/policies', label: 'Policies', exact: true },
+  { to: '/policies/explain', label: 'May X do Y?' },
+];
+
+/** What is allowed, by name. */
+export function Policies() {
+  const names = useList('sys/policies/acl');
+  const [part, setPart] = useState('');
+  const [adding, setAdding] = useState(false);
+  const shown = (names.data ?? []).filter((name) => name.includes(part));
+  return (
+    <div className="stack">
+      <PageHead
+        title="Policies"
+        actions={
+          <Button kind="primary" onClick={() => setAdding(true)}>
+            New policy
+          </Button>
+        }
+      />
+      <PolicyTabs />
+      <ErrorNotice error={names.error} onRetry={() => void names.refetch()} />
+      {names.isPending ? <Skeleton /> : null}
+      {names.data === undefined ? null : (
+        <>
+          {names.data.length < 8 ? null : (
+            <TextField label="Search" type="search" value={part} onChange={setPart} placeholder="part of a name" />
+          )}
+          <ul className="list" aria-label="Policies">
+            {shown.map((name) => (
+              <li key={name}>
+                {name === 'root' ? (
+                  <>
+                    <span>root</span>
+                    <span className="second small">may do everything; it has no text</span>
+                  </>
+                ) : (
+                  <>
+                    <Link to="/policies/$name" params={{ name } as never}>
+                      {name}
+                    </Link>
+                    {name === 'default' ? (
+                      <span className="second small">for every token unless it asks not to</span>
+                    ) : null}
+                  </>
+                )}
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+      {adding ? <NewPolicy onClose={() => setAdding(false)} /> : null}
+      <SameBy api="LIST /v1/sys/policies/acl" command="keystead policy list" />
+    </div>
+  );
+}
+
+/** The two halves of this area. */
+export const PolicyTabs = () => <Tabs label="Policies" tabs={tabs} />;
+
+function NewPolicy({ onClose }: { readonly onClose: () => void }) {
+  const [name, setName] = useState('');
+  const navigate = useNavigate();
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    void navigate({ to: '/policies/$name', params: { name: name.trim().toLowerCase() } as never });
+  };
+  return (
+    <Dialog title="New policy" onClose={onClose}>
+      <form className="stack" onSubmit={send}>
+        <TextField label="Name" required autoFocus value={name} onChange={setName} hint="Lower case." />
+        <div className="row end">
+          <Button onClick={onClose}>Back</Button>
+          <Button type="submit" kind="primary">
+            Write its rules
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

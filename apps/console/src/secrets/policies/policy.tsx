@@ -1,0 +1,124 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { type FormEvent, lazy, Suspense, useEffect, useState } from 'react';
+import { ApiError } from '../../api/api-error';
+import { Badge } from '../../design/badge';
+import { Button } from '../../design/button';
+import { Confirm } from '../../design/dialog';
+import { ErrorNotice } from '../../design/error-notice';
+import { PageHead, SameBy, Skeleton } from '../../design/page';
+import { useSession } from '../../shell/session';
+import { useChange } from '../reads';
+
+const Editor = lazy(() => import('./editor').then((m) => ({ default: m.Editor })));
+
+interface Policy {
+  readonly policy: string;
+  readonly version?: number;
+  readonly modified?: string;
+}
+
+const beginning = `# Read what lies below a path; say what may be done with it.
+path "secret/data/team/*" {
+  capabilities = ["read", "list"]
+}
+`;
+
+/** The line that a refusal names; undefined where it names none. */
+const lineIn = (message: string): number | undefined => {
+  const [, line] = /(?:line |At |:)(\d+)(?::\d+)?/.exec(message) ?? [];
+  return line === undefined ? undefined : Number(line);
+};
+
+/** One policy: its rules, edited; what is wrong with them stands beside the line. */
+export function PolicyPage() {
+  const { name } = useParams({ strict: false }) as { name: string };
+  const { transport } = useSession();
+  const at = `sys/policies/acl/${encodeURIComponent(name)}`;
+  const found = useQuery<Policy | null>({
+    queryKey: ['v1', 'policy', name],
+    refetchOnWindowFocus: false,
+    queryFn: async () => {
+      try {
+        return (await transport.call<{ data: Policy }>('GET', `/v1/${at}`)).data;
+      } catch (error) {
+        if (error instanceof ApiError && error.status === 404) return null;
+        throw error;
+      }
+    },
+  });
+  const [text, setText] = useState<string>();
+  const [removing, setRemoving] = useState(false);
+  const change = useChange();
+  const navigate = useNavigate();
+  const known = found.data;
+  useEffect(() => {
+    if (known !== undefined) setText((before) => before ?? known?.policy ?? beginning);
+  }, [known]);
+  const message = change.error?.message;
+  const wrongLine = message === undefined ? undefined : lineIn(message);
+  const save = (event: FormEvent) => {
+    event.preventDefault();
+    change.mutate({ method: 'POST', path: at, body: { policy: text } });
+  };
+  const isNew = known === null;
+  const isChanged = text !== undefined && text !== (known?.policy ?? '');
+  return (
+    <div className="stack">
+      <PageHead
+        title={name}
+        crumbs={[{ label: 'Policies', to: '/policies' }]}
+        state={
+          isNew ? <Badge tone="amber">not saved yet</Badge> : isChanged ? <Badge tone="amber">changed</Badge> : null
+        }
+        actions={
+          isNew || name === 'default' ? undefined : (
+            <Button kind="danger" onClick={() => setRemoving(true)}>
+              Delete
+            </Button>
+          )
+        }
+      />
+      <ErrorNotice error={found.error} onRetry={() => void found.refetch()} />
+      {text === undefined ? (
+        found.error === null ? (
+          <Skeleton rows={8} />
+        ) : null
+      ) : (
+        <form className="stack" onSubmit={save}>
+          <Suspense fallback={<Skeleton rows={8} />}>
+            <Editor label="Rules" value={text} onChange={setText} wrongLine={wrongLine} />
+          </Suspense>
+          <ErrorNotice error={change.error} />
+          {change.isSuccess && !isChanged ? (
+            <p role="status">Saved. It holds at once, for tokens made before as well.</p>
+          ) : null}
+          <div className="row">
+            <Button type="submit" kind="primary" busy={change.isPending}>
+              {isNew ? 'Create the policy' : 'Save the policy'}
+            </Button>
+            <Link className="button" to="/policies/explain">
+              Explain
+            </Link>
+          </div>
+        </form>
+      )}
+      {removing ? (
+        <Confirm
+          title={`Delete the policy ${name}?`}
+          action="Delete the policy"
+          name={name}
+          danger
+          busy={change.isPending}
+          onClose={() => setRemoving(false)}
+          onConfirm={() =>
+            change.mutate({ method: 'DELETE', path: at }, { onSuccess: () => void navigate({ to: '/policies' }) })
+          }
+        >
+          <p>Whoever has it may do less at once.</p>
+        </Confirm>
+      ) : null}
+      <SameBy api={`GET /v1/${at}`} command={`keystead policy read ${name}`} />
+    </div>
+  );
+}

@@ -1,0 +1,14 @@
+/** What is asked: may somebody do something? It stands in the address. */
+export interface ExplainSearch {
+  readonly path?: string;
+  readonly operation?: string;
+  readonly accessor?: string;
+}
+
+/** Reads it out of an address. */
+export const explainSearch = (search: Record<string, unknown>): ExplainSearch =>
+  Object.fromEntries(
+    ['path', 'operation', 'accessor'].flatMap((name) =>
+      typeof search[name] === 'string' && search[name] !== '' ? [[name, search[name]]] : [],
+    ),
+  );

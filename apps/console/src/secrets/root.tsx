@@ -1,0 +1,31 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { useSearch } from '@tanstack/react-router';
+import { useMemo, useRef } from 'react';
+import { Frame } from '../shell/frame';
+import { useSession } from '../shell/session';
+import { navigation } from './navigation';
+
+const header = 'X-Service-Namespace';
+
+/** Reads which namespace is looked at out of an address. */
+export const namespaceSearch = (search: Record<string, unknown>): { ns?: string } =>
+  typeof search.ns === 'string' ? { ns: search.ns } : {};
+
+/** Every page, in the namespace that the address names or the session is of. */
+export function Root() {
+  const { session, transport } = useSession();
+  const { ns } = useSearch({ strict: false }) as { ns?: string };
+  const queries = useQueryClient();
+  const namespace = ns ?? session.namespace ?? '';
+  const before = useRef(namespace);
+  // Before any page below asks for anything: what was read elsewhere means something else here.
+  const groups = useMemo(() => {
+    if (namespace === '') transport.headers.delete(header);
+    else transport.headers.set(header, namespace);
+    if (before.current !== namespace) queries.removeQueries();
+    before.current = namespace;
+    const [first, ...rest] = navigation;
+    return namespace === '' ? navigation : [{ ...first!, label: `Namespace ${namespace}` }, ...rest];
+  }, [namespace, transport, queries]);
+  return <Frame key={namespace} nav={groups} />;
+}

@@ -1,0 +1,230 @@
+import { describe, expect } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { journey, stage } from './stage';
+
+/** What must stay text wherever it is shown. */
+const evil = '<img src=x onerror="document.title=1">';
+
+describe('the console of the secrets service', () => {
+  const at = stage({ SECRETS_AUDIT_TABLE: 'on' });
+
+  const api = async (method: string, path: string, body?: object) => {
+    const answer = await fetch(`${at.installation.secretsUrl}/v1/${path}`, {
+      method,
+      headers: { 'X-Service-Token': at.installation.firstRun().secrets.root_token },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`);
+    return text === '' ? undefined : JSON.parse(text);
+  };
+  const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
+
+  journey('stores a secret, shows it, writes it anew, compares, deletes, brings back and destroys', async () => {
+    const page = await at.signedIn('secrets', '/ui/engines/new');
+    await page.getByLabel('Kind').selectOption('kv');
+    await page.getByLabel('Path').fill('first');
+    await button(page, 'Enable the engine').click();
+    await page.getByRole('link', { name: 'Browse its secrets' }).click();
+    await button(page, 'New secret').click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Path').fill('apps/db');
+    await dialog.getByLabel('Name').fill('password');
+    await dialog.getByLabel('Value').fill('swordfish-one');
+    await dialog.getByRole('button', { name: 'Save the secret' }).click();
+    await page.getByRole('heading', { name: 'db', exact: true }).waitFor();
+    expect(await page.content()).not.toContain('swordfish-one');
+    await button(page, 'Show value password').click();
+    await page.getByText('swordfish-one').waitFor();
+    await button(page, 'Hide password').click();
+    expect(await page.content()).not.toContain('swordfish-one');
+    await button(page, 'New version').click();
+    await page.getByRole('dialog').getByLabel('Value').fill('swordfish-two');
+    await button(page, 'Save the version').click();
+    await page.getByText('version 2, newest').waitFor();
+    await page.getByRole('link', { name: 'Compare with 2' }).click();
+    await page.getByRole('heading', { name: 'From version 1 to version 2' }).waitFor();
+    await page.getByText('changed').waitFor();
+    expect(page.url()).not.toContain('swordfish');
+    await button(page, 'Delete version 1').click();
+    await button(page, 'Undelete version 1').click();
+    await button(page, 'Destroy version 1').first().click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Destroy version 1' }).click();
+    await page.getByRole('heading', { name: 'Prove again that it is you' }).waitFor();
+    await page.getByLabel('Token', { exact: true }).fill(at.installation.firstRun().secrets.root_token);
+    await button(page, 'Go on').click();
+    await page.getByText('destroyed', { exact: true }).waitFor();
+    const { data } = await api('GET', 'first/metadata/apps/db');
+    expect(data.versions['1'].destroyed).toBe(true);
+    await at.picture(page, 'secrets-secret');
+  });
+
+  journey('shares a secret once with somebody who has no account', async () => {
+    await api('POST', 'sys/mounts/shared', { type: 'kv' });
+    await api('POST', 'shared/code', { word: 'barnacle' });
+    const page = await at.signedIn('secrets', '/ui/secrets?at=shared/code');
+    await button(page, 'Share once').click();
+    await button(page, 'Make the link').click();
+    const link = (await page.getByRole('dialog').locator('code').first().textContent())!;
+    expect(link).toContain('/ui/unwrap#');
+    const stranger = await at.open(link);
+    await stranger.getByRole('heading', { name: 'Shared with you' }).waitFor();
+    expect(new URL(stranger.url()).hash).toBe('');
+    await button(stranger, 'Unwrap').click();
+    await button(stranger, 'Show value word').click();
+    await stranger.getByText('barnacle').waitFor();
+    const late = await at.open(link);
+    await button(late, 'Unwrap').click();
+    await late.getByRole('alert').waitFor();
+    expect(await late.content()).not.toContain('barnacle');
+  });
+
+  journey('writes a policy, shows the line that is wrong, and says why it forbids', async () => {
+    const page = await at.signedIn('secrets', '/ui/policies');
+    await button(page, 'New policy').click();
+    await page.getByLabel('Name').fill('crew');
+    await button(page, 'Write its rules').click();
+    const rules = page.getByLabel('Rules');
+    await rules.fill('path "kv/*" {\n  capabilities = ["raed"]\n}');
+    await button(page, 'Create the policy').click();
+    await page.getByRole('alert').waitFor();
+    await rules.fill('path "kv/*" {\n  capabilities = ["read"]\n}\npath "kv/safe/*" {\n  capabilities = ["deny"]\n}\n');
+    await button(page, 'Create the policy').click();
+    await page.getByText('Saved.').waitFor();
+    const { auth } = await api('POST', 'auth/token/create', { policies: ['crew'] });
+    await page.getByRole('link', { name: 'Explain' }).click();
+    await page.getByLabel('Accessor').fill(auth.accessor);
+    await page.getByLabel('Path').fill('kv/safe/code');
+    await button(page, 'Explain').click();
+    await page.getByRole('heading', { name: 'No', exact: true }).waitFor();
+    await page.getByText('path "kv/safe/*" { capabilities = ["deny"] }').waitFor();
+    await page.getByText('path "kv/*" { capabilities = ["read"] }').waitFor();
+    await button(page, 'Look').click();
+    await page.getByText('does not', { exact: true }).waitFor();
+    expect(new URL(page.url()).searchParams.get('path')).toBe('kv/safe/code');
+    await at.picture(page, 'secrets-explain');
+  });
+
+  journey('signs in with a name and a password, and lets somebody do what they may and no more', async () => {
+    await api('POST', 'sys/auth/userpass', { type: 'userpass' });
+    await api('POST', 'auth/userpass/users/ana', { password: 'right horse' });
+    const page = await at.open(`${at.installation.secretsUrl}/ui/`);
+    await page.getByLabel('Sign in with').selectOption({ label: 'User name and password' });
+    await page.getByLabel('User name').fill('ana');
+    await page.getByLabel('Password').fill('right horse');
+    await button(page, 'Sign in').click();
+    await button(page, 'Sign out').waitFor();
+    await page.goto(`${at.installation.secretsUrl}/ui/secrets?at=cubbyhole/`);
+    await button(page, 'New secret').click();
+    await page.getByLabel('Path').fill('mine');
+    await page.getByRole('dialog').getByLabel('Name').fill('note');
+    await page.getByRole('dialog').getByLabel('Value').fill('x');
+    await button(page, 'Save the secret').click();
+    await page.getByRole('heading', { name: 'mine' }).waitFor();
+    await page.goto(`${at.installation.secretsUrl}/ui/policies`);
+    await page.getByRole('alert').waitFor();
+  });
+
+  journey('has a form for every engine, made of what it declares', async () => {
+    const page = await at.signedIn('secrets', '/ui/engines/mount?mount=scheduler/');
+    await page.getByRole('link', { name: 'config/lease' }).click();
+    await page.getByLabel('ttl', { exact: true }).fill('30m');
+    await page.getByLabel('max_ttl').fill('1h');
+    await button(page, 'Save').click();
+    await page.getByRole('heading', { name: 'Done' }).waitFor();
+    expect((await api('GET', 'scheduler/config/lease')).data).toMatchObject({ ttl: 1800, max_ttl: 3600 });
+    await page.getByRole('link', { name: 'scheduler/', exact: true }).click();
+    await page.getByRole('link', { name: 'role/{name}' }).click();
+    await page.getByLabel('name', { exact: true }).fill('ops');
+    await page.getByLabel('policies').fill('read, write');
+    await button(page, 'Save').click();
+    await page.getByRole('heading', { name: 'Done' }).waitFor();
+    expect((await api('GET', 'scheduler/role/ops')).data.policies).toEqual(['read', 'write']);
+  });
+
+  journey('enrols for a second factor with a code to scan, and asks for it at the next sign-in', async () => {
+    const { data: entity } = await api('POST', 'identity/entity', { name: 'scanner' });
+    const page = await at.signedIn('secrets', '/ui/access/second-factor');
+    await button(page, 'New method').click();
+    await page.getByLabel('Name').fill('phones');
+    await button(page, 'Create the method').click();
+    await button(page, 'Enrol somebody').click();
+    await page.getByLabel('Entity id').fill(entity.id);
+    await button(page, 'Make the secret').click();
+    await page.getByRole('img', { name: 'The secret as a QR code' }).waitFor();
+    await button(page, 'Done').click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+  });
+
+  journey('shows names as text, whatever they are', async () => {
+    await api('POST', 'sys/mounts/odd', { type: 'kv', description: evil });
+    await api('POST', `odd/${encodeURIComponent(evil)}`, { [evil]: evil });
+    await api('POST', 'identity/entity', { name: evil, metadata: { word: evil } });
+    await api('POST', 'sys/policies/acl/odd', { policy: `# ${evil}` });
+    const page = await at.signedIn('secrets', '/ui/secrets?at=odd/');
+    await page.getByText(evil).waitFor();
+    const places = [
+      `/ui/secrets?at=${encodeURIComponent(`odd/${evil}`)}`,
+      '/ui/secrets',
+      '/ui/engines',
+      '/ui/access/entities',
+      '/ui/policies/odd',
+      '/ui/audit',
+    ];
+    for (const place of places) {
+      await page.goto(`${at.installation.secretsUrl}${place}`);
+      await page.getByRole('heading', { level: 1 }).waitFor();
+      await page.waitForLoadState('networkidle');
+      expect(await page.locator('main img').count()).toBe(0);
+      expect(await page.title()).not.toBe('1');
+    }
+  });
+
+  const screens = [
+    ['overview', '/ui/'],
+    ['mounts', '/ui/secrets'],
+    ['folder', '/ui/secrets?at=every/'],
+    ['versions', '/ui/secrets?at=every/a/b'],
+    ['difference', '/ui/secrets?at=every/a/b&version=2&with=1'],
+    ['policies', '/ui/policies'],
+    ['policy', '/ui/policies/default'],
+    ['explain', '/ui/policies/explain?path=every/data/a/b&operation=read'],
+    ['leases', '/ui/leases'],
+    ['access', '/ui/access'],
+    ['entities', '/ui/access/entities'],
+    ['groups', '/ui/access/groups'],
+    ['tokens', '/ui/access/tokens'],
+    ['second factor', '/ui/access/second-factor'],
+    ['engines', '/ui/engines'],
+    ['new engine', '/ui/engines/new'],
+    ['an engine', '/ui/engines/mount?mount=scheduler/'],
+    ['a form', '/ui/engines/mount?mount=scheduler/&place=role/%7Bname%7D'],
+    ['audit', '/ui/audit'],
+    ['namespaces', '/ui/namespaces'],
+    ['limits', '/ui/limits'],
+    ['operations', '/ui/operations'],
+  ] as const;
+
+  journey.each(['light', 'dark'] as const)(
+    'has no violation of axe on any screen, %s, and none is wider than a narrow window',
+    async (theme) => {
+      await api('POST', 'sys/mounts/every', { type: 'kv', options: { version: '2' } }).catch(() => undefined);
+      for (const v of [1, 2]) await api('POST', 'every/data/a/b', { data: { v, name: 'x' } });
+      const found: string[] = [];
+      for (const width of [1440, 320]) {
+        const page = await at.signedIn('secrets', '/ui/', { theme, width });
+        for (const [name, place] of screens) {
+          await page.goto(`${at.installation.secretsUrl}${place}`);
+          await page.getByRole('heading', { level: 1 }).waitFor();
+          await page.waitForLoadState('networkidle');
+          for (const violation of await at.violations(page)) found.push(`${name} ${width}: ${violation}`);
+          const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+          if (over > 0) found.push(`${name} ${width}: ${over} px too wide`);
+          await at.picture(page, `secrets-${name.replaceAll(' ', '-')}-${theme}-${width}`);
+        }
+      }
+      expect(found).toEqual([]);
+    },
+    400_000,
+  );
+});
