@@ -73,4 +73,34 @@ export const differences: readonly Difference[] = [
     where: /\/audit-events \/data\/\d+\/attributes\/after\/value: "\(sensitive\)" is "\(not shown\)"$/,
     why: 'events hold no values of variables, and a migration took them out of older ones',
   },
+  {
+    of: '0.1.0',
+    where: /\/sys\/ha-status \S*\/nodes\/0\/version: /,
+    why: 'a node says its own version',
+  },
+  {
+    of: '0.1.0',
+    where: /\/sys\/version-history\S* \/data\/keys: /,
+    why: 'the history of releases has one more',
+  },
+  {
+    of: '0.1.0',
+    where: /\/(effective-)?tag-bindings \/data\/\d+\/links: \{\} is absent$/,
+    why: 'what has no links has no `links`',
+  },
+  {
+    of: '0.2.0',
+    where: /\/(effective-)?tag-bindings \/data\/\d+\/links: \{\} is absent$/,
+    why: 'what has no links has no `links`',
+  },
+  {
+    of: '0.2.0',
+    where: /last-used-at: /,
+    why: 'asking is using',
+  },
+  {
+    of: '0.2.0',
+    where: /\/one-time-links\/\S+ \/data\/attributes\/expired-at: /,
+    why: 'what was to end soon has as much time left as it had then',
+  },
 ];

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../../packages/testing/src/index';
+import { freePort } from '../../packages/testing/src/free-port';
 
 /** Programs of one version: the built ones of a checkout, or those of this tree as they stand. */
 export interface Version {

@@ -17,6 +17,7 @@ const empty: Readonly<Record<string, string>> = {
   'workspaces.idempotency_key': 'is kept for a day',
   'workspaces.login_code': 'lives for minutes',
   'workspaces.object_removal': 'belongs to an object store',
+  'workspaces.plan_export': 'lives for an hour',
   'workspaces.run_credential': 'lives as long as a job',
   'workspaces.sign_in_attempt': 'guesses are forgotten within the hour',
 };
@@ -31,6 +32,7 @@ const silent: readonly (readonly [RegExp, string])[] = [
   [/^\/sys\/loggers\//, 'is how a process logs until its restart'],
   [/^\/api\/meta\/ip-ranges$/, 'is configured'],
   [/^\/api\/v2\/organization\/audit-trail$/, 'is read with a token for nothing else'],
+  [/^\/api\/v2\/plan-exports\//, 'lives for an hour'],
   [/\/ingress-attributes$/, 'of configurations that a provider sends'],
 ];
 

@@ -1,2 +1,2 @@
 /** Of this program, as its console says it. */
-export const version = '0.1.0';
+export const version = '0.2.0';
