@@ -74,7 +74,7 @@ describe('every operation, asked for what belongs to another namespace', () => {
       caller: 'root',
       of: 'one',
       kinds: ['token', 'batch token', 'accessor', 'wrapping token', 'wrapping accessor'],
-      at: /auth\/token\/|sys\/(capabilities|policies\/explain|wrapping)/,
+      at: /auth\/token\/|sys\/(capabilities|policies\/explain|internal\/ui\/resultant-acl|wrapping)/,
       why: 'tokens are found from above',
     },
     {
