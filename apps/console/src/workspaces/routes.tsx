@@ -1,4 +1,5 @@
 import { createRoute, createRouter } from '@tanstack/react-router';
+import { adminRoutes } from './admin-routes';
 import { organizationRoutes } from './organization-routes';
 import { Organizations } from './organizations';
 import { root } from './root';
@@ -6,7 +7,7 @@ import { root } from './root';
 const organizations = createRoute({ getParentRoute: () => root, path: '/', component: Organizations });
 
 export const router = createRouter({
-  routeTree: root.addChildren([organizations, ...organizationRoutes]),
+  routeTree: root.addChildren([organizations, ...organizationRoutes, ...adminRoutes]),
   basepath: '/ui',
   defaultPreload: 'intent',
 });

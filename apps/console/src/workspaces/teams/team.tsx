@@ -186,8 +186,8 @@ function Removal({ team, organization }: { readonly team: TeamResource; readonly
     <section className="stack-tight danger-zone" aria-labelledby="removal">
       <h2 id="removal">Delete this team</h2>
       <p className="second">
-        Its access and its tokens go with it. {people === 1 ? 'One person loses' : `${people} people lose`} what it
-        gave.
+        Its access and its tokens go with it.
+        {people === 0 ? null : ` ${people === 1 ? 'One person loses' : `${people} people lose`} what it gave.`}
       </p>
       <ErrorNotice error={remove.error} />
       <span>

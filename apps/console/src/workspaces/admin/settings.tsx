@@ -1,0 +1,130 @@
+import { type FormEvent, useState } from 'react';
+import type { Resource } from '../../api/workspaces';
+import { Button } from '../../design/button';
+import { ErrorNotice } from '../../design/error-notice';
+import { CheckField, TextField } from '../../design/field';
+import { Notice } from '../../design/notice';
+import { useChange, useRead } from '../api';
+import { fieldError, useDraft } from '../parts/draft';
+import { Loaded } from '../parts/loaded';
+import { SameByApi } from '../parts/same-by-api';
+import { AdminPage } from './frame';
+
+type Attributes = Resource<'GeneralSettingsResource'>['attributes'];
+type FlagName = { [Name in keyof Attributes]: Attributes[Name] extends boolean ? Name : never }[keyof Attributes];
+
+const flags: readonly (readonly [FlagName, string])[] = [
+  ['limit-user-organization-creation', 'Only site administrators create organizations'],
+  ['require-two-factor-for-admins', 'Site administrators need a second factor'],
+  ['default-remote-state-access', 'New workspaces share their state with their organization'],
+  ['fair-run-queuing-enabled', 'Organizations take turns when workers are few'],
+  ['send-passing-statuses-for-untriggered-speculative-plans', 'Tell of plans that were not needed as passed'],
+  ['allow-speculative-plans-on-pull-requests-from-forks', 'Plan pull requests that come from forks'],
+];
+
+const limits = [
+  ['api-rate-limiting-enabled', 'Limit requests', 'api-rate-limit', 'Requests in a second'],
+  [
+    'limit-organizations-per-user',
+    'Limit how many organizations a person creates',
+    'default-organizations-per-user-ceiling',
+    'Organizations of a person',
+  ],
+  [
+    'limit-workspaces-per-organization',
+    'Limit how many workspaces an organization has',
+    'default-workspaces-per-organization-ceiling',
+    'Workspaces of an organization',
+  ],
+] as const;
+
+/** The settings of the whole installation. */
+export function AdminSettings() {
+  const settings = useRead(['admin', 'settings'], (api) => api.GET('/api/v2/admin/general-settings'));
+  return (
+    <AdminPage title="Settings">
+      <Loaded query={settings} rows={8}>
+        {({ data }) => (data === null ? null : <General attributes={data.attributes} />)}
+      </Loaded>
+      <SameByApi path="admin/general-settings" />
+    </AdminPage>
+  );
+}
+
+function General({ attributes }: { readonly attributes: Attributes }) {
+  const draft = useDraft({
+    ...(Object.fromEntries(flags.map(([name]) => [name, attributes[name]])) as Record<FlagName, boolean>),
+    'api-rate-limiting-enabled': attributes['api-rate-limiting-enabled'],
+    'limit-organizations-per-user': attributes['limit-organizations-per-user'],
+    'limit-workspaces-per-organization': attributes['limit-workspaces-per-organization'],
+    'api-rate-limit': String(attributes['api-rate-limit']),
+    'default-organizations-per-user-ceiling': String(attributes['default-organizations-per-user-ceiling']),
+    'default-workspaces-per-organization-ceiling': String(attributes['default-workspaces-per-organization-ceiling']),
+    'plan-timeout': attributes['plan-timeout'],
+    'apply-timeout': attributes['apply-timeout'],
+  });
+  const [saved, setSaved] = useState(false);
+  const save = useChange(
+    (api) => {
+      const numbers = limits.flatMap(([, , name]) =>
+        draft.changes[name] === undefined ? [] : [[name, Number(draft.changes[name])]],
+      );
+      const changes = { ...draft.changes, ...Object.fromEntries(numbers) };
+      return api.PATCH('/api/v2/admin/general-settings', {
+        body: { data: { type: 'general-settings', attributes: changes } },
+      });
+    },
+    () => {
+      draft.reset();
+      setSaved(true);
+    },
+  );
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    setSaved(false);
+    if (draft.isChanged) save.mutate();
+  };
+  const { value, set } = draft;
+  const error = (field: string) => fieldError(save.error, field);
+  return (
+    <form className="form" onSubmit={send}>
+      {flags.map(([name, label]) => (
+        <CheckField key={name} label={label} checked={value[name]} onChange={set(name)} error={error(name)} />
+      ))}
+      {limits.map(([flag, label, name, about]) => (
+        <div className="stack-tight" key={flag}>
+          <CheckField label={label} checked={value[flag]} onChange={set(flag)} error={error(flag)} />
+          {value[flag] ? (
+            <TextField label={about} inputMode="numeric" value={value[name]} onChange={set(name)} error={error(name)} />
+          ) : null}
+        </div>
+      ))}
+      <TextField
+        label="Longest plan"
+        value={value['plan-timeout']}
+        onChange={set('plan-timeout')}
+        error={error('plan-timeout')}
+        hint="Such as 2h or 45m; organizations may have their own."
+      />
+      <TextField
+        label="Longest apply"
+        value={value['apply-timeout']}
+        onChange={set('apply-timeout')}
+        error={error('apply-timeout')}
+      />
+      <ErrorNotice error={save.error} />
+      {saved && !draft.isChanged ? <Notice tone="green">Saved.</Notice> : null}
+      <div className="row">
+        <Button
+          type="submit"
+          kind="primary"
+          busy={save.isPending}
+          forbidden={draft.isChanged ? undefined : 'Nothing has been changed.'}
+        >
+          Save changes
+        </Button>
+        {draft.isChanged ? <Button onClick={draft.reset}>Undo changes</Button> : null}
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,169 @@
+import { useState } from 'react';
+import type { Resource, WorkspacesApi } from '../../api/workspaces';
+import { Badge } from '../../design/badge';
+import { Button } from '../../design/button';
+import { Copied } from '../../design/copy';
+import { Confirm } from '../../design/dialog';
+import { ErrorNotice } from '../../design/error-notice';
+import { SelectField } from '../../design/field';
+import { Empty } from '../../design/page';
+import { useSession } from '../../shell/session';
+import { useChange, useRead } from '../api';
+import { useFilters } from '../filters';
+import { Loaded } from '../parts/loaded';
+import { Pages } from '../parts/pages';
+import { SameByApi } from '../parts/same-by-api';
+import { SearchBox } from '../parts/search-box';
+import { ShownOnce } from '../parts/shown-once';
+import { Table } from '../parts/table';
+import { AdminPage } from './frame';
+
+type User = Resource<'AdminUsersResource'>;
+
+/** What can be done to an account: the words of its button, and what follows from it. */
+const acts = {
+  grant_admin: ['Make site administrator', 'They may change everything here, every organization included.'],
+  revoke_admin: ['Make ordinary user', 'They keep what their teams give them.'],
+  suspend: ['Suspend', 'None of their tokens and sessions works until the suspension ends.'],
+  unsuspend: ['End suspension', 'Their tokens work again.'],
+  disable_two_factor: ['Take second factor away', 'Their password alone signs them in. For those who lost a device.'],
+} as const;
+type Act = keyof typeof acts;
+
+const actsOf = ({ attributes }: User): readonly Act[] => [
+  attributes['is-admin'] ? 'revoke_admin' : 'grant_admin',
+  attributes['is-suspended'] ? 'unsuspend' : 'suspend',
+  ...(attributes['two-factor'].enabled ? (['disable_two_factor'] as const) : []),
+];
+
+function perform(api: WorkspacesApi, { act, user }: { readonly act: Act; readonly user: User }) {
+  return api.POST(`/api/v2/admin/users/{user_id}/actions/${act}`, { params: { path: { user_id: user.id } } });
+}
+
+/** Everybody who has an account. */
+export function AdminUsers() {
+  const { session } = useSession();
+  const [filters, setFilters] = useFilters<'q' | 'admin' | 'suspended' | 'page'>();
+  const [asked, ask] = useState<{ readonly user: User; readonly act: Act | 'delete' }>();
+  const query = {
+    q: filters.q,
+    'filter[admin]': filters.admin,
+    'filter[suspended]': filters.suspended,
+    'page[number]': Number(filters.page ?? 1),
+  };
+  const users = useRead(['admin', 'users', query], (api) => api.GET('/api/v2/admin/users', { params: { query } }));
+  const change = useChange(perform);
+  const remove = useChange((api, id: string) =>
+    api.DELETE('/api/v2/admin/users/{user_id}', { params: { path: { user_id: id } } }),
+  );
+  const reset = useChange((api, user: User) =>
+    api.POST('/api/v2/admin/users/{user_id}/actions/reset_password', { params: { path: { user_id: user.id } } }),
+  );
+  const link = reset.data?.meta?.['reset-url'];
+  return (
+    <AdminPage title="Users">
+      <div className="row bottom">
+        <SearchBox label="User name or address" value={filters.q} onSearch={(q) => setFilters({ q })} />
+        <SelectField
+          label="Administrators"
+          value={filters.admin ?? ''}
+          onChange={(admin) => setFilters({ admin })}
+          options={[
+            { value: '', label: 'all' },
+            { value: 'true', label: 'only them' },
+            { value: 'false', label: 'only others' },
+          ]}
+        />
+        <SelectField
+          label="Suspended"
+          value={filters.suspended ?? ''}
+          onChange={(suspended) => setFilters({ suspended })}
+          options={[
+            { value: '', label: 'all' },
+            { value: 'true', label: 'only them' },
+            { value: 'false', label: 'only others' },
+          ]}
+        />
+      </div>
+      {typeof link === 'string' ? (
+        <ShownOnce name={`Link for ${reset.variables?.attributes.username}`} value={link} onClose={reset.reset}>
+          Send it to them: they choose a new password with it, once.
+        </ShownOnce>
+      ) : null}
+      <ErrorNotice error={change.error ?? remove.error ?? reset.error} />
+      <Loaded query={users}>
+        {({ data, meta }) =>
+          data.length === 0 ? (
+            <Empty>Nobody fits this search.</Empty>
+          ) : (
+            <>
+              <Table label="Users" head={['Name', 'E-mail address', 'Id', 'State', '']}>
+                {data.map((user) => {
+                  const { attributes, id } = user;
+                  const self = id === session['user-id'] ? 'This is you: another site administrator can.' : undefined;
+                  return (
+                    <tr key={id}>
+                      <td>{attributes.username}</td>
+                      <td>{attributes.email}</td>
+                      <td className="tight">
+                        <Copied text={id} what="user id" />
+                      </td>
+                      <td>
+                        <span className="tags">
+                          {attributes['is-admin'] ? <Badge tone="violet">site administrator</Badge> : null}
+                          {attributes['is-suspended'] ? <Badge tone="red">suspended</Badge> : null}
+                          {attributes['two-factor'].verified ? <Badge tone="green">second factor</Badge> : null}
+                          {attributes['is-service-account'] ? <Badge>machine</Badge> : null}
+                        </span>
+                      </td>
+                      <td>
+                        <span className="row">
+                          {actsOf(user).map((act) => (
+                            <Button small key={act} forbidden={self} onClick={() => ask({ user, act })}>
+                              {acts[act][0]}
+                            </Button>
+                          ))}
+                          <Button small onClick={() => reset.mutate(user)}>
+                            Link for a new password
+                          </Button>
+                          <Button
+                            small
+                            kind="danger"
+                            forbidden={self}
+                            onClick={() => ask({ user, act: 'delete' })}
+                            label={`Delete ${attributes.username}`}
+                          >
+                            Delete
+                          </Button>
+                        </span>
+                      </td>
+                    </tr>
+                  );
+                })}
+              </Table>
+              <Pages pagination={meta?.pagination} onPage={(page) => setFilters({ page })} />
+            </>
+          )
+        }
+      </Loaded>
+      {asked === undefined ? null : (
+        <Confirm
+          title={`${asked.act === 'delete' ? 'Delete' : acts[asked.act][0]}: ${asked.user.attributes.username}?`}
+          action={asked.act === 'delete' ? `Delete ${asked.user.attributes.username}` : acts[asked.act][0]}
+          danger={asked.act === 'delete' || asked.act === 'suspend'}
+          {...(asked.act === 'delete' ? { name: asked.user.attributes.username } : {})}
+          onClose={() => ask(undefined)}
+          onConfirm={() => {
+            const { user, act } = asked;
+            ask(undefined);
+            if (act === 'delete') remove.mutate(user.id);
+            else change.mutate({ act, user });
+          }}
+        >
+          <p>{asked.act === 'delete' ? 'Their tokens end, and their memberships go.' : acts[asked.act][1]}</p>
+        </Confirm>
+      )}
+      <SameByApi path="admin/users" />
+    </AdminPage>
+  );
+}

@@ -1,0 +1,181 @@
+import { type FormEvent, useState } from 'react';
+import type { Resource } from '../../api/workspaces';
+import { Badge } from '../../design/badge';
+import { Button } from '../../design/button';
+import { Confirm } from '../../design/dialog';
+import { ErrorNotice } from '../../design/error-notice';
+import { TextField } from '../../design/field';
+import { Empty } from '../../design/page';
+import { useChange, useRead } from '../api';
+import { useFilters } from '../filters';
+import { fieldError } from '../parts/draft';
+import { Loaded } from '../parts/loaded';
+import { Pages } from '../parts/pages';
+import { SameByApi } from '../parts/same-by-api';
+import { SearchBox } from '../parts/search-box';
+import { Table } from '../parts/table';
+import { AdminPage } from './frame';
+
+type Version = Resource<'InfraVersionsResource'>;
+
+/** The versions of the tool that workspaces may choose. */
+export function AdminVersions() {
+  const [filters, setFilters] = useFilters<'q' | 'page'>();
+  const [adds, setAdds] = useState(false);
+  const [leaving, setLeaving] = useState<Version>();
+  const query = { 'search[version]': filters.q, 'page[number]': Number(filters.page ?? 1) };
+  const versions = useRead(['admin', 'versions', query], (api) =>
+    api.GET('/api/v2/admin/infra-versions', { params: { query } }),
+  );
+  const change = useChange((api, { id, ...attributes }: { id: string; enabled?: boolean; deprecated?: boolean }) =>
+    api.PATCH('/api/v2/admin/infra-versions/{version_id}', {
+      params: { path: { version_id: id } },
+      body: { data: { type: 'infra-versions', attributes } },
+    }),
+  );
+  const remove = useChange((api, id: string) =>
+    api.DELETE('/api/v2/admin/infra-versions/{version_id}', { params: { path: { version_id: id } } }),
+  );
+  return (
+    <AdminPage
+      title="Versions"
+      actions={
+        <Button kind="primary" onClick={() => setAdds(!adds)}>
+          Add version
+        </Button>
+      }
+    >
+      {adds ? <NewVersion onClose={() => setAdds(false)} /> : null}
+      <SearchBox label="Version" value={filters.q} onSearch={(q) => setFilters({ q })} />
+      <ErrorNotice error={change.error ?? remove.error} />
+      <Loaded query={versions}>
+        {({ data, meta }) =>
+          data.length === 0 ? (
+            <Empty>
+              {filters.q === undefined
+                ? 'Workspaces choose among these versions of the tool. Add the first one with its archive and checksum.'
+                : 'No version fits this search.'}
+            </Empty>
+          ) : (
+            <>
+              <Table label="Versions" head={['Version', 'State', 'Workspaces', 'Archive', '']}>
+                {data.map((version) => {
+                  const { id, attributes } = version;
+                  const used = attributes.usage > 0 ? `${attributes.usage} workspaces chose it.` : undefined;
+                  return (
+                    <tr key={id}>
+                      <td className="tight">
+                        <code>{attributes.version}</code>
+                      </td>
+                      <td>
+                        <span className="tags">
+                          {attributes.enabled ? <Badge tone="green">enabled</Badge> : <Badge>disabled</Badge>}
+                          {attributes.official ? <Badge tone="accent">official</Badge> : null}
+                          {attributes.beta ? <Badge tone="violet">beta</Badge> : null}
+                          {attributes.deprecated ? (
+                            <Badge tone="amber">
+                              deprecated{attributes['deprecated-reason'] ? `: ${attributes['deprecated-reason']}` : ''}
+                            </Badge>
+                          ) : null}
+                        </span>
+                      </td>
+                      <td className="number tight">{attributes.usage}</td>
+                      <td>{attributes.url === null ? null : <code>{attributes.url}</code>}</td>
+                      <td className="tight">
+                        <span className="row">
+                          <Button small onClick={() => change.mutate({ id, enabled: !attributes.enabled })}>
+                            {attributes.enabled ? 'Disable' : 'Enable'}
+                          </Button>
+                          <Button small onClick={() => change.mutate({ id, deprecated: !attributes.deprecated })}>
+                            {attributes.deprecated ? 'Not deprecated' : 'Deprecate'}
+                          </Button>
+                          <Button
+                            small
+                            kind="danger"
+                            forbidden={used}
+                            onClick={() => setLeaving(version)}
+                            label={`Delete ${attributes.version}`}
+                          >
+                            Delete
+                          </Button>
+                        </span>
+                      </td>
+                    </tr>
+                  );
+                })}
+              </Table>
+              <Pages pagination={meta?.pagination} onPage={(page) => setFilters({ page })} />
+            </>
+          )
+        }
+      </Loaded>
+      {leaving === undefined ? null : (
+        <Confirm
+          title={`Delete version ${leaving.attributes.version}?`}
+          action={`Delete ${leaving.attributes.version}`}
+          danger
+          onClose={() => setLeaving(undefined)}
+          onConfirm={() => {
+            remove.mutate(leaving.id);
+            setLeaving(undefined);
+          }}
+        />
+      )}
+      <SameByApi path="admin/infra-versions" />
+    </AdminPage>
+  );
+}
+
+const empty = { version: '', url: '', sha: '' };
+
+function NewVersion({ onClose }: { readonly onClose: () => void }) {
+  const [typed, setTyped] = useState(empty);
+  const add = useChange(
+    (api) =>
+      api.POST('/api/v2/admin/infra-versions', {
+        body: {
+          data: {
+            type: 'infra-versions',
+            attributes: { version: typed.version, url: typed.url || null, sha: typed.sha || null },
+          },
+        },
+      }),
+    onClose,
+  );
+  const set = (name: keyof typeof empty) => (value: string) => setTyped((before) => ({ ...before, [name]: value }));
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    add.mutate();
+  };
+  const error = (name: string) => fieldError(add.error, name);
+  return (
+    <form className="form panel" onSubmit={send}>
+      <h2>Add version</h2>
+      <TextField
+        label="Number"
+        required
+        autoFocus
+        value={typed.version}
+        onChange={set('version')}
+        error={error('version')}
+        placeholder="1.11.4"
+      />
+      <TextField
+        label="Archive"
+        type="url"
+        value={typed.url}
+        onChange={set('url')}
+        error={error('url')}
+        hint="Where workers fetch it."
+      />
+      <TextField label="SHA-256 of the archive" value={typed.sha} onChange={set('sha')} error={error('sha')} />
+      <ErrorNotice error={add.error} />
+      <div className="row">
+        <Button type="submit" kind="primary" busy={add.isPending}>
+          Add this version
+        </Button>
+        <Button onClick={onClose}>Back</Button>
+      </div>
+    </form>
+  );
+}
