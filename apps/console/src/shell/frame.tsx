@@ -101,7 +101,7 @@ export function Frame({ nav, commands = [] }: FrameProps) {
         <span className="grow" />
         <Button small kind="quiet" onClick={() => setPalette(true)}>
           <span className="wide-only short">Search </span>
-          <kbd aria-hidden="true">Ctrl K</kbd>
+          <kbd>Ctrl K</kbd>
         </Button>
         <span className="who wide-only" title={`${session.kind} ${session.name}`}>
           {session.name}

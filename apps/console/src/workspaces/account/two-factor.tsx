@@ -120,41 +120,39 @@ function Verify({ begun, onDone }: { readonly begun: State; readonly onDone: () 
     verify.mutate();
   };
   return (
-    <>
-      <ol className="steps">
-        <li>
-          <p>Scan this with an authenticator, or type its secret there.</p>
-          <QrCode text={url} label="QR code for an authenticator" />
-          <SecretValue name="secret" value={secret} />
-        </li>
-        <li>
-          <p>Keep these recovery codes where the authenticator is not. Each opens the account once.</p>
-          <Notice tone="amber">
-            <span className="row spread">
-              <strong>They are not shown again.</strong>
-              <CopyButton text={recovery.join('\n')} what="recovery codes" secret />
-            </span>
-            <pre>{recovery.join('\n')}</pre>
-          </Notice>
-        </li>
-        <li>
-          <form className="inline-form" onSubmit={send}>
-            <TextField
-              label="Code"
-              required
-              inputMode="numeric"
-              autoComplete="one-time-code"
-              value={code}
-              onChange={setCode}
-              hint="That the authenticator shows now."
-            />
-            <Button type="submit" kind="primary" busy={verify.isPending}>
-              Turn on
-            </Button>
-            <ErrorNotice error={verify.error} />
-          </form>
-        </li>
-      </ol>
-    </>
+    <ol className="steps">
+      <li>
+        <p>Scan this with an authenticator, or type its secret there.</p>
+        <QrCode text={url} label="QR code for an authenticator" />
+        <SecretValue name="secret" value={secret} />
+      </li>
+      <li>
+        <p>Keep these recovery codes where the authenticator is not. Each opens the account once.</p>
+        <Notice tone="amber">
+          <span className="row spread">
+            <strong>They are not shown again.</strong>
+            <CopyButton text={recovery.join('\n')} what="recovery codes" secret />
+          </span>
+          <pre>{recovery.join('\n')}</pre>
+        </Notice>
+      </li>
+      <li>
+        <form className="inline-form" onSubmit={send}>
+          <TextField
+            label="Code"
+            required
+            inputMode="numeric"
+            autoComplete="one-time-code"
+            value={code}
+            onChange={setCode}
+            hint="That the authenticator shows now."
+          />
+          <Button type="submit" kind="primary" busy={verify.isPending}>
+            Turn on
+          </Button>
+          <ErrorNotice error={verify.error} />
+        </form>
+      </li>
+    </ol>
   );
 }
