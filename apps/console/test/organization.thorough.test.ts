@@ -1,0 +1,200 @@
+import { createHmac } from 'node:crypto';
+import { beforeAll, describe, expect } from '@jest/globals';
+import { findBrowser } from '@keystead/testing';
+import type { Page } from 'playwright-core';
+import { journey, stage } from './stage';
+
+const at = stage({ WORKSPACES_RATE_LIMIT: '0' });
+const hostile = `"'><img src=x onerror="window.harmed=1">`;
+
+interface Answer {
+  readonly data: { readonly id: string; readonly attributes: Record<string, string> };
+  readonly meta?: Record<string, string>;
+}
+
+/** Calls the API as the first administrator. */
+async function call(method: string, path: string, body?: object): Promise<Answer> {
+  const { token } = at.installation.firstRun().workspaces;
+  const response = await fetch(`${at.installation.workspacesUrl}/api/v2/${path}`, {
+    method,
+    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/vnd.api+json' },
+    ...(body === undefined ? {} : { body: JSON.stringify({ data: body }) }),
+  });
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+  return response.status === 204 ? ({} as Answer) : ((await response.json()) as Answer);
+}
+
+const settled = async (page: Page): Promise<void> => {
+  await page.locator('main h1').waitFor();
+  await page.waitForLoadState('networkidle');
+};
+const harmed = (page: Page) => page.evaluate(() => (globalThis as unknown as { harmed?: number }).harmed);
+
+describe('the pages of an organization', () => {
+  let team = '';
+  let project = '';
+  let pool = '';
+  if (findBrowser() !== undefined) {
+    beforeAll(async () => {
+      await call('POST', 'organizations', {
+        type: 'organizations',
+        attributes: { name: 'net', email: 'net@example.com' },
+      });
+      const made = async (path: string, type: string, attributes: object) =>
+        (await call('POST', `organizations/net/${path}`, { type, attributes })).data.id;
+      team = await made('teams', 'teams', { name: 'operators' });
+      project = await made('projects', 'projects', { name: 'billing', description: hostile });
+      pool = await made('agent-pools', 'agent-pools', { name: 'cellar' });
+    }, 60_000);
+  }
+
+  journey(
+    'have no violation of axe in either theme, fit a narrow window, and take no markup from what was written',
+    async () => {
+      const below = ['projects', `projects/${project}`, 'teams', `teams/${team}`, 'members', 'tokens', 'ssh-keys'];
+      const more = ['agents', `agents/${pool}`, 'retention', 'audit', 'settings'];
+      const admin = ['', '/users', '/organizations', '/runs', '/versions', '/retention'];
+      const addresses = [
+        ...[...below, ...more].map((page) => `/ui/organizations/net/${page}`),
+        '/ui/account',
+        ...admin.map((page) => `/ui/admin${page}`),
+      ];
+      for (const theme of ['light', 'dark'] as const) {
+        const page = await at.signedIn('workspaces', '/ui/', { theme });
+        for (const address of addresses) {
+          await page.setViewportSize({ width: 1440, height: 900 });
+          await page.goto(new URL(address, page.url()).href);
+          await settled(page);
+          expect({ address, alerts: await page.getByRole('alert').allTextContents() }).toEqual({ address, alerts: [] });
+          expect({ address, violations: await at.violations(page) }).toEqual({ address, violations: [] });
+          await at.picture(page, `workspaces${address.replace(/\W+/g, '-')}-${theme}`);
+          await page.setViewportSize({ width: 320, height: 900 });
+          const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+          expect({ address, over: Math.max(0, over) }).toEqual({ address, over: 0 });
+          expect(await harmed(page)).toBeUndefined();
+        }
+        await page.close();
+      }
+    },
+    400_000,
+  );
+
+  journey('make a team, give it rights and a token that is shown once, and delete it by its name', async () => {
+    const page = await at.signedIn('workspaces', '/ui/organizations/net/teams');
+    await page.getByRole('button', { name: 'New team' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('deployers');
+    await page.getByRole('button', { name: 'Create team' }).click();
+    await page.getByRole('heading', { name: 'deployers', level: 1 }).waitFor();
+    await page.getByLabel('Create, change and delete all projects').check();
+    await page.getByText('comes with manage-projects').first().waitFor();
+    await page.getByRole('button', { name: 'Save rights' }).click();
+    await page.getByText('Saved.').waitFor();
+    await page.getByLabel('What the token is for').fill('pipeline');
+    await page.getByRole('button', { name: 'New token' }).click();
+    await page.getByRole('button', { name: 'Show value New token' }).click();
+    const token = (await page.getByRole('alert').locator('pre').textContent()) ?? '';
+    const whoami = await fetch(`${at.installation.workspacesUrl}/api/v2/organizations/net/projects`, {
+      headers: { Authorization: `Bearer ${token}` },
+    });
+    expect(whoami.status).toBe(200);
+    await page.getByRole('button', { name: 'I have it' }).click();
+    expect(await page.content()).not.toContain(token);
+    await page.getByRole('button', { name: 'Delete deployers' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Type deployers to go on').fill('deployers');
+    await dialog.getByRole('button', { name: 'Delete deployers' }).click();
+    await page.getByRole('heading', { name: 'Teams', level: 1 }).waitFor();
+    await page.getByRole('link', { name: 'deployers' }).waitFor({ state: 'detached' });
+  });
+
+  journey('invite somebody, who sees why nothing here is theirs to change', async () => {
+    const page = await at.signedIn('workspaces', '/ui/organizations/net/members');
+    await page.getByRole('button', { name: 'Invite' }).click();
+    await page.getByLabel('E-mail address').fill('ana@example.com');
+    await page.getByLabel('operators').check();
+    await page.locator('form').getByRole('button', { name: 'Invite' }).click();
+    await page.getByRole('button', { name: 'Show value Invitation of ana@example.com' }).click();
+    const link = (await page.getByRole('alert').locator('pre').textContent()) ?? '';
+    const secret = link.slice(link.lastIndexOf('/') + 1);
+    const attributes = {
+      username: 'ana',
+      password: 'a long enough password',
+      'password-confirmation': 'a long enough password',
+    };
+    await call('POST', `one-time-links/${secret}`, { type: 'one-time-links', attributes });
+    const hers = await at.open(`${at.installation.workspacesUrl}/ui/organizations/net/teams`);
+    await hers.getByLabel('User name').fill('ana');
+    await hers.getByLabel('Password').fill('a long enough password');
+    await hers.getByRole('button', { name: 'Sign in' }).click();
+    const button = hers.getByRole('button', { name: 'New team' });
+    await hers.locator('button[title^="Needs can-create-team"]').waitFor();
+    expect(await button.getAttribute('aria-disabled')).toBe('true');
+    await button.click({ force: true });
+    expect(await hers.getByRole('button', { name: 'Create team' }).count()).toBe(0);
+    await hers.goto(`${at.installation.workspacesUrl}/ui/admin/users`);
+    await hers.getByText('These pages are for site administrators').waitFor();
+  });
+
+  journey('follow one request through the audit, by an address that can be sent to somebody', async () => {
+    const page = await at.signedIn('workspaces', '/ui/organizations/net/audit?action=project.create');
+    const row = page.getByRole('row').filter({ hasText: 'billing' });
+    await row.getByRole('link', { name: 'follow' }).click();
+    await page.waitForURL(/request=/);
+    await page.getByRole('row').filter({ hasText: 'project.create' }).waitFor();
+    const address = page.url();
+    await page.reload();
+    await page.getByRole('row').filter({ hasText: 'billing' }).waitFor();
+    expect(page.url()).toBe(address);
+    await page.getByRole('button', { name: 'Everything' }).click();
+    await page.getByRole('row').filter({ hasText: 'organization.create' }).waitFor();
+  });
+
+  journey('set how long old states are kept, and say so', async () => {
+    const page = await at.signedIn('workspaces', '/ui/organizations/net/retention');
+    await page.getByLabel('Old states and configurations').selectOption('days');
+    await page.getByLabel('Days').fill('30');
+    await page.getByRole('button', { name: 'Save policy' }).click();
+    await page.getByText('What is older than 30 days is deleted.').waitFor();
+    await page.getByText('0 old state versions').waitFor();
+    await page.getByLabel('Old states and configurations').selectOption('above');
+    await page.getByRole('button', { name: 'Save policy' }).click();
+    await page.getByText('No policy: states and configurations are kept').waitFor();
+  });
+
+  journey('turn on a second factor by its QR code, and ask for it at the next sign-in', async () => {
+    const { username, password } = at.installation.firstRun().workspaces;
+    const page = await at.signedIn('workspaces', '/ui/account');
+    await page.getByLabel('Password, to begin').fill(password);
+    await page.getByRole('button', { name: 'Set up second factor' }).click();
+    await page.getByRole('img', { name: 'QR code for an authenticator' }).waitFor();
+    await page.getByRole('button', { name: 'Show value secret' }).click();
+    const secret = (await page.locator('.value pre').textContent()) ?? '';
+    await page.getByLabel('Code', { exact: true }).fill(codeOf(secret, 0));
+    await page.getByRole('button', { name: 'Turn on' }).click();
+    await page.getByRole('button', { name: 'Remove second factor' }).waitFor();
+    const next = await at.open(`${at.installation.workspacesUrl}/ui/`);
+    await next.getByLabel('User name').fill(username);
+    await next.getByLabel('Password').fill(password);
+    await next.getByRole('button', { name: 'Sign in' }).click();
+    // A code counts once: the one of the next step is taken as well.
+    await next.getByLabel('Code').fill(codeOf(secret, 1));
+    await next.getByRole('button', { name: 'Sign in' }).click();
+    await next.getByRole('button', { name: 'Sign out' }).waitFor();
+    await page.getByLabel('Password, to remove it').fill(password);
+    await page.getByRole('button', { name: 'Remove second factor' }).click();
+    await page.getByRole('button', { name: 'Set up second factor' }).waitFor();
+  });
+});
+
+/** The code of an authenticator now, or some steps of 30 s later. */
+function codeOf(secret: string, later: number): string {
+  const bits = [...secret.replace(/=/g, '')]
+    .map((letter) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0'))
+    .join('');
+  const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
+  const counter = Buffer.alloc(8);
+  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000) + later));
+  const mac = createHmac('sha1', key).update(counter).digest();
+  const offset = mac[19]! & 15;
+  return String((mac.readUInt32BE(offset) & 0x7fffffff) % 1_000_000).padStart(6, '0');
+}
