@@ -9110,6 +9110,14 @@ export interface components {
       data: components["schemas"]["SshKeysReference"] | components["schemas"]["Nothing"];
       links?: components["schemas"]["RelationshipLinks"];
     };
+    StacksReference: {
+      id: string;
+      type: "stacks";
+    };
+    StacksToMany: {
+      data: components["schemas"]["StacksReference"][];
+      links?: components["schemas"]["RelationshipLinks"];
+    };
     StateVersionOutputsReference: {
       id: string;
       type: "state-version-outputs";
@@ -9489,6 +9497,7 @@ export interface components {
         organization: components["schemas"]["OrganizationsToOne"];
         parent: components["schemas"]["OrganizationsOrProjectsToOne"];
         projects: components["schemas"]["ProjectsToMany"];
+        stacks: components["schemas"]["StacksToMany"];
         vars: components["schemas"]["VarsToMany"];
         workspaces: components["schemas"]["WorkspacesToMany"];
       };
