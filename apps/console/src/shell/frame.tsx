@@ -13,6 +13,8 @@ export interface NavItem {
   /** The letter after `g` that goes there. */
   readonly key?: string;
   readonly count?: number | undefined;
+  /** Only this very address, none below it. */
+  readonly exact?: boolean;
 }
 
 export interface NavGroup {
@@ -117,7 +119,7 @@ export function Frame({ nav, commands = [] }: FrameProps) {
             <ul>
               {group.items.map((item) => (
                 <li key={item.to}>
-                  <Link to={item.to} activeOptions={{ exact: item.to === '/', includeSearch: false }}>
+                  <Link to={item.to} activeOptions={{ exact: item.exact ?? item.to === '/', includeSearch: false }}>
                     <span>{item.label}</span>
                     {item.count === undefined || item.count === 0 ? null : <span className="second">{item.count}</span>}
                   </Link>

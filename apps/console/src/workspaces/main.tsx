@@ -2,6 +2,7 @@ import '../design/tokens.css';
 import '../design/base.css';
 import '../design/components.css';
 import '../design/frame.css';
+import './workspaces.css';
 import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';

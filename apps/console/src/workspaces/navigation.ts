@@ -1,9 +1,13 @@
 import { useParams } from '@tanstack/react-router';
 import type { NavGroup } from '../shell/frame';
 import { useSession } from '../shell/session';
+import { useOne } from './data/use-api';
 
 /** The pages of one organization, in the order of the rail; each below `/organizations/<name>`. */
 const organizationPages = [
+  { label: 'Workspaces', path: '', key: 'w', exact: true },
+  { label: 'Runs', path: '/runs', key: 'r' },
+  { label: 'Variable sets', path: '/varsets', key: 'v' },
   { label: 'Projects', path: '/projects', key: 'p' },
   { label: 'Teams', path: '/teams', key: 't' },
   { label: 'Members', path: '/members', key: 'm' },
@@ -19,6 +23,10 @@ const organizationPages = [
 export function useNavigation(): readonly NavGroup[] {
   const { organization } = useParams({ strict: false }) as { organization?: string };
   const { session } = useSession();
+  const counts = useOne<{ 'needs-confirmation': number }>(
+    organization === undefined ? undefined : `organizations/${encodeURIComponent(organization)}/run-counts`,
+  );
+  const waiting = counts.data?.data.attributes['needs-confirmation'];
   const below = `/organizations/${encodeURIComponent(organization ?? '')}`;
   const own = [
     { label: 'Account', to: '/account', key: 'u' },
@@ -29,7 +37,14 @@ export function useNavigation(): readonly NavGroup[] {
     ...(organization === undefined
       ? []
       : [
-          { label: organization, items: organizationPages.map(({ path, ...page }) => ({ ...page, to: below + path })) },
+          {
+            label: organization,
+            items: organizationPages.map(({ path, ...page }) => ({
+              ...page,
+              to: below + path,
+              count: path === '/runs' ? waiting : undefined,
+            })),
+          },
         ]),
     { label: 'You', items: own },
   ];

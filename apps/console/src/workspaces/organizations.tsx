@@ -1,34 +1,92 @@
-import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
-import { ErrorNotice } from '../design/error-notice';
-import { Empty, PageHead, SameBy, Skeleton } from '../design/page';
-import { useSession } from '../shell/session';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { TextField } from '../design/field';
+import { Empty, PageHead, SameBy } from '../design/page';
+import { Time } from '../design/time';
+import { document } from './data/documents';
+import { useMany, useSend } from './data/use-api';
+import { FormDialog, faultOf, Opener } from './parts/form';
+import { ResourceTable } from './parts/resource-table';
+import type { OrganizationAttributes } from './workspace/use-organization';
 
 /** The organizations that the caller may see. */
 export function Organizations() {
-  const { transport } = useSession();
-  const { data, error, refetch } = useQuery({
-    queryKey: ['organizations'],
-    queryFn: () => transport.call<{ data: { id: string }[] }>('GET', '/api/v2/organizations'),
-  });
+  const { data, error, refetch } = useMany<OrganizationAttributes>('organizations?page[size]=100');
   return (
     <div className="stack">
-      <PageHead title="Organizations" />
-      <ErrorNotice error={error} onRetry={() => void refetch()} />
-      {data === undefined && error === null ? <Skeleton /> : null}
-      {data?.data.length === 0 ? (
-        <Empty command="keystead org create NAME">An organization holds workspaces and the teams that use them.</Empty>
-      ) : null}
-      {data === undefined || data.data.length === 0 ? null : (
-        <ul className="list">
-          {data.data.map(({ id }) => (
-            <li key={id}>
-              <Link to={`/organizations/${encodeURIComponent(id)}/projects`}>{id}</Link>
-            </li>
-          ))}
-        </ul>
-      )}
+      <PageHead
+        title="Organizations"
+        actions={
+          <Opener label="New organization" kind="primary">
+            {(close) => <NewOrganization onClose={close} />}
+          </Opener>
+        }
+      />
+      <ResourceTable
+        label="Organizations"
+        rows={data?.data}
+        error={error}
+        onRetry={() => void refetch()}
+        empty={
+          <Empty command="keystead org create NAME">
+            An organization holds workspaces and the teams that use them.
+          </Empty>
+        }
+        columns={[
+          {
+            head: 'Organization',
+            cell: ({ attributes: { name } }) => (
+              <Link to={`/organizations/${encodeURIComponent(name)}`} className="strong">
+                {name}
+              </Link>
+            ),
+          },
+          { head: 'E-mail', className: 'wide-only', cell: ({ attributes }) => attributes.email },
+          { head: 'Since', className: 'tight', cell: ({ attributes }) => <Time at={attributes['created-at']} /> },
+        ]}
+      />
       <SameBy api="GET /api/v2/organizations" command="keystead org list" />
     </div>
+  );
+}
+
+function NewOrganization({ onClose }: { readonly onClose: () => void }) {
+  const [name, setName] = useState('');
+  const [email, setEmail] = useState('');
+  const navigate = useNavigate();
+  const make = useSend(
+    () => ({ method: 'POST', path: 'organizations', body: document('organizations', { name, email }) }),
+    () => {
+      onClose();
+      void navigate({ to: `/organizations/${name}` });
+    },
+  );
+  return (
+    <FormDialog
+      title="New organization"
+      action="Create organization"
+      busy={make.busy}
+      error={make.error}
+      onClose={onClose}
+      onSubmit={() => make.run()}
+    >
+      <TextField
+        label="Name"
+        value={name}
+        onChange={setName}
+        required
+        autoFocus
+        error={faultOf(make.error, 'name')}
+        hint="Letters, numbers, dashes and underscores."
+      />
+      <TextField
+        label="E-mail address"
+        type="email"
+        value={email}
+        onChange={setEmail}
+        required
+        error={faultOf(make.error, 'email')}
+      />
+    </FormDialog>
   );
 }

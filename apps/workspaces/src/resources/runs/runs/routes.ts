@@ -144,6 +144,7 @@ const listInOrganization = ofOrganization.list('/organizations/:organization_nam
 
 const queue = ofOrganization.list('/organizations/:organization_name/runs/queue', {
   summary: 'List the runs of an organization that wait for a worker or are with one, in their order.',
+  include,
   load: loadOrganization,
   run: ({ db, env, access, target, page }: Call<string, undefined, Organization>) =>
     listQueue(db, env.keyring, access, target.id, page!),

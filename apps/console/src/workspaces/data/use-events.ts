@@ -1,0 +1,115 @@
+import { useEffect, useRef, useState } from 'react';
+import type { Transport } from '../../api/transport';
+import { useSession } from '../../shell/session';
+
+/** One server-sent event. */
+export interface SentEvent {
+  readonly event: string;
+  readonly data: unknown;
+}
+
+const againMs = [1000, 2000, 5000, 10_000];
+
+/**
+ * Follows a stream of the service while the page is seen: a hidden page asks for nothing, and goes on where it was. Answers
+ * whether it is connected.
+ */
+export function useEvents(path: string | undefined, tell: (event: SentEvent) => void): boolean {
+  const { transport } = useSession();
+  const [live, setLive] = useState(false);
+  const latest = useRef(tell);
+  latest.current = tell;
+  useEffect(() => {
+    if (path === undefined) return undefined;
+    const state: Following = { lastId: undefined, failures: 0, over: false };
+    let abort: AbortController | undefined;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const stop = () => {
+      clearTimeout(timer);
+      abort?.abort();
+      abort = undefined;
+      setLive(false);
+    };
+    const start = async () => {
+      if (document.hidden || state.over || abort !== undefined) return;
+      const mine = new AbortController();
+      abort = mine;
+      try {
+        await follow(
+          transport,
+          path,
+          state,
+          mine.signal,
+          (event) => latest.current(event),
+          () => setLive(true),
+        );
+      } catch {
+        state.failures += 1;
+      }
+      if (abort !== mine) return;
+      stop();
+      if (!state.over) timer = setTimeout(() => void start(), againMs[Math.min(state.failures, 3)]);
+    };
+    const seen = () => (document.hidden ? stop() : void start());
+    document.addEventListener('visibilitychange', seen);
+    void start();
+    return () => {
+      document.removeEventListener('visibilitychange', seen);
+      state.over = true;
+      stop();
+    };
+  }, [path, transport]);
+  return live;
+}
+
+interface Following {
+  lastId: string | undefined;
+  failures: number;
+  /** All was said, or nobody listens any more. */
+  over: boolean;
+}
+
+async function follow(
+  transport: Transport,
+  path: string,
+  state: Following,
+  signal: AbortSignal,
+  tell: (event: SentEvent) => void,
+  connected: () => void,
+): Promise<void> {
+  const headers: Record<string, string> = { Accept: 'text/event-stream', 'X-Keystead-Background': '1' };
+  if (state.lastId !== undefined) headers['Last-Event-ID'] = state.lastId;
+  const request = new Request(new URL(`/api/v2/${path}`, location.origin), { headers, signal });
+  const answer = await transport.fetch(request);
+  if (answer.status === 404) state.over = true;
+  if (!answer.ok || answer.body === null) throw new Error(`the stream was answered with ${answer.status}`);
+  state.failures = 0;
+  connected();
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = '';
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const blocks = (text + value).split('\n\n');
+    text = blocks.pop() ?? '';
+    for (const block of blocks) {
+      const read = readBlock(block);
+      if (read === undefined) continue;
+      if (read.id !== undefined) state.lastId = read.id;
+      if (read.event === 'end' || read.event === 'gone') state.over = true;
+      tell(read);
+    }
+  }
+}
+
+function readBlock(block: string): (SentEvent & { id: string | undefined }) | undefined {
+  const fields = new Map(
+    block.split('\n').map((line): [string, string] => {
+      const at = line.indexOf(': ');
+      return [line.slice(0, at), line.slice(at + 2)];
+    }),
+  );
+  const data = fields.get('data');
+  if (data === undefined) return undefined;
+  return { event: fields.get('event') ?? 'message', id: fields.get('id'), data: JSON.parse(data) };
+}

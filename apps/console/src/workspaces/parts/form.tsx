@@ -1,0 +1,68 @@
+import { type ReactNode, useState } from 'react';
+import { ApiError } from '../../api/api-error';
+import { Button } from '../../design/button';
+import { Dialog } from '../../design/dialog';
+import { ErrorNotice } from '../../design/error-notice';
+
+/** What is wrong with a field, in the words of the service. */
+export const faultOf = (error: unknown, field: string): string | undefined =>
+  error instanceof ApiError ? error.of(field) : undefined;
+
+export interface FormDialogProps {
+  readonly title: string;
+  readonly action: string;
+  readonly busy: boolean;
+  readonly error: unknown;
+  readonly onClose: () => void;
+  readonly onSubmit: () => void;
+  readonly children: ReactNode;
+}
+
+/** A form in a dialog of its own. */
+export function FormDialog({ title, action, busy, error, onClose, onSubmit, children }: FormDialogProps) {
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (!busy) onSubmit();
+        }}
+      >
+        {children}
+        <ErrorNotice error={error} />
+        <div className="row end">
+          <Button onClick={onClose}>Back</Button>
+          <Button type="submit" kind="primary" busy={busy}>
+            {action}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+/** A button with what it opens. */
+export function Opener({
+  label,
+  kind,
+  small,
+  forbidden,
+  children,
+}: {
+  readonly label: string;
+  readonly kind?: 'primary' | 'danger' | 'quiet';
+  readonly small?: boolean;
+  readonly forbidden?: string | undefined;
+  readonly children: (close: () => void) => ReactNode;
+}) {
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <Button {...(kind ? { kind } : {})} small={small ?? false} forbidden={forbidden} onClick={() => setOpen(true)}>
+        {label}
+      </Button>
+      {open ? children(() => setOpen(false)) : null}
+    </>
+  );
+}

@@ -1,0 +1,46 @@
+import { Badge, type Tone } from '../../design/badge';
+
+const words: ReadonlyMap<string, readonly [Tone, string]> = new Map(
+  Object.entries({
+    pending: ['plain', 'pending'],
+    plan_queued: ['plain', 'plan queued'],
+    planning: ['accent', 'planning'],
+    planned: ['amber', 'needs confirmation'],
+    cost_estimated: ['amber', 'needs confirmation'],
+    policy_checked: ['amber', 'needs confirmation'],
+    confirmed: ['plain', 'confirmed'],
+    apply_queued: ['plain', 'apply queued'],
+    applying: ['accent', 'applying'],
+    applied: ['green', 'applied'],
+    planned_and_finished: ['green', 'planned and finished'],
+    planned_and_saved: ['violet', 'plan saved'],
+    errored: ['red', 'errored'],
+    canceled: ['plain', 'canceled'],
+    discarded: ['plain', 'discarded'],
+    running: ['accent', 'running'],
+    queued: ['plain', 'queued'],
+    finished: ['green', 'finished'],
+    unreachable: ['plain', 'not reached'],
+    finalized: ['green', 'finalized'],
+  }),
+);
+
+/** The state of a run, a phase or a state version, in the words of the field. */
+export function Status({ status }: { readonly status: string }) {
+  const [tone, text] = words.get(status) ?? ['plain', status.replace(/_/g, ' ')];
+  return <Badge tone={tone}>{text}</Badge>;
+}
+
+/** Statuses that runs can be filtered by, as people say them. */
+export const statusOptions = [
+  { value: '', label: 'Any status' },
+  { value: 'planned,cost_estimated,policy_checked', label: 'needs confirmation' },
+  { value: 'pending,plan_queued,confirmed,apply_queued', label: 'waiting' },
+  { value: 'planning,applying', label: 'running' },
+  { value: 'applied', label: 'applied' },
+  { value: 'planned_and_finished', label: 'planned and finished' },
+  { value: 'planned_and_saved', label: 'plan saved' },
+  { value: 'errored', label: 'errored' },
+  { value: 'canceled', label: 'canceled' },
+  { value: 'discarded', label: 'discarded' },
+];

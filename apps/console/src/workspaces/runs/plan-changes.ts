@@ -1,0 +1,139 @@
+/** A value that the plan does not show, or does not know before the apply. */
+export type Shown = { readonly text: string; readonly kind: 'value' | 'sensitive' | 'unknown' | 'absent' };
+
+/** One attribute of a resource, before and after. */
+export interface AttributeChange {
+  readonly path: string;
+  readonly before: Shown;
+  readonly after: Shown;
+  readonly replaces: boolean;
+}
+
+export type ChangeKind = 'create' | 'update' | 'replace' | 'delete' | 'read' | 'forget' | 'import';
+
+/** What a plan does to one resource. */
+export interface ResourceChange {
+  readonly address: string;
+  readonly module: string;
+  readonly type: string;
+  readonly kind: ChangeKind;
+  readonly reason: string | undefined;
+  readonly attributes: readonly AttributeChange[];
+}
+
+interface Change {
+  readonly actions: readonly string[];
+  readonly before: unknown;
+  readonly after: unknown;
+  readonly after_unknown?: unknown;
+  readonly before_sensitive?: unknown;
+  readonly after_sensitive?: unknown;
+  readonly replace_paths?: readonly (readonly (string | number)[])[];
+  readonly importing?: object;
+}
+
+/** The parts of a plan, as the tool writes it, that are shown. */
+export interface PlanJson {
+  readonly resource_changes?: readonly {
+    readonly address: string;
+    readonly module_address?: string;
+    readonly type: string;
+    readonly action_reason?: string;
+    readonly change: Change;
+  }[];
+  readonly output_changes?: Readonly<Record<string, Change>>;
+}
+
+function kindOf({ actions, importing }: Change): ChangeKind | undefined {
+  const all = actions.join(' ');
+  if (all === 'create delete' || all === 'delete create') return 'replace';
+  if (all === 'no-op') return importing === undefined ? undefined : 'import';
+  return (['create', 'update', 'delete', 'read', 'forget'] as const).find((kind) => kind === all);
+}
+
+const isBranch = (value: unknown): value is object => typeof value === 'object' && value !== null;
+const at = (value: unknown, key: string): unknown =>
+  isBranch(value) ? (value as Record<string, unknown>)[key] : undefined;
+
+function shown(value: unknown, sensitive: unknown, unknown: unknown): Shown {
+  if (sensitive === true) return { text: '(sensitive)', kind: 'sensitive' };
+  if (unknown === true) return { text: '(known after apply)', kind: 'unknown' };
+  if (value === undefined || value === null) return { text: '', kind: 'absent' };
+  return { text: JSON.stringify(value), kind: 'value' };
+}
+
+/** Attributes that differ, as deep as they do. */
+function attributesOf(change: Change): AttributeChange[] {
+  const found: AttributeChange[] = [];
+  const replaced = new Set((change.replace_paths ?? []).map((path) => path.join('.')));
+  const walk = (
+    path: string,
+    before: unknown,
+    after: unknown,
+    unknown: unknown,
+    wasSecret: unknown,
+    isSecret: unknown,
+  ) => {
+    const opaque = unknown === true || wasSecret === true || isSecret === true;
+    if (
+      !opaque &&
+      (isBranch(before) || isBranch(after)) &&
+      (before === null ||
+        after === null ||
+        isBranch(before) === isBranch(after) ||
+        before === undefined ||
+        after === undefined)
+    ) {
+      const keys = new Set([
+        ...Object.keys(before ?? {}),
+        ...Object.keys(after ?? {}),
+        ...(isBranch(unknown) ? Object.keys(unknown) : []),
+      ]);
+      if (keys.size > 0) {
+        for (const key of keys) {
+          walk(
+            path === '' ? key : `${path}.${key}`,
+            at(before, key),
+            at(after, key),
+            at(unknown, key),
+            at(wasSecret, key),
+            at(isSecret, key),
+          );
+        }
+        return;
+      }
+    }
+    const from = shown(before, wasSecret, undefined);
+    const to = shown(after, isSecret, unknown);
+    const isSame = from.kind === to.kind && from.text === to.text && JSON.stringify(before) === JSON.stringify(after);
+    if (!isSame) found.push({ path, before: from, after: to, replaces: replaced.has(path) });
+  };
+  walk('', change.before, change.after, change.after_unknown, change.before_sensitive, change.after_sensitive);
+  return found;
+}
+
+/** What differs between two values, as deep as it does. */
+export const differencesOf = (before: unknown, after: unknown): AttributeChange[] =>
+  attributesOf({ actions: [], before, after });
+
+/** What a plan does, resource by resource, in the order of their addresses. */
+export function changesOf(plan: PlanJson): ResourceChange[] {
+  const found: ResourceChange[] = [];
+  for (const { address, module_address: module = '', type, action_reason: reason, change } of plan.resource_changes ??
+    []) {
+    const kind = kindOf(change);
+    if (kind === undefined) continue;
+    found.push({ address, module, type, kind, reason: reason?.replace(/_/g, ' '), attributes: attributesOf(change) });
+  }
+  return found.sort((one, other) => one.address.localeCompare(other.address));
+}
+
+/** Outputs that a plan changes. */
+export function outputsOf(plan: PlanJson): AttributeChange[] {
+  return Object.entries(plan.output_changes ?? {}).flatMap(([name, change]) => {
+    if (change.actions.join() === 'no-op') return [];
+    const before = shown(change.before, change.before_sensitive, undefined);
+    const after = shown(change.after, change.after_sensitive, change.after_unknown);
+    return [{ path: name, before, after, replaces: false }];
+  });
+}

@@ -1,0 +1,120 @@
+import { useState } from 'react';
+import { Button } from '../../design/button';
+import { TextField } from '../../design/field';
+import { needs } from '../data/documents';
+import { useSend } from '../data/use-api';
+import { FormDialog } from '../parts/form';
+import type { LiveRun } from './run-types';
+
+interface Verb {
+  readonly verb: string;
+  readonly label: string;
+  readonly question: string;
+  readonly kind?: 'primary' | 'danger';
+  /** Why it cannot be done now; undefined where it can. */
+  readonly rule: string | undefined;
+}
+
+const saidOf = (run: LiveRun): string => run.status.replace(/_/g, ' ');
+
+/** What can be done to a run now, and why the rest cannot. */
+function verbsOf(run: LiveRun, org: string): Verb[] {
+  const { actions, permissions } = run;
+  const isOver = !Object.values(actions).some(Boolean) && !/queued|ing$/.test(run.status);
+  const unless = (may: boolean, permission: string, otherwise: string) =>
+    needs(permissions, permission, org) ?? (may ? undefined : otherwise);
+  if (isOver) return [];
+  const later = run['force-cancel-available-at'];
+  return [
+    ...(later === undefined
+      ? [
+          {
+            verb: 'cancel',
+            label: 'Cancel run',
+            question: 'The tool is interrupted and gets the time to end in order.',
+            rule: unless(actions['is-cancelable'], 'can-cancel', `A run that is ${saidOf(run)} cannot be canceled.`),
+          },
+        ]
+      : [
+          {
+            verb: 'force-cancel',
+            label: 'Force cancel',
+            question:
+              'Nobody waits for the tool any more. What it still writes is not taken: resources may be left behind.',
+            kind: 'danger' as const,
+            rule: unless(
+              actions['is-force-cancelable'],
+              'can-force-cancel',
+              `The tool has until ${new Date(later).toLocaleTimeString()} to end by itself.`,
+            ),
+          },
+        ]),
+    {
+      verb: 'discard',
+      label: 'Discard',
+      question: 'The plan is not applied, and the next run has its turn.',
+      rule: unless(actions['is-discardable'], 'can-discard', `A run that is ${saidOf(run)} cannot be discarded.`),
+    },
+    ...(run['plan-only']
+      ? []
+      : [
+          {
+            verb: 'apply',
+            label: 'Confirm & apply',
+            question: summaryOf(run),
+            kind: 'primary' as const,
+            rule: unless(actions['is-confirmable'], 'can-apply', `A run that is ${saidOf(run)} cannot be confirmed.`),
+          },
+        ]),
+  ];
+}
+
+function summaryOf({ phases: [plan] }: LiveRun): string {
+  const { 'resource-additions': add, 'resource-changes': change, 'resource-destructions': destroy } = plan ?? {};
+  return `The plan is carried out: ${add ?? 0} to create, ${change ?? 0} to change, ${destroy ?? 0} to destroy.`;
+}
+
+/** Confirm, discard, cancel: each with a remark; what may not be done says why. */
+export function RunActions({ run, org }: { readonly run: LiveRun; readonly org: string }) {
+  const [asked, setAsked] = useState<Verb>();
+  return (
+    <>
+      {verbsOf(run, org).map((one) => (
+        <Button
+          key={one.verb}
+          {...(one.kind ? { kind: one.kind } : {})}
+          forbidden={one.rule}
+          onClick={() => setAsked(one)}
+        >
+          {one.label}
+        </Button>
+      ))}
+      {asked === undefined ? null : <Ask run={run} verb={asked} onClose={() => setAsked(undefined)} />}
+    </>
+  );
+}
+
+function Ask({ run, verb, onClose }: { readonly run: LiveRun; readonly verb: Verb; readonly onClose: () => void }) {
+  const [comment, setComment] = useState('');
+  const act = useSend(
+    () => ({
+      method: 'POST',
+      path: `runs/${run.id}/actions/${verb.verb}`,
+      body: comment.trim() === '' ? {} : { comment },
+    }),
+    onClose,
+  );
+  return (
+    <FormDialog
+      title={verb.label}
+      action={verb.label}
+      busy={act.busy}
+      error={act.error}
+      onClose={onClose}
+      onSubmit={() => act.run()}
+    >
+      <p>{verb.question}</p>
+      <TextField label="Comment" value={comment} onChange={setComment} autoFocus />
+    </FormDialog>
+  );
+}

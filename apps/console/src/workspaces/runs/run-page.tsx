@@ -1,0 +1,283 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { useEffect, useMemo } from 'react';
+import { Badge } from '../../design/badge';
+import { Copied } from '../../design/copy';
+import { Notice } from '../../design/notice';
+import { PageHead, SameBy, Skeleton } from '../../design/page';
+import { Time } from '../../design/time';
+import { useSession } from '../../shell/session';
+import { includedOf, refOf } from '../data/documents';
+import { useOne } from '../data/use-api';
+import { Status } from '../parts/states';
+import { progressOf } from './log-lines';
+import { LogView } from './log-view';
+import { PhaseBar } from './phase-bar';
+import { ResourceTree } from './resource-tree';
+import { RunActions } from './run-actions';
+import { kindOf, type LiveRun, type RunAttributes, sources } from './run-types';
+import { Timeline } from './timeline';
+import { useRun } from './use-run';
+
+const views = ['resources', 'plan log', 'apply log', 'inputs', 'access'] as const;
+type View = (typeof views)[number];
+
+/** One run, while it happens. */
+export function RunPage() {
+  const {
+    organization: org = '',
+    workspace: ws = '',
+    run: id = '',
+  } = useParams({ strict: false }) as Record<string, string>;
+  const { run, logs, live, gone } = useRun(id);
+  const whole = useOne<RunAttributes>(`runs/${id}?include=created_by,confirmed_by`);
+  const author = includedOf<{ username: string }>(whole.data?.included, refOf(whole.data?.data, 'created-by'));
+  const queries = useQueryClient();
+  const events = run?.events;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what happened is read anew when something has
+  useEffect(() => {
+    void queries.invalidateQueries({ predicate: ({ queryKey }) => String(queryKey[0]).startsWith(`runs/${id}/`) });
+  }, [events, id, queries]);
+  const to = `/organizations/${org}/workspaces/${ws}`;
+  return (
+    <div className="stack">
+      <PageHead
+        title={run?.message || id}
+        crumbs={[
+          { label: 'Organizations', to: '/' },
+          { label: org, to: `/organizations/${org}` },
+          { label: ws, to },
+          { label: 'Runs', to: `${to}/runs` },
+          { label: id },
+        ]}
+        state={
+          run === undefined ? undefined : (
+            <span role="status" aria-label="Status of the run">
+              <Status status={run.status} />
+            </span>
+          )
+        }
+        actions={run === undefined ? undefined : <RunActions run={run} org={org} />}
+      >
+        {run === undefined ? null : (
+          <p className="row second small">
+            <Copied text={id} what="run id" />
+            <span>{kindOf(run)}</span>
+            <span>
+              by {author?.attributes.username ?? 'somebody'}, from the {sources[run.source] ?? run.source}{' '}
+              <Time at={run['created-at']} />
+            </span>
+            {run['infra-version'] === null ? null : <span>Terraform {run['infra-version']}</span>}
+            {live ? <Badge tone="accent">live</Badge> : null}
+          </p>
+        )}
+      </PageHead>
+      {gone ? <Notice tone="red">The run was deleted.</Notice> : null}
+      {whole.error !== null && run === undefined ? <Notice tone="red">{whole.error.message}</Notice> : null}
+      {run === undefined ? (
+        gone || whole.error !== null ? null : (
+          <Skeleton rows={8} />
+        )
+      ) : (
+        <Body run={run} logs={logs} org={org} />
+      )}
+      <SameBy
+        api={`curl -N -H "Authorization: Bearer $TOKEN" -H "Accept: text/event-stream" ${location.origin}/api/v2/runs/${id}/stream`}
+        command={`keystead run show ${id}`}
+      />
+    </div>
+  );
+}
+
+function Body({
+  run,
+  logs,
+  org,
+}: {
+  readonly run: LiveRun;
+  readonly logs: { plan: string; apply: string };
+  readonly org: string;
+}) {
+  const { view: asked } = useSearch({ strict: false }) as { view?: View };
+  const [plan, apply] = run.phases;
+  const isPlanned = plan?.status === 'finished';
+  const usual: View = isPlanned ? 'resources' : 'plan log';
+  const view = asked ?? usual;
+  const error = plan?.['error-message'] ?? apply?.['error-message'];
+  return (
+    <>
+      <PhaseBar run={run} />
+      {run['status-reason'] === null ? null : (
+        <Notice tone={run.status === 'errored' ? 'red' : 'amber'}>
+          <span>
+            {run.status === 'errored' ? '' : 'Why it waits: '}
+            {run['status-reason']}
+          </span>
+          {run['position-in-queue'] > 0 ? (
+            <span className="second small">{run['position-in-queue']} runs are before it.</span>
+          ) : null}
+        </Notice>
+      )}
+      {run.actions['is-confirmable'] && !run['plan-only'] ? (
+        <Notice tone="amber">Why it waits: the plan needs a person with can-apply to confirm it.</Notice>
+      ) : null}
+      {error ? <Notice tone="red">{error}</Notice> : null}
+      {isPlanned ? <Counts run={run} /> : null}
+      <div className="columns">
+        <div className="stack">
+          <Views chosen={view} />
+          {view === 'resources' ? (
+            isPlanned ? (
+              <Resources planId={plan.id} log={logs.apply} />
+            ) : (
+              <p className="second">The plan has not finished; its log tells how far it is.</p>
+            )
+          ) : null}
+          {view === 'plan log' ? (
+            <LogView key="plan" log={logs.plan} label="Log of the plan" live={plan?.status === 'running'} />
+          ) : null}
+          {view === 'apply log' ? (
+            <LogView key="apply" log={logs.apply} label="Log of the apply" live={apply?.status === 'running'} />
+          ) : null}
+          {view === 'inputs' ? <Inputs run={run} /> : null}
+          {view === 'access' ? <Access run={run} /> : null}
+        </div>
+        <aside>
+          <Timeline run={run} org={org} />
+        </aside>
+      </div>
+    </>
+  );
+}
+
+function Resources({ planId, log }: { readonly planId: string; readonly log: string }) {
+  const progress = useMemo(() => progressOf(log), [log]);
+  return <ResourceTree planId={planId} progress={progress} />;
+}
+
+function Counts({ run: { phases } }: { readonly run: LiveRun }) {
+  const [plan] = phases;
+  const all = [
+    ['added', '+', plan?.['resource-additions'], 'create'],
+    ['changed', '~', plan?.['resource-changes'], 'change'],
+    ['removed', '−', plan?.['resource-destructions'], 'destroy'],
+    ['second', '⇥', plan?.['resource-imports'], 'import'],
+  ] as const;
+  return (
+    <p className="row counts">
+      {all.map(([tone, mark, count, verb]) =>
+        verb === 'import' && !count ? null : (
+          <span key={verb} className={tone}>
+            {mark}
+            {count ?? 0} {verb}
+          </span>
+        ),
+      )}
+    </p>
+  );
+}
+
+function Views({ chosen }: { readonly chosen: View }) {
+  const navigate = useNavigate();
+  return (
+    <div className="tabs" role="tablist" aria-label="Parts of the run">
+      {views.map((view) => (
+        <button
+          key={view}
+          type="button"
+          role="tab"
+          aria-selected={view === chosen}
+          onClick={() => void navigate({ to: '.', search: { view } as never, replace: true })}
+        >
+          {view.replace(/^./, (letter) => letter.toUpperCase())}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+function Inputs({ run }: { readonly run: LiveRun }) {
+  const { organization: org, workspace: ws } = useParams({ strict: false }) as Record<string, string>;
+  const lists = [
+    ['Targets', run['target-addrs']],
+    ['Replaces', run['replace-addrs']],
+  ] as const;
+  return (
+    <div className="stack">
+      <dl className="facts">
+        <dt>Kind</dt>
+        <dd>{kindOf(run)}</dd>
+        <dt>Applies by itself</dt>
+        <dd>{run['auto-apply'] ? 'yes' : 'no'}</dd>
+        <dt>Version</dt>
+        <dd>{run['infra-version'] ?? 'that of the workspace'}</dd>
+        {lists.map(([name, all]) =>
+          all === null ? null : (
+            <div key={name} className="contents">
+              <dt>{name}</dt>
+              <dd>
+                {all.map((address) => (
+                  <div key={address}>
+                    <code>{address}</code>
+                  </div>
+                ))}
+              </dd>
+            </div>
+          ),
+        )}
+      </dl>
+      <p>
+        <Link to={`/organizations/${org}/workspaces/${ws}/variables`}>
+          What its variables are, and where each comes from
+        </Link>
+      </p>
+    </div>
+  );
+}
+
+function Access({ run }: { readonly run: LiveRun }) {
+  const { config } = useSession();
+  const logins = run['secrets-logins'];
+  if (logins.length === 0) {
+    return (
+      <p className="second">
+        The run was given no credentials. Where its workspace has a secrets-role, its plan and its apply log in at the
+        secrets service, and what they were given stands here.
+      </p>
+    );
+  }
+  return (
+    <div className="table-frame">
+      <table className="table">
+        <thead>
+          <tr>
+            <th scope="col">Phase</th>
+            <th scope="col">Token (accessor)</th>
+            <th scope="col">Namespace</th>
+            <th scope="col">What it was given</th>
+          </tr>
+        </thead>
+        <tbody>
+          {logins.map(({ phase, accessor, namespace }) => (
+            <tr key={accessor}>
+              <td>{phase}</td>
+              <td>
+                <Copied text={accessor} what="accessor" />
+              </td>
+              <td>{namespace || 'root'}</td>
+              <td>
+                {config.other.secrets === undefined ? (
+                  <span className="second">ask the secrets service by the accessor</span>
+                ) : (
+                  <a href={`${config.other.secrets}/ui/access/tokens/${encodeURIComponent(accessor)}`}>
+                    Token and leases
+                  </a>
+                )}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,93 @@
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { CheckField, SelectField, TextField } from '../../design/field';
+import { document, needs } from '../data/documents';
+import { useSend } from '../data/use-api';
+import { FormDialog, Opener } from '../parts/form';
+import type { Workspace } from './use-workspace';
+
+const kinds = [
+  { value: 'apply', label: 'Plan and apply' },
+  { value: 'plan', label: 'Plan only' },
+  { value: 'save', label: 'Plan, and keep it until somebody applies it' },
+  { value: 'refresh', label: 'Refresh the state only' },
+  { value: 'destroy', label: 'Destroy everything' },
+];
+
+/** Starts a run of the configuration that was uploaded last. */
+export function NewRun({ workspace, org }: { readonly workspace: Workspace; readonly org: string }) {
+  const { permissions, 'execution-mode': mode } = workspace.attributes;
+  const elsewhere =
+    mode === 'local' ? 'The execution mode is local: people plan and apply on their own machines.' : undefined;
+  return (
+    <Opener label="New run" kind="primary" forbidden={elsewhere ?? needs(permissions, 'can-queue-run', org)}>
+      {(close) => <RunDialog workspace={workspace} org={org} onClose={close} />}
+    </Opener>
+  );
+}
+
+function RunDialog({
+  workspace,
+  org,
+  onClose,
+}: {
+  readonly workspace: Workspace;
+  readonly org: string;
+  readonly onClose: () => void;
+}) {
+  const [kind, setKind] = useState('apply');
+  const [message, setMessage] = useState('');
+  const [targets, setTargets] = useState('');
+  const [auto, setAuto] = useState(workspace.attributes['auto-apply']);
+  const navigate = useNavigate();
+  const lines = targets.split('\n').filter((line) => line.trim() !== '');
+  const start = useSend(
+    () => ({
+      method: 'POST',
+      path: 'runs',
+      body: document(
+        'runs',
+        {
+          message: message || undefined,
+          'auto-apply': kind === 'apply' ? auto : undefined,
+          'plan-only': kind === 'plan' || undefined,
+          'save-plan': kind === 'save' || undefined,
+          'refresh-only': kind === 'refresh' || undefined,
+          'is-destroy': kind === 'destroy' || undefined,
+          'target-addrs': lines.length === 0 ? undefined : lines,
+        },
+        { workspace: { type: 'workspaces', id: workspace.id } },
+      ),
+    }),
+    ({ data }) => {
+      onClose();
+      void navigate({ to: `/organizations/${org}/workspaces/${workspace.attributes.name}/runs/${data.id}` });
+    },
+  );
+  return (
+    <FormDialog
+      title={`New run in ${workspace.attributes.name}`}
+      action={kind === 'destroy' ? 'Plan to destroy everything' : 'Start run'}
+      busy={start.busy}
+      error={start.error}
+      onClose={onClose}
+      onSubmit={() => start.run()}
+    >
+      <SelectField label="What" value={kind} onChange={setKind} options={kinds} />
+      <TextField label="Message" value={message} onChange={setMessage} placeholder="Why it is run" />
+      {kind === 'apply' ? (
+        <CheckField label="Apply without asking when the plan succeeds" checked={auto} onChange={setAuto} />
+      ) : null}
+      <details>
+        <summary className="second small">Only some resources</summary>
+        <TextField
+          label="Target addresses"
+          rows={3}
+          value={targets}
+          onChange={setTargets}
+          hint="One each line, such as aws_instance.web"
+        />
+      </details>
+    </FormDialog>
+  );
+}

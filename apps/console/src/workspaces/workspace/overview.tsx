@@ -1,0 +1,209 @@
+import { Link } from '@tanstack/react-router';
+import { Badge } from '../../design/badge';
+import { Copied } from '../../design/copy';
+import { ErrorNotice } from '../../design/error-notice';
+import { Notice } from '../../design/notice';
+import { Command, Empty, SameBy, Skeleton } from '../../design/page';
+import { Time } from '../../design/time';
+import { includedOf, refOf } from '../data/documents';
+import { useMany } from '../data/use-api';
+import { ResourceTable } from '../parts/resource-table';
+import { Status } from '../parts/states';
+import { kindOf, type RunAttributes } from '../runs/run-types';
+import { WorkspaceHead } from './head';
+import { useWorkspace, type Workspace } from './use-workspace';
+
+/** A workspace at a glance: its run, its outputs, what it manages, what is written about it. */
+export function Overview() {
+  const { org, ws, to, workspace, included } = useWorkspace();
+  const run = includedOf<RunAttributes>(included, refOf(workspace, 'current-run'));
+  const project = includedOf<{ name: string }>(included, refOf(workspace, 'project'));
+  const readme = includedOf<{ 'raw-markdown': string }>(included, refOf(workspace, 'readme'));
+  return (
+    <div className="stack">
+      <WorkspaceHead />
+      {workspace === undefined ? (
+        <Skeleton rows={6} />
+      ) : (
+        <div className="columns">
+          <div className="stack">
+            <Lock workspace={workspace} />
+            {run === undefined ? <FirstSteps org={org} ws={ws} /> : <CurrentRun run={run} to={to} />}
+            <Outputs workspace={workspace} />
+            <Resources workspace={workspace} />
+            {readme === undefined ? null : (
+              <section className="stack-tight">
+                <h2>README</h2>
+                <pre className="readme">{readme.attributes['raw-markdown']}</pre>
+              </section>
+            )}
+          </div>
+          <aside>
+            <Facts workspace={workspace} project={project?.attributes.name} />
+          </aside>
+        </div>
+      )}
+      <SameBy
+        api={`GET /api/v2/organizations/${org}/workspaces/${ws}`}
+        command={`keystead workspace show ${org}/${ws}`}
+      />
+    </div>
+  );
+}
+
+function Lock({ workspace }: { readonly workspace: Workspace }) {
+  const { locked, 'locked-reason': reason, 'locked-at': at } = workspace.attributes;
+  if (!locked) return null;
+  const holder = refOf(workspace, 'locked-by');
+  return (
+    <Notice tone="amber">
+      <span>
+        Locked <Time at={at} /> by{' '}
+        {holder === undefined ? 'somebody' : holder.type === 'runs' ? `run ${holder.id}` : holder.id}
+        {reason ? `: ${reason}` : '.'}
+      </span>
+    </Notice>
+  );
+}
+
+function FirstSteps({ org, ws }: { readonly org: string; readonly ws: string }) {
+  const block = `terraform {\n  cloud {\n    hostname     = "${location.host}"\n    organization = "${org}"\n    workspaces { name = "${ws}" }\n  }\n}`;
+  return (
+    <Empty action={<Command text="terraform login && terraform init && terraform plan" />}>
+      Nothing has run here. Point your configuration at this workspace, and push a plan:
+      <br />
+      <code className="pre">{block}</code>
+    </Empty>
+  );
+}
+
+function CurrentRun({ run, to }: { readonly run: { id: string; attributes: RunAttributes }; readonly to: string }) {
+  const { message, status, 'created-at': at } = run.attributes;
+  return (
+    <section className="stack-tight">
+      <h2>Current run</h2>
+      <ul className="list">
+        <li>
+          <Link to={`${to}/runs/${run.id}`} className="grow">
+            {message || run.id}
+          </Link>
+          <span className="second small">{kindOf(run.attributes)}</span>
+          <span className="second small">
+            <Time at={at} />
+          </span>
+          <Status status={status} />
+        </li>
+      </ul>
+    </section>
+  );
+}
+
+interface Output {
+  readonly name: string;
+  readonly value: unknown;
+  readonly sensitive: boolean;
+  readonly type: string;
+}
+
+function Outputs({ workspace }: { readonly workspace: Workspace }) {
+  const may = workspace.attributes.permissions['can-read-state-outputs'] === true;
+  const has = refOf(workspace, 'current-state-version') !== undefined;
+  const { data, error } = useMany<Output>(
+    may && has ? `workspaces/${workspace.id}/current-state-version-outputs?page[size]=100` : undefined,
+  );
+  if (!has) return null;
+  return (
+    <section className="stack-tight">
+      <h2>Outputs</h2>
+      {may ? null : <p className="second">Who reads outputs needs can-read-state-outputs.</p>}
+      <ErrorNotice error={error} />
+      {data?.data.length === 0 ? <p className="second">The state has no outputs.</p> : null}
+      {data === undefined || data.data.length === 0 ? null : (
+        <dl className="facts boxed">
+          {data.data.map(({ id, attributes: { name, value, sensitive } }) => (
+            <div key={id} className="contents">
+              <dt>{name}</dt>
+              <dd>{sensitive ? <span className="second">(sensitive)</span> : <code>{JSON.stringify(value)}</code>}</dd>
+            </div>
+          ))}
+        </dl>
+      )}
+    </section>
+  );
+}
+
+interface Resource {
+  readonly address: string;
+  readonly name: string;
+  readonly provider: string;
+  readonly 'provider-type': string;
+  readonly module: string;
+}
+
+function Resources({ workspace }: { readonly workspace: Workspace }) {
+  const may = workspace.attributes.permissions['can-read-state-versions'] === true;
+  const count = workspace.attributes['resource-count'];
+  const { data, error, refetch } = useMany<Resource>(
+    may && count > 0 ? `workspaces/${workspace.id}/resources?page[size]=50` : undefined,
+  );
+  if (count === 0) return null;
+  return (
+    <section className="stack-tight">
+      <h2>
+        Resources <span className="second">{count}</span>
+      </h2>
+      {may ? (
+        <ResourceTable
+          label="Resources"
+          rows={data?.data}
+          error={error}
+          onRetry={() => void refetch()}
+          empty={null}
+          columns={[
+            { head: 'Address', cell: ({ attributes }) => <code>{attributes.address}</code> },
+            { head: 'Provider', cell: ({ attributes }) => attributes.provider, className: 'wide-only' },
+          ]}
+        />
+      ) : (
+        <p className="second">Who lists resources needs can-read-state-versions.</p>
+      )}
+    </section>
+  );
+}
+
+function Facts({ workspace, project }: { readonly workspace: Workspace; readonly project: string | undefined }) {
+  const all = workspace.attributes;
+  return (
+    <section className="stack-tight">
+      <h2>About</h2>
+      <dl className="facts">
+        <dt>Id</dt>
+        <dd>
+          <Copied text={workspace.id} what="workspace id" />
+        </dd>
+        <dt>Project</dt>
+        <dd>{project ?? '–'}</dd>
+        <dt>Runs</dt>
+        <dd>{all['execution-mode']}</dd>
+        <dt>Terraform</dt>
+        <dd>{all['infra-version']}</dd>
+        <dt>Folder</dt>
+        <dd>{all['working-directory'] || 'the root'}</dd>
+        <dt>Auto-apply</dt>
+        <dd>{all['auto-apply'] ? 'yes' : 'no'}</dd>
+        <dt>Secrets role</dt>
+        <dd>{all['secrets-role'] ?? 'none'}</dd>
+        <dt>Changed</dt>
+        <dd>
+          <Time at={all['latest-change-at']} />
+        </dd>
+        <dt>Tags</dt>
+        <dd>
+          <span className="tags">
+            {all['tag-names'].length === 0 ? '–' : all['tag-names'].map((tag) => <Badge key={tag}>{tag}</Badge>)}
+          </span>
+        </dd>
+      </dl>
+    </section>
+  );
+}

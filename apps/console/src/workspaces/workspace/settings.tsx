@@ -1,0 +1,150 @@
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { Button } from '../../design/button';
+import { ErrorNotice } from '../../design/error-notice';
+import { CheckField, SelectField, TextField } from '../../design/field';
+import { Notice } from '../../design/notice';
+import { SameBy } from '../../design/page';
+import { document, needs } from '../data/documents';
+import { useSend } from '../data/use-api';
+import { faultOf } from '../parts/form';
+import { RemoveButton } from '../parts/remove-button';
+import { WorkspaceHead } from './head';
+import { Retention } from './retention';
+import { useWorkspace, type Workspace } from './use-workspace';
+
+/** What a workspace is set to, how long it keeps things, and its end. */
+export function Settings() {
+  const { org, ws, workspace } = useWorkspace();
+  const navigate = useNavigate();
+  const permissions = workspace?.attributes.permissions;
+  return (
+    <div className="stack">
+      <WorkspaceHead />
+      {workspace === undefined ? null : (
+        <>
+          <General key={workspace.id} workspace={workspace} org={org} />
+          <Retention
+            path={`workspaces/${workspace.id}/relationships/data-retention-policy`}
+            rule={needs(permissions, 'can-update', org)}
+          />
+          <section className="stack-tight">
+            <h2>End</h2>
+            <p className="second">
+              With a workspace go its states, its variables and its runs. What it manages in the world stays.
+            </p>
+            <div className="row">
+              <RemoveButton
+                small={false}
+                label="Delete workspace"
+                title={`Delete ${ws}?`}
+                name={ws}
+                path={`workspaces/${workspace.id}`}
+                forbidden={needs(permissions, 'can-destroy', org)}
+                after={() => void navigate({ to: `/organizations/${org}` })}
+              >
+                <Notice tone="red">
+                  It manages {workspace.attributes['resource-count']} resources. Destroy them by a run first, or nothing
+                  will know of them.
+                </Notice>
+              </RemoveButton>
+            </div>
+          </section>
+        </>
+      )}
+      <SameBy
+        api={`PATCH /api/v2/workspaces/${workspace?.id ?? ws}`}
+        command={`keystead workspace update ${org}/${ws}`}
+      />
+    </div>
+  );
+}
+
+function General({ workspace, org }: { readonly workspace: Workspace; readonly org: string }) {
+  const was = workspace.attributes;
+  const navigate = useNavigate();
+  const [name, setName] = useState(was.name);
+  const [description, setDescription] = useState(was.description ?? '');
+  const [mode, setMode] = useState(was['execution-mode']);
+  const [version, setVersion] = useState(was['infra-version']);
+  const [folder, setFolder] = useState(was['working-directory'] ?? '');
+  const [role, setRole] = useState(was['secrets-role'] ?? '');
+  const [auto, setAuto] = useState(was['auto-apply']);
+  const [destroy, setDestroy] = useState(was['allow-destroy-plan']);
+  const save = useSend(
+    () => ({
+      method: 'PATCH',
+      path: `workspaces/${workspace.id}`,
+      body: document('workspaces', {
+        name,
+        description: description || null,
+        ...(mode === was['execution-mode'] ? {} : { 'execution-mode': mode }),
+        'infra-version': version,
+        'working-directory': folder || null,
+        'secrets-role': role || null,
+        'auto-apply': auto,
+        'allow-destroy-plan': destroy,
+      }),
+    }),
+    () => {
+      if (name !== was.name) void navigate({ to: `/organizations/${org}/workspaces/${name}/settings`, replace: true });
+    },
+  );
+  const fault = (field: string) => faultOf(save.error, field);
+  return (
+    <form
+      className="form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        save.run();
+      }}
+    >
+      <h2>General</h2>
+      <TextField label="Name" value={name} onChange={setName} required error={fault('name')} />
+      <TextField label="Description" value={description} onChange={setDescription} error={fault('description')} />
+      <SelectField
+        label="Runs take place"
+        value={mode}
+        onChange={setMode}
+        options={[
+          { value: 'remote', label: 'here, on a worker' },
+          { value: 'local', label: 'on the machines of its users' },
+          { value: 'agent', label: 'on an agent' },
+        ]}
+        error={fault('execution-mode')}
+      />
+      <TextField
+        label="Terraform version"
+        value={version}
+        onChange={setVersion}
+        error={fault('infra-version')}
+        hint="Exact, or a constraint such as ~> 1.11"
+      />
+      <TextField
+        label="Folder of the configuration"
+        value={folder}
+        onChange={setFolder}
+        placeholder="the root"
+        error={fault('working-directory')}
+      />
+      <TextField
+        label="Secrets role"
+        value={role}
+        onChange={setRole}
+        error={fault('secrets-role')}
+        hint="Its runs log in at the secrets service by this role, and what they were given ends with them."
+      />
+      <CheckField label="Apply without asking when a plan succeeds" checked={auto} onChange={setAuto} />
+      <CheckField label="Allow plans that destroy everything" checked={destroy} onChange={setDestroy} />
+      <ErrorNotice error={save.error} />
+      <div className="row">
+        <Button type="submit" kind="primary" busy={save.busy} forbidden={needs(was.permissions, 'can-update', org)}>
+          Save settings
+        </Button>
+        <span role="status" className="second">
+          {save.result === undefined || save.busy ? '' : 'Saved.'}
+        </span>
+      </div>
+    </form>
+  );
+}

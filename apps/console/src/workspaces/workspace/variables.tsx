@@ -1,0 +1,162 @@
+import { Link } from '@tanstack/react-router';
+import { Badge } from '../../design/badge';
+import { Empty, SameBy } from '../../design/page';
+import { type Item, needs } from '../data/documents';
+import { useMany } from '../data/use-api';
+import { Opener } from '../parts/form';
+import { RemoveButton } from '../parts/remove-button';
+import { ResourceTable } from '../parts/resource-table';
+import { WorkspaceHead } from './head';
+import { useWorkspace } from './use-workspace';
+import { type VariableAttributes, VariableDialog } from './variable-dialog';
+
+interface Source {
+  readonly origin: string;
+  readonly priority: boolean;
+  readonly 'varset-id': string | null;
+  readonly 'varset-name': string | null;
+}
+
+interface Effective extends VariableAttributes, Source {
+  readonly hides: readonly (Source & { readonly 'variable-id': string })[];
+}
+
+const origins: Readonly<Record<string, string>> = {
+  workspace: 'this workspace',
+  'workspace-varset': 'a set of this workspace',
+  'project-varset': 'a set of its project',
+  'global-varset': 'a global set',
+};
+
+/** What runs of a workspace are given, where each value comes from, and what it hides. */
+export function Variables() {
+  const { org, ws, workspace } = useWorkspace();
+  const permissions = workspace?.attributes.permissions;
+  const mayRead = permissions?.['can-read-variable'] === true;
+  const path = `workspaces/${workspace?.id}/vars`;
+  const asked = useMany<Effective>(workspace && mayRead ? `workspaces/${workspace.id}/effective-variables` : undefined);
+  const rule = needs(permissions, 'can-update-variable', org);
+  return (
+    <div className="stack">
+      <WorkspaceHead />
+      <div className="row spread">
+        <h2>Variables in force</h2>
+        <Opener label="New variable" kind="primary" forbidden={rule}>
+          {(close) => <VariableDialog path={path} onClose={close} />}
+        </Opener>
+      </div>
+      {workspace !== undefined && !mayRead ? (
+        <p className="second">Who reads variables needs can-read-variable.</p>
+      ) : (
+        <ResourceTable
+          label="Variables in force"
+          rows={asked.data?.data}
+          error={asked.error}
+          onRetry={() => void asked.refetch()}
+          empty={
+            <Empty command={`keystead api POST workspaces/${workspace?.id ?? ws}/vars`}>
+              Runs of this workspace are given no variables. Add one here, or in a set that reaches it.
+            </Empty>
+          }
+          columns={[
+            {
+              head: 'Key',
+              cell: ({ attributes: { key, category, description, hcl } }) => (
+                <div className="stack-none">
+                  <span className="row">
+                    <code>{key}</code>
+                    {category === 'env' ? <Badge>env</Badge> : null}
+                    {hcl ? <Badge>HCL</Badge> : null}
+                  </span>
+                  {description ? <span className="second small">{description}</span> : null}
+                </div>
+              ),
+            },
+            {
+              head: 'Value',
+              cell: ({ attributes: { value, sensitive } }) =>
+                sensitive ? (
+                  <Badge tone="violet">sensitive</Badge>
+                ) : (
+                  <code className="clipped">{value === '' ? '""' : value}</code>
+                ),
+            },
+            {
+              head: 'From',
+              cell: ({ attributes }) => <Origin org={org} source={attributes} hides={attributes.hides} />,
+            },
+            {
+              head: '',
+              className: 'tight',
+              cell: (one) => (one.attributes.origin === 'workspace' ? <Own one={one} path={path} rule={rule} /> : null),
+            },
+          ]}
+        />
+      )}
+      <SameBy api={`GET /api/v2/workspaces/${workspace?.id ?? ws}/effective-variables`} />
+    </div>
+  );
+}
+
+function Own({
+  one,
+  path,
+  rule,
+}: {
+  readonly one: Item<Effective>;
+  readonly path: string;
+  readonly rule: string | undefined;
+}) {
+  return (
+    <span className="row">
+      <Opener label="Change" small forbidden={rule}>
+        {(close) => <VariableDialog path={path} variable={one} onClose={close} />}
+      </Opener>
+      <RemoveButton
+        label="Delete"
+        title={`Delete ${one.attributes.key}?`}
+        path={`${path}/${one.id}`}
+        forbidden={rule}
+      />
+    </span>
+  );
+}
+
+function Origin({
+  org,
+  source,
+  hides,
+}: {
+  readonly org: string;
+  readonly source: Source;
+  readonly hides: readonly Source[];
+}) {
+  return (
+    <div className="stack-none">
+      <span>
+        <Where org={org} source={source} />
+        {source.priority ? (
+          <>
+            {' '}
+            <Badge tone="amber">priority</Badge>
+          </>
+        ) : null}
+      </span>
+      {hides.map((one) => (
+        <span key={`${one.origin} ${one['varset-id']}`} className="second small">
+          hides that of <Where org={org} source={one} />
+        </span>
+      ))}
+    </div>
+  );
+}
+
+function Where({ org, source }: { readonly org: string; readonly source: Source }) {
+  const { origin, 'varset-id': id, 'varset-name': name } = source;
+  if (id === null) return <>{origins[origin] ?? origin}</>;
+  return (
+    <>
+      <Link to={`/organizations/${org}/varsets/${id}`}>{name}</Link>, {origins[origin] ?? origin}
+    </>
+  );
+}
