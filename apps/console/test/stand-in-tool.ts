@@ -1,0 +1,107 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+/** What somebody may have written anywhere: none of it may become markup or run. */
+export const hostile = `"'><img src=x onerror="window.harmed=1"><script>window.harmed=1</script>{{7*7}}`;
+
+const plan = {
+  format_version: '1.2',
+  terraform_version: '1.11.4',
+  resource_changes: [
+    {
+      address: 'stone.wall["a"]',
+      mode: 'managed',
+      type: 'stone',
+      name: 'wall',
+      index: 'a',
+      provider_name: 'registry.terraform.io/made/up',
+      change: {
+        actions: ['create'],
+        before: null,
+        after: { height: 3, label: hostile, secret: 'never shown' },
+        after_unknown: { id: true },
+        before_sensitive: false,
+        after_sensitive: { secret: true },
+      },
+    },
+  ],
+  output_changes: {
+    height: {
+      actions: ['create'],
+      before: null,
+      after: 3,
+      after_unknown: false,
+      before_sensitive: false,
+      after_sensitive: false,
+    },
+  },
+};
+
+const said = (message: string, more: object = {}) => JSON.stringify({ '@level': 'info', '@message': message, ...more });
+const hook = (type: string) =>
+  said(`stone.wall: ${type}`, {
+    type,
+    hook: { resource: { addr: 'stone.wall["a"]' }, action: 'create', elapsed_seconds: 2 },
+  });
+
+const script = `#!/bin/sh
+case $1 in
+  version) echo "Terraform v1.11.4" ;;
+  plan)
+    cat <<'END'
+${said('The plan has begun')}
+${said(hostile)}
+plain text with \u001b[31mred\u001b[0m
+END
+    for o in "$@"; do case $o in -out=*) echo plan > "\${o#-out=}";; esac; done; exit 2 ;;
+  show) cat <<'END'
+${JSON.stringify(plan)}
+END
+  ;;
+  providers) echo '{"format_version":"1.0"}' ;;
+  apply)
+    for folder in ../state/*/; do at="$folder/terraform.tfstate"; done
+    serial=$(sed -n 's/.*"serial":\\([0-9]*\\).*/\\1/p' "$at" 2>/dev/null)
+    echo '${hook('apply_start')}'
+    for n in 1 2 3 4 5 6; do echo "laying row $n"; sleep 0.5; done
+    echo '${hook('apply_complete')}'
+    printf '{"version":4,"terraform_version":"1.11.4","serial":%d,"lineage":"kept","outputs":{"height":{"value":%d,"type":"number"}},"resources":[{"mode":"managed","type":"stone","name":"wall","provider":"provider[\\\\"registry.terraform.io/made/up\\\\"]","instances":[{"schema_version":0,"attributes":{"height":%d}}]}]}' \\
+      "$((\${serial:-0} + 1))" "$((\${serial:-0} + 3))" "$((\${serial:-0} + 3))" > "$at.new" && mv "$at.new" "$at"
+    echo "Apply complete!" ;;
+esac
+`;
+
+/** A stand-in of the infrastructure tool, whose apply takes its time; answers the file. */
+export function standInTool(): string {
+  const file = path.join(mkdtempSync(path.join(tmpdir(), 'keystead-tool-')), 'terraform');
+  writeFileSync(file, script, { mode: 0o755 });
+  return file;
+}
+
+/** A tar of some files, as a configuration is uploaded. */
+export function tarOf(files: Readonly<Record<string, string>>): Buffer {
+  const pieces = Object.entries(files).flatMap(([name, text]) => {
+    const content = Buffer.from(text);
+    const head = Buffer.alloc(512);
+    const octal = (value: number, length: number) => `${value.toString(8).padStart(length - 1, '0')}\0`;
+    head.write(name, 0);
+    head.write(octal(0o644, 8), 100);
+    head.write(octal(0, 8), 108);
+    head.write(octal(0, 8), 116);
+    head.write(octal(content.length, 12), 124);
+    head.write(octal(0, 12), 136);
+    head.write('        ', 148);
+    head.write('0', 156);
+    head.write('ustar\u000000', 257);
+    head.write(
+      octal(
+        head.reduce((sum, byte) => sum + byte, 0),
+        7,
+      ),
+      148,
+    );
+    return [head, content, Buffer.alloc((512 - (content.length % 512)) % 512)];
+  });
+  return Buffer.concat([...pieces, Buffer.alloc(1024)]);
+}

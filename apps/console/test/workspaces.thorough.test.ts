@@ -1,0 +1,304 @@
+import { gzipSync } from 'node:zlib';
+import { describe, expect } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { journey, stage } from './stage';
+import { hostile, standInTool, tarOf } from './stand-in-tool';
+
+const at = stage({ WORKSPACES_RATE_LIMIT: '0', WORKSPACES_WORKER_BINARY: standInTool() });
+const type = 'application/vnd.api+json';
+const patient = 240_000;
+
+/** Asks the service past its console, as its administrator unless told. */
+async function api<T>(
+  method: string,
+  path: string,
+  body?: object,
+  token = at.installation.firstRun().workspaces.token,
+) {
+  const answer = await fetch(`${at.installation.workspacesUrl}/api/v2/${path}`, {
+    method,
+    headers: { Authorization: `Bearer ${token}`, 'Content-Type': type },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
+  return (answer.status === 204 ? undefined : await answer.json()) as T;
+}
+
+interface Made {
+  readonly data: { readonly id: string; readonly attributes: Readonly<Record<string, string>> };
+  readonly meta?: Readonly<Record<string, string>>;
+}
+const of = (kind: string, attributes: object, relationships: object = {}) => ({
+  data: { type: kind, attributes, relationships },
+});
+
+let counter = 0;
+
+/** An organization with a workspace that has a configuration. */
+async function prepared(): Promise<{ org: string; id: string }> {
+  const org = `org-${++counter}`;
+  await api('POST', 'organizations', of('organizations', { name: org, email: 'ops@example.com' }));
+  const made = await api<Made>(
+    'POST',
+    `organizations/${org}/workspaces`,
+    of('workspaces', { name: 'web', description: hostile }),
+  );
+  const version = await api<Made>(
+    'POST',
+    `workspaces/${made.data.id}/configuration-versions`,
+    of('configuration-versions', { 'auto-queue-runs': false }),
+  );
+  const archive = gzipSync(tarOf({ 'main.tf': 'output "height" { value = 3 }', 'README.md': hostile }));
+  const url = new URL(version.data.attributes['upload-url']!);
+  const put = await fetch(at.installation.workspacesUrl + url.pathname + url.search, {
+    method: 'PUT',
+    headers: { 'Content-Type': 'application/octet-stream' },
+    body: new Uint8Array(archive),
+  });
+  expect(put.status).toBe(200);
+  return { org, id: made.data.id };
+}
+
+const workspace = (org: string, rest = '') => `/ui/organizations/${org}/workspaces/web${rest}`;
+const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
+const dialog = (page: Page, name: string) => page.getByRole('dialog').getByRole('button', { name, exact: true });
+const status = (page: Page, text: string) =>
+  page.getByRole('status', { name: 'Status of the run' }).filter({ hasText: text });
+
+/** Starts a run by the console, and answers when its plan waits for somebody. */
+async function planned(page: Page, message: string): Promise<void> {
+  await button(page, 'New run').click();
+  await page.getByLabel('Message').fill(message);
+  await dialog(page, 'Start run').click();
+  await page.getByRole('heading', { name: message }).waitFor();
+  await status(page, 'needs confirmation').waitFor();
+}
+
+const unharmed = async (page: Page) =>
+  expect(await page.evaluate(() => (window as unknown as { harmed?: number }).harmed)).toBeUndefined();
+
+describe('the first day in the workspace console', () => {
+  journey(
+    'makes an organization and a workspace, and finds it by name',
+    async () => {
+      const page = await at.signedIn('workspaces');
+      await button(page, 'New organization').click();
+      await page.getByLabel('Name').fill('garden');
+      await page.getByLabel('E-mail address').fill('ops@example.com');
+      await dialog(page, 'Create organization').click();
+      await page.getByRole('heading', { name: 'garden', level: 1 }).waitFor();
+      await button(page, 'New workspace').first().click();
+      await page.getByLabel('Name').fill('hedge');
+      await dialog(page, 'Create workspace').click();
+      await page.getByRole('heading', { name: 'hedge' }).waitFor();
+      await page.getByText('Nothing has run here').waitFor();
+      await page.goto(`${at.installation.workspacesUrl}/ui/organizations/garden`);
+      await page.getByLabel('Search by name').fill('edg');
+      await page.waitForURL(/q=edg/);
+      await page.getByRole('link', { name: 'hedge' }).waitFor();
+      await page.getByLabel('Search by name').fill('nothing like it');
+      await page.getByText('No workspace fits these filters.').waitFor();
+    },
+    patient,
+  );
+
+  journey(
+    'plans, sees what changes, confirms, and watches the log until it is applied',
+    async () => {
+      const { org } = await prepared();
+      const page = await at.signedIn('workspaces', workspace(org));
+      await planned(page, 'Lay the first stones');
+      await page.getByText('1 create').waitFor();
+      await page.getByText('stone.wall["a"]').waitFor();
+      await page.getByText('(sensitive)').first().waitFor();
+      expect(await page.content()).not.toContain('never shown');
+      await page.getByRole('tab', { name: 'Plan log' }).click();
+      await page.getByText('The plan has begun').waitFor();
+      await page.locator('.ansi-red-fg', { hasText: 'red' }).waitFor();
+      await button(page, 'Confirm & apply').click();
+      await page.getByLabel('Comment', { exact: true }).fill('Go on');
+      await dialog(page, 'Confirm & apply').click();
+      await page.getByRole('tab', { name: 'Apply log' }).click();
+      // The log comes while the tool still works.
+      await page.getByText('laying row 1').waitFor();
+      await status(page, 'applying').waitFor();
+      await page.getByText('laying row 6').waitFor();
+      await status(page, 'applied').waitFor();
+      await page.getByText('Go on').waitFor();
+      await unharmed(page);
+      await page.goto(at.installation.workspacesUrl + workspace(org));
+      await page.getByRole('heading', { name: 'Outputs' }).waitFor();
+      await page.getByRole('heading', { name: 'README' }).waitFor();
+      await unharmed(page);
+      // The address of a run that the tool prints leads to its page.
+      const runs = await api<{ data: { id: string }[] }>('GET', `organizations/${org}/runs`);
+      await page.goto(`${at.installation.workspacesUrl}/app/${org}/web/runs/${runs.data[0]!.id}`);
+      await status(page, 'applied').waitFor();
+    },
+    patient,
+  );
+
+  journey(
+    'compares two states, and goes back to the first',
+    async () => {
+      const { org, id } = await prepared();
+      const page = await at.signedIn('workspaces', workspace(org));
+      for (const message of ['one', 'two']) {
+        await page.goto(at.installation.workspacesUrl + workspace(org));
+        await planned(page, message);
+        await button(page, 'Confirm & apply').click();
+        await dialog(page, 'Confirm & apply').click();
+        await status(page, 'applied').waitFor();
+      }
+      await page.goto(at.installation.workspacesUrl + workspace(org, '/states'));
+      await button(page, 'Compare').first().click();
+      await button(page, 'Compare').first().click();
+      await page.getByText('stone.wall').waitFor();
+      await page.getByLabel('Show values').check();
+      await page.getByText('stone.wall').click();
+      await page.locator('details', { hasText: 'stone.wall' }).locator('.attributes').waitFor();
+      await api('POST', `workspaces/${id}/actions/lock`, { reason: 'going back' });
+      await page.reload();
+      await button(page, 'Roll back').first().click();
+      await dialog(page, 'Roll back').click();
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+      const states = await api<{ data: unknown[] }>(
+        'GET',
+        `state-versions?filter[organization][name]=${org}&filter[workspace][name]=web`,
+      );
+      expect(states.data.length).toBeGreaterThan(2);
+    },
+    patient,
+  );
+
+  journey(
+    'keeps a sensitive variable to itself, and says where each value comes from',
+    async () => {
+      const { org } = await prepared();
+      const vars = { data: [{ type: 'vars', attributes: { key: 'colour', value: 'green', category: 'terraform' } }] };
+      await api('POST', `organizations/${org}/varsets`, of('varsets', { name: 'everywhere', global: true }, { vars }));
+      const page = await at.signedIn('workspaces', workspace(org, '/variables'));
+      await page.getByText('a global set').waitFor();
+      for (const [key, value, sensitive] of [
+        ['colour', 'red', false],
+        ['password', 'hush-hush', true],
+      ] as const) {
+        await button(page, 'New variable').click();
+        await page.getByLabel('Key', { exact: true }).fill(key);
+        await page.getByLabel('Value', { exact: true }).fill(value);
+        if (sensitive) await page.getByLabel('Sensitive').check();
+        await dialog(page, 'Save variable').click();
+        await page.getByRole('dialog').waitFor({ state: 'detached' });
+      }
+      await page.getByText('hides that of').waitFor();
+      await page.getByText('sensitive', { exact: true }).waitFor();
+      expect(await page.content()).not.toContain('hush-hush');
+    },
+    patient,
+  );
+
+  journey(
+    'locks with a reason, and unlocks',
+    async () => {
+      const { org } = await prepared();
+      const page = await at.signedIn('workspaces', workspace(org));
+      await button(page, 'Lock').click();
+      await page.getByLabel('Reason').fill('the wall is drying');
+      await dialog(page, 'Lock').click();
+      await page.getByText('the wall is drying').waitFor();
+      await button(page, 'Unlock').click();
+      await button(page, 'Lock').waitFor();
+    },
+    patient,
+  );
+
+  journey(
+    'tells somebody without the right what is missing, and whom to ask',
+    async () => {
+      const { org, id } = await prepared();
+      const admin = await at.signedIn('workspaces', workspace(org));
+      await planned(admin, 'Wait for me');
+      const address = admin.url();
+      const team = await api<Made>('POST', `organizations/${org}/teams`, of('teams', { name: 'readers' }));
+      const team_ = { data: { type: 'teams', id: team.data.id } };
+      await api(
+        'POST',
+        'team-workspaces',
+        of('team-workspaces', { access: 'read' }, { team: team_, workspace: { data: { type: 'workspaces', id } } }),
+      );
+      const invited = await api<Made>(
+        'POST',
+        `organizations/${org}/organization-memberships`,
+        of('organization-memberships', { email: 'rea@example.com' }, { teams: { data: [team_.data] } }),
+      );
+      const link = new URL(invited.meta!['invite-url']!).pathname.replace('/app/', '');
+      const password = 'read and no more';
+      await api('POST', link, of('one-time-links', { username: 'rea', password, 'password-confirmation': password }));
+      const page = await at.open(address);
+      await page.getByLabel('User name').fill('rea');
+      await page.getByLabel('Password').fill(password);
+      await button(page, 'Sign in').click();
+      const confirm = button(page, 'Confirm & apply');
+      await confirm.waitFor();
+      expect(await confirm.getAttribute('aria-disabled')).toBe('true');
+      expect(await confirm.getAttribute('title')).toMatch(/can-apply.*owner/);
+      await confirm.click({ force: true });
+      expect(await page.getByRole('dialog').count()).toBe(0);
+      // While she looks, somebody else confirms: she sees it happen.
+      await button(admin, 'Confirm & apply').click();
+      await dialog(admin, 'Confirm & apply').click();
+      await status(page, 'applied').waitFor();
+    },
+    patient,
+  );
+
+  journey(
+    'asks for the password again before a workspace is deleted',
+    async () => {
+      const { org } = await prepared();
+      const page = await at.signedIn('workspaces', workspace(org, '/settings'));
+      await button(page, 'Delete workspace').click();
+      await page.getByLabel('Type web to go on').fill('web');
+      await dialog(page, 'Delete workspace').click();
+      await page.getByLabel('Password').fill(at.installation.firstRun().workspaces.password);
+      await page.getByRole('dialog').last().getByRole('button').last().click();
+      await page.getByRole('heading', { name: org, level: 1 }).waitFor();
+      await page.getByText('A workspace holds').waitFor();
+    },
+    patient,
+  );
+
+  journey(
+    'shows every screen of a workspace without a violation of axe, in both themes, also narrow',
+    async () => {
+      const { org } = await prepared();
+      const first = await at.signedIn('workspaces', workspace(org));
+      await planned(first, hostile);
+      const run = new URL(first.url()).pathname;
+      await first.close();
+      const rests = ['', '/runs', '/variables', '/states', '/access', '/settings'];
+      const addresses = [
+        ...rests.map((rest) => workspace(org, rest)),
+        `${run}?view=resources`,
+        `${run}?view=plan%20log`,
+        `${run}?view=access`,
+      ];
+      for (const theme of ['light', 'dark'] as const) {
+        const page = await at.signedIn('workspaces', '/ui/', { theme });
+        for (const address of addresses) {
+          await page.setViewportSize({ width: 1440, height: 900 });
+          await page.goto(at.installation.workspacesUrl + address);
+          await page.locator('main h1').waitFor();
+          await page.waitForTimeout(1500);
+          expect({ address, violations: await at.violations(page) }).toEqual({ address, violations: [] });
+          await at.picture(page, `workspaces${address.replace(/\W+|run-\w+/g, '-')}-${theme}`);
+          await page.setViewportSize({ width: 320, height: 900 });
+          const over = await page.evaluate(() => Math.max(0, document.documentElement.scrollWidth - innerWidth));
+          expect({ address, over }).toEqual({ address, over: 0 });
+          await unharmed(page);
+        }
+      }
+    },
+    patient,
+  );
+});
