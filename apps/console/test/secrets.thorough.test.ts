@@ -142,7 +142,7 @@ describe('the console of the secrets service', () => {
     expect((await api('GET', 'scheduler/role/ops')).data.policies).toEqual(['read', 'write']);
   });
 
-  journey('enrols for a second factor with a code to scan, and asks for it at the next sign-in', async () => {
+  journey('enrols somebody for a second factor with a code to scan', async () => {
     const { data: entity } = await api('POST', 'identity/entity', { name: 'scanner' });
     const page = await at.signedIn('secrets', '/ui/access/second-factor');
     await button(page, 'New method').click();
