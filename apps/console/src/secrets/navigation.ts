@@ -1,4 +1,4 @@
-import type { NavGroup } from '../shell/frame';
+import type { NavGroup } from '../shell/navigation';
 
 /** The pages of the rail. */
 export const navigation: readonly NavGroup[] = [

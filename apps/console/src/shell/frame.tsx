@@ -3,24 +3,10 @@ import { useEffect, useState } from 'react';
 import { Button } from '../design/button';
 import { Icon } from '../design/icon';
 import { Keys } from './keys';
+import type { NavGroup } from './navigation';
 import { type Command, Palette } from './palette';
 import { useSession } from './session';
 import { applyTheme, chosenTheme, type Theme, themes } from './theme';
-
-export interface NavItem {
-  readonly label: string;
-  readonly to: string;
-  /** The letter after `g` that goes there. */
-  readonly key?: string;
-  readonly count?: number | undefined;
-  /** Only this very address, none below it. */
-  readonly exact?: boolean;
-}
-
-export interface NavGroup {
-  readonly label?: string;
-  readonly items: readonly NavItem[];
-}
 
 export interface FrameProps {
   readonly nav: readonly NavGroup[];

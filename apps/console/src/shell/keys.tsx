@@ -1,5 +1,5 @@
 import { Dialog } from '../design/dialog';
-import type { NavItem } from './frame';
+import type { NavItem } from './navigation';
 
 /** The keys that do something. */
 export function Keys({ items, onClose }: { readonly items: readonly NavItem[]; readonly onClose: () => void }) {

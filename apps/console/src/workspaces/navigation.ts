@@ -1,5 +1,5 @@
 import { useParams } from '@tanstack/react-router';
-import type { NavGroup } from '../shell/frame';
+import type { NavGroup } from '../shell/navigation';
 import { useSession } from '../shell/session';
 import { useOne } from './data/use-api';
 
