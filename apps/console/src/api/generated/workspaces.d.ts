@@ -3113,6 +3113,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          include?: string;
           "page[number]"?: number;
           "page[size]"?: number;
         };
@@ -3125,6 +3126,7 @@ export interface paths {
           content: {
             "application/vnd.api+json": {
               data: components["schemas"]["RunsResource"][];
+              included?: (components["schemas"]["AppliesResource"] | components["schemas"]["CommentsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["PlansResource"] | components["schemas"]["RunEventsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["WorkspacesResource"])[];
               links?: components["schemas"]["PageLinks"];
               meta?: {
                 pagination?: components["schemas"]["Pagination"];
