@@ -83,14 +83,14 @@ describe('the first day in the workspace console', () => {
     async () => {
       const page = await at.signedIn('workspaces');
       await button(page, 'New organization').click();
-      await page.getByLabel('Name').fill('garden');
+      await page.getByLabel('Name', { exact: true }).fill('garden');
       await page.getByLabel('E-mail address').fill('ops@example.com');
       await dialog(page, 'Create organization').click();
       await page.getByRole('heading', { name: 'garden', level: 1 }).waitFor();
       await button(page, 'New workspace').first().click();
-      await page.getByLabel('Name').fill('hedge');
+      await page.getByLabel('Name', { exact: true }).fill('hedge');
       await dialog(page, 'Create workspace').click();
-      await page.getByRole('heading', { name: 'hedge' }).waitFor();
+      await page.getByRole('heading', { name: 'hedge', level: 1 }).waitFor();
       await page.getByText('Nothing has run here').waitFor();
       await page.goto(`${at.installation.workspacesUrl}/ui/organizations/garden`);
       await page.getByLabel('Search by name').fill('edg');

@@ -84,7 +84,7 @@ function Line({ line }: { readonly line: LogLine }) {
       {Anser.ansiToJson(line.text, { use_classes: true, remove_empty: true }).map(
         ({ content, fg, decorations }, at) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: parts of a line have nothing but their place
-          <span key={at} className={[fg, ...decorations].filter(Boolean).join(' ')}>
+          <span key={at} className={[fg && `${fg}-fg`, ...decorations].filter(Boolean).join(' ')}>
             {content}
           </span>
         ),
