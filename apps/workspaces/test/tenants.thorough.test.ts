@@ -44,6 +44,9 @@ const ofMembers = [
   'GET /organizations/:organization_name/runs',
   'GET /organizations/:organization_name/runs/queue',
   'GET /organizations/:organization_name/capacity',
+  // Both tell of runs that the caller sees, and of none to whoever sees none.
+  'GET /organizations/:organization_name/run-counts',
+  'GET /organizations/:organization_name/runs/stream',
   'GET /organizations/:organization_name/relationships/data-retention-policy',
 ];
 
@@ -61,6 +64,7 @@ const ofTheTired = [
   'GET /organizations/:organization_name/tags',
   'GET /organizations/:organization_name/runs',
   'GET /organizations/:organization_name/runs/queue',
+  'GET /organizations/:organization_name/runs/stream',
   'GET /organizations/:organization_name/relationships/data-retention-policy',
 ];
 
