@@ -269,7 +269,7 @@ function Access({ run }: { readonly run: LiveRun }) {
                 {config.other.secrets === undefined ? (
                   <span className="second">ask the secrets service by the accessor</span>
                 ) : (
-                  <a href={`${config.other.secrets}/ui/access/tokens/${encodeURIComponent(accessor)}`}>
+                  <a href={`${config.other.secrets}/ui/access/tokens?accessor=${encodeURIComponent(accessor)}`}>
                     Token and leases
                   </a>
                 )}
