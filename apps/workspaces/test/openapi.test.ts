@@ -203,7 +203,8 @@ export async function session(make: typeof createClient, baseUrl: string, token:
     expect((await generatedSession(document, wrong)).faults).toEqual([
       expect.stringContaining('nom'),
       expect.stringContaining(`Type '"projects"' is not assignable to type '"teams"'`),
-      expect.stringContaining(`'"projects" | "entitlement-sets" | "subscriptions" | undefined' and '"teams"'`),
+      // In which order the compiler names the types of a union is its own affair.
+      expect.stringMatching(/types '(?=.*"projects")(?=.*"entitlement-sets").*' and '"teams"' have no overlap/),
     ]);
   });
 });
