@@ -100,7 +100,7 @@ describe('console sessions', () => {
     await asks(details, idle, { ...ours, 'X-Keystead-Background': '1' }).expect(200);
     nowMs += 2 * MINUTE;
     await asks(details, idle).expect(401);
-    await asks('/ui/session', idle).expect(401);
+    await asks('/ui/session', idle).expect(204);
 
     const long = await entered('cy');
     for (let spent = 0; spent < 12 * 60; spent += 20) {
