@@ -108,8 +108,11 @@ const subject: FuzzSubject = {
     // What callers make lives shortly, so that the service does not grow for that reason.
     await must('POST', '/sys/auth/token/tune', { default_lease_ttl: '20s' });
 
+    const document = await must('GET', '/sys/internal/specs/openapi');
+    // Its answer has no end; what it refuses is tried by its own tests.
+    delete document.paths['/sys/monitor'];
     return {
-      document: await must('GET', '/sys/internal/specs/openapi'),
+      document,
       token,
       restore,
       place: {
