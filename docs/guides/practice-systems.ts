@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { DirectoryStandIn } from '../../apps/secrets/test/stand-ins/cloudone';
 import { CloudStandIn } from '../../apps/secrets/test/stand-ins/cloudtwo';
-import { IssuerStandIn } from '../../apps/secrets/test/stand-ins/jwt';
+import { ProviderStandIn } from '../../apps/secrets/test/stand-ins/oidc';
 import { SchedulerStandIn } from '../../apps/secrets/test/stand-ins/scheduler';
 
 /** Stand-ins of the systems that engines and login methods speak to, for whoever follows a guide without the real ones. */
@@ -17,12 +17,12 @@ const subscription = randomUUID();
 /** What a pipeline's token says of its run. */
 const build = { sub: 'project:harbour/crane:branch:main', project: 'harbour/crane', ref: 'main', teams: ['builders'] };
 
-/** Starts a scheduler, a cloud provider, a directory and an issuer of tokens on free ports of the loopback. */
+/** Starts a scheduler, a cloud provider, a directory and an OpenID provider on free ports of the loopback. */
 export async function startPracticeSystems(): Promise<PracticeSystems> {
   const scheduler = new SchedulerStandIn();
   const cloud = new CloudStandIn();
   const directory = new DirectoryStandIn();
-  const issuer = new IssuerStandIn();
+  const issuer = new ProviderStandIn();
   await Promise.all([scheduler.start(), cloud.start(), directory.start(), issuer.start()]);
   const where = { subscription, group: 'harbour' };
   directory.addMachine('crane-1', where, { principalId: 'oid-1' });
@@ -41,6 +41,8 @@ export async function startPracticeSystems(): Promise<PracticeSystems> {
         xms_mirid: `/subscriptions/${subscription}/resourcegroups/harbour/providers/Microsoft.Compute/virtualMachines/crane-1`,
       }),
       ISSUER: issuer.address,
+      OIDC_CLIENT: issuer.clientId,
+      OIDC_SECRET: issuer.clientSecret,
       BUILD_JWT: issuer.sign({ ...build, exp: Math.floor(Date.now() / 1000) + 86_400 }),
     },
     service: {

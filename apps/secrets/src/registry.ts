@@ -5,7 +5,7 @@ import { cloudtwo } from './backends/cloudtwo/backend';
 import type { CloudTwo } from './backends/cloudtwo/cloud';
 import { cubbyhole } from './backends/cubbyhole/backend';
 import { jwt } from './backends/jwt/backend';
-import type { IssuerKeys } from './backends/jwt/keys';
+import type { OidcProvider } from './backends/jwt/provider';
 import { kvUpgrading } from './backends/kv/upgrade';
 import { kvOne } from './backends/kv/version-one';
 import { kvTwo } from './backends/kv/version-two';
@@ -24,7 +24,7 @@ export interface Outside {
   readonly scheduler: Scheduler;
   readonly cloudone: CloudOneParts;
   readonly cloudtwo: CloudTwo;
-  readonly jwt: IssuerKeys;
+  readonly jwt: OidcProvider;
   readonly tokens: TokenParts;
   readonly identity: IdentityParts;
   readonly system: readonly Path[];
@@ -77,6 +77,7 @@ export const registry: readonly Registered[] = [
   { type: 'userpass', kind: 'auth', make: one(() => userpass()) },
   { type: 'approle', kind: 'auth', make: one(() => approle()) },
   { type: 'jwt', kind: 'auth', make: one((outside) => jwt(outside.jwt)) },
+  { type: 'oidc', kind: 'auth', make: one((outside) => jwt(outside.jwt)) },
   {
     type: 'kv',
     kind: 'secret',

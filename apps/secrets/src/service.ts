@@ -6,7 +6,7 @@ import type { Express } from 'express';
 import { DirectoryClient } from './backends/cloudone/directory-client';
 import { ResourceClient } from './backends/cloudone/resource-client';
 import { CloudTwo } from './backends/cloudtwo/cloud';
-import { IssuerKeys } from './backends/jwt/keys';
+import { OidcProvider } from './backends/jwt/provider';
 import { Scheduler } from './backends/scheduler/scheduler';
 import type { Config } from './config';
 import { createHttpApp } from './http/app';
@@ -230,7 +230,7 @@ function outsideOf(modules: Modules, config: Config, log: Logger, system: readon
       resources: new ResourceClient(config.outside.cloudone.metadataHost, storage.clock),
     },
     cloudtwo: new CloudTwo({ ...config.outside.cloudtwo, identityTokens }, storage),
-    jwt: new IssuerKeys(storage.clock),
+    jwt: new OidcProvider({ clock: storage.clock, log }),
     tokens: { ...modules, log },
     identity: { ...modules, issuer },
     system,

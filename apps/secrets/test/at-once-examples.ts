@@ -552,6 +552,9 @@ export const examples: Readonly<Record<string, Making>> = {
   'write jwt/role/:name': asNamed(() => ({ role_type: 'jwt', user_claim: 'sub', bound_subject: 'a' })),
   'delete jwt/role/:name': removedByName('auth/jwt/role', { role_type: 'jwt', user_claim: 'sub', bound_subject: 'a' }),
   'write jwt/login': outside,
+  'write jwt/oidc/auth_url': outside,
+  'write jwt/oidc/callback': outside,
+  'write jwt/oidc/poll': outside,
 };
 
 async function user(world: World): Promise<string> {

@@ -9,6 +9,7 @@ interface Seen {
   readonly path: string;
   readonly status: number;
   readonly body: unknown;
+  readonly media: string;
 }
 
 interface Media {
@@ -26,10 +27,10 @@ export class ResponseSchemas {
   private readonly seen: Seen[] = [];
   private readonly checks = new Map<
     Path,
-    (method: string, status: number) => ValidateFunction | 'nothing' | undefined
+    (method: string, status: number, media: string) => ValidateFunction | 'nothing' | undefined
   >();
 
-  add(method: string, url: string, status: number, body: unknown): void {
+  add(method: string, url: string, status: number, body: unknown, media = 'application/json'): void {
     // Announced nowhere: what the caller chose, faults (which tests provoke), and what is no request to any operation.
     if (
       (status >= 300 && status < 400) ||
@@ -39,14 +40,20 @@ export class ResponseSchemas {
     )
       return;
     if (/%(?![0-9a-f]{2})/i.test(url)) return;
-    this.seen.push({ method, path: decodeURIComponent(url.replace(/^\/v1\//, '').replace(/\?.*$/, '')), status, body });
+    this.seen.push({
+      method,
+      path: decodeURIComponent(url.replace(/^\/v1\//, '').replace(/\?.*$/, '')),
+      status,
+      body,
+      media,
+    });
   }
 
   /** One line per answer that is not as announced. */
   problems(service: Service): string[] {
     const { mounts, namespaces } = service.kernel;
     const problems = new Set<string>();
-    for (const { method, path, status, body } of this.seen) {
+    for (const { method, path, status, body, media } of this.seen) {
       if (status === 204) continue;
       const resolved = mounts.resolve(namespaces.root?.uuid ?? '', path);
       const verb: Verb =
@@ -56,7 +63,7 @@ export class ResponseSchemas {
       const where = `${method} ${resolved.mount.path}${matched.path.pattern} ${status}`;
       let test: ValidateFunction | 'nothing' | undefined;
       try {
-        test = this.checkOf(service, resolved.mount, matched.path)(method, status);
+        test = this.checkOf(service, resolved.mount, matched.path)(method, status, media);
       } catch (error) {
         problems.add(`${where}: its schema is none: ${(error as Error).message}`);
         continue;
@@ -81,12 +88,14 @@ export class ResponseSchemas {
     ajv.addSchema({ $id: 'doc', components: document.components });
     const [item] = Object.values(document.paths);
     const compiled = new Map<string, ValidateFunction | 'nothing' | undefined>();
-    const check = (method: string, status: number) => {
+    const check = (method: string, status: number, media: string) => {
       const name = method === 'PUT' ? 'post' : method.toLowerCase();
-      const key = `${name} ${status}`;
+      const key = `${name} ${status} ${media}`;
       if (compiled.has(key)) return compiled.get(key);
       const announced = item?.[name]?.responses[String(status)];
       const response = announced?.$ref ? document.components.responses[announced.$ref.split('/').at(-1)!] : announced;
+      // Pages are announced as such, and their text is nobody's schema.
+      if (media === 'text/html') return response?.content && media in response.content ? 'nothing' : undefined;
       const schema = response?.content?.['application/json'].schema;
       const refs = schema && (schema.anyOf ?? [{ $ref: schema.$ref! }]).map(({ $ref }) => ({ $ref: `doc${$ref}` }));
       const test = refs ? ajv.compile({ anyOf: refs }) : response ? ('nothing' as const) : undefined;

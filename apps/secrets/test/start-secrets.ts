@@ -128,7 +128,7 @@ function client(
     if (token !== undefined) test.set('X-Service-Token', token);
     for (const [name, value] of Object.entries(headers)) test.set(name, value);
     if (headers['X-Service-Namespace'] === undefined) {
-      test.on('response', ({ req, status, body }) => watch.add(req.method, req.path, status, body));
+      test.on('response', ({ req, status, body, type }) => watch.add(req.method, req.path, status, body, type));
     }
     return test;
   };

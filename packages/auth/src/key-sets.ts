@@ -22,6 +22,8 @@ interface PublishedKey {
 interface KeySet {
   /** Undefined where only keys are published. */
   readonly issuer: string | undefined;
+  /** The whole discovery document; empty where only keys are published. */
+  readonly document: Readonly<Record<string, unknown>>;
   readonly keys: readonly PublishedKey[];
   readonly fetchedAtMs: number;
 }
@@ -67,6 +69,11 @@ export class KeySets {
   /** The issuer that the tokens of a source name; undefined where it says none. Throws `upstream`. */
   async issuer(source: KeySource): Promise<string | undefined> {
     return (await this.set(source)).issuer;
+  }
+
+  /** What the discovery document of a source says; empty for a bare key set. Throws `upstream`. */
+  async document(source: KeySource): Promise<Readonly<Record<string, unknown>>> {
+    return (await this.set(source)).document;
   }
 
   /**
@@ -136,8 +143,9 @@ export class KeySets {
   private async fetch({ kind, url, ca }: KeySource): Promise<KeySet> {
     let issuer: string | undefined;
     let keysAt = url;
+    let document: Readonly<Record<string, unknown>> = {};
     if (kind === 'discovery') {
-      const document = (await this.json(url, ca)) as { issuer?: unknown; jwks_uri?: unknown };
+      document = (await this.json(url, ca)) as Record<string, unknown>;
       if (typeof document.issuer !== 'string' || typeof document.jwks_uri !== 'string') {
         throw new Refusal('upstream', `${this.who} answered a discovery document without issuer or keys`);
       }
@@ -151,7 +159,7 @@ export class KeySets {
     const { keys: listed } = (await this.json(keysAt, ca)) as { keys?: unknown };
     if (!Array.isArray(listed)) throw new Refusal('upstream', `${this.who} answered something that is no key set`);
     const keys = (listed as (JsonWebKey & { kid?: unknown })[]).slice(0, maxKeys).flatMap((jwk) => usable(jwk) ?? []);
-    return { issuer, keys, fetchedAtMs: this.clock.now() };
+    return { issuer, document, keys, fetchedAtMs: this.clock.now() };
   }
 
   private async json(url: string, ca: string | undefined): Promise<object> {

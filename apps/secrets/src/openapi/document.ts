@@ -189,14 +189,19 @@ function unlike(list: OperationEntry | undefined, operation: OperationEntry): re
   return list.parameters.filter(({ name }) => !taken.has(name));
 }
 
+const page = { 'text/html': { schema: { type: 'string' } } };
+
 function responses(operation: OperationEntry, alsoList: OperationEntry | undefined): JsonSchema {
   const schema = alsoList
     ? { anyOf: [ref(operation.response.name), ref(alsoList.response.name)] }
     : ref(operation.response.name);
-  const content = { 'application/json': { schema } };
+  const content = { 'application/json': { schema }, ...(operation.page ? page : {}) };
   const answer: JsonSchema = { [operation.status]: { description: 'OK', content } };
   for (const status of operation.refusals) {
-    answer[status] = { $ref: `#/components/responses/${refusals[status].name}` };
+    const { name, response } = refusals[status];
+    answer[status] = operation.page
+      ? { ...response, content: { ...(response.content as JsonSchema), ...page } }
+      : { $ref: `#/components/responses/${name}` };
   }
   for (const [status, description] of Object.entries(operation.statuses)) {
     answer[status] = { description, content: status in refusals ? orRefusal(schema) : content };

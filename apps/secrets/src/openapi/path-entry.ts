@@ -24,6 +24,8 @@ export interface OperationEntry {
   readonly status: number;
   /** Further statuses, with what they mean. */
   readonly statuses: Readonly<Record<number, string>>;
+  /** Answers may be pages. */
+  readonly page: boolean;
   readonly refusals: readonly RefusalStatus[];
 }
 
@@ -125,6 +127,7 @@ function operationEntry(
     response: { name: `${pascal(id)}Response`, schema },
     status: operation.status === 202 ? 202 : 200,
     statuses: operation.responses ?? {},
+    page: operation.page ?? false,
     refusals: refusalsOf(mount, declared, verb),
   };
 }
@@ -136,7 +139,8 @@ function refusalsOf(mount: LiveMount, { operations }: Path, verb: Verb): Refusal
   if (verb === 'write' || verb === 'patch') always.push(408, 413);
   if (verb === 'patch') always.push(415);
   // System paths end what other mounts have handed out.
-  if (mount.backend.outside || mount.type === 'system') always.push(502, 504);
+  // Tokens are renewed by asking the method that they came from.
+  if (mount.backend.outside || mount.type === 'system' || mount.type === 'token') always.push(502, 504);
   return always;
 }
 

@@ -67,6 +67,8 @@ export interface Operation<P = Readonly<Record<string, string>>, I extends z.Zod
   readonly responseFormat?: ResponseFormat;
   /** Success status where it is neither 200 with a body nor 204 without. */
   readonly status?: 200 | 202 | 204;
+  /** Some answers, also of refusals, are a page (text/html) for a person whose browser was sent here. */
+  readonly page?: boolean;
   /** Further statuses for the document, with their description. */
   readonly responses?: Readonly<Record<number, string>>;
   /** Fields of request and response that may stand in the audit log as they are; `all` for everything. */

@@ -63,7 +63,7 @@ export interface Login {
   readonly boundCidrs?: readonly string[];
   readonly type?: 'service' | 'batch' | 'default' | '';
   readonly renewable?: boolean;
-  /** What the backend's `renewLogin` will be given; sealed with the token. */
+  /** What the backend's `renewLogin` will be given; sealed with the token. A renewal that answers one replaces it. */
   readonly internal?: Readonly<Record<string, unknown>>;
 }
 export interface LoginReply {

@@ -15,7 +15,8 @@ export function forgetOnReload(
     aws: () => cloudtwo.forget(),
     cloudone: () => forgetCloud(cloudone),
     azure: () => forgetCloud(cloudone),
-    jwt: () => jwt.forget(),
+    jwt: () => jwt.keys.forget(),
+    oidc: () => jwt.keys.forget(),
   };
   storage.changes.listen('setting', (key) => {
     if (key.startsWith(reloadMark)) forgetters[key.slice(reloadMark.length)]?.();

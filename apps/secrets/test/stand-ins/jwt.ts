@@ -35,6 +35,9 @@ export function signRaw(header: object, claims: unknown, key: IssuerKey, algorit
   return `${text}.${sign(digest, Buffer.from(text), { key: key.privateKey, ...how }).toString('base64url')}`;
 }
 
+/** Status, JSON body, further headers. */
+export type Answer = [status: number, body: unknown, headers?: Record<string, string>];
+
 /**
  * An issuer of identity tokens for tests: a discovery document, a key set and tokens, signed here by node:crypto alone.
  * With `tls` it speaks https.
@@ -54,7 +57,8 @@ export class IssuerStandIn {
   private readonly server: http.Server | https.Server;
 
   constructor(private readonly tls?: { readonly cert: string; readonly key: string }) {
-    const answer = (request: http.IncomingMessage, response: http.ServerResponse) => this.answer(request, response);
+    const answer = (request: http.IncomingMessage, response: http.ServerResponse) =>
+      void this.answer(request, response);
     this.server = tls ? https.createServer(tls, answer) : http.createServer(answer);
   }
 
@@ -90,14 +94,18 @@ export class IssuerStandIn {
     return signRaw({ typ: 'JWT', alg: key.algorithm, kid: key.kid, ...header }, { ...sound, ...claims }, key);
   }
 
-  private answer(request: http.IncomingMessage, response: http.ServerResponse): void {
+  private async answer(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
     this.calls.push(request.url ?? '');
-    const [status, body] = this.down ? [503, { error: 'down' }] : this.route(request.url);
-    response.writeHead(status, { 'content-type': 'application/json' });
+    const [status, body, headers] = this.down ? ([503, { error: 'down' }] as Answer) : await this.respond(request);
+    response.writeHead(status, { 'content-type': 'application/json', ...headers });
     response.end(JSON.stringify(body));
   }
 
-  private route(path: string | undefined): [number, unknown] {
+  protected async respond(request: http.IncomingMessage): Promise<Answer> {
+    return this.route(request.url);
+  }
+
+  protected route(path: string | undefined): [number, unknown] {
     if (path === '/.well-known/openid-configuration') {
       return [200, { issuer: this.address, jwks_uri: this.keysAddress, ...this.document }];
     }

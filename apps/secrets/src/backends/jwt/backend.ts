@@ -1,16 +1,30 @@
 import { type Backend, backend } from '../../sdk/backend';
+import { authUrlPath } from './auth-url';
+import { callbackPath } from './callback';
 import { configPath } from './config-path';
-import type { IssuerKeys } from './keys';
 import { loginPath, renewLogin } from './login';
+import { pollPath } from './poll';
+import type { OidcProvider } from './provider';
 import { roleListPath, rolePath } from './role';
 
-/** Logins with tokens that some issuer signed: continuous integration, clusters, other services. Decision 0041. */
-export const jwt = (keys: IssuerKeys): Backend =>
+/**
+ * Logins with tokens that some issuer signed: of machines that bring one (decision 0041), and of people who sign in at an
+ * OpenID provider by browser or device (decision 0114). Mounted as `jwt` and as `oidc`, which are the same.
+ */
+export const jwt = (provider: OidcProvider): Backend =>
   backend({
     type: 'jwt',
     outside: true,
     kind: 'auth',
-    summary: 'Logs in whoever brings a token that a known issuer signed.',
-    paths: [configPath(keys), roleListPath, rolePath, loginPath(keys)],
-    renewLogin,
+    summary: 'Logs in whoever brings a token that a known issuer signed, or signs in at an OpenID provider.',
+    paths: [
+      configPath(provider.keys),
+      roleListPath,
+      rolePath,
+      loginPath(provider.keys),
+      authUrlPath(provider),
+      callbackPath(provider),
+      pollPath(provider),
+    ],
+    renewLogin: renewLogin(provider),
   });

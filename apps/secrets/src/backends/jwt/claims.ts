@@ -12,6 +12,9 @@ function leeway(given: number, usual: number): number {
   return given === 0 ? usual : Math.max(0, given);
 }
 
+/** How far the clock of an issuer may be from ours. */
+export const leewaySeconds = (role: JwtRole): number => leeway(role.clock_skew_leeway, defaultSkewSeconds);
+
 /**
  * Checks when a token is good for. A token that says only when it was made is good for the leeway of the role after it;
  * one that says nothing of time is refused.

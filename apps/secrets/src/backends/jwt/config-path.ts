@@ -11,6 +11,11 @@ import type { IssuerKeys } from './keys';
 const none: JwtConfig = {
   oidc_discovery_url: '',
   oidc_discovery_ca_pem: '',
+  oidc_client_id: '',
+  oidc_client_secret: '',
+  oidc_response_mode: '',
+  oidc_response_types: [],
+  provider_config: {},
   jwks_url: '',
   jwks_ca_pem: '',
   jwt_validation_pubkeys: [],
@@ -28,8 +33,12 @@ const Output = z.object({
   jwt_supported_algs: z.array(z.string()),
   jwt_validation_pubkeys: z.array(z.string()),
   namespace_in_state: z.boolean(),
+  oidc_client_id: z.string(),
   oidc_discovery_ca_pem: z.string(),
   oidc_discovery_url: z.string(),
+  oidc_response_mode: z.string(),
+  oidc_response_types: z.array(z.string()),
+  provider_config: z.record(z.string(), z.unknown()),
 });
 
 /** Whose tokens are accepted. Decision 0041. */
@@ -38,11 +47,13 @@ export const configPath = (keys: IssuerKeys) =>
     summary: 'Whose tokens are accepted, and how they are verified.',
     stored: ({ storage }) => config.find(storage),
     read: {
-      summary: 'Read the configuration; it holds no secret.',
+      summary: 'Read the configuration, without the secret in it.',
       output: Output,
       async run({ storage }) {
         const stored = await config.find(storage);
-        return stored ? data({ ...none, ...stored }) : missing;
+        if (!stored) return missing;
+        const { oidc_client_secret: _never, ...shown } = { ...none, ...stored };
+        return data(shown);
       },
     },
     write: {
@@ -60,6 +71,7 @@ export const configPath = (keys: IssuerKeys) =>
           wanted.namespace_in_state = (stored as JwtConfig | undefined)?.namespace_in_state ?? true;
         }
         checkConfig(wanted);
+        checkBrowserLogin(wanted);
         for (const field of ['oidc_discovery_url', 'jwks_url'] as const) {
           if (isClear(wanted[field]))
             warn(`${field} is not https: whoever is on the way can forge keys, and so logins`);
@@ -102,6 +114,28 @@ function checkConfig(wanted: JwtConfig): void {
   const unknown = wanted.jwt_supported_algs.find((name) => !(jwtAlgorithms as readonly string[]).includes(name));
   if (unknown !== undefined) {
     refuse(`unsupported signing algorithm ${JSON.stringify(unknown)}; supported are ${jwtAlgorithms.join(', ')}`);
+  }
+}
+
+/** Refuses what sign-in by browser could not do. */
+function checkBrowserLogin(wanted: JwtConfig): void {
+  const { oidc_client_id: id, oidc_client_secret: secret, oidc_response_types: types, provider_config: ways } = wanted;
+  if ((id === '') !== (secret === '')) {
+    refuse("both 'oidc_client_id' and 'oidc_client_secret' must be set for OIDC");
+  }
+  if (id !== '' && wanted.oidc_discovery_url === '') refuse("'oidc_discovery_url' must be set for OIDC");
+  if (wanted.oidc_discovery_url.includes('.well-known/openid-configuration')) {
+    refuse("'oidc_discovery_url' contains '.well-known' component");
+  }
+  const other = types.find((type) => type !== 'code');
+  if (other === 'id_token') {
+    // A token in the address or a form of the browser: the code flow with PKCE took its place.
+    refuse("oidc_response_types must be 'code': the implicit flow with 'id_token' is not built");
+  }
+  if (other !== undefined) refuse(`invalid response_types ${JSON.stringify(types)}: 'code' is allowed`);
+  if (Object.keys(ways).length > 0) {
+    const provider = typeof ways.provider === 'string' ? ` ${JSON.stringify(ways.provider)}` : '';
+    refuse(`invalid provider_config: provider${provider} is not built in; leave provider_config out`);
   }
 }
 

@@ -1,13 +1,22 @@
 import { type JwtAlgorithm, jwtAlgorithms } from '@keystead/auth';
 import { z } from 'zod';
 import { single } from '../../sdk/collection';
-import { bool, commaList, string } from '../../sdk/fields';
+import { bool, commaList, object, oneOf, secretString, string } from '../../sdk/fields';
+
+const modes = ['', 'query', 'form_post'] as const;
 
 export const JwtConfig = z.object({
   oidc_discovery_url: string().describe('Issuer whose discovery document names its keys, without /.well-known.'),
   oidc_discovery_ca_pem: string().describe(
     'Certificates to trust for oidc_discovery_url; empty trusts the usual ones.',
   ),
+  oidc_client_id: string().describe('What the provider knows this service by; for sign-in by browser.'),
+  oidc_client_secret: secretString().describe('The secret that goes with it; never shown.'),
+  oidc_response_mode: oneOf(modes, (given) => `invalid response_mode: ${JSON.stringify(given)}`).describe(
+    'How the provider sends people back: query, or form_post.',
+  ),
+  oidc_response_types: commaList().describe('What the provider is asked for: code.'),
+  provider_config: object().describe('Ways of single providers: none is built, so it must be empty.'),
   jwks_url: string().describe('Address of a key set.'),
   jwks_ca_pem: string().describe('Certificates to trust for jwks_url; empty trusts the usual ones.'),
   jwt_validation_pubkeys: commaList().describe('Public keys (PEM) that sign the tokens.'),
@@ -16,7 +25,9 @@ export const JwtConfig = z.object({
   ),
   default_role: string().describe('Role of logins that name none.'),
   jwt_supported_algs: commaList().describe('Signature algorithms to accept; empty accepts all that have a public key.'),
-  namespace_in_state: bool().describe('Kept for clients that set it; a login with a signed token has no state.'),
+  namespace_in_state: bool().describe(
+    'A namespace parameter of redirect_uri travels in the state, so that one address serves every namespace.',
+  ),
 });
 /** How tokens are verified, as stored. */
 export type JwtConfig = z.output<typeof JwtConfig>;
@@ -26,4 +37,9 @@ export const config = single('config', JwtConfig);
 /** The algorithms a configuration accepts. */
 export function algorithmsOf({ jwt_supported_algs }: JwtConfig): readonly JwtAlgorithm[] {
   return jwt_supported_algs.length > 0 ? (jwt_supported_algs as JwtAlgorithm[]) : jwtAlgorithms;
+}
+
+/** Whether people can sign in by browser: the provider knows us. */
+export function signsInByBrowser({ oidc_client_id, oidc_client_secret }: JwtConfig): boolean {
+  return Boolean(oidc_client_id && oidc_client_secret);
 }

@@ -117,8 +117,12 @@ describe('login with signed tokens', () => {
         jwt_supported_algs: ['ES256', 'EdDSA'],
         jwt_validation_pubkeys: [],
         namespace_in_state: true,
+        oidc_client_id: '',
         oidc_discovery_ca_pem: '',
         oidc_discovery_url: issuer.address,
+        oidc_response_mode: '',
+        oidc_response_types: [],
+        provider_config: {},
       });
       await configure({ oidc_discovery_url: issuer.address, namespace_in_state: false }).expect(204);
       await configure({ oidc_discovery_url: issuer.address }).expect(204);
@@ -177,6 +181,11 @@ describe('login with signed tokens', () => {
         expiration_leeway: -1,
         not_before_leeway: 0,
         clock_skew_leeway: 30,
+        allowed_redirect_uris: null,
+        oidc_scopes: null,
+        max_age: 0,
+        callback_mode: 'client',
+        verbose_oidc_logging: false,
         policies: ['dev'],
         token_bound_cidrs: [],
         token_explicit_max_ttl: 0,
@@ -201,7 +210,7 @@ describe('login with signed tokens', () => {
       [{ bound_audiences: 'a', user_claim: '' }, 'a user claim must be defined on the role'],
       [{}, 'must have at least one bound constraint'],
       [{ bound_claims: {} }, 'must have at least one bound constraint'],
-      [{ bound_audiences: 'a', role_type: 'oidc' }, 'role_type must be jwt, got "oidc"'],
+      [{ bound_audiences: 'a', role_type: 'oidc' }, "'allowed_redirect_uris' must be set"],
       [{ bound_claims: { a: 'b' }, bound_claims_type: 'regex' }, "invalid 'bound_claims_type': regex"],
       [{ bound_claims: { a: 1 }, bound_claims_type: 'glob' }, 'bound claim "a" must be a text or a list of texts'],
       [{ bound_claims: { a: { b: 1 } } }, 'bound claim "a" must be a text, number or boolean'],

@@ -38,6 +38,15 @@ export class IssuerKeys {
     return issuer;
   }
 
+  /** What the provider's discovery document says; checked to be of the issuer that it was asked for. Throws `upstream`. */
+  async document(config: JwtConfig): Promise<Readonly<Record<string, unknown>>> {
+    const source = sourceOf(config);
+    if (source?.kind !== 'discovery') throw new Refusal('invalid', 'OIDC login is not configured for this mount');
+    const refusal = foreignIssuer(config, await this.sets.issuer(source));
+    if (refusal) throw new Refusal('upstream', refusal);
+    return this.sets.document(source);
+  }
+
   /** Fetches the keys once. Throws `invalid` with the name of the field that leads nowhere. */
   async check(config: JwtConfig): Promise<void> {
     const source = sourceOf(config);

@@ -6,11 +6,14 @@ import type { BackgroundCall } from '../../sdk/call';
 import { secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { type Login, login } from '../../sdk/reply';
-import { loginParams, withinCidrs } from '../../sdk/token-params';
-import { checkBoundClaims, checkParties, checkTimes, groupsOf, metadataOf, userOf } from './claims';
+import { withinCidrs } from '../../sdk/token-params';
+import { renewBrowserLogin } from './browser-login';
+import { checkParties, checkTimes } from './claims';
 import { algorithmsOf, config, type JwtConfig } from './config';
 import type { IssuerKeys } from './keys';
+import type { OidcProvider } from './provider';
 import { findRole, type JwtRole } from './role';
+import { identityOf, saying } from './who';
 
 const LoginInput = z.object({
   role: string().optional().describe('Name of the role; else default_role of the configuration.'),
@@ -34,32 +37,25 @@ export const loginPath = (keys: IssuerKeys) =>
         if (!input.jwt) throw new Refusal('invalid', 'missing token');
         const role = await findRole(storage, roleName);
         if (!role) throw new Refusal('invalid', `role ${JSON.stringify(roleName)} could not be found`);
+        if (role.role_type === 'oidc') {
+          throw new Refusal('invalid', 'role with oidc role_type is not allowed: begin at oidc/auth_url');
+        }
         if (!withinCidrs(caller.address, role.token_bound_cidrs)) throw new Refusal('denied', 'permission denied');
         const claims = await saying('error validating token', () => verified(keys, verifier, role, input.jwt!, nowMs));
-        const who = await saying('error validating claims', async () => {
-          checkBoundClaims(claims, role);
-          return { user: userOf(claims, role), groups: groupsOf(claims, role), metadata: metadataOf(claims, role) };
-        });
-        return login({
-          policies: [],
-          ...loginParams(role, caller),
-          alias: { name: who.user, metadata: who.metadata },
-          groupAliases: who.groups,
-          displayName: `${mount.path.replace(/^auth\/|\/$/g, '').replaceAll('/', '-')}-${who.user}`,
-          metadata: { ...who.metadata, role: roleName },
-          internal: { role: roleName },
-        });
+        return login(await identityOf(claims, role, roleName, caller, mount));
       },
     },
   });
 
-/** The login as it would be now. Throws where the role is gone. */
-export async function renewLogin({ internal }: StoredLogin, { storage }: BackgroundCall): Promise<Partial<Login>> {
-  const name = String(internal.role);
-  const role = await findRole(storage, name);
-  if (!role) throw new Refusal('invalid', `role ${name} does not exist during renewal`);
-  return loginParams(role, undefined);
-}
+/** The login as it would be now. Throws where the role is gone, and where the provider has shut the person out. */
+export const renewLogin =
+  (provider: OidcProvider) =>
+  async (stored: StoredLogin, call: BackgroundCall): Promise<Partial<Login>> => {
+    const name = String(stored.internal.role);
+    const role = await findRole(call.storage, name);
+    if (!role) throw new Refusal('invalid', `role ${name} does not exist during renewal`);
+    return renewBrowserLogin(provider, stored, role, call);
+  };
 
 async function verified(
   keys: IssuerKeys,
@@ -75,14 +71,4 @@ async function verified(
   checkTimes(claims, role, nowMs);
   checkParties(claims, role, await keys.issuer(verifier));
   return claims;
-}
-
-/** Says what was being done when the token was found wanting; an issuer that does not answer stays what it is. */
-async function saying<T>(doing: string, run: () => Promise<T>): Promise<T> {
-  try {
-    return await run();
-  } catch (error) {
-    if (!(error instanceof Refusal) || error.kind === 'upstream') throw error;
-    throw new Refusal('invalid', `${doing}: ${error.message}`, [], { cause: error });
-  }
 }

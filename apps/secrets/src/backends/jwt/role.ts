@@ -2,7 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { collection } from '../../sdk/collection';
 import { durationText } from '../../sdk/duration';
-import { bool, commaList, keyValues, object, oneOf, signedDuration, string } from '../../sdk/fields';
+import { bool, commaList, duration, int, keyValues, object, oneOf, signedDuration, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { data, empty, keys, missing } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
@@ -16,11 +16,10 @@ import {
 } from '../../sdk/token-params';
 import { textsOf } from './claim-values';
 
-const onlyJwt = (given: string) =>
-  `role_type must be jwt, got ${JSON.stringify(given)}: there is no browser login here`;
-
 const Role = z.object({
-  role_type: oneOf(['jwt'], onlyJwt).describe('jwt: the caller brings a signed token.'),
+  role_type: oneOf(['oidc', 'jwt', ''], (given) => `invalid 'role_type': ${given}`).describe(
+    'jwt: the caller brings a signed token; oidc: people sign in by browser or device. Where nothing is said, oidc on mounts of that type and where allowed_redirect_uris is given.',
+  ),
   bound_audiences: commaList().describe('The token must be for one of these.'),
   bound_subject: string().describe('What sub must be.'),
   bound_claims: object().describe('Claims the token must have, each with a value or a list of which one must fit.'),
@@ -36,16 +35,38 @@ const Role = z.object({
   expiration_leeway: signedDuration().describe('Lifetime of tokens without exp; 0 is 150 seconds, -1 none.'),
   not_before_leeway: signedDuration().describe('How far before exp a token without iat and nbf begins; as above.'),
   clock_skew_leeway: signedDuration().describe('How far clocks may be apart; 0 is 60 seconds, -1 none.'),
+  allowed_redirect_uris: commaList().describe(
+    'oidc: where people may be sent back to; the port of http addresses on loopback is free.',
+  ),
+  oidc_scopes: commaList().describe(
+    'oidc: scopes to ask for besides openid. With offline_access the provider is asked again at every renewal.',
+  ),
+  max_age: duration().describe('oidc: how long ago people may have proven themselves to the provider; 0 does not ask.'),
+  callback_mode: oneOf(['client', 'direct', 'device'], (given) => `invalid 'callback_mode': ${given}`).describe(
+    'oidc: the browser comes back to the client, or directly to this service (the client polls); or login by device.',
+  ),
+  poll_interval: int().describe('oidc: seconds between polls; 0 is as the provider says, or 5.'),
+  verbose_oidc_logging: bool().describe('oidc: write the claims of logins to the log at its level debug.'),
   ...tokenParams.shape,
   ...tokenAliases.shape,
 });
 /** A role as stored. */
-export type JwtRole = z.output<typeof Role>;
-const roles = collection('role/', Role);
+export type JwtRole = Omit<z.output<typeof Role>, 'role_type'> & { readonly role_type: 'oidc' | 'jwt' };
+type SentRole = z.output<typeof Role>;
+const roles = collection('role/', Role as unknown as z.ZodType<JwtRole>);
+
+const oidcDefaults = {
+  allowed_redirect_uris: [],
+  oidc_scopes: [],
+  max_age: 0,
+  callback_mode: 'client' as const,
+  poll_interval: 0,
+  verbose_oidc_logging: false,
+};
 
 const defaults = {
   ...tokenDefaults,
-  role_type: 'jwt' as const,
+  role_type: '' as const,
   bound_audiences: [],
   bound_subject: '',
   bound_claims: {},
@@ -57,6 +78,7 @@ const defaults = {
   expiration_leeway: 0,
   not_before_leeway: 0,
   clock_skew_leeway: 0,
+  ...oidcDefaults,
 };
 
 const Output = tokenParamsOutput.extend({
@@ -72,11 +94,19 @@ const Output = tokenParamsOutput.extend({
   expiration_leeway: z.int(),
   not_before_leeway: z.int(),
   clock_skew_leeway: z.int(),
+  allowed_redirect_uris: z.array(z.string()).nullable(),
+  oidc_scopes: z.array(z.string()).nullable(),
+  max_age: z.int(),
+  callback_mode: z.string(),
+  poll_interval: z.int().optional(),
+  verbose_oidc_logging: z.boolean(),
 });
 
 /** Finds a role; names are compared without case. */
-export function findRole(storage: Storage, name: string): Promise<JwtRole | undefined> {
-  return roles.find(storage, name.toLowerCase());
+export async function findRole(storage: Storage, name: string): Promise<JwtRole | undefined> {
+  const found = await roles.find(storage, name.toLowerCase());
+  // What was stored by an earlier version lacks what came later.
+  return found && { ...oidcDefaults, ...found };
 }
 
 /** The names of the roles. */
@@ -93,12 +123,12 @@ export const roleListPath = path('role', {
 export const rolePath = path('role/:name', {
   folds: { name: 'case' },
   summary: 'Which tokens may log in under a name, and what their own tokens are.',
-  stored: ({ params, storage }) => roles.find(storage, params.name),
+  stored: ({ params, storage }) => findRole(storage, params.name) as Promise<SentRole | undefined>,
   read: {
     summary: 'Read a role.',
     output: Output,
     async run({ params, storage }) {
-      const role = await roles.find(storage, params.name);
+      const role = await findRole(storage, params.name);
       return role ? data(shown(role)) : missing;
     },
   },
@@ -108,8 +138,11 @@ export const rolePath = path('role/:name', {
     defaults,
     input: Role,
     run({ params, input, fields, storage, mount, warn }) {
-      const role = settleTokenParams(input, fields);
+      const role = { ...settleTokenParams(input, fields), role_type: roleType(input, mount.type) };
       checkRole(role);
+      if (role.verbose_oidc_logging) {
+        warn('verbose_oidc_logging writes what the provider says of people to the log where its level is debug');
+      }
       if (role.token_period > mount.maxLeaseTtlSeconds) {
         const [period, most] = [role.token_period, mount.maxLeaseTtlSeconds].map(durationText);
         refuse(`token period of "${period}" is greater than the backend's maximum lease TTL of "${most}"`);
@@ -130,13 +163,36 @@ export const rolePath = path('role/:name', {
   },
 });
 
+function roleType({ role_type: given, allowed_redirect_uris: uris }: SentRole, mountType: string): 'oidc' | 'jwt' {
+  if (given !== '') return given;
+  return mountType === 'oidc' || uris.length > 0 ? 'oidc' : 'jwt';
+}
+
 function checkRole(role: JwtRole): void {
   if (!role.user_claim) refuse('a user claim must be defined on the role');
+  if (role.role_type === 'oidc') checkBrowser(role);
+  else requireBound(role);
+  checkClaims(role);
+}
+
+function checkBrowser({ allowed_redirect_uris: uris, callback_mode: mode, poll_interval: poll }: JwtRole): void {
+  if (poll < 0) refuse('poll_interval cannot be negative');
+  if (mode !== 'device' && uris.length === 0) {
+    refuse("'allowed_redirect_uris' must be set if 'role_type' is 'oidc' or unspecified.");
+  }
+  const wrong = uris.find((uri) => !URL.canParse(uri));
+  if (wrong !== undefined) refuse(`allowed_redirect_uris: ${JSON.stringify(wrong)} is no absolute address`);
+}
+
+function requireBound(role: JwtRole): void {
   const bounds = [role.bound_audiences, role.token_bound_cidrs, Object.keys(role.bound_claims)];
   // A role that binds nothing would admit everybody whom the issuer knows.
   if (!role.bound_subject && bounds.every((bound) => bound.length === 0)) {
     refuse('must have at least one bound constraint when creating/updating a role');
   }
+}
+
+function checkClaims(role: JwtRole): void {
   for (const [name, expected] of Object.entries(role.bound_claims)) {
     const texts = textsOf(expected);
     if (!texts || texts.length === 0) {
@@ -152,12 +208,13 @@ function checkRole(role: JwtRole): void {
   if (targets.includes('role')) refuse('metadata key "role" is reserved and may not be a mapping destination');
 }
 
-const empties = ['bound_audiences', 'bound_claims', 'claim_mappings'] as const;
+const empties = ['bound_audiences', 'bound_claims', 'claim_mappings', 'allowed_redirect_uris', 'oidc_scopes'] as const;
 
 function shown(role: JwtRole): Record<string, unknown> {
   const own = Object.keys(defaults).filter((field) => !field.startsWith('token_'));
   const values: Record<string, unknown> = Object.fromEntries(own.map((field) => [field, role[field as keyof JwtRole]]));
   for (const field of empties) if (Object.keys(role[field]).length === 0) values[field] = null;
+  if (role.poll_interval === 0) delete values.poll_interval;
   return { ...values, ...showTokenParams(role) };
 }
 

@@ -45,7 +45,10 @@ export class Logins {
    * the auth method says now, or else said at the last login, whichever token that login was for.
    */
   async rejoin(entityId: string, mountId: string, names?: readonly string[]): Promise<void> {
-    const known = names ?? (await this.aliases.findOfEntity(entityId, mountId))?.groupNames;
+    const alias = await this.aliases.findOfEntity(entityId, mountId);
+    // What is said now counts for every other token of the same login as well.
+    if (alias && names) await this.refresh(alias, { ...alias, groupAliases: names });
+    const known = names ?? alias?.groupNames;
     if (known) await this.joinGroups(entityId, mountId, known);
   }
 
@@ -133,7 +136,16 @@ export class Logins {
     }
   }
 
-  private async refresh(before: EntityAlias, { namespaceId, metadata, groupAliases }: LoginIdentity): Promise<void> {
+  private async refresh(
+    before: EntityAlias,
+    {
+      namespaceId,
+      metadata,
+      groupAliases,
+    }: Pick<LoginIdentity, 'namespaceId' | 'groupAliases'> & {
+      metadata: Metadata | null;
+    },
+  ): Promise<void> {
     // A method that knows no groups never wrote any: an empty list is kept only to replace another.
     const groupNames = kept(groupAliases);
     if (equalMetadata(before.metadata, metadata) && equalNames(before.groupNames, groupNames)) return;

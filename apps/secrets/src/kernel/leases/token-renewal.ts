@@ -47,7 +47,12 @@ export class TokenRenewal {
       periodSeconds: login.periodSeconds ?? record.periodSeconds,
       mount: mount.view,
     });
-    const renewed: TokenRecord = { ...record, expiresAtMs: now + ttlSeconds * 1000, lastRenewalMs: now };
+    const renewed: TokenRecord = {
+      ...record,
+      internal: login.internal ?? record.internal,
+      expiresAtMs: now + ttlSeconds * 1000,
+      lastRenewalMs: now,
+    };
     const sealed = sealToken(storage.barrier, renewed);
     const alive = await this.prolong({ hash: record.hash, expiresAtMs: now + ttlSeconds * 1000, sealed });
     if (!alive) throw new Refusal('invalid', 'token not found');

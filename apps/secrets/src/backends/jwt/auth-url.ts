@@ -1,0 +1,96 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { Call } from '../../sdk/call';
+import { secretString, string } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { data } from '../../sdk/reply';
+import { authorizationUrl, beginning, browserConfig, browserRole, scopeOf } from './browser-login';
+import type { JwtConfig } from './config';
+import { keep } from './pending';
+import { type OidcProvider, ProviderRefusal } from './provider';
+import { isAllowedRedirect, takeNamespace } from './redirect';
+import type { JwtRole } from './role';
+
+const Input = z.object({
+  role: string().optional().describe('Name of the role; else default_role of the configuration.'),
+  redirect_uri: string().optional().describe('Where the provider sends people back to; not needed for devices.'),
+  client_nonce: secretString()
+    .optional()
+    .describe('Chosen by the client, and asked for at the end; needed where it polls.'),
+});
+
+const usualPollSeconds = 5;
+
+/** `oidc/auth_url`: a login by browser or device begins. Decision 0114. */
+export const authUrlPath = (provider: OidcProvider) =>
+  path('oidc/auth_url', {
+    summary: 'Where to sign in at the provider.',
+    auth: 'none',
+    write: {
+      summary: 'Begin a login by browser or device, and answer the address that the person opens.',
+      judges: 'nothing',
+      input: Input,
+      output: z.object({
+        auth_url: z.string(),
+        state: z.string().optional(),
+        user_code: z.string().optional(),
+        poll_interval: z.string().optional(),
+      }),
+      async run(call) {
+        const { input, storage } = call;
+        const found = await browserConfig(storage);
+        const name = (input.role || found.default_role).toLowerCase();
+        if (!name) throw new Refusal('invalid', 'missing role');
+        const role = await browserRole(storage, name);
+        if (role.callback_mode !== 'client' && !input.client_nonce)
+          throw new Refusal('invalid', 'missing client_nonce');
+        return role.callback_mode === 'device'
+          ? beginDevice(provider, found, role, name, call)
+          : beginBrowser(provider, found, role, name, call);
+      },
+    },
+  });
+
+type Asked = Call<object, z.output<typeof Input>>;
+
+async function beginBrowser(provider: OidcProvider, found: JwtConfig, role: JwtRole, name: string, call: Asked) {
+  const { input, storage, caller, nowMs } = call;
+  if (!input.redirect_uri) throw new Refusal('invalid', 'missing redirect_uri');
+  const { redirectUri, namespace } = found.namespace_in_state
+    ? takeNamespace(input.redirect_uri)
+    : { redirectUri: input.redirect_uri, namespace: '' };
+  if (!isAllowedRedirect(redirectUri, role.allowed_redirect_uris)) {
+    // Existing clients go by the empty address.
+    call.warn('redirect_uri is not among the allowed_redirect_uris of the role');
+    return data({ auth_url: '' });
+  }
+  const pending = beginning(found, role, name, {
+    redirectUri,
+    clientNonce: input.client_nonce ?? '',
+    address: caller.address,
+  });
+  // Asked before anything is kept: while the provider is away nothing begins.
+  await provider.requireEndpoint(found, 'authorization_endpoint');
+  const state = await keep(storage, pending, nowMs);
+  const shown = namespace === '' ? state : `${state},ns=${namespace}`;
+  const auth_url = await authorizationUrl(provider, found, role, pending, shown);
+  if (role.callback_mode !== 'direct') return data({ auth_url });
+  return data({ auth_url, state, poll_interval: String(role.poll_interval || usualPollSeconds) });
+}
+
+async function beginDevice(provider: OidcProvider, found: JwtConfig, role: JwtRole, name: string, call: Asked) {
+  const { input, storage, caller, nowMs } = call;
+  const device = await provider.beginDevice(found, scopeOf(role)).catch((error) => {
+    if (!(error instanceof ProviderRefusal)) throw error;
+    throw new Refusal('invalid', `error authorizing device: ${error.message}`);
+  });
+  const begun = { redirectUri: '', clientNonce: input.client_nonce ?? '', address: caller.address };
+  const pending = beginning(found, role, name, { ...begun, deviceCode: device.deviceCode });
+  const state = await keep(storage, pending, nowMs);
+  return data({
+    auth_url: device.url,
+    state,
+    ...(device.userCode ? { user_code: device.userCode } : {}),
+    poll_interval: String(role.poll_interval || device.intervalSeconds || usualPollSeconds),
+  });
+}

@@ -1,0 +1,143 @@
+import { createHash } from 'node:crypto';
+import { type Claims, randomBase62 } from '@keystead/auth';
+import { Refusal } from '@keystead/refusal';
+import type { StoredLogin } from '../../sdk/backend';
+import type { BackgroundCall, Call } from '../../sdk/call';
+import type { Login } from '../../sdk/reply';
+import type { Storage } from '../../sdk/storage';
+import { loginParams, withinCidrs } from '../../sdk/token-params';
+import { config, type JwtConfig, signsInByBrowser } from './config';
+import { claimsOf } from './id-token';
+import type { PendingLogin } from './pending';
+import { type OidcProvider, ProviderRefusal, type ProviderTokens } from './provider';
+import { findRole, type JwtRole } from './role';
+import { identityOf, saying } from './who';
+
+const failed = 'Keystead login failed.';
+
+/** The configuration for sign-in by browser. Throws `invalid`. */
+export async function browserConfig(storage: Storage): Promise<JwtConfig> {
+  const found = await config.find(storage);
+  if (!found) throw new Refusal('invalid', 'could not load configuration');
+  if (!signsInByBrowser(found)) throw new Refusal('invalid', 'OIDC login is not configured for this mount');
+  return found;
+}
+
+/** Throws `invalid` for one that is absent, or for signed tokens. */
+export async function browserRole(storage: Storage, name: string): Promise<JwtRole> {
+  const role = await findRole(storage, name);
+  if (!role) throw new Refusal('invalid', `role ${JSON.stringify(name)} could not be found`);
+  if (role.role_type !== 'oidc') {
+    throw new Refusal('invalid', `role ${JSON.stringify(name)} is of role_type jwt: log in with a signed token`);
+  }
+  return role;
+}
+
+/** What a new login by browser or device keeps. */
+export function beginning(found: JwtConfig, role: JwtRole, name: string, call: Beginning): PendingLogin {
+  return {
+    role: name,
+    mode: role.callback_mode,
+    redirectUri: call.redirectUri,
+    nonce: randomBase62(32),
+    verifier: randomBase62(64),
+    clientNonce: call.clientNonce,
+    provider: providerOf(found),
+    address: call.address,
+    ...(call.deviceCode === undefined ? {} : { deviceCode: call.deviceCode }),
+  };
+}
+
+interface Beginning {
+  readonly redirectUri: string;
+  readonly clientNonce: string;
+  readonly address: string;
+  readonly deviceCode?: string;
+}
+
+/** Where the browser goes to sign in. */
+export async function authorizationUrl(
+  provider: OidcProvider,
+  found: JwtConfig,
+  role: JwtRole,
+  { redirectUri, nonce, verifier }: PendingLogin,
+  state: string,
+): Promise<string> {
+  const url = await provider.requireEndpoint(found, 'authorization_endpoint');
+  const asked: Record<string, string> = {
+    client_id: found.oidc_client_id,
+    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+    code_challenge_method: 'S256',
+    nonce,
+    redirect_uri: redirectUri,
+    response_type: 'code',
+    scope: scopeOf(role),
+    state,
+    ...(found.oidc_response_mode === 'form_post' ? { response_mode: 'form_post' } : {}),
+    ...(role.max_age > 0 ? { max_age: String(role.max_age) } : {}),
+  };
+  for (const [name, value] of Object.entries(asked)) url.searchParams.set(name, value);
+  return url.href;
+}
+
+/** `openid`, and what the role asks for besides. */
+export const scopeOf = (role: JwtRole): string => [...new Set(['openid', ...role.oidc_scopes])].join(' ');
+
+/** Redeems a code, verifies who it is of, and says what their token is to be. */
+export async function finish(
+  provider: OidcProvider,
+  pending: PendingLogin,
+  tokensOf: (found: JwtConfig) => Promise<ProviderTokens>,
+  { storage, caller, mount, nowMs }: Pick<Call, 'storage' | 'caller' | 'mount' | 'nowMs'>,
+): Promise<Login> {
+  const found = await browserConfig(storage);
+  const role = await browserRole(storage, pending.role);
+  // What another provider answers must not be taken for this one's.
+  if (pending.provider !== providerOf(found)) {
+    throw new Refusal('invalid', `${failed} The configuration changed meanwhile: begin again`);
+  }
+  if (!withinCidrs(caller.address, role.token_bound_cidrs)) throw new Refusal('denied', 'permission denied');
+  const tokens = await tokensOf(found);
+  const nonce = pending.mode === 'device' ? undefined : pending.nonce;
+  const asked = { nonce, maxAgeSeconds: role.max_age, nowMs };
+  const claims = await saying('Token verification failed', () => claimsOf(provider, found, role, tokens, asked));
+  if (role.verbose_oidc_logging) provider.told(pending.role, claims);
+  const login = await identityOf(claims, role, pending.role, caller, mount);
+  return { ...login, internal: internalOf(pending.role, role, claims, tokens.refreshToken) };
+}
+
+/** Only who asks to act while the person is away keeps what it needs for that. */
+function internalOf(name: string, role: JwtRole, claims: Claims, refreshToken: string | undefined) {
+  const keeps = refreshToken !== undefined && role.oidc_scopes.includes('offline_access');
+  return { role: name, ...(keeps ? { subject: claims.sub, refresh_token: refreshToken } : {}) };
+}
+
+/**
+ * A login by browser as it would be now. Where the role asks for `offline_access` the provider is asked again: who was shut
+ * out there is refused, and groups are as they are now. Throws `upstream` while it is away.
+ */
+export async function renewBrowserLogin(
+  provider: OidcProvider,
+  { internal }: StoredLogin,
+  role: JwtRole,
+  { storage, nowMs }: BackgroundCall,
+): Promise<Partial<Login>> {
+  const { refresh_token: refreshToken, subject, role: name } = internal as Record<string, string | undefined>;
+  if (!refreshToken) return loginParams(role, undefined);
+  const found = await browserConfig(storage);
+  const tokens = await provider.refresh(found, refreshToken).catch((error) => {
+    if (!(error instanceof ProviderRefusal)) throw error;
+    throw new Refusal('invalid', `the provider has ended this sign-in (${error.code}): log in again`);
+  });
+  const next = { role: String(name), subject, refresh_token: tokens.refreshToken ?? refreshToken };
+  // A provider need not say again who it is: then only that the person may still sign in is known.
+  if (!tokens.idToken) return { ...loginParams(role, undefined), internal: next };
+  const claims = await claimsOf(provider, found, role, tokens, { nonce: undefined, maxAgeSeconds: 0, nowMs });
+  if (claims.sub !== subject) throw new Refusal('invalid', 'the provider answered for somebody else: log in again');
+  const { groupAliases } = await identityOf(claims, role, String(name), undefined, undefined);
+  return { ...loginParams(role, undefined), groupAliases, internal: next };
+}
+
+function providerOf({ oidc_discovery_url: issuer, oidc_client_id: client }: JwtConfig): string {
+  return JSON.stringify([issuer, client]);
+}

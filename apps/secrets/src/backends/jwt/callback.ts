@@ -1,0 +1,137 @@
+import { isRefusal, Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { Call } from '../../sdk/call';
+import { secretString, string } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { login, type Reply } from '../../sdk/reply';
+import { finish } from './browser-login';
+import { config } from './config';
+import { confirmPage, page } from './pages';
+import { decide, isBeginner, type PendingLogin } from './pending';
+import { type OidcProvider, ProviderRefusal } from './provider';
+
+const failed = 'Keystead login failed.';
+const noState = `${failed} Expired or missing OAuth state.`;
+/** Says that the code came by form, and is kept here. */
+const codeByForm = 'no_code';
+
+const Input = z.object({
+  state: string().optional().describe('As the address to sign in at had it.'),
+  code: secretString().optional().describe('What the provider sent the browser back with.'),
+  client_nonce: secretString().optional().describe('As it was when the login began.'),
+  iss: string().optional().describe('The issuer, where the provider says who answers.'),
+  error: string().optional().describe('Why the provider refused.'),
+  error_description: string().optional().describe('The same in its own words; not repeated.'),
+  error_uri: string().optional().describe('Where it says more; not followed.'),
+  confirmation: string().optional().describe('The person says that it was they who began the login.'),
+});
+type Sent = z.output<typeof Input>;
+
+const known = new Set([
+  'invalid_request',
+  'unauthorized_client',
+  'access_denied',
+  'unsupported_response_type',
+  'invalid_scope',
+  'server_error',
+  'temporarily_unavailable',
+  'login_required',
+  'interaction_required',
+  'consent_required',
+]);
+
+/** `oidc/callback`: the browser comes back from the provider. Decision 0114. */
+export const callbackPath = (provider: OidcProvider) =>
+  path('oidc/callback', {
+    summary: 'Where a login by browser ends.',
+    auth: 'none',
+    read: {
+      summary: 'Finish a login with the code that the provider sent the browser back with.',
+      judges: 'unguessable',
+      page: true,
+      input: Input,
+      run: (call) => comeBack(provider, call),
+    },
+    write: {
+      summary: 'Take the code that the provider sent by form; a call with code=no_code finishes the login.',
+      judges: 'unguessable',
+      page: true,
+      input: Input,
+      async run(call) {
+        const { input, storage, nowMs } = call;
+        const found = await config.find(storage);
+        if (!found) throw new Refusal('invalid', 'could not load configuration');
+        if (found.oidc_response_mode !== 'form_post') {
+          throw new Refusal('unsupported-operation', 'unsupported operation');
+        }
+        const { state = '', code = '' } = input;
+        if (code === '' || code === codeByForm) return sorry('No code received.');
+        const pending = await decide(storage, state, nowMs, (one) =>
+          // The first code that comes is the only one.
+          one.code === undefined && !one.taken ? { next: { ...one, code }, told: one } : { next: one, told: undefined },
+        );
+        if (!pending) return sorry('Expired or missing OAuth state.');
+        if (pending.mode === 'direct') return confirmPage(pending, { state, code: codeByForm });
+        return page('Signed in at the provider', 'Go back to where you began: the login is finished there.');
+      },
+    },
+  });
+
+async function comeBack(provider: OidcProvider, call: Call<object, Sent>): Promise<Reply> {
+  const { input, storage, nowMs } = call;
+  const { state = '' } = input;
+  const taken = await decide(storage, state, nowMs, (pending) => take(pending, input));
+  if (!taken) throw new Refusal('invalid', noState);
+  const { pending, confirm } = taken;
+  if (confirm) return confirmPage(pending, { state, code: input.code ?? '', iss: input.iss ?? '' });
+  if (pending.mode !== 'direct') return login(await redeem(provider, pending, call));
+  try {
+    const made = await redeem(provider, pending, call);
+    await decide(storage, state, nowMs, (one) => ({ next: { ...one, login: made }, told: true }));
+    return page('Signed in', 'You can close this page: the login goes on where it began.');
+  } catch (error) {
+    await decide(storage, state, nowMs, () => ({ next: undefined, told: true }));
+    if (!isRefusal(error)) throw error;
+    return sorry(error.message.replace(`${failed} `, ''), error.kind === 'upstream' ? 502 : 400);
+  }
+}
+
+/** Who comes back takes the login with them: nobody can come back with the same state again. */
+function take(pending: PendingLogin, { confirmation, error }: Sent) {
+  const { mode, taken } = pending;
+  if (taken || mode === 'device') return { next: pending, told: undefined };
+  if (mode === 'client') return { next: undefined, told: { pending, confirm: false } };
+  // Somebody else's code could be confirmed by whoever opens a link: the person is asked first.
+  const confirm = !confirmation && !error;
+  return { next: confirm ? pending : { ...pending, taken: true }, told: { pending, confirm } };
+}
+
+async function redeem(provider: OidcProvider, pending: PendingLogin, call: Call<object, Sent>) {
+  const { error, iss, client_nonce = '', code: sent } = call.input;
+  if (error) {
+    const why = known.has(error) ? error : 'An unknown error occurred during OIDC authentication.';
+    throw new Refusal('invalid', `${failed} ${why}`);
+  }
+  if (pending.mode === 'client' && !isBeginner(pending, client_nonce)) {
+    throw new Refusal('invalid', 'invalid client_nonce');
+  }
+  const code = sent === codeByForm ? pending.code : sent;
+  if (!code) throw new Refusal('invalid', `${failed} No code received.`);
+  return finish(
+    provider,
+    pending,
+    async (found) => {
+      // A code of another provider would be shown to this one.
+      if (iss && iss !== (await provider.keys.issuer(found))) {
+        throw new Refusal('invalid', `${failed} Another issuer (iss) answered than was asked.`);
+      }
+      return provider.exchange(found, code, pending.verifier, pending.redirectUri).catch((failure) => {
+        if (!(failure instanceof ProviderRefusal)) throw failure;
+        throw new Refusal('invalid', `${failed} Error exchanging oidc code: ${JSON.stringify(failure.code)}.`);
+      });
+    },
+    call,
+  );
+}
+
+const sorry = (text: string, status = 400): Reply => page(failed, text, status);

@@ -1,0 +1,60 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { secretString, string } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { login } from '../../sdk/reply';
+import { finish } from './browser-login';
+import { decide, isBeginner } from './pending';
+import { type OidcProvider, ProviderRefusal } from './provider';
+
+const waiting = new Set(['authorization_pending', 'slow_down']);
+
+/** `oidc/poll`: whoever began a login by device, or one that the browser finishes here, asks for what came of it. */
+export const pollPath = (provider: OidcProvider) =>
+  path('oidc/poll', {
+    summary: 'What came of a login that is finished elsewhere.',
+    auth: 'none',
+    write: {
+      summary:
+        'Ask for the token of a login by device or direct callback; 400 authorization_pending until it is there.',
+      judges: 'unguessable',
+      input: z.object({
+        state: string().optional().describe('As the answer had it that the login began with.'),
+        client_nonce: secretString().optional().describe('As it was when the login began.'),
+      }),
+      async run(call) {
+        const { input, storage, nowMs } = call;
+        const { state = '', client_nonce = '' } = input;
+        const found = await decide(storage, state, nowMs, (pending) => {
+          // Whoever does not know the nonce neither learns anything nor ends the login of who does.
+          if (!isBeginner(pending, client_nonce)) return { next: pending, told: { wrong: true, pending } };
+          const next = pending.login ? undefined : pending;
+          return { next, told: { wrong: false, pending } };
+        });
+        if (!found) throw new Refusal('invalid', 'Keystead login failed. Expired or missing OAuth state.');
+        if (found.wrong) throw new Refusal('invalid', 'invalid client_nonce');
+        const { pending } = found;
+        if (pending.login) return login(pending.login);
+        if (pending.mode !== 'device') throw new Refusal('invalid', 'authorization_pending');
+        const forget = () => decide(storage, state, nowMs, () => ({ next: undefined, told: true }));
+        const made = await finish(
+          provider,
+          pending,
+          async (config) => {
+            const tokens = await provider.pollDevice(config, pending.deviceCode ?? '').catch(async (error) => {
+              if (!(error instanceof ProviderRefusal)) throw error;
+              if (waiting.has(error.code)) throw new Refusal('invalid', error.code);
+              await forget();
+              throw new Refusal('invalid', `authorization failed: ${error.code}`);
+            });
+            // A device code is good for one answer; of two who ask at once the provider gave it to one.
+            if (!(await forget()))
+              throw new Refusal('invalid', 'Keystead login failed. Expired or missing OAuth state.');
+            return tokens;
+          },
+          call,
+        );
+        return login(made);
+      },
+    },
+  });

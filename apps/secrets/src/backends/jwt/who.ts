@@ -1,0 +1,41 @@
+import type { Claims } from '@keystead/auth';
+import { Refusal } from '@keystead/refusal';
+import type { Caller, MountView } from '../../sdk/call';
+import type { Login } from '../../sdk/reply';
+import { loginParams } from '../../sdk/token-params';
+import { checkBoundClaims, groupsOf, metadataOf, userOf } from './claims';
+import type { JwtRole } from './role';
+
+/** Checks the constraints of a role on verified claims, and says who logs in. Throws `invalid`. */
+export async function identityOf(
+  claims: Claims,
+  role: JwtRole,
+  roleName: string,
+  caller: Caller | undefined,
+  mount: MountView | undefined,
+): Promise<Login> {
+  const who = await saying('error validating claims', async () => {
+    checkBoundClaims(claims, role);
+    return { user: userOf(claims, role), groups: groupsOf(claims, role), metadata: metadataOf(claims, role) };
+  });
+  const place = mount?.path.replace(/^auth\/|\/$/g, '').replaceAll('/', '-') ?? '';
+  return {
+    policies: [],
+    ...loginParams(role, caller),
+    alias: { name: who.user, metadata: who.metadata },
+    groupAliases: who.groups,
+    displayName: `${place}-${who.user}`,
+    metadata: { ...who.metadata, role: roleName },
+    internal: { role: roleName },
+  };
+}
+
+/** Says what was being done when the token was found wanting; an issuer that does not answer stays what it is. */
+export async function saying<T>(doing: string, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.kind === 'upstream') throw error;
+    throw new Refusal('invalid', `${doing}: ${error.message}`, [], { cause: error });
+  }
+}
