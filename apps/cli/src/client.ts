@@ -48,6 +48,8 @@ export interface CallOptions {
   /** A token for this call alone, in place of the caller's. */
   token?: string;
   contentType?: string;
+  /** The answer is a page for a browser: nothing is read from it. */
+  page?: boolean;
 }
 
 const TIMEOUT_MS = 95_000;
@@ -95,7 +97,8 @@ export class Client {
     for (const [name, value] of Object.entries(options.query ?? {})) url.searchParams.set(name, value);
     const text = options.body === undefined ? undefined : JSON.stringify(options.body);
     const message = await this.send(method, url, text, options);
-    const answer = { status: message.statusCode ?? 0, body: parseBody(await readText(message)) };
+    const answered = await readText(message);
+    const answer = { status: message.statusCode ?? 0, body: options.page ? undefined : parseBody(answered) };
     const fine = answer.status >= 200 && answer.status < 300;
     if (!fine && !options.accept?.includes(answer.status)) {
       throw refusal(method, path, answer, options.anonymous || findToken(this.settings) !== undefined);

@@ -1,8 +1,9 @@
-import type { MfaRequirement, TokenAuth } from '../client';
+import type { MfaRequirement, ServiceResponse, TokenAuth } from '../client';
 import type { CommandSpec } from '../command';
 import type { Context } from '../context';
 import { exitCodes, Problem } from '../problem';
 import { forgetToken, keepToken } from '../settings';
+import { signInAtProvider } from './oidc-login';
 import { parseValues } from './values';
 
 interface LoginFlags {
@@ -38,14 +39,16 @@ const methods: Readonly<Record<string, LoginMethod>> = {
     needs: ['role', 'subscription_id', 'resource_group_name'],
   },
 };
-const known = ['token', ...Object.keys(methods)];
+const known = ['token', ...Object.keys(methods), 'oidc'];
 
 /** `login` and `logout`: who the next commands are. */
 export const loginCommands: readonly CommandSpec[] = [
   {
     name: 'login',
     help: 'Log in and keep the token for the next commands, in a file that only you can read.',
-    args: { '[values...]': 'user name (userpass), role id (approle) or role, and fields of the login, name=value' },
+    args: {
+      '[values...]': 'user name (userpass), role id (approle) or role (jwt, oidc), and fields of the login, name=value',
+    },
     flags: {
       '--method <method>': { help: known.join(', '), default: 'token' },
       '--path <mount>': 'where the method is mounted, when not at its own name',
@@ -57,8 +60,13 @@ export const loginCommands: readonly CommandSpec[] = [
       'login -method=userpass username=ada',
       'login -method=approle role_id=app secret_id=@/run/secrets/id',
       'login -method=jwt role=deploy jwt=@/run/token',
+      'login -method=oidc',
+      'login -method=oidc role=ops port=8400 skip_browser=true',
     ],
-    more: 'Token, password, secret id and passcode are asked for, or read from standard input, one a line.',
+    more:
+      'Token, password, secret id and passcode are asked for, or read from standard input, one a line. oidc opens a browser that comes ' +
+      'back to http://localhost:8250/oidc/callback; port, listenaddress, callbackhost, callbackport and callbackmethod change that, ' +
+      'skip_browser prints the address alone, and callbackmode=direct is for roles that the service finishes itself.',
     async run(made, flags: LoginFlags, ...values: string[]) {
       const token = flags.method === 'token' ? await givenToken(made, values) : await logIn(made, values, flags);
       if (flags.printOnly) {
@@ -96,6 +104,12 @@ async function givenToken({ ask }: Context, values: readonly string[]): Promise<
 }
 
 async function logIn(made: Context, values: readonly string[], flags: LoginFlags): Promise<string> {
+  if (flags.method === 'oidc') {
+    const [role, ...others] = values;
+    const named = role !== undefined && !role.includes('=') ? [`role=${role}`, ...others] : values;
+    const mount = (flags.path ?? 'oidc').replace(/^auth\/|\/$/g, '');
+    return tokenOf(made, await signInAtProvider(made, mount, await parseValues(named, made.ask)));
+  }
   const method = Object.hasOwn(methods, flags.method) ? methods[flags.method] : undefined;
   if (!method) throw new Problem(`${flags.method} is no login method of this command: use ${known.join(', ')}`);
   const [first, ...rest] = values;
@@ -114,7 +128,11 @@ async function logIn(made: Context, values: readonly string[], flags: LoginFlags
     body[name] = String(fields[name] ?? (await made.ask(`${question}${whom}`))).trim();
   }
   const path = `auth/${mount}/${method.path(fields)}`;
-  const answer = await made.client.post(path, body, { anonymous: true });
+  return tokenOf(made, await made.client.post(path, body, { anonymous: true }));
+}
+
+/** The token of a login, once what it still asks for is proven. */
+async function tokenOf(made: Context, answer: ServiceResponse): Promise<string> {
   made.output.warnings(answer.body?.mfa_requirement ? [] : answer.body?.warnings);
   const auth = answer.body?.auth;
   if (auth?.mfa_requirement) return (await validate(made, auth.mfa_requirement)).client_token;

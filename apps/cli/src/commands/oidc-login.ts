@@ -1,0 +1,191 @@
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ServiceResponse } from '../client';
+import type { Context } from '../context';
+import { exitCodes, Problem } from '../problem';
+
+/** Fields of `login -method=oidc`, as people of this family know them. */
+const oidcFields = [
+  'role',
+  'port',
+  'listenaddress',
+  'callbackhost',
+  'callbackport',
+  'callbackmethod',
+  'callbackmode',
+  'skip_browser',
+] as const;
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** How long a person may take at the provider. */
+const patienceMs = 5 * 60_000;
+const mostFormBytes = 64 * 1024;
+
+/**
+ * Signs in at the provider of a mount: opens a browser that comes back to a listener on this machine, or, as the role says,
+ * asks until the login was finished elsewhere. Answers the login.
+ */
+export async function signInAtProvider(made: Context, mount: string, fields: Fields): Promise<ServiceResponse> {
+  const unknown = Object.keys(fields).find((name) => !(oidcFields as readonly string[]).includes(name));
+  if (unknown !== undefined) throw new Problem(`${unknown} is no field of this login: use ${oidcFields.join(', ')}`);
+  const nonce = randomBytes(24).toString('base64url');
+  const direct = fields.callbackmode === 'direct';
+  const listener = direct ? undefined : await Listener.open(fields);
+  try {
+    const redirect_uri = listener?.address ?? `${made.settings.address}/v1/auth/${mount}/oidc/callback`;
+    const body = { ...(fields.role ? { role: fields.role } : {}), redirect_uri, client_nonce: nonce };
+    const begun = await made.client.post(`auth/${mount}/oidc/auth_url`, body, { anonymous: true });
+    const { auth_url: url, state, user_code, poll_interval } = begun.body?.data ?? {};
+    if (typeof url !== 'string' || !/^https?:\/\//.test(url)) {
+      const why = begun.body?.warnings?.[0] ?? 'the service answered no address';
+      throw new Problem(`${why}: ask for ${redirect_uri} to be allowed`, exitCodes.refused);
+    }
+    lead(made, url, fields.skip_browser);
+    if (typeof user_code === 'string' && user_code !== '') made.output.note(`There, enter the code ${user_code}`);
+    if (typeof state === 'string') {
+      listener?.close();
+      return await ask(made, mount, state, nonce, Number(poll_interval) || 5);
+    }
+    if (!listener) throw new Problem('the role is not of callback_mode direct: leave callbackmode out');
+    return await listener.finish((sent) => redeem(made, mount, nonce, sent));
+  } finally {
+    listener?.close();
+  }
+}
+
+function lead({ output }: Context, url: string, skipBrowser: unknown): void {
+  output.note(`Sign in here:\n\n    ${url}\n`);
+  if (skipBrowser === true || skipBrowser === 'true' || skipBrowser === '1') return;
+  const [program, ...more] =
+    process.platform === 'darwin'
+      ? ['open']
+      : process.platform === 'win32'
+        ? ['rundll32', 'url.dll,FileProtocolHandler']
+        : ['xdg-open'];
+  const opening = spawn(program!, [...more, url], { stdio: 'ignore', detached: true });
+  opening.on('error', () => output.note('No browser could be opened from here: open the address yourself.'));
+  opening.unref();
+}
+
+/** Asks until the login was finished elsewhere. */
+async function ask(
+  made: Context,
+  mount: string,
+  state: string,
+  nonce: string,
+  seconds: number,
+): Promise<ServiceResponse> {
+  const endMs = Date.now() + patienceMs;
+  let waitSeconds = seconds;
+  while (Date.now() < endMs) {
+    await sleep(waitSeconds * 1000);
+    const body = { state, client_nonce: nonce };
+    const answer = await made.client.post(`auth/${mount}/oidc/poll`, body, { anonymous: true, accept: [400] });
+    if (answer.status !== 400) return answer;
+    const said = answer.body?.errors?.[0] ?? '';
+    if (said === 'slow_down') waitSeconds += 5;
+    else if (said !== 'authorization_pending') throw new Problem(said, exitCodes.refused);
+  }
+  throw tooLate();
+}
+
+async function redeem(made: Context, mount: string, nonce: string, sent: Sent): Promise<ServiceResponse> {
+  const at = `auth/${mount}/oidc/callback`;
+  const { byForm, ...fields } = sent;
+  if (byForm) await made.client.post(at, fields, { anonymous: true, page: true });
+  const query = { ...fields, ...(byForm ? { code: 'no_code' } : {}), client_nonce: nonce };
+  return made.client.get(at, { anonymous: true, query });
+}
+
+/** What the browser brings back from the provider. */
+interface Sent {
+  readonly byForm: boolean;
+  readonly [name: string]: string | boolean;
+}
+
+const brought = ['state', 'code', 'iss', 'error', 'error_description'] as const;
+
+/** Waits on this machine for the browser. */
+class Listener {
+  private constructor(
+    private readonly server: Server,
+    /** Where the provider is to send the browser. */
+    readonly address: string,
+  ) {}
+
+  static async open(fields: Fields): Promise<Listener> {
+    const { port = '8250', listenaddress = 'localhost', callbackhost = 'localhost' } = fields as Record<string, string>;
+    const server = createServer();
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(Number(port), listenaddress, resolve);
+    }).catch((error) => {
+      throw new Problem(`cannot listen on ${listenaddress}:${port} (${error.code}): give another with port=…`);
+    });
+    const { callbackport = String((server.address() as AddressInfo).port), callbackmethod = 'http' } = fields;
+    return new Listener(server, `${callbackmethod}://${callbackhost}:${callbackport}/oidc/callback`);
+  }
+
+  /** Hands on what the browser brings, and tells the person what came of it. */
+  finish(redeem: (sent: Sent) => Promise<ServiceResponse>): Promise<ServiceResponse> {
+    return new Promise((resolve, reject) => {
+      const late = setTimeout(() => reject(tooLate()), patienceMs);
+      let taken = false;
+      this.server.on('request', async (request: IncomingMessage, response: ServerResponse) => {
+        const sent = await read(request).catch(() => undefined);
+        // A browser asks for icons as well, and anybody may knock.
+        if (!sent || taken) return show(response, 404, 'There is nothing here.');
+        taken = true;
+        clearTimeout(late);
+        try {
+          const answer = await redeem(sent);
+          show(response, 200, 'Signed in. You can close this page and go back to the terminal.');
+          resolve(answer);
+        } catch (error) {
+          show(response, 400, 'The sign-in failed. The terminal says why.');
+          reject(error);
+        }
+      });
+    });
+  }
+
+  close(): void {
+    this.server.close();
+    this.server.closeIdleConnections();
+  }
+}
+
+async function read(request: IncomingMessage): Promise<Sent | undefined> {
+  const url = new URL(request.url ?? '/', 'http://localhost');
+  const byForm = request.method === 'POST';
+  if (url.pathname !== '/oidc/callback' || !(byForm || request.method === 'GET')) return undefined;
+  const given = byForm ? new URLSearchParams(await formOf(request)) : url.searchParams;
+  if (!given.has('state')) return undefined;
+  const fields = brought.flatMap((name) => (given.has(name) ? [[name, given.get(name)!]] : []));
+  return { ...Object.fromEntries(fields), byForm: byForm && given.has('code') };
+}
+
+async function formOf(request: IncomingMessage): Promise<string> {
+  let text = '';
+  for await (const part of request.setEncoding('utf8')) {
+    text += part;
+    if (text.length > mostFormBytes) throw new Error('too large');
+  }
+  return text;
+}
+
+function show(response: ServerResponse, status: number, text: string): void {
+  response.writeHead(status, {
+    'Content-Type': 'text/plain; charset=utf-8',
+    'Cache-Control': 'no-store',
+    'Referrer-Policy': 'no-referrer',
+    Connection: 'close',
+  });
+  response.end(`${text}\n`);
+}
+
+const tooLate = (): Problem => new Problem('nobody signed in within five minutes: begin again', exitCodes.refused);
