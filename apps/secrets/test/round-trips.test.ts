@@ -22,7 +22,7 @@ describe('credentials cost', () => {
   const { query } = pg.Client.prototype;
   /** What every node does by itself now and then. */
   const background =
-    /^(node-|SELECT "public"."(quota|seal)"|change-|seal-|quota-|job-|lease-due|lease-free|lease-claim|intent-claim|token-due|token-claim|entry-sweep|entry-look|LISTEN)/;
+    /^(node-|SELECT "public"."(quota|seal)"|change-|seal-|quota-|job-|lease-due|lease-free|lease-claim|lease-end-rests|intent-claim|token-due|token-claim|entry-sweep|entry-look|LISTEN)/;
   const open = new WeakMap<pg.Client, string[]>();
   /** Takes a statement down; a transaction when it ends, and only if something was done in it that no node does by itself. */
   const take = (client: pg.Client, name: string) => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { until } from '../../../test/fresh-storage';
+import { countIntents } from '../../../test/intents';
 import { CloudStandIn } from '../../../test/stand-ins/cloudtwo';
 import { startSecrets } from '../../../test/start-secrets';
 
@@ -41,14 +42,10 @@ describe.each([
   const rootKeys = () => [...cloud.keys.values()].filter(({ user }) => user === 'root-svc').map(({ id }) => id);
   const configured = async () => (await secrets.root.read('cloudtwo/config/root').expect(200)).body.data.access_key;
   const rotate = () => secrets.root.write('cloudtwo/config/rotate-root');
-  const intents = async () => {
-    const metrics = (await secrets.root.read('sys/metrics?format=prometheus').expect(200)).text;
-    return Number(/^secrets_intents (\d+)/m.exec(metrics)?.[1]);
-  };
   /** Waits until nothing is left to be undone; an intent that was undone is looked at once more after minutes. */
   const settled = async () => {
     aheadMs += 6 * 60_000;
-    await until(async () => (await intents()) === 0);
+    await until(async () => (await countIntents(secrets.database)) === 0);
   };
 
   it('gets back a root key that was made and never stored', async () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { until } from '../../../test/fresh-storage';
+import { countIntents } from '../../../test/intents';
 import { CloudStandIn } from '../../../test/stand-ins/cloudtwo';
 import { startSecrets } from '../../../test/start-secrets';
 
@@ -34,11 +35,7 @@ describe('cloud provider engine', () => {
   /** Waits until what failed calls left behind has been undone; until then the provider is called at any moment. */
   const intentsAreGone = () => {
     aheadMs += 6 * 60_000;
-    return until(async () =>
-      / 0$/m.test(
-        (await secrets.root.read('sys/metrics?format=prometheus')).text.match(/^secrets_intents .*/m)?.[0] ?? '',
-      ),
-    );
+    return until(async () => (await countIntents(secrets.database)) === 0);
   };
   const refused = async (test: ReturnType<typeof secrets.root.write>, status = 400): Promise<string> =>
     (await test.expect(status)).body.errors[0];
