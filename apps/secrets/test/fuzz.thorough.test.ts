@@ -111,6 +111,10 @@ const subject: FuzzSubject = {
     const document = await must('GET', '/sys/internal/specs/openapi');
     // Its answer has no end; what it refuses is tried by its own tests.
     delete document.paths['/sys/monitor'];
+    // A policy made in a namespace is nearer than what is denied to the caller above, and then all is refused there.
+    for (const path of Object.keys(document.paths)) {
+      if (path.startsWith('/sys/namespaces/api-lock/lock')) delete document.paths[path];
+    }
     return {
       document,
       token,

@@ -164,8 +164,7 @@ export async function furnish(
   ).auth;
   add('token', 'token', client_token);
   add('accessor', 'accessor', accessor);
-  const batch = await make('write', 'auth/token/create', { type: 'batch', policies: ['default'], ttl: '10h' });
-  add('batch token', 'token', batch.auth.client_token);
+  add('batch token', 'token', await batchToken(make));
   const { keys } = (await make('list', 'sys/leases/lookup/auth/token/create')).data;
   add('token lease', 'lease', `auth/token/create/${keys[0]}`);
   add('lease', 'lease', (await make('read', `${name}-jobs/creds/${name}`)).lease_id);
@@ -196,6 +195,12 @@ export async function furnish(
 type Make = (verb: string, at: string, fields?: object, headers?: Record<string, string>) => Promise<any>;
 /** A statement as an operator would type it. */
 export type Sql = <R>(text: string, values?: readonly unknown[]) => Promise<[R, ...R[]]>;
+
+/** A batch token that could be a name: names end in a letter, a digit or an underscore, and so do its lookalikes. */
+async function batchToken(make: Make): Promise<string> {
+  const { auth } = await make('write', 'auth/token/create', { type: 'batch', policies: ['default'], ttl: '10h' });
+  return auth.client_token.endsWith('-') ? batchToken(make) : auth.client_token;
+}
 
 async function approle(make: Make, name: string) {
   const at = `auth/${name}-approle/role/${name}`;
