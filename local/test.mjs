@@ -38,7 +38,7 @@ async function runJest(jestArgs, extra) {
   const box = mkdtempSync(path.join(tmpdir(), 'keystead-jest-'));
   const file = path.join(box, 'report.json');
   // A test file waits for a good part of its time: for PostgreSQL, for processes it started, for a clock.
-  const workers = availableParallelism() + 1;
+  const workers = availableParallelism() + 2;
   const command = [
     path.join(root, 'node_modules', 'jest', 'bin', 'jest.js'),
     `--maxWorkers=${workers}`,

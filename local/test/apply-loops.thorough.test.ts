@@ -5,11 +5,11 @@ import { createInstallation, type TestInstallation } from './installation';
 import { killAndRecover, type Victim } from './kills';
 import { makerOf } from './maker';
 
+const victims: readonly Victim[] = ['workspaces', 'postgres', 'workspaces', 'postgres', 'program'];
 // A short form always; --long kills two hundred times.
-const rounds = process.env.KEYSTEAD_LONG ? 200 : 10;
+const rounds = process.env.KEYSTEAD_LONG ? 200 : victims.length;
 const loops = 3;
 const betweenMs = 200;
-const victims: readonly Victim[] = ['workspaces', 'postgres', 'workspaces', 'postgres', 'program'];
 
 describe('applies that never stop', () => {
   let installation: TestInstallation;

@@ -246,7 +246,7 @@ export const examples: Readonly<Record<string, Making>> = {
   },
   'write identity/mfa/method/totp/admin-destroy': methodAndEntity(),
   'write identity/mfa/method/totp/admin-unlock': methodAndEntity(),
-  'write identity/mfa/method/totp/self-enroll': 'goes on with a login that waits; see mfa-nodes.test.ts',
+  'write identity/mfa/method/totp/self-enroll': 'goes on with a login that waits; see mfa-nodes.thorough.test.ts',
   'write identity/mfa/login-enforcement/:name': async (world) => {
     const fields = { mfa_method_ids: [await newMethod(world)], identity_entity_ids: [await entity(world)] };
     return { at: { name: world.fresh() }, body: () => fields };
@@ -353,11 +353,11 @@ export const examples: Readonly<Record<string, Making>> = {
   'delete system/loggers/:name': () => ({ at: { name: 'secrets' } }),
   ...Object.fromEntries(
     ['rekey-recovery-key', 'rekey', 'rotate/recovery', 'rotate/root'].flatMap((ceremony) => [
-      [`write system/${ceremony}/init`, 'is a ceremony; see rekey-nodes.test.ts'],
+      [`write system/${ceremony}/init`, 'is a ceremony; see rekey-nodes.thorough.test.ts'],
       [`delete system/${ceremony}/init`, readsOnly()],
-      [`write system/${ceremony}/update`, 'is a ceremony; see rekey-nodes.test.ts'],
-      [`write system/${ceremony}/verify`, 'is a ceremony; see rekey-nodes.test.ts'],
-      [`delete system/${ceremony}/verify`, 'is a ceremony; see rekey-nodes.test.ts'],
+      [`write system/${ceremony}/update`, 'is a ceremony; see rekey-nodes.thorough.test.ts'],
+      [`write system/${ceremony}/verify`, 'is a ceremony; see rekey-nodes.thorough.test.ts'],
+      [`delete system/${ceremony}/verify`, 'is a ceremony; see rekey-nodes.thorough.test.ts'],
       [`write system/${ceremony}/check`, 'reads shares only'],
       [`delete system/${ceremony}/backup`, readsOnly()],
     ]),
@@ -374,10 +374,10 @@ export const examples: Readonly<Record<string, Making>> = {
   }),
   'write system/generate-root/attempt': () => ({ also: once }),
   'delete system/generate-root/attempt': readsOnly(),
-  'write system/generate-root/update': 'is a ceremony; see rekey-nodes.test.ts',
+  'write system/generate-root/update': 'is a ceremony; see rekey-nodes.thorough.test.ts',
   'write system/generate-root-token/attempt': () => ({ also: once }),
   'delete system/generate-root-token/attempt': readsOnly(),
-  'write system/generate-root-token/update': 'is a ceremony; see rekey-nodes.test.ts',
+  'write system/generate-root-token/update': 'is a ceremony; see rekey-nodes.thorough.test.ts',
   'write system/policies/password/:name': asNamed((n) => ({
     policy: `length = ${10 + (n % 90)}\nrule "charset" { charset = "abc" }`,
   })),
@@ -421,7 +421,7 @@ export const examples: Readonly<Record<string, Making>> = {
   'write system/capabilities-self': readsOnly({ paths: ['a'] }),
   'write system/policies/who-may': readsOnly({ path: 'a', operation: 'read' }),
   'write system/policies/explain': readsOnly({ path: 'a', operation: 'read' }),
-  'write system/mfa/validate': 'goes on with a login that waits; see mfa-nodes.test.ts',
+  'write system/mfa/validate': 'goes on with a login that waits; see mfa-nodes.thorough.test.ts',
 
   'write token/create': readsOnly({ ttl: '1m' }),
   'write token/create-orphan': readsOnly({ ttl: '1m' }),

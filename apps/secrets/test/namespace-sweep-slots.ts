@@ -60,8 +60,7 @@ export function slotsOf(visit: Visit, caller: Furnished): Slot[] {
     return {
       slot: `:${param}`,
       fill: (value) => ({ path: pathOf(visit, caller, param, value), fields: filled }),
-      takes: ({ kind, form, value }) =>
-        (kinds.includes(kind) || kinds.includes(form)) && fits(rule, value, rest === '*'),
+      takes: ({ kind, form, value }) => holds(kinds, kind, form) && fits(rule, value, rest === '*'),
     };
   });
   const path = pathOf(visit, caller);
@@ -73,7 +72,7 @@ export function slotsOf(visit: Visit, caller: Furnished): Slot[] {
     const slot = (name: string, besides: object): Slot => ({
       slot: name,
       fill: (value) => ({ path, fields: { ...besides, [field]: wear(value) } }),
-      takes: ({ kind, form }) => kinds.includes(kind) || kinds.includes(form),
+      takes: ({ kind, form }) => holds(kinds, kind, form),
     });
     const alone = Object.keys(filled).every((one) => one === field);
     return alone || !named ? [slot(field, filled)] : [slot(field, filled), slot(`${field} alone`, {})];
@@ -81,7 +80,8 @@ export function slotsOf(visit: Visit, caller: Furnished): Slot[] {
   return [...params, ...fields];
 }
 
-/** One thing of each form, for everything that does not say what it holds. */
+const long = process.env.KEYSTEAD_LONG === '1';
+/** One thing of each form, for everything that does not say what it holds; in the long form all of each. */
 const samples: readonly string[] = [
   'name',
   'entity',
@@ -91,6 +91,8 @@ const samples: readonly string[] = [
   'lease',
   'token lease',
 ];
+const holds = (kinds: readonly string[], kind: string, form: string) =>
+  kinds.includes(kind) || (kinds.includes(form) && (long || kinds !== samples));
 const ids: readonly string[] = ['uuid'];
 /** Engines have nothing but their own storage. */
 const inEngines: readonly string[] = ['name', 'accessor'];

@@ -32,21 +32,7 @@ export class AnswerSchemas {
 
   /** One line per answer that is not as announced. */
   problems({ env }: Service): string[] {
-    const document = openapiDocument(resources, { ...env, prefix: '/api/v2' }) as unknown as ApiDocument;
-    const schemas = Object.entries(document.components?.schemas ?? {}) as [string, Schema][];
-    for (const [name, schema] of schemas) {
-      if (!name.endsWith('Resource')) continue;
-      const { attributes, relationships } = schema.properties!;
-      attributes!.additionalProperties = false;
-      if (relationships) relationships.additionalProperties = false;
-      // Not even relationships, where none are declared.
-      else schema.properties!.relationships = { not: {} };
-    }
-    for (const { properties = {} } of answersOf(document)) {
-      if ('data' in properties && !('included' in properties)) properties.included = { not: {} };
-    }
-    const operations = new Operations(document);
-    const find = finder(operations.all);
+    const { operations, find } = announcedBy(env);
     const problems = new Set<string>();
     for (const { method, path, answer } of this.seen) {
       const operation = find(method, path);
@@ -55,6 +41,45 @@ export class AnswerSchemas {
       if (problem !== undefined) problems.add(`${operation.name} ${answer.status}: ${problem}`);
     }
     return [...problems];
+  }
+}
+
+interface Announced {
+  readonly operations: Operations;
+  readonly find: ReturnType<typeof finder>;
+}
+
+/** What documents announce, by their text: compiled once for all test files of a worker, which differ in few settings. */
+const worker = globalThis as { answerSchemas?: Map<string, Announced> };
+worker.answerSchemas ??= new Map();
+const compiled = worker.answerSchemas;
+
+function announcedBy(env: Service['env']): Announced {
+  const document = openapiDocument(resources, { ...env, prefix: '/api/v2' }) as unknown as ApiDocument;
+  const text = JSON.stringify(document);
+  let announced = compiled.get(text);
+  if (announced === undefined) {
+    closeAnswers(document);
+    const operations = new Operations(document);
+    announced = { operations, find: finder(operations.all) };
+    compiled.set(text, announced);
+  }
+  return announced;
+}
+
+/** Allows in answers nothing beside what is declared. */
+function closeAnswers(document: ApiDocument): void {
+  const schemas = Object.entries(document.components?.schemas ?? {}) as [string, Schema][];
+  for (const [name, schema] of schemas) {
+    if (!name.endsWith('Resource')) continue;
+    const { attributes, relationships } = schema.properties!;
+    attributes!.additionalProperties = false;
+    if (relationships) relationships.additionalProperties = false;
+    // Not even relationships, where none are declared.
+    else schema.properties!.relationships = { not: {} };
+  }
+  for (const { properties = {} } of answersOf(document)) {
+    if ('data' in properties && !('included' in properties)) properties.included = { not: {} };
   }
 }
 
