@@ -6,6 +6,7 @@ import request from 'supertest';
 import { authenticator, newMethod } from './authenticator';
 import { until } from './fresh-storage';
 import { withSecondNode } from './second-node';
+import { ProviderStandIn } from './stand-ins/oidc';
 import { type Secrets, startSecrets } from './start-secrets';
 
 const page = { 'X-Keystead-Console': '1', 'Sec-Fetch-Site': 'same-origin' };
@@ -534,4 +535,83 @@ describe('without SECRETS_UI', () => {
     }
     await browser(secrets).signIn({ method: 'token', token: secrets.rootToken }, 404);
   });
+});
+
+describe('a session of who comes from a provider', () => {
+  const secrets = startSecrets();
+  const provider = new ProviderStandIn();
+  const redirect_uri = 'https://secrets.example/ui/oidc/callback';
+  beforeAll(async () => {
+    await provider.start();
+    await secrets.root.write('sys/auth/oidc', { type: 'oidc', config: { listing_visibility: 'unauth' } }).expect(204);
+    await secrets.root
+      .write('auth/oidc/config', {
+        oidc_discovery_url: provider.address,
+        oidc_client_id: provider.clientId,
+        oidc_client_secret: provider.clientSecret,
+        default_role: 'people',
+      })
+      .expect(204);
+    await secrets.root
+      .write('auth/oidc/role/people', { user_claim: 'sub', allowed_redirect_uris: redirect_uri })
+      .expect(204);
+  });
+  afterAll(() => provider.stop());
+
+  const proof = async (at: ReturnType<typeof browser>, fields: object = {}) => {
+    const begun = await at.write('auth/oidc/oidc/auth_url', { redirect_uri, client_nonce: 'n' }).expect(200);
+    const { state, code } = provider.signIn(begun.body.data.auth_url, { sub: 'ada' });
+    return { method: 'oidc', mount: 'oidc/', state, authorization: code, nonce: 'n', ...fields };
+  };
+
+  it('is offered where the mount is said to be visible, and is one like any other', async () => {
+    const at = browser(secrets);
+    const { body: config } = await at.config();
+    expect(config['sign-in'][0]).toEqual({ method: 'oidc', mount: 'oidc/' });
+    const sent = await proof(at);
+    const { body } = await at.signIn(sent);
+    expect(body).toMatchObject({ name: 'oidc-ada', kind: 'oidc', 'step-up-methods': [], 'step-up-until': time });
+    await at.read('auth/token/lookup-self').expect(200);
+    await browser(secrets).signIn(sent, 401);
+    await at.signOut();
+    await at.show(204);
+  });
+
+  it('needs the page that began it, the right mount and namespace', async () => {
+    const at = browser(secrets);
+    expect((await at.signIn(await proof(at, { nonce: 'other' }), 401)).body.errors[0].detail).toBe(
+      'invalid client_nonce',
+    );
+    await at.signIn(await proof(at, { mount: 'token/' }), 422);
+    await at.signIn(await proof(at, { mount: '../sys' }), 422);
+    await at.signIn(await proof(at, { namespace: 'nowhere' }), 422);
+    await at.signIn({ method: 'oidc' }, 401);
+  });
+
+  it('asks for a second factor where one is demanded, and goes on with the same sign-in', async () => {
+    const at = browser(secrets);
+    const method = await newMethod(secrets);
+    const { body } = await secrets.nobody
+      .read(`auth/oidc/oidc/callback?${new URLSearchParams(await callbackOf(at))}`)
+      .expect(200);
+    const app = await secrets.root
+      .write('identity/mfa/method/totp/admin-generate', { method_id: method, entity_id: body.auth.entity_id })
+      .expect(200);
+    const { code } = authenticator(app.body.data.url);
+    await secrets.root
+      .write('identity/mfa/login-enforcement/people', { mfa_method_ids: [method], auth_method_types: ['oidc'] })
+      .expect(204);
+    const asked = await at.signIn(await proof(at), 422);
+    expect(asked.body.errors[0]).toMatchObject({ field: 'code', code: 'code-required' });
+    const request = (asked.body.errors[1].detail as string).replace(/^request /, '');
+    const again = { method: 'oidc', mount: 'oidc/', request };
+    await at.signIn({ ...again, code: '000000' }, 401);
+    expect((await at.signIn({ ...again, code: code(Date.now()) })).body.name).toBe('oidc-ada');
+    await secrets.root.delete('identity/mfa/login-enforcement/people').expect(204);
+  });
+
+  const callbackOf = async (at: ReturnType<typeof browser>) => {
+    const { state, authorization } = await proof(at);
+    return { state, code: authorization, client_nonce: 'n' };
+  };
 });

@@ -3,6 +3,7 @@ import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } fro
 import { ApiError } from '../api/api-error';
 import { Transport } from '../api/transport';
 import { ErrorNotice } from '../design/error-notice';
+import { takeWhatCameBack } from './provider-sign-in';
 import { type ConsoleConfig, type Session, SessionContext } from './session';
 import { SignIn } from './sign-in';
 import { StepUp } from './step-up';
@@ -19,6 +20,7 @@ export function Console({ children, before }: ConsoleProps) {
   const [config, setConfig] = useState<ConsoleConfig>();
   const [session, setSession] = useState<Session | null>();
   const [failure, setFailure] = useState<unknown>();
+  const [returned] = useState(takeWhatCameBack);
   const [ended, setEnded] = useState(false);
   const [proving, setProving] = useState<{ readonly done: (proved: boolean) => void }>();
   const signedIn = useRef(false);
@@ -102,7 +104,7 @@ export function Console({ children, before }: ConsoleProps) {
   if (instead !== undefined && instead !== null && (session === null || config.sealed)) return instead;
   if (session === null) {
     const reason = ended ? 'Your session has ended.' : undefined;
-    return <SignIn config={config} transport={transport} onSignedIn={setSession} reason={reason} />;
+    return <SignIn config={config} transport={transport} onSignedIn={setSession} reason={reason} returned={returned} />;
   }
   return (
     <QueryClientProvider client={queries}>

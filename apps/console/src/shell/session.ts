@@ -19,8 +19,8 @@ export interface Session {
 
 /** One way to sign in. */
 export interface SignInMethod {
-  readonly method: 'token' | 'userpass' | 'password';
-  /** For `userpass`: the mount it is at. */
+  readonly method: 'token' | 'userpass' | 'password' | 'oidc';
+  /** For `userpass` and `oidc`: the mount it is at. */
   readonly mount?: string;
 }
 

@@ -1,9 +1,10 @@
-import { type FormEvent, useState } from 'react';
+import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { ApiError } from '../api/api-error';
 import type { Transport } from '../api/transport';
 import { Button } from '../design/button';
 import { ErrorNotice } from '../design/error-notice';
 import { SelectField, TextField } from '../design/field';
+import { leaveForProvider } from './provider-sign-in';
 import type { ConsoleConfig, Session, SignInMethod } from './session';
 
 export interface SignInProps {
@@ -12,18 +13,22 @@ export interface SignInProps {
   readonly onSignedIn: (session: Session) => void;
   /** Why the page asks: the session has ended. */
   readonly reason?: string | undefined;
+  /** What the browser brought back from a provider. */
+  readonly returned?: Record<string, string> | undefined;
 }
 
 const labelOf = ({ method, mount }: SignInMethod): string => {
   if (method === 'token') return 'Token';
+  if (method === 'oidc') return mount === undefined || mount === 'oidc/' ? 'Provider (OIDC)' : `Provider at ${mount}`;
   return mount === undefined || mount === 'userpass/' ? 'User name and password' : `User name and password at ${mount}`;
 };
 
 /** Exchanges what a person has for a session. What was typed is forgotten at once. */
-export function SignIn({ config, transport, onSignedIn, reason }: SignInProps) {
+export function SignIn({ config, transport, onSignedIn, reason, returned }: SignInProps) {
   const methods = config['sign-in'];
   const [chosen, choose] = useState(0);
-  const [proof, setProof] = useState({ token: '', username: '', password: '', code: '', namespace: '' });
+  const [proof, setProof] = useState({ token: '', username: '', password: '', code: '', namespace: '', role: '' });
+  const [waiting, setWaiting] = useState<Record<string, string>>();
   const [asksCode, setAsksCode] = useState(false);
   const [error, setError] = useState<unknown>();
   const [busy, setBusy] = useState(false);
@@ -35,23 +40,49 @@ export function SignIn({ config, transport, onSignedIn, reason }: SignInProps) {
     setBusy(true);
     setError(undefined);
     const { token, username, password, code, namespace } = proof;
-    const body = {
-      ...method,
-      ...(method.method === 'token' ? { token: token.trim() } : { username, password }),
+    if (waiting === undefined && method.method === 'oidc') {
+      await leaveForProvider(transport, { mount: method.mount ?? 'oidc/', namespace, role: proof.role }).catch(
+        setError,
+      );
+      setBusy(false);
+      return;
+    }
+    await enter({
+      ...(waiting ?? method),
+      ...(method.method === 'token' ? { token: token.trim() } : {}),
+      ...(method.method === 'userpass' || method.method === 'password' ? { username, password } : {}),
       ...(code === '' ? {} : { code }),
       ...(namespace === '' ? {} : { namespace }),
-    };
+    });
+  };
+
+  const enter = async (body: object) => {
+    setBusy(true);
     try {
       const session = await transport.call<Session>('POST', '/ui/session', body);
-      setProof({ token: '', username: '', password: '', code: '', namespace: '' });
+      setProof({ token: '', username: '', password: '', code: '', namespace: '', role: '' });
       onSignedIn(session);
     } catch (failure) {
-      if (failure instanceof ApiError && failure.has('code-required')) setAsksCode(true);
-      else setError(failure);
+      if (failure instanceof ApiError && failure.has('code-required')) {
+        setAsksCode(true);
+        // What the provider gave is spent: the login itself waits for the code.
+        const request = failure.of('request')?.replace(/^request /, '');
+        const { mount = '', namespace = '' } = body as Record<string, string>;
+        if (request !== undefined) setWaiting({ method: 'oidc', mount, request, ...(namespace && { namespace }) });
+      } else setError(failure);
     } finally {
       setBusy(false);
     }
   };
+
+  const came = useRef(returned);
+  useEffect(() => {
+    const sent = came.current;
+    came.current = undefined;
+    if (sent === undefined) return;
+    if (sent.refused !== undefined) setError(new Error(`The sign-in at the provider failed: ${sent.refused}`));
+    else void enter(sent);
+  });
 
   return (
     <main className="sign-in">
@@ -79,6 +110,13 @@ export function SignIn({ config, transport, onSignedIn, reason }: SignInProps) {
               value={proof.token}
               onChange={set('token')}
               hint="It is exchanged for a short session and not kept."
+            />
+          ) : method.method === 'oidc' ? (
+            <TextField
+              label="Role"
+              value={proof.role}
+              onChange={set('role')}
+              hint="Empty takes the usual one. You sign in at the provider and come back here."
             />
           ) : (
             <>

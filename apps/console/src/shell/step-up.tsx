@@ -39,6 +39,7 @@ export function StepUp({ methods, transport, onDone }: StepUpProps) {
             options={methods.map((value) => ({ value, label: labels[value] ?? value }))}
           />
         )}
+        {methods.length > 0 ? null : <p>Sign out and sign in again: that counts as proof as well.</p>}
         <TextField label={labels[method] ?? method} masked autoFocus required value={proof} onChange={setProof} />
         <ErrorNotice error={error} />
         <div className="row end">

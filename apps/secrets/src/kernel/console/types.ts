@@ -4,9 +4,10 @@ import type { TokenRecord } from '../tokens/types';
 export type SignedInBy =
   | { readonly method: 'token' /** Hex of the keyed hash of what was pasted. */; readonly pasted: string }
   | {
-      readonly method: 'userpass';
+      readonly method: 'userpass' | 'oidc';
       /** Inside the namespace, for example `auth/userpass/`. */
       readonly mount: string;
+      /** Of `oidc` the name that its token shows. */
       readonly username: string;
       /** Path of the namespace. */
       readonly namespace: string;

@@ -8,7 +8,15 @@ import type { TokenRecord } from '../../kernel/tokens/types';
 import type { Kernel } from '../../pipeline/kernel';
 import { logIn, mountPath, proveCode } from './password';
 import { exchange, findPasted, requireUnlimited } from './pasted-token';
-import { type PasswordSignIn, parseSignIn, parseStepUp, type SignIn, type StepUpProof } from './proof';
+import {
+  type PasswordSignIn,
+  type ProviderSignIn,
+  parseSignIn,
+  parseStepUp,
+  type SignIn,
+  type StepUpProof,
+} from './proof';
+import { comeBack } from './provider';
 import { type From, onTrail } from './trail';
 
 /** What the console's door is made of. */
@@ -46,7 +54,7 @@ export class ConsoleDoor {
       kernel,
       { operation: 'update', path: 'ui/session', fields: shownFields(proof), from },
       201,
-      () => (proof.method === 'token' ? this.withToken(proof, from) : this.withPassword(proof, from)),
+      () => this.with(proof, from),
     );
     return { id, seconds: rules.sessionSeconds, view: await this.view(session) };
   };
@@ -95,6 +103,22 @@ export class ConsoleDoor {
     return kernel.barrier.sealed ? undefined : sessions.find(id, { use });
   };
 
+  private with(proof: SignIn, from: From): Promise<Made> {
+    if (proof.method === 'token') return this.withToken(proof, from);
+    return proof.method === 'oidc' ? this.withProvider(proof, from) : this.withPassword(proof, from);
+  }
+
+  private async withProvider(proof: ProviderSignIn, from: From): Promise<Made> {
+    const { kernel, sessions } = this.parts;
+    const { namespace = '' } = proof;
+    const token = await comeBack(kernel, proof, from);
+    const made = await this.begin(token, ({ displayName }) => {
+      return { method: 'oidc', mount: mountPath(proof.mount), username: displayName, namespace };
+    });
+    // They have just proven who they are, and have nothing here to prove it with once more.
+    return { ...made, session: await sessions.stepUp(made.session) };
+  }
+
   private async withToken({ token }: Extract<SignIn, { method: 'token' }>, from: From): Promise<Made> {
     const { kernel, sessions, rules } = this.parts;
     const pasted = token.trim();
@@ -107,19 +131,24 @@ export class ConsoleDoor {
   }
 
   private async withPassword(proof: PasswordSignIn, from: From): Promise<Made> {
-    const { kernel, sessions } = this.parts;
+    const { kernel } = this.parts;
     const { username, code, namespace = '' } = proof;
     const judged = await logIn(kernel, proof, from);
     if ('requirement' in judged && !code) throw codeRequired();
     const token =
       'token' in judged ? judged.token : await proveCode(kernel, judged.requirement, code!, namespace, from);
+    return this.begin(token, () => ({ method: 'userpass', mount: mountPath(proof.mount), username, namespace }));
+  }
+
+  /** A session with the token of a login; the token ends where there can be none. */
+  private async begin(token: string, byOf: (record: TokenRecord) => SignedInBy): Promise<Made> {
+    const { kernel, sessions } = this.parts;
     const record = await kernel.tokens.find(token);
     if (!record) throw new Refusal('unauthenticated', 'the login ended at once');
-    const by: SignedInBy = { method: 'userpass', mount: mountPath(proof.mount), username, namespace };
     try {
       requireUnlimited(record);
       const set = newWriteSet();
-      const made = sessions.begin({ token, record }, by, set);
+      const made = sessions.begin({ token, record }, byOf(record), set);
       await kernel.committer.commit(set);
       return made;
     } catch (error) {
@@ -191,13 +220,12 @@ export class ConsoleDoor {
     const codes = record.entityId !== undefined && (await this.methodsOf(record.entityId)).size > 0;
     const endsAtMs = record.renewable ? expiresAtMs : Math.min(expiresAtMs, record.expiresAtMs ?? expiresAtMs);
     return {
-      name:
-        by.method === 'userpass' ? by.username : (identity?.subject.entity?.name ?? (record.displayName || 'token')),
+      name: by.method !== 'token' ? by.username : (identity?.subject.entity?.name ?? (record.displayName || 'token')),
       kind: by.method,
       'expires-at': timeText(endsAtMs),
       'idle-ends-at': timeText(Math.min(idleEndsAtMs, endsAtMs)),
       'step-up-until': stepUpUntilMs > now ? timeText(stepUpUntilMs) : null,
-      'step-up-methods': [by.method === 'userpass' ? 'password' : 'token', ...(codes ? ['code'] : [])],
+      'step-up-methods': [...(stepUpBy[by.method] ?? []), ...(codes ? ['code'] : [])],
       policies: [...policies].sort(),
       accessor: record.accessor,
       'entity-id': identity?.entityId ?? null,
@@ -207,12 +235,20 @@ export class ConsoleDoor {
   }
 }
 
+/** What a session can prove itself with once more; who came from a provider signs in anew, which counts as much. */
+const stepUpBy: Partial<Record<SignedInBy['method'], readonly string[]>> = { userpass: ['password'], token: ['token'] };
+
 const knownPath = SentPath.read('ui/session') as SentPath;
 
 function shownFields(proof: SignIn): Record<string, string> {
   if (proof.method === 'token') return { method: 'token', token: proof.token.trim() };
-  const { method, mount, username, namespace } = proof;
-  return { method, mount, username, ...(namespace ? { namespace } : {}) };
+  const { method, mount, namespace } = proof;
+  return {
+    method,
+    mount,
+    ...(method === 'userpass' ? { username: proof.username } : {}),
+    ...(namespace ? { namespace } : {}),
+  };
 }
 
 const timeText = (ms: number): string => new Date(ms).toISOString();

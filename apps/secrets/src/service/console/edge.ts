@@ -31,12 +31,14 @@ export function consoleEdge(modules: Modules, kernel: Kernel, config: Config, lo
 async function shownConfig({ seal, mounts, namespaces, storage }: Modules, config: Config) {
   const { initialised, sealed, type } = await seal.status();
   const visible: string[] = [];
+  const providers: string[] = [];
   if (!storage.barrier.sealed) {
     await namespaces.refresh();
     await mounts.refresh();
     for (const mount of mounts.list(namespaces.root.uuid, 'auth')) {
-      const isShown = mount.type === 'userpass' && mount.config.listingVisibility === 'unauth';
-      if (isShown) visible.push(mount.path.slice('auth/'.length));
+      if (mount.config.listingVisibility !== 'unauth') continue;
+      const shown = mount.type === 'userpass' ? visible : mount.type === 'oidc' ? providers : undefined;
+      shown?.push(mount.path.slice('auth/'.length));
     }
   }
   // Where none is said to be visible people may know theirs: the usual place stands in the field.
@@ -48,7 +50,11 @@ async function shownConfig({ seal, mounts, namespaces, storage }: Modules, confi
     sealed,
     'seal-type': type,
     other: { workspaces: config.console.workspacesUrl },
-    'sign-in': [{ method: 'token' }, ...passwords.map((mount) => ({ method: 'userpass', mount }))],
+    'sign-in': [
+      ...providers.map((mount) => ({ method: 'oidc', mount })),
+      { method: 'token' },
+      ...passwords.map((mount) => ({ method: 'userpass', mount })),
+    ],
     'needs-first-run': !initialised,
   };
 }

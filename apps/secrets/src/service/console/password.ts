@@ -11,7 +11,7 @@ import type { From } from './trail';
 export type Login = Pick<PasswordSignIn, 'mount' | 'username' | 'password' | 'namespace'>;
 
 /** What a login still asks for, as clients are told it. */
-interface Requirement {
+export interface Requirement {
   readonly mfa_request_id: string;
   readonly mfa_constraints: Readonly<Record<string, { readonly any: readonly { readonly id: string }[] }>>;
 }
@@ -65,7 +65,7 @@ async function requirePasswordMount(kernel: Kernel, mount: string, namespace: st
 }
 
 /** The id of a namespace by its path. Throws `invalid`. */
-function namespaceOf({ namespaces }: Pick<Kernel, 'namespaces'>, path: string): string {
+export function namespaceOf({ namespaces }: Pick<Kernel, 'namespaces'>, path: string): string {
   try {
     return namespaces.resolve(path, '').namespace.uuid;
   } catch (error) {
@@ -81,12 +81,24 @@ async function ask(
   namespace: string,
   fields: Readonly<Record<string, unknown>>,
 ): Promise<Outcome> {
+  try {
+    return await asIfSent(kernel, from, { verb: 'write', path, namespace, fields });
+  } catch (error) {
+    if (!isRefusal(error) || !['invalid', 'denied', 'malformed', 'unsupported-path'].includes(error.kind)) throw error;
+    throw fields.password === undefined
+      ? new Refusal('unauthenticated', 'the code is wrong, or was used before')
+      : wrong();
+  }
+}
+
+/** Carries a request out as if somebody had sent it from outside, without a token. */
+export async function asIfSent(kernel: Kernel, from: From, { verb, path, namespace, fields }: Sent): Promise<Outcome> {
   const sentPath = SentPath.read(path);
-  if (!(sentPath instanceof SentPath)) throw wrong();
+  if (!(sentPath instanceof SentPath)) throw new Refusal('malformed', 'this is no path');
   const text = JSON.stringify(fields);
   const request: Request = {
     id: from.requestId,
-    verb: 'write',
+    verb,
     path: sentPath,
     namespace,
     token: undefined,
@@ -100,14 +112,14 @@ async function ask(
     header: () => undefined,
     help: false,
   };
-  try {
-    return await handle(kernel, request);
-  } catch (error) {
-    if (!isRefusal(error) || !['invalid', 'denied', 'malformed', 'unsupported-path'].includes(error.kind)) throw error;
-    throw fields.password === undefined
-      ? new Refusal('unauthenticated', 'the code is wrong, or was used before')
-      : wrong();
-  }
+  return handle(kernel, request);
+}
+
+interface Sent {
+  readonly verb: 'read' | 'write';
+  readonly path: string;
+  readonly namespace: string;
+  readonly fields: Readonly<Record<string, unknown>>;
 }
 
 const wrong = (): Refusal => new Refusal('unauthenticated', 'wrong user name or password');

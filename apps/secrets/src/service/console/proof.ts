@@ -14,6 +14,20 @@ const signIn = z.discriminatedUnion('method', [
     code: text.optional(),
     namespace: text.optional(),
   }),
+  z.object({
+    method: z.literal('oidc'),
+    mount: name.default('oidc/'),
+    namespace: text.optional(),
+    /** What the provider sent the browser back with. */
+    state: text.optional(),
+    authorization: text.optional(),
+    iss: text.optional(),
+    /** What the page chose when it began. */
+    nonce: text.optional(),
+    /** A login that waits for its second factor, and the code of that. */
+    request: text.optional(),
+    code: text.optional(),
+  }),
 ]);
 
 const stepUp = z.union([
@@ -26,6 +40,8 @@ const stepUp = z.union([
 export type SignIn = z.output<typeof signIn>;
 /** Somebody with a name and a password. */
 export type PasswordSignIn = Extract<SignIn, { method: 'userpass' }>;
+/** Somebody who comes back from their provider. */
+export type ProviderSignIn = Extract<SignIn, { method: 'oidc' }>;
 /** What somebody proves themselves with once more. */
 export type StepUpProof = z.output<typeof stepUp>;
 
@@ -44,7 +60,8 @@ function parse<T>(schema: z.ZodType<T>, sent: unknown): T {
   if (parsed.success) return parsed.data;
   const issues = parsed.error.issues.map(({ path, code }) => ({
     path: path.map((step) => (typeof step === 'number' ? step : String(step))),
-    message: code === 'too_big' ? 'is too long' : path[0] === 'method' ? 'must be token or userpass' : 'must be given',
+    message:
+      code === 'too_big' ? 'is too long' : path[0] === 'method' ? 'must be token, userpass or oidc' : 'must be given',
   }));
   throw new Refusal('invalid', 'this cannot be signed in with', issues);
 }
