@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { CommandSpec } from '../command';
 import type { Context } from '../context';
 import type { Remote } from '../migration/remote';
-import { type Resource, relation } from '../migration/resource';
+import { type RemoteResource, relation } from '../migration/resource';
 import { exitCodes, Problem } from '../problem';
 import { attributesOf, findService, type ServiceFlags, workspaceFlags, workspaceOf } from '../workspaces/service';
 
@@ -157,11 +157,11 @@ export const runCommands: readonly CommandSpec[] = [
   },
 ];
 
-async function runOf(service: Remote, id: string): Promise<Resource> {
+async function runOf(service: Remote, id: string): Promise<RemoteResource> {
   return service.get(`runs/${encodeURIComponent(id)}`);
 }
 
-async function upload(service: Remote, { id }: Resource, file: string): Promise<string> {
+async function upload(service: Remote, { id }: RemoteResource, file: string): Promise<string> {
   const bytes = readFileSync(file);
   if (bytes[0] !== 0x1f || bytes[1] !== 0x8b)
     throw new Problem(`${file} is no gzip tar: tar --create --gzip`, exitCodes.file);
@@ -200,7 +200,7 @@ class Log {
   constructor(
     private readonly made: Context,
     private readonly service: Remote,
-    run: Resource,
+    run: RemoteResource,
   ) {
     this.parts = (['plan', 'apply'] as const).flatMap((phase) => {
       const id = relation(run, phase);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { CommandSpec } from '../command';
 import type { Remote } from '../migration/remote';
-import type { Resource } from '../migration/resource';
+import type { RemoteResource } from '../migration/resource';
 import { exitCodes, Problem } from '../problem';
 import {
   attributesOf,
@@ -125,7 +125,7 @@ export const stateCommands: readonly CommandSpec[] = [
 async function organizationNameOf(
   made: Parameters<typeof organizationOf>[0],
   flags: StateFlags,
-  workspace: Resource,
+  workspace: RemoteResource,
 ): Promise<string> {
   const data = workspace.relationships?.organization?.data;
   return data && !Array.isArray(data) ? data.id : organizationOf(made, flags);
@@ -136,7 +136,7 @@ async function versionOf(
   service: Remote,
   flags: StateFlags,
   id: string | undefined,
-): Promise<Resource> {
+): Promise<RemoteResource> {
   if (id) return service.get(`state-versions/${encodeURIComponent(id)}`);
   const workspace = await workspaceOf(made, service, flags);
   const path = `workspaces/${workspace.id}/current-state-version`;
@@ -144,7 +144,7 @@ async function versionOf(
 }
 
 /** Does something under the lock: one that is the caller's already stays. */
-async function underLock<T>(service: Remote, { id, attributes }: Resource, work: () => Promise<T>): Promise<T> {
+async function underLock<T>(service: Remote, { id, attributes }: RemoteResource, work: () => Promise<T>): Promise<T> {
   if (attributes?.locked) return work();
   await service.act(`workspaces/${id}/actions/lock`, { reason: 'keystead state' });
   try {

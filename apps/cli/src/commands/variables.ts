@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import type { CommandSpec } from '../command';
 import type { Remote } from '../migration/remote';
-import type { Resource } from '../migration/resource';
+import type { RemoteResource } from '../migration/resource';
 import { exitCodes, Problem } from '../problem';
 import { findService, type ServiceFlags, workspaceFlags, workspaceOf } from '../workspaces/service';
 import { type Assignment, readDotEnv, readVariableFile } from '../workspaces/variable-file';
@@ -144,7 +144,7 @@ async function setAll(
   return `set: ${made} new, ${wanted.length - made} changed`;
 }
 
-function find(there: readonly Resource[], key: string, env = false): Resource | undefined {
+function find(there: readonly RemoteResource[], key: string, env = false): RemoteResource | undefined {
   return there.find(
     ({ attributes = {} }) => attributes.key === key && attributes.category === (env ? 'env' : 'terraform'),
   );

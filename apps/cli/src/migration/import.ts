@@ -1,7 +1,7 @@
 import { Refused } from './refused';
 import type { Remote } from './remote';
 import type { Report } from './report';
-import type { Resource } from './resource';
+import type { RemoteResource } from './resource';
 
 /** One import: from, to, whether to write, and what came of it. */
 export interface Import {
@@ -33,9 +33,9 @@ const essential = ['name', 'key', 'value', 'category', 'access'];
 export async function once(
   job: Import,
   kind: string,
-  before: Resource | undefined,
-  make: () => Promise<Resource>,
-): Promise<Resource | undefined> {
+  before: RemoteResource | undefined,
+  make: () => Promise<RemoteResource>,
+): Promise<RemoteResource | undefined> {
   if (before) {
     job.report.skip(kind);
     return before;
@@ -46,7 +46,7 @@ export async function once(
 }
 
 /** Makes a resource here, without the settings that this service will not have: they are left to people. */
-export async function make(job: Import, label: string, path: string, draft: Draft): Promise<Resource> {
+export async function make(job: Import, label: string, path: string, draft: Draft): Promise<RemoteResource> {
   try {
     return await job.to.create(path, draft);
   } catch (error) {
@@ -71,7 +71,7 @@ export async function attempt<T>(job: Import, label: string, work: () => Promise
 }
 
 /** A list of the other server. What it has not, or holds back, is reported: an import must not be silently poorer. */
-export async function shown(job: Import, kind: string, label: string, path: string): Promise<Resource[]> {
+export async function shown(job: Import, kind: string, label: string, path: string): Promise<RemoteResource[]> {
   if (job.report.isUnknown(kind)) return [];
   try {
     const { items, absent, unknown, withheld } = await job.from.survey(path);

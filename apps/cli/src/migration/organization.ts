@@ -1,6 +1,6 @@
 import { copyAccess } from './access';
 import { attempt, type Ids, type Import, make, once, shown } from './import';
-import { pick, type Resource, text } from './resource';
+import { pick, type RemoteResource, text } from './resource';
 import { copyVariableSets } from './variable-sets';
 import { copyConsumers, copyTriggers, copyWorkspace } from './workspace';
 
@@ -53,14 +53,14 @@ export async function copyOrganization(job: Import, name: string): Promise<void>
   await copyVariableSets(job, name, base, { workspaces, projects });
 }
 
-const runsOnAgents = (source: Resource) => source.attributes['default-execution-mode'] === 'agent';
+const runsOnAgents = (source: RemoteResource) => source.attributes['default-execution-mode'] === 'agent';
 
-function noteChanges(job: Import, name: string, source: Resource): void {
+function noteChanges(job: Import, name: string, source: RemoteResource): void {
   if (runsOnAgents(source)) job.report.leave(`${name}: runs on agents unless told otherwise; choose a pool here`);
   if (!source.attributes.email) job.report.leave(`${name}: shows no e-mail address there, so it has yours here`);
 }
 
-async function makeOrganization(job: Import, name: string, source: Resource): Promise<Resource> {
+async function makeOrganization(job: Import, name: string, source: RemoteResource): Promise<RemoteResource> {
   const attributes: Record<string, unknown> = { name, ...pick(source, kept.organization) };
   if (runsOnAgents(source)) delete attributes['default-execution-mode'];
   attributes.email ??= text(await job.to.get('account/details'), 'email');

@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { exitCodes, Problem } from '../problem';
 import { isWorthAskingAgain, isWorthRepeating, waitOf } from './patience';
 import { type Objection, Refused } from './refused';
-import type { Resource } from './resource';
+import type { RemoteResource } from './resource';
 
 /** A list as far as the server shows it. */
 export interface Listing {
-  items: Resource[];
+  items: RemoteResource[];
   /** There is no such list, or none for this token: it makes no difference on the wire. */
   absent: boolean;
   /** The server does not know such lists at all, of whatever owner. */
@@ -51,23 +51,23 @@ export class Remote {
     if (!/^https?:\/\/[^/]+$/.test(address)) throw new Problem(`${address} is no address: use https://host`);
   }
 
-  async get(path: string): Promise<Resource> {
+  async get(path: string): Promise<RemoteResource> {
     return this.resourceIn((await this.ask('GET', path)).document, `GET ${path}`);
   }
 
   /** The resource, or undefined where there is none that we may see. */
-  async find(path: string): Promise<Resource | undefined> {
-    return (await this.ask('GET', path, undefined, ABSENT)).document?.data as Resource | undefined;
+  async find(path: string): Promise<RemoteResource | undefined> {
+    return (await this.ask('GET', path, undefined, ABSENT)).document?.data as RemoteResource | undefined;
   }
 
   /** All resources of a list, page by page; none where there is no such list. */
-  async list(path: string): Promise<Resource[]> {
+  async list(path: string): Promise<RemoteResource[]> {
     return (await this.survey(path)).items;
   }
 
   /** All resources of a list, and whether these are all. */
   async survey(path: string): Promise<Listing> {
-    const items = new Map<string, Resource>();
+    const items = new Map<string, RemoteResource>();
     let total = 0;
     for (let page = 1; ; page += 1) {
       const query = `${path.includes('?') ? '&' : '?'}page%5Bnumber%5D=${page}&page%5Bsize%5D=${PAGE}`;
@@ -86,7 +86,7 @@ export class Remote {
     }
   }
 
-  async create(path: string, data: unknown): Promise<Resource> {
+  async create(path: string, data: unknown): Promise<RemoteResource> {
     return this.resourceIn((await this.ask('POST', path, { data })).document, `POST ${path}`);
   }
 
@@ -95,7 +95,7 @@ export class Remote {
   }
 
   /** Changes a resource, or makes one out of another, and gives what came of it. */
-  async patch(path: string, data: unknown): Promise<Resource> {
+  async patch(path: string, data: unknown): Promise<RemoteResource> {
     return this.resourceIn((await this.ask('PATCH', path, { data })).document, `PATCH ${path}`);
   }
 
@@ -182,7 +182,7 @@ export class Remote {
     }
   }
 
-  private resourceIn(document: JsonApiDocument | undefined, what: string): Resource {
+  private resourceIn(document: JsonApiDocument | undefined, what: string): RemoteResource {
     const data = document?.data;
     if (!isResource(data)) throw this.strange(what, 'no resource');
     return data;
@@ -234,8 +234,8 @@ interface RemoteResponse {
   bytes: Buffer;
 }
 
-function isResource(data: unknown): data is Resource {
-  const { id, attributes } = (data ?? {}) as Partial<Resource>;
+function isResource(data: unknown): data is RemoteResource {
+  const { id, attributes } = (data ?? {}) as Partial<RemoteResource>;
   return typeof id === 'string' && typeof (attributes ?? {}) === 'object';
 }
 

@@ -1,5 +1,5 @@
 /** A JSON:API resource as far as copying it needs. */
-export interface Resource {
+export interface RemoteResource {
   id: string;
   type: string;
   attributes: Record<string, unknown>;
@@ -13,7 +13,7 @@ export interface Reference {
 }
 
 /** The named attributes that say something: what is absent, null or an empty text takes the default of its new home. */
-export function pick(resource: Resource, names: readonly string[]): Record<string, unknown> {
+export function pick(resource: RemoteResource, names: readonly string[]): Record<string, unknown> {
   return Object.fromEntries(
     names.flatMap((name) => {
       const value = resource.attributes[name];
@@ -22,18 +22,18 @@ export function pick(resource: Resource, names: readonly string[]): Record<strin
   );
 }
 
-export function text(resource: Resource, name: string): string {
+export function text(resource: RemoteResource, name: string): string {
   return String(resource.attributes[name] ?? '');
 }
 
 /** The id that a relationship to one names. */
-export function relation(resource: Resource, name: string): string | undefined {
+export function relation(resource: RemoteResource, name: string): string | undefined {
   const data = resource.relationships?.[name]?.data;
   return data && !Array.isArray(data) ? data.id : undefined;
 }
 
 /** The ids that a relationship to many names. */
-export function relations(resource: Resource, name: string): string[] {
+export function relations(resource: RemoteResource, name: string): string[] {
   const data = resource.relationships?.[name]?.data;
   return Array.isArray(data) ? data.map(({ id }) => id) : [];
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { exitCodes, Problem } from '../problem';
 import { attempt, type Import, shown } from './import';
 import { Refused } from './refused';
-import type { Resource } from './resource';
+import type { RemoteResource } from './resource';
 
 /** The reason of our locks: by it a later run knows the lock that an interrupted one left. */
 const REASON = 'keystead import';
@@ -12,20 +12,20 @@ const INLINE_BYTES = 4 * 1024 * 1024;
 /** A workspace there and here; `made` is undefined while a plan has not made it. */
 interface Pair {
   organization: string;
-  source: Resource;
-  made: Resource | undefined;
+  source: RemoteResource;
+  made: RemoteResource | undefined;
 }
 
 interface StateCopy {
-  version: Resource;
+  version: RemoteResource;
   /** It does not follow the one before it by its serial: somebody went back to it. */
   force: boolean;
 }
 
-const serialOf = (version: Resource) => Number(version.attributes.serial);
-const bySerial = (a: Resource, b: Resource) =>
+const serialOf = (version: RemoteResource) => Number(version.attributes.serial);
+const bySerial = (a: RemoteResource, b: RemoteResource) =>
   serialOf(a) - serialOf(b) || String(a.attributes['created-at']).localeCompare(String(b.attributes['created-at']));
-const isWhole = ({ attributes: { status } }: Resource) => status === undefined || status === 'finalized';
+const isWhole = ({ attributes: { status } }: RemoteResource) => status === undefined || status === 'finalized';
 
 /** Copies the states of a workspace in the order of their serials; those that are there stay. */
 export async function copyStates(job: Import, label: string, pair: Pair): Promise<void> {
@@ -45,7 +45,7 @@ const listOf = (organization: string, name: string) =>
   `&filter%5Bworkspace%5D%5Bname%5D=${encodeURIComponent(name)}`;
 
 /** The states to copy, oldest first. The current one is the last, whatever its serial. */
-async function statesThere(job: Import, label: string, { organization, source }: Pair): Promise<Resource[]> {
+async function statesThere(job: Import, label: string, { organization, source }: Pair): Promise<RemoteResource[]> {
   const current = await job.from.find(`workspaces/${source.id}/current-state-version`);
   if (!current) return [];
   if (!job.history) return [current];
@@ -55,7 +55,7 @@ async function statesThere(job: Import, label: string, { organization, source }:
 }
 
 /** What is still to be copied, and how many states come too late because newer ones are here. */
-function stepsOf(wanted: readonly Resource[], present: readonly number[]): { steps: StateCopy[]; late: number } {
+function stepsOf(wanted: readonly RemoteResource[], present: readonly number[]): { steps: StateCopy[]; late: number } {
   const here = new Map<number, number>();
   for (const serial of present) here.set(serial, (here.get(serial) ?? 0) + 1);
   let newest = Math.max(-1, ...present);

@@ -1,15 +1,16 @@
 import { type Import, shown } from './import';
 import { Refused } from './refused';
-import { type Resource, text } from './resource';
+import { type RemoteResource, text } from './resource';
 
-const namesOf = (workspace: Resource | undefined) => (workspace?.attributes['tag-names'] as string[] | null) ?? [];
+const namesOf = (workspace: RemoteResource | undefined) =>
+  (workspace?.attributes['tag-names'] as string[] | null) ?? [];
 
 /** Copies the flat tags of a workspace; one that this service will not have is left to people. */
 export async function copyTags(
   job: Import,
   label: string,
-  source: Resource,
-  made: Resource | undefined,
+  source: RemoteResource,
+  made: RemoteResource | undefined,
 ): Promise<void> {
   const path = (id: string) => `workspaces/${id}/relationships/tags`;
   const { items, absent, unknown } = await job.from.survey(path(source.id));
@@ -45,8 +46,8 @@ async function attach(job: Import, label: string, path: string, names: readonly 
 export async function copyBindings(
   job: Import,
   label: string,
-  source: Resource,
-  made: Resource | undefined,
+  source: RemoteResource,
+  made: RemoteResource | undefined,
 ): Promise<void> {
   const path = (id: string) => `workspaces/${id}/tag-bindings`;
   const flat = namesOf(source);

@@ -1,5 +1,5 @@
 import { attempt, type Ids, type Import, make, once, shown } from './import';
-import { pick, type Reference, type Resource, relations, text } from './resource';
+import { pick, type Reference, type RemoteResource, relations, text } from './resource';
 import { copyVariables } from './variables';
 
 const kept = ['name', 'description', 'global', 'priority'];
@@ -39,14 +39,19 @@ export async function copyVariableSets(
 }
 
 /** The project here that a set is of; undefined for one of the organization. */
-function ownerOf(source: Resource, projects: Ids): Reference | 'missing' | undefined {
+function ownerOf(source: RemoteResource, projects: Ids): Reference | 'missing' | undefined {
   const parent = source.relationships?.parent?.data;
   if (!parent || Array.isArray(parent) || parent.type !== 'projects') return undefined;
   const id = projects.get(parent.id);
   return id === undefined ? 'missing' : { type: 'projects', id };
 }
 
-async function assign(job: Import, source: Resource, made: Resource, ids: Record<string, Ids>): Promise<void> {
+async function assign(
+  job: Import,
+  source: RemoteResource,
+  made: RemoteResource,
+  ids: Record<string, Ids>,
+): Promise<void> {
   for (const type of targets) {
     const has = relations(made, type);
     const wanted = relations(source, type).flatMap((id) => ids[type]?.get(id) || []);

@@ -1,11 +1,11 @@
 import { attempt, type Import, make, once, shown } from './import';
-import { pick, type Resource, text } from './resource';
+import { pick, type RemoteResource, text } from './resource';
 
 const kept = ['key', 'description', 'category', 'hcl', 'sensitive'];
 
 /** Copies variables from one list to another; `to` is undefined while a plan has not made its owner. */
 export async function copyVariables(job: Import, label: string, from: string, to: string | undefined): Promise<void> {
-  const keyOf = (variable: Resource) => `${text(variable, 'category')} ${text(variable, 'key')}`;
+  const keyOf = (variable: RemoteResource) => `${text(variable, 'category')} ${text(variable, 'key')}`;
   const before = new Map((to ? await job.to.list(to) : []).map((variable) => [keyOf(variable), variable]));
   for (const source of await shown(job, 'variables', label, from)) {
     const name = text(source, 'key');

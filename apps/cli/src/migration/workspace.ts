@@ -1,6 +1,6 @@
 import { copyAccess } from './access';
 import { attempt, type Ids, type Import, make, once, shown } from './import';
-import { pick, type Resource, relation, text } from './resource';
+import { pick, type RemoteResource, relation, text } from './resource';
 import { copyStates } from './states';
 import { copyBindings, copyTags } from './tags';
 import { copyVariables } from './variables';
@@ -21,7 +21,7 @@ const apart = [
 /** Where a workspace goes: `before` is what is there under its name. */
 export interface ImportTarget {
   organization: string;
-  before: Resource | undefined;
+  before: RemoteResource | undefined;
   projects: Ids;
   teams: Ids;
 }
@@ -30,7 +30,7 @@ export interface ImportTarget {
 export async function copyWorkspace(
   job: Import,
   label: string,
-  source: Resource,
+  source: RemoteResource,
   place: ImportTarget,
 ): Promise<string> {
   const path = `organizations/${encodeURIComponent(place.organization)}/workspaces`;
@@ -45,7 +45,13 @@ export async function copyWorkspace(
   return id ?? '';
 }
 
-async function makeWorkspace(job: Import, label: string, path: string, source: Resource, { projects }: ImportTarget) {
+async function makeWorkspace(
+  job: Import,
+  label: string,
+  path: string,
+  source: RemoteResource,
+  { projects }: ImportTarget,
+) {
   const takes = await job.to.takes('organizations/{organization_name}/workspaces');
   const attributes = pick(
     source,
@@ -71,7 +77,7 @@ async function makeWorkspace(job: Import, label: string, path: string, source: R
 }
 
 /** What exists there and no server gives away, or nobody can agree to for others. */
-async function leaveToPeople(job: Import, label: string, source: Resource): Promise<void> {
+async function leaveToPeople(job: Import, label: string, source: RemoteResource): Promise<void> {
   const { attributes, id } = source;
   const leave = (sentence: string) => job.report.leave(`${label}: ${sentence}`);
   if (attributes['execution-mode'] === 'agent') leave('ran on agents; choose a pool here');
@@ -88,7 +94,7 @@ async function leaveToPeople(job: Import, label: string, source: Resource): Prom
 export async function copyConsumers(
   job: Import,
   organization: string,
-  source: Resource,
+  source: RemoteResource,
   workspaces: Ids,
 ): Promise<void> {
   const to = workspaces.get(source.id);
@@ -110,7 +116,7 @@ export async function copyConsumers(
 export async function copyTriggers(
   job: Import,
   organization: string,
-  source: Resource,
+  source: RemoteResource,
   workspaces: Ids,
 ): Promise<void> {
   const to = workspaces.get(source.id);

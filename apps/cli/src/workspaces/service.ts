@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import type { Context } from '../context';
 import { workspaceSettings } from '../global-settings';
 import { Remote } from '../migration/remote';
-import type { Resource } from '../migration/resource';
+import type { RemoteResource } from '../migration/resource';
 import { exitCodes, Problem } from '../problem';
 import { findVariable } from '../settings';
 
@@ -81,7 +81,7 @@ export async function workspaceOf(
   service: Remote,
   flags: ServiceFlags,
   named?: string,
-): Promise<Resource> {
+): Promise<RemoteResource> {
   const name = named ?? flags.workspace ?? findVariable(workspaceSettings.workspace, made.env)?.value;
   if (!name)
     throw new Problem(`no workspace: give --workspace, or set ${workspaceSettings.workspace.variables.join(' or ')}`);
@@ -92,7 +92,7 @@ export async function workspaceOf(
 }
 
 /** Attributes of a resource by the names that people read. */
-export function attributesOf(found: Resource, names: readonly string[]): Record<string, unknown> {
+export function attributesOf(found: RemoteResource, names: readonly string[]): Record<string, unknown> {
   const { attributes = {} } = found;
   return Object.fromEntries(names.map((name) => [name.replaceAll('-', ' '), attributes[name]]));
 }

@@ -1,4 +1,4 @@
-import createClient, { type Client } from 'openapi-fetch';
+import createClient, { type Client, type FetchResponse } from 'openapi-fetch';
 import type { components, paths } from './generated/workspaces';
 import type { Transport } from './transport';
 
@@ -8,7 +8,14 @@ export type WorkspacesApi = Client<paths, MediaType>;
 type Schemas = components['schemas'];
 /** A kind of resource of the workspace service, as its own document describes it. */
 export type Resource<Name extends keyof Schemas> = Schemas[Name];
+type Reads<Path extends keyof paths> = paths[Path] extends { get: infer Get extends Record<string | number, unknown> }
+  ? Get
+  : never;
+/** What reading an address answers. */
+export type AnswerTo<Path extends keyof paths> = NonNullable<FetchResponse<Reads<Path>, object, MediaType>['data']>;
 export type Pagination = Schemas['Pagination'];
+/** Of lists that nobody counts. */
+export type UncountedPagination = Schemas['UncountedPagination'];
 
 const made = new WeakMap<Transport, WorkspacesApi>();
 

@@ -4,11 +4,11 @@ import { CopyButton } from './copy';
 
 const shownMs = 30_000;
 
-interface Shown {
+interface ShownValue {
   readonly which: string | undefined;
   show(which: string | undefined): void;
 }
-const ShownContext = createContext<Shown | undefined>(undefined);
+const ShownContext = createContext<ShownValue | undefined>(undefined);
 
 /** Within it one value at most is shown at a time. */
 export function ValuesShown({ children }: { readonly children: ReactNode }) {

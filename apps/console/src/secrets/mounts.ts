@@ -10,15 +10,15 @@ export interface Mount {
   readonly options: Readonly<Record<string, string>> | null;
 }
 
-interface Shown {
+interface MountList {
   readonly secret: Readonly<Record<string, Omit<Mount, 'path'>>>;
   readonly auth: Readonly<Record<string, Omit<Mount, 'path'>>>;
 }
 
 /** The mounts that this session may know of, by their paths. */
 export function useMounts() {
-  const { data, error, refetch } = useRead<Shown>('sys/internal/ui/mounts');
-  const listed = (mounts: Shown['secret'] | undefined): readonly Mount[] =>
+  const { data, error, refetch } = useRead<MountList>('sys/internal/ui/mounts');
+  const listed = (mounts: MountList['secret'] | undefined): readonly Mount[] =>
     Object.entries(mounts ?? {})
       .map(([path, mount]) => ({ ...mount, path }))
       .sort((a, b) => (a.path < b.path ? -1 : 1));

@@ -34,17 +34,17 @@ export function useList(path: string): UseQueryResult<readonly string[]> {
 }
 
 /** One change below `/v1/`; afterwards what was read is read again. */
-export interface Change {
+export interface ChangeCall {
   readonly method: 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
   readonly body?: unknown;
 }
 
 /** Sends changes; answers the whole envelope. */
-export function useChange<T = unknown>(onDone?: (answer: T, change: Change) => void) {
+export function useChange<T = unknown>(onDone?: (answer: T, change: ChangeCall) => void) {
   const { transport } = useSession();
   const queries = useQueryClient();
-  return useMutation<T, Error, Change>({
+  return useMutation<T, Error, ChangeCall>({
     mutationFn: ({ method, path, body }) => transport.call<T>(method, `/v1/${path}`, body),
     onSuccess: async (answer, change) => {
       await queries.invalidateQueries({ queryKey: ['v1'] });

@@ -1,20 +1,27 @@
-import { type UseQueryResult, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { keepPreviousData, type UseQueryResult, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import { taken } from '../api/transport';
 import { type WorkspacesApi, workspacesApi } from '../api/workspaces';
 import { useSession } from '../shell/session';
 
-interface Sent<T> {
+/** What a call of the client answers: the document, or the errors. */
+export interface Sent<T> {
   data?: T;
   error?: unknown;
   response: Response;
 }
 
-/** Reads `/api/v2`; answers the whole document. The key is the address and its query. */
+/** A call that removes something, or does something else of which only the end is of interest. */
+export type Call = (api: WorkspacesApi) => Promise<Sent<unknown>>;
+
+/**
+ * Reads `/api/v2`; answers the whole document. The key is the address and its query. With `keeps`, what was there stays
+ * while another page of it comes.
+ */
 export function useRead<T>(
   key: readonly unknown[],
   read: (api: WorkspacesApi) => Promise<Sent<T>>,
-  options: { readonly enabled?: boolean; readonly everyMs?: number } = {},
+  options: { readonly enabled?: boolean; readonly everyMs?: number; readonly keeps?: boolean } = {},
 ): UseQueryResult<T> {
   const { transport } = useSession();
   return useQuery<T>({
@@ -22,6 +29,20 @@ export function useRead<T>(
     queryFn: () => taken(read(workspacesApi(transport))),
     enabled: options.enabled ?? true,
     refetchInterval: options.everyMs ?? false,
+    ...(options.keeps ? { placeholderData: keepPreviousData as never } : {}),
+  });
+}
+
+/** Reads what the interface describes by its address alone: states and plans. Kept nowhere once nobody looks at it. */
+export function useContent<T>(path: string | undefined) {
+  const { transport } = useSession();
+  return useQuery({
+    queryKey: ['content', path],
+    enabled: path !== undefined,
+    gcTime: 0,
+    staleTime: Number.POSITIVE_INFINITY,
+    retry: false,
+    queryFn: () => transport.call<T>('GET', `/api/v2/${path}`),
   });
 }
 
@@ -41,6 +62,16 @@ export function useChange<T, Input = void>(
   });
 }
 
+/** What came along with an answer, of the one resource that a relationship names. */
+export function includedOf<Kind extends { type: string; id: string }, Type extends string>(
+  included: readonly Kind[] | undefined,
+  relationship: { readonly data: { readonly type: Type; readonly id: string } | null } | undefined,
+): Extract<Kind, { type: Type }> | undefined {
+  const { type, id } = relationship?.data ?? {};
+  const isNamed = (one: Kind): one is Extract<Kind, { type: Type }> => one.type === type && one.id === id;
+  return included?.find(isNamed);
+}
+
 /** The organization that the address names. */
 export function useOrganizationName(): string {
   return (useParams({ strict: false }) as { organization?: string }).organization ?? '';
@@ -51,6 +82,15 @@ export function useOrganization() {
   const name = useOrganizationName();
   return useRead(['organizations', name], (api) =>
     api.GET('/api/v2/organizations/{organization_name}', { params: { path: { organization_name: name } } }),
+  );
+}
+
+/** The projects of an organization, as many as a choice shows. */
+export function useProjects(organization: string) {
+  return useRead(['projects', organization, 'all'], (api) =>
+    api.GET('/api/v2/organizations/{organization_name}/projects', {
+      params: { path: { organization_name: organization }, query: { 'page[size]': 100 } },
+    }),
   );
 }
 

@@ -1,7 +1,7 @@
 import { useParams } from '@tanstack/react-router';
 import type { NavGroup } from '../shell/navigation';
 import { useSession } from '../shell/session';
-import { useOne } from './data/use-api';
+import { useRead } from './api';
 
 /** The pages of one organization, in the order of the rail; each below `/organizations/<name>`. */
 const organizationPages = [
@@ -23,10 +23,15 @@ const organizationPages = [
 export function useNavigation(): readonly NavGroup[] {
   const { organization } = useParams({ strict: false }) as { organization?: string };
   const { session } = useSession();
-  const counts = useOne<{ 'needs-confirmation': number }>(
-    organization === undefined ? undefined : `organizations/${encodeURIComponent(organization)}/run-counts`,
+  const counts = useRead(
+    ['run-counts', organization],
+    (api) =>
+      api.GET('/api/v2/organizations/{organization_name}/run-counts', {
+        params: { path: { organization_name: organization ?? '' } },
+      }),
+    { enabled: organization !== undefined },
   );
-  const waiting = counts.data?.data.attributes['needs-confirmation'];
+  const waiting = counts.data?.data?.attributes['needs-confirmation'];
   const below = `/organizations/${encodeURIComponent(organization ?? '')}`;
   const own = [
     { label: 'Account', to: '/account', key: 'u' },

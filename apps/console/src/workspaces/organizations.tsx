@@ -3,15 +3,15 @@ import { useState } from 'react';
 import { TextField } from '../design/field';
 import { Empty, PageHead, SameBy } from '../design/page';
 import { Time } from '../design/time';
-import { document } from './data/documents';
-import { useMany, useSend } from './data/use-api';
+import { useChange, useRead } from './api';
 import { FormDialog, faultOf, Opener } from './parts/form';
 import { ResourceTable } from './parts/resource-table';
-import type { OrganizationAttributes } from './workspace/use-organization';
 
 /** The organizations that the caller may see. */
 export function Organizations() {
-  const { data, error, refetch } = useMany<OrganizationAttributes>('organizations?page[size]=100');
+  const { data, error, refetch } = useRead(['organizations'], (api) =>
+    api.GET('/api/v2/organizations', { params: { query: { 'page[size]': 100 } } }),
+  );
   return (
     <div className="stack">
       <PageHead
@@ -54,8 +54,9 @@ function NewOrganization({ onClose }: { readonly onClose: () => void }) {
   const [name, setName] = useState('');
   const [email, setEmail] = useState('');
   const navigate = useNavigate();
-  const make = useSend(
-    () => ({ method: 'POST', path: 'organizations', body: document('organizations', { name, email }) }),
+  const make = useChange(
+    (api) =>
+      api.POST('/api/v2/organizations', { body: { data: { type: 'organizations', attributes: { name, email } } } }),
     () => {
       onClose();
       void navigate({ to: `/organizations/${name}` });
@@ -65,10 +66,10 @@ function NewOrganization({ onClose }: { readonly onClose: () => void }) {
     <FormDialog
       title="New organization"
       action="Create organization"
-      busy={make.busy}
+      busy={make.isPending}
       error={make.error}
       onClose={onClose}
-      onSubmit={() => make.run()}
+      onSubmit={() => make.mutate()}
     >
       <TextField
         label="Name"

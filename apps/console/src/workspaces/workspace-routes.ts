@@ -70,7 +70,7 @@ export const workspaceRoutes = [
   createRoute({
     getParentRoute,
     path: `${inWorkspace}/access`,
-    component: lazyRouteComponent(() => import('./workspace/access'), 'Access'),
+    component: lazyRouteComponent(() => import('./workspace/access'), 'WorkspaceAccess'),
   }),
   createRoute({
     getParentRoute,

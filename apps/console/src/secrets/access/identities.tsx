@@ -14,13 +14,13 @@ import { useSession } from '../../shell/session';
 import { useChange, useRead } from '../reads';
 import { AccessTabs } from './access';
 
-type Kind = 'entity' | 'group';
+type IdentityKind = 'entity' | 'group';
 
-interface Listing {
+interface IdentityListing {
   readonly keys: readonly string[];
   readonly key_info: Readonly<Record<string, { readonly name: string }>>;
 }
-interface Shown {
+interface IdentityRecord {
   readonly id: string;
   readonly name: string;
   readonly disabled?: boolean;
@@ -40,18 +40,18 @@ const words = {
 } as const;
 
 /** Entities or groups: the list, and the one that is looked at. */
-export function Identities({ kind }: { readonly kind: Kind }) {
+export function Identities({ kind }: { readonly kind: IdentityKind }) {
   const { id } = useSearch({ strict: false }) as { id?: string };
   return id === undefined ? <IdentityList kind={kind} /> : <Identity key={id} kind={kind} id={id} />;
 }
 
-function useIdentities(kind: Kind) {
+function useIdentities(kind: IdentityKind) {
   const { transport } = useSession();
-  return useQuery<Listing>({
+  return useQuery<IdentityListing>({
     queryKey: ['v1', 'identity', kind],
     queryFn: async () => {
       try {
-        return (await transport.call<{ data: Listing }>('GET', `/v1/identity/${kind}/id?list=true`)).data;
+        return (await transport.call<{ data: IdentityListing }>('GET', `/v1/identity/${kind}/id?list=true`)).data;
       } catch (error) {
         if (error instanceof ApiError && error.status === 404) return { keys: [], key_info: {} };
         throw error;
@@ -60,7 +60,7 @@ function useIdentities(kind: Kind) {
   });
 }
 
-function IdentityList({ kind }: { readonly kind: Kind }) {
+function IdentityList({ kind }: { readonly kind: IdentityKind }) {
   const found = useIdentities(kind);
   const [part, setPart] = useState('');
   const [adding, setAdding] = useState(false);
@@ -127,7 +127,7 @@ const listOf = (text: string): string[] =>
     .map((one) => one.trim())
     .filter((one) => one !== '');
 
-function NewIdentity({ kind, onClose }: { readonly kind: Kind; readonly onClose: () => void }) {
+function NewIdentity({ kind, onClose }: { readonly kind: IdentityKind; readonly onClose: () => void }) {
   const [given, setGiven] = useState({ name: '', policies: '', members: '' });
   const change = useChange(() => onClose());
   const set = (name: keyof typeof given) => (value: string) => setGiven((before) => ({ ...before, [name]: value }));
@@ -170,8 +170,8 @@ function NewIdentity({ kind, onClose }: { readonly kind: Kind; readonly onClose:
   );
 }
 
-function Identity({ kind, id }: { readonly kind: Kind; readonly id: string }) {
-  const found = useRead<Shown>(`identity/${kind}/id/${encodeURIComponent(id)}`);
+function Identity({ kind, id }: { readonly kind: IdentityKind; readonly id: string }) {
+  const found = useRead<IdentityRecord>(`identity/${kind}/id/${encodeURIComponent(id)}`);
   const others = useIdentities(kind === 'entity' ? 'group' : 'entity');
   const change = useChange();
   const [policies, setPolicies] = useState<string>();

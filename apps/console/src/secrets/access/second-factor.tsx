@@ -21,7 +21,7 @@ interface Method {
   readonly digits: number;
   readonly period: number;
 }
-interface Listing {
+interface MethodList {
   readonly keys: readonly string[];
   readonly key_info: Readonly<Record<string, Method>>;
 }
@@ -36,11 +36,11 @@ export function SecondFactor() {
   const { transport, session } = useSession();
   const [making, setMaking] = useState(false);
   const [enrolling, setEnrolling] = useState<{ readonly method: Method; readonly entity: string | undefined }>();
-  const found = useQuery<Listing>({
+  const found = useQuery<MethodList>({
     queryKey: ['v1', 'mfa'],
     queryFn: async () => {
       try {
-        return (await transport.call<{ data: Listing }>('GET', '/v1/identity/mfa/method/totp?list=true')).data;
+        return (await transport.call<{ data: MethodList }>('GET', '/v1/identity/mfa/method/totp?list=true')).data;
       } catch (error) {
         if (error instanceof ApiError && error.status === 404) return { keys: [], key_info: {} };
         throw error;

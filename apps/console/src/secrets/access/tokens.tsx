@@ -14,7 +14,7 @@ import { useSession } from '../../shell/session';
 import { useChange } from '../reads';
 import { AccessTabs } from './access';
 
-interface Token {
+interface TokenRecord {
   readonly accessor: string;
   readonly display_name: string;
   readonly policies: readonly string[];
@@ -99,10 +99,10 @@ function Accessors() {
 function TokenFacts({ accessor }: { readonly accessor: string }) {
   const { transport, session } = useSession();
   const navigate = useNavigate();
-  const found = useQuery<Token>({
+  const found = useQuery<TokenRecord>({
     queryKey: ['v1', 'token', accessor],
     queryFn: async () =>
-      (await transport.call<{ data: Token }>('POST', '/v1/auth/token/lookup-accessor', { accessor })).data,
+      (await transport.call<{ data: TokenRecord }>('POST', '/v1/auth/token/lookup-accessor', { accessor })).data,
   });
   const change = useChange();
   const [ending, setEnding] = useState(false);

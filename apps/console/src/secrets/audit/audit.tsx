@@ -31,7 +31,7 @@ interface Line {
     };
   };
 }
-interface Answer {
+interface AuditAnswer {
   readonly data: { readonly entries: readonly Line[]; readonly next: string | null };
 }
 
@@ -50,7 +50,7 @@ export function Audit() {
     queryFn: async ({ pageParam }) => {
       const query = new URLSearchParams({ limit: '100', ...search });
       if (pageParam !== '') query.set('after', pageParam);
-      return (await transport.call<Answer>('GET', `/v1/sys/audit-chain/entries?${query}`)).data;
+      return (await transport.call<AuditAnswer>('GET', `/v1/sys/audit-chain/entries?${query}`)).data;
     },
     getNextPageParam: (last) => last.next ?? undefined,
   });

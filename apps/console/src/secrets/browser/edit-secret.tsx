@@ -5,7 +5,7 @@ import { Dialog } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
 import { hasVersions, type Mount } from '../mounts';
 import { encodedPath, useChange, useRead } from '../reads';
-import { FieldEditor, fieldsOf, type Row, repeated, rowsOf } from './field-editor';
+import { FieldEditor, type FieldRow, fieldsOf, repeated, rowsOf } from './field-editor';
 import { type Secret, valuesAt } from './values';
 
 /** Writes a secret anew. Where versions are kept it refuses to go over one that came meanwhile. */
@@ -24,7 +24,7 @@ export function EditSecret({
   const metadata = useRead<{ current_version: number }>(encodedPath(`${mount.path}metadata/${path}`), {
     enabled: versioned,
   });
-  const [rows, setRows] = useState<readonly Row[]>(() => rowsOf(secret.data ?? {}));
+  const [rows, setRows] = useState<readonly FieldRow[]>(() => rowsOf(secret.data ?? {}));
   const [problem, setProblem] = useState<string>();
   const queries = useQueryClient();
   const change = useChange(() => {

@@ -5,7 +5,7 @@ import type { Fields } from './values';
 import { textOf } from './values';
 
 /** One field as it is edited. */
-export interface Row {
+export interface FieldRow {
   readonly id: number;
   readonly name: string;
   readonly value: string;
@@ -14,16 +14,16 @@ export interface Row {
 }
 
 let lastId = 0;
-const newRow = (name = '', value = ''): Row => ({ id: ++lastId, name, value });
+const newRow = (name = '', value = ''): FieldRow => ({ id: ++lastId, name, value });
 
 /** Fields as rows, with an empty one where there are none. */
-export function rowsOf(fields: Fields): Row[] {
+export function rowsOf(fields: Fields): FieldRow[] {
   const rows = Object.entries(fields).map(([name, value]) => ({ ...newRow(name, textOf(value)), was: value }));
   return rows.length === 0 ? [newRow()] : rows;
 }
 
 /** Rows as fields; those without a name are left out. What was no text and is unchanged, or still is JSON, stays so. */
-export function fieldsOf(rows: readonly Row[]): Fields {
+export function fieldsOf(rows: readonly FieldRow[]): Fields {
   const named = rows.filter(({ name }) => name !== '');
   return Object.fromEntries(
     named.map(({ name, value, was }) => {
@@ -39,7 +39,7 @@ export function fieldsOf(rows: readonly Row[]): Fields {
 }
 
 /** The names that two rows have. */
-export const repeated = (rows: readonly Row[]): string | undefined =>
+export const repeated = (rows: readonly FieldRow[]): string | undefined =>
   rows.find(({ name }, index) => name !== '' && rows.findIndex((row) => row.name === name) !== index)?.name;
 
 /** The fields of a secret, a row each. Values are dots unless they are shown. */
@@ -47,11 +47,11 @@ export function FieldEditor({
   rows,
   onChange,
 }: {
-  readonly rows: readonly Row[];
-  readonly onChange: (rows: readonly Row[]) => void;
+  readonly rows: readonly FieldRow[];
+  readonly onChange: (rows: readonly FieldRow[]) => void;
 }) {
   const [shown, setShown] = useState(false);
-  const change = (id: number, change: Partial<Row>) =>
+  const change = (id: number, change: Partial<FieldRow>) =>
     onChange(rows.map((row) => (row.id === id ? { ...row, ...change } : row)));
   return (
     <fieldset className="fields">

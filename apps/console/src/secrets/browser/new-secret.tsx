@@ -5,7 +5,7 @@ import { ErrorNotice } from '../../design/error-notice';
 import { TextField } from '../../design/field';
 import { hasVersions, type Mount } from '../mounts';
 import { encodedPath, useChange } from '../reads';
-import { FieldEditor, fieldsOf, type Row, repeated, rowsOf } from './field-editor';
+import { FieldEditor, type FieldRow, fieldsOf, repeated, rowsOf } from './field-editor';
 import { valuesAt } from './values';
 
 /** Puts a new secret into a folder. In an engine with versions it does not replace one that is there. */
@@ -21,7 +21,7 @@ export function NewSecret({
   readonly onDone: (path: string) => void;
 }) {
   const [name, setName] = useState('');
-  const [rows, setRows] = useState<readonly Row[]>(() => rowsOf({}));
+  const [rows, setRows] = useState<readonly FieldRow[]>(() => rowsOf({}));
   const [missing, setMissing] = useState<string>();
   const path = folder + name.replace(/^\/+|\/+$/g, '');
   const change = useChange(() => {

@@ -9,7 +9,7 @@ import { Time } from '../../design/time';
 import type { Mount } from '../mounts';
 import { encodedPath, useChange, useRead } from '../reads';
 
-interface Metadata {
+interface SecretMetadata {
   readonly current_version: number;
   readonly max_versions: number;
   readonly versions: Readonly<
@@ -27,7 +27,7 @@ export function Versions({
   readonly path: string;
   readonly shown: number | undefined;
 }) {
-  const metadata = useRead<Metadata>(encodedPath(`${mount.path}metadata/${path}`));
+  const metadata = useRead<SecretMetadata>(encodedPath(`${mount.path}metadata/${path}`));
   const change = useChange();
   const [destroying, setDestroying] = useState<number>();
   const act = (action: 'delete' | 'undelete' | 'destroy', version: number) =>

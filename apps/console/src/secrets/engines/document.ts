@@ -17,14 +17,14 @@ interface Parameter {
   readonly description?: string;
   readonly schema?: Schema;
 }
-interface Operation {
+interface ApiOperation {
   readonly summary?: string;
   readonly description?: string;
   readonly parameters?: readonly Parameter[];
   readonly requestBody?: { readonly content?: Readonly<Record<string, { readonly schema?: Schema }>> };
   readonly 'x-keystead-step-up'?: boolean;
 }
-type PathItem = Readonly<Partial<Record<'get' | 'post' | 'delete' | 'patch', Operation>>> & {
+type PathItem = Readonly<Partial<Record<'get' | 'post' | 'delete' | 'patch', ApiOperation>>> & {
   readonly description?: string;
   readonly parameters?: readonly Parameter[];
 };

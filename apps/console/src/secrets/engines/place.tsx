@@ -12,7 +12,7 @@ import { encodedPath, useList } from '../reads';
 import { bodyOf, filled, isSetting, type Place, typedOf } from './document';
 import { GeneratedFields, type Typed } from './form';
 
-interface Answer {
+interface PathAnswer {
   readonly data?: Readonly<Record<string, unknown>> | null;
   readonly lease_id?: string;
   readonly lease_duration?: number;
@@ -35,18 +35,18 @@ export function PlaceForm({
   const [names, setNames] = useState<Typed>({});
   const [typed, setTyped] = useState<Typed>({});
   const [asked, setAsked] = useState<Typed>({});
-  const [answer, setAnswer] = useState<Answer>();
+  const [answer, setAnswer] = useState<PathAnswer>();
   const [removing, setRemoving] = useState(false);
   const { pattern, parameters, write, read, remove } = place;
   const complete = parameters.every((name) => names[name]);
   const address = `/v1/${encodedPath(mount)}${filled(pattern, names)}`;
   const send = useMutation<
-    Answer | undefined,
+    PathAnswer | undefined,
     Error,
     { method: 'GET' | 'POST' | 'DELETE'; body?: unknown; query?: string }
   >({
     gcTime: 0,
-    mutationFn: ({ method, body, query = '' }) => transport.call<Answer | undefined>(method, address + query, body),
+    mutationFn: ({ method, body, query = '' }) => transport.call<PathAnswer | undefined>(method, address + query, body),
     onSuccess: async (got, { method }) => {
       setAnswer(got);
       if (method !== 'GET') await queries.invalidateQueries({ queryKey: ['v1'] });
@@ -54,11 +54,11 @@ export function PlaceForm({
   });
   const setting = isSetting(place);
   // What is set stands in the form as soon as it is known which one is meant.
-  const stored = useMutation<Answer | undefined, Error, string>({
+  const stored = useMutation<PathAnswer | undefined, Error, string>({
     gcTime: 0,
     mutationFn: async (from) => {
       try {
-        return await transport.call<Answer>('GET', from);
+        return await transport.call<PathAnswer>('GET', from);
       } catch (error) {
         if (error instanceof ApiError && (error.status === 404 || error.status === 400)) return undefined;
         throw error;
@@ -217,7 +217,7 @@ function Names({
   );
 }
 
-function AnswerFacts({ answer }: { readonly answer: Answer | undefined }) {
+function AnswerFacts({ answer }: { readonly answer: PathAnswer | undefined }) {
   const data = answer?.data ?? {};
   return (
     <section className="stack-tight" aria-labelledby="answer" role="status">

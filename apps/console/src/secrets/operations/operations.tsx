@@ -29,7 +29,7 @@ interface Nodes {
     readonly version: string;
   }[];
 }
-interface Progress {
+interface RotationProgress {
   readonly done?: boolean;
   readonly finished?: boolean;
   readonly total?: number;
@@ -40,11 +40,11 @@ interface Progress {
 /** What is left to be sealed under the key in force; nothing where no rotation is under way. */
 function useRotation() {
   const { transport } = useSession();
-  return useQuery<Progress>({
+  return useQuery<RotationProgress>({
     queryKey: ['v1', 'rotation'],
     queryFn: async () => {
       try {
-        return (await transport.call<{ data: Progress }>('GET', '/v1/sys/rotate/progress')).data;
+        return (await transport.call<{ data: RotationProgress }>('GET', '/v1/sys/rotate/progress')).data;
       } catch (error) {
         if (error instanceof ApiError && error.status === 404) return { remaining: 0 };
         throw error;
@@ -180,7 +180,7 @@ export function Operations() {
   );
 }
 
-function ProgressText({ progress }: { readonly progress: Progress | undefined }) {
+function ProgressText({ progress }: { readonly progress: RotationProgress | undefined }) {
   if (progress === undefined) return <span className="second">…</span>;
   const { total, remaining } = progress;
   if (typeof remaining === 'number' && remaining > 0) {

@@ -12,7 +12,7 @@ import { useChange } from '../reads';
 
 const Editor = lazy(() => import('./editor').then((m) => ({ default: m.Editor })));
 
-interface Policy {
+interface PolicyText {
   readonly policy: string;
   readonly version?: number;
   readonly modified?: string;
@@ -35,12 +35,12 @@ export function PolicyPage() {
   const { name } = useParams({ strict: false }) as { name: string };
   const { transport } = useSession();
   const at = `sys/policies/acl/${encodeURIComponent(name)}`;
-  const found = useQuery<Policy | null>({
+  const found = useQuery<PolicyText | null>({
     queryKey: ['v1', 'policy', name],
     refetchOnWindowFocus: false,
     queryFn: async () => {
       try {
-        return (await transport.call<{ data: Policy }>('GET', `/v1/${at}`)).data;
+        return (await transport.call<{ data: PolicyText }>('GET', `/v1/${at}`)).data;
       } catch (error) {
         if (error instanceof ApiError && error.status === 404) return null;
         throw error;

@@ -9,7 +9,7 @@ interface Named {
   readonly id: string;
   readonly name: string;
 }
-interface Answer {
+interface WhoMayAnswer {
   readonly policies: readonly {
     readonly name: string;
     readonly allowed: boolean;
@@ -26,7 +26,7 @@ export function WhoMay({ path, operation }: { readonly path: string; readonly op
   const { transport } = useSession();
   const ask = useMutation({
     mutationFn: async () =>
-      (await transport.call<{ data: Answer }>('POST', '/v1/sys/policies/who-may', { path, operation })).data,
+      (await transport.call<{ data: WhoMayAnswer }>('POST', '/v1/sys/policies/who-may', { path, operation })).data,
   });
   const found = ask.data;
   return (

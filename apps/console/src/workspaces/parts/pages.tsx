@@ -1,32 +1,36 @@
-import type { Pagination } from '../../api/workspaces';
+import type { Pagination, UncountedPagination } from '../../api/workspaces';
 import { Button } from '../../design/button';
 
-/** Which part of a list this is, and the way to the others. */
+/** Which part of a list this is, and the way to the others; nothing where one page holds all. */
 export function Pages({
   pagination,
   onPage,
 }: {
-  readonly pagination: Pagination | undefined;
+  readonly pagination: Pagination | UncountedPagination | undefined;
   readonly onPage: (page: string) => void;
 }) {
-  if (pagination === undefined || pagination['total-pages'] <= 1) return null;
-  const { 'current-page': current, 'total-pages': pages, 'total-count': count } = pagination;
+  if (pagination === undefined) return null;
+  const { 'current-page': current, 'next-page': next, 'prev-page': previous } = pagination;
+  if (next === null && previous === null) return null;
   return (
     <nav className="row spread" aria-label="Pages of this list">
       <span className="second">
-        Page {current} of {pages}, {count.toLocaleString('en')} in all
+        Page {current}
+        {'total-pages' in pagination
+          ? ` of ${pagination['total-pages']}, ${pagination['total-count'].toLocaleString('en')} in all`
+          : ''}
       </span>
       <span className="row">
         <Button
           small
-          forbidden={current > 1 ? undefined : 'This is the first page.'}
+          forbidden={previous !== null ? undefined : 'This is the first page.'}
           onClick={() => onPage(String(current - 1))}
         >
           Previous
         </Button>
         <Button
           small
-          forbidden={current < pages ? undefined : 'This is the last page.'}
+          forbidden={next !== null ? undefined : 'This is the last page.'}
           onClick={() => onPage(String(current + 1))}
         >
           Next

@@ -1,16 +1,14 @@
 import type { ReactNode } from 'react';
 import { Confirm } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
-import { type Sent, useSend } from '../data/use-api';
+import { type Call, useChange } from '../api';
 import { Opener } from './form';
 
 export interface RemoveButtonProps {
   /** What happens: "Delete workspace". */
   readonly label: string;
   readonly title: string;
-  readonly path: string;
-  readonly body?: object;
-  readonly method?: Sent['method'];
+  readonly call: Call;
   /** Has to be typed, for what cannot be undone. */
   readonly name?: string;
   readonly small?: boolean;
@@ -31,29 +29,24 @@ export function RemoveButton({ label, forbidden, small = true, ...rest }: Remove
 function Ask({
   label,
   title,
-  path,
-  body,
-  method = 'DELETE',
+  call,
   name,
   after,
   children,
   onClose,
 }: Omit<RemoveButtonProps, 'forbidden' | 'small'> & { readonly onClose: () => void }) {
-  const send = useSend(
-    () => ({ method, path, ...(body === undefined ? {} : { body }) }),
-    () => {
-      onClose();
-      after?.();
-    },
-  );
+  const send = useChange(call, () => {
+    onClose();
+    after?.();
+  });
   return (
     <Confirm
       title={title}
       action={label}
       danger
-      busy={send.busy}
+      busy={send.isPending}
       onClose={onClose}
-      onConfirm={() => send.run()}
+      onConfirm={() => send.mutate()}
       {...(name === undefined ? {} : { name })}
     >
       {children}

@@ -1,18 +1,17 @@
 import type { ReactNode } from 'react';
 import { ErrorNotice } from '../../design/error-notice';
 import { Skeleton } from '../../design/page';
-import type { Item } from '../data/documents';
 
-export interface Column<A> {
+export interface Column<Row> {
   readonly head: string;
-  readonly cell: (item: Item<A>) => ReactNode;
+  readonly cell: (row: Row) => ReactNode;
   readonly className?: 'tight' | 'number' | 'wide-only';
 }
 
-export interface TableProps<A> {
+export interface ResourceTableProps<Row> {
   readonly label: string;
-  readonly columns: readonly Column<A>[];
-  readonly rows: readonly Item<A>[] | undefined;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[] | undefined;
   readonly error?: unknown;
   readonly onRetry?: () => void;
   /** Shown instead of no rows. */
@@ -20,7 +19,14 @@ export interface TableProps<A> {
 }
 
 /** A list of resources: while it comes, when it cannot be had, when there is nothing, and what there is. */
-export function ResourceTable<A>({ label, columns, rows, error, onRetry, empty }: TableProps<A>) {
+export function ResourceTable<Row extends { readonly id: string }>({
+  label,
+  columns,
+  rows,
+  error,
+  onRetry,
+  empty,
+}: ResourceTableProps<Row>) {
   if (error !== undefined && error !== null) return <ErrorNotice error={error} {...(onRetry ? { onRetry } : {})} />;
   if (rows === undefined) return <Skeleton />;
   if (rows.length === 0) return empty;

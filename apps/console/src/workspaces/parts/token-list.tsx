@@ -8,7 +8,7 @@ import { Time } from '../../design/time';
 import { useChange } from '../api';
 import { Table } from './table';
 
-type Token = Resource<'AuthenticationTokensResource'>;
+type AuthenticationToken = Resource<'AuthenticationTokensResource'>;
 
 /** Tokens without their texts: what they are for, when they were used, when they end; and how to end them now. */
 export function TokenList({
@@ -17,10 +17,10 @@ export function TokenList({
   forbidden,
 }: {
   readonly label: string;
-  readonly tokens: readonly Token[];
+  readonly tokens: readonly AuthenticationToken[];
   readonly forbidden?: string | undefined;
 }) {
-  const [ending, setEnding] = useState<Token>();
+  const [ending, setEnding] = useState<AuthenticationToken>();
   const end = useChange((api, id: string) =>
     api.DELETE('/api/v2/authentication-tokens/{token_id}', { params: { path: { token_id: id } } }),
   );

@@ -9,10 +9,10 @@ import { rule, useChange, useRead } from '../api';
 import { Loaded } from '../parts/loaded';
 import { Table } from '../parts/table';
 
-type Access = Resource<'TeamProjectsResource'>['attributes']['access'];
+type ProjectLevel = Resource<'TeamProjectsResource'>['attributes']['access'];
 
 /** The levels, each with what it lets a team do. */
-const levels: readonly { readonly value: Access; readonly label: string }[] = [
+const levels: readonly { readonly value: ProjectLevel; readonly label: string }[] = [
   { value: 'read', label: 'read: see its workspaces and their runs' },
   { value: 'write', label: 'write: also start and apply runs, change variables' },
   { value: 'maintain', label: 'maintain: also create, change and delete workspaces' },
@@ -36,7 +36,7 @@ export function ProjectAccess({
       params: { path: { organization_name: organization }, query: { 'page[size]': 100 } },
     }),
   );
-  const change = useChange((api, { id, access }: { id: string; access: Access }) =>
+  const change = useChange((api, { id, access }: { id: string; access: ProjectLevel }) =>
     api.PATCH('/api/v2/team-projects/{team_project_id}', {
       params: { path: { team_project_id: id } },
       body: { data: { type: 'team-projects', attributes: { access } } },
@@ -78,7 +78,7 @@ export function ProjectAccess({
                         value={attributes.access}
                         disabled={forbidden !== undefined}
                         title={forbidden}
-                        onChange={(event) => change.mutate({ id, access: event.target.value as Access })}
+                        onChange={(event) => change.mutate({ id, access: event.target.value as ProjectLevel })}
                       >
                         {levels.map(({ value, label }) => (
                           <option key={value} value={value}>
@@ -118,7 +118,7 @@ function Grant({
   readonly forbidden: string | undefined;
 }) {
   const [team, setTeam] = useState('');
-  const [access, setAccess] = useState<Access>('read');
+  const [access, setAccess] = useState<ProjectLevel>('read');
   const grant = useChange(
     (api) =>
       api.POST('/api/v2/team-projects', {
@@ -153,7 +153,7 @@ function Grant({
       <SelectField
         label="Access"
         value={access}
-        onChange={(value) => setAccess(value as Access)}
+        onChange={(value) => setAccess(value as ProjectLevel)}
         options={[...levels]}
       />
       <Button

@@ -4,7 +4,7 @@ import { Button } from '../../design/button';
 import { ErrorNotice } from '../../design/error-notice';
 import { SelectField, TextField } from '../../design/field';
 
-type Policy = Resource<'DataRetentionResource'>;
+type RetentionPolicy = Resource<'DataRetentionResource'>;
 
 /** What a policy is set to: so many days, `null` for ever, `undefined` for what stands above it. */
 export type Wish = number | null | undefined;
@@ -18,7 +18,7 @@ export function PolicyForm({
   error,
   forbidden,
 }: {
-  readonly policy: Policy | null;
+  readonly policy: RetentionPolicy | null;
   readonly above: string | undefined;
   readonly onSave: (wish: Wish) => void;
   readonly busy: boolean;

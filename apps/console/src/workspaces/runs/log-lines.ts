@@ -45,7 +45,7 @@ function readLine(line: string): LogLine | LogLine[] {
 }
 
 /** What an apply does to one resource, from its log. */
-export interface Progress {
+export interface ResourceProgress {
   readonly address: string;
   readonly action: string;
   readonly state: 'planned' | 'running' | 'done' | 'failed';
@@ -62,14 +62,14 @@ interface HookLine {
   };
 }
 
-const hookStates: ReadonlyMap<string, Progress['state']> = new Map([
+const hookStates: ReadonlyMap<string, ResourceProgress['state']> = new Map([
   ['apply_complete', 'done'],
   ['apply_errored', 'failed'],
 ]);
 
 /** What the structured log says of each resource, the latest word of each. */
-export function progressOf(log: string): ReadonlyMap<string, Progress> {
-  const found = new Map<string, Progress>();
+export function progressOf(log: string): ReadonlyMap<string, ResourceProgress> {
+  const found = new Map<string, ResourceProgress>();
   for (const line of log.split('\n')) {
     if (!line.startsWith('{"@') || !/"type":"(planned_change|apply_)/.test(line)) continue;
     let read: HookLine;

@@ -1,9 +1,8 @@
 import { Notice } from '../../design/notice';
 import { PageHead, SameBy, Tabs } from '../../design/page';
-import { useOrganizationName } from '../api';
-import { useOne } from '../data/use-api';
+import { useOrganizationName, useRead } from '../api';
 import { WorkspaceHead } from '../workspace/head';
-import { organizationPath, useWorkspace } from '../workspace/use-workspace';
+import { useWorkspace } from '../workspace/use-workspace';
 import { RunList } from './run-list';
 
 /** The runs of a workspace. */
@@ -16,8 +15,14 @@ export function WorkspaceRuns() {
         <RunList
           org={org}
           ws={ws}
-          path={`workspaces/${workspace.id}/runs`}
-          stream={`workspaces/${workspace.id}/runs/stream`}
+          runs={{
+            key: ['runs of workspace', workspace.id],
+            stream: `workspaces/${workspace.id}/runs/stream`,
+            read: (api, query) =>
+              api.GET('/api/v2/workspaces/{workspace_id}/runs', {
+                params: { path: { workspace_id: workspace.id }, query },
+              }),
+          }}
         />
       )}
       <SameBy api={`GET /api/v2/workspaces/${workspace?.id ?? ws}/runs`} command={`keystead run list ${org}/${ws}`} />
@@ -32,12 +37,17 @@ function useTabs() {
     { to, label: 'All runs', exact: true },
     { to: `${to}/queue`, label: 'Queue' },
   ];
-  return { org, path: organizationPath(org), tabs };
+  return {
+    org,
+    tabs,
+    params: { path: { organization_name: org } },
+    stream: `organizations/${encodeURIComponent(org)}/runs/stream`,
+  };
 }
 
 /** The runs of an organization. */
 export function OrganizationRuns() {
-  const { org, path, tabs } = useTabs();
+  const { org, tabs, params, stream } = useTabs();
   return (
     <div className="stack">
       <PageHead
@@ -45,16 +55,26 @@ export function OrganizationRuns() {
         crumbs={[{ label: 'Organizations', to: '/' }, { label: org, to: `/organizations/${org}` }, { label: 'Runs' }]}
       />
       <Tabs label="Runs" tabs={tabs} />
-      <RunList org={org} path={`${path}/runs`} stream={`${path}/runs/stream`} />
-      <SameBy api={`GET /api/v2/${path}/runs`} />
+      <RunList
+        org={org}
+        runs={{
+          key: ['runs of organization', org],
+          stream,
+          read: (api, query) =>
+            api.GET('/api/v2/organizations/{organization_name}/runs', { params: { ...params, query } }),
+        }}
+      />
+      <SameBy api={`GET /api/v2/organizations/${org}/runs`} />
     </div>
   );
 }
 
 /** What waits for a worker, or is with one. */
 export function Queue() {
-  const { org, path, tabs } = useTabs();
-  const { data } = useOne<{ pending: number; running: number }>(`${path}/capacity`);
+  const { org, tabs, params, stream } = useTabs();
+  const { data } = useRead(['capacity', org], (api) =>
+    api.GET('/api/v2/organizations/{organization_name}/capacity', { params }),
+  );
   return (
     <div className="stack">
       <PageHead
@@ -67,13 +87,22 @@ export function Queue() {
         ]}
       />
       <Tabs label="Runs" tabs={tabs} />
-      {data === undefined ? null : (
+      {data?.data ? (
         <Notice>
           {data.data.attributes.running} running, {data.data.attributes.pending} waiting.
         </Notice>
-      )}
-      <RunList org={org} path={`${path}/runs/queue`} stream={`${path}/runs/stream`} filters={false} />
-      <SameBy api={`GET /api/v2/${path}/runs/queue`} />
+      ) : null}
+      <RunList
+        org={org}
+        filters={false}
+        runs={{
+          key: ['queue of organization', org],
+          stream,
+          read: (api, query) =>
+            api.GET('/api/v2/organizations/{organization_name}/runs/queue', { params: { ...params, query } }),
+        }}
+      />
+      <SameBy api={`GET /api/v2/organizations/${org}/runs/queue`} />
     </div>
   );
 }

@@ -34,7 +34,7 @@ function stepOf(name: string, phase: Phase | undefined, now: number): Step {
 
 function stepsOf(run: LiveRun, now: number): Step[] {
   const [plan, apply] = run.phases;
-  const times = run['status-timestamps'];
+  const times = run['status-timestamps'] ?? {};
   const created = Date.parse(run['created-at']);
   const planned = plan?.['status-timestamps'] ?? {};
   const planBegun = stamp(planned, 'started-at');

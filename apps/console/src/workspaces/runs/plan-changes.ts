@@ -1,11 +1,11 @@
 /** A value that the plan does not show, or does not know before the apply. */
-export type Shown = { readonly text: string; readonly kind: 'value' | 'sensitive' | 'unknown' | 'absent' };
+export type AttributeValue = { readonly text: string; readonly kind: 'value' | 'sensitive' | 'unknown' | 'absent' };
 
 /** One attribute of a resource, before and after. */
 export interface AttributeChange {
   readonly path: string;
-  readonly before: Shown;
-  readonly after: Shown;
+  readonly before: AttributeValue;
+  readonly after: AttributeValue;
   readonly replaces: boolean;
 }
 
@@ -21,7 +21,7 @@ export interface ResourceChange {
   readonly attributes: readonly AttributeChange[];
 }
 
-interface Change {
+interface PlannedChange {
   readonly actions: readonly string[];
   readonly before: unknown;
   readonly after: unknown;
@@ -39,12 +39,12 @@ export interface PlanJson {
     readonly module_address?: string;
     readonly type: string;
     readonly action_reason?: string;
-    readonly change: Change;
+    readonly change: PlannedChange;
   }[];
-  readonly output_changes?: Readonly<Record<string, Change>>;
+  readonly output_changes?: Readonly<Record<string, PlannedChange>>;
 }
 
-function kindOf({ actions, importing }: Change): ChangeKind | undefined {
+function kindOf({ actions, importing }: PlannedChange): ChangeKind | undefined {
   const all = actions.join(' ');
   if (all === 'create delete' || all === 'delete create') return 'replace';
   if (all === 'no-op') return importing === undefined ? undefined : 'import';
@@ -55,7 +55,7 @@ const isBranch = (value: unknown): value is object => typeof value === 'object' 
 const at = (value: unknown, key: string): unknown =>
   isBranch(value) ? (value as Record<string, unknown>)[key] : undefined;
 
-function shown(value: unknown, sensitive: unknown, unknown: unknown): Shown {
+function shown(value: unknown, sensitive: unknown, unknown: unknown): AttributeValue {
   if (sensitive === true) return { text: '(sensitive)', kind: 'sensitive' };
   if (unknown === true) return { text: '(known after apply)', kind: 'unknown' };
   if (value === undefined || value === null) return { text: '', kind: 'absent' };
@@ -63,7 +63,7 @@ function shown(value: unknown, sensitive: unknown, unknown: unknown): Shown {
 }
 
 /** Attributes that differ, as deep as they do. */
-function attributesOf(change: Change): AttributeChange[] {
+function attributesOf(change: PlannedChange): AttributeChange[] {
   const found: AttributeChange[] = [];
   const replaced = new Set((change.replace_paths ?? []).map((path) => path.join('.')));
   const walk = (

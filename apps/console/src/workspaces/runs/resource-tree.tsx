@@ -3,16 +3,16 @@ import { Badge, type Tone } from '../../design/badge';
 import { ErrorNotice } from '../../design/error-notice';
 import { SelectField, TextField } from '../../design/field';
 import { Skeleton } from '../../design/page';
-import { useContent } from '../data/use-api';
-import type { Progress } from './log-lines';
+import { useContent } from '../api';
+import type { ResourceProgress } from './log-lines';
 import {
   type AttributeChange,
+  type AttributeValue,
   type ChangeKind,
   changesOf,
   outputsOf,
   type PlanJson,
   type ResourceChange,
-  type Shown,
 } from './plan-changes';
 
 const marks: Readonly<Record<ChangeKind, readonly [string, string, string]>> = {
@@ -24,7 +24,7 @@ const marks: Readonly<Record<ChangeKind, readonly [string, string, string]>> = {
   forget: ['·', 'second', 'forget'],
   import: ['⇥', 'second', 'import'],
 };
-const states: Readonly<Record<Progress['state'], readonly [Tone, string]>> = {
+const states: Readonly<Record<ResourceProgress['state'], readonly [Tone, string]>> = {
   planned: ['plain', 'planned'],
   running: ['accent', 'running'],
   done: ['green', 'done'],
@@ -33,7 +33,7 @@ const states: Readonly<Record<Progress['state'], readonly [Tone, string]>> = {
 
 export interface ResourceTreeProps {
   readonly planId: string;
-  readonly progress: ReadonlyMap<string, Progress>;
+  readonly progress: ReadonlyMap<string, ResourceProgress>;
 }
 
 /** What a plan does to each resource, with the attributes that differ; while it is applied, how far each is. */
@@ -97,7 +97,7 @@ function Resource({
   open,
 }: {
   readonly change: ResourceChange;
-  readonly progress: Progress | undefined;
+  readonly progress: ResourceProgress | undefined;
   readonly open: boolean;
 }) {
   const [mark, tone, verb] = marks[change.kind];
@@ -146,6 +146,6 @@ export function Attributes({ all }: { readonly all: readonly AttributeChange[] }
   );
 }
 
-function Value({ shown, tone }: { readonly shown: Shown; readonly tone: string }) {
+function Value({ shown, tone }: { readonly shown: AttributeValue; readonly tone: string }) {
   return <span className={shown.kind === 'value' ? tone : 'second'}>{shown.text}</span>;
 }

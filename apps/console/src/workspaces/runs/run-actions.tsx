@@ -1,48 +1,51 @@
 import { useState } from 'react';
 import { Button } from '../../design/button';
 import { TextField } from '../../design/field';
-import { needs } from '../data/documents';
-import { useSend } from '../data/use-api';
+import { rule, useChange } from '../api';
 import { FormDialog } from '../parts/form';
 import type { LiveRun } from './run-types';
 
 interface Verb {
-  readonly verb: string;
+  readonly verb: 'apply' | 'cancel' | 'discard' | 'force-cancel';
   readonly label: string;
   readonly question: string;
   readonly kind?: 'primary' | 'danger';
   /** Why it cannot be done now; undefined where it can. */
-  readonly rule: string | undefined;
+  readonly forbidden: string | undefined;
 }
 
 const saidOf = (run: LiveRun): string => run.status.replace(/_/g, ' ');
 
 /** What can be done to a run now, and why the rest cannot. */
-function verbsOf(run: LiveRun, org: string): Verb[] {
+function verbsOf(run: LiveRun): Verb[] {
   const { actions, permissions } = run;
   const isOver = !Object.values(actions).some(Boolean) && !/queued|ing$/.test(run.status);
-  const unless = (may: boolean, permission: string, otherwise: string) =>
-    needs(permissions, permission, org) ?? (may ? undefined : otherwise);
+  const unless = (may: boolean, permission: keyof typeof permissions, otherwise: string) =>
+    rule(permissions[permission], permission) ?? (may ? undefined : otherwise);
   if (isOver) return [];
   const later = run['force-cancel-available-at'];
   return [
     ...(later === undefined
       ? [
           {
-            verb: 'cancel',
+            verb: 'cancel' as const,
             label: 'Cancel run',
             question: 'The tool is interrupted and gets the time to end in order.',
-            rule: unless(actions['is-cancelable'], 'can-cancel', `A run that is ${saidOf(run)} cannot be canceled.`),
+            forbidden: unless(
+              actions['is-cancelable'],
+              'can-cancel',
+              `A run that is ${saidOf(run)} cannot be canceled.`,
+            ),
           },
         ]
       : [
           {
-            verb: 'force-cancel',
+            verb: 'force-cancel' as const,
             label: 'Force cancel',
             question:
               'Nobody waits for the tool any more. What it still writes is not taken: resources may be left behind.',
             kind: 'danger' as const,
-            rule: unless(
+            forbidden: unless(
               actions['is-force-cancelable'],
               'can-force-cancel',
               `The tool has until ${new Date(later).toLocaleTimeString()} to end by itself.`,
@@ -50,20 +53,24 @@ function verbsOf(run: LiveRun, org: string): Verb[] {
           },
         ]),
     {
-      verb: 'discard',
+      verb: 'discard' as const,
       label: 'Discard',
       question: 'The plan is not applied, and the next run has its turn.',
-      rule: unless(actions['is-discardable'], 'can-discard', `A run that is ${saidOf(run)} cannot be discarded.`),
+      forbidden: unless(actions['is-discardable'], 'can-discard', `A run that is ${saidOf(run)} cannot be discarded.`),
     },
     ...(run['plan-only']
       ? []
       : [
           {
-            verb: 'apply',
+            verb: 'apply' as const,
             label: 'Confirm & apply',
             question: summaryOf(run),
             kind: 'primary' as const,
-            rule: unless(actions['is-confirmable'], 'can-apply', `A run that is ${saidOf(run)} cannot be confirmed.`),
+            forbidden: unless(
+              actions['is-confirmable'],
+              'can-apply',
+              `A run that is ${saidOf(run)} cannot be confirmed.`,
+            ),
           },
         ]),
   ];
@@ -75,15 +82,15 @@ function summaryOf({ phases: [plan] }: LiveRun): string {
 }
 
 /** Confirm, discard, cancel: each with a remark; what may not be done says why. */
-export function RunActions({ run, org }: { readonly run: LiveRun; readonly org: string }) {
+export function RunActions({ run }: { readonly run: LiveRun }) {
   const [asked, setAsked] = useState<Verb>();
   return (
     <>
-      {verbsOf(run, org).map((one) => (
+      {verbsOf(run).map((one) => (
         <Button
           key={one.verb}
           {...(one.kind ? { kind: one.kind } : {})}
-          forbidden={one.rule}
+          forbidden={one.forbidden}
           onClick={() => setAsked(one)}
         >
           {one.label}
@@ -96,22 +103,22 @@ export function RunActions({ run, org }: { readonly run: LiveRun; readonly org: 
 
 function Ask({ run, verb, onClose }: { readonly run: LiveRun; readonly verb: Verb; readonly onClose: () => void }) {
   const [comment, setComment] = useState('');
-  const act = useSend(
-    () => ({
-      method: 'POST',
-      path: `runs/${run.id}/actions/${verb.verb}`,
-      body: comment.trim() === '' ? {} : { comment },
-    }),
+  const act = useChange(
+    (api) =>
+      api.POST(`/api/v2/runs/{run_id}/actions/${verb.verb}`, {
+        params: { path: { run_id: run.id } },
+        body: comment.trim() === '' ? {} : { comment },
+      }),
     onClose,
   );
   return (
     <FormDialog
       title={verb.label}
       action={verb.label}
-      busy={act.busy}
+      busy={act.isPending}
       error={act.error}
       onClose={onClose}
-      onSubmit={() => act.run()}
+      onSubmit={() => act.mutate()}
     >
       <p>{verb.question}</p>
       <TextField label="Comment" value={comment} onChange={setComment} autoFocus />

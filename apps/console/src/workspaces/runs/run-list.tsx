@@ -1,69 +1,84 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import type { AnswerTo, Resource, WorkspacesApi } from '../../api/workspaces';
 import { SelectField, TextField } from '../../design/field';
 import { Empty } from '../../design/page';
 import { Time } from '../../design/time';
-import { includedOf, query, refOf } from '../data/documents';
-import { useMany } from '../data/use-api';
-import { useEvents } from '../data/use-events';
-import { Pager } from '../parts/pager';
+import { includedOf, type Sent, useRead } from '../api';
+import { Pages } from '../parts/pages';
 import { type Column, ResourceTable } from '../parts/resource-table';
 import { Status, statusOptions } from '../parts/states';
-import { kindOf, type RunAttributes } from './run-types';
+import { useEvents } from '../use-events';
+import { kindOf } from './run-types';
 
-interface Filters {
+interface RunFilters {
   readonly status?: string;
   readonly q?: string;
   readonly page?: number;
   readonly plans?: boolean;
 }
 
+type Run = Resource<'RunsResource'>;
+
+/** What of the runs is asked for. */
+export interface RunQuery {
+  include: string;
+  'page[size]': number;
+  'page[number]': number;
+  'filter[status]'?: string;
+  'search[basic]'?: string;
+  'filter[operation]'?: string;
+}
+
+type RunsAnswer = AnswerTo<'/api/v2/organizations/{organization_name}/runs'>;
+
+/** Where runs are read, and the stream that tells of them, below `/api/v2`. */
+export interface RunSource {
+  readonly key: readonly string[];
+  readonly stream: string;
+  read(api: WorkspacesApi, query: RunQuery): Promise<Sent<RunsAnswer>>;
+}
+
 export interface RunListProps {
   readonly org: string;
-  /** Where the runs are, and the stream beside them, below `/api/v2`. */
-  readonly path: string;
-  readonly stream: string;
+  readonly runs: RunSource;
   /** The workspace, where they are all of one. */
   readonly ws?: string;
   readonly filters?: boolean;
 }
 
 /** Runs, newest first, as they come and go. */
-export function RunList({ org, path, stream, ws, filters: filtered = true }: RunListProps) {
-  const filters = useSearch({ strict: false }) as Filters;
+export function RunList({ org, runs, ws, filters: filtered = true }: RunListProps) {
+  const filters = useSearch({ strict: false }) as RunFilters;
   const navigate = useNavigate();
   const queries = useQueryClient();
-  const change = (more: Filters) =>
+  const change = (more: RunFilters) =>
     void navigate({
       to: '.',
       search: ((old: object) => ({ ...old, page: undefined, ...more })) as never,
       replace: true,
     });
-  const asked = useMany<RunAttributes>(
-    path +
-      query({
-        include: 'created_by,workspace',
-        'page[size]': 20,
-        'page[number]': filters.page,
-        ...(filtered
-          ? {
-              'filter[status]': filters.status,
-              'search[basic]': filters.q,
-              'filter[operation]': 'plan_and_apply,plan_only,save_plan,refresh_only,destroy,empty_apply',
-            }
-          : {}),
-      }),
-  );
-  useEvents(stream, ({ event }) => {
-    if (event !== 'ready')
-      void queries.invalidateQueries({ predicate: ({ queryKey }) => String(queryKey[0]).startsWith(path) });
+  const query = {
+    include: 'created_by,workspace',
+    'page[size]': 20,
+    'page[number]': filters.page ?? 1,
+    ...(filtered
+      ? {
+          ...(filters.status ? { 'filter[status]': filters.status } : {}),
+          ...(filters.q ? { 'search[basic]': filters.q } : {}),
+          'filter[operation]': 'plan_and_apply,plan_only,save_plan,refresh_only,destroy,empty_apply',
+        }
+      : {}),
+  };
+  const { data, error, refetch } = useRead([...runs.key, query], (api) => runs.read(api, query), { keeps: true });
+  useEvents(runs.stream, ({ event }) => {
+    if (event !== 'ready') void queries.invalidateQueries({ queryKey: ['api', ...runs.key] });
   });
-  const { data, error, refetch } = asked;
-  const columns: Column<RunAttributes>[] = [
+  const columns: Column<Run>[] = [
     {
       head: 'Run',
       cell: (run) => {
-        const name = ws ?? includedOf<{ name: string }>(data?.included, refOf(run, 'workspace'))?.attributes.name ?? '';
+        const name = ws ?? includedOf(data?.included, run.relationships.workspace)?.attributes.name ?? '';
         return (
           <div className="stack-none">
             <Link to={`/organizations/${org}/workspaces/${name}/runs/${run.id}`}>
@@ -81,8 +96,7 @@ export function RunList({ org, path, stream, ws, filters: filtered = true }: Run
     {
       head: 'By',
       className: 'wide-only',
-      cell: (run) =>
-        includedOf<{ username: string }>(data?.included, refOf(run, 'created-by'))?.attributes.username ?? '–',
+      cell: (run) => includedOf(data?.included, run.relationships['created-by'])?.attributes.username ?? '–',
     },
     { head: 'When', className: 'tight', cell: ({ attributes }) => <Time at={attributes['created-at']} /> },
   ];
@@ -119,7 +133,7 @@ export function RunList({ org, path, stream, ws, filters: filtered = true }: Run
           </Empty>
         }
       />
-      <Pager list={data} onPage={(page) => change({ page })} />
+      <Pages pagination={data?.meta?.pagination} onPage={(page) => change({ page: Number(page) })} />
     </div>
   );
 }

@@ -7,20 +7,19 @@ import { Notice } from '../../design/notice';
 import { PageHead, SameBy, Skeleton } from '../../design/page';
 import { Time } from '../../design/time';
 import { useSession } from '../../shell/session';
-import { includedOf, refOf } from '../data/documents';
-import { useOne } from '../data/use-api';
+import { includedOf, useRead } from '../api';
 import { Status } from '../parts/states';
 import { progressOf } from './log-lines';
 import { LogView } from './log-view';
 import { PhaseBar } from './phase-bar';
 import { ResourceTree } from './resource-tree';
 import { RunActions } from './run-actions';
-import { kindOf, type LiveRun, type RunAttributes, sources } from './run-types';
+import { kindOf, type LiveRun, sources } from './run-types';
 import { Timeline } from './timeline';
 import { useRun } from './use-run';
 
 const views = ['resources', 'plan log', 'apply log', 'inputs', 'access'] as const;
-type View = (typeof views)[number];
+type RunView = (typeof views)[number];
 
 /** One run, while it happens. */
 export function RunPage() {
@@ -30,13 +29,15 @@ export function RunPage() {
     run: id = '',
   } = useParams({ strict: false }) as Record<string, string>;
   const { run, logs, live, gone } = useRun(id);
-  const whole = useOne<RunAttributes>(`runs/${id}?include=created_by,confirmed_by`);
-  const author = includedOf<{ username: string }>(whole.data?.included, refOf(whole.data?.data, 'created-by'));
+  const whole = useRead(['run', id], (api) =>
+    api.GET('/api/v2/runs/{run_id}', { params: { path: { run_id: id }, query: { include: 'created_by' } } }),
+  );
+  const author = includedOf(whole.data?.included, whole.data?.data?.relationships['created-by']);
   const queries = useQueryClient();
   const events = run?.events;
   // biome-ignore lint/correctness/useExhaustiveDependencies: what happened is read anew when something has
   useEffect(() => {
-    void queries.invalidateQueries({ predicate: ({ queryKey }) => String(queryKey[0]).startsWith(`runs/${id}/`) });
+    void queries.invalidateQueries({ queryKey: ['api', 'runs', id] });
   }, [events, id, queries]);
   const to = `/organizations/${org}/workspaces/${ws}`;
   return (
@@ -57,7 +58,7 @@ export function RunPage() {
             </span>
           )
         }
-        actions={run === undefined ? undefined : <RunActions run={run} org={org} />}
+        actions={run === undefined ? undefined : <RunActions run={run} />}
       >
         {run === undefined ? null : (
           <p className="row second small">
@@ -74,13 +75,7 @@ export function RunPage() {
       </PageHead>
       {gone ? <Notice tone="red">The run was deleted.</Notice> : null}
       {whole.error !== null && run === undefined ? <Notice tone="red">{whole.error.message}</Notice> : null}
-      {run === undefined ? (
-        gone || whole.error !== null ? null : (
-          <Skeleton rows={8} />
-        )
-      ) : (
-        <Body run={run} logs={logs} org={org} />
-      )}
+      {run === undefined ? gone || whole.error !== null ? null : <Skeleton rows={8} /> : <Body run={run} logs={logs} />}
       <SameBy
         api={`curl -N -H "Authorization: Bearer $TOKEN" -H "Accept: text/event-stream" ${location.origin}/api/v2/runs/${id}/stream`}
         command={`keystead run show ${id}`}
@@ -89,19 +84,11 @@ export function RunPage() {
   );
 }
 
-function Body({
-  run,
-  logs,
-  org,
-}: {
-  readonly run: LiveRun;
-  readonly logs: { plan: string; apply: string };
-  readonly org: string;
-}) {
-  const { view: asked } = useSearch({ strict: false }) as { view?: View };
+function Body({ run, logs }: { readonly run: LiveRun; readonly logs: { plan: string; apply: string } }) {
+  const { view: asked } = useSearch({ strict: false }) as { view?: RunView };
   const [plan, apply] = run.phases;
   const isPlanned = plan?.status === 'finished';
-  const usual: View = isPlanned ? 'resources' : 'plan log';
+  const usual: RunView = isPlanned ? 'resources' : 'plan log';
   const view = asked ?? usual;
   const error = plan?.['error-message'] ?? apply?.['error-message'];
   return (
@@ -140,10 +127,10 @@ function Body({
             <LogView key="apply" log={logs.apply} label="Log of the apply" live={apply?.status === 'running'} />
           ) : null}
           {view === 'inputs' ? <Inputs run={run} /> : null}
-          {view === 'access' ? <Access run={run} /> : null}
+          {view === 'access' ? <RunAccess run={run} /> : null}
         </div>
         <aside>
-          <Timeline run={run} org={org} />
+          <Timeline run={run} />
         </aside>
       </div>
     </>
@@ -177,7 +164,7 @@ function Counts({ run: { phases } }: { readonly run: LiveRun }) {
   );
 }
 
-function Views({ chosen }: { readonly chosen: View }) {
+function Views({ chosen }: { readonly chosen: RunView }) {
   const navigate = useNavigate();
   return (
     <div className="tabs" role="tablist" aria-label="Parts of the run">
@@ -235,7 +222,7 @@ function Inputs({ run }: { readonly run: LiveRun }) {
   );
 }
 
-function Access({ run }: { readonly run: LiveRun }) {
+function RunAccess({ run }: { readonly run: LiveRun }) {
   const { config } = useSession();
   const logins = run['secrets-logins'];
   if (logins.length === 0) {

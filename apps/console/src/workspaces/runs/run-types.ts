@@ -1,4 +1,4 @@
-import type { Permissions } from '../data/documents';
+import type { Resource } from '../../api/workspaces';
 
 export interface Phase {
   readonly id: string;
@@ -14,38 +14,8 @@ export interface Phase {
   readonly 'log-bytes': number;
 }
 
-/** A run, as the list and its page look at it. */
-export interface RunAttributes {
-  readonly status: string;
-  readonly 'status-reason': string | null;
-  readonly 'status-timestamps': Readonly<Record<string, string>>;
-  readonly message: string | null;
-  readonly source: string;
-  readonly 'trigger-reason': string;
-  readonly 'created-at': string;
-  readonly 'is-destroy': boolean;
-  readonly 'plan-only': boolean;
-  readonly 'save-plan': boolean;
-  readonly 'refresh-only': boolean;
-  readonly 'auto-apply': boolean;
-  readonly 'infra-version': string | null;
-  readonly 'position-in-queue': number;
-  readonly 'target-addrs': readonly string[] | null;
-  readonly 'replace-addrs': readonly string[] | null;
-  readonly 'force-cancel-available-at'?: string;
-  readonly 'secrets-logins': readonly {
-    readonly phase: string;
-    readonly accessor: string;
-    readonly namespace: string;
-  }[];
-  readonly actions: {
-    readonly 'is-cancelable': boolean;
-    readonly 'is-confirmable': boolean;
-    readonly 'is-discardable': boolean;
-    readonly 'is-force-cancelable': boolean;
-  };
-  readonly permissions: Permissions;
-}
+/** A run, as the service shows it. */
+export type RunAttributes = Resource<'RunsResource'>['attributes'];
 
 /** What the stream of a run tells of it. */
 export interface LiveRun extends RunAttributes {

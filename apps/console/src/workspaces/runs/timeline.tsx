@@ -3,22 +3,22 @@ import { Button } from '../../design/button';
 import { ErrorNotice } from '../../design/error-notice';
 import { TextField } from '../../design/field';
 import { Time } from '../../design/time';
-import { document, includedOf, needs, refOf } from '../data/documents';
-import { useMany, useSend } from '../data/use-api';
+import { includedOf, rule, useChange, useRead } from '../api';
 import type { LiveRun } from './run-types';
 
-interface Event {
-  readonly action: string;
-  readonly description: string | null;
-  readonly 'created-at': string;
-}
-
 /** What happened to a run, and what people said about it. */
-export function Timeline({ run, org }: { readonly run: LiveRun; readonly org: string }) {
-  const { data, error } = useMany<Event>(`runs/${run.id}/run-events?include=actor`);
+export function Timeline({ run }: { readonly run: LiveRun }) {
+  const path = { run_id: run.id };
+  const { data, error } = useRead(['runs', run.id, 'run-events'], (api) =>
+    api.GET('/api/v2/runs/{run_id}/run-events', { params: { path, query: { include: 'actor' } } }),
+  );
   const [body, setBody] = useState('');
-  const comment = useSend(
-    () => ({ method: 'POST', path: `runs/${run.id}/comments`, body: document('comments', { body }) }),
+  const comment = useChange(
+    (api) =>
+      api.POST('/api/v2/runs/{run_id}/comments', {
+        params: { path },
+        body: { data: { type: 'comments', attributes: { body } } },
+      }),
     () => setBody(''),
   );
   return (
@@ -27,7 +27,7 @@ export function Timeline({ run, org }: { readonly run: LiveRun; readonly org: st
       <ErrorNotice error={error} />
       <ol className="timeline">
         {data?.data.map((event) => {
-          const actor = includedOf<{ username: string }>(data.included, refOf(event, 'actor'));
+          const actor = includedOf(data.included, event.relationships.actor);
           const { action, description, 'created-at': at } = event.attributes;
           return (
             <li key={event.id}>
@@ -47,7 +47,7 @@ export function Timeline({ run, org }: { readonly run: LiveRun; readonly org: st
         className="stack-tight"
         onSubmit={(event) => {
           event.preventDefault();
-          if (body.trim() !== '') comment.run();
+          if (body.trim() !== '') comment.mutate();
         }}
       >
         <TextField label="Comment on the run" value={body} onChange={setBody} />
@@ -56,9 +56,10 @@ export function Timeline({ run, org }: { readonly run: LiveRun; readonly org: st
           <Button
             type="submit"
             small
-            busy={comment.busy}
+            busy={comment.isPending}
             forbidden={
-              needs(run.permissions, 'can-comment', org) ?? (body.trim() === '' ? 'Write something first.' : undefined)
+              rule(run.permissions['can-comment'], 'can-comment') ??
+              (body.trim() === '' ? 'Write something first.' : undefined)
             }
           >
             Comment

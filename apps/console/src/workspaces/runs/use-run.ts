@@ -1,9 +1,9 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
-import { useEvents } from '../data/use-events';
+import { useEvents } from '../use-events';
 import type { LiveRun } from './run-types';
 
 /** What is told of a run while it is looked at. Logs are kept as pieces: a line may come in several. */
-export interface Watched {
+export interface WatchedRun {
   readonly run: LiveRun | undefined;
   readonly logs: { readonly plan: string; readonly apply: string };
   readonly live: boolean;
@@ -11,7 +11,7 @@ export interface Watched {
 }
 
 /** Follows a run: what it is, and its logs as they grow. The page is drawn at most ten times a second. */
-export function useRun(id: string): Watched {
+export function useRun(id: string): WatchedRun {
   const [run, setRun] = useState<LiveRun>();
   const [gone, setGone] = useState(false);
   const [logs, setLogs] = useState({ plan: '', apply: '' });

@@ -1,44 +1,47 @@
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
+import type { Resource, WorkspacesApi } from '../../api/workspaces';
 import { Badge } from '../../design/badge';
 import { ErrorNotice } from '../../design/error-notice';
 import { CheckField, SelectField, TextField } from '../../design/field';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
-import { organizationCrumbs } from '../api';
-import { document, type Item, needs, type Permissions, refsOf } from '../data/documents';
-import { useMany, useOne, useSend } from '../data/use-api';
+import {
+  organizationCrumbs,
+  rule,
+  type Sent,
+  useChange,
+  useOrganization,
+  useOrganizationName,
+  useProjects,
+  useRead,
+} from '../api';
 import { FormDialog, faultOf, Opener } from '../parts/form';
 import { RemoveButton } from '../parts/remove-button';
 import { ResourceTable } from '../parts/resource-table';
-import { mayIn, useOrganization } from '../workspace/use-organization';
-import { type VariableAttributes, VariableDialog } from '../workspace/variable-dialog';
+import { VariableDialog, variablesOfSet } from '../workspace/variable-dialog';
 
-interface VariableSet {
-  readonly name: string;
-  readonly description: string;
-  readonly global: boolean;
-  readonly priority: boolean;
-  readonly 'var-count': number;
-  readonly 'workspace-count': number;
-  readonly 'project-count': number;
-  readonly permissions: Permissions;
-}
+type VariableSet = Resource<'VarsetsResource'>;
 
-const reach = ({ global, 'workspace-count': workspaces, 'project-count': projects }: VariableSet): string =>
+const reach = ({ global, 'workspace-count': workspaces, 'project-count': projects }: VariableSet['attributes']) =>
   global ? 'every workspace' : `${workspaces} workspaces, ${projects} projects`;
 
 /** The variable sets of an organization. */
 export function VariableSets() {
-  const { org, path, organization } = useOrganization();
-  const { data, error, refetch } = useMany<VariableSet>(`${path}/varsets?page[size]=100`);
+  const org = useOrganizationName();
+  const may = useOrganization().data?.data?.attributes.permissions['can-manage-varsets'];
+  const { data, error, refetch } = useRead(['varsets', org], (api) =>
+    api.GET('/api/v2/organizations/{organization_name}/varsets', {
+      params: { path: { organization_name: org }, query: { 'page[size]': 100 } },
+    }),
+  );
   return (
     <div className="stack">
       <PageHead
         title="Variable sets"
         crumbs={organizationCrumbs(org, { label: 'Variable sets' })}
         actions={
-          <Opener label="New variable set" kind="primary" forbidden={mayIn(organization, 'can-manage-varsets')}>
-            {(close) => <SetDialog path={`${path}/varsets`} org={org} onClose={close} />}
+          <Opener label="New variable set" kind="primary" forbidden={rule(may, 'can-manage-varsets')}>
+            {(close) => <SetDialog org={org} onClose={close} />}
           </Opener>
         }
       />
@@ -65,20 +68,18 @@ export function VariableSets() {
           { head: 'Reaches', cell: ({ attributes }) => reach(attributes) },
         ]}
       />
-      <SameBy api={`GET /api/v2/${path}/varsets`} />
+      <SameBy api={`GET /api/v2/organizations/${org}/varsets`} />
     </div>
   );
 }
 
 function SetDialog({
-  path,
   org,
   set,
   onClose,
 }: {
-  readonly path: string;
   readonly org: string;
-  readonly set?: Item<VariableSet>;
+  readonly set?: VariableSet;
   readonly onClose: () => void;
 }) {
   const was = set?.attributes;
@@ -87,25 +88,28 @@ function SetDialog({
   const [description, setDescription] = useState(was?.description ?? '');
   const [global, setGlobal] = useState(was?.global ?? false);
   const [priority, setPriority] = useState(was?.priority ?? false);
-  const save = useSend(
-    () => ({
-      method: set === undefined ? 'POST' : 'PATCH',
-      path,
-      body: document('varsets', { name, description, global, priority }),
-    }),
+  const body = { data: { type: 'varsets' as const, attributes: { name, description, global, priority } } };
+  const save = useChange(
+    (api) =>
+      set === undefined
+        ? api.POST('/api/v2/organizations/{organization_name}/varsets', {
+            params: { path: { organization_name: org } },
+            body,
+          })
+        : api.PATCH('/api/v2/varsets/{varset_id}', { params: { path: { varset_id: set.id } }, body }),
     ({ data }) => {
       onClose();
-      if (set === undefined) void navigate({ to: `/organizations/${org}/varsets/${data.id}` });
+      if (set === undefined) void navigate({ to: `/organizations/${org}/varsets/${data?.id}` });
     },
   );
   return (
     <FormDialog
       title={set === undefined ? 'New variable set' : 'Change variable set'}
       action="Save variable set"
-      busy={save.busy}
+      busy={save.isPending}
       error={save.error}
       onClose={onClose}
-      onSubmit={() => save.run()}
+      onSubmit={() => save.mutate()}
     >
       <TextField label="Name" value={name} onChange={setName} required autoFocus error={faultOf(save.error, 'name')} />
       <TextField label="Description" value={description} onChange={setDescription} />
@@ -121,14 +125,17 @@ function SetDialog({
 
 /** One set: its variables, and what it reaches. */
 export function VariableSetPage() {
-  const { org, path: organization } = useOrganization();
+  const org = useOrganizationName();
   const { set: id = '' } = useParams({ strict: false }) as { set?: string };
   const navigate = useNavigate();
-  const { data, error } = useOne<VariableSet>(`varsets/${id}`);
-  const path = `varsets/${id}/relationships/vars`;
-  const variables = useMany<VariableAttributes>(path);
-  const set = data?.data;
-  const rule = needs(set?.attributes.permissions, 'can-update', org);
+  const params = { path: { varset_id: id } };
+  const { data, error } = useRead(['varset', id], (api) => api.GET('/api/v2/varsets/{varset_id}', { params }));
+  const variables = useRead(['varset', id, 'vars'], (api) =>
+    api.GET('/api/v2/varsets/{varset_id}/relationships/vars', { params }),
+  );
+  const home = variablesOfSet(id);
+  const set = data?.data ?? undefined;
+  const forbidden = rule(set?.attributes.permissions['can-update'], 'can-update');
   return (
     <div className="stack">
       <PageHead
@@ -147,15 +154,15 @@ export function VariableSetPage() {
                 label="Delete set"
                 title={`Delete ${set.attributes.name}?`}
                 name={set.attributes.name}
-                path={`varsets/${id}`}
-                forbidden={rule}
+                call={(api) => api.DELETE('/api/v2/varsets/{varset_id}', { params })}
+                forbidden={forbidden}
                 after={() => void navigate({ to: `/organizations/${org}/varsets` })}
               />
-              <Opener label="Change" forbidden={rule}>
-                {(close) => <SetDialog path={`varsets/${id}`} org={org} set={set} onClose={close} />}
+              <Opener label="Change" forbidden={forbidden}>
+                {(close) => <SetDialog org={org} set={set} onClose={close} />}
               </Opener>
-              <Opener label="New variable" kind="primary" forbidden={rule}>
-                {(close) => <VariableDialog path={path} onClose={close} />}
+              <Opener label="New variable" kind="primary" forbidden={forbidden}>
+                {(close) => <VariableDialog home={home} onClose={close} />}
               </Opener>
             </>
           )
@@ -187,14 +194,14 @@ export function VariableSetPage() {
             className: 'tight',
             cell: (variable) => (
               <span className="row">
-                <Opener label="Change" small forbidden={rule}>
-                  {(close) => <VariableDialog path={path} variable={variable} onClose={close} />}
+                <Opener label="Change" small forbidden={forbidden}>
+                  {(close) => <VariableDialog home={home} variable={variable} onClose={close} />}
                 </Opener>
                 <RemoveButton
                   label="Delete"
                   title={`Delete ${variable.attributes.key}?`}
-                  path={`${path}/${variable.id}`}
-                  forbidden={rule}
+                  call={(api) => home.remove(api, variable.id)}
+                  forbidden={forbidden}
                 />
               </span>
             ),
@@ -203,8 +210,8 @@ export function VariableSetPage() {
       />
       {set === undefined || set.attributes.global ? null : (
         <>
-          <Reach set={set} kind="workspaces" from={`${organization}/workspaces?page[size]=100`} rule={rule} />
-          <Reach set={set} kind="projects" from={`${organization}/projects?page[size]=100`} rule={rule} />
+          <InWorkspaces set={set} org={org} forbidden={forbidden} />
+          <InProjects set={set} org={org} forbidden={forbidden} />
         </>
       )}
       <SameBy api={`GET /api/v2/varsets/${id}`} />
@@ -212,27 +219,70 @@ export function VariableSetPage() {
   );
 }
 
-function Reach({
-  set,
-  kind,
-  from,
-  rule,
-}: {
-  readonly set: Item<VariableSet>;
-  readonly kind: 'workspaces' | 'projects';
-  readonly from: string;
-  readonly rule: string | undefined;
-}) {
-  const all = useMany<{ name: string }>(from);
-  const [chosen, setChosen] = useState('');
-  const path = `varsets/${set.id}/relationships/${kind}`;
-  const add = useSend(
-    () => ({ method: 'POST', path, body: { data: [{ type: kind, id: chosen }] } }),
-    () => setChosen(''),
+interface ReachProps {
+  readonly set: VariableSet;
+  readonly org: string;
+  readonly forbidden: string | undefined;
+}
+
+function InWorkspaces({ set, org, forbidden }: ReachProps) {
+  const params = { path: { varset_id: set.id } };
+  const address = '/api/v2/varsets/{varset_id}/relationships/workspaces';
+  const body = (id: string) => ({ data: [{ type: 'workspaces' as const, id }] });
+  const all = useRead(['workspaces', org, 'all'], (api) =>
+    api.GET('/api/v2/organizations/{organization_name}/workspaces', {
+      params: { path: { organization_name: org }, query: { 'page[size]': 100 } },
+    }),
   );
-  const assigned = refsOf(set, kind);
-  const nameOf = (id: string) => all.data?.data.find((one) => one.id === id)?.attributes.name ?? id;
-  const others = (all.data?.data ?? []).filter(({ id }) => !assigned.some((one) => one.id === id));
+  return (
+    <Reach
+      kind="workspaces"
+      all={all.data?.data ?? []}
+      assigned={set.relationships.workspaces.data}
+      add={(api, id) => api.POST(address, { params, body: body(id) })}
+      remove={(api, id) => api.DELETE(address, { params, body: body(id) })}
+      forbidden={forbidden}
+    />
+  );
+}
+
+function InProjects({ set, org, forbidden }: ReachProps) {
+  const params = { path: { varset_id: set.id } };
+  const address = '/api/v2/varsets/{varset_id}/relationships/projects';
+  const body = (id: string) => ({ data: [{ type: 'projects' as const, id }] });
+  const all = useProjects(org);
+  return (
+    <Reach
+      kind="projects"
+      all={all.data?.data ?? []}
+      assigned={set.relationships.projects.data}
+      add={(api, id) => api.POST(address, { params, body: body(id) })}
+      remove={(api, id) => api.DELETE(address, { params, body: body(id) })}
+      forbidden={forbidden}
+    />
+  );
+}
+
+/** What a set is given to, one by one. */
+function Reach({
+  kind,
+  all,
+  assigned,
+  add,
+  remove,
+  forbidden,
+}: {
+  readonly kind: string;
+  readonly all: readonly { readonly id: string; readonly attributes: { readonly name: string } }[];
+  readonly assigned: readonly { readonly id: string }[];
+  readonly add: (api: WorkspacesApi, id: string) => Promise<Sent<unknown>>;
+  readonly remove: (api: WorkspacesApi, id: string) => Promise<Sent<unknown>>;
+  readonly forbidden: string | undefined;
+}) {
+  const [chosen, setChosen] = useState('');
+  const adding = useChange(add, () => setChosen(''));
+  const nameOf = (id: string) => all.find((one) => one.id === id)?.attributes.name ?? id;
+  const others = all.filter(({ id }) => !assigned.some((one) => one.id === id));
   return (
     <section className="stack-tight">
       <h2>Given to {kind}</h2>
@@ -245,9 +295,8 @@ function Reach({
               <RemoveButton
                 label="Take away"
                 title={`Take it away from ${nameOf(id)}?`}
-                path={path}
-                body={{ data: [{ type: kind, id }] }}
-                forbidden={rule}
+                call={(api) => remove(api, id)}
+                forbidden={forbidden}
               />
             </li>
           ))}
@@ -257,7 +306,7 @@ function Reach({
         className="inline-form"
         onSubmit={(event) => {
           event.preventDefault();
-          if (chosen !== '') add.run();
+          if (chosen !== '') adding.mutate(chosen);
         }}
       >
         <SelectField
@@ -269,11 +318,16 @@ function Reach({
             ...others.map(({ id, attributes }) => ({ value: id, label: attributes.name })),
           ]}
         />
-        <button type="submit" className="button" aria-disabled={rule !== undefined || chosen === ''} title={rule}>
+        <button
+          type="submit"
+          className="button"
+          aria-disabled={forbidden !== undefined || chosen === ''}
+          title={forbidden}
+        >
           Give
         </button>
       </form>
-      <ErrorNotice error={add.error} />
+      <ErrorNotice error={adding.error} />
     </section>
   );
 }

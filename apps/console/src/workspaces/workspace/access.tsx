@@ -1,23 +1,18 @@
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
+import type { Resource } from '../../api/workspaces';
 import { Badge } from '../../design/badge';
 import { SelectField } from '../../design/field';
 import { Empty, SameBy } from '../../design/page';
-import { document, type Item, needs, query, refOf } from '../data/documents';
-import { useMany, useSend } from '../data/use-api';
+import { rule, useChange, useRead } from '../api';
 import { FormDialog, Opener } from '../parts/form';
 import { RemoveButton } from '../parts/remove-button';
 import { ResourceTable } from '../parts/resource-table';
 import { WorkspaceHead } from './head';
-import { organizationPath, useWorkspace, type Workspace } from './use-workspace';
+import { useWorkspace, type Workspace } from './use-workspace';
 
-interface Grant {
-  readonly access: string;
-  readonly runs: string;
-  readonly variables: string;
-  readonly 'state-versions': string;
-  readonly 'workspace-locking': boolean;
-}
+type Grant = Resource<'TeamWorkspacesResource'>;
+type Level = Grant['attributes']['access'];
 
 const levels = [
   { value: 'read', label: 'read: see runs, states and variables' },
@@ -27,22 +22,30 @@ const levels = [
 ];
 
 /** Who may do what with a workspace: its teams, and what the reader may and may not. */
-export function Access() {
-  const { org, workspace } = useWorkspace();
-  const path = `team-workspaces${query({ 'filter[workspace][id]': workspace?.id })}`;
-  const { data, error, refetch } = useMany<Grant>(workspace === undefined ? undefined : path);
-  const teams = useMany<{ name: string }>(`${organizationPath(org)}/teams?page[size]=100`);
-  const nameOf = (grant: Item<Grant>) => {
-    const id = refOf(grant, 'team')?.id ?? '';
+export function WorkspaceAccess() {
+  const { org, ws, workspace } = useWorkspace();
+  const query = { 'filter[workspace][id]': workspace?.id ?? '' };
+  const { data, error, refetch } = useRead(
+    ['team-workspaces', workspace?.id],
+    (api) => api.GET('/api/v2/team-workspaces', { params: { query } }),
+    { enabled: workspace !== undefined },
+  );
+  const teams = useRead(['teams', org, 'all'], (api) =>
+    api.GET('/api/v2/organizations/{organization_name}/teams', {
+      params: { path: { organization_name: org }, query: { 'page[size]': 100 } },
+    }),
+  );
+  const nameOf = (grant: Grant) => {
+    const id = grant.relationships.team.data?.id ?? '';
     return { id, name: teams.data?.data.find((team) => team.id === id)?.attributes.name ?? id };
   };
-  const rule = needs(workspace?.attributes.permissions, 'can-update', org);
+  const forbidden = rule(workspace?.attributes.permissions['can-update'], 'can-update');
   return (
     <div className="stack">
       <WorkspaceHead />
       <div className="row spread">
         <h2>Teams with access</h2>
-        <Opener label="Give a team access" kind="primary" forbidden={rule}>
+        <Opener label="Give a team access" kind="primary" forbidden={forbidden}>
           {(close) => <Give workspace={workspace!} teams={teams.data?.data ?? []} onClose={close} />}
         </Opener>
       </div>
@@ -76,15 +79,19 @@ export function Access() {
               <RemoveButton
                 label="Take away"
                 title={`Take access away from ${nameOf(grant).name}?`}
-                path={`team-workspaces/${grant.id}`}
-                forbidden={rule}
+                call={(api) =>
+                  api.DELETE('/api/v2/team-workspaces/{team_workspace_id}', {
+                    params: { path: { team_workspace_id: grant.id } },
+                  })
+                }
+                forbidden={forbidden}
               />
             ),
           },
         ]}
       />
       {workspace === undefined ? null : <Mine workspace={workspace} />}
-      <SameBy api={`GET /api/v2/${path}`} />
+      <SameBy api={`GET /api/v2/team-workspaces?filter[workspace][id]=${workspace?.id ?? ws}`} />
     </div>
   );
 }
@@ -95,31 +102,30 @@ function Give({
   onClose,
 }: {
   readonly workspace: Workspace;
-  readonly teams: readonly Item<{ name: string }>[];
+  readonly teams: readonly Resource<'TeamsResource'>[];
   readonly onClose: () => void;
 }) {
   const [team, setTeam] = useState(teams[0]?.id ?? '');
-  const [access, setAccess] = useState('read');
-  const give = useSend(
-    () => ({
-      method: 'POST',
-      path: 'team-workspaces',
-      body: document(
-        'team-workspaces',
-        { access },
-        { team: { type: 'teams', id: team }, workspace: { type: 'workspaces', id: workspace.id } },
-      ),
-    }),
+  const [access, setAccess] = useState<Level>('read');
+  const relationships = {
+    team: { data: { type: 'teams' as const, id: team } },
+    workspace: { data: { type: 'workspaces' as const, id: workspace.id } },
+  };
+  const give = useChange(
+    (api) =>
+      api.POST('/api/v2/team-workspaces', {
+        body: { data: { type: 'team-workspaces', attributes: { access }, relationships } },
+      }),
     onClose,
   );
   return (
     <FormDialog
       title="Give a team access"
       action="Give access"
-      busy={give.busy}
+      busy={give.isPending}
       error={give.error}
       onClose={onClose}
-      onSubmit={() => give.run()}
+      onSubmit={() => give.mutate()}
     >
       <SelectField
         label="Team"
@@ -127,7 +133,7 @@ function Give({
         onChange={setTeam}
         options={teams.map(({ id, attributes }) => ({ value: id, label: attributes.name }))}
       />
-      <SelectField label="Access" value={access} onChange={setAccess} options={levels} />
+      <SelectField label="Access" value={access} onChange={(level) => setAccess(level as Level)} options={levels} />
     </FormDialog>
   );
 }

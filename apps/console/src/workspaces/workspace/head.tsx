@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { Badge } from '../../design/badge';
 import { ErrorNotice } from '../../design/error-notice';
 import { PageHead, Tabs } from '../../design/page';
-import { includedOf, refOf } from '../data/documents';
+import { includedOf } from '../api';
 import { Status } from '../parts/states';
 import { LockButton } from './lock-button';
 import { NewRun } from './new-run';
@@ -12,7 +12,7 @@ import { useWorkspace } from './use-workspace';
 /** Head and tabs of every page of a workspace. */
 export function WorkspaceHead({ children }: { readonly children?: ReactNode }) {
   const { org, ws, to, workspace, included, error, refetch } = useWorkspace();
-  const run = includedOf<{ status: string }>(included, refOf(workspace, 'current-run'));
+  const run = includedOf(included, workspace?.relationships['current-run']);
   const tabs = [
     ['', 'Overview'],
     ['/runs', 'Runs'],
@@ -39,7 +39,7 @@ export function WorkspaceHead({ children }: { readonly children?: ReactNode }) {
         actions={
           workspace === undefined ? undefined : (
             <>
-              <LockButton workspace={workspace} org={org} />
+              <LockButton workspace={workspace} />
               <NewRun workspace={workspace} org={org} />
             </>
           )

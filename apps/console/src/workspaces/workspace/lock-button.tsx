@@ -2,39 +2,41 @@ import { useState } from 'react';
 import { Button } from '../../design/button';
 import { ErrorNotice } from '../../design/error-notice';
 import { TextField } from '../../design/field';
-import { needs, refOf } from '../data/documents';
-import { useSend } from '../data/use-api';
+import { rule, useChange } from '../api';
 import { FormDialog, Opener } from '../parts/form';
 import type { Workspace } from './use-workspace';
 
 /** Locks with a reason; unlocks; breaks somebody else's lock where one may. */
-export function LockButton({ workspace, org }: { readonly workspace: Workspace; readonly org: string }) {
+export function LockButton({ workspace }: { readonly workspace: Workspace }) {
   const { permissions, locked } = workspace.attributes;
-  const unlock = useSend(() => ({ method: 'POST', path: `workspaces/${workspace.id}/actions/unlock` }));
-  const force = useSend(() => ({ method: 'POST', path: `workspaces/${workspace.id}/actions/force-unlock` }));
+  const params = { path: { workspace_id: workspace.id } };
+  const unlock = useChange((api) => api.POST('/api/v2/workspaces/{workspace_id}/actions/unlock', { params }));
+  const force = useChange((api) => api.POST('/api/v2/workspaces/{workspace_id}/actions/force-unlock', { params }));
   if (!locked) {
     return (
-      <Opener label="Lock" forbidden={needs(permissions, 'can-lock', org)}>
+      <Opener label="Lock" forbidden={rule(permissions['can-lock'], 'can-lock')}>
         {(close) => <LockDialog workspace={workspace} onClose={close} />}
       </Opener>
     );
   }
-  const byRun = refOf(workspace, 'locked-by')?.type === 'runs';
-  const rule = byRun ? 'A run holds the lock: it ends with the run.' : needs(permissions, 'can-unlock', org);
+  const byRun = workspace.relationships['locked-by'].data?.type === 'runs';
+  const forbidden = byRun
+    ? 'A run holds the lock: it ends with the run.'
+    : rule(permissions['can-unlock'], 'can-unlock');
   return (
     <>
       <ErrorNotice error={unlock.error ?? force.error} />
       {unlock.error === null ? null : (
         <Button
           kind="danger"
-          busy={force.busy}
-          forbidden={needs(permissions, 'can-force-unlock', org)}
-          onClick={() => force.run()}
+          busy={force.isPending}
+          forbidden={rule(permissions['can-force-unlock'], 'can-force-unlock')}
+          onClick={() => force.mutate()}
         >
           Break the lock
         </Button>
       )}
-      <Button busy={unlock.busy} forbidden={rule} onClick={() => unlock.run()}>
+      <Button busy={unlock.isPending} forbidden={forbidden} onClick={() => unlock.mutate()}>
         Unlock
       </Button>
     </>
@@ -43,22 +45,19 @@ export function LockButton({ workspace, org }: { readonly workspace: Workspace; 
 
 function LockDialog({ workspace, onClose }: { readonly workspace: Workspace; readonly onClose: () => void }) {
   const [reason, setReason] = useState('');
-  const lock = useSend(
-    (text: string) => ({
-      method: 'POST',
-      path: `workspaces/${workspace.id}/actions/lock`,
-      body: { reason: text },
-    }),
+  const params = { path: { workspace_id: workspace.id } };
+  const lock = useChange(
+    (api) => api.POST('/api/v2/workspaces/{workspace_id}/actions/lock', { params, body: { reason } }),
     onClose,
   );
   return (
     <FormDialog
       title={`Lock ${workspace.attributes.name}`}
       action="Lock"
-      busy={lock.busy}
+      busy={lock.isPending}
       error={lock.error}
       onClose={onClose}
-      onSubmit={() => lock.run(reason)}
+      onSubmit={() => lock.mutate()}
     >
       <p>While it is locked no run starts, and nobody else writes its state.</p>
       <TextField

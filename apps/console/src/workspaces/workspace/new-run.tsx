@@ -1,8 +1,7 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { CheckField, SelectField, TextField } from '../../design/field';
-import { document, needs } from '../data/documents';
-import { useSend } from '../data/use-api';
+import { rule, useChange } from '../api';
 import { FormDialog, Opener } from '../parts/form';
 import type { Workspace } from './use-workspace';
 
@@ -20,7 +19,7 @@ export function NewRun({ workspace, org }: { readonly workspace: Workspace; read
   const elsewhere =
     mode === 'local' ? 'The execution mode is local: people plan and apply on their own machines.' : undefined;
   return (
-    <Opener label="New run" kind="primary" forbidden={elsewhere ?? needs(permissions, 'can-queue-run', org)}>
+    <Opener label="New run" kind="primary" forbidden={elsewhere ?? rule(permissions['can-queue-run'], 'can-queue-run')}>
       {(close) => <RunDialog workspace={workspace} org={org} onClose={close} />}
     </Opener>
   );
@@ -41,37 +40,31 @@ function RunDialog({
   const [auto, setAuto] = useState(workspace.attributes['auto-apply']);
   const navigate = useNavigate();
   const lines = targets.split('\n').filter((line) => line.trim() !== '');
-  const start = useSend(
-    () => ({
-      method: 'POST',
-      path: 'runs',
-      body: document(
-        'runs',
-        {
-          message: message || undefined,
-          'auto-apply': kind === 'apply' ? auto : undefined,
-          'plan-only': kind === 'plan' || undefined,
-          'save-plan': kind === 'save' || undefined,
-          'refresh-only': kind === 'refresh' || undefined,
-          'is-destroy': kind === 'destroy' || undefined,
-          'target-addrs': lines.length === 0 ? undefined : lines,
-        },
-        { workspace: { type: 'workspaces', id: workspace.id } },
-      ),
-    }),
+  const attributes = {
+    ...(message === '' ? {} : { message }),
+    ...(kind === 'apply' ? { 'auto-apply': auto } : {}),
+    ...(kind === 'plan' ? { 'plan-only': true } : {}),
+    ...(kind === 'save' ? { 'save-plan': true } : {}),
+    ...(kind === 'refresh' ? { 'refresh-only': true } : {}),
+    ...(kind === 'destroy' ? { 'is-destroy': true } : {}),
+    ...(lines.length === 0 ? {} : { 'target-addrs': lines }),
+  };
+  const relationships = { workspace: { data: { type: 'workspaces' as const, id: workspace.id } } };
+  const start = useChange(
+    (api) => api.POST('/api/v2/runs', { body: { data: { type: 'runs', attributes, relationships } } }),
     ({ data }) => {
       onClose();
-      void navigate({ to: `/organizations/${org}/workspaces/${workspace.attributes.name}/runs/${data.id}` });
+      void navigate({ to: `/organizations/${org}/workspaces/${workspace.attributes.name}/runs/${data?.id}` });
     },
   );
   return (
     <FormDialog
       title={`New run in ${workspace.attributes.name}`}
       action={kind === 'destroy' ? 'Plan to destroy everything' : 'Start run'}
-      busy={start.busy}
+      busy={start.isPending}
       error={start.error}
       onClose={onClose}
-      onSubmit={() => start.run()}
+      onSubmit={() => start.mutate()}
     >
       <SelectField label="What" value={kind} onChange={setKind} options={kinds} />
       <TextField label="Message" value={message} onChange={setMessage} placeholder="Why it is run" />

@@ -1,17 +1,17 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { SelectField, TextField } from '../../design/field';
-import { document } from '../data/documents';
-import { useMany, useOne, useSend } from '../data/use-api';
+import { rule, useChange, useOrganization, useProjects } from '../api';
 import { FormDialog, faultOf, Opener } from '../parts/form';
-import { mayIn, type OrganizationAttributes } from './use-organization';
-import { organizationPath } from './use-workspace';
+import type { Workspace } from './use-workspace';
+
+type Mode = Workspace['attributes']['execution-mode'];
 
 /** Makes a workspace. */
 export function NewWorkspace({ org }: { readonly org: string }) {
-  const { data } = useOne<OrganizationAttributes>(organizationPath(org));
+  const may = useOrganization().data?.data?.attributes.permissions['can-create-workspace'];
   return (
-    <Opener label="New workspace" kind="primary" forbidden={mayIn(data?.data, 'can-create-workspace')}>
+    <Opener label="New workspace" kind="primary" forbidden={rule(may, 'can-create-workspace')}>
       {(close) => <Create org={org} onClose={close} />}
     </Opener>
   );
@@ -21,19 +21,21 @@ function Create({ org, onClose }: { readonly org: string; readonly onClose: () =
   const [name, setName] = useState('');
   const [description, setDescription] = useState('');
   const [project, setProject] = useState('');
-  const [mode, setMode] = useState('');
-  const projects = useMany<{ name: string }>(`${organizationPath(org)}/projects?page[size]=100`);
+  const [mode, setMode] = useState<Mode | ''>('');
+  const projects = useProjects(org);
   const navigate = useNavigate();
-  const make = useSend(
-    () => ({
-      method: 'POST',
-      path: `${organizationPath(org)}/workspaces`,
-      body: document(
-        'workspaces',
-        { name, description: description || undefined, 'execution-mode': mode || undefined },
-        project === '' ? {} : { project: { type: 'projects', id: project } },
-      ),
-    }),
+  const attributes = {
+    name,
+    ...(description === '' ? {} : { description }),
+    ...(mode === '' ? {} : { 'execution-mode': mode }),
+  };
+  const relationships = project === '' ? {} : { project: { data: { type: 'projects' as const, id: project } } };
+  const make = useChange(
+    (api) =>
+      api.POST('/api/v2/organizations/{organization_name}/workspaces', {
+        params: { path: { organization_name: org } },
+        body: { data: { type: 'workspaces', attributes, relationships } },
+      }),
     () => {
       onClose();
       void navigate({ to: `/organizations/${org}/workspaces/${name}` });
@@ -43,10 +45,10 @@ function Create({ org, onClose }: { readonly org: string; readonly onClose: () =
     <FormDialog
       title="New workspace"
       action="Create workspace"
-      busy={make.busy}
+      busy={make.isPending}
       error={make.error}
       onClose={onClose}
-      onSubmit={() => make.run()}
+      onSubmit={() => make.mutate()}
     >
       <TextField
         label="Name"
@@ -70,7 +72,7 @@ function Create({ org, onClose }: { readonly org: string; readonly onClose: () =
       <SelectField
         label="Runs take place"
         value={mode}
-        onChange={setMode}
+        onChange={(value) => setMode(value as Mode | '')}
         options={[
           { value: '', label: 'as the project says' },
           { value: 'remote', label: 'here, on a worker' },

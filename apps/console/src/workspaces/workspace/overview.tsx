@@ -1,24 +1,24 @@
 import { Link } from '@tanstack/react-router';
+import type { Resource } from '../../api/workspaces';
 import { Badge } from '../../design/badge';
 import { Copied } from '../../design/copy';
 import { ErrorNotice } from '../../design/error-notice';
 import { Notice } from '../../design/notice';
 import { Command, Empty, SameBy, Skeleton } from '../../design/page';
 import { Time } from '../../design/time';
-import { includedOf, refOf } from '../data/documents';
-import { useMany } from '../data/use-api';
+import { includedOf, useRead } from '../api';
 import { ResourceTable } from '../parts/resource-table';
 import { Status } from '../parts/states';
-import { kindOf, type RunAttributes } from '../runs/run-types';
+import { kindOf } from '../runs/run-types';
 import { WorkspaceHead } from './head';
 import { useWorkspace, type Workspace } from './use-workspace';
 
 /** A workspace at a glance: its run, its outputs, what it manages, what is written about it. */
 export function Overview() {
   const { org, ws, to, workspace, included } = useWorkspace();
-  const run = includedOf<RunAttributes>(included, refOf(workspace, 'current-run'));
-  const project = includedOf<{ name: string }>(included, refOf(workspace, 'project'));
-  const readme = includedOf<{ 'raw-markdown': string }>(included, refOf(workspace, 'readme'));
+  const run = includedOf(included, workspace?.relationships['current-run']);
+  const project = includedOf(included, workspace?.relationships.project);
+  const readme = includedOf(included, workspace?.relationships.readme);
   return (
     <div className="stack">
       <WorkspaceHead />
@@ -54,12 +54,12 @@ export function Overview() {
 function Lock({ workspace }: { readonly workspace: Workspace }) {
   const { locked, 'locked-reason': reason, 'locked-at': at } = workspace.attributes;
   if (!locked) return null;
-  const holder = refOf(workspace, 'locked-by');
+  const holder = workspace.relationships['locked-by'].data;
   return (
     <Notice tone="amber">
       <span>
         Locked <Time at={at} /> by{' '}
-        {holder === undefined ? 'somebody' : holder.type === 'runs' ? `run ${holder.id}` : holder.id}
+        {holder === null ? 'somebody' : holder.type === 'runs' ? `run ${holder.id}` : holder.id}
         {reason ? `: ${reason}` : '.'}
       </span>
     </Notice>
@@ -77,7 +77,7 @@ function FirstSteps({ org, ws }: { readonly org: string; readonly ws: string }) 
   );
 }
 
-function CurrentRun({ run, to }: { readonly run: { id: string; attributes: RunAttributes }; readonly to: string }) {
+function CurrentRun({ run, to }: { readonly run: Resource<'RunsResource'>; readonly to: string }) {
   const { message, status, 'created-at': at } = run.attributes;
   return (
     <section className="stack-tight">
@@ -98,18 +98,16 @@ function CurrentRun({ run, to }: { readonly run: { id: string; attributes: RunAt
   );
 }
 
-interface Output {
-  readonly name: string;
-  readonly value: unknown;
-  readonly sensitive: boolean;
-  readonly type: string;
-}
-
 function Outputs({ workspace }: { readonly workspace: Workspace }) {
-  const may = workspace.attributes.permissions['can-read-state-outputs'] === true;
-  const has = refOf(workspace, 'current-state-version') !== undefined;
-  const { data, error } = useMany<Output>(
-    may && has ? `workspaces/${workspace.id}/current-state-version-outputs?page[size]=100` : undefined,
+  const may = workspace.attributes.permissions['can-read-state-outputs'];
+  const has = workspace.relationships['current-state-version'].data !== null;
+  const { data, error } = useRead(
+    ['outputs', workspace.id],
+    (api) =>
+      api.GET('/api/v2/workspaces/{workspace_id}/current-state-version-outputs', {
+        params: { path: { workspace_id: workspace.id } },
+      }),
+    { enabled: may && has },
   );
   if (!has) return null;
   return (
@@ -132,19 +130,16 @@ function Outputs({ workspace }: { readonly workspace: Workspace }) {
   );
 }
 
-interface Resource {
-  readonly address: string;
-  readonly name: string;
-  readonly provider: string;
-  readonly 'provider-type': string;
-  readonly module: string;
-}
-
 function Resources({ workspace }: { readonly workspace: Workspace }) {
-  const may = workspace.attributes.permissions['can-read-state-versions'] === true;
+  const may = workspace.attributes.permissions['can-read-state-versions'];
   const count = workspace.attributes['resource-count'];
-  const { data, error, refetch } = useMany<Resource>(
-    may && count > 0 ? `workspaces/${workspace.id}/resources?page[size]=50` : undefined,
+  const { data, error, refetch } = useRead(
+    ['resources', workspace.id],
+    (api) =>
+      api.GET('/api/v2/workspaces/{workspace_id}/resources', {
+        params: { path: { workspace_id: workspace.id }, query: { 'page[size]': 50 } },
+      }),
+    { enabled: may && count > 0 },
   );
   if (count === 0) return null;
   return (

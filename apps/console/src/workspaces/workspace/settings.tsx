@@ -5,28 +5,26 @@ import { ErrorNotice } from '../../design/error-notice';
 import { CheckField, SelectField, TextField } from '../../design/field';
 import { Notice } from '../../design/notice';
 import { SameBy } from '../../design/page';
-import { document, needs } from '../data/documents';
-import { useSend } from '../data/use-api';
+import { rule, useChange } from '../api';
 import { faultOf } from '../parts/form';
 import { RemoveButton } from '../parts/remove-button';
 import { WorkspaceHead } from './head';
-import { Retention } from './retention';
+import { WorkspaceRetention } from './retention';
 import { useWorkspace, type Workspace } from './use-workspace';
 
 /** What a workspace is set to, how long it keeps things, and its end. */
 export function Settings() {
   const { org, ws, workspace } = useWorkspace();
   const navigate = useNavigate();
-  const permissions = workspace?.attributes.permissions;
   return (
     <div className="stack">
       <WorkspaceHead />
       {workspace === undefined ? null : (
         <>
-          <General key={workspace.id} workspace={workspace} org={org} />
-          <Retention
-            path={`workspaces/${workspace.id}/relationships/data-retention-policy`}
-            rule={needs(permissions, 'can-update', org)}
+          <GeneralSettings key={workspace.id} workspace={workspace} org={org} />
+          <WorkspaceRetention
+            workspace={workspace}
+            forbidden={rule(workspace.attributes.permissions['can-update'], 'can-update')}
           />
           <section className="stack-tight">
             <h2>End</h2>
@@ -39,8 +37,10 @@ export function Settings() {
                 label="Delete workspace"
                 title={`Delete ${ws}?`}
                 name={ws}
-                path={`workspaces/${workspace.id}`}
-                forbidden={needs(permissions, 'can-destroy', org)}
+                call={(api) =>
+                  api.DELETE('/api/v2/workspaces/{workspace_id}', { params: { path: { workspace_id: workspace.id } } })
+                }
+                forbidden={rule(workspace.attributes.permissions['can-destroy'], 'can-destroy')}
                 after={() => void navigate({ to: `/organizations/${org}` })}
               >
                 <Notice tone="red">
@@ -60,7 +60,7 @@ export function Settings() {
   );
 }
 
-function General({ workspace, org }: { readonly workspace: Workspace; readonly org: string }) {
+function GeneralSettings({ workspace, org }: { readonly workspace: Workspace; readonly org: string }) {
   const was = workspace.attributes;
   const navigate = useNavigate();
   const [name, setName] = useState(was.name);
@@ -71,21 +71,22 @@ function General({ workspace, org }: { readonly workspace: Workspace; readonly o
   const [role, setRole] = useState(was['secrets-role'] ?? '');
   const [auto, setAuto] = useState(was['auto-apply']);
   const [destroy, setDestroy] = useState(was['allow-destroy-plan']);
-  const save = useSend(
-    () => ({
-      method: 'PATCH',
-      path: `workspaces/${workspace.id}`,
-      body: document('workspaces', {
-        name,
-        description: description || null,
-        ...(mode === was['execution-mode'] ? {} : { 'execution-mode': mode }),
-        'infra-version': version,
-        'working-directory': folder || null,
-        'secrets-role': role || null,
-        'auto-apply': auto,
-        'allow-destroy-plan': destroy,
+  const attributes = {
+    name,
+    description: description || null,
+    ...(mode === was['execution-mode'] ? {} : { 'execution-mode': mode }),
+    'infra-version': version,
+    'working-directory': folder || null,
+    'secrets-role': role || null,
+    'auto-apply': auto,
+    'allow-destroy-plan': destroy,
+  };
+  const save = useChange(
+    (api) =>
+      api.PATCH('/api/v2/workspaces/{workspace_id}', {
+        params: { path: { workspace_id: workspace.id } },
+        body: { data: { type: 'workspaces', attributes } },
       }),
-    }),
     () => {
       if (name !== was.name) void navigate({ to: `/organizations/${org}/workspaces/${name}/settings`, replace: true });
     },
@@ -96,7 +97,7 @@ function General({ workspace, org }: { readonly workspace: Workspace; readonly o
       className="form"
       onSubmit={(event) => {
         event.preventDefault();
-        save.run();
+        save.mutate();
       }}
     >
       <h2>General</h2>
@@ -105,7 +106,7 @@ function General({ workspace, org }: { readonly workspace: Workspace; readonly o
       <SelectField
         label="Runs take place"
         value={mode}
-        onChange={setMode}
+        onChange={(value) => setMode(value as typeof mode)}
         options={[
           { value: 'remote', label: 'here, on a worker' },
           { value: 'local', label: 'on the machines of its users' },
@@ -138,11 +139,16 @@ function General({ workspace, org }: { readonly workspace: Workspace; readonly o
       <CheckField label="Allow plans that destroy everything" checked={destroy} onChange={setDestroy} />
       <ErrorNotice error={save.error} />
       <div className="row">
-        <Button type="submit" kind="primary" busy={save.busy} forbidden={needs(was.permissions, 'can-update', org)}>
+        <Button
+          type="submit"
+          kind="primary"
+          busy={save.isPending}
+          forbidden={rule(was.permissions['can-update'], 'can-update')}
+        >
           Save settings
         </Button>
         <span role="status" className="second">
-          {save.result === undefined || save.busy ? '' : 'Saved.'}
+          {save.data === undefined || save.isPending ? '' : 'Saved.'}
         </span>
       </div>
     </form>

@@ -1,14 +1,14 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useMemo, useState } from 'react';
+import type { Resource } from '../../api/workspaces';
 import { Button } from '../../design/button';
 import { ErrorNotice } from '../../design/error-notice';
 import { CheckField } from '../../design/field';
 import { Notice } from '../../design/notice';
 import { Empty, SameBy, Skeleton } from '../../design/page';
 import { Time } from '../../design/time';
-import { document, type Item, needs, query, refOf } from '../data/documents';
-import { useContent, useMany, useSend } from '../data/use-api';
-import { Pager } from '../parts/pager';
+import { rule, useChange, useContent, useRead } from '../api';
+import { Pages } from '../parts/pages';
 import { RemoveButton } from '../parts/remove-button';
 import { ResourceTable } from '../parts/resource-table';
 import { Status } from '../parts/states';
@@ -17,23 +17,9 @@ import { WorkspaceHead } from './head';
 import { compareStates, type StateFile } from './state-diff';
 import { useWorkspace, type Workspace } from './use-workspace';
 
-interface State {
-  readonly serial: number;
-  readonly size: number;
-  readonly status: string;
-  readonly 'created-at': string;
-  readonly 'infra-version': string | null;
-  readonly 'hosted-state-download-url': string | null;
-}
+type StateVersion = Resource<'StateVersionsResource'>;
 
-interface Quarantined {
-  readonly serial: number;
-  readonly reason: string;
-  readonly size: number;
-  readonly 'created-at': string;
-}
-
-interface Search {
+interface StatesSearch {
   readonly page?: number;
   readonly from?: string;
   readonly to?: string;
@@ -42,19 +28,23 @@ interface Search {
 /** The states a workspace has had: two of them compared, an earlier one brought back, refused uploads to be looked at. */
 export function States() {
   const { org, ws, to, workspace } = useWorkspace();
-  const search = useSearch({ strict: false }) as Search;
+  const search = useSearch({ strict: false }) as StatesSearch;
   const navigate = useNavigate();
-  const change = (more: Search) =>
+  const change = (more: StatesSearch) =>
     void navigate({ to: '.', search: ((old: object) => ({ ...old, ...more })) as never, replace: true });
   const may = workspace?.attributes.permissions['can-read-state-versions'] === true;
-  const path = `state-versions${query({
+  const query = {
     'filter[organization][name]': org,
     'filter[workspace][name]': ws,
     'page[size]': 20,
-    'page[number]': search.page,
-  })}`;
-  const { data, error, refetch } = useMany<State>(may ? path : undefined);
-  const current = refOf(workspace, 'current-state-version')?.id;
+    'page[number]': search.page ?? 1,
+  };
+  const { data, error, refetch } = useRead(
+    ['state-versions', query],
+    (api) => api.GET('/api/v2/state-versions', { params: { query } }),
+    { enabled: may, keeps: true },
+  );
+  const current = workspace?.relationships['current-state-version'].data?.id;
   const [from, until] = [search.from, search.to].map((id) => data?.data.find((one) => one.id === id));
   return (
     <div className="stack">
@@ -62,7 +52,7 @@ export function States() {
       {workspace !== undefined && !may ? (
         <p className="second">Who reads states needs can-read-state-versions.</p>
       ) : null}
-      {workspace === undefined ? null : <Quarantine workspace={workspace} org={org} />}
+      {workspace === undefined ? null : <Quarantine workspace={workspace} />}
       {from !== undefined && until !== undefined ? (
         <Compare
           older={from}
@@ -99,9 +89,9 @@ export function States() {
               head: 'By',
               className: 'wide-only',
               cell: (state) => {
-                const run = refOf(state, 'run');
-                return run === undefined ? (
-                  (refOf(state, 'created-by')?.id ?? '–')
+                const run = state.relationships.run.data;
+                return run === null ? (
+                  (state.relationships['created-by'].data?.id ?? '–')
                 ) : (
                   <Link to={`${to}/runs/${run.id}`}>{run.id}</Link>
                 );
@@ -123,7 +113,7 @@ export function States() {
                     {search.from === state.id ? 'Chosen' : 'Compare'}
                   </Button>
                   {state.id === current || workspace === undefined ? null : (
-                    <RollBack workspace={workspace} org={org} state={state} />
+                    <RollBack workspace={workspace} state={state} />
                   )}
                 </span>
               ),
@@ -131,12 +121,15 @@ export function States() {
           ]}
         />
       ) : null}
-      <Pager list={data} onPage={(page) => change({ page })} />
-      <SameBy api={`GET /api/v2/${path}`} command={`keystead state list ${org}/${ws}`} />
+      <Pages pagination={data?.meta?.pagination} onPage={(page) => change({ page: Number(page) })} />
+      <SameBy
+        api={`GET /api/v2/state-versions?filter[organization][name]=${org}&filter[workspace][name]=${ws}`}
+        command={`keystead state list ${org}/${ws}`}
+      />
     </div>
   );
 
-  function order(second: Item<State>): void {
+  function order(second: StateVersion): void {
     const first = data?.data.find((one) => one.id === search.from);
     if (first === undefined || first.id === second.id) return;
     const [older, newer] = first.attributes.serial < second.attributes.serial ? [first, second] : [second, first];
@@ -144,27 +137,24 @@ export function States() {
   }
 }
 
-function RollBack({
-  workspace,
-  org,
-  state,
-}: {
-  readonly workspace: Workspace;
-  readonly org: string;
-  readonly state: Item<State>;
-}) {
-  const { permissions, locked } = workspace.attributes;
-  const rule =
-    needs(permissions, 'can-create-state-versions', org) ??
-    (locked ? undefined : 'Lock the workspace first: nobody else may write its state meanwhile.');
+/** Why no state may be written to a workspace from here. */
+const notWritable = ({ attributes: { permissions, locked } }: Workspace): string | undefined =>
+  rule(permissions['can-create-state-versions'], 'can-create-state-versions') ??
+  (locked ? undefined : 'Lock the workspace first: nobody else may write its state meanwhile.');
+
+function RollBack({ workspace, state }: { readonly workspace: Workspace; readonly state: StateVersion }) {
+  const relationships = { 'rollback-state-version': { data: { type: 'state-versions' as const, id: state.id } } };
   return (
     <RemoveButton
       label="Roll back"
       title={`Go back to serial ${state.attributes.serial}?`}
-      method="PATCH"
-      path={`workspaces/${workspace.id}/state-versions`}
-      body={document('state-versions', {}, { 'rollback-state-version': { type: 'state-versions', id: state.id } })}
-      forbidden={rule}
+      call={(api) =>
+        api.PATCH('/api/v2/workspaces/{workspace_id}/state-versions', {
+          params: { path: { workspace_id: workspace.id } },
+          body: { data: { type: 'state-versions', attributes: {}, relationships } },
+        })
+      }
+      forbidden={notWritable(workspace)}
     >
       <p>
         The state becomes a copy of that one, with a new serial. What there is in the world stays as it is: the next
@@ -186,8 +176,8 @@ function Compare({
   newer,
   onClose,
 }: {
-  readonly older: Item<State>;
-  readonly newer: Item<State>;
+  readonly older: StateVersion;
+  readonly newer: StateVersion;
   readonly onClose: () => void;
 }) {
   const before = useContent<StateFile>(ownPath(older.attributes['hosted-state-download-url']));
@@ -239,9 +229,15 @@ function Compare({
   );
 }
 
-function Quarantine({ workspace, org }: { readonly workspace: Workspace; readonly org: string }) {
-  const may = workspace.attributes.permissions['can-read-state-versions'] === true;
-  const { data } = useMany<Quarantined>(may ? `workspaces/${workspace.id}/quarantined-states` : undefined);
+function Quarantine({ workspace }: { readonly workspace: Workspace }) {
+  const { data } = useRead(
+    ['quarantined-states', workspace.id],
+    (api) =>
+      api.GET('/api/v2/workspaces/{workspace_id}/quarantined-states', {
+        params: { path: { workspace_id: workspace.id } },
+      }),
+    { enabled: workspace.attributes.permissions['can-read-state-versions'] },
+  );
   if (data === undefined || data.data.length === 0) return null;
   return (
     <section className="stack-tight">
@@ -257,34 +253,21 @@ function Quarantine({ workspace, org }: { readonly workspace: Workspace; readonl
           { head: 'Serial', className: 'tight', cell: ({ attributes }) => attributes.serial },
           { head: 'Why it was refused', cell: ({ attributes }) => attributes.reason },
           { head: 'When', className: 'tight', cell: ({ attributes }) => <Time at={attributes['created-at']} /> },
-          { head: '', className: 'tight', cell: (one) => <Promote one={one} workspace={workspace} org={org} /> },
+          { head: '', className: 'tight', cell: (one) => <Promote id={one.id} workspace={workspace} /> },
         ]}
       />
     </section>
   );
 }
 
-function Promote({
-  one,
-  workspace,
-  org,
-}: {
-  readonly one: Item<Quarantined>;
-  readonly workspace: Workspace;
-  readonly org: string;
-}) {
-  const { permissions, locked } = workspace.attributes;
-  const promote = useSend(() => ({ method: 'POST', path: `quarantined-states/${one.id}/actions/promote` }));
+function Promote({ id, workspace }: { readonly id: string; readonly workspace: Workspace }) {
+  const params = { path: { quarantined_id: id } };
+  const promote = useChange((api) =>
+    api.POST('/api/v2/quarantined-states/{quarantined_id}/actions/promote', { params }),
+  );
   return (
     <>
-      <Button
-        small
-        busy={promote.busy}
-        forbidden={
-          needs(permissions, 'can-create-state-versions', org) ?? (locked ? undefined : 'Lock the workspace first.')
-        }
-        onClick={() => promote.run()}
-      >
+      <Button small busy={promote.isPending} forbidden={notWritable(workspace)} onClick={() => promote.mutate()}>
         Make current
       </Button>
       <ErrorNotice error={promote.error} />

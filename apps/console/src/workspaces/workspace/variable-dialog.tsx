@@ -1,26 +1,64 @@
 import { useState } from 'react';
+import type { Resource, WorkspacesApi } from '../../api/workspaces';
 import { CheckField, SelectField, TextField } from '../../design/field';
-import { document } from '../data/documents';
-import { useSend } from '../data/use-api';
+import { type Sent, useChange } from '../api';
 import { FormDialog, faultOf } from '../parts/form';
 
 /** A variable as the service shows it; sensitive values never. */
-export interface VariableAttributes {
-  readonly key: string;
-  readonly value: string | null;
-  readonly description: string | null;
-  readonly category: 'terraform' | 'env';
-  readonly hcl: boolean;
-  readonly sensitive: boolean;
+type VariableAttributes = Pick<
+  Resource<'VarsResource'>['attributes'],
+  'key' | 'value' | 'description' | 'category' | 'hcl' | 'sensitive'
+>;
+
+/** What is sent of a variable: no value where a sensitive one is kept. */
+type VariableInput = Omit<VariableAttributes, 'value'> & { readonly value?: string };
+
+/** Where variables are: the calls that make, change and remove one. */
+export interface VariableHome {
+  create(api: WorkspacesApi, attributes: VariableInput): Promise<Sent<unknown>>;
+  change(api: WorkspacesApi, id: string, attributes: VariableInput): Promise<Sent<unknown>>;
+  remove(api: WorkspacesApi, id: string): Promise<Sent<unknown>>;
 }
 
-/** Makes a variable, or changes one, at a place such as `workspaces/ws-1/vars`. */
+/** The variables of one workspace. */
+export function variablesOfWorkspace(workspace_id: string): VariableHome {
+  const one = (variable_id: string) => ({ path: { workspace_id, variable_id } });
+  const path = '/api/v2/workspaces/{workspace_id}/vars/{variable_id}';
+  return {
+    create: (api, attributes) =>
+      api.POST('/api/v2/workspaces/{workspace_id}/vars', {
+        params: { path: { workspace_id } },
+        body: { data: { type: 'vars', attributes } },
+      }),
+    change: (api, id, attributes) =>
+      api.PATCH(path, { params: one(id), body: { data: { type: 'vars', id, attributes } } }),
+    remove: (api, id) => api.DELETE(path, { params: one(id) }),
+  };
+}
+
+/** The variables of one variable set. */
+export function variablesOfSet(varset_id: string): VariableHome {
+  const one = (variable_id: string) => ({ path: { varset_id, variable_id } });
+  const path = '/api/v2/varsets/{varset_id}/relationships/vars/{variable_id}';
+  return {
+    create: (api, attributes) =>
+      api.POST('/api/v2/varsets/{varset_id}/relationships/vars', {
+        params: { path: { varset_id } },
+        body: { data: { type: 'vars', attributes } },
+      }),
+    change: (api, id, attributes) =>
+      api.PATCH(path, { params: one(id), body: { data: { type: 'vars', id, attributes } } }),
+    remove: (api, id) => api.DELETE(path, { params: one(id) }),
+  };
+}
+
+/** Makes a variable, or changes one. */
 export function VariableDialog({
-  path,
+  home,
   variable,
   onClose,
 }: {
-  readonly path: string;
+  readonly home: VariableHome;
   readonly variable?: { readonly id: string; readonly attributes: VariableAttributes };
   readonly onClose: () => void;
 }) {
@@ -28,25 +66,24 @@ export function VariableDialog({
   const [key, setKey] = useState(was?.key ?? '');
   const [value, setValue] = useState(was?.value ?? '');
   const [description, setDescription] = useState(was?.description ?? '');
-  const [category, setCategory] = useState<string>(was?.category ?? 'terraform');
+  const [category, setCategory] = useState(was?.category ?? 'terraform');
   const [hcl, setHcl] = useState(was?.hcl ?? false);
   const [sensitive, setSensitive] = useState(was?.sensitive ?? false);
   const keeps = was?.sensitive === true && value === '';
-  const save = useSend(() => {
-    const attributes = { key, description, category, hcl, sensitive, ...(keeps ? {} : { value }) };
-    return variable === undefined
-      ? { method: 'POST', path, body: document('vars', attributes) }
-      : { method: 'PATCH', path: `${path}/${variable.id}`, body: document('vars', attributes, {}, variable.id) };
-  }, onClose);
+  const attributes = { key, description, category, hcl, sensitive, ...(keeps ? {} : { value }) };
+  const save = useChange(
+    (api) => (variable === undefined ? home.create(api, attributes) : home.change(api, variable.id, attributes)),
+    onClose,
+  );
   const title = variable === undefined ? 'New variable' : `Change ${was?.key}`;
   return (
     <FormDialog
       title={title}
       action="Save variable"
-      busy={save.busy}
+      busy={save.isPending}
       error={save.error}
       onClose={onClose}
-      onSubmit={() => save.run()}
+      onSubmit={() => save.mutate()}
     >
       <TextField
         label="Key"
@@ -69,7 +106,7 @@ export function VariableDialog({
       <SelectField
         label="Category"
         value={category}
-        onChange={setCategory}
+        onChange={(value) => setCategory(value as typeof category)}
         options={[
           { value: 'terraform', label: 'Terraform variable' },
           { value: 'env', label: 'environment variable' },

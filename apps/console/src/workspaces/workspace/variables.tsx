@@ -1,27 +1,19 @@
 import { Link } from '@tanstack/react-router';
+import type { Resource } from '../../api/workspaces';
 import { Badge } from '../../design/badge';
 import { Empty, SameBy } from '../../design/page';
-import { type Item, needs } from '../data/documents';
-import { useMany } from '../data/use-api';
+import { rule, useRead } from '../api';
 import { Opener } from '../parts/form';
 import { RemoveButton } from '../parts/remove-button';
 import { ResourceTable } from '../parts/resource-table';
 import { WorkspaceHead } from './head';
 import { useWorkspace } from './use-workspace';
-import { type VariableAttributes, VariableDialog } from './variable-dialog';
+import { VariableDialog, type VariableHome, variablesOfWorkspace } from './variable-dialog';
 
-interface Source {
-  readonly origin: string;
-  readonly priority: boolean;
-  readonly 'varset-id': string | null;
-  readonly 'varset-name': string | null;
-}
+type Effective = Resource<'EffectiveVariablesResource'>;
+type Source = Pick<Effective['attributes'], 'origin' | 'priority' | 'varset-id' | 'varset-name'>;
 
-interface Effective extends VariableAttributes, Source {
-  readonly hides: readonly (Source & { readonly 'variable-id': string })[];
-}
-
-const origins: Readonly<Record<string, string>> = {
+const origins: Readonly<Record<Source['origin'], string>> = {
   workspace: 'this workspace',
   'workspace-varset': 'a set of this workspace',
   'project-varset': 'a set of its project',
@@ -33,16 +25,22 @@ export function Variables() {
   const { org, ws, workspace } = useWorkspace();
   const permissions = workspace?.attributes.permissions;
   const mayRead = permissions?.['can-read-variable'] === true;
-  const path = `workspaces/${workspace?.id}/vars`;
-  const asked = useMany<Effective>(workspace && mayRead ? `workspaces/${workspace.id}/effective-variables` : undefined);
-  const rule = needs(permissions, 'can-update-variable', org);
+  const id = workspace?.id ?? '';
+  const home = variablesOfWorkspace(id);
+  const asked = useRead(
+    ['effective-variables', id],
+    (api) =>
+      api.GET('/api/v2/workspaces/{workspace_id}/effective-variables', { params: { path: { workspace_id: id } } }),
+    { enabled: mayRead },
+  );
+  const forbidden = rule(permissions?.['can-update-variable'], 'can-update-variable');
   return (
     <div className="stack">
       <WorkspaceHead />
       <div className="row spread">
         <h2>Variables in force</h2>
-        <Opener label="New variable" kind="primary" forbidden={rule}>
-          {(close) => <VariableDialog path={path} onClose={close} />}
+        <Opener label="New variable" kind="primary" forbidden={forbidden}>
+          {(close) => <VariableDialog home={home} onClose={close} />}
         </Opener>
       </div>
       {workspace !== undefined && !mayRead ? (
@@ -88,7 +86,8 @@ export function Variables() {
             {
               head: '',
               className: 'tight',
-              cell: (one) => (one.attributes.origin === 'workspace' ? <Own one={one} path={path} rule={rule} /> : null),
+              cell: (one) =>
+                one.attributes.origin === 'workspace' ? <Own one={one} home={home} forbidden={forbidden} /> : null,
             },
           ]}
         />
@@ -100,23 +99,23 @@ export function Variables() {
 
 function Own({
   one,
-  path,
-  rule,
+  home,
+  forbidden,
 }: {
-  readonly one: Item<Effective>;
-  readonly path: string;
-  readonly rule: string | undefined;
+  readonly one: Effective;
+  readonly home: VariableHome;
+  readonly forbidden: string | undefined;
 }) {
   return (
     <span className="row">
-      <Opener label="Change" small forbidden={rule}>
-        {(close) => <VariableDialog path={path} variable={one} onClose={close} />}
+      <Opener label="Change" small forbidden={forbidden}>
+        {(close) => <VariableDialog home={home} variable={one} onClose={close} />}
       </Opener>
       <RemoveButton
         label="Delete"
         title={`Delete ${one.attributes.key}?`}
-        path={`${path}/${one.id}`}
-        forbidden={rule}
+        call={(api) => home.remove(api, one.relationships.variable.data?.id ?? one.id)}
+        forbidden={forbidden}
       />
     </span>
   );
@@ -153,10 +152,10 @@ function Origin({
 
 function Where({ org, source }: { readonly org: string; readonly source: Source }) {
   const { origin, 'varset-id': id, 'varset-name': name } = source;
-  if (id === null) return <>{origins[origin] ?? origin}</>;
+  if (id === null) return <>{origins[origin]}</>;
   return (
     <>
-      <Link to={`/organizations/${org}/varsets/${id}`}>{name}</Link>, {origins[origin] ?? origin}
+      <Link to={`/organizations/${org}/varsets/${id}`}>{name}</Link>, {origins[origin]}
     </>
   );
 }

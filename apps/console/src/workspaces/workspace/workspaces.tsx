@@ -1,45 +1,45 @@
 import { useQueries } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useCallback, useEffect, useState } from 'react';
+import { taken } from '../../api/transport';
+import { type Resource, workspacesApi } from '../../api/workspaces';
 import { Badge } from '../../design/badge';
 import { ErrorNotice } from '../../design/error-notice';
 import { SelectField, TextField } from '../../design/field';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
 import { Time } from '../../design/time';
 import { useSession } from '../../shell/session';
-import { useOrganizationName } from '../api';
-import { type Item, includedOf, type Many, query, refOf } from '../data/documents';
-import { useMany } from '../data/use-api';
-import { useEvents } from '../data/use-events';
+import { includedOf, useOrganizationName, useProjects } from '../api';
 import { Status, statusOptions } from '../parts/states';
 import { VirtualList } from '../parts/virtual-list';
+import { useEvents } from '../use-events';
 import { NewWorkspace } from './new-workspace';
-import { organizationPath, type WorkspaceAttributes } from './use-workspace';
+import type { Workspace } from './use-workspace';
 
 const pageSize = 100;
 
-interface Filters {
+interface WorkspaceFilters {
   readonly q?: string;
   readonly tags?: string;
   readonly project?: string;
   readonly status?: string;
 }
 
-interface Row {
-  readonly workspace: Item<WorkspaceAttributes>;
-  readonly run: Item<{ status: string; 'created-at': string }> | undefined;
-  readonly project: Item<{ name: string }> | undefined;
+interface WorkspaceRow {
+  readonly workspace: Workspace;
+  readonly run: Resource<'RunsResource'> | undefined;
+  readonly project: Resource<'ProjectsResource'> | undefined;
 }
 
 /** The workspaces of an organization, however many; the filters stand in the address. */
 export function Workspaces() {
   const org = useOrganizationName();
-  const filters = useSearch({ strict: false }) as Filters;
+  const filters = useSearch({ strict: false }) as WorkspaceFilters;
   const navigate = useNavigate();
   const [text, setText] = useState(filters.q ?? '');
   const [tags, setTags] = useState(filters.tags ?? '');
   const change = useCallback(
-    (more: Filters) =>
+    (more: WorkspaceFilters) =>
       void navigate({ to: '.', search: ((old: object) => clean({ ...old, ...more })) as never, replace: true }),
     [navigate],
   );
@@ -47,7 +47,7 @@ export function Workspaces() {
     const timer = setTimeout(() => change({ q: text, tags }), 250);
     return () => clearTimeout(timer);
   }, [text, tags, change]);
-  const projects = useMany<{ name: string }>(`${organizationPath(org)}/projects?page[size]=100`);
+  const projects = useProjects(org);
   const hasFilters = Object.values(filters).some(Boolean);
   return (
     <div className="stack">
@@ -77,27 +77,30 @@ export function Workspaces() {
       </search>
       <List org={org} filters={filters} hasFilters={hasFilters} />
       <SameBy
-        api={`curl -H "Authorization: Bearer $TOKEN" "${location.origin}/api/v2/${pathOf(org, filters, 1)}"`}
+        api={`curl -H "Authorization: Bearer $TOKEN" "${location.origin}/api/v2/organizations/${org}/workspaces?${addressOf(filters)}"`}
         command={`keystead workspace list ${org}`}
       />
     </div>
   );
 }
 
-const clean = (filters: Filters): Filters =>
+const clean = (filters: WorkspaceFilters): WorkspaceFilters =>
   Object.fromEntries(Object.entries(filters).filter(([, value]) => value !== ''));
 
-function pathOf(org: string, { q, tags, project, status }: Filters, page: number): string {
-  return `${organizationPath(org)}/workspaces${query({
+function queryOf({ q, tags, project, status }: WorkspaceFilters, page: number) {
+  return {
     include: 'current_run,project',
     'page[size]': pageSize,
     'page[number]': page,
-    'search[name]': q,
-    'search[tags]': tags,
-    'filter[project][id]': project,
-    'filter[current-run][status]': status,
-  })}`;
+    ...(q ? { 'search[name]': q } : {}),
+    ...(tags ? { 'search[tags]': tags } : {}),
+    ...(project ? { 'filter[project][id]': project } : {}),
+    ...(status ? { 'filter[current-run][status]': status } : {}),
+  };
 }
+
+const addressOf = (filters: WorkspaceFilters): string =>
+  new URLSearchParams(Object.entries(queryOf(filters, 1)).map(([name, value]) => [name, String(value)])).toString();
 
 function List({
   org,
@@ -105,22 +108,26 @@ function List({
   hasFilters,
 }: {
   readonly org: string;
-  readonly filters: Filters;
+  readonly filters: WorkspaceFilters;
   readonly hasFilters: boolean;
 }) {
   const { transport } = useSession();
   const [pages, setPages] = useState<readonly number[]>([1]);
   const asked = useQueries({
     queries: pages.map((page) => {
-      const path = pathOf(org, filters, page);
-      return { queryKey: [path], queryFn: () => transport.call<Many<WorkspaceAttributes>>('GET', `/api/v2/${path}`) };
+      const params = { path: { organization_name: org }, query: queryOf(filters, page) };
+      return {
+        queryKey: ['api', 'workspaces', params],
+        queryFn: () =>
+          taken(workspacesApi(transport).GET('/api/v2/organizations/{organization_name}/workspaces', { params })),
+      };
     }),
   });
   const byPage = new Map(pages.map((page, index) => [page, asked[index]?.data]));
   const known = asked.find(({ data }) => data !== undefined)?.data;
   const error = asked.find((one) => one.error !== null)?.error;
   const refetch = asked[0]?.refetch;
-  useEvents(`${organizationPath(org)}/runs/stream`, ({ event }) => {
+  useEvents(`organizations/${encodeURIComponent(org)}/runs/stream`, ({ event }) => {
     if (event !== 'ready') void refetch?.();
   });
   const onRange = useCallback((first: number, last: number) => {
@@ -141,14 +148,14 @@ function List({
       </Empty>
     );
   }
-  const at = (index: number): Row | undefined => {
+  const at = (index: number): WorkspaceRow | undefined => {
     const page = byPage.get(Math.floor(index / pageSize) + 1);
     const workspace = page?.data[index % pageSize];
     if (workspace === undefined) return undefined;
     return {
       workspace,
-      run: includedOf(page?.included, refOf(workspace, 'current-run')),
-      project: includedOf(page?.included, refOf(workspace, 'project')),
+      run: includedOf(page?.included, workspace.relationships['current-run']),
+      project: includedOf(page?.included, workspace.relationships.project),
     };
   };
   return (
@@ -162,13 +169,19 @@ function List({
         rowHeight={56}
         at={at}
         onRange={onRange}
-        row={(item) => <WorkspaceRow org={org} item={item} />}
+        row={(item) => <RowOfWorkspace org={org} item={item} />}
       />
     </div>
   );
 }
 
-function WorkspaceRow({ org, item: { workspace, run, project } }: { readonly org: string; readonly item: Row }) {
+function RowOfWorkspace({
+  org,
+  item: { workspace, run, project },
+}: {
+  readonly org: string;
+  readonly item: WorkspaceRow;
+}) {
   const {
     name,
     locked,

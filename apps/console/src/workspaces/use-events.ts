@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'react';
-import type { Transport } from '../../api/transport';
-import { useSession } from '../../shell/session';
+import type { Transport } from '../api/transport';
+import { useSession } from '../shell/session';
 
 /** One server-sent event. */
 export interface SentEvent {
