@@ -39,7 +39,7 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   jsonapi: ['refusal'],
   auth: ['refusal'],
   server: [],
-  'api-page': [],
+  'api-page': ['server'],
   'console-host': ['refusal', 'server'],
   postgres: [],
   keyring: [],

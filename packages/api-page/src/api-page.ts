@@ -1,27 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { contentPolicy, endPage, pageGuards } from '@keystead/server';
 import { type PageFile, readFiles } from './files';
 import { type ApiPageOptions, markup } from './markup';
 
 const root = '/docs';
-
-/** The page loads nothing from elsewhere, runs nothing that stands in it, and may be framed by nobody. */
-const policy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-  "base-uri 'none'",
-].join('; ');
-
-const guards = {
-  'X-Content-Type-Options': 'nosniff',
-  'Referrer-Policy': 'no-referrer',
-  'Cross-Origin-Resource-Policy': 'same-origin',
-};
 
 /**
  * The page at `/docs` that shows the OpenAPI document of a service, and its files. The document is asked for by the
@@ -40,12 +23,12 @@ export class ApiPage {
   /** Answers a request that it owns. */
   async answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
     if (req.method !== 'GET' && req.method !== 'HEAD') {
-      end(res, 405, { Allow: 'GET, HEAD' });
+      endPage(res, 405, { Allow: 'GET, HEAD' });
       return;
     }
     const path = req.url!.replace(/\?.*$/s, '');
     if (path === `${root}/`) {
-      end(res, 308, { Location: '../docs' });
+      endPage(res, 308, { Location: '../docs' });
       return;
     }
     const files = await this.read();
@@ -54,7 +37,7 @@ export class ApiPage {
       const headers = {
         'Content-Type': 'text/html; charset=utf-8',
         'Cache-Control': 'no-cache',
-        'Content-Security-Policy': policy,
+        'Content-Security-Policy': contentPolicy(),
         'Cross-Origin-Opener-Policy': 'same-origin',
       };
       send(req, res, headers, digestOf(body), body);
@@ -63,7 +46,7 @@ export class ApiPage {
     const [digest, name, ...more] = path.slice(root.length + 1).split('/');
     const file = more.length > 0 ? undefined : files.get(name ?? '');
     if (file === undefined) {
-      end(res, 404, {});
+      endPage(res, 404);
       return;
     }
     const packed = takesGzip(req.headers['accept-encoding']);
@@ -113,13 +96,9 @@ function send(
   const etag = `W/"${digest}"`;
   if (req.headers['if-none-match'] === etag) {
     const { 'Content-Type': _type, 'Content-Encoding': _encoding, ...kept } = headers;
-    res.writeHead(304, { ...guards, ...kept, ETag: etag }).end();
+    res.writeHead(304, { ...pageGuards, ...kept, ETag: etag }).end();
     return;
   }
-  res.writeHead(200, { ...guards, ...headers, ETag: etag, 'Content-Length': body.length });
+  res.writeHead(200, { ...pageGuards, ...headers, ETag: etag, 'Content-Length': body.length });
   res.end(req.method === 'HEAD' ? undefined : body);
-}
-
-function end(res: ServerResponse, status: number, headers: Record<string, string>): void {
-  res.writeHead(status, { ...guards, 'Cache-Control': 'no-cache', 'Content-Length': 0, ...headers }).end();
 }

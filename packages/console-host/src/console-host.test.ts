@@ -137,6 +137,16 @@ describe('the host of the console', () => {
     expect([other.status, other.headers['set-cookie']?.[0]]).toEqual([204, expect.stringContaining('Max-Age=0')]);
   });
 
+  it('takes back a cookie that is bound to the host, also where the browser does not tell how it came', async () => {
+    const { headers } = await request(server)
+      .get('/ui/session')
+      .set({ ...own, Cookie: `__Host-keystead-secrets=${'B'.repeat(43)}` })
+      .expect(204);
+    expect(headers['set-cookie']).toEqual([
+      '__Host-keystead-secrets=; Max-Age=0; Path=/; HttpOnly; Secure; SameSite=Strict',
+    ]);
+  });
+
   it('ends the session before when somebody signs in again, and only then', async () => {
     await signIn({ token: 'wrong' }, { ...own, Cookie: `keystead-secrets=${id}` }).expect(401);
     expect(calls.map(([what]) => what)).toEqual(['signIn']);

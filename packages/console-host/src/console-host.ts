@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { isRefusal, Refusal, type RefusalKind } from '@keystead/refusal';
+import { isRefusal, Refusal, usualStatus } from '@keystead/refusal';
 import { BodyTooLarge, labelRoute, readBody } from '@keystead/server';
 import { Pages } from './pages';
 import { isOwnPage } from './same-origin';
@@ -49,25 +49,6 @@ export interface ConsoleHostOptions {
 
 /** Bodies here are a few names and passwords. */
 const maxBodyBytes = 64 * 1024;
-
-const statusOf: Partial<Record<RefusalKind, number>> = {
-  malformed: 400,
-  unauthenticated: 401,
-  denied: 403,
-  missing: 404,
-  'unsupported-path': 404,
-  'unsupported-operation': 405,
-  conflict: 409,
-  'too-large': 413,
-  'media-type': 415,
-  invalid: 422,
-  limited: 429,
-  upstream: 502,
-  sealed: 503,
-  'not-initialised': 503,
-  unavailable: 503,
-  timeout: 504,
-};
 
 /**
  * The console of a service: its pages below `/ui/`, and the sessions of the people who use them. A session is a cookie
@@ -124,7 +105,7 @@ export class ConsoleHost {
         const view = id === undefined ? undefined : await sessions.show(id);
         if (view !== undefined) return json(res, 200, view);
         // Nobody is signed in: that is no error, and browsers would report one.
-        if (req.headers.cookie !== undefined) res.setHeader('Set-Cookie', this.cookie.clear(req));
+        res.setHeader('Set-Cookie', this.cookie.clear(req));
         res.writeHead(204, { 'Cache-Control': 'no-store' }).end();
       },
       POST: async (req, res) => {
@@ -164,7 +145,7 @@ export class ConsoleHost {
       return;
     }
     const refusal = isRefusal(error) ? error : undefined;
-    const status = (refusal && statusOf[refusal.kind]) ?? 500;
+    const status = refusal === undefined ? 500 : usualStatus[refusal.kind];
     const detail = refusal?.message ?? 'internal error';
     const errors = (refusal?.issues.length ? refusal.issues : [undefined]).map((issue) => ({
       status: String(status),

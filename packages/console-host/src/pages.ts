@@ -1,30 +1,19 @@
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import path from 'node:path';
+import { contentPolicy, endPage, pageGuards } from '@keystead/server';
 import sirv from 'sirv';
 
 const root = '/ui';
 
-/** Nothing foreign is loaded, nothing in a page itself runs, no page may be framed, and no text becomes markup. */
-const policy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "font-src 'self'",
-  "connect-src 'self'",
-  "form-action 'self'",
-  "frame-ancestors 'none'",
-  "base-uri 'none'",
-  "require-trusted-types-for 'script'",
-].join('; ');
+/** Beyond what every page keeps to: no text becomes markup. Sign-in is a form. */
+const policy = contentPolicy({
+  'font-src': "'self'",
+  'form-action': "'self'",
+  'require-trusted-types-for': "'script'",
+});
 
-const guards = {
-  'X-Content-Type-Options': 'nosniff',
-  'Referrer-Policy': 'no-referrer',
-  'Cross-Origin-Resource-Policy': 'same-origin',
-  'Cross-Origin-Opener-Policy': 'same-origin',
-};
+const guards = { ...pageGuards, 'Cross-Origin-Opener-Policy': 'same-origin' };
 
 /** The built pages of a service: one index for every address below `/ui/`, and files that never change. */
 export class Pages {
@@ -47,10 +36,10 @@ export class Pages {
 
   /** Answers a GET or HEAD below `/ui`, query included. Throws where the pages were not built. */
   async answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
-    if (req.method !== 'GET' && req.method !== 'HEAD') return end(res, 405, { Allow: 'GET, HEAD' });
+    if (req.method !== 'GET' && req.method !== 'HEAD') return endPage(res, 405, { Allow: 'GET, HEAD' });
     const [asked = ''] = req.url!.split('?', 1);
-    if (asked === root) return end(res, 308, { Location: `${root}/` });
-    if (asked.startsWith(`${root}/assets/`)) return this.files(req, res, () => end(res, 404, {}));
+    if (asked === root) return endPage(res, 308, { Location: `${root}/` });
+    if (asked.startsWith(`${root}/assets/`)) return this.files(req, res, () => endPage(res, 404));
     const body = await this.read();
     setAll(res, {
       ...guards,
@@ -74,8 +63,4 @@ export class Pages {
 
 function setAll(res: ServerResponse, headers: Readonly<Record<string, string>>): void {
   for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
-}
-
-function end(res: ServerResponse, status: number, headers: Record<string, string>): void {
-  res.writeHead(status, { ...guards, 'Cache-Control': 'no-store', 'Content-Length': 0, ...headers }).end();
 }

@@ -38,11 +38,12 @@ export class SessionCookie {
     return stringifySetCookie({ name, value: id, ...this.attributes(secure), maxAge: seconds });
   }
 
-  /** The `Set-Cookie` lines that take it back, under both names. */
+  /** The `Set-Cookie` lines that take it back, under each name that was sent. */
   clear(req: IncomingMessage): string[] {
-    const taken = (name: string, secure: boolean) =>
-      stringifySetCookie({ name, value: '', ...this.attributes(secure), maxAge: 0 });
-    return this.isSecure(req) ? [taken(this.hosted, true)] : [taken(this.plain, false)];
+    const sent = parseCookie(req.headers.cookie ?? '');
+    return [this.hosted, this.plain]
+      .filter((name) => sent[name] !== undefined)
+      .map((name) => stringifySetCookie({ name, value: '', ...this.attributes(name === this.hosted), maxAge: 0 }));
   }
 
   private attributes(secure: boolean) {

@@ -1,4 +1,4 @@
-/** Every kind of deliberate "no"; each service maps kind to status in exactly one table. */
+/** Every kind of deliberate "no". A service maps it to a status in one place. */
 export type RefusalKind =
   | 'malformed'
   | 'unauthenticated'
@@ -20,6 +20,30 @@ export type RefusalKind =
   | 'unavailable'
   | 'timeout'
   | 'cap-exceeded';
+
+/** The HTTP status of each kind, where clients expect no other. */
+export const usualStatus: Readonly<Record<RefusalKind, number>> = {
+  malformed: 400,
+  unauthenticated: 401,
+  denied: 403,
+  missing: 404,
+  'unsupported-path': 404,
+  'unsupported-operation': 405,
+  conflict: 409,
+  transition: 409,
+  precondition: 412,
+  'too-large': 413,
+  late: 408,
+  'media-type': 415,
+  invalid: 422,
+  limited: 429,
+  sealed: 503,
+  'not-initialised': 503,
+  upstream: 502,
+  unavailable: 503,
+  timeout: 504,
+  'cap-exceeded': 500,
+};
 
 /** One failing input: where it is (keys from the outside in, as the client sent them) and what is wrong with it. */
 export interface Issue {

@@ -9,6 +9,7 @@ export type { Listen } from './listen';
 export { followLog } from './log-lines';
 export { createLogger } from './logger';
 export { observe, type RequestMetrics } from './metrics';
+export { contentPolicy, endPage, pageGuards } from './page';
 export { atPace, BodyAborted, BodyLate, BodyTooLarge, discardBody, readBody } from './read-body';
 export { requestId } from './request-id';
 export { labelRoute } from './route';
