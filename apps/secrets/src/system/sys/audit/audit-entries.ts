@@ -1,10 +1,10 @@
-import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { AuditChain } from '../../../kernel/audit/chain';
 import type { ChainPlace } from '../../../kernel/audit/chain-search';
 import { announced, int, string } from '../../../sdk/fields';
 import { path } from '../../../sdk/path';
 import { data } from '../../../sdk/reply';
+import { readAfter, readLimit, refuseField } from '../list-input';
 
 const mostEntries = 1000;
 const usualEntries = 100;
@@ -59,7 +59,7 @@ export function entriesPath(chain: AuditChain, hash: (text: string) => string) {
           entityId: asked.entity_id || undefined,
           requestId: asked.request_id || undefined,
           operation: asked.operation || undefined,
-          limit: limitOf(asked.limit),
+          limit: readLimit(asked.limit ?? usualEntries, mostEntries),
           after: asked.after ? placeOf(asked.after) : undefined,
         });
         return data({
@@ -74,20 +74,11 @@ export function entriesPath(chain: AuditChain, hash: (text: string) => string) {
 const accessorHash = (given: string, hash: (text: string) => string): string =>
   /^hmac-sha256:[0-9a-f]{64}$/.test(given) ? given : hash(given);
 
-function limitOf(limit = usualEntries): number {
-  if (limit >= 1 && limit <= mostEntries) return limit;
-  throw new Refusal('invalid', `limit must be between 1 and ${mostEntries}`, [
-    { path: ['limit'], message: `must be between 1 and ${mostEntries}` },
-  ]);
-}
-
 function timeOf(field: string, text: string | undefined): number | undefined {
   if (!text) return undefined;
   const ms = Date.parse(text);
   if (Number.isFinite(ms) && /^\d{4}-\d\d-\d\d/.test(text)) return ms;
-  throw new Refusal('invalid', `${field} is no time such as 2026-01-31T12:00:00Z`, [
-    { path: [field], message: 'is no time such as 2026-01-31T12:00:00Z' },
-  ]);
+  throw refuseField(field, 'is no time such as 2026-01-31T12:00:00Z');
 }
 
 const placePattern = /^(\d{1,15})\.([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.(\d{1,15})\.(\d{1,9})$/;
@@ -95,11 +86,6 @@ const placePattern = /^(\d{1,15})\.([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})
 const textOf = ({ atMs, chain, sequence, line }: ChainPlace): string => `${atMs}.${chain}.${sequence}.${line}`;
 
 function placeOf(text: string): ChainPlace {
-  const [, atMs, chain, sequence, line] = placePattern.exec(text) ?? [];
-  if (atMs === undefined) {
-    throw new Refusal('invalid', 'after must be the next of an earlier answer', [
-      { path: ['after'], message: 'must be the next of an earlier answer' },
-    ]);
-  }
+  const [atMs, chain, sequence, line] = readAfter(placePattern, text);
   return { atMs: Number(atMs), chain: chain!, sequence: Number(sequence), line: Number(line) };
 }

@@ -1,10 +1,10 @@
-import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { DueLease, TimelinePlace } from '../../../kernel/leases/timeline';
 import type { LiveMount } from '../../../kernel/mounts/mount';
 import { announced, bool, int, string } from '../../../sdk/fields';
 import { path } from '../../../sdk/path';
 import { data } from '../../../sdk/reply';
+import { readAfter, readLimit } from '../list-input';
 import type { LeaseParts } from './find-lease';
 
 const mostLeases = 1000;
@@ -60,7 +60,7 @@ export function leaseTimelinePath(parts: LeaseParts) {
           mountIds: among.map(({ uuid }) => uuid),
           prefix,
           failing: asked.failing ?? false,
-          limit: limitOf(asked.limit),
+          limit: readLimit(asked.limit ?? usualLeases, mostLeases),
           after: asked.after ? placeOf(asked.after) : undefined,
         });
         const accessors = await accessorsOf(parts, found.leases);
@@ -107,17 +107,9 @@ async function accessorsOf({ tokens }: LeaseParts, leases: readonly DueLease[]):
 
 const prefixOf = (given = ''): string => (given === '' || given.endsWith('/') ? given : `${given}/`);
 
-function limitOf(limit = usualLeases): number {
-  if (limit >= 1 && limit <= mostLeases) return limit;
-  const message = `must be between 1 and ${mostLeases}`;
-  throw new Refusal('invalid', `limit ${message}`, [{ path: ['limit'], message }]);
-}
-
 function placeOf(text: string): TimelinePlace {
-  const [, dueAtMs, hash] = /^(\d{1,15})\.((?:[0-9a-f]{2}){1,64})$/.exec(text) ?? [];
-  if (dueAtMs !== undefined) return { dueAtMs: Number(dueAtMs), hash: hash! };
-  const message = 'must be the next of an earlier answer';
-  throw new Refusal('invalid', `after ${message}`, [{ path: ['after'], message }]);
+  const [dueAtMs, hash] = readAfter(/^(\d{1,15})\.((?:[0-9a-f]{2}){1,64})$/, text);
+  return { dueAtMs: Number(dueAtMs), hash: hash! };
 }
 
 const timeText = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString());
