@@ -114,6 +114,11 @@ export class Entities {
     return mapInSlices(rows, ({ id, name, aliases }) => ({ id, name, aliases: this.opened(aliases) }));
   }
 
+  /** How many there are, in all namespaces. */
+  count(): Promise<number> {
+    return this.needs.database.prisma.entity.count();
+  }
+
   /** Removes entities with their aliases, memberships and MFA secrets; ids that are not there are no error. */
   async delete(namespaceId: string, ids: readonly string[]): Promise<void> {
     const real = ids.filter(isId);

@@ -1,4 +1,5 @@
 import { Refusal } from '@keystead/refusal';
+import type { Tx } from '../storage/types';
 import { Entities } from './entities';
 import { type AliasMount, EntityAliases } from './entity-aliases';
 import { GroupAliases } from './group-aliases';
@@ -46,6 +47,13 @@ export class Identity {
     const view = await this.views.of(entityId);
     if (!view || view.disabled) throw new Refusal('denied', 'permission denied');
     return view.entityId;
+  }
+
+  /** Removes the groups and entities of a namespace. The caller tells that all of both may have changed. */
+  async clear({ prisma }: Tx, namespaceId: string): Promise<void> {
+    await prisma.groupAlias.deleteMany({ where: { namespaceId } });
+    await prisma.group.deleteMany({ where: { namespaceId } });
+    await prisma.entity.deleteMany({ where: { namespaceId } });
   }
 
   /** Merges entities into one; see `mergeEntities`. */

@@ -1,3 +1,4 @@
+import type { Tx } from '../storage/types';
 import { type AuthMounts, Enforcements } from './enforcements';
 import { Factors } from './factors';
 import { MfaLogins } from './logins';
@@ -21,5 +22,11 @@ export class Mfa {
     const factors = new Factors(needs, this.secrets);
     this.logins = new MfaLogins(needs, this.methods, this.enforcements, this.secrets, factors);
     this.stepUp = new StepUp(this.methods, factors);
+  }
+
+  /** Removes the methods of a namespace and who has to use them. The caller tells that both may have changed: `mfaNotice`. */
+  async clear({ prisma }: Tx, namespaceId: string): Promise<void> {
+    await prisma.mfaEnforcement.deleteMany({ where: { namespaceId } });
+    await prisma.mfaMethod.deleteMany({ where: { namespaceId } });
   }
 }

@@ -276,6 +276,11 @@ export class PolicyStore {
     );
   }
 
+  /** Removes those of a namespace. The caller tells that all policies may have changed. */
+  async clear({ prisma }: Tx, namespaceId: string): Promise<void> {
+    await prisma.policy.deleteMany({ where: { namespaceId } });
+  }
+
   private async load(namespaceId: string, name: string): Promise<StoredPolicy | undefined> {
     const row = await this.needs.database.prisma.policy.findUnique({
       where: { namespaceId_type_name: { namespaceId, type: ACL, name } },

@@ -202,6 +202,11 @@ export class Quotas {
     await this.load();
   }
 
+  /** Those of a namespace, and those on it. The caller tells that all quotas may have changed. */
+  async clear({ prisma }: Tx, namespaceId: string): Promise<void> {
+    await prisma.quota.deleteMany({ where: { OR: [{ namespaceId }, { ownerId: namespaceId }] } });
+  }
+
   private all(kind: Quota['kind']): Quota[] {
     return kind === 'rate-limit' ? this.rates.map(({ quota }) => quota) : this.counts;
   }

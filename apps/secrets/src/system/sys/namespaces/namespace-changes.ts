@@ -1,8 +1,12 @@
 import { Refusal } from '@keystead/refusal';
 import type { Identity } from '../../../kernel/identity/identity';
 import type { Leases } from '../../../kernel/leases/leases';
+import { mfaNotice } from '../../../kernel/mfa/methods';
+import type { Mfa } from '../../../kernel/mfa/mfa';
 import type { Mounts, NewMount } from '../../../kernel/mounts/mounts';
 import type { Namespaces } from '../../../kernel/namespaces/namespaces';
+import type { PolicyStore } from '../../../kernel/policy/store';
+import type { Quotas } from '../../../kernel/quotas/quotas';
 import type { StorageKernel } from '../../../kernel/storage/storage';
 import { isObject } from '../../../sdk/coerce';
 import { merged } from '../../../sdk/merged';
@@ -13,6 +17,9 @@ interface NamespaceDeps {
   readonly mounts: Mounts;
   readonly leases: Leases;
   readonly identity: Identity;
+  readonly policies: PolicyStore;
+  readonly quotas: Quotas;
+  readonly mfa: Mfa;
   readonly storage: StorageKernel;
   /** The mounts every namespace has from its beginning. */
   readonly standing: readonly NewMount[];
@@ -112,25 +119,15 @@ function visible<N extends { readonly uuid: string }>(found: N | undefined, pare
   return found?.uuid === parent ? undefined : found;
 }
 
-async function empty({ mounts, leases, identity, storage }: NamespaceDeps, namespaceId: string): Promise<void> {
+async function empty(deps: NamespaceDeps, namespaceId: string): Promise<void> {
+  const { mounts, leases, identity, policies, quotas, mfa, storage } = deps;
   await leases.revokePrefix(namespaceId, '', { forced: true, waitMs: 60_000 });
   for (const mount of mounts.list(namespaceId)) await unmount({ mounts, leases, identity }, mount);
+  const notices = (['quota', 'policy', 'entity', 'group'] as const).map((topic) => ({ topic, key: '*' }));
   await storage.committer.transaction(
-    async ({ prisma }) => {
-      const where = { namespaceId };
-      await prisma.quota.deleteMany({ where: { OR: [where, { ownerId: namespaceId }] } });
-      await prisma.mfaEnforcement.deleteMany({ where });
-      await prisma.mfaMethod.deleteMany({ where });
-      await prisma.groupAlias.deleteMany({ where });
-      await prisma.group.deleteMany({ where });
-      await prisma.entity.deleteMany({ where });
-      await prisma.policy.deleteMany({ where });
+    async (tx) => {
+      for (const room of [quotas, mfa, identity, policies]) await room.clear(tx, namespaceId);
     },
-    [
-      { topic: 'quota', key: '*' },
-      { topic: 'policy', key: '*' },
-      { topic: 'entity', key: '*' },
-      { topic: 'group', key: '*' },
-    ],
+    [...notices, mfaNotice],
   );
 }

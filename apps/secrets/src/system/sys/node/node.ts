@@ -1,8 +1,10 @@
 import os from 'node:os';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import type { Identity } from '../../../kernel/identity/identity';
 import type { Leases } from '../../../kernel/leases/leases';
 import type { MountKind } from '../../../kernel/mounts/mount';
+import { livingNodes } from '../../../kernel/storage/nodes';
 import type { StorageKernel } from '../../../kernel/storage/storage';
 import { string } from '../../../sdk/fields';
 import { path } from '../../../sdk/path';
@@ -11,6 +13,7 @@ import { data, empty, keys, missing, raw } from '../../../sdk/reply';
 interface NodeParts {
   readonly storage: StorageKernel;
   readonly leases: Leases;
+  readonly identity: Identity;
 }
 
 /** What this node can say of itself. */
@@ -62,9 +65,9 @@ export function nodePaths(parts: NodeParts, node: NodeFacts) {
         // All of them serve. Of the others no more is known than that they live and where they listen.
         run: async () =>
           data({
-            nodes: (await livingNodes(parts, node.scheme)).map(({ address, heardAtMs, own }) => ({
+            nodes: (await livingNodes(parts.storage)).map(({ address, heardAtMs, own }) => ({
               active_node: true,
-              api_address: address,
+              api_address: `${node.scheme}://${address}`,
               cluster_address: '',
               hostname: own ? os.hostname() : '',
               last_echo: new Date(heardAtMs).toISOString(),
@@ -207,22 +210,6 @@ export function nodePaths(parts: NodeParts, node: NodeFacts) {
   ];
 }
 
-const LIVING = {
-  name: 'node-living',
-  text: `SELECT id, address, floor(extract(epoch FROM seen_at) * 1000)::bigint AS heard_at_ms FROM node
-          WHERE seen_at > clock_timestamp() - interval '3 seconds' ORDER BY address, id`,
-};
-
-/** All living nodes, this one among them. */
-async function livingNodes({ storage }: NodeParts, scheme: string) {
-  const { rows } = await storage.database.query<{ id: string; address: string; heard_at_ms: string }>(LIVING);
-  return rows.map(({ id, address, heard_at_ms }) => ({
-    address: `${scheme}://${address}`,
-    heardAtMs: Number(heard_at_ms),
-    own: id === storage.changes.id,
-  }));
-}
-
-async function countsOf({ storage, leases }: NodeParts) {
-  return { ...(await leases.counts()), entities: await storage.database.prisma.entity.count() };
+async function countsOf({ identity, leases }: NodeParts) {
+  return { ...(await leases.counts()), entities: await identity.entities.count() };
 }
