@@ -26,6 +26,8 @@ export interface Attribute extends AttributeOptions {
   readonly columns?: object;
   /** The column that takes what is sent as it is: no rule settles it. */
   readonly column?: string;
+  /** Null says as little as nothing. */
+  readonly nullSaysNothing?: true;
 }
 
 /** The columns that hold what an attribute of this type shows. */
@@ -50,6 +52,18 @@ export function attributesOf<Item, View extends { readonly edition: string }>() 
       const { initial, ...rest } = row;
       const columns = { [column]: initial } as { [C in K]: Item[C] };
       return { ...rest, when: (row.when ?? 'anytime') as W, show: (item: Item) => item[column], column, columns };
+    },
+
+    /** The same of a column that is never null: null is taken, and says nothing. */
+    lenient<K extends Fitting<Item, Shown>, Shown extends z.ZodType, Taken extends z.ZodType<Item[K]>>(
+      column: K,
+      row: AttributeOptions & { type: Shown; takes: Taken; initial: Item[K] },
+    ) {
+      const { initial, takes, ...rest } = row;
+      const columns = { [column]: initial } as { [C in K]: Item[C] };
+      const when = 'anytime' as const;
+      const show = (item: Item) => item[column];
+      return { ...rest, takes: takes.nullable(), when, show, column, nullSaysNothing: true as const, columns };
     },
 
     /** Yes or no, stored as it was sent, and shown from there unless `show` says otherwise. */
@@ -177,7 +191,9 @@ function tableOf<Item, View extends { readonly edition: string }, R extends Rows
 ): AttributeTable<Item, View, R> {
   const rows = Object.entries(table as Readonly<Record<string, AttributeRow>>);
   const shown = rows.flatMap(([name, { show, edition }]) => (show === undefined ? [] : [{ name, show, edition }]));
-  const plain = rows.flatMap(([name, { column }]) => (column === undefined ? [] : [[camel(name), column] as const]));
+  const plain = rows.flatMap(([name, { column, nullSaysNothing }]) =>
+    column === undefined ? [] : [[camel(name), column, nullSaysNothing] as const],
+  );
   const shape = Object.fromEntries(rows.flatMap(([name, { type }]) => (type === undefined ? [] : [[name, type]])));
   const body = (of: 'create' | 'update') =>
     Object.fromEntries(
@@ -212,7 +228,10 @@ function tableOf<Item, View extends { readonly edition: string }, R extends Rows
     },
     plain(sent: Readonly<Record<string, unknown>>) {
       return Object.fromEntries(
-        plain.flatMap(([key, column]) => (sent[key] === undefined ? [] : [[column, sent[key]]])),
+        plain.flatMap(([key, column, nullSaysNothing]) => {
+          const value = sent[key];
+          return value === undefined || (nullSaysNothing && value === null) ? [] : [[column, value]];
+        }),
       );
     },
   };

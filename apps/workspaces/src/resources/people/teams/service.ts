@@ -8,19 +8,14 @@ import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
 import { requireRevision } from '../../../kernel/database/revision';
+import { teamAttributes } from './attributes';
 import { teamPolicy } from './policy';
-import { type RightsInput, updateRights } from './rights-update';
+import { updateRights } from './rights-update';
+import type { TeamInput } from './schema';
 import type { Team } from './team';
 import { visibleTeams } from './visible';
 
-/** What a request may say of a team. */
-export interface TeamInput {
-  readonly name?: string;
-  readonly visibility?: string;
-  readonly ssoTeamId?: string | null;
-  readonly allowMemberTokenManagement?: boolean;
-  readonly organizationAccess?: RightsInput;
-}
+const { initial, plain, stored } = teamAttributes;
 
 const withMembers = {
   organization: { select: { name: true } },
@@ -76,15 +71,14 @@ export async function list(
 
 /** Creates a team without members. */
 export async function create(db: Database, actor: Actor, organizationId: string, input: TeamInput): Promise<Team> {
-  const { organizationAccess, name = '', ...settings } = input;
   return db.transaction(async (tx) => {
     const { id } = await tx.prisma.team.create({
       data: {
         id: newId('team'),
         organizationId,
-        name,
-        ...settings,
-        rights: updateRights(0, organizationAccess ?? {}),
+        ...initial,
+        ...plain(input),
+        rights: updateRights(0, input.organizationAccess ?? {}),
       },
     });
     const team = still(await find(tx, id));
@@ -125,9 +119,9 @@ export async function update(
     await lockRow(tx, 'team', id);
     const before = still(await find(tx, id));
     requireRevision(before, ifMatch);
-    const { organizationAccess, ...settings } = input;
+    const { organizationAccess } = input;
     const wanted = {
-      ...settings,
+      ...plain(input),
       ...(organizationAccess ? { rights: updateRights(before.rights, organizationAccess) } : {}),
     };
     const data = Object.fromEntries(
@@ -165,7 +159,6 @@ export function changeOf(team: Team, verb: string) {
 }
 
 function shown(team: Team) {
-  const { name, visibility, ssoTeamId, allowMemberTokenManagement, rights } = team;
-  const organizationAccess = organizationRights.filter((right) => hasRight(rights, right));
-  return { name, visibility, ssoTeamId, allowMemberTokenManagement, organizationAccess };
+  const organizationAccess = organizationRights.filter((right) => hasRight(team.rights, right));
+  return { ...stored(team), organizationAccess };
 }

@@ -1,7 +1,7 @@
 import type { Keyring } from '@keystead/keyring';
 import { type Database, still } from '../../../kernel/database/database';
 import { effectiveBindings, listOfWorkspace } from '../../workspaces/tags/service';
-import type { Variable } from '../../workspaces/variables/service';
+import type { Variable } from '../../workspaces/variables/variable';
 import { find } from '../runs/run';
 
 const everything = { number: 1, size: 1000, offset: 0 };

@@ -8,7 +8,7 @@ import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { variablesInForce } from '../../workspaces/variable-sets/reaching';
-import type { Variable } from '../../workspaces/variables/service';
+import type { Variable } from '../../workspaces/variables/variable';
 import type { Phase } from '../runs/phases';
 import type { RunTarget } from '../runs/policy';
 import { bundle } from './bundle';

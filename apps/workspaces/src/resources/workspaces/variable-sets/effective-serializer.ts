@@ -1,6 +1,7 @@
 import { choice, flag, hasOne, serializer, text, toOne } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { View } from '../../../kernel/endpoints/endpoint';
+import { variableAttributes } from '../variables/attributes';
 import type { EffectiveVariable, Source } from './reaching';
 
 const source = {
@@ -17,13 +18,14 @@ const shownSource = ({ origin, priority, set }: Source) => ({
   'varset-name': set?.name ?? null,
 });
 
+/** A variable as a run is given it: without when it was made, and in which version it is. */
+const given = <A extends { readonly 'created-at': unknown; readonly 'version-id': unknown }>(all: A) => {
+  const { 'created-at': _at, 'version-id': _version, ...rest } = all;
+  return rest;
+};
+
 const attributes = {
-  key: text,
-  value: text.nullable(),
-  description: text.nullable(),
-  category: choice(['terraform', 'env']),
-  hcl: flag,
-  sensitive: flag,
+  ...given(variableAttributes.shape),
   ...source,
   hides: z.array(z.object({ 'variable-id': text, ...source })),
 };
@@ -36,13 +38,8 @@ export const effectiveVariableSerializer = serializer<EffectiveVariable, View, t
   shape: attributes,
   relations,
   id: ({ variable }) => variable.id,
-  attributes: ({ variable, hides, ...from }) => ({
-    key: variable.key,
-    value: variable.sensitive ? null : variable.value,
-    description: variable.description,
-    category: variable.category,
-    hcl: variable.hcl,
-    sensitive: variable.sensitive,
+  attributes: ({ variable, hides, ...from }, view) => ({
+    ...given(variableAttributes.show(variable, view)),
     ...shownSource(from),
     hides: hides.map(({ variableId, ...one }) => ({ 'variable-id': variableId, ...shownSource(one) })),
   }),

@@ -1,5 +1,6 @@
 import type { Database } from '../../../kernel/database/database';
-import { findMany, type Variable } from '../variables/service';
+import { findMany } from '../variables/service';
+import type { Variable } from '../variables/variable';
 
 /** A stored variable, with what decides which of several with one key counts: higher ranks win. */
 export interface Candidate {

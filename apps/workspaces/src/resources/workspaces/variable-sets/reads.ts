@@ -3,7 +3,8 @@ import type { Access } from '../../../kernel/access/access';
 import { holds, maskOf } from '../../../kernel/access/capabilities';
 import { visibleProjects } from '../../../kernel/access/visible';
 import type { Database } from '../../../kernel/database/database';
-import { findMany, type VariableSet } from './service';
+import { findMany } from './service';
+import type { VariableSet } from './variable-set';
 
 /** What narrows a list of variable sets. */
 export interface VariableSetSearch {

@@ -9,8 +9,7 @@ import { organizationPolicy } from '../../organizations/organizations/policy';
 import * as organizations from '../../organizations/organizations/service';
 import { projectPolicy } from '../projects/policy';
 import * as projects from '../projects/service';
-import { variableAttributes } from '../variables/schema';
-import type { VariableInput } from '../variables/service';
+import { NewVariable, type VariableInput } from '../variables/schema';
 import { workspacePolicy } from '../workspaces/policy';
 import * as workspaces from '../workspaces/service';
 import { variableSetPolicy } from './policy';
@@ -19,6 +18,7 @@ import { CreateVariableSet, Projects, UpdateVariableSet, Workspaces } from './sc
 import { variableSetSerializer } from './serializer';
 import * as sets from './service';
 import { variableEndpoints, variablesIncluded } from './variable-routes';
+import type { VariableSet } from './variable-set';
 
 const inOrganization = endpoints(organizationPolicy, variableSetSerializer, {
   visible: (access, organization) => access.isMember(organization.organizationId),
@@ -99,7 +99,7 @@ function inputOf<B extends SentRelations>(
 }
 
 function parseVariable(sent: unknown, index: number): VariableInput {
-  const parsed = variableAttributes.safeParse(sent);
+  const parsed = NewVariable.safeParse(sent);
   if (parsed.success) return parsed.data;
   const at = ['data', 'relationships', 'vars', 'data', index, 'attributes'];
   throw invalidAll(parsed.error.issues.map(({ path, message }) => ({ path: [...at, ...path.map(String)], message })));
@@ -112,7 +112,7 @@ const show = ofSet.get(byId, { summary: 'Show a variable set.', include, load, r
 
 /** What an update says; whose the set is stays as it is. */
 function changesOf<B extends SentRelations & { readonly parent?: string | null }>(
-  set: sets.VariableSet,
+  set: VariableSet,
   { parent, ...body }: B,
 ) {
   const owners = set.parentProjectId === null ? [set.organizationName, set.organizationId] : [set.parentProjectId];
@@ -151,7 +151,7 @@ const loadFor = ({ db, params }: { db: Database; params: { varset_id: string } }
 const assigning = { requires: 'can-update', load: loadFor } as const;
 const idsOf = (body: readonly SentReference[]) => body.map(({ id }) => id ?? '');
 
-function refuseGlobal(set: sets.VariableSet): void {
+function refuseGlobal(set: VariableSet): void {
   if (set.global) throw new Refusal('invalid', 'A global variable set applies to every workspace already');
 }
 
@@ -237,7 +237,7 @@ export const variableSetResource: Resource = {
     ...variableEndpoints,
   ],
   includable: {
-    varsets: includable<sets.VariableSet>({
+    varsets: includable<VariableSet>({
       serializer: variableSetSerializer,
       load: sets.findMany,
       visible: variableSetPolicy['can-read'],

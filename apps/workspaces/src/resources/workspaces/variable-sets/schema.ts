@@ -1,11 +1,6 @@
-import { document, many, one, references } from '@keystead/jsonapi';
-import { z } from 'zod';
+import { document, many, one, type ParsedDocument, references } from '@keystead/jsonapi';
+import { variableSetAttributes } from './attributes';
 
-const name = z.string().trim().min(1).max(90);
-const settings = {
-  description: z.string().max(512).nullish(),
-  priority: z.boolean().nullish(),
-};
 const relationships = {
   workspaces: many('workspaces'),
   projects: many('projects'),
@@ -13,13 +8,10 @@ const relationships = {
   parent: one('organizations', 'projects'),
 };
 
-export const CreateVariableSet = document('varsets', {
-  attributes: { name, global: z.boolean().nullish(), ...settings },
-  relationships,
-});
-export const UpdateVariableSet = document('varsets', {
-  attributes: { name: name.optional(), global: z.boolean().nullish(), ...settings },
-  relationships,
-});
+export const CreateVariableSet = document('varsets', { attributes: variableSetAttributes.create, relationships });
+export const UpdateVariableSet = document('varsets', { attributes: variableSetAttributes.update, relationships });
 export const Workspaces = references('workspaces');
 export const Projects = references('projects');
+
+/** What the body of a request may say of a set. */
+export type SetInput = ParsedDocument<typeof UpdateVariableSet>;

@@ -1,34 +1,26 @@
 import { invalid } from '@keystead/jsonapi';
 import type { Keyring } from '@keystead/keyring';
 import { Refusal } from '@keystead/refusal';
-import type { VariableSet as Row } from '../../../generated/prisma/client';
-import type { WorkspaceTarget } from '../../../kernel/access/access';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
 import { requireRevision } from '../../../kernel/database/revision';
-import { create as createVariable, type VariableInput } from '../variables/service';
+import type { VariableInput } from '../variables/schema';
+import { create as createVariable } from '../variables/service';
+import { variableSetAttributes } from './attributes';
+import type { SetInput } from './schema';
+import type { VariableSet } from './variable-set';
 
-/** Variables for many workspaces: of the whole organization, of projects, or of single workspaces. */
-export interface VariableSet extends Row {
-  readonly organizationName: string;
-  readonly variableIds: readonly string[];
-  readonly workspaces: readonly WorkspaceTarget[];
-  readonly projectIds: readonly string[];
-}
+const { initial, plain, stored } = variableSetAttributes;
 
 /** What a request may say of a set; lists replace what was assigned. */
-export interface VariableSetInput {
-  readonly name?: string;
-  readonly description?: string | null;
-  readonly global?: boolean | null;
-  readonly priority?: boolean | null;
+export type VariableSetInput = Omit<SetInput, 'workspaces' | 'projects' | 'vars' | 'parent'> & {
   readonly parentProjectId?: string | null;
   readonly workspaceIds?: readonly string[];
   readonly projectIds?: readonly string[];
   readonly variables?: readonly VariableInput[];
-}
+};
 
 const withParts = {
   organization: { select: { name: true } },
@@ -74,10 +66,8 @@ export async function create(
       data: {
         id,
         organizationId,
-        name: input.name ?? '',
-        description: input.description ?? '',
-        global: input.global ?? false,
-        priority: input.priority ?? false,
+        ...initial,
+        ...plain(input),
         parentProjectId: input.parentProjectId,
       },
     });
@@ -107,13 +97,7 @@ export async function update(
     requireRevision(before, ifMatch);
     await tx.prisma.variableSet.update({
       where: { id },
-      data: {
-        name: input.name,
-        description: input.description ?? undefined,
-        global: input.global ?? undefined,
-        priority: input.priority ?? undefined,
-        updatedAt: new Date(),
-      },
+      data: { ...plain(input), updatedAt: new Date() },
     });
     await assign(tx, before.organizationId, id, input);
     for (const variable of input.variables ?? []) {
@@ -208,8 +192,8 @@ export async function remove(db: Database, actor: Actor, set: VariableSet): Prom
   });
 }
 
-function shown({ name, description, global, priority, workspaces, projectIds }: VariableSet) {
-  return { name, description, global, priority, workspaceIds: workspaces.map(({ id }) => id), projectIds };
+function shown(set: VariableSet) {
+  return { ...stored(set), workspaceIds: set.workspaces.map(({ id }) => id), projectIds: set.projectIds };
 }
 
 function changeOf({ organizationId, id, name }: VariableSet, verb: string) {

@@ -6,12 +6,14 @@ import { endpoints, includable, type Lookup } from '../../../kernel/endpoints/en
 import { CreateVariable, UpdateVariable } from '../variables/schema';
 import { variableSerializer } from '../variables/serializer';
 import * as variables from '../variables/service';
+import type { Variable } from '../variables/variable';
 import { workspacePolicy } from '../workspaces/policy';
 import * as workspaces from '../workspaces/service';
 import { effectiveVariableSerializer } from './effective-serializer';
 import { variableSetPolicy } from './policy';
 import { effectiveVariables, variablesInForce } from './reaching';
 import * as sets from './service';
+import type { VariableSet } from './variable-set';
 
 // The set's rules hold for its variables.
 const varsPath = '/varsets/:varset_id/relationships/vars';
@@ -21,7 +23,7 @@ const ofVariables = endpoints(variableSetPolicy, variableSerializer, {
   visible: variableSetPolicy['can-read'],
   organizationsOf,
 });
-const ownerOf = ({ id, organizationId }: sets.VariableSet): variables.Owner => ({ variableSetId: id, organizationId });
+const ownerOf = ({ id, organizationId }: VariableSet): variables.Owner => ({ variableSetId: id, organizationId });
 
 const listVariables = ofVariables.list(varsPath, {
   summary: 'List the variables of a set.',
@@ -60,8 +62,8 @@ const createVariable = ofVariables.post(varsPath, {
   run: ({ db, env, target, body, ...call }) => variables.create(db, env.keyring, actorOf(call), ownerOf(target), body),
 });
 
-interface SetVariable extends sets.VariableSet {
-  readonly variable: variables.Variable;
+interface SetVariable extends VariableSet {
+  readonly variable: Variable;
 }
 async function loadVariable({ db, params }: Lookup<typeof varPath>): Promise<SetVariable | undefined> {
   const set = await sets.find(db, params.varset_id);
@@ -90,10 +92,10 @@ const removeVariable = ofVariables.remove(varPath, {
 });
 
 /** A variable with whatever protects it, for answers that include it. */
-interface OwnedVariable extends variables.Variable {
+interface OwnedVariable extends Variable {
   readonly organizationId: string;
   readonly workspace?: WorkspaceTarget;
-  readonly set?: sets.VariableSet;
+  readonly set?: VariableSet;
 }
 
 const ownedPolicy = policy<OwnedVariable>()({

@@ -7,15 +7,16 @@ import type { Database } from '../../../kernel/database/database';
 import { both, endpoints, type Lookup, type Resource } from '../../../kernel/endpoints/endpoint';
 import { workspacePolicy } from '../workspaces/policy';
 import * as workspaces from '../workspaces/service';
-import { CreateVariable, CreateVariableSomewhere, UpdateVariable } from './schema';
+import { CreateVariable, CreateVariableSomewhere, UpdateVariable, type VariableInput } from './schema';
 import { variableSerializer } from './serializer';
 import * as variables from './service';
+import type { Variable } from './variable';
 
 /** A variable together with the workspace whose rules protect it. */
 interface VariableTarget {
   readonly organizationId: string;
   readonly workspace: WorkspaceTarget;
-  readonly variable: variables.Variable;
+  readonly variable: Variable;
 }
 
 const variablePolicy = policy<VariableTarget>()({
@@ -75,7 +76,7 @@ const update = both(ofOne.patch, byId, {
   summary: 'Change a variable; what is not given stays.',
   requires: 'can-update-variable',
   body: UpdateVariable,
-  run: ({ db, env, target, body, ...call }: VariableCall & { body: variables.VariableInput }) =>
+  run: ({ db, env, target, body, ...call }: VariableCall & { body: VariableInput }) =>
     variables.update(db, env.keyring, actorOf(call), ownerOf(target.workspace), target.variable.id, body),
 });
 

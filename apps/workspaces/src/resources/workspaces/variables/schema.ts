@@ -1,30 +1,20 @@
-import { document, requiredOne } from '@keystead/jsonapi';
+import { document, type ParsedDocument, requiredOne } from '@keystead/jsonapi';
 import { z } from 'zod';
+import { variableAttributes } from './attributes';
 
-const key = z
-  .string()
-  .min(1)
-  .max(255)
-  .regex(/^[^\s=\u0000-\u001f\u007f]+$/, 'may not contain spaces, control characters or =');
+const { create, update } = variableAttributes;
 
-const attributes = {
-  key,
-  value: z.string().max(262_144).nullish(),
-  description: z.string().max(512).nullish(),
-  category: z.enum(['terraform', 'env']),
-  hcl: z.boolean().nullish(),
-  sensitive: z.boolean().nullish(),
-};
-const changes = { ...attributes, key: key.optional(), category: attributes.category.optional() };
+/** What a request says of a new variable inside a variable set's document. */
+export const NewVariable = z.object(create);
 
-/** What a request says of a new variable, also inside a variable set's document. */
-export const variableAttributes = z.object(attributes);
-
-export const CreateVariable = document('vars', { attributes });
-export const UpdateVariable = document('vars', { attributes: changes });
+export const CreateVariable = document('vars', { attributes: create });
+export const UpdateVariable = document('vars', { attributes: update });
 
 /** The older form, where the workspace is named in the document. */
 export const CreateVariableSomewhere = document('vars', {
-  attributes,
+  attributes: create,
   relationships: { workspace: requiredOne('workspaces') },
 });
+
+/** What a request may say of a variable. */
+export type VariableInput = ParsedDocument<typeof UpdateVariable>;

@@ -2,11 +2,14 @@ import { randomBase62 } from '@keystead/auth';
 import { invalid } from '@keystead/jsonapi';
 import type { Keyring } from '@keystead/keyring';
 import { Refusal } from '@keystead/refusal';
-import { Prisma, type Variable as Row } from '../../../generated/prisma/client';
+import { Prisma } from '../../../generated/prisma/client';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
+import { variableAttributes } from './attributes';
+import type { VariableInput } from './schema';
+import type { Variable } from './variable';
 
 /** Whose variables they are: a workspace's or a variable set's. */
 export interface Owner {
@@ -15,19 +18,7 @@ export interface Owner {
   readonly variableSetId?: string;
 }
 
-/** A variable; the value of a sensitive one is never read for showing. */
-export type Variable = Omit<Row, 'sealed'>;
-
-/** What a request may say of a variable. */
-export interface VariableInput {
-  readonly key?: string;
-  readonly value?: string | null;
-  readonly description?: string | null;
-  readonly category?: string;
-  readonly hcl?: boolean | null;
-  readonly sensitive?: boolean | null;
-}
-
+const { initial, plain } = variableAttributes;
 const withoutSealed = { sealed: true } as const;
 const byAge = [{ createdAt: 'asc' }, { id: 'asc' }] as const;
 const VERSION_LENGTH = 32;
@@ -77,13 +68,10 @@ export async function create(
         id,
         workspaceId: owner.workspaceId,
         variableSetId: owner.variableSetId,
-        key: input.key ?? '',
-        category: input.category ?? '',
-        description: input.description,
-        hcl: input.hcl ?? false,
-        sensitive,
+        ...initial,
+        ...plain(input),
         versionId: randomBase62(VERSION_LENGTH),
-        ...stored(keyring, id, sensitive, input.value ?? ''),
+        ...kept(keyring, id, sensitive, input.value ?? ''),
       },
       omit: withoutSealed,
     });
@@ -118,13 +106,9 @@ export async function update(
     const variable = await tx.prisma.variable.update({
       where: { id },
       data: {
-        key: input.key,
-        category: input.category,
-        description: input.description,
-        hcl: input.hcl ?? undefined,
-        sensitive,
+        ...plain(input),
         versionId: randomBase62(VERSION_LENGTH),
-        ...(value === undefined ? {} : stored(keyring, id, sensitive, value)),
+        ...(value === undefined ? {} : kept(keyring, id, sensitive, value)),
       },
       omit: withoutSealed,
     });
@@ -152,7 +136,7 @@ async function touchSet(tx: Database, { variableSetId }: Owner): Promise<void> {
   await tx.prisma.variableSet.update({ where: { id: variableSetId }, data: { updatedAt: new Date() } });
 }
 
-function stored(keyring: Keyring, id: string, sensitive: boolean, value: string) {
+function kept(keyring: Keyring, id: string, sensitive: boolean, value: string) {
   if (!sensitive) return { value, sealed: null };
   const at = { table: 'variable', row: id, column: 'sealed' };
   return { value: null, sealed: new Uint8Array(keyring.seal(Buffer.from(value, 'utf8'), at)) };
@@ -161,8 +145,8 @@ function stored(keyring: Keyring, id: string, sensitive: boolean, value: string)
 const notShown = '(not shown)';
 
 // Without the value: what is plain today may be made sensitive tomorrow, and events are kept.
-function shown({ key, category, description, hcl, sensitive, versionId }: Variable, value = notShown) {
-  return { key, category, value, description, hcl, sensitive, versionId };
+function shown(variable: Variable, value = notShown) {
+  return { ...variableAttributes.stored(variable), value, versionId: variable.versionId };
 }
 
 /** Events of a variable as builds wrote them that recorded its value, a node of which may have been at work until now. */

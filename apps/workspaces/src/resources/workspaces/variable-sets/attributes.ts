@@ -1,0 +1,33 @@
+import { attributesOf, flag, instant, text, whole } from '@keystead/jsonapi';
+import { z } from 'zod';
+import { abilities } from '../../../kernel/access/policy';
+import type { View } from '../../../kernel/endpoints/endpoint';
+import { variableSetPolicy } from './policy';
+import type { VariableSet } from './variable-set';
+
+const { setting, lenient, shown, table } = attributesOf<VariableSet, View>();
+
+/** Whoever changes the assignments has to see them whole; to others a workspace or project is there where they see it itself. */
+export function assigned(set: VariableSet, { access }: View) {
+  if (variableSetPolicy['can-update'](access, set)) return set;
+  const { organizationId } = set;
+  return {
+    workspaces: set.workspaces.filter((workspace) => access.has(workspace, 'runs:read')),
+    projectIds: set.projectIds.filter((id) => access.seesProject({ id, organizationId })),
+  };
+}
+
+/** The attributes of a variable set, one row each: bodies, answers, columns and the API description derive from here. */
+export const variableSetAttributes = table({
+  name: setting('name', { type: text, takes: z.string().trim().min(1).max(90), initial: '', when: 'required' }),
+  description: lenient('description', { type: text, takes: z.string().max(512), initial: '' }),
+  global: lenient('global', { type: flag, takes: flag, initial: false }),
+  priority: lenient('priority', { type: flag, takes: flag, initial: false }),
+  'updated-at': shown(instant, (set) => set.updatedAt.toISOString()),
+  'var-count': shown(whole, (set) => set.variableIds.length),
+  'workspace-count': shown(whole, (set, view) => assigned(set, view).workspaces.length),
+  'project-count': shown(whole, (set, view) => assigned(set, view).projectIds.length),
+  permissions: shown(z.object({ 'can-update': flag }), (set, { access }) => ({
+    'can-update': abilities(variableSetPolicy, access, set)['can-update'],
+  })),
+});

@@ -1,0 +1,40 @@
+import { attributesOf, choice, flag, instant, text } from '@keystead/jsonapi';
+import { z } from 'zod';
+import type { View } from '../../../kernel/endpoints/endpoint';
+import type { Variable } from './variable';
+
+const { setting, lenient, ruled, shown, table } = attributesOf<Variable, View>();
+
+const key = z
+  .string()
+  .min(1)
+  .max(255)
+  .regex(/^[^\s=\u0000-\u001f\u007f]+$/, 'may not contain spaces, control characters or =');
+
+/**
+ * The attributes of a variable, one row each: bodies, answers, columns and the API description derive from here. Values of
+ * sensitive ones are never shown; where they are kept, and what else a sensitive one asks for, is in `service.ts`.
+ */
+export const variableAttributes = table({
+  key: setting('key', { type: text, takes: key, initial: '', when: 'required' }),
+  value: ruled({
+    type: text.nullable(),
+    takes: z.string().max(262_144).nullable(),
+    show: ({ sensitive, value }) => (sensitive ? null : value),
+  }),
+  description: setting('description', {
+    type: text.nullable(),
+    takes: z.string().max(512).nullable(),
+    initial: null,
+  }),
+  category: setting('category', {
+    type: choice(['terraform', 'env']),
+    takes: z.enum(['terraform', 'env']),
+    initial: 'terraform',
+    when: 'required',
+  }),
+  hcl: lenient('hcl', { type: flag, takes: flag, initial: false }),
+  sensitive: lenient('sensitive', { type: flag, takes: flag, initial: false }),
+  'created-at': shown(instant, (variable) => variable.createdAt.toISOString()),
+  'version-id': shown(text, (variable) => variable.versionId),
+});
