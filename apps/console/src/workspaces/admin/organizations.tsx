@@ -1,10 +1,7 @@
 import { Link } from '@tanstack/react-router';
-import { useState } from 'react';
-import type { Resource } from '../../api/workspaces';
 import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
 import { Copied } from '../../design/copy';
-import { Confirm } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
 import { Empty } from '../../design/page';
 import { Time } from '../../design/time';
@@ -12,17 +9,15 @@ import { useChange, useRead } from '../api';
 import { useFilters } from '../filters';
 import { Loaded } from '../parts/loaded';
 import { Pages } from '../parts/pages';
+import { RemoveButton } from '../parts/remove-button';
 import { SameByApi } from '../parts/same-by-api';
 import { SearchBox } from '../parts/search-box';
 import { Table } from '../parts/table';
 import { AdminPage } from './frame';
 
-type Organization = Resource<'AdminOrganizationsResource'>;
-
 /** Every organization of the installation. */
 export function AdminOrganizations() {
   const [filters, setFilters] = useFilters<'q' | 'page'>();
-  const [leaving, setLeaving] = useState<Organization>();
   const query = { q: filters.q, 'page[number]': Number(filters.page ?? 1) };
   const organizations = useRead(['admin', 'organizations', query], (api) =>
     api.GET('/api/v2/admin/organizations', { params: { query } }),
@@ -33,13 +28,10 @@ export function AdminOrganizations() {
       body: { data: { type: 'organizations', attributes: { 'is-disabled': off } } },
     }),
   );
-  const remove = useChange((api, id: string) =>
-    api.DELETE('/api/v2/admin/organizations/{organization_name}', { params: { path: { organization_name: id } } }),
-  );
   return (
     <AdminPage title="Organizations">
       <SearchBox label="Organization" value={filters.q} onSearch={(q) => setFilters({ q })} />
-      <ErrorNotice error={change.error ?? remove.error} />
+      <ErrorNotice error={change.error} />
       <Loaded query={organizations}>
         {({ data, meta }) =>
           data.length === 0 ? (
@@ -70,9 +62,17 @@ export function AdminOrganizations() {
                           <Button small onClick={() => change.mutate({ id: name, off: !off })}>
                             {off ? 'Enable' : 'Disable'}
                           </Button>
-                          <Button small kind="danger" onClick={() => setLeaving(organization)} label={`Delete ${name}`}>
-                            Delete
-                          </Button>
+                          <RemoveButton
+                            text="Delete"
+                            label={`Delete ${name}`}
+                            title={`Delete ${name} and everything in it?`}
+                            name={name}
+                            call={(api) =>
+                              api.DELETE('/api/v2/admin/organizations/{organization_name}', {
+                                params: { path: { organization_name: name } },
+                              })
+                            }
+                          />
                         </span>
                       </td>
                     </tr>
@@ -84,19 +84,6 @@ export function AdminOrganizations() {
           )
         }
       </Loaded>
-      {leaving === undefined ? null : (
-        <Confirm
-          title={`Delete ${leaving.attributes.name} and everything in it?`}
-          action={`Delete ${leaving.attributes.name}`}
-          name={leaving.attributes.name}
-          danger
-          onClose={() => setLeaving(undefined)}
-          onConfirm={() => {
-            remove.mutate(leaving.attributes.name);
-            setLeaving(undefined);
-          }}
-        />
-      )}
       <SameByApi path="admin/organizations" />
     </AdminPage>
   );

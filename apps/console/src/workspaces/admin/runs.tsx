@@ -1,16 +1,13 @@
-import { useState } from 'react';
 import { Badge, type Tone } from '../../design/badge';
-import { Button } from '../../design/button';
 import { Copied } from '../../design/copy';
-import { Confirm } from '../../design/dialog';
-import { ErrorNotice } from '../../design/error-notice';
 import { SelectField } from '../../design/field';
 import { Empty } from '../../design/page';
 import { Time } from '../../design/time';
-import { useChange, useRead } from '../api';
+import { useRead } from '../api';
 import { useFilters } from '../filters';
 import { Loaded } from '../parts/loaded';
 import { Pages } from '../parts/pages';
+import { RemoveButton } from '../parts/remove-button';
 import { SameByApi } from '../parts/same-by-api';
 import { Table } from '../parts/table';
 import { AdminPage } from './frame';
@@ -35,14 +32,10 @@ const toneOf = (status: string): Tone => {
 /** Every run of the installation, newest first. */
 export function AdminRuns() {
   const [filters, setFilters] = useFilters<'status' | 'page'>();
-  const [ending, setEnding] = useState<string>();
   const query = { 'filter[status]': filters.status, include: 'workspace', 'page[number]': Number(filters.page ?? 1) };
   const runs = useRead(['admin', 'runs', query], (api) => api.GET('/api/v2/admin/runs', { params: { query } }), {
     everyMs: 5000,
   });
-  const end = useChange((api, id: string) =>
-    api.POST('/api/v2/admin/runs/{run_id}/actions/force-cancel', { params: { path: { run_id: id } } }),
-  );
   return (
     <AdminPage title="Runs">
       <div className="row">
@@ -53,7 +46,6 @@ export function AdminRuns() {
           options={choices}
         />
       </div>
-      <ErrorNotice error={end.error} />
       <Loaded query={runs}>
         {({ data, included, meta }) =>
           data.length === 0 ? (
@@ -77,19 +69,24 @@ export function AdminRuns() {
                         <Time at={attributes['created-at']} />
                       </td>
                       <td className="tight">
-                        <Button
-                          small
-                          kind="danger"
+                        <RemoveButton
+                          text="Force-cancel"
+                          label={`Force-cancel ${id}`}
+                          action="Force-cancel"
+                          title={`End ${id} at once?`}
                           forbidden={
                             toneOf(attributes.status) === 'amber' || toneOf(attributes.status) === 'accent'
                               ? undefined
                               : 'It is over.'
                           }
-                          onClick={() => setEnding(id)}
-                          label={`Force-cancel ${id}`}
+                          call={(api) =>
+                            api.POST('/api/v2/admin/runs/{run_id}/actions/force-cancel', {
+                              params: { path: { run_id: id } },
+                            })
+                          }
                         >
-                          Force-cancel
-                        </Button>
+                          <p>What it has begun to change may be half done, and its state may not know of it.</p>
+                        </RemoveButton>
                       </td>
                     </tr>
                   );
@@ -100,20 +97,6 @@ export function AdminRuns() {
           )
         }
       </Loaded>
-      {ending === undefined ? null : (
-        <Confirm
-          title={`End ${ending} at once?`}
-          action="Force-cancel"
-          danger
-          onClose={() => setEnding(undefined)}
-          onConfirm={() => {
-            end.mutate(ending);
-            setEnding(undefined);
-          }}
-        >
-          <p>What it has begun to change may be half done, and its state may not know of it.</p>
-        </Confirm>
-      )}
       <SameByApi path="admin/runs" />
     </AdminPage>
   );

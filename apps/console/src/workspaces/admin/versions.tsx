@@ -1,8 +1,6 @@
 import { type FormEvent, useState } from 'react';
-import type { Resource } from '../../api/workspaces';
 import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
-import { Confirm } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
 import { TextField } from '../../design/field';
 import { Empty } from '../../design/page';
@@ -11,18 +9,16 @@ import { useFilters } from '../filters';
 import { fieldError } from '../parts/draft';
 import { Loaded } from '../parts/loaded';
 import { Pages } from '../parts/pages';
+import { RemoveButton } from '../parts/remove-button';
 import { SameByApi } from '../parts/same-by-api';
 import { SearchBox } from '../parts/search-box';
 import { Table } from '../parts/table';
 import { AdminPage } from './frame';
 
-type Version = Resource<'InfraVersionsResource'>;
-
 /** The versions of the tool that workspaces may choose. */
 export function AdminVersions() {
   const [filters, setFilters] = useFilters<'q' | 'page'>();
   const [adds, setAdds] = useState(false);
-  const [leaving, setLeaving] = useState<Version>();
   const query = { 'search[version]': filters.q, 'page[number]': Number(filters.page ?? 1) };
   const versions = useRead(['admin', 'versions', query], (api) =>
     api.GET('/api/v2/admin/infra-versions', { params: { query } }),
@@ -32,9 +28,6 @@ export function AdminVersions() {
       params: { path: { version_id: id } },
       body: { data: { type: 'infra-versions', attributes } },
     }),
-  );
-  const remove = useChange((api, id: string) =>
-    api.DELETE('/api/v2/admin/infra-versions/{version_id}', { params: { path: { version_id: id } } }),
   );
   return (
     <AdminPage
@@ -47,7 +40,7 @@ export function AdminVersions() {
     >
       {adds ? <NewVersion onClose={() => setAdds(false)} /> : null}
       <SearchBox label="Version" value={filters.q} onSearch={(q) => setFilters({ q })} />
-      <ErrorNotice error={change.error ?? remove.error} />
+      <ErrorNotice error={change.error} />
       <Loaded query={versions}>
         {({ data, meta }) =>
           data.length === 0 ? (
@@ -89,15 +82,17 @@ export function AdminVersions() {
                           <Button small onClick={() => change.mutate({ id, deprecated: !attributes.deprecated })}>
                             {attributes.deprecated ? 'Not deprecated' : 'Deprecate'}
                           </Button>
-                          <Button
-                            small
-                            kind="danger"
-                            forbidden={used}
-                            onClick={() => setLeaving(version)}
+                          <RemoveButton
+                            text="Delete"
                             label={`Delete ${attributes.version}`}
-                          >
-                            Delete
-                          </Button>
+                            title={`Delete version ${attributes.version}?`}
+                            forbidden={used}
+                            call={(api) =>
+                              api.DELETE('/api/v2/admin/infra-versions/{version_id}', {
+                                params: { path: { version_id: id } },
+                              })
+                            }
+                          />
                         </span>
                       </td>
                     </tr>
@@ -109,18 +104,6 @@ export function AdminVersions() {
           )
         }
       </Loaded>
-      {leaving === undefined ? null : (
-        <Confirm
-          title={`Delete version ${leaving.attributes.version}?`}
-          action={`Delete ${leaving.attributes.version}`}
-          danger
-          onClose={() => setLeaving(undefined)}
-          onConfirm={() => {
-            remove.mutate(leaving.id);
-            setLeaving(undefined);
-          }}
-        />
-      )}
       <SameByApi path="admin/infra-versions" />
     </AdminPage>
   );

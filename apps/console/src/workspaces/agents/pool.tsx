@@ -1,14 +1,12 @@
-import { useNavigate, useParams } from '@tanstack/react-router';
-import { useState } from 'react';
+import { useParams } from '@tanstack/react-router';
 import type { Resource } from '../../api/workspaces';
-import { Button } from '../../design/button';
 import { Copied } from '../../design/copy';
-import { Confirm } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
 import { CheckField } from '../../design/field';
 import { Empty, PageHead } from '../../design/page';
 import { Time } from '../../design/time';
 import { organizationCrumbs, rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
+import { DangerZone } from '../parts/danger-zone';
 import { Loaded } from '../parts/loaded';
 import { NewToken } from '../parts/new-token';
 import { SameByApi } from '../parts/same-by-api';
@@ -152,38 +150,17 @@ function Scope({ pool, may }: PartProps) {
 }
 
 function Removal({ pool, organization, may }: PartProps & { readonly organization: string }) {
-  const navigate = useNavigate();
-  const [asks, setAsks] = useState(false);
-  const { name } = pool.attributes;
-  const remove = useChange(
-    (api) => api.DELETE('/api/v2/agent-pools/{pool_id}', { params: { path: { pool_id: pool.id } } }),
-    () => void navigate({ to: `/organizations/${encodeURIComponent(organization)}/agents` }),
-  );
   const uses = pool.relationships.workspaces.data.length;
   const used = uses > 0 ? `${uses} workspaces use it: give them another pool first.` : undefined;
   return (
-    <section className="stack-tight danger-zone" aria-labelledby="removal">
-      <h2 id="removal">Delete this agent pool</h2>
-      <p className="second">The tokens of its agents end with it.</p>
-      <ErrorNotice error={remove.error} />
-      <span>
-        <Button kind="danger" forbidden={rule(may, 'can-update-agent-pools') ?? used} onClick={() => setAsks(true)}>
-          Delete {name}
-        </Button>
-      </span>
-      {asks ? (
-        <Confirm
-          title={`Delete ${name}?`}
-          action={`Delete ${name}`}
-          name={name}
-          danger
-          onClose={() => setAsks(false)}
-          onConfirm={() => {
-            setAsks(false);
-            remove.mutate();
-          }}
-        />
-      ) : null}
-    </section>
+    <DangerZone
+      what="agent pool"
+      name={pool.attributes.name}
+      call={(api) => api.DELETE('/api/v2/agent-pools/{pool_id}', { params: { path: { pool_id: pool.id } } })}
+      to={`/organizations/${encodeURIComponent(organization)}/agents`}
+      forbidden={rule(may, 'can-update-agent-pools') ?? used}
+    >
+      The tokens of its agents end with it.
+    </DangerZone>
   );
 }

@@ -2,7 +2,6 @@ import { type FormEvent, useState } from 'react';
 import type { Resource } from '../../api/workspaces';
 import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
-import { Confirm } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
 import { CheckField, SelectField, TextField } from '../../design/field';
 import { Empty, PageHead } from '../../design/page';
@@ -12,6 +11,7 @@ import { useFilters } from '../filters';
 import { fieldError } from '../parts/draft';
 import { Loaded } from '../parts/loaded';
 import { Pages } from '../parts/pages';
+import { RemoveButton } from '../parts/remove-button';
 import { SameByApi } from '../parts/same-by-api';
 import { SearchBox } from '../parts/search-box';
 import { ShownOnce } from '../parts/shown-once';
@@ -25,7 +25,6 @@ export function Members() {
   const organization = useOrganization();
   const [filters, setFilters] = useFilters<'q' | 'status' | 'page'>();
   const [invites, setInvites] = useState(false);
-  const [leaving, setLeaving] = useState<Membership>();
   const query = {
     q: filters.q,
     'filter[status]': filters.status,
@@ -36,9 +35,6 @@ export function Members() {
     api.GET('/api/v2/organizations/{organization_name}/organization-memberships', {
       params: { path: { organization_name: name }, query },
     }),
-  );
-  const remove = useChange((api, id: string) =>
-    api.DELETE('/api/v2/organization-memberships/{membership_id}', { params: { path: { membership_id: id } } }),
   );
   const forbidden = rule(organization.data?.data?.attributes.permissions['can-manage-users'], 'can-manage-users');
   return (
@@ -62,7 +58,6 @@ export function Members() {
           options={[{ value: '', label: 'all' }, 'active', 'invited']}
         />
       </div>
-      <ErrorNotice error={remove.error} />
       <Loaded query={members}>
         {({ data, included, meta }) =>
           data.length === 0 ? (
@@ -93,17 +88,22 @@ export function Members() {
                         <Time at={attributes['created-at']} />
                       </td>
                       <td className="tight">
-                        <Button
-                          small
-                          kind="danger"
-                          forbidden={forbidden}
-                          onClick={() => setLeaving(membership)}
+                        <RemoveButton
+                          text={attributes.status === 'active' ? 'Remove' : 'Withdraw'}
                           label={
                             attributes.status === 'active' ? `Remove ${person}` : `Withdraw invitation of ${person}`
                           }
+                          action={attributes.status === 'active' ? 'Remove' : 'Withdraw'}
+                          title={`${attributes.status === 'active' ? 'Remove' : 'Withdraw the invitation of'} ${attributes.email}?`}
+                          forbidden={forbidden}
+                          call={(api) =>
+                            api.DELETE('/api/v2/organization-memberships/{membership_id}', {
+                              params: { path: { membership_id: membership.id } },
+                            })
+                          }
                         >
-                          {attributes.status === 'active' ? 'Remove' : 'Withdraw'}
-                        </Button>
+                          <p>They leave all teams of {name}, and their tokens open it no more. Their account stays.</p>
+                        </RemoveButton>
                       </td>
                     </tr>
                   );
@@ -114,20 +114,6 @@ export function Members() {
           )
         }
       </Loaded>
-      {leaving === undefined ? null : (
-        <Confirm
-          title={`${leaving.attributes.status === 'active' ? 'Remove' : 'Withdraw the invitation of'} ${leaving.attributes.email}?`}
-          action={leaving.attributes.status === 'active' ? 'Remove' : 'Withdraw'}
-          danger
-          onClose={() => setLeaving(undefined)}
-          onConfirm={() => {
-            remove.mutate(leaving.id);
-            setLeaving(undefined);
-          }}
-        >
-          <p>They leave all teams of {name}, and their tokens open it no more. Their account stays.</p>
-        </Confirm>
-      )}
       <SameByApi path={`organizations/${name}/organization-memberships`} />
     </div>
   );

@@ -45,12 +45,16 @@ export function FormDialog({ title, action, busy, error, onClose, onSubmit, chil
 /** A button with what it opens. */
 export function Opener({
   label,
+  text = label,
   kind,
   small,
   forbidden,
   children,
 }: {
+  /** What it does, and to which of many: "Delete web". */
   readonly label: string;
+  /** What stands on it, where that is less. */
+  readonly text?: string;
   readonly kind?: 'primary' | 'danger' | 'quiet';
   readonly small?: boolean;
   readonly forbidden?: string | undefined;
@@ -59,8 +63,14 @@ export function Opener({
   const [open, setOpen] = useState(false);
   return (
     <>
-      <Button {...(kind ? { kind } : {})} small={small ?? false} forbidden={forbidden} onClick={() => setOpen(true)}>
-        {label}
+      <Button
+        {...(kind ? { kind } : {})}
+        {...(text === label ? {} : { label })}
+        small={small ?? false}
+        forbidden={forbidden}
+        onClick={() => setOpen(true)}
+      >
+        {text}
       </Button>
       {open ? children(() => setOpen(false)) : null}
     </>

@@ -7,6 +7,10 @@ import { Opener } from './form';
 export interface RemoveButtonProps {
   /** What happens: "Delete workspace". */
   readonly label: string;
+  /** What stands on the button, where that is less. */
+  readonly text?: string;
+  /** What stands on the button that does it, where that is not the label. */
+  readonly action?: string;
   readonly title: string;
   readonly call: Call;
   /** Has to be typed, for what cannot be undone. */
@@ -18,9 +22,9 @@ export interface RemoveButtonProps {
 }
 
 /** Removes something, after it was asked. */
-export function RemoveButton({ label, forbidden, small = true, ...rest }: RemoveButtonProps) {
+export function RemoveButton({ label, text = label, forbidden, small = true, ...rest }: RemoveButtonProps) {
   return (
-    <Opener label={label} kind="danger" small={small} forbidden={forbidden}>
+    <Opener label={label} text={text} kind="danger" small={small} forbidden={forbidden}>
       {(close) => <Ask label={label} onClose={close} {...rest} />}
     </Opener>
   );
@@ -28,13 +32,14 @@ export function RemoveButton({ label, forbidden, small = true, ...rest }: Remove
 
 function Ask({
   label,
+  action = label,
   title,
   call,
   name,
   after,
   children,
   onClose,
-}: Omit<RemoveButtonProps, 'forbidden' | 'small'> & { readonly onClose: () => void }) {
+}: Omit<RemoveButtonProps, 'forbidden' | 'small' | 'text'> & { readonly onClose: () => void }) {
   const send = useChange(call, () => {
     onClose();
     after?.();
@@ -42,7 +47,7 @@ function Ask({
   return (
     <Confirm
       title={title}
-      action={label}
+      action={action}
       danger
       busy={send.isPending}
       onClose={onClose}

@@ -1,11 +1,7 @@
-import { useState } from 'react';
 import type { Resource } from '../../api/workspaces';
-import { Button } from '../../design/button';
 import { Copied } from '../../design/copy';
-import { Confirm } from '../../design/dialog';
-import { ErrorNotice } from '../../design/error-notice';
 import { Time } from '../../design/time';
-import { useChange } from '../api';
+import { RemoveButton } from './remove-button';
 import { Table } from './table';
 
 type AuthenticationToken = Resource<'AuthenticationTokensResource'>;
@@ -20,59 +16,42 @@ export function TokenList({
   readonly tokens: readonly AuthenticationToken[];
   readonly forbidden?: string | undefined;
 }) {
-  const [ending, setEnding] = useState<AuthenticationToken>();
-  const end = useChange((api, id: string) =>
-    api.DELETE('/api/v2/authentication-tokens/{token_id}', { params: { path: { token_id: id } } }),
-  );
   return (
-    <>
-      <Table label={label} head={['Description', 'Id', 'Created', 'Last used', 'Ends', '']}>
-        {tokens.map((token) => (
-          <tr key={token.id}>
-            <td>{token.attributes.description || <span className="second">none</span>}</td>
-            <td className="tight">
-              <Copied text={token.id} what="token id" />
-            </td>
-            <td className="tight">
-              <Time at={token.attributes['created-at']} />
-            </td>
-            <td className="tight">
-              <Time at={token.attributes['last-used-at']} />
-            </td>
-            <td className="tight">
-              <Time at={token.attributes['expired-at']} />
-            </td>
-            <td className="tight">
-              <Button
-                small
-                kind="danger"
-                forbidden={forbidden}
-                onClick={() => setEnding(token)}
-                label={`End ${token.attributes.description || token.id}`}
-              >
-                End
-              </Button>
-            </td>
-          </tr>
-        ))}
-      </Table>
-      <ErrorNotice error={end.error} />
-      {ending === undefined ? null : (
-        <Confirm
-          title="End this token?"
-          action="End token"
-          danger
-          onClose={() => setEnding(undefined)}
-          onConfirm={() => {
-            end.mutate(ending.id);
-            setEnding(undefined);
-          }}
-        >
-          <p>
-            {ending.attributes.description || ending.id}: whatever still uses it is refused from now on, on every node.
-          </p>
-        </Confirm>
-      )}
-    </>
+    <Table label={label} head={['Description', 'Id', 'Created', 'Last used', 'Ends', '']}>
+      {tokens.map((token) => (
+        <tr key={token.id}>
+          <td>{token.attributes.description || <span className="second">none</span>}</td>
+          <td className="tight">
+            <Copied text={token.id} what="token id" />
+          </td>
+          <td className="tight">
+            <Time at={token.attributes['created-at']} />
+          </td>
+          <td className="tight">
+            <Time at={token.attributes['last-used-at']} />
+          </td>
+          <td className="tight">
+            <Time at={token.attributes['expired-at']} />
+          </td>
+          <td className="tight">
+            <RemoveButton
+              text="End"
+              label={`End ${token.attributes.description || token.id}`}
+              action="End token"
+              title="End this token?"
+              forbidden={forbidden}
+              call={(api) =>
+                api.DELETE('/api/v2/authentication-tokens/{token_id}', { params: { path: { token_id: token.id } } })
+              }
+            >
+              <p>
+                {token.attributes.description || token.id}: whatever still uses it is refused from now on, on every
+                node.
+              </p>
+            </RemoveButton>
+          </td>
+        </tr>
+      ))}
+    </Table>
   );
 }

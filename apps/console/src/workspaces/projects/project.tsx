@@ -1,15 +1,15 @@
-import { useNavigate, useParams } from '@tanstack/react-router';
+import { useParams } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import type { Resource } from '../../api/workspaces';
 import { Button } from '../../design/button';
 import { Copied } from '../../design/copy';
-import { Confirm } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
 import { CheckField, SelectField, TextField } from '../../design/field';
 import { Notice } from '../../design/notice';
 import { PageHead } from '../../design/page';
 import { Time } from '../../design/time';
 import { organizationCrumbs, rule, useChange, useOrganizationName, useRead } from '../api';
+import { DangerZone } from '../parts/danger-zone';
 import { fieldError, useDraft } from '../parts/draft';
 import { Loaded } from '../parts/loaded';
 import { SameByApi } from '../parts/same-by-api';
@@ -170,41 +170,17 @@ function General({ project }: { readonly project: ProjectResource }) {
 }
 
 function Removal({ project, organization }: { readonly project: ProjectResource; readonly organization: string }) {
-  const navigate = useNavigate();
-  const [asks, setAsks] = useState(false);
   const { name, permissions, 'workspace-count': workspaces } = project.attributes;
-  const remove = useChange(
-    (api) => api.DELETE('/api/v2/projects/{project_id}', { params: { path: { project_id: project.id } } }),
-    () => void navigate({ to: `/organizations/${encodeURIComponent(organization)}/projects` }),
-  );
   const held = workspaces > 0 ? `It still holds ${workspaces} workspaces: move or delete them first.` : undefined;
   return (
-    <section className="stack-tight danger-zone" aria-labelledby="removal">
-      <h2 id="removal">Delete this project</h2>
-      <p className="second">Only an empty project can be deleted, and never the one that new workspaces go to.</p>
-      <ErrorNotice error={remove.error} />
-      <span>
-        <Button
-          kind="danger"
-          forbidden={rule(permissions['can-destroy'], 'can-destroy') ?? held}
-          onClick={() => setAsks(true)}
-        >
-          Delete {name}
-        </Button>
-      </span>
-      {asks ? (
-        <Confirm
-          title={`Delete ${name}?`}
-          action={`Delete ${name}`}
-          name={name}
-          danger
-          onClose={() => setAsks(false)}
-          onConfirm={() => {
-            setAsks(false);
-            remove.mutate();
-          }}
-        />
-      ) : null}
-    </section>
+    <DangerZone
+      what="project"
+      name={name}
+      call={(api) => api.DELETE('/api/v2/projects/{project_id}', { params: { path: { project_id: project.id } } })}
+      to={`/organizations/${encodeURIComponent(organization)}/projects`}
+      forbidden={rule(permissions['can-destroy'], 'can-destroy') ?? held}
+    >
+      Only an empty project can be deleted, and never the one that new workspaces go to.
+    </DangerZone>
   );
 }

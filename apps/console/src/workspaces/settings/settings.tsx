@@ -3,13 +3,13 @@ import { type FormEvent, useState } from 'react';
 import type { Resource } from '../../api/workspaces';
 import { Button } from '../../design/button';
 import { Copied } from '../../design/copy';
-import { Confirm } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
 import { CheckField, SelectField, TextField } from '../../design/field';
 import { Notice } from '../../design/notice';
 import { PageHead } from '../../design/page';
 import { Time } from '../../design/time';
 import { organizationCrumbs, rule, useChange, useOrganization, useOrganizationName } from '../api';
+import { DangerZone } from '../parts/danger-zone';
 import { fieldError, typedNumber, useDraft } from '../parts/draft';
 import { Loaded } from '../parts/loaded';
 import { SameByApi } from '../parts/same-by-api';
@@ -193,43 +193,20 @@ function General({ organization }: { readonly organization: Resource<'Organizati
 }
 
 function Removal({ organization }: { readonly organization: Resource<'OrganizationsResource'> }) {
-  const navigate = useNavigate();
-  const [asks, setAsks] = useState(false);
-  const remove = useChange(
-    (api) =>
-      api.DELETE('/api/v2/organizations/{organization_name}', {
-        params: { path: { organization_name: organization.id } },
-      }),
-    () => void navigate({ to: '/' }),
-  );
   return (
-    <section className="stack-tight danger-zone" aria-labelledby="removal">
-      <h2 id="removal">Delete this organization</h2>
-      <p className="second">Its workspaces, states, runs, teams and tokens go with it, at once and for good.</p>
-      <ErrorNotice error={remove.error} />
-      <span>
-        <Button
-          kind="danger"
-          forbidden={rule(organization.attributes.permissions['can-destroy'], 'can-destroy')}
-          onClick={() => setAsks(true)}
-        >
-          Delete {organization.id}
-        </Button>
-      </span>
-      {asks ? (
-        <Confirm
-          title={`Delete ${organization.id} and everything in it?`}
-          action={`Delete ${organization.id}`}
-          name={organization.id}
-          danger
-          busy={remove.isPending}
-          onClose={() => setAsks(false)}
-          onConfirm={() => {
-            setAsks(false);
-            remove.mutate();
-          }}
-        />
-      ) : null}
-    </section>
+    <DangerZone
+      what="organization"
+      name={organization.id}
+      question={`Delete ${organization.id} and everything in it?`}
+      call={(api) =>
+        api.DELETE('/api/v2/organizations/{organization_name}', {
+          params: { path: { organization_name: organization.id } },
+        })
+      }
+      to="/"
+      forbidden={rule(organization.attributes.permissions['can-destroy'], 'can-destroy')}
+    >
+      Its workspaces, states, runs, teams and tokens go with it, at once and for good.
+    </DangerZone>
   );
 }

@@ -1,8 +1,6 @@
 import { type FormEvent, useState } from 'react';
-import type { Resource } from '../../api/workspaces';
 import { Button } from '../../design/button';
 import { Copied } from '../../design/copy';
-import { Confirm } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
 import { TextField } from '../../design/field';
 import { Empty, PageHead } from '../../design/page';
@@ -11,10 +9,9 @@ import { useFilters } from '../filters';
 import { fieldError } from '../parts/draft';
 import { Loaded } from '../parts/loaded';
 import { Pages } from '../parts/pages';
+import { RemoveButton } from '../parts/remove-button';
 import { SameByApi } from '../parts/same-by-api';
 import { Table } from '../parts/table';
-
-type Key = Resource<'SshKeysResource'>;
 
 /** Private keys with which runs fetch modules. */
 export function SshKeys() {
@@ -22,15 +19,11 @@ export function SshKeys() {
   const organization = useOrganization();
   const [filters, setFilters] = useFilters<'page'>();
   const [adds, setAdds] = useState(false);
-  const [leaving, setLeaving] = useState<Key>();
   const query = { 'page[number]': Number(filters.page ?? 1) };
   const keys = useRead(['ssh-keys', name, query], (api) =>
     api.GET('/api/v2/organizations/{organization_name}/ssh-keys', {
       params: { path: { organization_name: name }, query },
     }),
-  );
-  const remove = useChange((api, id: string) =>
-    api.DELETE('/api/v2/ssh-keys/{ssh_key_id}', { params: { path: { ssh_key_id: id } } }),
   );
   const forbidden = rule(organization.data?.data?.attributes.permissions['can-update-ssh-keys'], 'can-update-ssh-keys');
   const button = (
@@ -44,7 +37,6 @@ export function SshKeys() {
         <p className="second">A workspace that was given one fetches its modules with it. Nobody can read it back.</p>
       </PageHead>
       {adds ? <NewKey organization={name} onClose={() => setAdds(false)} /> : null}
-      <ErrorNotice error={remove.error} />
       <Loaded query={keys} rows={2}>
         {({ data, meta }) =>
           data.length === 0 ? (
@@ -68,15 +60,18 @@ export function SshKeys() {
                       <Copied text={key.id} what="key id" />
                     </td>
                     <td className="tight">
-                      <Button
-                        small
-                        kind="danger"
-                        forbidden={forbidden}
-                        onClick={() => setLeaving(key)}
+                      <RemoveButton
+                        text="Delete"
                         label={`Delete ${key.attributes.name}`}
+                        title={`Delete ${key.attributes.name}?`}
+                        name={key.attributes.name}
+                        forbidden={forbidden}
+                        call={(api) =>
+                          api.DELETE('/api/v2/ssh-keys/{ssh_key_id}', { params: { path: { ssh_key_id: key.id } } })
+                        }
                       >
-                        Delete
-                      </Button>
+                        <p>Workspaces that use it have none then, and their next run may not find its modules.</p>
+                      </RemoveButton>
                     </td>
                   </tr>
                 ))}
@@ -86,21 +81,6 @@ export function SshKeys() {
           )
         }
       </Loaded>
-      {leaving === undefined ? null : (
-        <Confirm
-          title={`Delete ${leaving.attributes.name}?`}
-          action={`Delete ${leaving.attributes.name}`}
-          name={leaving.attributes.name}
-          danger
-          onClose={() => setLeaving(undefined)}
-          onConfirm={() => {
-            remove.mutate(leaving.id);
-            setLeaving(undefined);
-          }}
-        >
-          <p>Workspaces that use it have none then, and their next run may not find its modules.</p>
-        </Confirm>
-      )}
       <SameByApi path={`organizations/${name}/ssh-keys`} />
     </div>
   );

@@ -1,14 +1,14 @@
-import { useNavigate, useParams } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
+import { useParams } from '@tanstack/react-router';
+import type { FormEvent } from 'react';
 import type { Resource } from '../../api/workspaces';
 import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
 import { Copied } from '../../design/copy';
-import { Confirm } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
 import { CheckField, SelectField, TextField } from '../../design/field';
 import { Empty, PageHead } from '../../design/page';
 import { organizationCrumbs, rule, useChange, useOrganizationName, useRead } from '../api';
+import { DangerZone } from '../parts/danger-zone';
 import { fieldError, useDraft } from '../parts/draft';
 import { Loaded } from '../parts/loaded';
 import { NewToken, type TokenInput } from '../parts/new-token';
@@ -175,39 +175,17 @@ function General({ team }: { readonly team: TeamResource }) {
 }
 
 function Removal({ team, organization }: { readonly team: TeamResource; readonly organization: string }) {
-  const navigate = useNavigate();
-  const [asks, setAsks] = useState(false);
   const { name, permissions, 'users-count': people } = team.attributes;
-  const remove = useChange(
-    (api) => api.DELETE('/api/v2/teams/{team_id}', { params: { path: { team_id: team.id } } }),
-    () => void navigate({ to: `/organizations/${encodeURIComponent(organization)}/teams` }),
-  );
   return (
-    <section className="stack-tight danger-zone" aria-labelledby="removal">
-      <h2 id="removal">Delete this team</h2>
-      <p className="second">
-        Its access and its tokens go with it.
-        {people === 0 ? null : ` ${people === 1 ? 'One person loses' : `${people} people lose`} what it gave.`}
-      </p>
-      <ErrorNotice error={remove.error} />
-      <span>
-        <Button kind="danger" forbidden={rule(permissions['can-destroy'], 'can-destroy')} onClick={() => setAsks(true)}>
-          Delete {name}
-        </Button>
-      </span>
-      {asks ? (
-        <Confirm
-          title={`Delete ${name}?`}
-          action={`Delete ${name}`}
-          name={name}
-          danger
-          onClose={() => setAsks(false)}
-          onConfirm={() => {
-            setAsks(false);
-            remove.mutate();
-          }}
-        />
-      ) : null}
-    </section>
+    <DangerZone
+      what="team"
+      name={name}
+      call={(api) => api.DELETE('/api/v2/teams/{team_id}', { params: { path: { team_id: team.id } } })}
+      to={`/organizations/${encodeURIComponent(organization)}/teams`}
+      forbidden={rule(permissions['can-destroy'], 'can-destroy')}
+    >
+      Its access and its tokens go with it.
+      {people === 0 ? null : ` ${people === 1 ? 'One person loses' : `${people} people lose`} what it gave.`}
+    </DangerZone>
   );
 }

@@ -1,0 +1,44 @@
+import { useNavigate } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import type { Call } from '../api';
+import { RemoveButton } from './remove-button';
+
+/** The end of a page about one thing: what goes when it is deleted, and the button that asks for its name. */
+export function DangerZone({
+  what,
+  name,
+  question,
+  call,
+  to,
+  forbidden,
+  children,
+}: {
+  /** Of which kind it is: "team". */
+  readonly what: string;
+  readonly name: string;
+  readonly question?: string;
+  readonly call: Call;
+  /** Where one is led afterwards. */
+  readonly to: string;
+  readonly forbidden: string | undefined;
+  readonly children: ReactNode;
+}) {
+  const navigate = useNavigate();
+  return (
+    <section className="stack-tight danger-zone" aria-labelledby="removal">
+      <h2 id="removal">Delete this {what}</h2>
+      <p className="second">{children}</p>
+      <span>
+        <RemoveButton
+          small={false}
+          label={`Delete ${name}`}
+          title={question ?? `Delete ${name}?`}
+          name={name}
+          call={call}
+          forbidden={forbidden}
+          after={() => void navigate({ to })}
+        />
+      </span>
+    </section>
+  );
+}
