@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { DirectoryStandIn } from '../../apps/secrets/test/stand-ins/cloudone';
 import { CloudStandIn } from '../../apps/secrets/test/stand-ins/cloudtwo';
+import { ClusterStandIn } from '../../apps/secrets/test/stand-ins/kubernetes';
 import { ProviderStandIn } from '../../apps/secrets/test/stand-ins/oidc';
 import { SchedulerStandIn } from '../../apps/secrets/test/stand-ins/scheduler';
 
@@ -17,13 +18,14 @@ const subscription = randomUUID();
 /** What a pipeline's token says of its run. */
 const build = { sub: 'project:harbour/crane:branch:main', project: 'harbour/crane', ref: 'main', teams: ['builders'] };
 
-/** Starts a scheduler, a cloud provider, a directory and an OpenID provider on free ports of the loopback. */
+/** Starts a scheduler, a cloud provider, a directory and an OpenID provider and a cluster on free ports of the loopback. */
 export async function startPracticeSystems(): Promise<PracticeSystems> {
   const scheduler = new SchedulerStandIn();
   const cloud = new CloudStandIn();
   const directory = new DirectoryStandIn();
   const issuer = new ProviderStandIn();
-  await Promise.all([scheduler.start(), cloud.start(), directory.start(), issuer.start()]);
+  const cluster = new ClusterStandIn();
+  await Promise.all([cluster.start(), scheduler.start(), cloud.start(), directory.start(), issuer.start()]);
   const where = { subscription, group: 'harbour' };
   directory.addMachine('crane-1', where, { principalId: 'oid-1' });
   return {
@@ -40,6 +42,10 @@ export async function startPracticeSystems(): Promise<PracticeSystems> {
       MACHINE_JWT: directory.sign({
         xms_mirid: `/subscriptions/${subscription}/resourcegroups/harbour/providers/Microsoft.Compute/virtualMachines/crane-1`,
       }),
+      CLUSTER: cluster.address,
+      CLUSTER_CA: cluster.ca,
+      CLUSTER_REVIEWER: cluster.reviewer,
+      POD_JWT: cluster.token(cluster.accounts[0]!, { exp: Math.floor(Date.now() / 1000) + 86_400 }),
       ISSUER: issuer.address,
       OIDC_CLIENT: issuer.clientId,
       OIDC_SECRET: issuer.clientSecret,
@@ -51,7 +57,7 @@ export async function startPracticeSystems(): Promise<PracticeSystems> {
       CLOUDONE_METADATA_HOST: directory.address,
     },
     async stop() {
-      await Promise.all([scheduler.stop(), cloud.stop(), directory.stop(), issuer.stop()]);
+      await Promise.all([cluster.stop(), scheduler.stop(), cloud.stop(), directory.stop(), issuer.stop()]);
     },
   };
 }

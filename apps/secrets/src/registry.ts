@@ -6,6 +6,8 @@ import type { CloudTwo } from './backends/cloudtwo/cloud';
 import { cubbyhole } from './backends/cubbyhole/backend';
 import { jwt } from './backends/jwt/backend';
 import type { OidcProvider } from './backends/jwt/provider';
+import { kubernetes } from './backends/kubernetes/backend';
+import type { Cluster } from './backends/kubernetes/cluster';
 import { kvUpgrading } from './backends/kv/upgrade';
 import { kvOne } from './backends/kv/version-one';
 import { kvTwo } from './backends/kv/version-two';
@@ -25,6 +27,7 @@ export interface Outside {
   readonly cloudone: CloudOneParts;
   readonly cloudtwo: CloudTwo;
   readonly jwt: OidcProvider;
+  readonly kubernetes: Cluster;
   readonly tokens: TokenParts;
   readonly identity: IdentityParts;
   readonly system: readonly Path[];
@@ -78,6 +81,7 @@ export const registry: readonly Registered[] = [
   { type: 'approle', kind: 'auth', make: one(() => approle()) },
   { type: 'jwt', kind: 'auth', make: one((outside) => jwt(outside.jwt)) },
   { type: 'oidc', kind: 'auth', make: one((outside) => jwt(outside.jwt)) },
+  { type: 'kubernetes', kind: 'auth', make: one((outside) => kubernetes(outside.kubernetes)) },
   {
     type: 'kv',
     kind: 'secret',

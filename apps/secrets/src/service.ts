@@ -7,6 +7,7 @@ import { DirectoryClient } from './backends/cloudone/directory-client';
 import { ResourceClient } from './backends/cloudone/resource-client';
 import { CloudTwo } from './backends/cloudtwo/cloud';
 import { OidcProvider } from './backends/jwt/provider';
+import { Cluster } from './backends/kubernetes/cluster';
 import { Scheduler } from './backends/scheduler/scheduler';
 import type { Config } from './config';
 import { createHttpApp } from './http/app';
@@ -231,6 +232,7 @@ function outsideOf(modules: Modules, config: Config, log: Logger, system: readon
     },
     cloudtwo: new CloudTwo({ ...config.outside.cloudtwo, identityTokens }, storage),
     jwt: new OidcProvider({ clock: storage.clock, log }),
+    kubernetes: new Cluster(storage.clock),
     tokens: { ...modules, log },
     identity: { ...modules, issuer },
     system,

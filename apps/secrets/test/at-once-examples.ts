@@ -552,6 +552,16 @@ export const examples: Readonly<Record<string, Making>> = {
   'write jwt/role/:name': asNamed(() => ({ role_type: 'jwt', user_claim: 'sub', bound_subject: 'a' })),
   'delete jwt/role/:name': removedByName('auth/jwt/role', { role_type: 'jwt', user_claim: 'sub', bound_subject: 'a' }),
   'write jwt/login': outside,
+  'write kubernetes/config': readsOnly({ kubernetes_host: 'https://cluster.invalid' }),
+  'write kubernetes/role/:name': asNamed(() => ({
+    bound_service_account_names: 'a',
+    bound_service_account_namespaces: '*',
+  })),
+  'delete kubernetes/role/:name': removedByName('auth/kubernetes/role', {
+    bound_service_account_names: 'a',
+    bound_service_account_namespaces: '*',
+  }),
+  'write kubernetes/login': outside,
   'write jwt/oidc/auth_url': outside,
   'write jwt/oidc/callback': outside,
   'write jwt/oidc/poll': outside,

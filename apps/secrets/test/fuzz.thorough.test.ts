@@ -38,6 +38,7 @@ const mounts: readonly (readonly [string, object])[] = [
   ['sys/auth/userpass', { type: 'userpass' }],
   ['sys/auth/approle', { type: 'approle' }],
   ['sys/auth/jwt', { type: 'jwt' }],
+  ['sys/auth/kubernetes', { type: 'kubernetes' }],
   ['sys/auth/cloudone', { type: 'cloudone' }],
 ];
 

@@ -13,6 +13,7 @@ const mounts: Readonly<Record<string, string>> = {
   userpass: 'auth/userpass',
   approle: 'auth/approle',
   jwt: 'auth/jwt',
+  kubernetes: 'auth/kubernetes',
   cloudone: 'auth/cloudone',
 };
 

@@ -11,6 +11,8 @@ export interface OutsideRequest {
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as a form. */
   readonly form?: URLSearchParams;
+  /** Sent as JSON. */
+  readonly json?: unknown;
   /** Certificates (PEM) to trust instead of the usual ones. */
   readonly ca?: string;
 }
@@ -67,10 +69,11 @@ export class OutsideCalls {
   }
 }
 
-function send(url: string, { method = 'GET', headers = {}, form, ca }: OutsideRequest, signal: AbortSignal) {
+function send(url: string, { method = 'GET', headers = {}, form, json, ca }: OutsideRequest, signal: AbortSignal) {
   const target = new URL(url);
-  const body = form?.toString();
-  const typed = body === undefined ? headers : { ...headers, 'content-type': 'application/x-www-form-urlencoded' };
+  const body = json === undefined ? form?.toString() : JSON.stringify(json);
+  const type = json === undefined ? 'application/x-www-form-urlencoded' : 'application/json';
+  const typed = body === undefined ? headers : { ...headers, 'content-type': type };
   const options = { method, headers: { accept: 'application/json', ...typed }, signal };
   return new Promise<OutsideResponse>((resolve, reject) => {
     const receive = (answer: http.IncomingMessage) => {

@@ -1,0 +1,78 @@
+import { audiencesOf, type Claims, importPublicKey, jwtAlgorithms, verifySignature } from '@keystead/auth';
+import { Refusal } from '@keystead/refusal';
+import type { KubernetesConfig } from './config';
+
+/** What a service account's token says of itself; true once the cluster agrees. */
+export interface ClaimedAccount {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  /** Of tokens that are kept in a secret; else empty. */
+  readonly secretName: string;
+  readonly audiences: readonly string[];
+}
+
+const skewSeconds = 60;
+const longest = 64 * 1024;
+const legacy = 'kubernetes.io/serviceaccount';
+const defaultIssuer = 'kubernetes/serviceaccount';
+
+/**
+ * Reads a token, and checks what can be checked here: its signature where keys are configured, issuer, times. Throws
+ * `denied`, telling nothing of it.
+ */
+export async function readToken(token: string, config: KubernetesConfig, nowMs: number): Promise<ClaimedAccount> {
+  const claims = await claimsOf(token, config);
+  const { exp, nbf, iss } = claims;
+  const now = nowMs / 1000;
+  if (exp !== undefined && (typeof exp !== 'number' || exp + skewSeconds <= now)) throw denied();
+  if (nbf !== undefined && (typeof nbf !== 'number' || nbf - skewSeconds > now)) throw denied();
+  if (!config.disable_iss_validation && iss !== (config.issuer || defaultIssuer)) throw denied();
+  const account = accountOf(claims);
+  if (!isLabel(account.namespace) || !account.name || !account.uid) throw denied();
+  return account;
+}
+
+async function claimsOf(token: string, { pem_keys: keys }: KubernetesConfig): Promise<Claims> {
+  if (keys.length > 0) {
+    const imported = keys.map(importPublicKey);
+    return verifySignature(token, { algorithms: jwtAlgorithms, keys: async () => imported }).catch(() => {
+      throw denied();
+    });
+  }
+  try {
+    const [, body = '', signature] = token.split('.');
+    const claims: unknown = JSON.parse(Buffer.from(body, 'base64url').toString('utf8'));
+    if (token.length <= longest && signature && isObject(claims)) return claims;
+  } catch {
+    // No token at all.
+  }
+  throw denied();
+}
+
+function accountOf(claims: Claims): ClaimedAccount {
+  const audiences = audiencesOf(claims);
+  const projected = claims['kubernetes.io'];
+  if (isObject(projected)) {
+    const account = isObject(projected.serviceaccount) ? projected.serviceaccount : {};
+    return { ...named(projected.namespace, account.name, account.uid), secretName: '', audiences };
+  }
+  const of = (name: string) => claims[`${legacy}/${name}`];
+  const account = named(of('namespace'), of('service-account.name'), of('service-account.uid'));
+  return { ...account, secretName: text(of('secret.name')), audiences };
+}
+
+function named(namespace: unknown, name: unknown, uid: unknown) {
+  return { namespace: text(namespace), name: text(name), uid: text(uid) };
+}
+
+/** The name of a namespace, as clusters have them. */
+const isLabel = (name: string): boolean => /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(name);
+
+const text = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+const denied = (): Refusal => new Refusal('denied', 'permission denied');

@@ -1,0 +1,106 @@
+import { readFile } from 'node:fs/promises';
+import { Refusal } from '@keystead/refusal';
+import { OutsideCalls } from '../../sdk/outside-call';
+import type { KubernetesConfig } from './config';
+
+/** A service account as a cluster knows it. */
+export interface ServiceAccount {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+const who = 'the cluster';
+
+/** Where a pod finds certificates and token of its own cluster. */
+export interface OwnPod {
+  readonly caFile: string;
+  readonly tokenFile: string;
+}
+const mounted = '/var/run/secrets/kubernetes.io/serviceaccount';
+const usualPod: OwnPod = { caFile: `${mounted}/ca.crt`, tokenFile: `${mounted}/token` };
+
+/** Asks clusters who a token is of. */
+export class Cluster {
+  private readonly calls: OutsideCalls;
+
+  constructor(
+    clock: { now(): number },
+    private readonly pod: OwnPod = usualPod,
+  ) {
+    this.calls = new OutsideCalls(clock);
+  }
+
+  /**
+   * The account that the cluster says a token is of, for one of `audiences` where any are named. Throws `denied` for a token
+   * that is not the cluster's, `upstream` while it cannot be asked.
+   */
+  async review(config: KubernetesConfig, token: string, audiences: readonly string[]): Promise<ServiceAccount> {
+    const spec = { token, ...(audiences.length > 0 ? { audiences } : {}) };
+    const { ca, reviewer } = await this.means(config);
+    const url = addressOf(config, '/apis/authentication.k8s.io/v1/tokenreviews');
+    const { status, json } = await this.calls.call(who, url, {
+      method: 'POST',
+      json: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec },
+      headers: { authorization: `Bearer ${reviewer ?? token}` },
+      ca,
+    });
+    // Asked with its own token, a token of another cluster is unknown there; asked with ours, we are.
+    if (status === 401 && reviewer === undefined) throw denied();
+    if (status === 401 || status === 403) {
+      throw new Refusal('upstream', `${who} answered ${status}: token_reviewer_jwt may not ask for token reviews`);
+    }
+    if (status < 200 || status > 299) throw new Refusal('upstream', `${who} answered ${status} to a token review`);
+    const answer = (json as { status?: Review } | undefined)?.status;
+    if (typeof answer !== 'object' || answer === null) throw new Refusal('upstream', `${who} answered no token review`);
+    if (answer.authenticated !== true || answer.error) throw denied();
+    const good = Array.isArray(answer.audiences) ? answer.audiences : [];
+    // A cluster that knows nothing of audiences names none, and would take a token meant for somebody else.
+    if (audiences.length > 0 && !audiences.some((audience) => good.includes(audience))) throw denied();
+    const [system, kind, namespace, name, ...more] = String(answer.user?.username ?? '').split(':');
+    if (system !== 'system' || kind !== 'serviceaccount' || !namespace || !name || more.length > 0) throw denied();
+    return { namespace, name, uid: String(answer.user?.uid ?? '') };
+  }
+
+  /** The labels of a namespace. Throws `invalid` where nobody is configured who may ask, `upstream` as above. */
+  async labelsOf(config: KubernetesConfig, namespace: string): Promise<Readonly<Record<string, string>>> {
+    const { ca, reviewer } = await this.means(config);
+    if (reviewer === undefined) {
+      throw new Refusal(
+        'invalid',
+        'bound_service_account_namespace_selector needs token_reviewer_jwt in the configuration',
+      );
+    }
+    const url = addressOf(config, `/api/v1/namespaces/${encodeURIComponent(namespace)}`);
+    const { status, json } = await this.calls.call(who, url, { headers: { authorization: `Bearer ${reviewer}` }, ca });
+    if (status === 404) throw denied();
+    if (status !== 200) throw new Refusal('upstream', `${who} answered ${status} for the namespace of the account`);
+    return (json as { metadata?: { labels?: Record<string, string> } } | undefined)?.metadata?.labels ?? {};
+  }
+
+  /** The own pod's token goes to the own cluster alone: to who proves itself by the own pod's certificates. */
+  private async means(config: KubernetesConfig): Promise<{ ca: string | undefined; reviewer: string | undefined }> {
+    const { kubernetes_ca_cert: given, token_reviewer_jwt: reviewer, disable_local_ca_jwt: foreign } = config;
+    const own = foreign || given !== '' ? undefined : await fileText(this.pod.caFile);
+    const secure = config.kubernetes_host?.startsWith('https:');
+    const ownToken = own && secure ? await fileText(this.pod.tokenFile) : undefined;
+    return { ca: given || own, reviewer: reviewer || ownToken };
+  }
+}
+
+interface Review {
+  readonly authenticated?: unknown;
+  readonly error?: unknown;
+  readonly audiences?: unknown;
+  readonly user?: { readonly username?: unknown; readonly uid?: unknown };
+}
+
+function addressOf({ kubernetes_host: host = '' }: KubernetesConfig, path: string): string {
+  return host.replace(/\/+$/, '') + path;
+}
+
+async function fileText(file: string): Promise<string | undefined> {
+  return (await readFile(file, 'utf8').catch(() => '')).trim() || undefined;
+}
+
+const denied = (): Refusal => new Refusal('denied', 'permission denied');

@@ -1,0 +1,98 @@
+import { X509Certificate } from 'node:crypto';
+import { importPublicKey } from '@keystead/auth';
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { single } from '../../sdk/collection';
+import { bool, commaList, secretString, string } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { data, empty, missing } from '../../sdk/reply';
+
+const Config = z.object({
+  kubernetes_host: string().optional().describe('Address of the cluster’s API.'),
+  kubernetes_ca_cert: string().describe('Certificates (PEM) to trust for it; empty trusts those of the own pod.'),
+  token_reviewer_jwt: secretString().describe(
+    'Token of who may ask for token reviews; else that of the own pod, else that which logs in. Never shown.',
+  ),
+  pem_keys: commaList().describe(
+    'Public keys (PEM) that must have signed the tokens; empty leaves that to the cluster.',
+  ),
+  issuer: string().describe('What iss must be, where disable_iss_validation is false.'),
+  disable_iss_validation: bool().describe('Do not look at iss: the cluster vouches for its tokens.'),
+  disable_local_ca_jwt: bool().describe('Use neither certificates nor token of the own pod.'),
+});
+/** How the cluster is asked, as stored. */
+export type KubernetesConfig = z.output<typeof Config>;
+/** The configuration of the mount. */
+export const config = single('config', Config);
+
+const none = {
+  kubernetes_host: '',
+  kubernetes_ca_cert: '',
+  token_reviewer_jwt: '',
+  pem_keys: [],
+  issuer: '',
+  disable_iss_validation: true,
+  disable_local_ca_jwt: false,
+};
+
+/** Which cluster vouches for the tokens. */
+export const configPath = path('config', {
+  summary: 'Which cluster vouches for the tokens, and how it is asked.',
+  stored: ({ storage }) => config.find(storage),
+  read: {
+    summary: 'Read the configuration, without the token in it.',
+    output: z.object({
+      kubernetes_host: z.string(),
+      kubernetes_ca_cert: z.string(),
+      pem_keys: z.array(z.string()),
+      issuer: z.string(),
+      disable_iss_validation: z.boolean(),
+      disable_local_ca_jwt: z.boolean(),
+      token_reviewer_jwt_set: z.boolean(),
+    }),
+    async run({ storage }) {
+      const stored = await config.find(storage);
+      if (!stored) return missing;
+      const { token_reviewer_jwt: reviewer, ...shown } = stored;
+      return data({ ...shown, token_reviewer_jwt_set: reviewer !== '' });
+    },
+  },
+  write: {
+    summary: 'Configure the method; replaces everything.',
+    update: 'replace',
+    defaults: none,
+    input: Config,
+    run({ input, storage, warn }) {
+      const { kubernetes_host: host = '', kubernetes_ca_cert: ca } = input;
+      if (host === '') refuse('no host provided');
+      if (!URL.canParse(host) || !/^https?:$/.test(new URL(host).protocol) || new URL(host).username !== '') {
+        refuse('kubernetes_host must be an https address');
+      }
+      if (host.startsWith('http:')) warn('kubernetes_host is not https: tokens are sent in the clear');
+      if (input.disable_local_ca_jwt && ca === '') {
+        refuse('kubernetes_ca_cert must be given when disable_local_ca_jwt is true');
+      }
+      if (ca !== '' && !parses(() => new X509Certificate(ca))) {
+        warn('kubernetes_ca_cert is not an x509 PEM certificate: the cluster cannot be reached with it');
+      }
+      input.pem_keys.forEach((pem, at) => {
+        if (!parses(() => importPublicKey(pem))) refuse(`number ${at + 1} of pem_keys is not a public key in PEM`);
+      });
+      config.put(storage, input);
+      return empty;
+    },
+  },
+});
+
+function parses(parse: () => unknown): boolean {
+  try {
+    parse();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function refuse(text: string): never {
+  throw new Refusal('invalid', text);
+}

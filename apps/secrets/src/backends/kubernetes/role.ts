@@ -1,0 +1,135 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { collection } from '../../sdk/collection';
+import { durationText } from '../../sdk/duration';
+import { commaList, oneOf, string } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { data, empty, keys, missing } from '../../sdk/reply';
+import type { Storage } from '../../sdk/storage';
+import {
+  settleTokenParams,
+  showTokenParams,
+  tokenAliases,
+  tokenDefaults,
+  tokenParams,
+  tokenParamsOutput,
+} from '../../sdk/token-params';
+import { selectorLabels } from './selector';
+
+const sources = ['serviceaccount_uid', 'serviceaccount_name', ''] as const;
+
+const Role = z.object({
+  bound_service_account_names: commaList().describe('Accounts that may log in; * stands for any text.'),
+  bound_service_account_namespaces: commaList().describe('Namespaces of the cluster they may be in, likewise.'),
+  bound_service_account_namespace_selector: string().describe(
+    'Or labels of the namespace, as JSON: {"matchLabels": {"team": "a"}}.',
+  ),
+  audience: string().describe('Whom the token must be meant for; empty asks for nobody in particular.'),
+  alias_name_source: oneOf(sources, (given) => `unrecognized alias_name_source ${given}`).describe(
+    'What names the alias: serviceaccount_uid, or serviceaccount_name as <namespace>/<name>.',
+  ),
+  ...tokenParams.shape,
+  ...tokenAliases.shape,
+});
+/** A role as stored. */
+export type KubernetesRole = z.output<typeof Role>;
+const roles = collection('role/', Role);
+
+const defaults = {
+  ...tokenDefaults,
+  bound_service_account_names: [],
+  bound_service_account_namespaces: [],
+  bound_service_account_namespace_selector: '',
+  audience: '',
+  alias_name_source: 'serviceaccount_uid' as const,
+};
+
+/** Finds a role; names are compared without case. */
+export function findRole(storage: Storage, name: string): Promise<KubernetesRole | undefined> {
+  return roles.find(storage, name.toLowerCase());
+}
+
+/** The names of the roles. */
+export const roleListPath = path('role', {
+  summary: 'The roles of this method.',
+  list: {
+    summary: 'List the roles.',
+    output: z.object({ keys: z.array(z.string()) }),
+    run: async ({ storage }) => keys(await roles.list(storage)),
+  },
+});
+
+/** One role. */
+export const rolePath = path('role/:name', {
+  folds: { name: 'case' },
+  summary: 'Which service accounts may log in under a name, and what their tokens are.',
+  stored: ({ params, storage }) => roles.find(storage, params.name),
+  read: {
+    summary: 'Read a role.',
+    output: tokenParamsOutput.extend({
+      bound_service_account_names: z.array(z.string()),
+      bound_service_account_namespaces: z.array(z.string()),
+      bound_service_account_namespace_selector: z.string(),
+      audience: z.string().optional(),
+      alias_name_source: z.string(),
+    }),
+    async run({ params, storage }) {
+      const role = await roles.find(storage, params.name);
+      if (!role) return missing;
+      const own = {
+        bound_service_account_names: role.bound_service_account_names,
+        bound_service_account_namespaces: role.bound_service_account_namespaces,
+        bound_service_account_namespace_selector: role.bound_service_account_namespace_selector,
+        ...(role.audience ? { audience: role.audience } : {}),
+        alias_name_source: role.alias_name_source,
+      };
+      return data({ ...own, ...showTokenParams(role) });
+    },
+  },
+  write: {
+    summary: 'Create a role, or change what is named.',
+    update: 'merge',
+    defaults,
+    input: Role,
+    run({ params, input, fields, storage, mount, warn }) {
+      const settled = settleTokenParams(input, fields);
+      const role = { ...settled, alias_name_source: settled.alias_name_source || 'serviceaccount_uid' };
+      checkRole(role);
+      if (role.token_period > mount.maxLeaseTtlSeconds) {
+        const [period, most] = [role.token_period, mount.maxLeaseTtlSeconds].map(durationText);
+        refuse(`token period of "${period}" is greater than the backend's maximum lease TTL of "${most}"`);
+      }
+      if (role.token_max_ttl > mount.maxLeaseTtlSeconds) {
+        warn('token_max_ttl is greater than the maximum lifetime of the mount, which caps it');
+      }
+      roles.put(storage, params.name, role);
+      return empty;
+    },
+  },
+  delete: {
+    summary: 'Delete a role. Deleting an absent role succeeds; its tokens can no longer be renewed.',
+    run({ params, storage }) {
+      roles.delete(storage, params.name);
+      return empty;
+    },
+  },
+});
+
+function checkRole(role: KubernetesRole): void {
+  const { bound_service_account_names: names, bound_service_account_namespaces: namespaces } = role;
+  const selector = role.bound_service_account_namespace_selector;
+  if (names.length === 0) refuse('"bound_service_account_names" can not be empty');
+  if (namespaces.length === 0 && selector === '') {
+    refuse(
+      '"bound_service_account_namespaces" can not be empty if "bound_service_account_namespace_selector" is not set',
+    );
+  }
+  for (const list of [names, namespaces]) {
+    if (list.length > 1 && list.includes('*')) refuse('can not mix "*" with values');
+  }
+  if (selector !== '') selectorLabels(selector);
+}
+
+function refuse(text: string): never {
+  throw new Refusal('invalid', text);
+}
