@@ -1,3 +1,5 @@
+import { parseArgs } from 'node:util';
+
 /** What to measure, and for how long. */
 export interface HostileOptions {
   readonly services: readonly ('secrets' | 'workspaces')[];
@@ -17,30 +19,18 @@ export const usage = `npm run bench -- --hostile [--service NAME] [--seconds N] 
 
 /** Reads the command line; throws an error that names what it does not understand. */
 export function parseHostileOptions(args: readonly string[]): HostileOptions {
-  let options: HostileOptions = { services: ['secrets', 'workspaces'], seconds: 300, only: '', write: false };
-  const rest = [...args];
-  const value = (name: string): string => {
-    const next = rest.shift();
-    if (next === undefined) throw new Error(`${name} needs a value\n\n${usage}`);
-    return next;
-  };
-  for (let name = rest.shift(); name !== undefined; name = rest.shift()) {
-    if (name === '--write') options = { ...options, write: true };
-    else if (name === '--only') options = { ...options, only: value(name) };
-    else if (name === '--seconds') options = { ...options, seconds: secondsOf(value(name)) };
-    else if (name === '--service') options = { ...options, services: [serviceOf(value(name))] };
-    else throw new Error(`${name} is not known\n\n${usage}`);
-  }
-  return options;
-}
-
-function secondsOf(text: string): number {
-  const seconds = Number(text);
-  if (!(seconds > 0)) throw new Error(`--seconds ${text} is no number above 0`);
-  return seconds;
-}
-
-function serviceOf(text: string): 'secrets' | 'workspaces' {
-  if (text === 'secrets' || text === 'workspaces') return text;
-  throw new Error(`--service ${text} is neither secrets nor workspaces`);
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      service: { type: 'string' },
+      seconds: { type: 'string', default: '300' },
+      only: { type: 'string', default: '' },
+      write: { type: 'boolean', default: false },
+    },
+  });
+  const { service, seconds, ...rest } = values;
+  const services = (['secrets', 'workspaces'] as const).filter((one) => service === undefined || service === one);
+  if (services.length === 0) throw new Error(`--service ${service} is neither secrets nor workspaces`);
+  if (!(Number(seconds) > 0)) throw new Error(`--seconds ${seconds} is no number above 0`);
+  return { ...rest, services, seconds: Number(seconds) };
 }

@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
+import type { Ground } from '../src/program';
 import { ask } from '../src/service';
 import type { Bounds } from './bodies';
 import { casesFor, type Dialect } from './cases';
 import { type Document, type Operation, operationsOf } from './document';
 import type { Case, Sender, Target } from './run-case';
 import { secretsHints } from './secrets-hints';
-import { type HostileSetup, startWatched } from './service';
+import { startWatched } from './service';
 
 const KiB = 1024;
 /** What is not there from the start. */
@@ -19,7 +20,7 @@ const mounts: readonly (readonly [string, object])[] = [
 ];
 
 /** The secrets service with one of every kind, and its cases. */
-export async function prepareSecrets(setup: HostileSetup): Promise<{ target: Target; cases: Case[] }> {
+export async function prepareSecrets(setup: Ground): Promise<{ target: Target; cases: Case[] }> {
   const target = await startWatched(
     'secrets',
     {

@@ -1,24 +1,17 @@
 import { existsSync, statSync } from 'node:fs';
 import path from 'node:path';
-import type { EmbeddedServer } from '@keystead/postgres';
 import { ensureDatabase } from '@keystead/postgres';
 import { benchRoot, startChild } from '../src/child';
+import type { Ground } from '../src/program';
 import { freePort } from '../src/service';
 import type { Target } from './run-case';
 import { LoopTurns, watchProgram } from './turns';
-
-/** Where services are started. */
-export interface HostileSetup {
-  readonly folder: string;
-  readonly postgres: EmbeddedServer;
-  atEnd(cleanup: () => unknown): void;
-}
 
 /** Starts a service as in production, watched from within, and cut off from everything but this machine. */
 export async function startWatched(
   name: 'secrets' | 'workspaces',
   env: Record<string, string>,
-  { folder, postgres, atEnd }: HostileSetup,
+  { folder, postgres, atEnd }: Ground,
 ): Promise<Target> {
   const prefix = name.toUpperCase();
   const port = await freePort();

@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import type { Ground } from '../src/program';
 import { ask, times } from '../src/service';
 import type { Bounds } from './bodies';
 import { casesFor } from './cases';
 import { type Document, type Operation, operationsOf } from './document';
 import type { Case, Sender, Target } from './run-case';
-import { type HostileSetup, startWatched } from './service';
+import { startWatched } from './service';
 import type { Hints } from './worst-values';
 
 const KiB = 1024;
@@ -16,7 +17,7 @@ interface Made {
 }
 
 /** The workspace service with an organization that has of everything, used by its owner, and its cases. */
-export async function prepareWorkspaces(setup: HostileSetup): Promise<{ target: Target; cases: Case[] }> {
+export async function prepareWorkspaces(setup: Ground): Promise<{ target: Target; cases: Case[] }> {
   const firstRun = path.join(setup.folder, 'first-run.json');
   const target = await startWatched(
     'workspaces',

@@ -1,10 +1,8 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
-import path from 'node:path';
-import { serverVersion, startEmbedded } from '@keystead/postgres';
-import { benchRoot } from '../src/child';
+import type { EmbeddedServer } from '@keystead/postgres';
 import { chooseGenerator, type Generator } from '../src/load';
 import { choosePinning, machine, pinProcess } from '../src/machine';
+import { aboutPinning, aboutPostgres, type Ground, onGround, runProgram, show } from '../src/program';
 import { compare, loads } from './compare';
 import { drain } from './drain';
 import { type Installation, installation, seed } from './installation';
@@ -15,34 +13,21 @@ import { type Line, table } from './table';
 
 const log = (text: string): void => void process.stderr.write(`${text}\n`);
 
-async function run(options: ScaleOptions): Promise<void> {
-  const folder = path.resolve(options.keep ?? mkdtempSync(path.join(os.tmpdir(), 'keystead-scale-')));
-  mkdirSync(folder, { recursive: true });
+async function run(options: ScaleOptions, { folder, postgres }: Ground): Promise<void> {
   const pinning = choosePinning();
   const generator = chooseGenerator(pinning?.others);
-  const postgres = await startEmbedded({
-    dataDir: path.join(folder, 'postgres'),
-    settings: { max_connections: '100', shared_buffers: '1GB' },
-  });
-  try {
-    const lines = await measure(options, folder, postgres, pinning, generator);
-    const version = await serverVersion(postgres.url('postgres'));
-    const about =
-      `${machine()}\nPostgreSQL ${Math.floor(version / 10_000)}.${version % 10_000} with fsync on and 1 GB of shared buffers; ` +
-      `load from ${generator.name} at 32 connections; ` +
-      (pinning ? `service on core ${pinning.server}, all else on ${pinning.others}` : 'nothing pinned') +
-      `; median of ${options.rounds}; load average at the end ${os.loadavg()[0]!.toFixed(1)}`;
-    show(`${about}\n\n${table(lines)}\n`, options.write);
-  } finally {
-    await postgres.stop({ immediate: options.keep === undefined });
-    if (options.keep === undefined) rmSync(folder, { recursive: true, force: true });
-  }
+  const lines = await measure(options, folder, postgres, pinning, generator);
+  const about =
+    `${machine()}\n${await aboutPostgres(postgres.url('postgres'), ' with fsync on and 1 GB of shared buffers')}; ` +
+    `load from ${generator.name} at 32 connections; ${aboutPinning(pinning)}` +
+    `; median of ${options.rounds}; load average at the end ${os.loadavg()[0]!.toFixed(1)}`;
+  show('Scale,', `${about}\n\n${table(lines)}`, { ...options, name: 'scale' });
 }
 
 async function measure(
   options: ScaleOptions,
   folder: string,
-  postgres: Awaited<ReturnType<typeof startEmbedded>>,
+  postgres: EmbeddedServer,
   pinning: ReturnType<typeof choosePinning>,
   generator: ReturnType<typeof chooseGenerator>,
 ): Promise<Line[]> {
@@ -143,21 +128,8 @@ async function measureBoth(
 const whole = (value: number): string => Math.round(value).toLocaleString('en');
 const amount = (value: number): string => value.toLocaleString('en');
 
-function show(text: string, write: boolean): void {
-  process.stdout.write(`\n${text}`);
-  if (!write) return;
-  const date = new Date().toISOString().slice(0, 10);
-  const file = path.join(benchRoot, 'results', `${date}-scale.md`);
-  mkdirSync(path.dirname(file), { recursive: true });
-  writeFileSync(file, `# Scale, ${date}\n\n${text}`);
-  process.stdout.write(`\nwritten to ${path.relative(process.cwd(), file)}\n`);
-}
-
-const args = process.argv.slice(2).filter((one) => one !== '--');
-if (args.includes('--help')) console.log(usage);
-else {
-  run(parseScaleOptions(args)).catch((error: Error) => {
-    console.error(error.stack);
-    process.exitCode = 1;
-  });
-}
+runProgram(usage, (args) => {
+  const options = parseScaleOptions(args);
+  const settings = { max_connections: '100', shared_buffers: '1GB' };
+  return onGround(settings, (ground) => run(options, ground), options.keep);
+});

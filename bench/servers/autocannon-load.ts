@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import autocannon from 'autocannon';
 import type { Load } from '../src/load';
 
@@ -9,7 +10,7 @@ interface Settings {
   start: number;
 }
 
-const { url, load, connections, seconds, start }: Settings = JSON.parse(process.argv[2] as string);
+const { url, load, connections, seconds, start }: Settings = JSON.parse(readFileSync(0, 'utf8'));
 let n = start;
 let at = 0;
 

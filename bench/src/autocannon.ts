@@ -17,8 +17,11 @@ export async function runAutocannon(
   start: number,
 ): Promise<Figures> {
   const settings = JSON.stringify({ url, load, connections, seconds, start });
-  const [command, args] = pinned(cores, process.execPath, ['--import', 'tsx', program, settings]);
-  const { stdout } = await promisify(execFile)(command, args, { cwd: path.dirname(program) });
+  const [command, args] = pinned(cores, process.execPath, ['--import', 'tsx', program]);
+  const running = promisify(execFile)(command, args, { cwd: path.dirname(program) });
+  // Ten thousand paths are more than an argument may hold.
+  running.child.stdin!.end(settings);
+  const { stdout } = await running;
   const figures = JSON.parse(stdout) as Figures & { errors: number };
   if (figures.errors > 0) throw new Error(`${figures.errors} requests failed: ${load.method} ${load.paths[0]}`);
   return figures;

@@ -1,10 +1,7 @@
-import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
 import { withClient } from '@keystead/postgres';
 import { type Setting, scenariosOn } from './family';
 import type { Scenario } from './scenario';
-import { ask, startService } from './service';
+import { ask, startWorkspaces } from './service';
 
 /** Fifty pages of 20 from here on. */
 const pages = { first: 1, deep: 501 } as const;
@@ -27,18 +24,7 @@ interface Made {
 export async function largeListsFamily(setting: Setting): Promise<Scenario[]> {
   const wanted = lists.filter(({ name }) => setting.wanted(name));
   if (wanted.length === 0) return [];
-  const firstRun = path.join(setting.folder, 'large-first-run.json');
-  const url = await startService(
-    'workspaces',
-    {
-      WORKSPACES_SEAL_KEY: randomBytes(32).toString('hex'),
-      WORKSPACES_FIRST_RUN_FILE: firstRun,
-      WORKSPACES_RATE_LIMIT: '0',
-    },
-    setting,
-    'large_lists',
-  );
-  const { token } = JSON.parse(readFileSync(firstRun, 'utf8')) as { token: string };
+  const { url, token } = await startWorkspaces(setting, 'large_lists');
   const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/vnd.api+json' };
   const database = setting.postgres.url('large_lists');
   for (const organization of new Set(wanted.map((list) => list.organization))) {

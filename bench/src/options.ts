@@ -1,3 +1,5 @@
+import { parseArgs } from 'node:util';
+
 /** How long, how often and what to measure. */
 export interface Options {
   rounds: number;
@@ -20,33 +22,25 @@ export const usage = `npm run bench -- [--quick] [--only NAME]... [--rounds N] [
 
 /** Reads the command line; throws an error that names what it does not understand. */
 export function parseOptions(args: readonly string[]): Options {
-  const options = {
-    rounds: 5,
-    seconds: 2,
-    baselineSeconds: 1,
-    connections: [1, 32],
-    only: [] as string[],
-    write: false,
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      quick: { type: 'boolean', default: false },
+      only: { type: 'string', multiple: true, default: [] },
+      rounds: { type: 'string' },
+      connections: { type: 'string', default: '1,32' },
+      write: { type: 'boolean', default: false },
+    },
+  });
+  const { quick, only, rounds = quick ? '1' : '5', connections, write } = values;
+  return {
+    rounds: positive('--rounds', rounds),
+    seconds: quick ? 1 : 2,
+    baselineSeconds: quick ? 0.5 : 1,
+    connections: connections.split(',').map((n) => positive('--connections', n)),
+    only,
+    write,
   };
-  const rest = [...args];
-  const value = (name: string) => {
-    const next = rest.shift();
-    if (next === undefined) throw new Error(`${name} needs a value\n\n${usage}`);
-    return next;
-  };
-  while (rest.length > 0) {
-    const name = rest.shift() as string;
-    if (name === '--quick') Object.assign(options, { rounds: 1, seconds: 1, baselineSeconds: 0.5 });
-    else if (name === '--only') options.only.push(value(name));
-    else if (name === '--rounds') options.rounds = positive(name, value(name));
-    else if (name === '--connections')
-      options.connections = value(name)
-        .split(',')
-        .map((n) => positive(name, n));
-    else if (name === '--write') options.write = true;
-    else throw new Error(`unknown option ${name}\n\n${usage}`);
-  }
-  return options;
 }
 
 function positive(name: string, text: string): number {

@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { ensureDatabase } from '@keystead/postgres';
@@ -32,6 +34,22 @@ export async function startServiceProcess(
   });
   atEnd(() => child.stop());
   return { url: `http://127.0.0.1:${port}`, pid: child.pid };
+}
+
+/** Starts a workspace service; answers also the token of who may do everything there. */
+export async function startWorkspaces(
+  setting: Pick<Setting, 'folder' | 'cores' | 'postgres' | 'atEnd'>,
+  database = 'workspaces',
+): Promise<{ url: string; pid: number; token: string }> {
+  const firstRun = path.join(setting.folder, `${database}-first-run.json`);
+  const env = {
+    WORKSPACES_SEAL_KEY: randomBytes(32).toString('hex'),
+    WORKSPACES_FIRST_RUN_FILE: firstRun,
+    WORKSPACES_RATE_LIMIT: '0',
+  };
+  const started = await startServiceProcess('workspaces', env, setting, database);
+  const { token } = JSON.parse(readFileSync(firstRun, 'utf8')) as { token: string };
+  return { ...started, token };
 }
 
 /** Sends one request and returns the JSON it is answered with; throws when the answer is not a success. */

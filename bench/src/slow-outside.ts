@@ -1,14 +1,14 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startEmbedded } from '@keystead/postgres';
 import type { Crowd } from '../servers/callers';
 import { benchRoot } from './child';
-import { choosePinning, pinProcess } from './machine';
+import { quantile } from './figures';
+import { choosePinning, pinProcess, residentKib } from './machine';
 import { startOutside } from './outside-family';
+import { type Ground, onGround, runProgram } from './program';
 import { ask } from './service';
 
 const callers = 500;
@@ -20,60 +20,44 @@ const rounds = 1000;
  * within the milliseconds given as argument, at once unless told. The service has a core for itself, and callers and
  * scheduler give way to the reader: what they compute happens on other machines. Linux only.
  */
-async function main(): Promise<void> {
-  const cleanups: (() => unknown)[] = [];
-  const folder = mkdtempSync(path.join(os.tmpdir(), 'keystead-bench-'));
-  cleanups.push(() => rmSync(folder, { recursive: true, force: true }));
+async function main({ folder, postgres, atEnd }: Ground): Promise<void> {
   const pinning = choosePinning();
   pinProcess(pinning?.others, process.pid);
-  try {
-    const postgres = await startEmbedded({ dataDir: path.join(folder, 'postgres') });
-    cleanups.push(() => postgres.stop({ immediate: true }));
-    const setting = {
-      folder,
-      postgres,
-      cores: pinning?.server,
-      atEnd: (cleanup: () => unknown) => void cleanups.push(cleanup),
-    };
-    const { url, pid, root, standIns } = await startOutside(setting, thinkMs);
-    const headers = { 'X-Service-Token': root };
-    await ask(`${url}/v1/cubbyhole/one`, 'POST', headers, { value: 'x' });
-    const read = () => ask(`${url}/v1/cubbyhole/one`, 'GET', headers);
-    const crowd = await startCrowd();
-    cleanups.push(() => crowd.kill('SIGKILL'));
-    for (const { pid } of [standIns, crowd]) giveWay(pid as number);
-    await reads(read);
-    const alone = await reads(read);
-    const before = resident(pid);
-    process.kill(standIns.pid, 'SIGUSR2');
-    let waiting = true;
-    const started = performance.now();
-    const withinMs = Number(process.argv[2] ?? 0);
-    const all = answered(crowd, { url: `${url}/v1/scheduler/creds/bench`, headers, count: callers, withinMs })
-      .then(() => performance.now() - started)
-      .finally(() => {
-        waiting = false;
-      });
-    let peak = resident(pid);
-    const beside: number[] = [];
-    while (waiting) {
-      beside.push(await timed(read));
-      peak = Math.max(peak, resident(pid));
-      await sleep(3);
-    }
-    const line = (what: string, times: readonly number[]) =>
-      process.stdout.write(
-        `${what}: ${times.length} reads, p50 ${quantile(times, 0.5)} ms, p99 ${quantile(times, 0.99)} ms\n`,
-      );
-    line('alone', alone);
-    line(`beside ${callers} callers`, beside);
-    process.stdout.write(
-      `p99 ${(Number(quantile(beside, 0.99)) / Number(quantile(alone, 0.99))).toFixed(2)} times; credentials for all after ` +
-        `${((await all) / 1000).toFixed(1)} s; resident ${before} MiB before, ${peak} MiB at most\n`,
-    );
-  } finally {
-    for (const cleanup of cleanups.reverse()) await cleanup();
+  const setting = { folder, postgres, cores: pinning?.server, atEnd };
+  const { url, pid, root, standIns } = await startOutside(setting, thinkMs);
+  const headers = { 'X-Service-Token': root };
+  await ask(`${url}/v1/cubbyhole/one`, 'POST', headers, { value: 'x' });
+  const read = () => ask(`${url}/v1/cubbyhole/one`, 'GET', headers);
+  const crowd = await startCrowd();
+  atEnd(() => crowd.kill('SIGKILL'));
+  for (const { pid } of [standIns, crowd]) giveWay(pid as number);
+  await reads(read);
+  const alone = await reads(read);
+  const before = resident(pid);
+  process.kill(standIns.pid, 'SIGUSR2');
+  let waiting = true;
+  const started = performance.now();
+  const withinMs = Number(process.argv[2] ?? 0);
+  const all = answered(crowd, { url: `${url}/v1/scheduler/creds/bench`, headers, count: callers, withinMs })
+    .then(() => performance.now() - started)
+    .finally(() => {
+      waiting = false;
+    });
+  let peak = resident(pid);
+  const beside: number[] = [];
+  while (waiting) {
+    beside.push(await timed(read));
+    peak = Math.max(peak, resident(pid));
+    await sleep(3);
   }
+  const line = (what: string, times: readonly number[]) =>
+    process.stdout.write(`${what}: ${times.length} reads, p50 ${shown(times, 0.5)} ms, p99 ${shown(times, 0.99)} ms\n`);
+  line('alone', alone);
+  line(`beside ${callers} callers`, beside);
+  process.stdout.write(
+    `p99 ${(Number(shown(beside, 0.99)) / Number(shown(alone, 0.99))).toFixed(2)} times; credentials for all after ` +
+      `${((await all) / 1000).toFixed(1)} s; resident ${before} MiB before, ${peak} MiB at most\n`,
+  );
 }
 
 /** The program that calls for all, ready. */
@@ -114,13 +98,12 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - start;
 }
 
-function quantile(times: readonly number[], at: number): string {
-  const sorted = [...times].sort((a, b) => a - b);
-  return (sorted[Math.floor((sorted.length - 1) * at)] ?? 0).toFixed(2);
-}
+const shown = (times: readonly number[], share: number): string =>
+  quantile(
+    [...times].sort((a, b) => a - b),
+    share,
+  ).toFixed(2);
 
-function resident(pid: number): number {
-  return Math.round(Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024);
-}
+const resident = (pid: number): number => Math.round(residentKib(pid) / 1024);
 
-void main();
+runProgram('', () => onGround({}, main));

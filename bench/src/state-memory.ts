@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { residentKib } from './machine';
 import { madeState } from './made-state';
 import { StateClient } from './state-client';
-import { type StateService, withStateService } from './state-service';
+import { runOnStateService, type StateService } from './state-service';
 
 const mebibytes = 100;
 const warmUps = Number(process.argv[2] ?? 10);
@@ -75,7 +75,4 @@ async function measure({ url, pid, token }: StateService): Promise<void> {
   await row('four of those at once', () => Promise.all(clients.map(inline)));
 }
 
-withStateService(measure).catch((error: Error) => {
-  process.stderr.write(`${error.stack}\n`);
-  process.exitCode = 1;
-});
+runOnStateService(measure);

@@ -3,13 +3,15 @@ import { Agent } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { ensureDatabase } from '@keystead/postgres';
 import { Pool } from 'pg';
+import { quantile } from './figures';
 import { processorMs } from './machine';
 import { type MadeState, madeState } from './made-state';
 import { StateClient } from './state-client';
-import { type StateService, withStateService } from './state-service';
+import { runOnStateService, type StateService } from './state-service';
 
 const seconds = Number(process.argv[2] ?? 5);
 const chunkBytes = 1024 * 1024;
+const plans = 100;
 
 /** A state whose bytes lie ready, so that making them is not measured. */
 function ready(mebibytes: number, kind: 'realistic' | 'noise'): MadeState & { whole: Buffer } {
@@ -90,20 +92,34 @@ async function measure(service: StateService): Promise<void> {
     const spent = (processorMs(service.pid) - before) / count;
     process.stdout.write(`| lock and unlock, 32 workspaces | ${cycles.toFixed(0)} | | ${spent.toFixed(1)} |\n`);
     const [planner] = clients as [StateClient];
-    const times: number[] = [];
-    for (let i = 0; i < 50; i++) {
-      const start = performance.now();
-      await planner.plan();
-      times.push(performance.now() - start);
-    }
-    times.sort((a, b) => a - b);
-    process.stdout.write(`| calls of a plan on a state of 10 MiB: median ${times[25]!.toFixed(0)} ms | | | |\n`);
+    for (const mebibytes of [10, 1]) await measurePlans(planner, mebibytes, service.pid);
   } finally {
     await pool.end();
   }
 }
 
-withStateService(measure).catch((error: Error) => {
-  process.stderr.write(`${error.stack}\n`);
-  process.exitCode = 1;
-});
+/** What the calls of a plan take, one after the other as the tool makes them, against a state of such a size. */
+async function measurePlans(planner: StateClient, mebibytes: number, pid: number): Promise<void> {
+  await planner.act('lock');
+  const state = ready(mebibytes, 'realistic');
+  const { raw } = await planner.announce(state, 1_000_000 - mebibytes);
+  const status = await planner.put(raw, state);
+  if (status !== 200) throw new Error(`an upload was answered ${status}`);
+  await planner.act('unlock');
+  for (let i = 0; i < 10; i++) await planner.plan();
+  const before = processorMs(pid);
+  const times: number[] = [];
+  for (let i = 0; i < plans; i++) {
+    const start = performance.now();
+    await planner.plan();
+    times.push(performance.now() - start);
+  }
+  times.sort((a, b) => a - b);
+  const [middle, p95, longest] = [0.5, 0.95, 0.999].map((share) => `${quantile(times, share).toFixed(1)} ms`);
+  const spent = ((processorMs(pid) - before) / plans).toFixed(1);
+  process.stdout.write(
+    `| calls of a plan on a state of ${mebibytes} MiB: median ${middle}, p95 ${p95}, longest ${longest} | | | ${spent} |\n`,
+  );
+}
+
+runOnStateService(measure);

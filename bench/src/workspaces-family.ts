@@ -1,10 +1,7 @@
-import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
 import { withClient } from '@keystead/postgres';
 import { type Setting, scenariosOn } from './family';
 import type { Scenario } from './scenario';
-import { ask, startService, times } from './service';
+import { ask, startWorkspaces, times } from './service';
 
 const names = [
   'workspaces: show',
@@ -24,17 +21,7 @@ const listPath = (page: number) => `/api/v2/organizations/bench/workspaces?page%
 /** The workspace service with 10,000 workspaces in one organization, used by its owner; no rate limit. */
 export async function workspacesFamily(setting: Setting): Promise<Scenario[]> {
   if (!names.some(setting.wanted)) return [];
-  const firstRun = path.join(setting.folder, 'first-run.json');
-  const url = await startService(
-    'workspaces',
-    {
-      WORKSPACES_SEAL_KEY: randomBytes(32).toString('hex'),
-      WORKSPACES_FIRST_RUN_FILE: firstRun,
-      WORKSPACES_RATE_LIMIT: '0',
-    },
-    setting,
-  );
-  const { token } = JSON.parse(readFileSync(firstRun, 'utf8')) as { token: string };
+  const { url, token } = await startWorkspaces(setting);
   const headers = { Authorization: `Bearer ${token}`, 'Content-Type': mediaType };
   const ids = await prepare(url, headers);
   // PostgreSQL does so by itself within a minute. Until then a search reads the whole organization: 10 ms instead of 0.1.
