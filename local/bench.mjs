@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// `npm run bench`, `npm run bench:scale`, `npm run bench -- --hostile`: builds what is to be measured, then runs the bench program.
+// `npm run bench`, `npm run bench:scale`, `npm run bench:console`, `npm run bench -- --hostile`: builds what is to be measured,
+// then runs the bench program.
 import { spawn } from 'node:child_process';
 import path from 'node:path';
 import { build, requireNode, root, toolEnvironment } from './bootstrap.mjs';
@@ -9,10 +10,14 @@ try {
   requireNode();
   await build();
   const given = process.argv.slice(2).filter((one) => one !== '--');
-  const other = ['scale', 'hostile'].find((name) => given[0] === `--${name}`);
-  const program = path.join(root, 'bench', other ?? 'src', 'main.ts');
-  const child = spawn(process.execPath, ['--import', 'tsx', program, ...given.slice(other ? 1 : 0)], {
-    cwd: path.join(root, 'bench'),
+  const other = ['scale', 'hostile', 'console'].find((name) => given[0] === `--${name}`);
+  const ofConsole = other === 'console';
+  const program = ofConsole
+    ? path.join(root, 'apps/console/test/bench.ts')
+    : path.join(root, 'bench', other ?? 'src', 'main.ts');
+  const flags = ofConsole ? ['--conditions=source', '--require=tsx/cjs'] : ['--import', 'tsx'];
+  const child = spawn(process.execPath, [...flags, program, ...given.slice(other ? 1 : 0)], {
+    cwd: ofConsole ? root : path.join(root, 'bench'),
     env: toolEnvironment(),
     stdio: 'inherit',
   });
