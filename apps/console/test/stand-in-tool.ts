@@ -49,6 +49,7 @@ const script = `#!/bin/sh
 case $1 in
   version) echo "Terraform v1.11.4" ;;
   plan)
+    if grep -q chatty *.tf 2>/dev/null; then seq -f 'line %.0f of a tool that says everything it does, and then again' 100000; fi
     cat <<'END'
 ${said('The plan has begun')}
 ${said(hostile)}

@@ -35,7 +35,7 @@ const of = (kind: string, attributes: object, relationships: object = {}) => ({
 let counter = 0;
 
 /** An organization with a workspace that has a configuration. */
-async function prepared(): Promise<{ org: string; id: string }> {
+async function prepared(main = 'output "height" { value = 3 }'): Promise<{ org: string; id: string }> {
   const org = `org-${++counter}`;
   await api('POST', 'organizations', of('organizations', { name: org, email: 'ops@example.com' }));
   const made = await api<Made>(
@@ -48,7 +48,7 @@ async function prepared(): Promise<{ org: string; id: string }> {
     `workspaces/${made.data.id}/configuration-versions`,
     of('configuration-versions', { 'auto-queue-runs': false }),
   );
-  const archive = gzipSync(tarOf({ 'main.tf': 'output "height" { value = 3 }', 'README.md': hostile }));
+  const archive = gzipSync(tarOf({ 'main.tf': main, 'README.md': hostile }));
   const url = new URL(version.data.attributes['upload-url']!);
   const put = await fetch(at.installation.workspacesUrl + url.pathname + url.search, {
     method: 'PUT',
@@ -134,6 +134,30 @@ describe('the first day in the workspace console', () => {
       const runs = await api<{ data: { id: string }[] }>('GET', `organizations/${org}/runs`);
       await page.goto(`${at.installation.workspacesUrl}/app/${org}/web/runs/${runs.data[0]!.id}`);
       await status(page, 'applied').waitFor();
+    },
+    patient,
+  );
+
+  journey(
+    'holds a log of 100,000 lines in less than 200 MB, and leads to any of them',
+    async () => {
+      const { org } = await prepared('# chatty');
+      const page = await at.signedIn('workspaces', workspace(org));
+      await planned(page, 'Say everything');
+      await page.getByRole('tab', { name: 'Plan log' }).click();
+      await page.getByText('100,003 lines').waitFor();
+      const log = page.getByRole('region', { name: 'Log of the plan' });
+      expect(await log.locator('.log-line').count()).toBeLessThan(200);
+      const cdp = await page.context().newCDPSession(page);
+      await cdp.send('HeapProfiler.collectGarbage');
+      const { usedSize } = await cdp.send('Runtime.getHeapUsage');
+      expect(usedSize).toBeLessThan(200 * 1024 * 1024);
+      await page.goto(`${page.url().split('#')[0]}#L77777`);
+      await page.reload();
+      await log.getByText('line 77777 of', { exact: false }).waitFor();
+      await log.focus();
+      await page.keyboard.press('Home');
+      await log.getByText('line 1 of', { exact: false }).waitFor();
     },
     patient,
   );

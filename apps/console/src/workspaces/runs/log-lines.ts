@@ -19,16 +19,9 @@ interface Structured {
   readonly diagnostic?: Diagnostic;
 }
 
-/** Lines of a log: the tool writes texts for a terminal, or lines of JSON, of which a reader wants the message. */
-export function linesOf(log: string): LogLine[] {
-  if (log === '') return [];
-  const lines = log.split('\n');
-  if (lines.at(-1) === '') lines.pop();
-  return lines.flatMap(readLine);
-}
-
-function readLine(line: string): LogLine | LogLine[] {
-  if (!line.startsWith('{"@')) return { text: line.replace(/\r$/, '') };
+/** What a line of a log says: the tool writes texts for a terminal, or lines of JSON, of which a reader wants the message. */
+export function readLine(line: string): readonly LogLine[] {
+  if (!line.startsWith('{"@')) return [{ text: line.endsWith('\r') ? line.slice(0, -1) : line }];
   try {
     const { '@message': message, '@level': level, diagnostic } = JSON.parse(line) as Structured;
     if (diagnostic === undefined) return message.split('\n').map((text) => ({ text, level }));
@@ -40,7 +33,7 @@ function readLine(line: string): LogLine | LogLine[] {
       level: diagnostic.severity === 'error' ? 'error' : 'warn',
     }));
   } catch {
-    return { text: line };
+    return [{ text: line }];
   }
 }
 
@@ -67,30 +60,20 @@ const hookStates: ReadonlyMap<string, ResourceProgress['state']> = new Map([
   ['apply_errored', 'failed'],
 ]);
 
-/** What the structured log says of each resource, the latest word of each. */
-export function progressOf(log: string): ReadonlyMap<string, ResourceProgress> {
-  const found = new Map<string, ResourceProgress>();
-  for (const line of log.split('\n')) {
-    if (!line.startsWith('{"@') || !/"type":"(planned_change|apply_)/.test(line)) continue;
-    let read: HookLine;
-    try {
-      read = JSON.parse(line) as HookLine;
-    } catch {
-      continue;
-    }
-    if (read.change !== undefined) {
-      const { resource, action } = read.change;
-      found.set(resource.addr, { address: resource.addr, action, state: 'planned' });
-    } else if (read.hook !== undefined) {
-      const { resource, action, elapsed_seconds: seconds } = read.hook;
-      const state = hookStates.get(read.type ?? '') ?? 'running';
-      found.set(resource.addr, {
-        address: resource.addr,
-        action,
-        state,
-        ...(seconds === undefined ? {} : { seconds }),
-      });
-    }
+/** What a line of the structured log says of a resource; undefined for any other line. */
+export function progressOf(line: string): ResourceProgress | undefined {
+  if (!line.startsWith('{"@') || !/"type":"(planned_change|apply_)/.test(line)) return undefined;
+  let read: HookLine;
+  try {
+    read = JSON.parse(line) as HookLine;
+  } catch {
+    return undefined;
   }
-  return found;
+  const of = read.change ?? read.hook;
+  if (of === undefined) return undefined;
+  const said = { address: of.resource.addr, action: of.action };
+  if (read.hook === undefined) return { ...said, state: 'planned' };
+  const { elapsed_seconds: seconds } = read.hook;
+  const state = hookStates.get(read.type ?? '') ?? 'running';
+  return { ...said, state, ...(seconds === undefined ? {} : { seconds }) };
 }

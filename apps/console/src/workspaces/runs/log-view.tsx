@@ -1,72 +1,57 @@
-import { useVirtualizer } from '@tanstack/react-virtual';
 import Anser from 'anser';
-import { useEffect, useMemo, useRef, useState } from 'react';
+import { useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore } from 'react';
 import { CheckField } from '../../design/field';
-import { type LogLine, linesOf } from './log-lines';
-
-const rowHeight = 20;
+import type { Log } from './log';
+import type { LogLine } from './log-lines';
+import { rowHeight, useRowsInSight } from './rows-in-sight';
 
 /** A log of any length: only the lines in sight are in the page. It follows the end until its reader scrolls away. */
-export function LogView({
-  log,
-  label,
-  live,
-}: {
-  readonly log: string;
-  readonly label: string;
-  readonly live: boolean;
-}) {
-  const lines = useMemo(() => linesOf(log), [log]);
+export function LogView({ log, label, live }: { readonly log: Log; readonly label: string; readonly live: boolean }) {
+  useSyncExternalStore(log.subscribe, () => log.version);
+  const { count } = log;
   const [follows, setFollows] = useState(live);
   const frame = useRef<HTMLElement>(null);
-  const rows = useVirtualizer({
-    count: lines.length,
-    getScrollElement: () => frame.current,
-    estimateSize: () => rowHeight,
-    overscan: 20,
-  });
   const inner = useRef<HTMLDivElement>(null);
-  const total = rows.getTotalSize();
-  const items = rows.getVirtualItems();
-  const first = items[0]?.start ?? 0;
-  // The policy of the page forbids style attributes; what is set by script is allowed.
-  useEffect(() => {
-    inner.current?.style.setProperty('height', `${total}px`);
-    inner.current?.style.setProperty('padding-top', `${first}px`);
-  }, [total, first]);
-  useEffect(() => {
-    if (follows && lines.length > 0) rows.scrollToIndex(lines.length - 1, { align: 'end' });
-  }, [follows, lines.length, rows]);
+  const { first, last } = useRowsInSight(frame, count);
   const linked = Number(/^#L(\d+)$/.exec(location.hash)?.[1] ?? 0);
+  const isThere = linked > 0 && linked <= count;
+  // The policy of the page forbids style attributes; what is set by script is allowed.
+  useLayoutEffect(() => {
+    inner.current?.style.setProperty('height', `${count * rowHeight}px`);
+    inner.current?.style.setProperty('padding-top', `${first * rowHeight}px`);
+  }, [count, first]);
+  useLayoutEffect(() => {
+    if (follows && !isThere) frame.current?.scrollTo({ top: count * rowHeight });
+  }, [follows, count, isThere]);
   useEffect(() => {
-    if (linked > 0 && linked <= lines.length) {
-      setFollows(false);
-      rows.scrollToIndex(linked - 1, { align: 'center' });
-    }
-  }, [linked, lines.length, rows]);
-  if (lines.length === 0)
-    return <p className="second">{live ? 'Nothing has been written yet.' : 'Nothing was written.'}</p>;
+    if (!isThere || frame.current === null) return;
+    setFollows(false);
+    frame.current.scrollTo({ top: linked * rowHeight - frame.current.clientHeight / 2 });
+  }, [linked, isThere]);
+  if (count === 0) return <p className="second">{live ? 'Nothing has been written yet.' : 'Nothing was written.'}</p>;
   return (
     <div className="stack-tight">
       <div className="row spread">
-        <span className="second small">{lines.length.toLocaleString('en')} lines</span>
+        <span className="second small">{count.toLocaleString('en')} lines</span>
         {live ? <CheckField label="Follow the end" checked={follows} onChange={setFollows} /> : null}
       </div>
       <section
         ref={frame}
-        className={lines.length <= 24 ? 'log short' : 'log'}
+        className={count <= 24 ? 'log short' : 'log'}
         aria-label={label}
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be reached by keyboard
         tabIndex={0}
-        onWheel={() => setFollows(false)}
+        onScroll={({ currentTarget: { scrollTop, clientHeight, scrollHeight } }) => {
+          if (scrollTop + clientHeight < scrollHeight - 2 * rowHeight) setFollows(false);
+        }}
       >
         <div ref={inner} className="log-lines">
-          {items.map(({ index, key }) => (
-            <div key={key} className={index + 1 === linked ? 'log-line linked' : 'log-line'}>
+          {Array.from({ length: last - first }, (_, at) => first + at).map((index) => (
+            <div key={index} className={index + 1 === linked ? 'log-line linked' : 'log-line'}>
               <a href={`#L${index + 1}`} aria-label={`Line ${index + 1}`}>
                 {index + 1}
               </a>
-              <Line line={lines[index]!} />
+              <Line line={log.at(index)} />
             </div>
           ))}
         </div>

@@ -1,6 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { useEffect, useMemo } from 'react';
+import { useEffect, useSyncExternalStore } from 'react';
 import { Badge } from '../../design/badge';
 import { Copied } from '../../design/copy';
 import { Notice } from '../../design/notice';
@@ -9,14 +9,14 @@ import { Time } from '../../design/time';
 import { useSession } from '../../shell/session';
 import { includedOf, useRead } from '../api';
 import { Status } from '../parts/states';
-import { progressOf } from './log-lines';
+import type { Log } from './log';
 import { LogView } from './log-view';
 import { PhaseBar } from './phase-bar';
 import { ResourceTree } from './resource-tree';
 import { RunActions } from './run-actions';
 import { kindOf, type LiveRun, sources } from './run-types';
 import { Timeline } from './timeline';
-import { useRun } from './use-run';
+import { type RunLogs, useRun } from './use-run';
 
 const views = ['resources', 'plan log', 'apply log', 'inputs', 'access'] as const;
 type RunView = (typeof views)[number];
@@ -28,6 +28,10 @@ export function RunPage() {
     workspace: ws = '',
     run: id = '',
   } = useParams({ strict: false }) as Record<string, string>;
+  return <OneRun key={id} org={org} ws={ws} id={id} />;
+}
+
+function OneRun({ org, ws, id }: { readonly org: string; readonly ws: string; readonly id: string }) {
   const { run, logs, live, gone } = useRun(id);
   const whole = useRead(['run', id], (api) =>
     api.GET('/api/v2/runs/{run_id}', { params: { path: { run_id: id }, query: { include: 'created_by' } } }),
@@ -84,7 +88,7 @@ export function RunPage() {
   );
 }
 
-function Body({ run, logs }: { readonly run: LiveRun; readonly logs: { plan: string; apply: string } }) {
+function Body({ run, logs }: { readonly run: LiveRun; readonly logs: RunLogs }) {
   const { view: asked } = useSearch({ strict: false }) as { view?: RunView };
   const [plan, apply] = run.phases;
   const isPlanned = plan?.status === 'finished';
@@ -137,8 +141,8 @@ function Body({ run, logs }: { readonly run: LiveRun; readonly logs: { plan: str
   );
 }
 
-function Resources({ planId, log }: { readonly planId: string; readonly log: string }) {
-  const progress = useMemo(() => progressOf(log), [log]);
+function Resources({ planId, log }: { readonly planId: string; readonly log: Log }) {
+  const progress = useSyncExternalStore(log.subscribe, () => log.progress);
   return <ResourceTree planId={planId} progress={progress} />;
 }
 

@@ -1,0 +1,78 @@
+import { type LogLine, progressOf, type ResourceProgress, readLine } from './log-lines';
+
+/** A line beyond this comes in pieces: characters. */
+const longest = 256 * 1024;
+const drawMs = 100;
+
+/**
+ * The log of a phase as it grows. What comes is read once, whatever was there before; who draws it is told at most ten
+ * times a second.
+ */
+export class Log {
+  /** How often it was told: another number, another picture. */
+  version = 0;
+  private readonly lines: LogLine[] = [];
+  private latest = new Map<string, ResourceProgress>();
+  private shown: ReadonlyMap<string, ResourceProgress> = new Map();
+  private isNews = false;
+  /** The line that has no end yet. */
+  private begun: string[] = [];
+  private begunLength = 0;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private readonly listeners = new Set<() => void>();
+
+  /** Takes the next piece, which may end anywhere in a line. */
+  append(text: string): void {
+    let from = 0;
+    for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', from)) {
+      this.hold(text.slice(from, end));
+      this.close();
+      from = end + 1;
+    }
+    if (from < text.length) this.hold(text.slice(from));
+    if (this.begunLength > longest) this.close();
+    this.timer ??= setTimeout(() => {
+      this.timer = undefined;
+      this.version += 1;
+      for (const listener of this.listeners) listener();
+    }, drawMs);
+  }
+
+  /** Lines, the one that has no end yet with them. */
+  get count(): number {
+    return this.lines.length + (this.begunLength > 0 ? 1 : 0);
+  }
+
+  at(index: number): LogLine {
+    return this.lines[index] ?? { text: this.begun.join('') };
+  }
+
+  /** What the structured log says of each resource, the latest word of each; another map once there is news. */
+  get progress(): ReadonlyMap<string, ResourceProgress> {
+    if (this.isNews) this.shown = new Map(this.latest);
+    this.isNews = false;
+    return this.shown;
+  }
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  };
+
+  private hold(text: string): void {
+    if (text === '') return;
+    this.begun.push(text);
+    this.begunLength += text.length;
+  }
+
+  private close(): void {
+    const line = this.begun.length === 1 ? this.begun[0]! : this.begun.join('');
+    this.begun = [];
+    this.begunLength = 0;
+    for (const read of readLine(line)) this.lines.push(read);
+    const said = progressOf(line);
+    if (said === undefined) return;
+    this.latest.set(said.address, said);
+    this.isNews = true;
+  }
+}

@@ -1,0 +1,37 @@
+import { type RefObject, useEffect, useState } from 'react';
+
+/** Pixels of a line of a log. */
+export const rowHeight = 20;
+const around = 20;
+
+/**
+ * Which of `count` rows of one height are in sight of a frame, some before and after them included: from `first` up to
+ * `last`, itself not. A list that measures its rows would go through all of them whenever one is added.
+ */
+export function useRowsInSight(
+  frame: RefObject<HTMLElement | null>,
+  count: number,
+): { readonly first: number; readonly last: number } {
+  const [{ top, rows }, setSight] = useState({ top: 0, rows: 60 });
+  const isThere = count > 0;
+  useEffect(() => {
+    const element = frame.current;
+    if (!isThere || element === null) return undefined;
+    const look = () => {
+      const seen = {
+        top: Math.floor(element.scrollTop / rowHeight),
+        rows: Math.ceil(element.clientHeight / rowHeight) + 1,
+      };
+      setSight((before) => (before.top === seen.top && before.rows === seen.rows ? before : seen));
+    };
+    look();
+    const sizes = new ResizeObserver(look);
+    sizes.observe(element);
+    element.addEventListener('scroll', look, { passive: true });
+    return () => {
+      sizes.disconnect();
+      element.removeEventListener('scroll', look);
+    };
+  }, [frame, isThere]);
+  return { first: Math.max(0, Math.min(top, count) - around), last: Math.min(count, top + rows + around) };
+}
