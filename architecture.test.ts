@@ -57,6 +57,17 @@ describe('imports', () => {
     expect(offending(inside, (source) => imports(source, ['@keystead/server'], false))).toEqual([]);
   });
 
+  it('send statements from the kernel of the secrets service alone', () => {
+    const outside = sources.filter(
+      ({ file, test }) => !test && /^apps\/secrets\/src\/(?!kernel\/|generated\/)/.test(file),
+    );
+    expect(outside.length).toBeGreaterThan(100);
+    const sends = /\bprisma\.(\w+\.\w+\(|\$)|\.query[<(]/;
+    expect(sends.test('storage.database.prisma.setting.findUnique({')).toBe(true);
+    expect(sends.test('await database.query<Row>(SEARCH')).toBe(true);
+    expect(offending(outside, ({ text }) => sends.test(text))).toEqual([]);
+  });
+
   it('keep the database driver in the kernel and the packages made for it', () => {
     const kernel = /^(kernel\/|service\.ts|worker\.ts)/;
     const outside = apps.filter((source) => !kernel.test(inApp(source)));

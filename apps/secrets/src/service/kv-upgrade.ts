@@ -34,7 +34,7 @@ const readAtOnce = 500;
  * together with the mount. A job, so that another node goes on where one stopped. Decision 0086.
  */
 export function kvUpgrade({ mounts, jobs, storage, inBackground }: KvUpgradeDeps): (mount: LiveMount) => Promise<void> {
-  const { database, entries, changes, clock } = storage;
+  const { entries, changes, clock } = storage;
   const find = async (uuid: string) => {
     await mounts.refresh();
     return mounts.find(uuid);
@@ -81,12 +81,8 @@ export function kvUpgrade({ mounts, jobs, storage, inBackground }: KvUpgradeDeps
     return { state: { uuid, step: 'late' }, advanced: paths.length, finished: false, waitMs: lateMs };
   });
   return async (mount) => {
-    const { rows } = await database.query<{ count: string; bytes: string | null }>(
-      'SELECT count(*), sum(octet_length(sealed)) AS bytes FROM entry WHERE mount_id = $1',
-      [mount.uuid],
-    );
-    const { count, bytes } = rows[0]!;
-    if (Number(count) > most.secrets || Number(bytes) > most.bytes) {
+    const { count, bytes } = await entries.weigh(mount.uuid);
+    if (count > most.secrets || bytes > most.bytes) {
       const text = `it holds more than ${most.secrets} secrets or ${most.bytes} bytes: mount another one and copy`;
       throw new Refusal('invalid', `${mount.path} cannot get versions in one step: ${text}`);
     }

@@ -1,5 +1,5 @@
 import { Refusal } from '@keystead/refusal';
-import { storeSealed } from '../seal/share-marks';
+import { deleteSetting, storeSealedSetting } from '../storage/settings';
 import type { StorageKernel } from '../storage/storage';
 import type { Tx } from '../storage/types';
 import { WholeTable } from '../storage/whole-table';
@@ -85,7 +85,7 @@ export class StoredAudit {
 
   /** Ends a device on every node, if there is one of that path. */
   async disable(path: string): Promise<void> {
-    await this.change(({ prisma }) => prisma.setting.deleteMany({ where: { name: devicePrefix + path } }));
+    await this.change(({ prisma }) => deleteSetting(prisma, devicePrefix + path));
   }
 
   /** Adds a header to the lines of all nodes, or changes how it stands there; `name` in lower case. */
@@ -100,7 +100,7 @@ export class StoredAudit {
   }
 
   async leaveHeader(name: string): Promise<void> {
-    await this.change(({ prisma }) => prisma.setting.deleteMany({ where: { name: headerPrefix + name } }));
+    await this.change(({ prisma }) => deleteSetting(prisma, headerPrefix + name));
   }
 
   private async change<T>(run: (tx: Tx) => Promise<T>): Promise<T> {
@@ -112,7 +112,7 @@ export class StoredAudit {
   }
 
   private async store(tx: Tx, name: string, value: StoredDevice | HeaderRule): Promise<void> {
-    await storeSealed(tx.prisma, name, this.parts.storage.barrier.sealJson(value, cellOf(name)));
+    await storeSealedSetting(tx.prisma, name, this.parts.storage.barrier.sealJson(value, cellOf(name)));
   }
 
   private async tryOut(path: string, stored: StoredDevice): Promise<void> {

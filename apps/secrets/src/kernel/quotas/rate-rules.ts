@@ -1,3 +1,4 @@
+import { readSetting, storeSetting } from '../storage/settings';
 import type { StorageKernel } from '../storage/storage';
 
 /** What holds for all rate limits together. */
@@ -28,20 +29,12 @@ const setting = 'rate-limits';
 
 /** The rules as they are stored: one row for all nodes. */
 export async function loadRules({ database }: StorageKernel): Promise<RateRules> {
-  const row = await database.prisma.setting.findUnique({ where: { name: setting } });
-  return (row?.value as RateRules | null | undefined) ?? usualRules;
+  return (await readSetting<RateRules>(database.prisma, setting)) ?? usualRules;
 }
 
 /** Replaces the rules; every node hears of it. */
 export async function saveRules({ committer }: StorageKernel, rules: RateRules): Promise<void> {
-  await committer.transaction(
-    ({ prisma }) => {
-      const value = { ...rules };
-      const where = { name: setting };
-      return prisma.setting.upsert({ where, create: { ...where, value }, update: { value } });
-    },
-    [{ topic: 'quota', key: setting }],
-  );
+  await committer.transaction(({ prisma }) => storeSetting(prisma, setting, rules), [{ topic: 'quota', key: setting }]);
 }
 
 /**

@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { sameSecret } from '@keystead/keyring';
 import { Refusal } from '@keystead/refusal';
+import { deleteSetting, readSealedSetting, storeSealedSetting } from '../storage/settings';
 import type { StorageKernel } from '../storage/storage';
 import type { Tx } from '../storage/types';
 import { Ceremony } from './ceremony';
@@ -8,7 +9,7 @@ import type { Seal } from './seal';
 import { encryptAll } from './seal';
 import { replaceRecovery, replaceShares, type SealRecord } from './seal-row';
 import { readShareKeys } from './share-encryption';
-import { markOf, ShareMarks, storeSealed } from './share-marks';
+import { markOf, ShareMarks } from './share-marks';
 import { alreadyGiven, checkShareCount, checkShareLength, cut, joined, parseShare, verifierOf } from './shares';
 
 /** Which shares are replaced: those of the recovery key (auto seal) or those that unseal (Shamir). */
@@ -246,9 +247,9 @@ export class Rekey {
 
   /** The shares kept by the last rekey that asked for it. */
   async findBackup(): Promise<RekeyBackup | undefined> {
-    const row = await this.storage.database.prisma.setting.findUnique({ where: { name: this.backupName } });
-    if (!row?.sealed) return undefined;
-    const { nonce, keys } = this.storage.barrier.openJson<Backup>(row.sealed, this.backupCell);
+    const sealed = await readSealedSetting(this.storage.database.prisma, this.backupName);
+    if (!sealed) return undefined;
+    const { nonce, keys } = this.storage.barrier.openJson<Backup>(sealed, this.backupCell);
     const byFingerprint = new Map<string, Buffer[]>();
     for (const [fingerprint, message] of keys) {
       byFingerprint.set(fingerprint, [...(byFingerprint.get(fingerprint) ?? []), bytes(message)]);
@@ -257,7 +258,7 @@ export class Rekey {
   }
 
   async deleteBackup(): Promise<void> {
-    await this.storage.database.prisma.setting.deleteMany({ where: { name: this.backupName } });
+    await deleteSetting(this.storage.database.prisma, this.backupName);
   }
 
   private async complete(tx: Tx, state: RekeyState): Promise<{ state: RekeyState | undefined; result: RekeyResult }> {
@@ -308,7 +309,7 @@ export class Rekey {
       nonce,
       keys: keys.map((key, at) => [fingerprints![at]!, key.toString('base64')] as const),
     };
-    await storeSealed(tx.prisma, this.backupName, this.storage.barrier.sealJson(backup, this.backupCell));
+    await storeSealedSetting(tx.prisma, this.backupName, this.storage.barrier.sealJson(backup, this.backupCell));
   }
 
   private get backupName(): string {

@@ -1,3 +1,4 @@
+import { storeSetting } from '../storage/settings';
 import type { StorageKernel } from '../storage/storage';
 import type { Tx } from '../storage/types';
 
@@ -39,9 +40,7 @@ export class RotationPlan {
   async change(change: (before: RotationRules) => RotationRules): Promise<void> {
     await this.storage.committer.inTurn(`setting/${rulesName}`, async (tx) => {
       const { rules } = await read(tx);
-      const value = { ...change(rules) };
-      const where = { name: rulesName };
-      await tx.prisma.setting.upsert({ where, create: { ...where, value }, update: { value } });
+      await storeSetting(tx.prisma, rulesName, change(rules));
     });
   }
 

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { sameSecret } from '@keystead/keyring';
 import { Refusal } from '@keystead/refusal';
+import { deleteSetting, readSealedSetting, storeSealedSetting } from '../storage/settings';
 import type { StorageKernel } from '../storage/storage';
 import type { Tx } from '../storage/types';
 import { Allowance } from './allowance';
@@ -23,8 +24,8 @@ export class ShareMarks {
 
   /** Keeps the marks of shares that come into force; without marks, what is kept of earlier shares goes. */
   async keep({ prisma }: Tx, marks: readonly string[] | undefined): Promise<void> {
-    if (marks) await storeSealed(prisma, ROW, this.storage.barrier.sealJson(marks, cell));
-    else await prisma.setting.deleteMany({ where: { name: ROW } });
+    if (marks) await storeSealedSetting(prisma, ROW, this.storage.barrier.sealJson(marks, cell));
+    else await deleteSetting(prisma, ROW);
   }
 
   /**
@@ -42,20 +43,15 @@ export class ShareMarks {
 
   /** The same for a share that was read, as often as one likes; undefined where no marks were kept. */
   async knows(share: Buffer): Promise<boolean | undefined> {
-    const row = await this.storage.database.prisma.setting.findUnique({ where: { name: ROW } });
-    if (!row?.sealed) return undefined;
+    const sealed = await readSealedSetting(this.storage.database.prisma, ROW);
+    if (!sealed) return undefined;
     const mark = Buffer.from(markOf(share), 'base64');
     let found = false;
-    for (const kept of this.storage.barrier.openJson<string[]>(row.sealed, cell)) {
+    for (const kept of this.storage.barrier.openJson<string[]>(sealed, cell)) {
       if (sameSecret(Buffer.from(kept, 'base64'), mark)) found = true;
     }
     return found;
   }
-}
-
-/** Writes a sealed setting, whether there was one or not. */
-export async function storeSealed(prisma: Tx['prisma'], name: string, sealed: Buffer<ArrayBuffer>): Promise<void> {
-  await prisma.setting.upsert({ where: { name }, create: { name, sealed }, update: { sealed } });
 }
 
 /** Nobody can say of one share whether it is right. */

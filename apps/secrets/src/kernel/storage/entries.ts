@@ -79,6 +79,12 @@ export class DatabaseEntries implements EntryStore {
     return this.pathsIn(this.options.database, mountId, prefix, page);
   }
 
+  /** How many entries a mount has, and the bytes that they take as they are stored. */
+  async weigh(mountId: string): Promise<{ readonly count: number; readonly bytes: number }> {
+    const { rows } = await this.options.database.query<{ count: string; bytes: string }>(sql.WEIGH, [mountId]);
+    return { count: Number(rows[0]!.count), bytes: Number(rows[0]!.bytes) };
+  }
+
   private async pathsIn(database: Tx, mountId: string, prefix: string, page: ListPage = {}): Promise<string[]> {
     const start = page.after === undefined ? prefix : `${page.after}\u0001`;
     const { rows } = await database.query<{ path: string }>(sql.LIST_DEEP, [

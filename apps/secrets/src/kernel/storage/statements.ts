@@ -198,6 +198,12 @@ export const LIST_RANGE: Statement = {
             AND (expires_at_ms IS NULL OR expires_at_ms > $6) ORDER BY path LIMIT $5`,
 };
 
+/** $1 mount. */
+export const WEIGH: Statement = {
+  name: 'entry-weigh',
+  text: 'SELECT count(*), coalesce(sum(octet_length(sealed)), 0) AS bytes FROM entry WHERE mount_id = $1',
+};
+
 /** $1 mount, $2 prefix, $3 end or null, $4 start (inclusive), $5 limit, $6 now. */
 export const LIST_DEEP: Statement = {
   name: 'entry-list-deep',

@@ -1,3 +1,4 @@
+import { deleteSetting, readSetting, storeSetting } from '../../../kernel/storage/settings';
 import type { StorageKernel } from '../../../kernel/storage/storage';
 
 interface Stored {
@@ -36,8 +37,7 @@ export class Origins {
   }
 
   async load(): Promise<void> {
-    const row = await this.storage.database.prisma.setting.findUnique({ where: { name: setting } });
-    const stored = row?.value as Stored | null | undefined;
+    const stored = await readSetting<Stored>(this.storage.database.prisma, setting);
     this.current = stored
       ? {
           enabled: true,
@@ -49,12 +49,7 @@ export class Origins {
 
   async save(rules: Stored | undefined): Promise<void> {
     await this.storage.committer.transaction(
-      async ({ prisma }) => {
-        const value = { ...rules };
-        const where = { name: setting };
-        if (rules) await prisma.setting.upsert({ where, create: { ...where, value }, update: { value } });
-        else await prisma.setting.deleteMany({ where });
-      },
+      ({ prisma }) => (rules ? storeSetting(prisma, setting, rules) : deleteSetting(prisma, setting)),
       [{ topic: 'setting', key: setting }],
     );
     await this.load();

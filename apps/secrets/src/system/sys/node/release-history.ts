@@ -1,3 +1,4 @@
+import { addToSetting, readSetting } from '../../../kernel/storage/settings';
 import type { StorageKernel } from '../../../kernel/storage/storage';
 
 interface Release {
@@ -15,17 +16,13 @@ export class ReleaseHistory {
   ) {}
 
   async versions(): Promise<readonly Release[]> {
-    const row = await this.storage.database.prisma.setting.findUnique({ where: { name: setting } });
-    return (row?.value ?? []) as unknown as Release[];
+    return (await readSetting<Release[]>(this.storage.database.prisma, setting)) ?? [];
   }
 
   async add(): Promise<void> {
     const known = await this.versions();
     if (known.some(({ version }) => version === this.version)) return;
-    const entry = JSON.stringify([{ version: this.version, installedAtMs: this.storage.clock.now() }]);
-    // Two nodes that come to it at once both add theirs.
-    await this.storage.database.prisma.$executeRaw`
-      INSERT INTO setting (name, value) VALUES (${setting}, ${entry}::jsonb)
-      ON CONFLICT (name) DO UPDATE SET value = setting.value || excluded.value`;
+    const { clock, database } = this.storage;
+    await addToSetting(database.prisma, setting, { version: this.version, installedAtMs: clock.now() });
   }
 }
