@@ -100,8 +100,14 @@ describe('kinds of token', () => {
     });
     const alive = async (...tokens: { attributes: { token: string } }[]) =>
       Promise.all(tokens.map(async (one) => (await workspaces.as(one.attributes.token).get('account/details')).status));
+    const empty = await made(many, { description: '' });
+    expect((await admin.get(`teams/${id}/authentication-token`).expect(200)).body.data).toMatchObject({
+      id: empty.id,
+      attributes: { description: '' },
+    });
     const next = await made(many);
-    expect(await alive(plain, ci, cd, next)).toEqual([401, 200, 200, 200]);
+    expect(next.attributes).toHaveProperty('description', null);
+    expect(await alive(plain, empty, ci, cd, next)).toEqual([401, 401, 200, 200, 200]);
     expect((await admin.get(`teams/${id}/authentication-token`).expect(200)).body.data.id).toBe(next.id);
     const listed = await admin.get(many).expect(200);
     expect(listed.body.data.map((token: { id: string }) => token.id).sort()).toEqual([ci.id, cd.id, next.id].sort());

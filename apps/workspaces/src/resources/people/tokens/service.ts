@@ -78,7 +78,7 @@ export async function create(
 ): Promise<Token> {
   if (input.expiredAt && input.expiredAt.getTime() <= now) throw invalid('expiredAt', 'must be in the future');
   const secret = newSecret();
-  const description = input.description || null;
+  const description = input.description ?? null;
   return db.transaction(async (tx) => {
     await endPrevious(tx, holder, description);
     const row = await tx.prisma.token.create({
@@ -111,6 +111,9 @@ export async function create(
 
 const isOfOrganization = (kind: TokenKind): boolean => kind === 'organization' || kind === 'audit-trails';
 
+/** An empty description is shown as it was given, and is none. */
+const withoutDescription = [{ description: null }, { description: '' }];
+
 async function endPrevious(
   tx: Database,
   { kind, teamId, organizationId }: TokenOwner,
@@ -119,9 +122,10 @@ async function endPrevious(
   if (kind === 'team') {
     // Two at once would both find nothing to end: the team's row is the lock.
     await lockRow(tx, 'team', teamId!);
-    const where = { teamId, kind, description };
-    if (description === null) await tx.prisma.token.deleteMany({ where });
-    else if ((await tx.prisma.token.count({ where })) > 0) throw invalid('description', 'has already been taken');
+    const former = { teamId, kind, ...(description ? { description } : { OR: withoutDescription }) };
+    if (!description) await tx.prisma.token.deleteMany({ where: former });
+    else if ((await tx.prisma.token.count({ where: former })) > 0)
+      throw invalid('description', 'has already been taken');
   }
   if (isOfOrganization(kind)) {
     await lockRow(tx, 'organization', organizationId!);
@@ -152,7 +156,7 @@ export async function findMany(db: Database, ids: readonly string[]): Promise<To
 /** The one token of a team that has no description. */
 export async function findOfTeam(db: Database, teamId: string): Promise<Token | undefined> {
   const row = await db.prisma.token.findFirst({
-    where: { teamId, kind: 'team', description: null },
+    where: { teamId, kind: 'team', OR: withoutDescription },
     include: withTeam,
   });
   return row ? toToken(row) : undefined;
