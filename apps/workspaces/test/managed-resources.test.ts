@@ -2,14 +2,15 @@ import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { resource, startWorkspaces } from './start-workspaces';
 
-const managed = (type: string, name: string, provider: string, instances = 1, module?: string) => ({
+const managed = (type: string, name: string, provider: string, keys: unknown[] = [undefined], module?: string) => ({
   mode: 'managed',
   type,
   name,
   provider,
   module,
-  instances: Array.from({ length: instances }, (_, i) => ({ index_key: i, attributes: { id: `id-${i}` } })),
+  instances: keys.map((index_key) => ({ index_key, attributes: { id: 'one', index_key: 'of the resource itself' } })),
 });
+const left = managed('null_resource', 'left', 'provider.null', [0]);
 
 const state = Buffer.from(
   JSON.stringify({
@@ -19,8 +20,11 @@ const state = Buffer.from(
     lineage: 'l',
     outputs: {},
     resources: [
-      managed('null_resource', 'b', 'provider["registry.example/acme/null"]', 3),
-      managed('null_resource', 'a', 'provider.null', 1, 'module.network'),
+      managed('null_resource', 'b', 'provider["registry.example/acme/null"]', [0, 2, 10]),
+      managed('null_resource', 'a', 'provider.null', [undefined], 'module.network'),
+      managed('null_resource', 'c', 'provider.null', ['x"%{y}'], 'module.n["a.module.b"].module.subnets[0]'),
+      managed('null_resource', 'none', 'provider.null', []),
+      { ...left, instances: [{ ...left.instances[0], deposed: '8f0c1f6a' }, ...left.instances] },
       { ...managed('http', 'seen', 'provider["registry.example/acme/http"]'), mode: 'data' },
     ],
   }),
@@ -41,7 +45,7 @@ describe('resources of a workspace', () => {
     expect(body.meta.pagination['total-count']).toBe(0);
   });
 
-  it('are those the current state manages, by address, page by page', async () => {
+  it('are the instances that the current state manages, by address and index, page by page', async () => {
     await admin.post(`workspaces/${id}/actions/lock`, {}).expect(200);
     const attributes = {
       serial: 1,
@@ -52,29 +56,46 @@ describe('resources of a workspace', () => {
       .post(`workspaces/${id}/state-versions`, resource('state-versions', attributes))
       .expect(201);
     const { body } = await admin.get(`workspaces/${id}/resources`).expect(200);
-    expect(body.data.map((item: { attributes: object }) => item.attributes)).toEqual([
-      expect.objectContaining({
-        address: 'module.network.null_resource.a',
-        name: 'a',
-        module: 'module.network',
-        provider: 'null',
-        'provider-type': 'null_resource',
-        instances: 1,
-        'modified-by-state-version-id': made.data.id,
-        'name-index': null,
-      }),
-      expect.objectContaining({
-        address: 'null_resource.b',
-        module: 'root',
-        provider: 'acme/null',
-        instances: 3,
-      }),
+    const attributesOf = ({ attributes }: { attributes: { address: string; module: string; 'name-index': string } }) =>
+      attributes;
+    const listed = body.data.map(attributesOf);
+    expect(listed.map((one: ReturnType<typeof attributesOf>) => [one.address, one.module, one['name-index']])).toEqual([
+      ['n["a.module.b"].subnets[0].null_resource.c["x\\"%%{y}"]', 'n["a.module.b"].subnets[0]', 'x"%{y}'],
+      ['network.null_resource.a', 'network', null],
+      ['null_resource.b[0]', 'root', '0'],
+      ['null_resource.b[2]', 'root', '2'],
+      ['null_resource.b[10]', 'root', '10'],
+      ['null_resource.left[0]', 'root', '0'],
     ]);
+    expect(listed[2]).toEqual({
+      address: 'null_resource.b[0]',
+      name: 'b',
+      module: 'root',
+      provider: 'acme/null',
+      'provider-type': 'null_resource',
+      'created-at': expect.any(String),
+      'updated-at': expect.any(String),
+      'modified-by-state-version-id': made.data.id,
+      'name-index': '0',
+    });
+    expect(listed[1].provider).toBe('null');
+    expect(new Set(body.data.map(({ id }: { id: string }) => id)).size).toBe(6);
     const second = await admin.get(`workspaces/${id}/resources?page%5Bsize%5D=1&page%5Bnumber%5D=2`).expect(200);
     expect(second.body.data).toEqual([body.data[1]]);
-    expect(second.body.meta.pagination['total-count']).toBe(2);
+    expect(second.body.meta.pagination['total-count']).toBe(6);
     const beyond = await admin.get(`workspaces/${id}/resources?page%5Bnumber%5D=9`).expect(200);
-    expect(beyond.body).toMatchObject({ data: [], meta: { pagination: { 'total-count': 2 } } });
+    expect(beyond.body).toMatchObject({ data: [], meta: { pagination: { 'total-count': 6 } } });
+  });
+
+  it('show no indexes in the state version, whose resources are kinds of them', async () => {
+    const { body } = await admin.get(`workspaces/${id}/current-state-version`).expect(200);
+    expect(body.data.attributes.resources[0]).toEqual({
+      name: 'b',
+      type: 'null_resource',
+      count: 3,
+      module: 'root',
+      provider: 'provider["registry.example/acme/null"]',
+    });
   });
 
   it('are not there for strangers', async () => {

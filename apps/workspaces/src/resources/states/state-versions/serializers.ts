@@ -57,6 +57,11 @@ const stateVersionRelations = {
   'rollback-state-version': hasOne('state-versions'),
 };
 
+/** Resources as a state version shows them: indexes of instances are for the list of the workspace. */
+function withoutKeys(resources: unknown): unknown {
+  return (resources as { keys?: unknown }[]).map(({ keys, ...resource }) => resource);
+}
+
 /** Spec: Workspace (relationships current-state-version). */
 export const stateVersionSerializer = serializer<
   ShownStateVersion,
@@ -82,7 +87,7 @@ export const stateVersionSerializer = serializer<
     'resources-processed': version.resourcesProcessed,
     modules: version.modules,
     providers: version.providers,
-    resources: version.resources,
+    resources: withoutKeys(version.resources),
     'vcs-commit-sha': null,
     'vcs-commit-url': null,
     'hosted-state-download-url': version.links.download,

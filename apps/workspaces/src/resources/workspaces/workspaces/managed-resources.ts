@@ -1,21 +1,22 @@
 import { createHash } from 'node:crypto';
-import { instant, type Page, serializer, text, whole } from '@keystead/jsonapi';
+import { instant, type Page, serializer, text } from '@keystead/jsonapi';
 import { Prisma } from '../../../generated/prisma/client';
 import type { Database } from '../../../kernel/database/database';
 import type { View } from '../../../kernel/endpoints/endpoint';
 import type { Workspace } from './workspace';
 
-/** A resource that the current state of a workspace manages. */
+/** An instance of a resource that the current state of a workspace manages. */
 export interface ManagedResource {
   readonly id: string;
   readonly organizationId: string;
   readonly address: string;
   readonly name: string;
   readonly type: string;
+  /** `network.subnets` of `module.network.module.subnets`; `root` for none. */
   readonly module: string;
   readonly provider: string;
-  /** How many instances it has. */
-  readonly count: number;
+  /** What tells it from other instances of the same resource. */
+  readonly index: string | null;
   readonly stateVersionId: string;
   readonly updatedAt: Date;
 }
@@ -26,7 +27,8 @@ interface ManagedResourceRow {
   readonly type: string;
   readonly module: string;
   readonly provider: string;
-  readonly count: number;
+  readonly index: string | null;
+  readonly is_text: boolean;
   readonly state_version_id: string;
   readonly created_at: Date;
 }
@@ -39,13 +41,25 @@ function providerName(text: string): string {
   return QUALIFIED.exec(text)?.[1] ?? BARE.exec(text)?.[1] ?? text;
 }
 
-/** The same for the same resource of the same workspace, in every state. */
+/** `[0]`, `["a"]`, or nothing where there is no index. */
+function bracketed({ index, is_text: isText }: ManagedResourceRow): string {
+  if (index === null) return '';
+  return `[${isText ? JSON.stringify(index).replace(/([$%])\{/g, '$1$1{') : index}]`;
+}
+
+/** The same for the same instance of the same workspace, in every state. */
 function idOf(workspaceId: string, address: string): string {
   const digest = createHash('sha256').update(`${workspaceId} ${address}`).digest('hex');
   return `wsr-${digest.slice(0, 16)}`;
 }
 
-/** A page of the resources in the current state, by address; what it only reads (`data`) is left out. */
+/** The word before each name of a module, and texts, in which it is none. */
+const moduleWords = '("(?:[^"\\\\]|\\\\.)*")|(^|\\.)module\\.';
+
+/**
+ * A page of the resources in the current state, one row an instance, by address; what it only reads (`data`) is left out.
+ * A state that was read before indexes were kept shows one row a resource.
+ */
 export async function listResources(
   db: Database,
   workspace: Workspace,
@@ -53,25 +67,34 @@ export async function listResources(
 ): Promise<{ items: ManagedResource[]; total: number }> {
   const { id, organizationId, currentStateVersionId } = workspace;
   const managed = Prisma.sql`
-    FROM state_version v CROSS JOIN LATERAL json_array_elements(v.resources) r(said)
+    FROM state_version v CROSS JOIN LATERAL json_array_elements(v.resources) WITH ORDINALITY r(said, nth)
+         CROSS JOIN LATERAL json_array_elements(coalesce(r.said->'keys', '[null]')) WITH ORDINALITY k(key, nth)
    WHERE v.id = ${currentStateVersionId} AND r.said->>'type' NOT LIKE 'data.%'`;
   const rows = await db.prisma.$queryRaw<ManagedResourceRow[]>`
-    SELECT x.* FROM (
-      SELECT CASE r.said->>'module' WHEN 'root' THEN '' ELSE (r.said->>'module') || '.' END
-               || (r.said->>'type') || '.' || (r.said->>'name') AS address,
-             r.said->>'name' AS name, r.said->>'type' AS type, r.said->>'module' AS module,
-             r.said->>'provider' AS provider, (r.said->>'count')::int AS count,
+    SELECT x.*, a.address FROM (
+      SELECT regexp_replace(r.said->>'module', ${moduleWords}, '\\1\\2', 'g') AS module,
+             r.said->>'type' AS type, r.said->>'name' AS name, r.said->>'provider' AS provider,
+             k.key #>> '{}' AS index, json_typeof(k.key) = 'string' AS is_text, r.nth AS resource, k.nth AS instance,
              v.id AS state_version_id, v.created_at ${managed}) x
-     ORDER BY x.address COLLATE "C" LIMIT ${page.size} OFFSET ${page.offset}`;
+      CROSS JOIN LATERAL
+        (SELECT CASE x.module WHEN 'root' THEN '' ELSE x.module || '.' END || x.type || '.' || x.name) a(address)
+     ORDER BY a.address COLLATE "C", x.resource, x.instance LIMIT ${page.size} OFFSET ${page.offset}`;
   const [{ total }] = await db.prisma.$queryRaw<[{ total: number }]>`SELECT count(*)::int AS total ${managed}`;
-  const items = rows.map(({ state_version_id, created_at, provider, ...row }) => ({
-    ...row,
-    id: idOf(id, row.address),
-    organizationId,
-    provider: providerName(provider),
-    stateVersionId: state_version_id,
-    updatedAt: created_at,
-  }));
+  const items = rows.map((row) => {
+    const address = row.address + bracketed(row);
+    return {
+      id: idOf(id, address),
+      organizationId,
+      address,
+      name: row.name,
+      type: row.type,
+      module: row.module,
+      provider: providerName(row.provider),
+      index: row.index,
+      stateVersionId: row.state_version_id,
+      updatedAt: row.created_at,
+    };
+  });
   return { items, total };
 }
 
@@ -81,29 +104,27 @@ const managedResourceAttributes = {
   module: text,
   provider: text,
   'provider-type': text,
-  instances: whole,
   'created-at': instant,
   'updated-at': instant,
   'modified-by-state-version-id': text,
   'name-index': text.nullable(),
 };
 
-/** A managed resource; `instances` tells how many it has. */
+/** An instance of a managed resource. */
 export const managedResourceSerializer = serializer<ManagedResource, View, typeof managedResourceAttributes>({
   type: 'resources',
   shape: managedResourceAttributes,
   id: ({ id }) => id,
-  attributes: ({ address, name, type, module, provider, count, stateVersionId, updatedAt }) => ({
+  attributes: ({ address, name, type, module, provider, index, stateVersionId, updatedAt }) => ({
     address,
     name,
     module,
     provider,
     'provider-type': type,
-    instances: count,
     // Of the state it is seen in: earlier ones are not compared.
     'created-at': updatedAt,
     'updated-at': updatedAt,
     'modified-by-state-version-id': stateVersionId,
-    'name-index': null,
+    'name-index': index,
   }),
 });

@@ -8,7 +8,7 @@ import { JsonScanner, NotJson } from './json-scanner';
 export async function* jsonObject(source: AsyncIterable<Uint8Array>, field: string): AsyncGenerator<Uint8Array> {
   let isObject = false;
   const scanner = new JsonScanner({
-    keyDepth: -1,
+    deepest: 0,
     key: () => undefined,
     begin: (depth, kind) => {
       if (depth === 0) isObject = kind === 'object';

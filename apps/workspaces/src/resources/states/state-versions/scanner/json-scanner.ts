@@ -31,8 +31,8 @@ export class NotJson extends Error {
 
 /** What a listener of `JsonScanner` is told. Depth 0 is the document's own value. */
 export interface JsonListener {
-  /** Up to this depth keys are told, and values one level deeper; those below are only checked. */
-  readonly keyDepth: number;
+  /** Up to this depth keys and values are told; those below are only checked. */
+  readonly deepest: number;
   /** A key of the object at `depth`. */
   key(depth: number, key: string): void;
   /** A value begins; answers whether its text is wanted, up to how many bytes. */
@@ -140,7 +140,7 @@ export class JsonScanner {
 
   /** Of what lies deeper than this nobody is told anything. */
   private floor(): number {
-    return this.value?.depth ?? Math.max(0, this.listener.keyDepth + 1);
+    return this.value?.depth ?? Math.max(0, this.listener.deepest);
   }
 
   /**
@@ -243,13 +243,13 @@ export class JsonScanner {
     if (byte !== QUOTE) throw new NotJson('no key');
     this.isKey = true;
     this.at = At.String;
-    if (this.value === undefined && this.depth <= this.listener.keyDepth)
+    if (this.value === undefined && this.depth <= this.listener.deepest)
       this.name = new TextBuilder(this.depth, 1024 * 1024, i);
   }
 
   private beginValue(byte: number, i: number): void {
     const kind = byte === OPEN_OBJECT ? 'object' : byte === OPEN_ARRAY ? 'array' : 'scalar';
-    if (this.value === undefined && this.depth <= this.listener.keyDepth + 1) {
+    if (this.value === undefined && this.depth <= this.listener.deepest) {
       const room = this.listener.begin(this.depth, kind, this.base + i);
       if (room > 0) this.value = new TextBuilder(this.depth, room, i);
     }
@@ -317,7 +317,7 @@ export class JsonScanner {
     const { depth, value } = this;
     this.at = depth === 0 ? At.Done : At.CommaOrEnd;
     if (value === undefined) {
-      if (depth <= this.listener.keyDepth + 1) this.listener.end(depth, undefined, this.base + to);
+      if (depth <= this.listener.deepest) this.listener.end(depth, undefined, this.base + to);
     } else if (value.depth === depth) {
       this.value = undefined;
       this.listener.end(depth, value.text(bytes, to, this.known), this.base + to);

@@ -14,7 +14,12 @@ export interface ParsedResource {
   readonly count: number;
   readonly module: string;
   readonly provider: string;
+  /** The index of each instance, null where it has none; left out where one instance has no index. */
+  readonly keys?: readonly InstanceKey[];
 }
+
+/** What stands in brackets behind the address of an instance. */
+export type InstanceKey = string | number | null;
 
 /** What a state says of itself. */
 export interface ParsedState {

@@ -51,6 +51,39 @@ describe('reading a state', () => {
     });
   });
 
+  it('tells the indexes of instances, wherever in the instance they stand', () => {
+    const keysOf = (...instances: unknown[]) => {
+      const resource = { mode: 'managed', type: 't', name: 'n', provider: 'p', instances };
+      return read(bytes({ version: 4, resources: [resource] })).resources[0];
+    };
+    expect(keysOf({ attributes: { index_key: 'inner' } })).not.toHaveProperty('keys');
+    expect(keysOf({ index_key: null })).not.toHaveProperty('keys');
+    expect(keysOf()).toMatchObject({ count: 0, keys: [] });
+    expect(keysOf({ index_key: 0 }, { attributes: {}, index_key: 'a\ud800' })).toMatchObject({ keys: [0, 'a\ufffd'] });
+    expect(keysOf({ index_key: 0, deposed: 'd' }, { index_key: 0 })).toMatchObject({ count: 2, keys: [0] });
+    const strange = [{}, true, 0.5, 1e300, 'x'.repeat(5_000)].map((index_key) => ({ index_key }));
+    expect(keysOf({}, ...strange)).toMatchObject({ count: 6 });
+    expect(keysOf({}, ...strange)).not.toHaveProperty('keys');
+    expect(keysOf(...strange)).toMatchObject({ count: 5, keys: [] });
+  });
+
+  it('lists no more indexes than there is room for, however many instances there are', () => {
+    const many = (index_key: (i: number) => unknown, count: number) => ({
+      ...{ mode: 'managed', type: 't', name: 'n', provider: 'p' },
+      instances: Array.from({ length: count }, (_, i) => ({ index_key: index_key(i) })),
+    });
+    const numbers = [many((i) => i, 60_000), many((i) => i, 60_000)];
+    const [first, second] = read(bytes({ version: 4, resources: numbers })).resources;
+    expect(first?.keys).toHaveLength(60_000);
+    expect(second).toMatchObject({ count: 60_000 });
+    expect(second?.keys).toHaveLength(40_000);
+    const long = read(bytes({ version: 4, resources: [many((i) => `${'x'.repeat(4_000)}${i}`, 6_000)] }));
+    const room = (long.resources[0]?.keys ?? []).reduce<number>((sum, key) => sum + String(key).length, 0);
+    expect(room).toBeLessThanOrEqual(listedCharacters);
+    expect(room).toBeGreaterThan(listedCharacters / 2);
+    expect(long.managedCount).toBe(6_000);
+  });
+
   it.each([
     ['string', 'string', 'string'],
     ['number', 'number', 'number'],
@@ -193,7 +226,7 @@ describe('reading a state', () => {
 
 describe('reading JSON', () => {
   const accepts = (text: Uint8Array, cuts: readonly number[]): boolean => {
-    const scanner = new JsonScanner({ keyDepth: -2, key: () => undefined, begin: () => 0, end: () => undefined });
+    const scanner = new JsonScanner({ deepest: -1, key: () => undefined, begin: () => 0, end: () => undefined });
     try {
       let from = 0;
       for (const to of [...cuts].map((cut) => cut % (text.length + 1)).sort((a, b) => a - b)) {

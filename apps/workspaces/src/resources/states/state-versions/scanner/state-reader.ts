@@ -1,6 +1,13 @@
 import { JsonScanner, NotJson } from './json-scanner';
 import { stringOf } from './json-text';
-import { NoState, type ParsedResource, type ParsedState, parseOutputs, storableText } from './parse-state';
+import {
+  type InstanceKey,
+  NoState,
+  type ParsedResource,
+  type ParsedState,
+  parseOutputs,
+  storableText,
+} from './parse-state';
 
 const scalarBytes = 64 * 1024;
 /** Names, types and addresses of resources are shorter; what is longer is left out. */
@@ -9,6 +16,12 @@ const fieldBytes = 4 * 1024;
 const outputBytes = 16 * 1024 * 1024;
 /** Resources listed one by one; counts go on. */
 const listedResources = 10_000;
+/** Instances listed by their indexes, of all resources together. */
+const listedInstances = 100_000;
+/** What stays for the names of a resource whose indexes are many. */
+const namesRoom = 4 * fieldBytes;
+/** What an index costs beside its own characters. */
+const keyCost = 4;
 /** Characters of all that is listed, and of all that is counted apart. */
 export const listedCharacters = 16 * 1024 * 1024;
 /** Modules and providers that are counted apart. */
@@ -26,8 +39,10 @@ class ResourceFields {
   name = '';
   provider = '';
   instances = 0;
+  keys: InstanceKey[] | undefined;
+  keyCharacters = 0;
 }
-type TextField = Exclude<keyof ResourceFields, 'instances'>;
+type TextField = 'mode' | 'module' | 'type' | 'name' | 'provider';
 const isTextField = (key: string): key is TextField =>
   key === 'mode' || key === 'module' || key === 'type' || key === 'name' || key === 'provider';
 
@@ -40,7 +55,7 @@ type Section = 'outputs' | 'resources' | undefined;
  */
 export class StateReader {
   private readonly scanner = new JsonScanner({
-    keyDepth: 3,
+    deepest: 5,
     key: (depth, key) => this.key(depth, key),
     begin: (depth, kind, position) => this.begin(depth, kind, position),
     end: (depth, text, position) => this.endOf(depth, text, position),
@@ -52,6 +67,9 @@ export class StateReader {
   private resource: ResourceFields | undefined;
   private readonly knownTexts = new Map<string, string>();
   private inInstances = false;
+  /** Of the instance that is read; undefined where it is not to be listed. */
+  private instanceKey: InstanceKey | undefined;
+  private isDeposed = false;
   private outputs = new Map<string, unknown>();
   private outputRoom = outputBytes;
   private resources = new ResourceTable();
@@ -131,14 +149,24 @@ export class StateReader {
       if (depth === 2) {
         this.resource = kind === 'object' ? new ResourceFields() : undefined;
       } else if (depth === 3 && this.resource) {
-        if (key === 'instances') this.resource.instances = 0;
-        else if (isTextField(key)) {
+        if (key === 'instances') {
+          Object.assign(this.resource, { instances: 0, keys: [], keyCharacters: 0 });
+        } else if (isTextField(key)) {
           this.resource[key] = '';
           if (kind === 'scalar') return fieldBytes;
         }
         this.inInstances = key === 'instances' && kind === 'array';
       } else if (depth === 4 && this.inInstances && this.resource) {
         this.resource.instances++;
+        this.instanceKey = null;
+        this.isDeposed = false;
+      } else if (depth === 5 && this.inInstances && this.resource) {
+        // What is about to be destroyed has the address of what takes its place.
+        if (key === 'deposed') this.isDeposed = true;
+        if (key === 'index_key') {
+          this.instanceKey = undefined;
+          if (kind === 'scalar') return fieldBytes;
+        }
       }
     }
     return 0;
@@ -159,8 +187,18 @@ export class StateReader {
       this.resource = undefined;
     } else if (depth === 3 && this.resource && found !== undefined) {
       if (isTextField(key)) this.resource[key] = this.textOf(key, found);
+    } else if (depth === 4 && this.inInstances && this.resource) {
+      if (!this.isDeposed && this.instanceKey !== undefined) this.resources.keep(this.resource, this.instanceKey);
+    } else if (depth === 5 && this.inInstances && key === 'index_key' && found !== undefined) {
+      this.instanceKey = keyOf(JSON.parse(found));
     }
   }
+}
+
+/** An index as the tool writes it; undefined for anything else. */
+function keyOf(value: unknown): InstanceKey | undefined {
+  if (typeof value === 'string') return storableText(value);
+  return value === null || Number.isSafeInteger(value) ? (value as number | null) : undefined;
 }
 
 const text = (value: unknown): string => (typeof value === 'string' ? storableText(value) : '');
@@ -182,16 +220,38 @@ class ResourceTable {
   managedCount = 0;
   private readonly dashed = new Map<string, string>();
   private rows = 0;
+  private keyRows = 0;
   private listRoom = listedCharacters;
   private countRoom = listedCharacters;
 
-  add({ mode, type: kind, module: given, name, provider, instances: count }: ResourceFields): void {
+  /** Keeps the index of an instance as long as there is room. */
+  keep(resource: ResourceFields, key: InstanceKey): void {
+    const characters = resource.keyCharacters + keyCost + (typeof key === 'string' ? key.length : 0);
+    const { keys } = resource;
+    if (keys === undefined || this.keyRows + keys.length >= listedInstances || characters > this.listRoom - namesRoom)
+      return;
+    keys.push(key);
+    resource.keyCharacters = characters;
+  }
+
+  add({
+    mode,
+    type: kind,
+    module: given,
+    name,
+    provider,
+    instances: count,
+    keys,
+    keyCharacters,
+  }: ResourceFields): void {
     const type = mode === 'data' ? `data.${kind}` : kind;
     const module = given || 'root';
-    const characters = name.length + type.length + module.length + provider.length;
+    const characters = name.length + type.length + module.length + provider.length + keyCharacters;
     if (this.listed.length < listedResources && characters <= this.listRoom) {
       this.listRoom -= characters;
-      this.listed.push({ name, type, count, module, provider });
+      const indexed = keys !== undefined && !(keys.length === 1 && keys[0] === null);
+      this.keyRows += indexed ? keys.length : 0;
+      this.listed.push({ name, type, count, module, provider, ...(indexed ? { keys } : {}) });
     }
     if (!type.startsWith('data.')) this.managedCount += count;
     const dashed = this.dashedOf(type);
