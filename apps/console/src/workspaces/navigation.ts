@@ -5,7 +5,7 @@ import { useRead } from './api';
 
 /** The pages of one organization, in the order of the rail; each below `/organizations/<name>`. */
 const organizationPages = [
-  { label: 'Workspaces', path: '', key: 'w', exact: true },
+  { label: 'Workspaces', path: '', key: 'w' },
   { label: 'Runs', path: '/runs', key: 'r' },
   { label: 'Variable sets', path: '/varsets', key: 'v' },
   { label: 'Projects', path: '/projects', key: 'p' },
@@ -21,7 +21,7 @@ const organizationPages = [
 
 /** Where one can go from here: the organization that the address names, and what is everybody's own. */
 export function useNavigation(): readonly NavGroup[] {
-  const { organization } = useParams({ strict: false }) as { organization?: string };
+  const { organization, workspace } = useParams({ strict: false }) as { organization?: string; workspace?: string };
   const { session } = useSession();
   const counts = useRead(
     ['run-counts', organization],
@@ -47,6 +47,8 @@ export function useNavigation(): readonly NavGroup[] {
             items: organizationPages.map(({ path, ...page }) => ({
               ...page,
               to: below + path,
+              // Every page of an organization is below its list of workspaces.
+              exact: path === '' && workspace === undefined,
               count: path === '/runs' ? waiting : undefined,
             })),
           },

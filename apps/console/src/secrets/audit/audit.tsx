@@ -217,7 +217,7 @@ function Chain() {
   return (
     <details>
       <summary>
-        Tamper evidence: {heads.data?.heads.length ?? '…'} chains
+        Tamper evidence: {heads.data?.heads.length ?? '…'} {heads.data?.heads.length === 1 ? 'chain' : 'chains'}
         {result?.done ? (
           <Badge tone={result.problems.length === 0 ? 'green' : 'red'}>
             {result.problems.length === 0
