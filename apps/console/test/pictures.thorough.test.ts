@@ -1,77 +1,143 @@
+import { mkdirSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from '@jest/globals';
-import { journey, stage, type Theme } from './stage';
+import { waitFor } from '../../../local/test/start';
+import { journey, stage } from './stage';
+import { standInTool, tarOf } from './stand-in-tool';
 
 /** KEYSTEAD_PICTURES=docs/console pnpm jest apps/console/test/pictures: the pictures of the documents, made anew. */
 const wanted = process.env.KEYSTEAD_PICTURES === undefined ? it.skip : journey;
 
 const secretsPages: readonly (readonly [string, string])[] = [
   ['secret', '/ui/secrets?at=kv/apps/billing/db'],
-  ['explain', '/ui/policies/explain?path=kv/data/apps/billing/db&operation=read'],
-  ['leases', '/ui/leases'],
+  ['explain', '/ui/policies/explain?accessor=ACCESSOR&path=kv/data/apps/billing/db&operation=read'],
+  ['policy', '/ui/policies/net'],
   ['audit', '/ui/audit'],
   ['operations', '/ui/operations'],
 ];
+const workspace = '/ui/organizations/net/workspaces/core-vpc';
 const workspacePages: readonly (readonly [string, string])[] = [
-  ['workspaces', '/ui/organizations/net/workspaces'],
-  ['workspace', '/ui/organizations/net/workspaces/core-vpc'],
-  ['variables', '/ui/organizations/net/workspaces/core-vpc/variables'],
-  ['teams', '/ui/organizations/net/teams'],
-  ['run-queue', '/ui/organizations/net/runs'],
+  ['workspaces', '/ui/organizations/net'],
+  ['workspace', workspace],
+  ['run', `${workspace}/runs/RUN`],
+  ['variables', `${workspace}/variables`],
+  ['states', `${workspace}/states`],
 ];
+const policy = `# What the team net may read.
+path "kv/data/apps/*" {
+  capabilities = ["read"]
+}
+
+path "kv/data/apps/billing/*" {
+  capabilities = ["deny"]
+}
+`;
+
+interface Made {
+  readonly data: { readonly id: string; readonly attributes: Readonly<Record<string, string>> };
+}
 
 describe('the pictures of the documents', () => {
-  const at = stage({ SECRETS_AUDIT_TABLE: 'on' });
+  const at = stage({ SECRETS_AUDIT_TABLE: 'on', WORKSPACES_WORKER_BINARY: standInTool('3 stones high') });
+
+  const send = async <T>(method: string, url: string, headers: Record<string, string>, body?: object): Promise<T> => {
+    const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+    const answer = await fetch(url, { method, headers, ...sent });
+    const text = await answer.text();
+    expect([url, answer.status < 300, text]).toEqual([url, true, text]);
+    return (text === '' ? undefined : JSON.parse(text)) as T;
+  };
+  const v1 = <T>(path: string, body: object) => {
+    const headers = { 'X-Service-Token': at.installation.firstRun().secrets.root_token };
+    return send<T>('POST', `${at.installation.secretsUrl}/v1/${path}`, headers, body);
+  };
+  const v2 = (path: string, body?: object) => {
+    const { token } = at.installation.firstRun().workspaces;
+    const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/vnd.api+json' };
+    const method = body === undefined ? 'GET' : 'POST';
+    return send<Made>(method, `${at.installation.workspacesUrl}/api/v2/${path}`, headers, body);
+  };
+  const make = async (path: string, type: string, attributes: object, relationships: object = {}) =>
+    (await v2(path, { data: { type, attributes, relationships } })).data;
+
+  /** Answers the accessor of somebody who may not read a secret. */
+  async function fillSecrets(): Promise<string> {
+    await v1('sys/mounts/kv', { type: 'kv', options: { version: '2' } });
+    for (const password of ['one', 'two', 'three']) {
+      await v1('kv/data/apps/billing/db', { data: { host: 'db.internal', user: 'billing', password } });
+    }
+    await v1('sys/policies/acl/net', { policy });
+    const body = { policies: ['net'], ttl: '2h', display_name: 'ana' };
+    const { auth } = await v1<{ auth: { accessor: string } }>('auth/token/create', body);
+    return auth.accessor;
+  }
+
+  /** Answers a run that waits for somebody, after one that was applied. */
+  async function fillWorkspaces(): Promise<string> {
+    await make('organizations', 'organizations', { name: 'net', email: 'net@example.com' });
+    const ids: string[] = [];
+    for (const name of ['core-vpc', 'edge-cdn', 'billing-db', 'dns', 'observability']) {
+      const attributes = { name, description: `${name} of all regions` };
+      ids.push((await make('organizations/net/workspaces', 'workspaces', attributes)).id);
+    }
+    const [id = ''] = ids;
+    await make(`workspaces/${id}/vars`, 'vars', { key: 'region', value: 'eu-west-1', category: 'terraform' });
+    await make(`workspaces/${id}/vars`, 'vars', { key: 'token', value: 'x', category: 'env', sensitive: true });
+    const vars = { data: [{ type: 'vars', attributes: { key: 'owner', value: 'net', category: 'terraform' } }] };
+    await make('organizations/net/varsets', 'varsets', { name: 'everywhere', global: true }, { vars });
+    const kept = { 'auto-queue-runs': false };
+    const version = await make(`workspaces/${id}/configuration-versions`, 'configuration-versions', kept);
+    const { pathname, search } = new URL(version.attributes['upload-url']!);
+    const files = { 'main.tf': 'output "height" { value = 3 }', 'README.md': 'The network of every region.\n' };
+    const put = await fetch(at.installation.workspacesUrl + pathname + search, {
+      method: 'PUT',
+      headers: { 'Content-Type': 'application/octet-stream' },
+      body: new Uint8Array(gzipSync(tarOf(files))),
+    });
+    expect(put.status).toBe(200);
+    const begin = async (message: string) => {
+      const run = await make('runs', 'runs', { message }, { workspace: { data: { type: 'workspaces', id } } });
+      await reaches(run.id, 'planned');
+      return run.id;
+    };
+    const first = await begin('Lay the first stones');
+    await v2(`runs/${first}/actions/apply`, { comment: 'Looks right' });
+    await reaches(first, 'applied');
+    return begin('Raise the wall by one row');
+  }
+  const reaches = (run: string, status: string) =>
+    waitFor(async () => (await v2(`runs/${run}`)).data.attributes.status === status);
 
   wanted(
     'are made of an installation that is used',
     async () => {
-      const { secrets, workspaces } = at.installation.firstRun();
-      const send = async (url: string, headers: Record<string, string>, body: unknown): Promise<unknown> => {
-        const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
-        expect([url, answer.status < 300]).toEqual([url, true]);
-        return answer.status === 204 ? undefined : answer.json();
-      };
-      const v1 = (path: string, body: unknown) =>
-        send(`${at.installation.secretsUrl}/v1/${path}`, { 'X-Service-Token': secrets.root_token }, body);
-      const v2 = (path: string, type: string, attributes: object) =>
-        send(
-          `${at.installation.workspacesUrl}/api/v2/${path}`,
-          { Authorization: `Bearer ${workspaces.token}`, 'Content-Type': 'application/vnd.api+json' },
-          { data: { type, attributes } },
-        );
-      await v1('sys/mounts/kv', { type: 'kv', options: { version: '2' } });
-      for (const password of ['one', 'two', 'three']) {
-        await v1('kv/data/apps/billing/db', { data: { host: 'db.internal', user: 'billing', password } });
-      }
-      await v1('sys/policies/acl/net', { policy: 'path "kv/data/apps/*" { capabilities = ["read"] }' });
-      for (const ttl of ['10m', '1h', '8h'])
-        await v1('auth/token/create', { policies: ['net'], ttl, display_name: 'ci' });
-      await v2('organizations', 'organizations', { name: 'net', email: 'net@example.com' });
-      for (const name of ['core-vpc', 'edge-cdn', 'billing-db', 'dns', 'observability']) {
-        await v2('organizations/net/workspaces', 'workspaces', { name, description: `${name} of all regions` });
-      }
-      for (const name of ['platform', 'readers']) await v2('organizations/net/teams', 'teams', { name });
-      const found = await fetch(`${at.installation.workspacesUrl}/api/v2/organizations/net/workspaces/core-vpc`, {
-        headers: { Authorization: `Bearer ${workspaces.token}` },
-      });
-      const { data } = (await found.json()) as { data: { id: string } };
-      await v2(`workspaces/${data.id}/vars`, 'vars', { key: 'region', value: 'eu-west-1', category: 'terraform' });
-      await v2(`workspaces/${data.id}/vars`, 'vars', { key: 'token', value: 'x', category: 'env', sensitive: true });
-      for (const theme of ['light', 'dark'] as const satisfies readonly Theme[]) {
-        for (const [service, pages] of [
-          ['secrets', secretsPages],
-          ['workspaces', workspacePages],
-        ] as const) {
-          const page = await at.signedIn(service, '/ui/', { theme, width: 1280 });
-          for (const [name, address] of pages) {
-            await page.goto(new URL(address, page.url()).href);
-            await page.locator('main h1').waitFor();
-            await page.waitForTimeout(1500);
-            await at.picture(page, `${service}-${name}-${theme}`);
+      const accessor = await fillSecrets();
+      const run = await fillWorkspaces();
+      const folder = process.env.KEYSTEAD_PICTURES!;
+      mkdirSync(folder, { recursive: true });
+      for (const [service, pages] of [
+        ['secrets', secretsPages],
+        ['workspaces', workspacePages],
+      ] as const) {
+        const page = await at.signedIn(service, '/ui/', { width: 1200 });
+        await page.setViewportSize({ width: 1200, height: 720 });
+        for (const [name, address] of pages) {
+          const place = address.replace('ACCESSOR', accessor).replace('RUN', run);
+          await page.goto(new URL(place, page.url()).href);
+          await page.locator('main h1').waitFor();
+          if (name === 'explain') await page.getByRole('button', { name: 'Explain', exact: true }).click();
+          await page.waitForFunction(() => document.querySelector('main .skeleton') === null);
+          await page.waitForTimeout(1500);
+          for (const colorScheme of ['light', 'dark'] as const) {
+            await page.emulateMedia({ colorScheme });
+            const file = path.join(folder, `${service}-${name}-${colorScheme}.png`);
+            await page.screenshot({ path: file });
+            expect(statSync(file).size).toBeLessThan(120 * 1024);
           }
         }
       }
     },
-    300_000,
+    400_000,
   );
 });

@@ -73,10 +73,10 @@ END
 esac
 `;
 
-/** A stand-in of the infrastructure tool, whose apply takes its time; answers the file. */
-export function standInTool(): string {
+/** A stand-in of the infrastructure tool, whose apply takes its time; answers the file. `label`: what its resource says. */
+export function standInTool(label = hostile): string {
   const file = path.join(mkdtempSync(path.join(tmpdir(), 'keystead-tool-')), 'terraform');
-  writeFileSync(file, script, { mode: 0o755 });
+  writeFileSync(file, script.replaceAll(JSON.stringify(hostile), JSON.stringify(label)), { mode: 0o755 });
   return file;
 }
 
