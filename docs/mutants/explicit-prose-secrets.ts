@@ -101,13 +101,7 @@ export const proseOfSecrets: Readonly<Record<string, readonly Mutant[]>> = {
     `read ${totp}/:method_id`,
     ...['algorithm', 'digits', 'id', 'issuer', 'key_size', 'period', 'qr_size', 'skew', 'type', 'namespace'],
   ),
-  'SP.28': [
-    text(
-      `${src}/kernel/mfa/methods.ts`,
-      'methodIds: { has: held }',
-      "methodIds: { has: '00000000-0000-0000-0000-000000000000' }",
-    ),
-  ],
+  'SP.28': [text(`${src}/kernel/mfa/methods.ts`, '{ has: held }', "{ has: '00000000-0000-0000-0000-000000000000' }")],
   'SP.29': [
     ...['null', 'other'].flatMap((how) => shown(how, `read ${verify}`, 'nonce', 't', 'n', 'progress')),
     ...shown('constant', `read ${verify}`, 'nonce', 'progress'),

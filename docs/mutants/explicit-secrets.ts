@@ -70,7 +70,7 @@ export const explicitOfSecrets: Readonly<Record<string, readonly Mutant[]>> = {
   ],
   'S23.3': [whole('delete scheduler role/:name', 'missing')],
   'S23.4': [text(userName, 'name === undefined || name.length > limit', 'false')],
-  'S23.5': [text(methods, 'methodIds: { has: held }', "methodIds: { has: '00000000-0000-0000-0000-000000000000' }")],
+  'S23.5': [text(methods, '{ has: held }', "{ has: '00000000-0000-0000-0000-000000000000' }")],
   'S23.6': [
     // What is there already, for a key that was never made.
     text(

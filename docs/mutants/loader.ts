@@ -40,12 +40,7 @@ export function loadMutated(
   const compiled = new Map<string, string>();
   const compile = (file: string, name: string): string => {
     const source = withMutants(name, readFileSync(file, 'utf8'), texts.get(name) ?? []);
-    const { code } = transformSync(source, {
-      filename: file,
-      jsc: { parser: { syntax: 'typescript' }, target: 'es2022' },
-      module: { type: 'commonjs' },
-      sourceMaps: 'inline',
-    });
+    const code = compiledFrom(file, source);
     compiled.set(file, code);
     return code;
   };
@@ -61,6 +56,16 @@ export function loadMutated(
     const wrapper = wrappers[name];
     if (wrapper) module.exports = wrapper({ ...module.exports });
   };
+}
+
+/** JavaScript of a source. Throws where it is none. */
+export function compiledFrom(file: string, source: string): string {
+  return transformSync(source, {
+    filename: file,
+    jsc: { parser: { syntax: 'typescript' }, target: 'es2022' },
+    module: { type: 'commonjs' },
+    sourceMaps: 'inline',
+  }).code;
 }
 
 function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {

@@ -5,7 +5,7 @@ import { describe, expect, it } from '@jest/globals';
 import { readConformance } from '../conformance/report';
 import { Rows, Worker } from './crew';
 import { TooLong, within } from './limits';
-import { withMutants } from './loader';
+import { compiledFrom, withMutants } from './loader';
 import { change, changed, nameOf, play, wasReached } from './mutant';
 import { type Planned, planOf } from './plan';
 
@@ -19,12 +19,23 @@ describe('mutants', () => {
     }
   });
 
-  it('of a text find their expression in its file, once', () => {
+  it('of a text find their expression in its file, once, and leave one that compiles', () => {
     const texts = planOf(readConformance(root))
       .flatMap(({ mutants }) => mutants)
       .filter(({ of }) => of.endsWith('.ts'));
-    for (const mutant of texts) withMutants(mutant.of, readFileSync(resolve(root, mutant.of), 'utf8'), [mutant]);
+    const planted = (file: string, source: string) =>
+      compiledFrom(
+        file,
+        withMutants(
+          file,
+          source,
+          texts.filter(({ of }) => of === file),
+        ),
+      );
+    for (const file of new Set(texts.map(({ of }) => of))) planted(file, readFileSync(resolve(root, file), 'utf8'));
     expect(() => withMutants('a.ts', 'x + x', [{ of: 'a.ts', part: 'x', how: 'y' }])).toThrow('exactly once');
+    const pair = withMutants('a.ts', 'f({ a: 1 })', [{ of: 'a.ts', part: 'a: 1', how: 'a: 2' }]);
+    expect(() => compiledFrom('a.ts', pair)).toThrow('Syntax Error');
   });
 
   it('change what is shown while they are in force, and say whether it was used', () => {
