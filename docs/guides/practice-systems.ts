@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { DirectoryStandIn } from '../../apps/secrets/test/stand-ins/cloudone';
 import { CloudStandIn } from '../../apps/secrets/test/stand-ins/cloudtwo';
 import { ClusterStandIn } from '../../apps/secrets/test/stand-ins/kubernetes';
+import { DirectoryStandIn as LdapStandIn } from '../../apps/secrets/test/stand-ins/ldap';
 import { ProviderStandIn } from '../../apps/secrets/test/stand-ins/oidc';
 import { SchedulerStandIn } from '../../apps/secrets/test/stand-ins/scheduler';
 
@@ -18,14 +19,27 @@ const subscription = randomUUID();
 /** What a pipeline's token says of its run. */
 const build = { sub: 'project:harbour/crane:branch:main', project: 'harbour/crane', ref: 'main', teams: ['builders'] };
 
-/** Starts a scheduler, a cloud provider, a directory and an OpenID provider and a cluster on free ports of the loopback. */
+/** Starts a scheduler, a cloud provider, a directory and an OpenID provider, a cluster and an LDAP directory on free ports of the loopback. */
 export async function startPracticeSystems(): Promise<PracticeSystems> {
   const scheduler = new SchedulerStandIn();
   const cloud = new CloudStandIn();
   const directory = new DirectoryStandIn();
   const issuer = new ProviderStandIn();
   const cluster = new ClusterStandIn();
-  await Promise.all([cluster.start(), scheduler.start(), cloud.start(), directory.start(), issuer.start()]);
+  const ldap = new LdapStandIn();
+  ldap.entries = [
+    { dn: 'cn=service,dc=acme', password: 'service-password', attributes: {} },
+    { dn: 'uid=ada,ou=people,dc=acme', password: 'correct horse', attributes: { uid: ['ada'] } },
+    { dn: 'cn=ops,ou=groups,dc=acme', attributes: { cn: ['ops'], member: ['uid=ada,ou=people,dc=acme'] } },
+  ];
+  await Promise.all([
+    ldap.start(),
+    cluster.start(),
+    scheduler.start(),
+    cloud.start(),
+    directory.start(),
+    issuer.start(),
+  ]);
   const where = { subscription, group: 'harbour' };
   directory.addMachine('crane-1', where, { principalId: 'oid-1' });
   return {
@@ -42,6 +56,7 @@ export async function startPracticeSystems(): Promise<PracticeSystems> {
       MACHINE_JWT: directory.sign({
         xms_mirid: `/subscriptions/${subscription}/resourcegroups/harbour/providers/Microsoft.Compute/virtualMachines/crane-1`,
       }),
+      LDAP: ldap.address,
       CLUSTER: cluster.address,
       CLUSTER_CA: cluster.ca,
       CLUSTER_REVIEWER: cluster.reviewer,
@@ -57,7 +72,7 @@ export async function startPracticeSystems(): Promise<PracticeSystems> {
       CLOUDONE_METADATA_HOST: directory.address,
     },
     async stop() {
-      await Promise.all([cluster.stop(), scheduler.stop(), cloud.stop(), directory.stop(), issuer.stop()]);
+      await Promise.all([ldap.stop(), cluster.stop(), scheduler.stop(), cloud.stop(), directory.stop(), issuer.stop()]);
     },
   };
 }

@@ -11,6 +11,8 @@ import type { Cluster } from './backends/kubernetes/cluster';
 import { kvUpgrading } from './backends/kv/upgrade';
 import { kvOne } from './backends/kv/version-one';
 import { kvTwo } from './backends/kv/version-two';
+import { ldap } from './backends/ldap/backend';
+import type { Directory } from './backends/ldap/directory';
 import { scheduler } from './backends/scheduler/backend';
 import type { Scheduler } from './backends/scheduler/scheduler';
 import { userpass } from './backends/userpass/backend';
@@ -28,6 +30,7 @@ export interface Outside {
   readonly cloudtwo: CloudTwo;
   readonly jwt: OidcProvider;
   readonly kubernetes: Cluster;
+  readonly ldap: Directory;
   readonly tokens: TokenParts;
   readonly identity: IdentityParts;
   readonly system: readonly Path[];
@@ -82,6 +85,7 @@ export const registry: readonly Registered[] = [
   { type: 'jwt', kind: 'auth', make: one((outside) => jwt(outside.jwt)) },
   { type: 'oidc', kind: 'auth', make: one((outside) => jwt(outside.jwt)) },
   { type: 'kubernetes', kind: 'auth', make: one((outside) => kubernetes(outside.kubernetes)) },
+  { type: 'ldap', kind: 'auth', make: one((outside) => ldap(outside.ldap)) },
   {
     type: 'kv',
     kind: 'secret',

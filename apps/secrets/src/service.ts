@@ -8,6 +8,7 @@ import { ResourceClient } from './backends/cloudone/resource-client';
 import { CloudTwo } from './backends/cloudtwo/cloud';
 import { OidcProvider } from './backends/jwt/provider';
 import { Cluster } from './backends/kubernetes/cluster';
+import { Directory } from './backends/ldap/directory';
 import { Scheduler } from './backends/scheduler/scheduler';
 import type { Config } from './config';
 import { createHttpApp } from './http/app';
@@ -233,6 +234,7 @@ function outsideOf(modules: Modules, config: Config, log: Logger, system: readon
     cloudtwo: new CloudTwo({ ...config.outside.cloudtwo, identityTokens }, storage),
     jwt: new OidcProvider({ clock: storage.clock, log }),
     kubernetes: new Cluster(storage.clock),
+    ldap: new Directory(storage.clock),
     tokens: { ...modules, log },
     identity: { ...modules, issuer },
     system,

@@ -552,6 +552,12 @@ export const examples: Readonly<Record<string, Making>> = {
   'write jwt/role/:name': asNamed(() => ({ role_type: 'jwt', user_claim: 'sub', bound_subject: 'a' })),
   'delete jwt/role/:name': removedByName('auth/jwt/role', { role_type: 'jwt', user_claim: 'sub', bound_subject: 'a' }),
   'write jwt/login': outside,
+  'write ldap/config': readsOnly({ url: 'ldap://127.0.0.1:1' }),
+  'write ldap/users/:name': asNamed((n) => ({ policies: `p${n}` })),
+  'delete ldap/users/:name': removedByName('auth/ldap/users', { policies: 'a' }),
+  'write ldap/groups/:name': asNamed((n) => ({ policies: `p${n}` })),
+  'delete ldap/groups/:name': removedByName('auth/ldap/groups', { policies: 'a' }),
+  'write ldap/login/:username': outside,
   'write kubernetes/config': readsOnly({ kubernetes_host: 'https://cluster.invalid' }),
   'write kubernetes/role/:name': asNamed(() => ({
     bound_service_account_names: 'a',

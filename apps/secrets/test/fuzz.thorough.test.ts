@@ -39,6 +39,7 @@ const mounts: readonly (readonly [string, object])[] = [
   ['sys/auth/approle', { type: 'approle' }],
   ['sys/auth/jwt', { type: 'jwt' }],
   ['sys/auth/kubernetes', { type: 'kubernetes' }],
+  ['sys/auth/ldap', { type: 'ldap' }],
   ['sys/auth/cloudone', { type: 'cloudone' }],
 ];
 

@@ -14,6 +14,7 @@ const mounts: Readonly<Record<string, string>> = {
   approle: 'auth/approle',
   jwt: 'auth/jwt',
   kubernetes: 'auth/kubernetes',
+  ldap: 'auth/ldap',
   cloudone: 'auth/cloudone',
 };
 

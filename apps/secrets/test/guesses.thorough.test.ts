@@ -35,7 +35,7 @@ describe('every secret that can be guessed', () => {
   const operations = new Map<string, AnyOperation>();
 
   beforeAll(async () => {
-    for (const type of ['userpass', 'approle', 'jwt', 'kubernetes']) {
+    for (const type of ['userpass', 'approle', 'jwt', 'kubernetes', 'ldap']) {
       await secrets.root.write(`sys/auth/${type}`, { type }).expect(204);
     }
     second = await createService(testConfig(secrets.database.url), {

@@ -30,7 +30,8 @@ describe('a thing under a denied path', () => {
     holder = secrets.as(made.body.auth.client_token);
     raw = new RawClient((secrets.server.address() as AddressInfo).port);
 
-    for (const type of ['userpass', 'approle', 'jwt', 'kubernetes']) await put('', `sys/auth/${type}`, { type });
+    for (const type of ['userpass', 'approle', 'jwt', 'kubernetes', 'ldap'])
+      await put('', `sys/auth/${type}`, { type });
     await put('sys/mounts/:path*', `sys/mounts/${name}`, { type: 'kv' });
     things.set('sys/mounts/:path*/tune', `sys/mounts/${name}/tune`);
     await put('sys/auth/:path*', `sys/auth/${name}`, { type: 'userpass' });
@@ -53,6 +54,8 @@ describe('a thing under a denied path', () => {
     const role = { role_type: 'jwt', user_claim: 'sub', bound_subject: 'mine', token_max_ttl: '77m' };
     await put('jwt/role/:name', `auth/jwt/role/${name}`, role);
     const accounts = { bound_service_account_names: 'mine', bound_service_account_namespaces: '*' };
+    await put('ldap/users/:name', `auth/ldap/users/${name}`, { policies: 'mine' });
+    await put('ldap/groups/:name', `auth/ldap/groups/${name}`, { policies: 'mine' });
     await put('kubernetes/role/:name', `auth/kubernetes/role/${name}`, accounts);
     await put('cloudone/role/:name', `auth/cloudone/role/${name}`, { bound_service_principal_ids: 'mine' });
     await put('cloudtwo/roles/:name', `cloudtwo/roles/${name}`, {

@@ -117,7 +117,7 @@ export async function furnish(
   await make('write', `${name}-jobs/config/access`, { address: scheduler.address, token: scheduler.management });
   await make('write', `${name}-jobs/role/${name}`, { policies: 'read' });
   await make('write', `sys/mounts/${name}-cloud`, { type: 'cloudtwo' });
-  for (const type of ['userpass', 'approle', 'jwt', 'kubernetes', 'cloudone']) {
+  for (const type of ['userpass', 'approle', 'jwt', 'kubernetes', 'ldap', 'cloudone']) {
     await make('write', `sys/auth/${type === 'userpass' ? name : `${name}-${type}`}`, { type });
   }
   await make('write', `auth/${name}/users/${name}`, { password: name });

@@ -31,6 +31,12 @@ const methods: Readonly<Record<string, LoginMethod>> = {
     needs: ['username'],
   },
   approle: { first: 'role_id', path: () => 'login', secrets: { secret_id: 'Secret id' }, needs: ['role_id'] },
+  ldap: {
+    first: 'username',
+    path: ({ username }) => `login/${String(username)}`,
+    secrets: { password: 'Password' },
+    needs: ['username'],
+  },
   kubernetes: { first: 'role', path: () => 'login', secrets: { jwt: 'Token of the service account' }, needs: ['role'] },
   jwt: { first: 'role', path: () => 'login', secrets: { jwt: 'Signed token' }, needs: [] },
   cloudone: {

@@ -1,0 +1,16 @@
+import { type Backend, backend } from '../../sdk/backend';
+import { configPath } from './config';
+import type { Directory } from './directory';
+import { loginPath, renewLogin } from './login';
+import { groupPaths, userPaths } from './names';
+
+/** Logins of people by a directory: their name and password there, and the groups they are in. Decision 0116. */
+export const ldap = (directory: Directory): Backend =>
+  backend({
+    type: 'ldap',
+    outside: true,
+    kind: 'auth',
+    summary: 'Logs in people of an LDAP directory.',
+    paths: [configPath, ...userPaths, ...groupPaths, loginPath(directory)],
+    renewLogin: renewLogin(directory),
+  });

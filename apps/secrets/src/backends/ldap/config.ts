@@ -1,0 +1,176 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { single } from '../../sdk/collection';
+import { bool, duration, int, oneOf, secretString, string } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { data, empty } from '../../sdk/reply';
+import type { Storage } from '../../sdk/storage';
+import {
+  settleTokenParams,
+  showTokenParams,
+  tokenDefaults,
+  tokenParams,
+  tokenParamsOutput,
+} from '../../sdk/token-params';
+import { checkTemplate } from './filter';
+
+const versions = ['tls10', 'tls11', 'tls12', 'tls13'] as const;
+const version = (name: string) => oneOf(versions, () => `invalid '${name}'`);
+
+const own = z.object({
+  url: string().describe('Addresses of the directory, ldap:// or ldaps://, separated by commas; tried in this order.'),
+  binddn: string().describe('Name to search with; empty searches as nobody.'),
+  userdn: string().describe('Below which people stand.'),
+  userattr: string().describe('Attribute that names them.'),
+  userfilter: string().describe(
+    'How a person is searched for; {{.UserAttr}} and {{.Username}} are filled in, escaped.',
+  ),
+  upndomain: string().describe('People bind as <name>@<domain>.'),
+  groupdn: string().describe('Below which groups stand; empty searches for none.'),
+  groupfilter: string().describe('How their groups are searched for, with {{.UserDN}} and {{.Username}}.'),
+  groupattr: string().describe('Attribute of what is found that names the group.'),
+  discoverdn: bool().describe('Search for people also as nobody.'),
+  deny_null_bind: bool().describe('Refuse empty passwords, which directories take for nobody’s.'),
+  anonymous_group_search: bool().describe('Search for groups as nobody.'),
+  use_token_groups: bool().describe('Take the groups that the directory has worked out (tokenGroups).'),
+  username_as_alias: bool().describe('The alias is what was typed, and not what the directory calls them.'),
+  case_sensitive_names: bool().describe('Names of people and groups differ by case.'),
+  dereference_aliases: oneOf(
+    ['never', 'finding', 'searching', 'always'],
+    () => "invalid 'dereference_aliases'",
+  ).describe('Whether aliases of the directory are followed.'),
+  max_page_size: int().describe('Results a page of a search; 0 asks for all at once.'),
+  starttls: bool().describe('Turn connections to ldap:// into TLS before anything is sent.'),
+  insecure_tls: bool().describe('Trust whatever certificate the directory shows.'),
+  certificate: string().describe('Certificates (PEM) to trust; empty trusts the usual ones.'),
+  client_tls_cert: string().describe('Certificate (PEM) to show.'),
+  tls_min_version: version('tls_min_version').describe('Oldest TLS to speak.'),
+  tls_max_version: version('tls_max_version').describe('Newest TLS to speak.'),
+  connection_timeout: duration().describe('How long to wait for a connection.'),
+  request_timeout: duration().describe('How long to wait for an answer.'),
+});
+const Config = own.extend({
+  bindpass: secretString().describe('Password of binddn; never shown.'),
+  client_tls_key: secretString().describe('Key (PEM) of client_tls_cert; never shown.'),
+  ...tokenParams.shape,
+});
+/** How the directory is asked, as stored. */
+export type LdapConfig = z.output<typeof Config>;
+const config = single('config', Config);
+
+const defaults: LdapConfig = {
+  ...tokenDefaults,
+  url: 'ldap://127.0.0.1',
+  binddn: '',
+  bindpass: '',
+  userdn: '',
+  userattr: 'cn',
+  userfilter: '({{.UserAttr}}={{.Username}})',
+  upndomain: '',
+  groupdn: '',
+  groupfilter: '(|(memberUid={{.Username}})(member={{.UserDN}})(uniqueMember={{.UserDN}}))',
+  groupattr: 'cn',
+  discoverdn: false,
+  deny_null_bind: true,
+  anonymous_group_search: false,
+  use_token_groups: false,
+  username_as_alias: false,
+  case_sensitive_names: false,
+  dereference_aliases: 'never',
+  max_page_size: 0,
+  starttls: false,
+  insecure_tls: false,
+  certificate: '',
+  client_tls_cert: '',
+  client_tls_key: '',
+  tls_min_version: 'tls12',
+  tls_max_version: 'tls12',
+  connection_timeout: 30,
+  request_timeout: 90,
+};
+
+/** The configuration; undefined before there is any. */
+export const findConfig = (storage: Storage): Promise<LdapConfig | undefined> => config.find(storage);
+
+/** How the directory is asked. */
+export const configPath = path('config', {
+  summary: 'Which directory people are looked up in, how, and what their tokens are.',
+  stored: ({ storage }) => config.find(storage),
+  read: {
+    summary: 'Read the configuration, without the secrets in it; the defaults where there is none.',
+    output: z.object({ ...shapeOf(own), ...tokenParamsOutput.shape }),
+    async run({ storage }) {
+      const { bindpass: _password, client_tls_key: _key, ...shown } = (await config.find(storage)) ?? defaults;
+      return data({ ...shown, ...showTokenParams(shown) });
+    },
+  },
+  write: {
+    summary: 'Configure the method, or change what is named.',
+    update: 'merge',
+    defaults,
+    input: Config,
+    run({ input, fields, storage, warn }) {
+      const wanted = settleTokenParams(input, fields);
+      checkConfig(wanted);
+      const clear = wanted.url.split(',').some((url) => url.trim().startsWith('ldap:')) && !wanted.starttls;
+      if (clear && !/^ldap:\/\/(localhost|127\.|\[::1\])/.test(wanted.url)) {
+        said('passwords are sent in the clear: use ldaps:// or starttls', fields, warn);
+      }
+      config.put(storage, { ...wanted, url: wanted.url.toLowerCase() });
+      return empty;
+    },
+  },
+});
+
+/** Existing clients expect 204 of every write: what is amiss is told to who changes the address. */
+function said(text: string, fields: Readonly<Record<string, unknown>>, warn: (text: string) => void): void {
+  if (fields.url != null || fields.starttls != null) warn(text);
+}
+
+function checkConfig(wanted: LdapConfig): void {
+  for (const url of wanted.url.split(',')) {
+    if (!/^ldaps?:\/\/[^/?#@\s]+\/?$/i.test(url.trim()) || !URL.canParse(url.trim())) {
+      refuse(`url: ${JSON.stringify(url)} is no address of a directory: use ldap://host or ldaps://host`);
+    }
+  }
+  if (!/^[a-zA-Z][\w;.-]*$/.test(wanted.userattr)) refuse('userattr must be the name of an attribute');
+  if (!/^[a-zA-Z][\w;.-]*$/.test(wanted.groupattr)) refuse('groupattr must be the name of an attribute');
+  checkTemplate('userfilter', wanted.userfilter, ['UserAttr', 'Username']);
+  checkTemplate('groupfilter', wanted.groupfilter, ['UserDN', 'Username']);
+  if (wanted.tls_min_version > wanted.tls_max_version) {
+    refuse("'tls_max_version' must be greater than or equal to 'tls_min_version'");
+  }
+  if ((wanted.client_tls_cert === '') !== (wanted.client_tls_key === '')) {
+    refuse('both client_tls_cert and client_tls_key must be set');
+  }
+  if (wanted.certificate !== '' && !parses(() => new X509Certificate(wanted.certificate))) {
+    refuse('certificate: failed to parse server tls cert');
+  }
+  if (wanted.client_tls_key !== '' && !parses(() => createPrivateKey(wanted.client_tls_key))) {
+    refuse('client_tls_key: failed to parse client X509 key pair');
+  }
+  if (wanted.max_page_size < 0) refuse('max_page_size cannot be negative');
+  if (wanted.connection_timeout > 90 || wanted.request_timeout > 90) {
+    refuse('connection_timeout and request_timeout cannot be longer than 90 seconds');
+  }
+}
+
+function shapeOf(fields: typeof own) {
+  const shown = (name: string) => (typeof defaults[name as keyof LdapConfig] === 'boolean' ? z.boolean() : z.string());
+  const numbers = new Set(['max_page_size', 'connection_timeout', 'request_timeout']);
+  return Object.fromEntries(Object.keys(fields.shape).map((name) => [name, numbers.has(name) ? z.int() : shown(name)]));
+}
+
+function parses(parse: () => unknown): boolean {
+  try {
+    parse();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function refuse(text: string): never {
+  throw new Refusal('invalid', text);
+}

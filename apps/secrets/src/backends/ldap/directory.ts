@@ -1,0 +1,323 @@
+import { createHash } from 'node:crypto';
+import net from 'node:net';
+import tls, { type SecureVersion } from 'node:tls';
+import { Refusal } from '@keystead/refusal';
+import { Client, type Entry, InvalidCredentialsError, ResultCodeError, type SearchOptions } from 'ldapts';
+import { LRUCache } from 'lru-cache';
+import { Circuit, Unreachable } from '../../sdk/outside';
+import type { LdapConfig } from './config';
+import { fillTemplate, filterText, nameText } from './filter';
+import { tokenGroups } from './token-groups';
+
+/** Somebody the directory knows. */
+export interface Person {
+  readonly dn: string;
+  /** What the directory calls them. */
+  readonly alias: string;
+  readonly groups: readonly string[];
+}
+
+const who = 'the directory';
+/** Connections at once to one directory; whoever comes then waits. */
+const mostConnections = 32;
+const mostGroups = 100_000;
+/** `tls12` as the TLS library has it. */
+const versionOf = (name: string): SecureVersion => `TLSv1${name === 'tls10' ? '' : `.${name.at(-1)}`}` as SecureVersion;
+
+/** Asks directories who somebody is. Every question has a connection of its own: a bind changes who asks. */
+export class Directory {
+  private readonly circuits = new LRUCache<string, Circuit>({ max: 500 });
+  private readonly gates = new LRUCache<string, Gate>({ max: 500 });
+
+  constructor(private readonly clock: { now(): number }) {}
+
+  /** Who it is, where the password is theirs; undefined for a wrong one or somebody unknown. Throws `upstream`. */
+  logIn(config: LdapConfig, username: string, password: string): Promise<Person | undefined> {
+    return this.with(config, async (client) => {
+      const found = await findPerson(client, config, username);
+      if (!found || !(await binds(client, found.bindName, password))) return undefined;
+      return personOf(client, config, username, found, () => asService(client, config));
+    });
+  }
+
+  /** Somebody as the directory knows them now, without their password; undefined where it does not any more. */
+  lookUp(config: LdapConfig, username: string): Promise<Person | undefined> {
+    return this.with(config, async (client) => {
+      const found = await findPerson(client, config, username);
+      return found && personOf(client, config, username, found, async () => {});
+    });
+  }
+
+  private async with<T>(config: LdapConfig, ask: (client: Client) => Promise<T>): Promise<T> {
+    let failure: unknown;
+    for (const url of config.url.split(',').map((one) => one.trim())) {
+      try {
+        return await this.at(url, config, ask);
+      } catch (error) {
+        // An answer is an answer; only of one that does not answer another may know more.
+        if (!(error instanceof Unreachable)) throw error;
+        failure = error;
+      }
+    }
+    throw failure;
+  }
+
+  private at<T>(url: string, config: LdapConfig, ask: (client: Client) => Promise<T>): Promise<T> {
+    // Who reaches it in another way, perhaps a wrong one, does not keep the others out.
+    const way = wayOf(url, config);
+    const circuit = kept(this.circuits, way, () => new Circuit(`${who} at ${url}`, this.clock));
+    const gate = kept(this.gates, way, () => new Gate(mostConnections));
+    const run = () => gate.run(() => connected(url, config, ask));
+    return circuit.run(run, (error) =>
+      error instanceof Unreachable ? error.message.replace(/^.* is unreachable: /, '') : undefined,
+    );
+  }
+}
+
+function wayOf(url: string, config: LdapConfig): string {
+  const { starttls, insecure_tls, certificate, client_tls_cert, tls_min_version, tls_max_version } = config;
+  const tlsParts = [starttls, insecure_tls, certificate, client_tls_cert, tls_min_version, tls_max_version];
+  const parts = [url, ...tlsParts, config.connection_timeout, config.request_timeout, config.binddn, config.userdn];
+  return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
+}
+
+/** Lets so many in at once; the others wait in line. */
+class Gate {
+  private inside = 0;
+  private readonly waiting: (() => void)[] = [];
+
+  constructor(private readonly most: number) {}
+
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    if (this.inside >= this.most) await new Promise<void>((go) => this.waiting.push(go));
+    else this.inside++;
+    try {
+      return await work();
+    } finally {
+      const next = this.waiting.shift();
+      if (next) next();
+      else this.inside--;
+    }
+  }
+}
+
+function kept<T extends object>(map: LRUCache<string, T>, name: string, make: () => T): T {
+  let found = map.get(name);
+  if (!found) {
+    found = make();
+    map.set(name, found);
+  }
+  return found;
+}
+
+async function connected<T>(url: string, config: LdapConfig, ask: (client: Client) => Promise<T>): Promise<T> {
+  const host = new URL(url).hostname;
+  const tlsOptions = {
+    host,
+    servername: /^[\d.]+$|:/.test(host) ? '' : host,
+    minVersion: versionOf(config.tls_min_version),
+    maxVersion: versionOf(config.tls_max_version),
+    rejectUnauthorized: !config.insecure_tls,
+    ...(config.certificate ? { ca: [config.certificate] } : {}),
+    ...(config.client_tls_cert ? { cert: config.client_tls_cert, key: config.client_tls_key } : {}),
+  };
+  const { lost, isOver, ...once } = oneConnection();
+  const client = new Client({
+    url,
+    timeout: Math.max(1, config.request_timeout) * 1000,
+    connectTimeout: Math.max(1, config.connection_timeout) * 1000,
+    strictDN: false,
+    ...(url.startsWith('ldaps:') ? { tlsOptions } : {}),
+    ...once,
+  });
+  try {
+    const asked = async () => {
+      if (config.starttls && url.startsWith('ldap:')) await client.startTLS(tlsOptions);
+      return ask(client);
+    };
+    return await Promise.race([asked(), lost]);
+  } catch (error) {
+    throw unanswered(error);
+  } finally {
+    // Of a connection that is over the client would wait for an answer.
+    if (!isOver()) await client.unbind().catch(() => {});
+  }
+}
+
+/**
+ * A client that was hung up on connects anew by itself: as nobody, and after StartTLS in the clear, where the next bind would
+ * send a password. So it connects once.
+ */
+function oneConnection() {
+  let begun = false;
+  let hangUp: (error: Error) => void = () => {};
+  // The client waits for an answer although nobody is there any more.
+  const lost = new Promise<never>((_, reject) => {
+    hangUp = reject;
+  });
+  lost.catch(() => {});
+  const first = () => {
+    if (begun) throw new Error('the connection was lost');
+    begun = true;
+  };
+  let over = false;
+  const gone = () => {
+    over = true;
+    hangUp(new Error('the connection was lost'));
+  };
+  const plain = (port: number, host: string) => {
+    first();
+    return net.connect(port, host).once('close', gone);
+  };
+  const secured = (...args: [tls.ConnectionOptions] | [number, string, tls.ConnectionOptions]) => {
+    // StartTLS goes on with the socket that is there.
+    if (args.length === 1) return tls.connect(args[0]).once('close', gone);
+    first();
+    return tls.connect(...args).once('close', gone);
+  };
+  return {
+    lost,
+    isOver: () => over,
+    createConnection: plain as typeof net.connect,
+    createSecureConnection: secured as typeof tls.connect,
+  };
+}
+
+/** What of a failure may be told: its short name. Answers of the directory name entries that strangers need not know. */
+function unanswered(error: unknown): unknown {
+  const failed = error as NodeJS.ErrnoException;
+  if (error instanceof ResultCodeError) {
+    const text = `it answered ${failed.name} (${error.code})`;
+    if (transient.has(error.code)) return new Unreachable(`${who} is unreachable: ${text}`, error);
+    return new Refusal('upstream', `${who} cannot be asked: ${text}`, [], { cause: error });
+  }
+  if (error instanceof Refusal) return error;
+  if (error instanceof Error) return new Unreachable(`${who} is unreachable: ${failed.code ?? failed.message}`, error);
+  return error;
+}
+
+interface Found {
+  /** What they bind as. */
+  readonly bindName: string;
+  /** Undefined where it is not known before the bind. */
+  readonly dn: string | undefined;
+  readonly alias: string;
+}
+
+const searches = ({ discoverdn, binddn, bindpass }: LdapConfig): boolean =>
+  discoverdn || (binddn !== '' && bindpass !== '');
+
+/** Whether somebody can be looked up without their password. */
+export const canLookUp = (config: LdapConfig): boolean => config.binddn !== '' && config.bindpass !== '';
+
+async function findPerson(client: Client, config: LdapConfig, username: string): Promise<Found | undefined> {
+  const { upndomain, userattr, userdn } = config;
+  if (!searches(config)) {
+    const name = upndomain ? `${username}@${upndomain}` : `${userattr}=${nameText(username)},${userdn}`;
+    return { bindName: name, dn: upndomain ? undefined : name, alias: name };
+  }
+  await asService(client, config);
+  const filter = fillTemplate(config.userfilter || '({{.UserAttr}}={{.Username}})', {
+    UserAttr: upndomain ? 'userPrincipalName' : userattr,
+    Username: upndomain ? filterText(`${username}@${upndomain}`) : filterText(username),
+  });
+  const entries = await search(client, config, userdn, { filter, attributes: [userattr], sizeLimit: 2 });
+  // Two people of one name: nobody can say which of them it is.
+  const [entry, ...more] = entries;
+  if (!entry || more.length > 0) return undefined;
+  return { bindName: entry.dn, dn: entry.dn, alias: textsOf(entry, userattr)[0] ?? entry.dn };
+}
+
+async function asService(client: Client, { binddn, bindpass }: LdapConfig): Promise<void> {
+  if (binddn !== '' && bindpass !== '') await client.bind(binddn, bindpass);
+}
+
+async function binds(client: Client, name: string, password: string): Promise<boolean> {
+  try {
+    await client.bind(name, password);
+    return true;
+  } catch (error) {
+    if (error instanceof InvalidCredentialsError) return false;
+    // Other noes to a bind: no such entry, not allowed to, locked there. Only "busy" and the like say nothing of them.
+    if (error instanceof ResultCodeError && !transient.has(error.code)) return false;
+    throw error;
+  }
+}
+
+/** Result codes of a directory that cannot answer now: operations error, time, busy, unavailable, looping, other. */
+const transient = new Set([1, 3, 51, 52, 54, 80]);
+
+async function personOf(
+  client: Client,
+  config: LdapConfig,
+  username: string,
+  found: Found,
+  rebind: () => Promise<void>,
+): Promise<Person> {
+  await rebind();
+  const dn = found.dn ?? (await dnOfUpn(client, config, username)) ?? '';
+  return {
+    dn,
+    alias: config.username_as_alias ? username : found.alias,
+    groups: await groupsOf(client, config, dn, username),
+  };
+}
+
+async function dnOfUpn(client: Client, config: LdapConfig, username: string): Promise<string | undefined> {
+  const filter = `(userPrincipalName=${filterText(`${username}@${config.upndomain}`)})`;
+  const entries = await search(client, config, config.userdn, { filter, attributes: ['1.1'], sizeLimit: 2 });
+  return entries.length === 1 ? entries[0]!.dn : undefined;
+}
+
+async function groupsOf(client: Client, config: LdapConfig, dn: string, username: string): Promise<string[]> {
+  const { groupdn, groupfilter, groupattr } = config;
+  if (config.use_token_groups) return dn === '' ? [] : tokenGroups(client, dn);
+  if (groupdn === '' || groupfilter === '') return [];
+  if (config.anonymous_group_search) await client.bind('', '');
+  const filter = fillTemplate(groupfilter, { UserDN: filterText(dn), Username: filterText(username) });
+  const entries = await search(client, config, groupdn, { filter, attributes: [groupattr] });
+  const names = entries.flatMap((entry) => {
+    const values = textsOf(entry, groupattr);
+    return (values.length > 0 ? values : [entry.dn]).map(firstName);
+  });
+  return [...new Set(names)].filter((name) => name !== '').slice(0, mostGroups);
+}
+
+async function search(client: Client, config: LdapConfig, base: string, options: SearchOptions): Promise<Entry[]> {
+  const { max_page_size: pageSize } = config;
+  // References to other directories are not followed: they could lead anywhere, with our password.
+  const { searchEntries } = await client
+    .search(base, {
+      scope: 'sub',
+      derefAliases: derefs[config.dereference_aliases],
+      ...(pageSize > 0 && !options.sizeLimit ? { paged: { pageSize } } : {}),
+      ...options,
+    })
+    .catch((error) => {
+      // More than asked for: then there is no telling who of them it is.
+      if (error instanceof ResultCodeError && error.code === 4 && options.sizeLimit) return { searchEntries: [] };
+      throw error;
+    });
+  return searchEntries;
+}
+
+const derefs = { never: 'never', finding: 'find', searching: 'search', always: 'always' } as const;
+
+function textsOf(entry: Entry, attribute: string): string[] {
+  const name = Object.keys(entry).find((one) => one.toLowerCase() === attribute.toLowerCase() && one !== 'dn');
+  const value = name === undefined ? [] : entry[name]!;
+  return [value]
+    .flat()
+    .map(String)
+    .filter((text) => text !== '');
+}
+
+/** The first part of a name where the text is one (`cn=ops,ou=groups` is `ops`), else the text. */
+function firstName(text: string): string {
+  const found = /^[a-zA-Z][\w.-]*=((?:\\.|[^,\\+])*)(?:[,+]|$)/.exec(text);
+  if (!found) return text;
+  const bytes = found[1]!.replace(/(?:\\[0-9a-fA-F]{2})+/g, (run) =>
+    Buffer.from(run.replaceAll('\\', ''), 'hex').toString(),
+  );
+  return bytes.replace(/\\(.)/g, '$1');
+}

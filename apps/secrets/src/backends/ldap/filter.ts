@@ -1,0 +1,38 @@
+import { Refusal } from '@keystead/refusal';
+
+/**
+ * A text as part of a search filter (RFC 4515): nothing in it can end the comparison it stands in, or begin another. All
+ * beyond letters and digits is written as bytes.
+ */
+export function filterText(text: string): string {
+  return text.replace(/[^a-zA-Z0-9.@_-]/gu, (sign) =>
+    [...Buffer.from(sign)].map((byte) => `\\${byte.toString(16).padStart(2, '0')}`).join(''),
+  );
+}
+
+/** A text as the value of a name's part (RFC 4514): nothing in it can end that part. */
+export function nameText(text: string): string {
+  return text
+    .replace(/[",+;<>\\=#\u0000-\u001f\u007f]/g, (sign) => `\\${sign.charCodeAt(0).toString(16).padStart(2, '0')}`)
+    .replace(/^ | $/g, '\\20');
+}
+
+const slot = /\{\{-?\s*\.(\w+)\s*-?\}\}/g;
+
+/** Refuses a template that asks for more than `names`. */
+export function checkTemplate(field: string, template: string, names: readonly string[]): void {
+  for (const [, name] of template.matchAll(slot)) {
+    if (!names.includes(name!)) refuse(field, `{{.${name}}} is unknown`, names);
+  }
+  if (/\{\{|\}\}/.test(template.replace(slot, ''))) refuse(field, 'only names can stand in braces', names);
+}
+
+/** Fills a template; the values must be parts of filters already. */
+export function fillTemplate(template: string, values: Readonly<Record<string, string>>): string {
+  return template.replace(slot, (_all, name: string) => values[name] ?? '');
+}
+
+function refuse(field: string, why: string, names: readonly string[]): never {
+  const known = names.map((name) => `{{.${name}}}`).join(', ');
+  throw new Refusal('invalid', `${field}: ${why}; use ${known}`);
+}

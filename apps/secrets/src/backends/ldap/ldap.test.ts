@@ -1,0 +1,312 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { manualClock, testCertificate } from '@keystead/testing';
+import { type DirectoryEntry, DirectoryStandIn } from '../../../test/stand-ins/ldap';
+import { startSecrets } from '../../../test/start-secrets';
+import { filterText, nameText } from './filter';
+import { sidText } from './token-groups';
+
+const people = 'ou=people,dc=acme';
+const groups = 'ou=groups,dc=acme';
+
+describe('login by a directory', () => {
+  const directory = new DirectoryStandIn();
+  const secure = new DirectoryStandIn(true);
+  beforeAll(() => Promise.all([directory.start(), secure.start()]));
+  afterAll(() => Promise.all([directory.stop(), secure.stop()]));
+  const clock = manualClock(Date.now());
+  const secrets = startSecrets({ clock });
+
+  const entries = (): DirectoryEntry[] => [
+    { dn: 'cn=service,dc=acme', password: 'service-password', attributes: {} },
+    {
+      dn: `uid=ada,${people}`,
+      password: 'right',
+      attributes: { uid: ['ada'], cn: ['Ada'], userPrincipalName: ['ada@acme.example'] },
+    },
+    { dn: `uid=bob,${people}`, password: 'bobs', attributes: { uid: ['bob'] } },
+    { dn: `cn=Ops,${groups}`, attributes: { cn: ['Ops'], member: [`uid=ada,${people}`], memberUid: ['ada'] } },
+    { dn: `cn=Staff,${groups}`, attributes: { cn: ['Staff'], memberUid: ['ada', 'bob'] } },
+  ];
+  const base = () => ({
+    url: directory.address,
+    binddn: 'cn=service,dc=acme',
+    bindpass: 'service-password',
+    userdn: people,
+    userattr: 'uid',
+    groupdn: groups,
+    token_policies: 'everybody',
+    token_ttl: '20m',
+    discoverdn: false,
+    upndomain: '',
+    starttls: false,
+    certificate: '',
+    case_sensitive_names: false,
+    username_as_alias: false,
+    userfilter: '({{.UserAttr}}={{.Username}})',
+    deny_null_bind: true,
+    request_timeout: 90,
+  });
+  const configure = (fields: object = {}) => secrets.root.write('auth/ldap/config', { ...base(), ...fields });
+  const login = (name: string, password: string) =>
+    secrets.nobody.write(`auth/ldap/login/${encodeURIComponent(name)}`, { password });
+  const wrong = /ldap operation failed: failed to bind as user/;
+  beforeAll(async () => {
+    await secrets.root.write('sys/auth/ldap', { type: 'ldap' }).expect(204);
+    await login('ada', 'right').expect(400, /auth method not configured/);
+  });
+  beforeEach(async () => {
+    // What did not answer before is asked again.
+    clock.advance(60_000);
+    for (const one of [directory, secure]) {
+      Object.assign(one, { entries: entries(), failure: undefined, silent: false, reference: undefined });
+      Object.assign(one, { hangUpAfterBinds: Number.POSITIVE_INFINITY });
+      one.binds.length = 0;
+      one.searches.length = 0;
+    }
+    await configure().expect(204);
+  });
+
+  it('shows the defaults, merges what is written, and never its secrets', async () => {
+    await configure({ max_page_size: 50 }).expect(204);
+    await secrets.root.write('auth/ldap/config', { groupattr: 'cn' }).expect(204);
+    const { body, text } = await secrets.root.read('auth/ldap/config').expect(200);
+    expect(body.data).toMatchObject({
+      url: directory.address,
+      max_page_size: 50,
+      deny_null_bind: true,
+      tls_min_version: 'tls12',
+      dereference_aliases: 'never',
+      request_timeout: 90,
+      token_policies: ['everybody'],
+      token_ttl: 1200,
+    });
+    expect(text).not.toContain('service-password');
+    await configure({ max_page_size: 0 }).expect(204);
+  });
+
+  it.each([
+    [{ url: 'http://a' }, 'is no address of a directory'],
+    [{ url: 'ldap://a/dc=x' }, 'is no address of a directory'],
+    [{ tls_min_version: 'cats' }, "invalid 'tls_min_version'"],
+    [{ tls_min_version: 'tls13', tls_max_version: 'tls12' }, "'tls_max_version' must be greater"],
+    [{ client_tls_cert: 'x' }, 'both client_tls_cert and client_tls_key must be set'],
+    [{ certificate: 'x' }, 'certificate: failed to parse'],
+    [{ userattr: 'uid=*)(uid' }, 'userattr must be the name of an attribute'],
+    [{ userfilter: '(uid={{.Password}})' }, '{{.Password}} is unknown'],
+    [{ groupfilter: '{{range .}}x{{end}}' }, 'only names can stand in braces'],
+    [{ request_timeout: '2m' }, 'cannot be longer than 90 seconds'],
+    [{ dereference_aliases: 'sometimes' }, "invalid 'dereference_aliases'"],
+  ])('refuses the configuration %j', async (fields, text) => {
+    const { body } = await configure(fields).expect(400);
+    expect(body.errors[0]).toContain(text);
+  });
+
+  it('warns of passwords in the clear', async () => {
+    expect((await configure({ url: 'ldap://directory.invalid' }).expect(200)).body.warnings[0]).toContain(
+      'in the clear',
+    );
+  });
+
+  it('gives a token for the password of the directory, with the policies of its groups', async () => {
+    await secrets.root.write('auth/ldap/groups/ops', { policies: 'ops' }).expect(204);
+    await secrets.root.write('auth/ldap/users/Ada', { policies: 'ada', groups: 'Local' }).expect(204);
+    await secrets.root.write('auth/ldap/groups/LOCAL', { policies: 'local' }).expect(204);
+    const { body } = await login('Ada', 'right').expect(200);
+    expect(body.auth).toMatchObject({
+      token_policies: ['ada', 'default', 'everybody', 'local', 'ops'],
+      lease_duration: 1200,
+      metadata: { username: 'ada' },
+    });
+    const entity = await secrets.root.read(`identity/entity/id/${body.auth.entity_id}`).expect(200);
+    expect(entity.body.data.aliases[0]).toMatchObject({ name: 'ada', metadata: { name: 'ada' } });
+    expect(directory.searches.map(({ filter }) => filter)).toEqual([
+      '(uid=ada)',
+      `(|(memberUid=ada)(member=uid=ada,${people})(uniqueMember=uid=ada,${people}))`,
+    ]);
+    expect((await secrets.root.read('auth/ldap/users/ada').expect(200)).body.data).toEqual({
+      groups: 'Local',
+      policies: ['ada'],
+    });
+    expect((await secrets.root.list('auth/ldap/groups').expect(200)).body.data.keys).toEqual(['local', 'ops']);
+    for (const name of ['users/ada', 'groups/ops', 'groups/local']) {
+      await secrets.root.delete(`auth/ldap/${name}`).expect(204);
+    }
+    await secrets.root.list('auth/ldap/users').expect(404);
+  });
+
+  it.each([
+    ['a wrong password', 'ada', 'wrong'],
+    ['somebody unknown', 'nobody', 'right'],
+    ['a star', '*', 'right'],
+    ['another comparison', 'ada)(uid=*', 'right'],
+    ['the end of a filter', 'ada)\u0000', 'right'],
+    ['another part of a name', 'ada,ou=people', 'right'],
+    ['an escape', 'ad\\61', 'right'],
+  ])('refuses %s in one sentence', async (_what, name, password) => {
+    const answer = await login(name, password);
+    expect(answer.status).toBe(400);
+    expect(directory.searches.every(({ filter }) => filter.startsWith('(uid='))).toBe(true);
+    if (!name.includes('\u0000')) expect(answer.body.errors[0]).toMatch(wrong);
+  });
+
+  it('refuses an empty password before anybody is asked', async () => {
+    await login('ada', '').expect(400, /password cannot be of zero length/);
+    expect(directory.binds).toEqual([]);
+    await configure({ deny_null_bind: false }).expect(204);
+    await login('ada', '').expect(200);
+  });
+
+  it('lets nobody in whom two entries stand for', async () => {
+    directory.entries.push({ dn: `uid=ada,ou=guests,${people}`, password: 'right', attributes: { uid: ['ada'] } });
+    await login('ada', 'right').expect(400, wrong);
+  });
+
+  it('follows no references', async () => {
+    const elsewhere = new DirectoryStandIn();
+    await elsewhere.start();
+    try {
+      directory.reference = `${elsewhere.address}/${people}`;
+      await login('ada', 'right').expect(200);
+      expect(elsewhere.connections).toBe(0);
+    } finally {
+      await elsewhere.stop();
+    }
+  });
+
+  it('binds by a name made of what was typed, or as name@domain, where nobody may search', async () => {
+    await configure({ binddn: '', bindpass: '' }).expect(204);
+    const { body } = await login('ada', 'right').expect(200);
+    const entity = await secrets.root.read(`identity/entity/id/${body.auth.entity_id}`).expect(200);
+    expect(entity.body.data.aliases[0].name).toBe(`uid=ada,${people}`);
+    await login('ada,ou=people,dc=acme', 'right').expect(400, wrong);
+    expect(directory.binds.at(-1)!.dn).toBe(`uid=ada\\2cou\\3dpeople\\2cdc\\3dacme,${people}`);
+    await configure({ binddn: '', bindpass: '', upndomain: 'acme.example' }).expect(204);
+    await login('ada', 'right').expect(200);
+    expect(directory.binds.at(-1)!.dn).toBe('ada@acme.example');
+    expect(directory.searches.at(-2)!.filter).toBe('(userPrincipalName=ada@acme.example)');
+  });
+
+  it('can tell names apart by case, and name the alias by what was typed', async () => {
+    await configure({ case_sensitive_names: true, username_as_alias: true }).expect(204);
+    await secrets.root.write('auth/ldap/groups/ops', { policies: 'ops' }).expect(204);
+    const { body } = await login('Ada', 'right').expect(200);
+    expect(body.auth.token_policies).toEqual(['default', 'everybody']);
+    await secrets.root.write('auth/ldap/groups/Ops', { policies: 'ops' }).expect(204);
+    const again = await login('Ada', 'right').expect(200);
+    expect(again.body.auth.token_policies).toEqual(['default', 'everybody', 'ops']);
+    const entity = await secrets.root.read(`identity/entity/id/${again.body.auth.entity_id}`).expect(200);
+    expect(entity.body.data.aliases.map(({ name }: { name: string }) => name.toLowerCase())).toEqual(['ada']);
+    await secrets.root.delete('auth/ldap/groups/ops').expect(204);
+  });
+
+  it('speaks TLS, to whom it is told to trust', async () => {
+    await configure({ url: secure.address }).expect(204);
+    await login('ada', 'right').expect(502, /the directory is unreachable: DEPTH_ZERO_SELF_SIGNED_CERT/);
+    await configure({ url: secure.address, certificate: testCertificate.cert }).expect(204);
+    await login('ada', 'right').expect(200);
+    await configure({ starttls: true }).expect(204);
+    await login('ada', 'right').expect(502);
+    expect(directory.binds).toEqual([]);
+    await configure({ starttls: true, certificate: testCertificate.cert }).expect(204);
+    await login('ada', 'right').expect(200);
+    expect(directory.binds.every(({ secure: encrypted }) => encrypted)).toBe(true);
+  });
+
+  it('sends no password over a connection that was made anew after StartTLS', async () => {
+    await configure({ starttls: true, certificate: testCertificate.cert, request_timeout: 5 }).expect(204);
+    directory.hangUpAfterBinds = 0;
+    await login('ada', 'right').expect(502);
+    expect(directory.binds.every(({ secure: encrypted }) => encrypted)).toBe(true);
+    expect(directory.binds).toHaveLength(1);
+  });
+
+  it('asks the next address where one does not answer', async () => {
+    await configure({ url: `ldap://127.0.0.1:1,${directory.address}` }).expect(204);
+    await login('ada', 'right').expect(200);
+  });
+
+  it.each([
+    ['is away', () => configure({ url: 'ldap://127.0.0.1:1' }), /the directory.*ECONNREFUSED/],
+    ['is busy', () => Object.assign(directory, { failure: 51 }), /BusyError/],
+    [
+      'says nothing',
+      () => Object.assign(directory, { silent: true }) && configure({ request_timeout: 1 }),
+      /the directory/,
+    ],
+    ['does not know who searches', () => configure({ bindpass: 'old' }), /InvalidCredentialsError/],
+  ])('says 502 while the directory %s, and counts nothing', async (_what, break_, text) => {
+    await break_();
+    for (let i = 0; i < 6; i++) {
+      const { body } = await login('ada', 'right').expect(502);
+      if (i === 0) expect(body.errors[0]).toMatch(text);
+      expect(body.errors[0]).not.toContain('dc=directory');
+    }
+    Object.assign(directory, { failure: undefined, silent: false });
+    const anew = new DirectoryStandIn();
+    anew.entries = entries();
+    await anew.start();
+    await configure({ url: anew.address, request_timeout: 90 }).expect(204);
+    await login('ada', 'right').expect(200);
+    await anew.stop();
+  });
+
+  it('counts wrong passwords and locks the name for a while', async () => {
+    for (let i = 0; i < 5; i++) await login('bob', 'wrong').expect(400, wrong);
+    const asked = directory.binds.length;
+    await login('BOB', 'bobs').expect(400, wrong);
+    expect(directory.binds).toHaveLength(asked);
+  });
+
+  it('keeps to so many connections at once', async () => {
+    const answers = await Promise.all(Array.from({ length: 60 }, (_, i) => login(`nobody${i}`, 'x')));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([400]));
+    expect(directory.mostAtOnce).toBeLessThanOrEqual(32);
+  });
+
+  it('puts people into external groups, and takes them out at the next renewal', async () => {
+    const mounts = await secrets.root.read('sys/auth').expect(200);
+    const made = await secrets.root
+      .write('identity/group', { name: 'ldap-ops', type: 'external', policies: 'ops-policy' })
+      .expect(200);
+    const alias = { name: 'ops', mount_accessor: mounts.body.data['ldap/'].accessor, canonical_id: made.body.data.id };
+    await secrets.root.write('identity/group-alias', alias).expect(200);
+    const { body } = await login('ada', 'right').expect(200);
+    expect(body.auth.identity_policies).toEqual(['ops-policy']);
+    const own = secrets.as(body.auth.client_token);
+    const renew = () => own.write('auth/token/renew-self', {});
+    await renew().expect(200);
+    directory.entries = directory.entries.filter(({ dn }) => !dn.startsWith('cn=Ops'));
+    await renew().expect(200);
+    const self = await own.read('auth/token/lookup-self').expect(200);
+    expect(self.body.data.identity_policies ?? []).toEqual([]);
+    await secrets.root.write('auth/ldap/groups/staff', { policies: 'staff' }).expect(204);
+    await renew().expect(400, /policies have changed, not renewing/);
+    await secrets.root.delete('auth/ldap/groups/staff').expect(204);
+    directory.failure = 52;
+    await renew().expect(502);
+    directory.failure = undefined;
+    directory.entries = directory.entries.filter(({ dn }) => !dn.startsWith('uid=ada'));
+    await renew().expect(400, /does not know this person any more/);
+  });
+
+  it('takes ten thousand groups', async () => {
+    const { entries: known } = directory;
+    for (let i = 0; i < 10_000; i++) {
+      known.push({ dn: `cn=g${i},${groups}`, attributes: { cn: [`g${i}`], memberUid: ['ada'] } });
+    }
+    await login('ada', 'right').expect(200);
+  });
+});
+
+describe('texts in questions to a directory', () => {
+  it('cannot be more than texts', () => {
+    expect(filterText('a*()\\\0é')).toBe('a\\2a\\28\\29\\5c\\00\\c3\\a9');
+    expect(nameText(' a,b+c="<>;\\#')).toBe('\\20a\\2cb\\2bc\\3d\\22\\3c\\3e\\3b\\5c\\23');
+  });
+
+  it('of security identifiers are as directories write them', () => {
+    const sid = Buffer.from('010500000000000515000000dcf4dc3b833d2b46828ba62800020000', 'hex');
+    expect(sidText(sid)).toBe('S-1-5-21-1004336348-1177238915-682003330-512');
+    expect(sidText(sid.subarray(0, 12))).toBe('S-1-5-21');
+  });
+});

@@ -1,0 +1,96 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { StoredLogin } from '../../sdk/backend';
+import type { BackgroundCall } from '../../sdk/call';
+import { secretString } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { type Login, login } from '../../sdk/reply';
+import type { Storage } from '../../sdk/storage';
+import { loginParams, withinCidrs } from '../../sdk/token-params';
+import { findConfig, type LdapConfig } from './config';
+import { canLookUp, type Directory, type Person } from './directory';
+import { users } from './names';
+
+/** Login with name and password of a directory. Decision 0116. */
+export const loginPath = (directory: Directory) =>
+  path('login/:username', {
+    folds: { username: 'case' },
+    params: { username: 'segment' },
+    summary: 'Logs somebody in whom the directory knows.',
+    auth: 'none',
+    write: {
+      summary: 'Log in with the password of the directory.',
+      input: z.object({ password: secretString().optional().describe('The password.') }),
+      judges: 'password',
+      async run(call) {
+        const { params, written, input, storage, caller, mount, warn } = call;
+        const config = await findConfig(storage);
+        if (!config) throw new Refusal('invalid', 'auth method not configured');
+        if (!withinCidrs(caller.address, config.token_bound_cidrs)) throw new Refusal('denied', 'permission denied');
+        const username = (config.case_sensitive_names ? (written?.shown ?? params.username) : params.username).trim();
+        const { password = '' } = input;
+        // A directory takes an empty password for nobody in particular, and agrees.
+        if (password === '' && config.deny_null_bind) {
+          throw new Refusal('invalid', 'password cannot be of zero length when passwordless binds are being denied');
+        }
+        if (username === '') throw failed();
+        const person = await call.guess(params.username, () => directory.logIn(config, username, password));
+        if (!person) throw failed();
+        if (person.groups.length === 0 && config.groupdn !== '') {
+          warn(
+            `no LDAP groups found in groupDN ${JSON.stringify(config.groupdn)}; only policies from local groups apply`,
+          );
+        }
+        const { groups, policies } = await rightsOf(storage, config, username, person);
+        return login({
+          ...loginParams(config, caller),
+          policies: [...new Set([...config.token_policies, ...policies])],
+          alias: { name: person.alias, metadata: { name: username } },
+          groupAliases: groups,
+          displayName: `${mount.path.replace(/^auth\/|\/$/g, '').replaceAll('/', '-')}-${username}`,
+          metadata: { username },
+          internal: { username, policies },
+        });
+      },
+    },
+  });
+
+/**
+ * The login as it would be now. Where the directory can be searched, it is asked again: who is gone is refused, and groups are
+ * as they are now. Throws where the policies that come from it are others, and `upstream` while it is away.
+ */
+export const renewLogin =
+  (directory: Directory) =>
+  async ({ internal }: StoredLogin, { storage }: BackgroundCall): Promise<Partial<Login>> => {
+    const config = await findConfig(storage);
+    if (!config) throw new Refusal('invalid', 'auth method not configured');
+    if (!canLookUp(config)) return loginParams(config, undefined);
+    const username = String(internal.username);
+    const person = await directory.lookUp(config, username);
+    if (!person) throw new Refusal('invalid', 'the directory does not know this person any more');
+    const { groups, policies } = await rightsOf(storage, config, username, person);
+    const before = [...((internal.policies as string[] | undefined) ?? [])].sort();
+    if (JSON.stringify(before) !== JSON.stringify([...policies].sort())) {
+      throw new Refusal('invalid', 'policies have changed, not renewing');
+    }
+    return { ...loginParams(config, undefined), groupAliases: groups };
+  };
+
+/** Groups of the directory and those said here, and the policies of both. */
+async function rightsOf(storage: Storage, config: LdapConfig, username: string, { groups: there }: Person) {
+  const exact = config.case_sensitive_names;
+  const fits = (name: string, found: { name: string } | undefined) => found && (!exact || found.name === name);
+  const user = await users.find(storage, username.toLowerCase());
+  const own = fits(username, user) ? user : undefined;
+  const groups = [...new Set([...(own?.groups ?? []), ...there].map((name) => (exact ? name : name.toLowerCase())))];
+  const texts = await storage.getMany(groups.map((name) => `group/${name.toLowerCase()}`));
+  const known = groups.flatMap((name) => {
+    const text = texts.get(`group/${name.toLowerCase()}`);
+    const group = text === undefined ? undefined : (JSON.parse(text) as { name: string; policies: string[] });
+    return fits(name, group) ? group!.policies : [];
+  });
+  return { groups, policies: [...new Set([...known, ...(own?.policies ?? [])])] };
+}
+
+/** One sentence for all that is wrong with a name or a password. */
+const failed = (): Refusal => new Refusal('invalid', 'ldap operation failed: failed to bind as user');
