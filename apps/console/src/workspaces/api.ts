@@ -5,14 +5,14 @@ import { type WorkspacesApi, workspacesApi } from '../api/workspaces';
 import { useSession } from '../shell/session';
 
 /** What a call of the client answers: the document, or the errors. */
-export interface Sent<T> {
+export interface ApiAnswer<T> {
   data?: T;
   error?: unknown;
   response: Response;
 }
 
 /** A call that removes something, or does something else of which only the end is of interest. */
-export type Call = (api: WorkspacesApi) => Promise<Sent<unknown>>;
+export type ApiCall = (api: WorkspacesApi) => Promise<ApiAnswer<unknown>>;
 
 /**
  * Reads `/api/v2`; answers the whole document. The key is the address and its query. With `keeps`, what was there stays
@@ -20,7 +20,7 @@ export type Call = (api: WorkspacesApi) => Promise<Sent<unknown>>;
  */
 export function useRead<T>(
   key: readonly unknown[],
-  read: (api: WorkspacesApi) => Promise<Sent<T>>,
+  read: (api: WorkspacesApi) => Promise<ApiAnswer<T>>,
   options: { readonly enabled?: boolean; readonly everyMs?: number; readonly keeps?: boolean } = {},
 ): UseQueryResult<T> {
   const { transport } = useSession();
@@ -48,7 +48,7 @@ export function useContent<T>(path: string | undefined) {
 
 /** Changes something below `/api/v2`; afterwards what was read is read again. */
 export function useChange<T, Input = void>(
-  change: (api: WorkspacesApi, input: Input) => Promise<Sent<T>>,
+  change: (api: WorkspacesApi, input: Input) => Promise<ApiAnswer<T>>,
   onDone?: (answer: T, input: Input) => void,
 ) {
   const { transport } = useSession();

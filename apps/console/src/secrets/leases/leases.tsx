@@ -13,7 +13,7 @@ import { encodedPath, useChange } from '../reads';
 import { type Lease, Lifeline, spanOf } from './lifeline';
 import type { LeaseSearch } from './search';
 
-interface Page {
+interface LeasePage {
   readonly leases: readonly Lease[];
   readonly next: string | null;
 }
@@ -35,7 +35,7 @@ export function Leases() {
       if (search.prefix !== undefined) query.set('prefix', search.prefix);
       if (search.failing) query.set('failing', 'true');
       if (pageParam !== '') query.set('after', pageParam);
-      return (await transport.call<{ data: Page }>('GET', `/v1/sys/leases/timeline?${query}`)).data;
+      return (await transport.call<{ data: LeasePage }>('GET', `/v1/sys/leases/timeline?${query}`)).data;
     },
     getNextPageParam: (last) => last.next ?? undefined,
   });

@@ -1,6 +1,6 @@
 import { useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import type { Call } from '../api';
+import type { ApiCall } from '../api';
 import { RemoveButton } from './remove-button';
 
 /** The end of a page about one thing: what goes when it is deleted, and the button that asks for its name. */
@@ -17,7 +17,7 @@ export function DangerZone({
   readonly what: string;
   readonly name: string;
   readonly question?: string;
-  readonly call: Call;
+  readonly call: ApiCall;
   /** Where one is led afterwards. */
   readonly to: string;
   readonly forbidden: string | undefined;

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { Confirm } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
-import { type Call, useChange } from '../api';
+import { type ApiCall, useChange } from '../api';
 import { Opener } from './form';
 
 export interface RemoveButtonProps {
@@ -12,7 +12,7 @@ export interface RemoveButtonProps {
   /** What stands on the button that does it, where that is not the label. */
   readonly action?: string;
   readonly title: string;
-  readonly call: Call;
+  readonly call: ApiCall;
   /** Has to be typed, for what cannot be undone. */
   readonly name?: string;
   readonly small?: boolean;

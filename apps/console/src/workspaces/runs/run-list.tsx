@@ -4,7 +4,7 @@ import type { AnswerTo, Resource, WorkspacesApi } from '../../api/workspaces';
 import { SelectField, TextField } from '../../design/field';
 import { Empty } from '../../design/page';
 import { Time } from '../../design/time';
-import { includedOf, type Sent, useRead } from '../api';
+import { type ApiAnswer, includedOf, useRead } from '../api';
 import { Pages } from '../parts/pages';
 import { type Column, ResourceTable } from '../parts/resource-table';
 import { Status, statusOptions } from '../parts/states';
@@ -36,7 +36,7 @@ type RunsAnswer = AnswerTo<'/api/v2/organizations/{organization_name}/runs'>;
 export interface RunSource {
   readonly key: readonly string[];
   readonly stream: string;
-  read(api: WorkspacesApi, query: RunQuery): Promise<Sent<RunsAnswer>>;
+  read(api: WorkspacesApi, query: RunQuery): Promise<ApiAnswer<RunsAnswer>>;
 }
 
 export interface RunListProps {

@@ -6,9 +6,9 @@ import { ErrorNotice } from '../../design/error-notice';
 import { CheckField, SelectField, TextField } from '../../design/field';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
 import {
+  type ApiAnswer,
   organizationCrumbs,
   rule,
-  type Sent,
   useChange,
   useOrganization,
   useOrganizationName,
@@ -275,8 +275,8 @@ function Reach({
   readonly kind: string;
   readonly all: readonly { readonly id: string; readonly attributes: { readonly name: string } }[];
   readonly assigned: readonly { readonly id: string }[];
-  readonly add: (api: WorkspacesApi, id: string) => Promise<Sent<unknown>>;
-  readonly remove: (api: WorkspacesApi, id: string) => Promise<Sent<unknown>>;
+  readonly add: (api: WorkspacesApi, id: string) => Promise<ApiAnswer<unknown>>;
+  readonly remove: (api: WorkspacesApi, id: string) => Promise<ApiAnswer<unknown>>;
   readonly forbidden: string | undefined;
 }) {
   const [chosen, setChosen] = useState('');

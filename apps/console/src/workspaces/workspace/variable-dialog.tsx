@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import type { Resource, WorkspacesApi } from '../../api/workspaces';
 import { CheckField, SelectField, TextField } from '../../design/field';
-import { type Sent, useChange } from '../api';
+import { type ApiAnswer, useChange } from '../api';
 import { FormDialog, faultOf } from '../parts/form';
 
 /** A variable as the service shows it; sensitive values never. */
@@ -15,9 +15,9 @@ type VariableInput = Omit<VariableAttributes, 'value'> & { readonly value?: stri
 
 /** Where variables are: the calls that make, change and remove one. */
 export interface VariableHome {
-  create(api: WorkspacesApi, attributes: VariableInput): Promise<Sent<unknown>>;
-  change(api: WorkspacesApi, id: string, attributes: VariableInput): Promise<Sent<unknown>>;
-  remove(api: WorkspacesApi, id: string): Promise<Sent<unknown>>;
+  create(api: WorkspacesApi, attributes: VariableInput): Promise<ApiAnswer<unknown>>;
+  change(api: WorkspacesApi, id: string, attributes: VariableInput): Promise<ApiAnswer<unknown>>;
+  remove(api: WorkspacesApi, id: string): Promise<ApiAnswer<unknown>>;
 }
 
 /** The variables of one workspace. */

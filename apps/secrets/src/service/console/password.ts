@@ -92,7 +92,11 @@ async function ask(
 }
 
 /** Carries a request out as if somebody had sent it from outside, without a token. */
-export async function asIfSent(kernel: Kernel, from: From, { verb, path, namespace, fields }: Sent): Promise<Outcome> {
+export async function asIfSent(
+  kernel: Kernel,
+  from: From,
+  { verb, path, namespace, fields }: PasswordRequest,
+): Promise<Outcome> {
   const sentPath = SentPath.read(path);
   if (!(sentPath instanceof SentPath)) throw new Refusal('malformed', 'this is no path');
   const text = JSON.stringify(fields);
@@ -115,7 +119,7 @@ export async function asIfSent(kernel: Kernel, from: From, { verb, path, namespa
   return handle(kernel, request);
 }
 
-interface Sent {
+interface PasswordRequest {
   readonly verb: 'read' | 'write';
   readonly path: string;
   readonly namespace: string;

@@ -7,7 +7,7 @@ const heartbeatMs = 15_000;
 const renewMs = 5_000;
 
 /** What a stream needs of the request it answers. */
-interface Asked<A> {
+interface StreamCall<A> {
   readonly principal: Principal;
   readonly env: { readonly streams: EventStreams };
   readonly request: { readonly headers: NodeJS.Dict<string | string[]> };
@@ -16,7 +16,7 @@ interface Asked<A> {
 }
 
 /** The id of the event that the client saw last. */
-export function lastEventId({ headers }: Asked<unknown>['request']): string | undefined {
+export function lastEventId({ headers }: StreamCall<unknown>['request']): string | undefined {
   const id = headers['last-event-id'];
   return typeof id === 'string' && /^[\w.-]{1,64}$/.test(id) ? id : undefined;
 }
@@ -26,7 +26,7 @@ export function lastEventId({ headers }: Asked<unknown>['request']): string | un
  * ends, and when this node stops. Whoever does not ask for `text/event-stream` gets what is known now, and the end:
  * `begin` is told, and calls `finish`.
  */
-export function eventStream<A>(call: Asked<A>, begin: (stream: EventStream, lasts: boolean) => Began<A>): Raw {
+export function eventStream<A>(call: StreamCall<A>, begin: (stream: EventStream, lasts: boolean) => Began<A>): Raw {
   const lasts = String(call.request.headers.accept ?? '').includes('text/event-stream');
   const stream = call.env.streams.begin(call.principal);
   const { renewed, leave } = begin(stream, lasts);
