@@ -64,7 +64,9 @@ export function PlaceForm({
         throw error;
       }
     },
-    onSuccess: (got) => setTyped(write && got?.data ? typedOf(write.fields, got.data) : {}),
+    // What was typed while it was on its way stays.
+    onSuccess: (got) =>
+      setTyped((before) => ({ ...(write && got?.data ? typedOf(write.fields, got.data) : {}), ...before })),
   });
   const { mutate: load } = stored;
   const name = parameters.map((one) => names[one] ?? '').join('/');
@@ -104,6 +106,7 @@ export function PlaceForm({
           onChoose={(one) => {
             const next = { ...names, [parameters.at(-1)!]: one };
             setNames(next);
+            setTyped({});
             setAnswer(undefined);
             if (setting) load(`/v1/${encodedPath(mount)}${filled(pattern, next)}`);
           }}
