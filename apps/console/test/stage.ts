@@ -22,8 +22,8 @@ export interface Stage {
   open(url: string, options?: OpenOptions): Promise<Page>;
   /** Opens a console and signs in with the credentials of the first run. */
   signedIn(service: 'secrets' | 'workspaces', at?: string, options?: OpenOptions): Promise<Page>;
-  /** Violations of axe on a page, each with where it is. */
-  violations(page: Page): Promise<string[]>;
+  /** Violations of axe on a page, of all its rules or some, each with where it is. */
+  violations(page: Page, rules?: readonly string[]): Promise<string[]>;
   /** Keeps a picture where KEYSTEAD_PICTURES names a folder. */
   picture(page: Page, name: string): Promise<void>;
 }
@@ -100,15 +100,17 @@ export function stage(env: Record<string, string> = {}): Stage {
       await page.getByRole('button', { name: 'Sign out' }).waitFor();
       return page;
     },
-    async violations(page) {
-      await page.evaluate(axe);
-      return page.evaluate(async () => {
-        const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: Violation[] }> } };
-        const { violations } = await axe.run();
+    async violations(page, rules) {
+      if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe);
+      return page.evaluate(async (only) => {
+        const { axe } = globalThis as unknown as {
+          axe: { run(options: object): Promise<{ violations: Violation[] }> };
+        };
+        const { violations } = await axe.run(only === undefined ? {} : { runOnly: only });
         return violations.flatMap(({ id, nodes }) =>
           nodes.map(({ target, failureSummary }) => `${id}: ${target.join(' ')} ${failureSummary}`),
         );
-      });
+      }, rules);
     },
     async picture(page, name) {
       const folder = process.env.KEYSTEAD_PICTURES;

@@ -1,7 +1,7 @@
 import { describe, expect } from '@jest/globals';
-import { journey, stage } from './stage';
+import { journey } from '../stage';
+import { at } from './installation';
 
-const at = stage();
 const services = ['secrets', 'workspaces'] as const;
 
 describe.each(services)('a session of the %s console', (service) => {

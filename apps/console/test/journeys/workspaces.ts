@@ -1,10 +1,10 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { journey, stage } from './stage';
-import { hostile, standInTool, tarOf } from './stand-in-tool';
+import { journey } from '../stage';
+import { hostile, tarOf } from '../stand-in-tool';
+import { at } from './installation';
 
-const at = stage({ WORKSPACES_RATE_LIMIT: '0', WORKSPACES_WORKER_BINARY: standInTool() });
 const type = 'application/vnd.api+json';
 const patient = 240_000;
 
@@ -288,40 +288,6 @@ describe('the first day in the workspace console', () => {
       await page.getByRole('dialog').last().getByRole('button').last().click();
       await page.getByRole('heading', { name: org, level: 1 }).waitFor();
       await page.getByText('A workspace holds').waitFor();
-    },
-    patient,
-  );
-
-  journey(
-    'shows every screen of a workspace without a violation of axe, in both themes, also narrow',
-    async () => {
-      const { org } = await prepared();
-      const first = await at.signedIn('workspaces', workspace(org));
-      await planned(first, hostile);
-      const run = new URL(first.url()).pathname;
-      await first.close();
-      const rests = ['', '/runs', '/variables', '/states', '/access', '/settings'];
-      const addresses = [
-        ...rests.map((rest) => workspace(org, rest)),
-        `${run}?view=resources`,
-        `${run}?view=plan%20log`,
-        `${run}?view=access`,
-      ];
-      for (const theme of ['light', 'dark'] as const) {
-        const page = await at.signedIn('workspaces', '/ui/', { theme });
-        for (const address of addresses) {
-          await page.setViewportSize({ width: 1440, height: 900 });
-          await page.goto(at.installation.workspacesUrl + address);
-          await page.locator('main h1').waitFor();
-          await page.waitForTimeout(1500);
-          expect({ address, violations: await at.violations(page) }).toEqual({ address, violations: [] });
-          await at.picture(page, `workspaces${address.replace(/\W+|run-\w+/g, '-')}-${theme}`);
-          await page.setViewportSize({ width: 320, height: 900 });
-          const over = await page.evaluate(() => Math.max(0, document.documentElement.scrollWidth - innerWidth));
-          expect({ address, over }).toEqual({ address, over: 0 });
-          await unharmed(page);
-        }
-      }
     },
     patient,
   );

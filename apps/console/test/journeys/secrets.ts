@@ -1,13 +1,12 @@
 import { describe, expect } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { journey, stage } from './stage';
+import { journey } from '../stage';
+import { at } from './installation';
 
 /** What must stay text wherever it is shown. */
 const evil = '<img src=x onerror="document.title=1">';
 
 describe('the console of the secrets service', () => {
-  const at = stage({ SECRETS_AUDIT_TABLE: 'on' });
-
   const api = async (method: string, path: string, body?: object) => {
     const answer = await fetch(`${at.installation.secretsUrl}/v1/${path}`, {
       method,
@@ -179,52 +178,4 @@ describe('the console of the secrets service', () => {
       expect(await page.title()).not.toBe('1');
     }
   });
-
-  const screens = [
-    ['overview', '/ui/'],
-    ['mounts', '/ui/secrets'],
-    ['folder', '/ui/secrets?at=every/'],
-    ['versions', '/ui/secrets?at=every/a/b'],
-    ['difference', '/ui/secrets?at=every/a/b&version=2&with=1'],
-    ['policies', '/ui/policies'],
-    ['policy', '/ui/policies/default'],
-    ['explain', '/ui/policies/explain?path=every/data/a/b&operation=read'],
-    ['leases', '/ui/leases'],
-    ['access', '/ui/access'],
-    ['entities', '/ui/access/entities'],
-    ['groups', '/ui/access/groups'],
-    ['tokens', '/ui/access/tokens'],
-    ['second factor', '/ui/access/second-factor'],
-    ['engines', '/ui/engines'],
-    ['new engine', '/ui/engines/new'],
-    ['an engine', '/ui/engines/mount?mount=scheduler/'],
-    ['a form', '/ui/engines/mount?mount=scheduler/&place=role/%7Bname%7D'],
-    ['audit', '/ui/audit'],
-    ['namespaces', '/ui/namespaces'],
-    ['limits', '/ui/limits'],
-    ['operations', '/ui/operations'],
-  ] as const;
-
-  journey.each(['light', 'dark'] as const)(
-    'has no violation of axe on any screen, %s, and none is wider than a narrow window',
-    async (theme) => {
-      await api('POST', 'sys/mounts/every', { type: 'kv', options: { version: '2' } }).catch(() => undefined);
-      for (const v of [1, 2]) await api('POST', 'every/data/a/b', { data: { v, name: 'x' } });
-      const found: string[] = [];
-      for (const width of [1440, 320]) {
-        const page = await at.signedIn('secrets', '/ui/', { theme, width });
-        for (const [name, place] of screens) {
-          await page.goto(`${at.installation.secretsUrl}${place}`);
-          await page.getByRole('heading', { level: 1 }).waitFor();
-          await page.waitForLoadState('networkidle');
-          for (const violation of await at.violations(page)) found.push(`${name} ${width}: ${violation}`);
-          const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-          if (over > 0) found.push(`${name} ${width}: ${over} px too wide`);
-          await at.picture(page, `secrets-${name.replaceAll(' ', '-')}-${theme}-${width}`);
-        }
-      }
-      expect(found).toEqual([]);
-    },
-    400_000,
-  );
 });

@@ -1,0 +1,7 @@
+// One file, because an installation and a browser take longer to start than most journeys take to walk.
+import './journeys/secrets';
+import './journeys/workspaces';
+import './journeys/organization';
+import './journeys/session';
+import './journeys/keyboard';
+import './journeys/screens';

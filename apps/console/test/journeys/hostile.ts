@@ -1,0 +1,89 @@
+import { gzipSync } from 'node:zlib';
+import { expect } from '@jest/globals';
+import type { TestInstallation } from '../../../../local/test/installation';
+import { waitFor } from '../../../../local/test/start';
+import { hostile, tarOf } from '../stand-in-tool';
+
+/** Ids of what stands in the garden. */
+export interface Planted {
+  readonly project: string;
+  readonly team: string;
+  readonly pool: string;
+  readonly run: string;
+}
+
+async function send(url: string, headers: Record<string, string>, body?: unknown, method = 'POST'): Promise<unknown> {
+  const sent = body === undefined ? { method: 'GET', headers } : { method, headers, body: JSON.stringify(body) };
+  const answer = await fetch(url, sent);
+  const text = await answer.text();
+  expect([url, answer.status < 300, answer.status < 300 || text]).toEqual([url, true, true]);
+  return text === '' ? undefined : JSON.parse(text);
+}
+
+let vault: Promise<void> | undefined;
+let garden: Promise<Planted> | undefined;
+
+/** A secrets service in which every text that somebody can write is hostile. Made once. */
+export function vaultOf({ secretsUrl, firstRun }: TestInstallation): Promise<void> {
+  const write = (path: string, body: object) =>
+    send(`${secretsUrl}/v1/${path}`, { 'X-Service-Token': firstRun().secrets.root_token }, body);
+  vault ??= (async () => {
+    const name = encodeURIComponent(hostile.replace(/[/\u202e]/g, ''));
+    await write('sys/mounts/every', { type: 'kv', description: hostile, options: { version: '2' } });
+    for (const v of [1, 2]) await write('every/data/a/b', { data: { v, [hostile]: hostile } });
+    await write(`every/data/${name}`, { data: { [hostile]: hostile } });
+    await write('every/metadata/a/b', { custom_metadata: { hostile } });
+    await write('identity/entity', { name: 'thicket', metadata: { hostile } });
+    await write('identity/group', { name: 'thicket', metadata: { hostile } });
+    await write('sys/policies/acl/thicket', { policy: `# ${hostile}` });
+    await write('auth/token/create', { display_name: hostile, meta: { hostile }, ttl: '1h', policies: ['default'] });
+  })();
+  return vault;
+}
+
+/** An organization in which every text that somebody can write is hostile, with a run that waits. Made once. */
+export function gardenOf({ workspacesUrl, firstRun }: TestInstallation): Promise<Planted> {
+  interface Answer {
+    readonly data: { readonly id: string; readonly attributes: Readonly<Record<string, string>> };
+  }
+  const headers = () => ({
+    Authorization: `Bearer ${firstRun().workspaces.token}`,
+    'Content-Type': 'application/vnd.api+json',
+  });
+  const make = async (path: string, type: string, attributes: object, relationships: object = {}) =>
+    (
+      (await send(`${workspacesUrl}/api/v2/${path}`, headers(), {
+        data: { type, attributes, relationships },
+      })) as Answer
+    ).data;
+  garden ??= (async () => {
+    const below = 'organizations/thicket';
+    await make('organizations', 'organizations', { name: 'thicket', email: 'ops@example.com' });
+    const project = await make(`${below}/projects`, 'projects', { name: 'paths', description: hostile });
+    const team = await make(`${below}/teams`, 'teams', { name: 'gardeners' });
+    const pool = await make(`${below}/agent-pools`, 'agent-pools', { name: 'shed' });
+    const hedge = await make(`${below}/workspaces`, 'workspaces', { name: 'hedge', description: hostile });
+    await make(`${below}/varsets`, 'varsets', { name: 'all', description: hostile, global: true });
+    const variable = { key: 'colour', value: hostile, description: hostile, category: 'terraform' };
+    await make(`workspaces/${hedge.id}/vars`, 'vars', variable);
+    const version = await make(`workspaces/${hedge.id}/configuration-versions`, 'configuration-versions', {
+      'auto-queue-runs': false,
+    });
+    const { pathname, search } = new URL(version.attributes['upload-url']!);
+    const files = { 'main.tf': 'output "height" { value = 3 }', 'README.md': hostile };
+    const put = await fetch(workspacesUrl + pathname + search, {
+      method: 'PUT',
+      headers: { 'Content-Type': 'application/octet-stream' },
+      body: new Uint8Array(gzipSync(tarOf(files))),
+    });
+    expect(put.status).toBe(200);
+    const workspace = { data: { type: 'workspaces', id: hedge.id } };
+    const run = await make('runs', 'runs', { message: hostile }, { workspace });
+    await waitFor(async () => {
+      const { data } = (await send(`${workspacesUrl}/api/v2/runs/${run.id}`, headers())) as Answer;
+      return data.attributes.status === 'planned';
+    });
+    return { project: project.id, team: team.id, pool: pool.id, run: run.id };
+  })();
+  return garden;
+}

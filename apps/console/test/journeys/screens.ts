@@ -1,0 +1,145 @@
+import { describe, expect } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { journey } from '../stage';
+import { gardenOf, type Planted, vaultOf } from './hostile';
+import { at } from './installation';
+
+const services = ['secrets', 'workspaces'] as const;
+type Service = (typeof services)[number];
+
+/** Pages that no rail leads to, or that need something to be shown. */
+const secretsPages = [
+  '/ui/secrets?at=every/',
+  '/ui/secrets?at=every/a/b',
+  '/ui/secrets?at=every/a/b&version=2&with=1',
+  '/ui/policies/default',
+  '/ui/policies/explain?path=every/data/a/b&operation=read',
+  '/ui/access/entities',
+  '/ui/access/groups',
+  '/ui/access/tokens',
+  '/ui/access/second-factor',
+  '/ui/engines/new',
+  '/ui/engines/mount?mount=scheduler/',
+  '/ui/engines/mount?mount=scheduler/&place=role/%7Bname%7D',
+];
+const workspacePages = ({ project, team, pool, run }: Planted): string[] => {
+  const organization = '/ui/organizations/thicket';
+  const workspace = `${organization}/workspaces/hedge`;
+  return [
+    ...[`/projects/${project}`, `/teams/${team}`, `/agents/${pool}`].map((below) => organization + below),
+    ...['', '/runs', '/variables', '/states', '/access', '/settings'].map((below) => workspace + below),
+    ...['resources', 'plan%20log', 'inputs', 'access'].map((view) => `${workspace}/runs/${run}?view=${view}`),
+    ...['', '/users', '/organizations', '/runs', '/versions', '/retention'].map((below) => `/ui/admin${below}`),
+  ];
+};
+
+const settled = async (page: Page): Promise<void> => {
+  await page.locator('main h1').waitFor();
+  await page.waitForFunction(() => document.querySelector('main .skeleton') === null);
+};
+
+/** What stands in the rail of the page that is open. */
+async function rail(page: Page): Promise<string[]> {
+  const links = page.getByRole('navigation', { name: 'Pages' }).locator('a[href^="/ui"]');
+  await links.first().waitFor();
+  return links.evaluateAll((found) => found.map((link) => link.getAttribute('href')!));
+}
+
+/** Every screen of a service, with something on it. */
+async function screens(service: Service, page: Page): Promise<string[]> {
+  const begin = await rail(page);
+  if (service === 'secrets') {
+    await vaultOf(at.installation);
+    return [...new Set([...begin, ...secretsPages])];
+  }
+  const planted = await gardenOf(at.installation);
+  await page.goto(new URL('/ui/organizations/thicket', page.url()).href);
+  await page.getByRole('link', { name: 'Variable sets' }).waitFor();
+  return [...new Set([...begin, ...(await rail(page)), ...workspacePages(planted)])];
+}
+
+describe.each(services)('every screen of the %s console', (service) => {
+  journey(
+    'is without a violation of axe in both themes, fits any width, takes no markup from text, and asks little',
+    async () => {
+      const page = await at.signedIn(service);
+      const all = await screens(service, page);
+      expect(all.length).toBeGreaterThan(20);
+      const found: string[] = [];
+      for (const address of all) {
+        await page.emulateMedia({ colorScheme: 'light' });
+        await page.setViewportSize({ width: 1440, height: 900 });
+        await page.goto(new URL(address, page.url()).href);
+        await settled(page);
+        const note = (what: string) => found.push(`${address}: ${what}`);
+        for (const violation of await at.violations(page)) note(violation);
+        await at.picture(page, `${service}${address.replace(/\W+/g, '-')}-light`);
+        // The other theme has other colours, and nothing else.
+        await page.emulateMedia({ colorScheme: 'dark' });
+        for (const violation of await at.violations(page, ['color-contrast'])) note(`dark: ${violation}`);
+        await at.picture(page, `${service}${address.replace(/\W+/g, '-')}-dark`);
+        // A window of 1440 pixels at 200 % has 720 of the style sheet's.
+        for (const width of [768, 720, 320]) {
+          await page.setViewportSize({ width, height: 900 });
+          const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+          if (over > 0) note(`${over} pixels too wide for ${width}`);
+        }
+        // The narrow page has a menu for its rail: names and roles are others there.
+        for (const violation of await at.violations(page, ['button-name', 'aria-hidden-focus', 'region']))
+          note(violation);
+        const [harmed, images] = await page.evaluate(() => [
+          (window as unknown as { harmed?: number }).harmed,
+          document.images.length,
+        ]);
+        if (harmed !== undefined || images !== 0) note('took markup from text');
+      }
+      expect(found).toEqual([]);
+    },
+    300_000,
+  );
+
+  journey(
+    'asks at most once a second while it is seen, and not at all while it is not',
+    async () => {
+      const first = await at.signedIn(service);
+      // All at once: what is waited for is the same. A browser keeps six connections to a service, and streams hold theirs.
+      const all = await screens(service, first);
+      const state = await first.context().storageState();
+      const groups = Array.from({ length: Math.ceil(all.length / 4) }, (_, at) => all.slice(at * 4, at * 4 + 4));
+      const tabs: { address: string; page: Page; asked: string[] }[] = [];
+      for (const group of groups) {
+        const context = await first.context().browser()!.newContext({ storageState: state });
+        context.setDefaultNavigationTimeout(100_000);
+        for (const address of group) {
+          const page = await context.newPage();
+          const asked: string[] = [];
+          page.on('request', (request) => asked.push(request.url()));
+          await page.goto(new URL(address, first.url()).href);
+          await settled(page);
+          tabs.push({ address, page, asked });
+        }
+      }
+      const watch = async (ms: number) => {
+        for (const { asked } of tabs) asked.length = 0;
+        await first.waitForTimeout(ms);
+        return tabs.map(({ address, asked }) => ({ address, asked: [...asked] }));
+      };
+      await first.waitForTimeout(1000);
+      expect((await watch(5000)).filter(({ asked }) => asked.length > 5)).toEqual([]);
+      for (const { page } of tabs) {
+        await page.evaluate(() => {
+          for (const [name, value] of [
+            ['visibilityState', 'hidden'],
+            ['hidden', true],
+          ] as const)
+            Object.defineProperty(document, name, { value, configurable: true });
+          document.dispatchEvent(new Event('visibilitychange'));
+        });
+      }
+      await first.waitForTimeout(1000);
+      expect((await watch(6000)).filter(({ asked }) => asked.length > 0)).toEqual([]);
+      for (const context of new Set(tabs.map(({ page }) => page.context()))) await context.close();
+    },
+    300_000,
+  );
+});
