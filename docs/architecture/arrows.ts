@@ -38,6 +38,7 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   envelope: [],
   jsonapi: ['refusal'],
   auth: ['refusal'],
+  outside: ['refusal'],
   server: [],
   'api-page': ['server'],
   'console-host': ['refusal', 'server'],

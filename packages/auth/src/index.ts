@@ -1,8 +1,11 @@
 export { readBearer } from './bearer';
+export { checkTimes, type Leeways, usualLeeways } from './claim-times';
+export { claimAt, isScalar, textsOf } from './claim-values';
 export { equalSecrets } from './compare';
+export { type IdTokenCheck, verifyIdToken, withUserInfo } from './id-token';
 export { audiencesOf, type JwtCheck, verifyJwt } from './jwt';
 export { firstKeys, isRotationDue, type RotatingKeys, type RotationRule, rotateKeys, shownKeys } from './key-rotation';
-export { type FetchJson, importPublicKey, KeySets, type KeySource } from './key-sets';
+export { discoveryOf, type FetchJson, foreignIssuer, importPublicKey, KeySets, type KeySource } from './key-sets';
 export { mintToken, randomBase62, randomId } from './mint';
 export {
   type Algorithm,
@@ -15,5 +18,6 @@ export {
   isCode,
   matchCounter,
 } from './one-time-code';
+export { type OpenidClient, OpenidProvider, ProviderRefusal, type ProviderTokens } from './openid-provider';
 export { newSigningKey, publicJwk, type SigningKey, signJwt } from './sign';
-export { type Claims, type JwtAlgorithm, jwtAlgorithms, type SignatureHeader, verifySignature } from './signature';
+export { type Claims, type JwtAlgorithm, jwtAlgorithms, type SignatureCheck, type SignatureHeader, verifySignature } from './signature';

@@ -10,6 +10,19 @@ export interface KeySource {
   readonly ca?: string;
 }
 
+/** Where an OpenID issuer publishes what it is. */
+export function discoveryOf(issuer: string, ca: string | undefined): KeySource {
+  return { kind: 'discovery', url: `${trimmed(issuer)}/.well-known/openid-configuration`, ca };
+}
+
+/** Says so where a discovery document is of another issuer than it was asked for. */
+export function foreignIssuer(asked: string, said: string | undefined): string | undefined {
+  if (said !== undefined && trimmed(said) === trimmed(asked)) return undefined;
+  return `the discovery document is of the issuer ${JSON.stringify(said)}`;
+}
+
+const trimmed = (url: string): string => url.replace(/\/$/, '');
+
 /** Fetches a JSON document; throws `upstream` when nothing comes back. */
 export type FetchJson = (url: string, ca: string | undefined) => Promise<{ status: number; json: unknown }>;
 

@@ -1,45 +1,19 @@
-import { audiencesOf, type Claims } from '@keystead/auth';
+import { audiencesOf, type Claims, claimAt, isScalar, type Leeways, textsOf, usualLeeways } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
 import { Globs } from '../../sdk/globs';
-import { claimAt, isScalar, textsOf } from './claim-values';
 import type { JwtRole } from './role';
-
-const defaultLeewaySeconds = 150;
-const defaultSkewSeconds = 60;
 
 /** What a role says of a leeway: 0 takes the usual one, a negative one is none. */
 function leeway(given: number, usual: number): number {
   return given === 0 ? usual : Math.max(0, given);
 }
 
-/** How far the clock of an issuer may be from ours. */
-export const leewaySeconds = (role: JwtRole): number => leeway(role.clock_skew_leeway, defaultSkewSeconds);
-
-/**
- * Checks when a token is good for. A token that says only when it was made is good for the leeway of the role after it;
- * one that says nothing of time is refused.
- */
-export function checkTimes(claims: Claims, role: JwtRole, nowMs: number): void {
-  const [iat, nbf, exp] = (['iat', 'nbf', 'exp'] as const).map((name) => numericDate(claims, name));
-  const made = Math.max(iat ?? 0, nbf ?? 0);
-  if (exp === undefined && made === 0) {
-    refuse('no issued at (iat), not before (nbf), or expiration time (exp) claims in token');
-  }
-  const end = exp ?? made + leeway(role.expiration_leeway, defaultLeewaySeconds);
-  const start = nbf ?? iat ?? end - leeway(role.not_before_leeway, defaultLeewaySeconds);
-  const skew = leeway(role.clock_skew_leeway, defaultSkewSeconds);
-  const now = nowMs / 1000;
-  if (end + skew <= now) refuse('invalid expiration time (exp) claim: token is expired');
-  if (start - skew > now) refuse('invalid not before (nbf) claim: token not yet valid');
-  if (iat !== undefined && iat - skew > now) refuse('invalid issued at (iat) claim: token issued in the future');
-}
-
-function numericDate(claims: Claims, name: string): number | undefined {
-  const value = claims[name];
-  if (value === undefined || value === null || value === 0) return undefined;
-  if (typeof value === 'number' && Number.isFinite(value) && value > 0) return value;
-  refuse(`invalid ${name} claim: it is no time`);
-}
+/** How far the clocks of a role's issuer may be from ours, and what its tokens need not say. */
+export const leewaysOf = (role: JwtRole): Leeways => ({
+  skew: leeway(role.clock_skew_leeway, usualLeeways.skew),
+  expiration: leeway(role.expiration_leeway, usualLeeways.expiration),
+  notBefore: leeway(role.not_before_leeway, usualLeeways.notBefore),
+});
 
 /** Checks who made the token, for whom, and about whom. */
 export function checkParties(claims: Claims, role: JwtRole, issuer: string | undefined): void {

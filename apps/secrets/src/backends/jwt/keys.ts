@@ -1,11 +1,16 @@
 import type { KeyObject } from 'node:crypto';
-import { importPublicKey, KeySets, type KeySource, type SignatureHeader } from '@keystead/auth';
+import {
+  discoveryOf,
+  foreignIssuer,
+  importPublicKey,
+  KeySets,
+  type KeySource,
+  type SignatureHeader,
+} from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
 import { LRUCache } from 'lru-cache';
 import { outsideCall } from '../../sdk/outside-call';
 import type { JwtConfig } from './config';
-
-const discovery = '/.well-known/openid-configuration';
 
 /** Where the keys of a configuration come from: fetched from their issuer, or standing in the configuration itself. */
 export class IssuerKeys {
@@ -33,7 +38,7 @@ export class IssuerKeys {
     if (config.bound_issuer || source?.kind !== 'discovery') return config.bound_issuer || undefined;
     const issuer = await this.sets.issuer(source);
     // Checked at every login: what is served at that address may have changed since the configuration was written.
-    const refusal = foreignIssuer(config, issuer);
+    const refusal = foreignIssuer(config.oidc_discovery_url, issuer);
     if (refusal) throw new Refusal('upstream', refusal);
     return issuer;
   }
@@ -42,7 +47,7 @@ export class IssuerKeys {
   async document(config: JwtConfig): Promise<Readonly<Record<string, unknown>>> {
     const source = sourceOf(config);
     if (source?.kind !== 'discovery') throw new Refusal('invalid', 'OIDC login is not configured for this mount');
-    const refusal = foreignIssuer(config, await this.sets.issuer(source));
+    const refusal = foreignIssuer(config.oidc_discovery_url, await this.sets.issuer(source));
     if (refusal) throw new Refusal('upstream', refusal);
     return this.sets.document(source);
   }
@@ -55,7 +60,7 @@ export class IssuerKeys {
     const found = await this.sets.check(source).catch((error) => {
       throw error instanceof Refusal ? new Refusal('invalid', `error checking ${field}: ${error.message}`) : error;
     });
-    const refusal = source.kind === 'discovery' && foreignIssuer(config, found.issuer);
+    const refusal = source.kind === 'discovery' && foreignIssuer(config.oidc_discovery_url, found.issuer);
     if (refusal) throw new Refusal('invalid', `error checking ${field}: ${refusal}`);
     if (found.usableKeys === 0) {
       throw new Refusal('invalid', `error checking ${field}: no key there can verify a signature`);
@@ -74,19 +79,8 @@ export class IssuerKeys {
 
 function sourceOf(config: JwtConfig): KeySource | undefined {
   if (config.oidc_discovery_url) {
-    const url = trimmed(config.oidc_discovery_url) + discovery;
-    return { kind: 'discovery', url, ca: config.oidc_discovery_ca_pem || undefined };
+    return discoveryOf(config.oidc_discovery_url, config.oidc_discovery_ca_pem || undefined);
   }
   if (config.jwks_url) return { kind: 'key-set', url: config.jwks_url, ca: config.jwks_ca_pem || undefined };
   return undefined;
-}
-
-/** Says so where a discovery document is of another issuer than it was asked for. */
-function foreignIssuer(config: JwtConfig, issuer: string | undefined): string | undefined {
-  if (issuer !== undefined && trimmed(issuer) === trimmed(config.oidc_discovery_url)) return undefined;
-  return `the discovery document is of the issuer ${JSON.stringify(issuer)}`;
-}
-
-function trimmed(url: string): string {
-  return url.replace(/\/$/, '');
 }

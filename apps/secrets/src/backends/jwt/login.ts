@@ -1,4 +1,4 @@
-import { type Claims, verifySignature } from '@keystead/auth';
+import { type Claims, checkTimes, verifySignature } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { StoredLogin } from '../../sdk/backend';
@@ -8,7 +8,7 @@ import { path } from '../../sdk/path';
 import { type Login, login } from '../../sdk/reply';
 import { withinCidrs } from '../../sdk/token-params';
 import { renewBrowserLogin } from './browser-login';
-import { checkParties, checkTimes } from './claims';
+import { checkParties, leewaysOf } from './claims';
 import { algorithmsOf, config, type JwtConfig } from './config';
 import type { IssuerKeys } from './keys';
 import type { OidcProvider } from './provider';
@@ -68,7 +68,7 @@ async function verified(
     algorithms: algorithmsOf(verifier),
     keys: (header) => keys.of(verifier, header),
   });
-  checkTimes(claims, role, nowMs);
+  checkTimes(claims, leewaysOf(role), nowMs);
   checkParties(claims, role, await keys.issuer(verifier));
   return claims;
 }

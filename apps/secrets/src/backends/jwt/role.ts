@@ -1,3 +1,4 @@
+import { textsOf } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { collection } from '../../sdk/collection';
@@ -14,7 +15,6 @@ import {
   tokenParams,
   tokenParamsOutput,
 } from '../../sdk/token-params';
-import { textsOf } from './claim-values';
 
 const Role = z.object({
   role_type: oneOf(['oidc', 'jwt', ''], (given) => `invalid 'role_type': ${given}`).describe(

@@ -1,4 +1,4 @@
-import type { Claims } from '@keystead/auth';
+import type { Claims } from './signature';
 
 /** A scalar a claim can be compared by. */
 type Scalar = string | number | boolean;

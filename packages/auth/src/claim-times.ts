@@ -1,0 +1,43 @@
+import { Refusal } from '@keystead/refusal';
+import type { Claims } from './signature';
+
+/** How far clocks may be apart, and what is taken for granted where a token says only half. All in seconds. */
+export interface Leeways {
+  readonly skew: number;
+  /** How long a token without `exp` is good for after it was made. */
+  readonly expiration: number;
+  /** How long a token without `nbf` and `iat` was good before it ends. */
+  readonly notBefore: number;
+}
+
+/** What fits issuers that keep their clocks. */
+export const usualLeeways: Leeways = { skew: 60, expiration: 150, notBefore: 150 };
+
+/**
+ * Checks when a token is good for. A token that says only when it was made is good for a leeway after it; one that says
+ * nothing of time is refused.
+ */
+export function checkTimes(claims: Claims, { skew, expiration, notBefore }: Leeways, nowMs: number): void {
+  const [iat, nbf, exp] = (['iat', 'nbf', 'exp'] as const).map((name) => numericDate(claims, name));
+  const made = Math.max(iat ?? 0, nbf ?? 0);
+  if (exp === undefined && made === 0) {
+    refuse('no issued at (iat), not before (nbf), or expiration time (exp) claims in token');
+  }
+  const end = exp ?? made + expiration;
+  const start = nbf ?? iat ?? end - notBefore;
+  const now = nowMs / 1000;
+  if (end + skew <= now) refuse('invalid expiration time (exp) claim: token is expired');
+  if (start - skew > now) refuse('invalid not before (nbf) claim: token not yet valid');
+  if (iat !== undefined && iat - skew > now) refuse('invalid issued at (iat) claim: token issued in the future');
+}
+
+function numericDate(claims: Claims, name: string): number | undefined {
+  const value = claims[name];
+  if (value === undefined || value === null || value === 0) return undefined;
+  if (typeof value === 'number' && Number.isFinite(value) && value > 0) return value;
+  refuse(`invalid ${name} claim: it is no time`);
+}
+
+function refuse(text: string): never {
+  throw new Refusal('invalid', text);
+}

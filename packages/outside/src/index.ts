@@ -1,0 +1,2 @@
+export { Circuit, NotNow, Unreachable } from './circuit';
+export { OutsideCalls, type OutsideRequest, type OutsideResponse, outsideCall } from './outside-call';

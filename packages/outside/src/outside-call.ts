@@ -1,0 +1,111 @@
+import http from 'node:http';
+import https from 'node:https';
+import { LRUCache } from 'lru-cache';
+import { Circuit, Unreachable } from './circuit';
+
+const answerLimitBytes = 4 * 1024 * 1024;
+
+/** What is sent to an outside system. */
+export interface OutsideRequest {
+  readonly method?: 'GET' | 'POST';
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent as a form. */
+  readonly form?: URLSearchParams;
+  /** Sent as JSON. */
+  readonly json?: unknown;
+  /** Certificates (PEM) to trust instead of the usual ones. */
+  readonly ca?: string;
+}
+
+/** An answer of an outside system: its status, and its body where that is JSON. */
+export interface OutsideResponse {
+  readonly status: number;
+  readonly json: unknown;
+  readonly retryAfterSeconds: number;
+}
+
+/**
+ * One HTTP call to an outside system, without redirects and with a limit of time and size. Throws `upstream` naming
+ * `who` when nothing usable comes back; every status is an answer.
+ */
+export async function outsideCall(
+  who: string,
+  url: string,
+  request: OutsideRequest = {},
+  timeoutMs = 10_000,
+): Promise<OutsideResponse> {
+  const end = AbortSignal.timeout(timeoutMs);
+  try {
+    return await send(url, request, end).catch((error: NodeJS.ErrnoException & { reused?: boolean }) => {
+      // A connection kept from an earlier call may have been closed at that very moment: nothing was answered on it.
+      if (error.reused && error.code === 'ECONNRESET') return send(url, request, end);
+      throw error;
+    });
+  } catch (error) {
+    const failed = error as NodeJS.ErrnoException;
+    const reason = end.aborted ? 'no answer in time' : (failed.code ?? failed.message);
+    throw new Unreachable(`${who} is unreachable: ${reason}`, error);
+  }
+}
+
+/** Calls of outside systems; a host that leaves some in a row unanswered is left alone for a while. */
+export class OutsideCalls {
+  private readonly circuits = new LRUCache<string, Circuit>({ max: 500 });
+
+  constructor(private readonly clock: { now(): number }) {}
+
+  /** As `outsideCall`. */
+  call(who: string, url: string, request?: OutsideRequest, timeoutMs?: number): Promise<OutsideResponse> {
+    const { origin } = new URL(url);
+    let circuit = this.circuits.get(origin);
+    if (!circuit) {
+      circuit = new Circuit(`${who} at ${origin}`, this.clock);
+      this.circuits.set(origin, circuit);
+    }
+    return circuit.run(
+      () => outsideCall(who, url, request, timeoutMs),
+      (error) => (error as Error).message.replace(/^.* is unreachable: /, ''),
+    );
+  }
+}
+
+function send(url: string, { method = 'GET', headers = {}, form, json, ca }: OutsideRequest, signal: AbortSignal) {
+  const target = new URL(url);
+  const body = json === undefined ? form?.toString() : JSON.stringify(json);
+  const type = json === undefined ? 'application/x-www-form-urlencoded' : 'application/json';
+  const typed = body === undefined ? headers : { ...headers, 'content-type': type };
+  const options = { method, headers: { accept: 'application/json', ...typed }, signal };
+  return new Promise<OutsideResponse>((resolve, reject) => {
+    const receive = (answer: http.IncomingMessage) => {
+      const chunks: Buffer[] = [];
+      let size = 0;
+      answer.on('data', (chunk: Buffer) => {
+        size += chunk.length;
+        if (size > answerLimitBytes) call.destroy(new Error('the answer is too large'));
+        else chunks.push(chunk);
+      });
+      answer.on('error', reject);
+      answer.on('end', () =>
+        resolve({
+          status: answer.statusCode ?? 0,
+          json: parse(Buffer.concat(chunks).toString('utf8')),
+          retryAfterSeconds: Number(answer.headers['retry-after']) || 0,
+        }),
+      );
+    };
+    const call =
+      target.protocol === 'https:'
+        ? https.request(target, { ...options, ...(ca ? { ca } : {}) }, receive)
+        : http.request(target, options, receive);
+    call.on('error', (error) => reject(Object.assign(error, { reused: call.reusedSocket })));
+    call.end(body);
+  });
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
