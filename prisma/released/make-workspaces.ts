@@ -102,6 +102,18 @@ export async function makeWorkspaces(
   await id(`${under}/oauth-clients`, 'oauth-clients', client, { projects: { data: [ref('projects', project).data] } });
   const consumers = { data: [{ type: 'organizations', id: consumer.name }] };
   await make('PATCH', `admin/${under}/relationships/module-consumers`, consumers);
+  await make(
+    'POST',
+    'admin/sign-in-providers',
+    document('sign-in-providers', {
+      name: 'Example',
+      issuer: 'https://id.example.com',
+      'client-id': 'keystead',
+      'client-secret': 'a secret of ours',
+      'groups-claim': 'groups',
+      organizations: [kept],
+    }),
+  );
   const pool = await id(`${under}/agent-pools`, 'agent-pools', { name: kept, 'organization-scoped': false });
   const agent = await make(
     'POST',

@@ -19,8 +19,11 @@ import { Routes } from './kernel/endpoints/routes';
 import { Watches } from './kernel/endpoints/watches';
 import { openKeyring } from './keys';
 import { settingsReader } from './resources/installation/settings/service';
+import { findByName } from './resources/organizations/organizations/service';
 import { ConsoleSessions } from './resources/people/sessions/console';
 import { consoleAdapter } from './resources/people/sessions/console-adapter';
+import type { UserLimit } from './resources/people/sign-in-providers/groups';
+import { SignIn } from './resources/people/sign-in-providers/sign-in';
 import { createAuthenticator } from './resources/people/tokens/authenticate';
 import { type FirstRun, firstRun } from './resources/people/tokens/first-run';
 import { includablesOf, resources } from './resources/registry';
@@ -75,9 +78,12 @@ function consoleHost(config: Config, env: Environment, db: Database, log: Logger
   const { keyring, now, edition } = env;
   const { idleMinutes, sessionHours, secretsUrl } = config.console;
   const sessions = new ConsoleSessions({ db, keyring, now, idleMinutes, sessionHours });
+  const userLimit: UserLimit = async (tx, name) => (await findByName(tx, env, name))?.entitlements.userLimit ?? null;
+  const providers = new SignIn({ db, keyring, now, publicUrl: config.publicUrl, sessions, userLimit });
   return new ConsoleHost({
     service: 'workspaces',
-    sessions: consoleAdapter(sessions, { db, edition, secretsUrl }),
+    sessions: consoleAdapter(sessions, { db, edition, secretsUrl, offered: () => providers.offered() }),
+    providers,
     secureOnly: config.publicUrl.startsWith('https:'),
     from: (req) => ({ address: clientAddress(req, config.trustedProxies), requestId: requestId(req) }),
     onFault: (error, req) => log.error({ err: error, requestId: requestId(req) }, 'request failed'),

@@ -252,6 +252,19 @@ const ofVersion = (type: string, body?: Example['body'], more: Partial<Example> 
     return { at: { version_id: made.id }, body, ...more };
   };
 };
+const provider = (name: string) =>
+  resource('sign-in-providers', {
+    name,
+    issuer: 'https://id.example',
+    'client-id': 'keystead',
+    'client-secret': 'a secret of ours',
+  });
+const ofProvider = (body?: Example['body'], more: Partial<Example> = {}): Making => {
+  return async (world) => {
+    const made = await world.root('POST', 'admin/sign-in-providers', provider(world.fresh()));
+    return { at: { provider_id: made.id }, body, ...more };
+  };
+};
 const newVersion = (type: string): Making => {
   const attributes = (n: number) => ({ version: version(n), url: 'https://example.com/t.zip', sha: 'ab' });
   return () => ({ body: (n) => resource(type, attributes(n)) });
@@ -677,6 +690,14 @@ export const examples: Readonly<Record<string, Making>> = {
   'POST /admin/users/:user_id/actions/disable_two_factor': someone(),
   'DELETE /admin/workspaces/:workspace_id': onWorkspace(undefined, once),
   'POST /admin/runs/:run_id/actions/force-cancel': ofRun('planning'),
+  'POST /admin/sign-in-providers': (world) => {
+    const name = world.fresh();
+    return { body: (n) => provider(`${name} ${n}`) };
+  },
+  'PATCH /admin/sign-in-providers/:provider_id': ofProvider((n) =>
+    resource('sign-in-providers', { 'links-accounts': n % 2 === 0 }),
+  ),
+  'DELETE /admin/sign-in-providers/:provider_id': ofProvider(undefined, once),
   'POST /admin/infra-versions': newVersion('infra-versions'),
   'PATCH /admin/infra-versions/:version_id': ofVersion('infra-versions', (n) =>
     resource('infra-versions', { deprecated: n % 2 === 0 }),

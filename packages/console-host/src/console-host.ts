@@ -2,44 +2,18 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isRefusal, Refusal, usualStatus } from '@keystead/refusal';
 import { BodyTooLarge, labelRoute, readBody } from '@keystead/server';
 import { Pages } from './pages';
+import { ProviderDoor } from './provider-door';
+import type { ProviderSignIn } from './provider-sign-in';
 import { isOwnPage } from './same-origin';
 import { SessionCookie } from './session-cookie';
-
-/** A session as its page may see it: plain JSON, without anything that opens a door. */
-export type SessionView = Readonly<Record<string, unknown>>;
-
-/** A session that was just made. */
-export interface NewSession {
-  /** What the cookie holds: 32 random bytes in base64url. */
-  readonly id: string;
-  /** How long the browser keeps the cookie, in seconds: until the absolute end. */
-  readonly seconds: number;
-  readonly view: SessionView;
-}
-
-/** What a service knows of console sessions. All refusals are thrown as `Refusal`. */
-export interface Sessions {
-  /** Tells what the sign-in page needs: methods, other addresses, state of the service. */
-  config(): Promise<SessionView>;
-  /** Checks what a person has and makes a session. An issue at `code` asks for a second factor. */
-  signIn(proof: Readonly<Record<string, unknown>>, from: From): Promise<NewSession>;
-  /** Undefined where it has ended. */
-  show(id: string): Promise<SessionView | undefined>;
-  signOut(id: string, from: From): Promise<void>;
-  /** Proves again who sits there. Throws `unauthenticated` for a wrong proof. */
-  stepUp(id: string, proof: Readonly<Record<string, unknown>>, from: From): Promise<SessionView>;
-}
-
-/** Where a request came from, as logs and limits see it. */
-export interface From {
-  readonly address: string;
-  readonly requestId: string;
-}
+import type { From, Sessions } from './sessions';
 
 export interface ConsoleHostOptions {
   /** The page that is shown, and the name in the cookie. */
   readonly service: 'secrets' | 'workspaces';
   readonly sessions: Sessions;
+  /** Left out, nobody leaves for a provider by these addresses. */
+  readonly providers?: ProviderSignIn;
   /** Whether the service is reached over HTTPS alone. */
   readonly secureOnly: boolean;
   from(req: IncomingMessage): From;
@@ -57,10 +31,14 @@ const maxBodyBytes = 64 * 1024;
 export class ConsoleHost {
   private readonly pages: Pages;
   private readonly cookie: SessionCookie;
+  private readonly door: ProviderDoor | undefined;
 
   constructor(private readonly options: ConsoleHostOptions) {
     this.pages = new Pages(options.service);
-    this.cookie = new SessionCookie(options.service, options.secureOnly);
+    const { service, secureOnly, providers, from, onFault } = options;
+    this.cookie = new SessionCookie(service, secureOnly);
+    const browsers = new SessionCookie(`${service}-sign-in`, secureOnly, 'lax');
+    this.door = providers && new ProviderDoor({ providers, sessions: this.cookie, browsers, from, onFault });
   }
 
   /** Whether an address, query included, is the console's: `/ui` and below, and `/` for a browser. */
@@ -85,6 +63,10 @@ export class ConsoleHost {
         return;
       }
       const [asked = ''] = req.url!.split('?', 1);
+      if (this.door?.owns(asked)) {
+        labelRoute(req, '/ui/sign-in');
+        return await this.door.answer(req, res, asked);
+      }
       const endpoint = this.endpointOf(asked, req.method ?? 'GET');
       labelRoute(req, endpoint === undefined ? '/ui' : asked);
       if (endpoint === undefined) await this.pages.answer(req, res);

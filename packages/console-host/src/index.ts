@@ -1,10 +1,4 @@
-export {
-  ConsoleHost,
-  type ConsoleHostOptions,
-  codeRequired,
-  type From,
-  type NewSession,
-  type Sessions,
-  type SessionView,
-} from './console-host';
+export { ConsoleHost, type ConsoleHostOptions, codeRequired } from './console-host';
+export type { CameBack, ComingBack, Leave, ProviderSignIn } from './provider-sign-in';
 export { isOwnPage } from './same-origin';
+export type { From, NewSession, Sessions, SessionView } from './sessions';

@@ -17,6 +17,8 @@ export class SessionCookie {
   constructor(
     service: string,
     private readonly secureOnly: boolean,
+    /** `lax`: also sent where another site leads the browser to us. */
+    private readonly sameSite: 'strict' | 'lax' = 'strict',
   ) {
     this.plain = `keystead-${service}`;
     this.hosted = `__Host-${this.plain}`;
@@ -24,8 +26,13 @@ export class SessionCookie {
 
   /** The id in a request that one of our pages made; undefined for every other request, whatever cookies it has. */
   idOf(req: IncomingMessage): string | undefined {
+    return isOwnPage(req) ? this.sentId(req) : undefined;
+  }
+
+  /** The id that a browser sent, whichever page made it: proof of the browser, and of no wish of its person. */
+  sentId(req: IncomingMessage): string | undefined {
     const sent = req.headers.cookie;
-    if (sent === undefined || !isOwnPage(req)) return undefined;
+    if (sent === undefined) return undefined;
     const cookies = parseCookie(sent);
     const id = cookies[this.hosted] ?? (this.secureOnly ? undefined : cookies[this.plain]);
     return id !== undefined && idForm.test(id) ? id : undefined;
@@ -47,7 +54,7 @@ export class SessionCookie {
   }
 
   private attributes(secure: boolean) {
-    return { httpOnly: true, sameSite: 'strict', path: '/', secure } as const;
+    return { httpOnly: true, sameSite: this.sameSite, path: '/', secure } as const;
   }
 
   // The page tells in its origin how the browser reached us, through whatever proxies.

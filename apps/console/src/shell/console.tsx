@@ -111,7 +111,12 @@ export function Console({ children, before }: ConsoleProps) {
       <SessionContext.Provider value={{ session, config, transport, signOut }}>
         {children}
         {proving === undefined ? null : (
-          <StepUp methods={session['step-up-methods']} transport={transport} onDone={proving.done} />
+          <StepUp
+            methods={session['step-up-methods']}
+            provider={session['sign-in-provider'] ?? undefined}
+            transport={transport}
+            onDone={proving.done}
+          />
         )}
       </SessionContext.Provider>
     </QueryClientProvider>

@@ -34,6 +34,17 @@ export async function leaveForProvider(
   location.assign(auth_url);
 }
 
+/** Where the workspace service leads to a provider and back to this page. */
+export function addressOf(provider: string): string {
+  return `/ui/sign-in/${encodeURIComponent(provider)}?to=${encodeURIComponent(location.pathname + location.search)}`;
+}
+
+/** Leaves to prove again, at the provider a session came from, who sits here. Throws `ApiError`. */
+export async function proveAtProvider(transport: Transport, provider: string): Promise<void> {
+  const answer = await transport.call<{ location: string }>('POST', addressOf(provider), {});
+  location.assign(answer.location);
+}
+
 /** What to send to the service where the browser has just come back; undefined where it has not. Both are forgotten. */
 export function takeWhatCameBack(): Record<string, string> | undefined {
   if (location.pathname !== place) return undefined;

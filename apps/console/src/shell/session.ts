@@ -15,6 +15,8 @@ export interface Session {
   readonly namespace?: string;
   readonly 'user-id'?: string;
   readonly 'is-site-admin'?: boolean;
+  /** Where its person came from, if not from here. */
+  readonly 'sign-in-provider'?: { readonly id: string; readonly name: string } | null;
 }
 
 /** One way to sign in. */
@@ -22,6 +24,9 @@ export interface SignInMethod {
   readonly method: 'token' | 'userpass' | 'password' | 'oidc';
   /** For `userpass` and `oidc`: the mount it is at. */
   readonly mount?: string;
+  /** For `oidc` of the workspace service: the provider, which the service itself leads to. */
+  readonly id?: string;
+  readonly name?: string;
 }
 
 /** What the page knows before anybody has signed in. */

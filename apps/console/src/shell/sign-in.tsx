@@ -4,7 +4,7 @@ import type { Transport } from '../api/transport';
 import { Button } from '../design/button';
 import { ErrorNotice } from '../design/error-notice';
 import { SelectField, TextField } from '../design/field';
-import { leaveForProvider } from './provider-sign-in';
+import { addressOf, leaveForProvider } from './provider-sign-in';
 import type { ConsoleConfig, Session, SignInMethod } from './session';
 
 export interface SignInProps {
@@ -25,7 +25,8 @@ const labelOf = ({ method, mount }: SignInMethod): string => {
 
 /** Exchanges what a person has for a session. What was typed is forgotten at once. */
 export function SignIn({ config, transport, onSignedIn, reason, returned }: SignInProps) {
-  const methods = config['sign-in'];
+  const methods = config['sign-in'].filter(({ id }) => id === undefined);
+  const providers = config['sign-in'].filter(({ id }) => id !== undefined);
   const [chosen, choose] = useState(0);
   const [proof, setProof] = useState({ token: '', username: '', password: '', code: '', namespace: '', role: '' });
   const [waiting, setWaiting] = useState<Record<string, string>>();
@@ -92,6 +93,11 @@ export function SignIn({ config, transport, onSignedIn, reason, returned }: Sign
           <h1>Sign in</h1>
           {reason === undefined ? null : <p className="second">{reason}</p>}
         </div>
+        {providers.map(({ id = '', name = '' }) => (
+          <Button key={id} kind="primary" onClick={() => location.assign(addressOf(id))}>
+            Sign in with {name}
+          </Button>
+        ))}
         <form className="stack" onSubmit={(event) => void send(event)}>
           {methods.length < 2 ? null : (
             <SelectField
@@ -157,7 +163,7 @@ export function SignIn({ config, transport, onSignedIn, reason, returned }: Sign
             </details>
           ) : null}
           <ErrorNotice error={error} />
-          <Button type="submit" kind="primary" busy={busy}>
+          <Button type="submit" kind={providers.length === 0 ? 'primary' : undefined} busy={busy}>
             Sign in
           </Button>
         </form>

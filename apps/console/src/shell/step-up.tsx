@@ -4,23 +4,33 @@ import { Button } from '../design/button';
 import { Dialog } from '../design/dialog';
 import { ErrorNotice } from '../design/error-notice';
 import { SelectField, TextField } from '../design/field';
+import { proveAtProvider } from './provider-sign-in';
 
-const labels: Readonly<Record<string, string>> = { password: 'Password', token: 'Token', code: 'Code' };
+const labels: Readonly<Record<string, string>> = {
+  password: 'Password',
+  token: 'Token',
+  code: 'Code',
+  provider: 'Provider',
+};
 
 export interface StepUpProps {
   readonly methods: readonly string[];
+  /** Where its person came from, for the method `provider`. */
+  readonly provider?: { readonly id: string; readonly name: string } | undefined;
   readonly transport: Transport;
   readonly onDone: (proved: boolean) => void;
 }
 
 /** Asks again who sits there, before what cannot be undone. It holds for five minutes. */
-export function StepUp({ methods, transport, onDone }: StepUpProps) {
+export function StepUp({ methods, provider, transport, onDone }: StepUpProps) {
   const [method, setMethod] = useState(methods[0] ?? 'token');
   const [proof, setProof] = useState('');
   const [error, setError] = useState<unknown>();
   const send = async (event: FormEvent) => {
     event.preventDefault();
     try {
+      // The page is left for it: what was to be done is asked for again afterwards.
+      if (method === 'provider') return await proveAtProvider(transport, provider?.id ?? '');
       await transport.call('POST', '/ui/session/step-up', { [method]: proof });
       onDone(true);
     } catch (failure) {
@@ -40,7 +50,11 @@ export function StepUp({ methods, transport, onDone }: StepUpProps) {
           />
         )}
         {methods.length > 0 ? null : <p>Sign out and sign in again: that counts as proof as well.</p>}
-        <TextField label={labels[method] ?? method} masked autoFocus required value={proof} onChange={setProof} />
+        {method === 'provider' ? (
+          <p>You sign in again with {provider?.name} and come back to this page; then ask for it once more.</p>
+        ) : (
+          <TextField label={labels[method] ?? method} masked autoFocus required value={proof} onChange={setProof} />
+        )}
         <ErrorNotice error={error} />
         <div className="row end">
           <Button onClick={() => onDone(false)}>Back</Button>

@@ -157,7 +157,7 @@ export function buildApp(parts: AppParts): express.Express {
 
   const showConsole = async (host: ConsoleHost, req: IncomingMessage, res: ServerResponse): Promise<void> => {
     try {
-      if (req.method === 'POST') {
+      if (req.method === 'POST' || req.url?.startsWith('/ui/sign-in/')) {
         const rate = limitFor(clientAddress(req, parts.trustedProxies), await env.settings());
         if (!rate.allowed) return sendLimited(res, commonHeaders(fixed, requestId(req), rate));
       }

@@ -14,6 +14,7 @@ import { organizationResource } from './organizations/organizations/routes';
 import { subscriptionResource } from './organizations/subscriptions/routes';
 import { membershipResource } from './people/memberships/routes';
 import { sessionResource } from './people/sessions/routes';
+import { signInProviderResource } from './people/sign-in-providers/routes';
 import { teamResource } from './people/teams/routes';
 import { tokenResource } from './people/tokens/routes';
 import { userResource } from './people/users/routes';
@@ -48,6 +49,7 @@ const described: readonly Resource[] = [
   membershipResource,
   tokenResource,
   sessionResource,
+  signInProviderResource,
   projectResource,
   sshKeyResource,
   oauthResource,

@@ -783,6 +783,158 @@ export interface paths {
       };
     };
   };
+  "/api/v2/admin/sign-in-providers": {
+    /** List the providers at which people sign in. */
+    get: {
+      parameters: {
+        query?: {
+          "page[number]"?: number;
+          "page[size]"?: number;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["SignInProvidersResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Add a provider. It is asked nothing until somebody signs in. */
+    post: {
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                "ca-certificate"?: string | null;
+                "client-id": string;
+                "client-secret": string;
+                "creates-accounts"?: boolean;
+                "email-claim"?: string;
+                enabled?: boolean;
+                "groups-claim"?: string | null;
+                issuer: string;
+                kind?: "oidc";
+                "links-accounts"?: boolean;
+                name: string;
+                organizations?: string[] | null;
+                "password-sign-in"?: "allowed" | "administrators";
+                scopes?: string[];
+                "session-hours"?: number | null;
+                "site-admin-group"?: string | null;
+                "username-claim"?: string;
+              };
+              id?: string;
+              type: "sign-in-providers";
+            };
+          };
+        };
+      };
+      responses: {
+        201: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["SignInProvidersResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/admin/sign-in-providers/{provider_id}": {
+    /** Show a provider, without its secret. */
+    get: {
+      parameters: {
+        path: {
+          provider_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["SignInProvidersResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Remove a provider. Sessions of those who came from it end; their accounts and teams stay. */
+    delete: {
+      parameters: {
+        path: {
+          provider_id: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+    /** Change a provider. Switched off, the sessions of those who came from it end. */
+    patch: {
+      parameters: {
+        path: {
+          provider_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                "ca-certificate"?: string | null;
+                "client-id"?: string;
+                "client-secret"?: string;
+                "creates-accounts"?: boolean;
+                "email-claim"?: string;
+                enabled?: boolean;
+                "groups-claim"?: string | null;
+                issuer?: string;
+                "links-accounts"?: boolean;
+                name?: string;
+                organizations?: string[] | null;
+                "password-sign-in"?: "allowed" | "administrators";
+                scopes?: string[];
+                "session-hours"?: number | null;
+                "site-admin-group"?: string | null;
+                "username-claim"?: string;
+              };
+              id?: string;
+              type: "sign-in-providers";
+            };
+          };
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["SignInProvidersResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
   "/api/v2/admin/terraform-versions": {
     /** List the versions of the tool that workspaces may choose. */
     get: {
@@ -9091,6 +9243,33 @@ export interface components {
         user: components["schemas"]["UsersToOne"];
       };
       type: "sessions";
+    };
+    SignInProvidersResource: {
+      attributes: {
+        "ca-certificate": string | null;
+        "client-id": string;
+        /** Format: date-time */
+        "created-at": string;
+        "creates-accounts": boolean;
+        "email-claim": string;
+        enabled: boolean;
+        "groups-claim": string | null;
+        issuer: string;
+        kind: "oidc";
+        "links-accounts": boolean;
+        name: string;
+        organizations: string[] | null;
+        "password-sign-in": "allowed" | "administrators";
+        scopes: string[];
+        "session-hours": number | null;
+        "site-admin-group": string | null;
+        "username-claim": string;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      type: "sign-in-providers";
     };
     SshKeysReference: {
       id: string;

@@ -7,11 +7,13 @@ type LockableTable =
   | 'organization'
   | 'project'
   | 'run_phase'
+  | 'sign_in_provider'
   | 'ssh_key'
   | 'state_version'
   | 'team'
   | 'team_project'
   | 'team_workspace'
+  | 'user_account'
   | 'variable'
   | 'variable_set'
   | 'workspace';

@@ -12,6 +12,7 @@ const attributeOfIndex: ReadonlyMap<string, string> = new Map(
     organization_name_key: 'name',
     team_name_key: 'name',
     project_name_key: 'name',
+    sign_in_provider_name_key: 'name',
     user_account_username_key: 'username',
     user_account_email_key: 'email',
   }),

@@ -9,10 +9,15 @@ export interface ConsoleFacts {
   readonly db: Database;
   readonly edition: string;
   readonly secretsUrl: string | undefined;
+  /** Providers at which people sign in. */
+  offered(): Promise<readonly object[]>;
 }
 
 /** Console sessions as the host of the console asks for them. */
-export function consoleAdapter(sessions: ConsoleSessions, { db, edition, secretsUrl }: ConsoleFacts): Sessions {
+export function consoleAdapter(
+  sessions: ConsoleSessions,
+  { db, edition, secretsUrl, offered }: ConsoleFacts,
+): Sessions {
   const shown = (view: object): SessionView => view as SessionView;
   return {
     async config() {
@@ -22,7 +27,7 @@ export function consoleAdapter(sessions: ConsoleSessions, { db, edition, secrets
         version,
         edition,
         other: secretsUrl === undefined ? {} : { secrets: secretsUrl },
-        'sign-in': [{ method: 'password' }, { method: 'token' }],
+        'sign-in': [...(await offered()), { method: 'password' }, { method: 'token' }],
         'needs-first-run': someone === null,
       };
     },

@@ -10,7 +10,7 @@ import { hashConsoleId, hashSecret } from '../tokens/secret';
 import * as tokens from '../tokens/service';
 import { prove } from '../users/attempts';
 import { checkPassword } from '../users/password';
-import { signIn } from './service';
+import { openSession, signIn } from './service';
 import { spendCode } from './two-factor';
 
 /** What console sessions are made with. */
@@ -31,7 +31,9 @@ export interface ConsoleSession {
   readonly 'expires-at': string;
   readonly 'idle-ends-at': string;
   readonly 'step-up-until': string | null;
-  readonly 'step-up-methods': readonly ('password' | 'token' | 'code')[];
+  readonly 'step-up-methods': readonly ('password' | 'token' | 'code' | 'provider')[];
+  /** Where its person came from, if not from here. */
+  readonly 'sign-in-provider': { readonly id: string; readonly name: string } | null;
 }
 
 /** A session that was just made. `id` is what the browser holds: 32 random bytes in base64url. */
@@ -81,6 +83,8 @@ interface Row {
   readonly used_at: Date;
   readonly expires_at: Date;
   readonly step_up_until: Date | null;
+  readonly provider_id: string | null;
+  readonly provider_name: string | null;
 }
 
 /**
@@ -102,15 +106,52 @@ export class ConsoleSessions {
     const made = proof.method === 'password' ? await signIn(db, keyring, requestId, proof, now, minutes) : undefined;
     const tokenId = made?.id ?? (await this.tokenOf((proof as { token: string }).token, now)).id;
     const endsMs = Math.min(now + minutes * 60_000, made?.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY);
+    return this.open({ tokenId, ownsToken: made !== undefined }, endsMs, requestId);
+  }
+
+  /** Makes a session for somebody whom a provider vouches for. */
+  async createFor(
+    account: { readonly userId: string; readonly username: string; readonly identityId: string },
+    { providerSession, hours }: { providerSession: string | undefined; hours: number | null },
+    requestId: string,
+  ): Promise<NewConsoleSession> {
+    const { db, keyring, sessionHours } = this.parts;
+    const { userId, username, identityId } = account;
+    const now = this.parts.now();
+    const minutes = Math.min(hours ?? sessionHours, sessionHours) * 60;
+    const made = await openSession(db, keyring, requestId, { id: userId, username }, now, minutes);
+    const endsMs = made.expiresAt?.getTime() ?? now + minutes * 60_000;
+    return this.open({ tokenId: made.id, ownsToken: true, identityId, providerSession }, endsMs, requestId);
+  }
+
+  private async open(
+    what: { tokenId: string; ownsToken: boolean; identityId?: string; providerSession?: string },
+    endsMs: number,
+    requestId: string,
+  ): Promise<NewConsoleSession> {
+    const { db, keyring } = this.parts;
+    const now = this.parts.now();
     const id = randomBytes(32).toString('base64url');
-    const at = new Date(now);
-    const expiresAt = new Date(endsMs);
-    const row = { hash: hashConsoleId(keyring, id), tokenId, ownsToken: made !== undefined, createdAt: at, usedAt: at };
-    await db.prisma.consoleSession.create({ data: { ...row, expiresAt } });
+    const at = { createdAt: new Date(now), usedAt: new Date(now), expiresAt: new Date(endsMs) };
+    await db.prisma.consoleSession.create({ data: { hash: hashConsoleId(keyring, id), ...what, ...at } });
     const found = await this.read(id);
     if (found === undefined) throw new Refusal('unauthenticated', '');
     await this.record('create', found, requestId);
     return { id, seconds: Math.floor((endsMs - now) / 1000), view: this.view(found) };
+  }
+
+  /** What a session is kept under. */
+  hashOf(id: string): Uint8Array<ArrayBuffer> {
+    return hashConsoleId(this.parts.keyring, id);
+  }
+
+  /** The person of a session proved again at their provider who they are. Throws `denied` for somebody else. */
+  async provedAgain(hash: Uint8Array<ArrayBuffer>, who: { providerId: string; subject: string }): Promise<void> {
+    const { count } = await this.parts.db.prisma.consoleSession.updateMany({
+      where: { hash, identity: who },
+      data: { stepUpUntil: new Date(this.parts.now() + stepUpMinutes * 60_000) },
+    });
+    if (count === 0) throw new Refusal('denied', 'Somebody else signed in at the provider than sits here.');
   }
 
   /** A session by its id; undefined when there is none, or it has ended. Looking at it is no use of it. */
@@ -179,8 +220,10 @@ export class ConsoleSessions {
       SELECT c.token_id, t.kind, t.user_id, t.team_id, o.id AS organization_id, coalesce(u.username, g.name, o.name) AS name,
              coalesce(u.site_admin, FALSE) AS site_admin, u.password_hash IS NOT NULL AS has_password,
              f.verified_at IS NOT NULL AS two_factor, t.hash AS token_hash,
-             c.owns_token, c.used_at, c.expires_at, c.step_up_until
+             c.owns_token, c.used_at, c.expires_at, c.step_up_until,
+             p.id AS provider_id, p.name AS provider_name
         FROM console_session c JOIN token t ON t.id = c.token_id
+        LEFT JOIN external_identity i ON i.id = c.identity_id LEFT JOIN sign_in_provider p ON p.id = i.provider_id
         LEFT JOIN user_account u ON u.id = t.user_id LEFT JOIN two_factor f ON f.user_id = t.user_id
         LEFT JOIN team g ON g.id = t.team_id LEFT JOIN organization o ON o.id = coalesce(t.organization_id, g.organization_id)
        WHERE c.hash = ${hashConsoleId(keyring, id)} AND c.expires_at > ${new Date(now)}
@@ -194,7 +237,9 @@ export class ConsoleSessions {
     const { idleMinutes } = this.parts;
     const now = this.parts.now();
     const until = row.step_up_until;
+    const provider = row.provider_id === null ? null : { id: row.provider_id, name: row.provider_name ?? '' };
     const methods = [
+      ...(provider === null ? [] : (['provider'] as const)),
       ...(row.user_id !== null && row.has_password ? (['password'] as const) : []),
       ...(row.user_id !== null && row.two_factor ? (['code'] as const) : []),
       ...(row.owns_token ? [] : (['token'] as const)),
@@ -209,6 +254,7 @@ export class ConsoleSessions {
       'idle-ends-at': new Date(idleEndsMs).toISOString(),
       'step-up-until': until !== null && until.getTime() > now ? until.toISOString() : null,
       'step-up-methods': methods,
+      'sign-in-provider': provider,
     };
   }
 

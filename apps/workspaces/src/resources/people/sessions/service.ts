@@ -20,7 +20,8 @@ export interface Credentials {
 
 /**
  * Signs a person in by user name or address: a token that ends with the shortest session any of their organizations
- * allows. Throws `unauthenticated` for anything wrong, `invalid` when only the code is lacking, `limited` when locked.
+ * allows. Throws `unauthenticated` for anything wrong, `invalid` when only the code is lacking, `limited` when locked, and
+ * `denied` where a provider is the way in for all but site administrators.
  */
 export async function signIn(
   db: Database,
@@ -47,6 +48,19 @@ export async function signIn(
     await succeed(db, attempt);
     return found;
   });
+  if (user.elsewhere) throw new Refusal('denied', 'Passwords are for site administrators here: use your provider');
+  return openSession(db, keyring, requestId, user, now, longestMinutes);
+}
+
+/** A token of somebody who has proved who they are; it ends with the shortest session any of their organizations allows. */
+export async function openSession(
+  db: Database,
+  keyring: Keyring,
+  requestId: string,
+  user: { readonly id: string; readonly username: string },
+  now: number,
+  longestMinutes = LONGEST_MINUTES,
+): Promise<tokens.Token> {
   const actor: Actor = { type: 'users', id: user.id, name: user.username, requestId };
   const expiredAt = new Date(now + Math.min(longestMinutes, await allowedMinutes(db, user.id)) * 60_000);
   const holder = { kind: 'session', userId: user.id } as const;
@@ -59,11 +73,15 @@ interface LoginRow {
   password_hash: string | null;
   suspended_at: Date | null;
   two_factor: boolean;
+  /** Whether they have to sign in at a provider. */
+  elsewhere: boolean;
 }
 
 async function findByLogin(db: Database, login: string): Promise<LoginRow | undefined> {
   const [row] = await db.prisma.$queryRaw<LoginRow[]>`
-    SELECT u.id, u.username, u.password_hash, u.suspended_at, f.verified_at IS NOT NULL AS two_factor
+    SELECT u.id, u.username, u.password_hash, u.suspended_at, f.verified_at IS NOT NULL AS two_factor,
+           NOT u.site_admin AND EXISTS (SELECT 1 FROM sign_in_provider p
+             WHERE p.enabled AND p.password_sign_in = 'administrators') AS elsewhere
       FROM user_account u LEFT JOIN two_factor f ON f.user_id = u.id
      WHERE lower(u.username) = lower(${login}) OR lower(u.email) = lower(${login})
      ORDER BY lower(u.username) = lower(${login}) DESC LIMIT 1`;

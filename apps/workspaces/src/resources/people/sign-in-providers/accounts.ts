@@ -1,0 +1,111 @@
+import { randomBase62 } from '@keystead/auth';
+import { Refusal } from '@keystead/refusal';
+import { recordChange } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+import * as users from '../users/service';
+import type { Person } from './openid';
+import type { SignInProvider } from './provider';
+
+/** The account that an identity leads to. */
+export interface FoundAccount {
+  readonly identityId: string;
+  readonly userId: string;
+  readonly username: string;
+}
+
+/**
+ * The account of a person that a provider vouches for: the one its subject led to before, else one with the address that
+ * the provider has checked, where it may link them, else a new one. Throws `denied` with what the person can do.
+ * Call it with its turn for that subject.
+ */
+export async function accountOf(
+  tx: Database,
+  provider: SignInProvider,
+  person: Person,
+  requestId: string,
+): Promise<FoundAccount> {
+  const { subject } = person;
+  const known = await tx.prisma.externalIdentity.findUnique({
+    where: { providerId_subject: { providerId: provider.id, subject } },
+    select: { id: true, userId: true, user: { select: { username: true, suspendedAt: true } } },
+  });
+  if (known) {
+    if (known.user.suspendedAt !== null) throw new Refusal('denied', 'This account is suspended.');
+    return { identityId: known.id, userId: known.userId, username: known.user.username };
+  }
+  const user = (await linkable(tx, provider, person)) ?? (await newAccount(tx, provider, person));
+  const identityId = newId('ei');
+  await tx.prisma.externalIdentity.create({
+    data: { id: identityId, providerId: provider.id, subject, userId: user.id },
+  });
+  const actor = { type: 'users', id: user.id, name: user.username, requestId } as const;
+  await recordChange(tx, actor, {
+    organizationId: null,
+    action: `account.${user.isNew ? 'create' : 'link'}`,
+    target: { type: 'users', id: user.id, name: user.username },
+    after: { provider: provider.name, subject },
+  });
+  return { identityId, userId: user.id, username: user.username };
+}
+
+interface Chosen {
+  readonly id: string;
+  readonly username: string;
+  readonly isNew: boolean;
+}
+
+/**
+ * The account that has a checked address, and that nobody else has come to from a provider. Anybody may have written that
+ * address into an account before its owner came: whatever opened the account until now is ended. Site administrators are
+ * never found by their address.
+ */
+async function linkable(
+  tx: Database,
+  { linksAccounts }: SignInProvider,
+  { email }: Person,
+): Promise<Chosen | undefined> {
+  if (!linksAccounts || email === undefined) return undefined;
+  const [found] = await tx.prisma.$queryRaw<{ id: string; username: string }[]>`
+    SELECT id, username FROM user_account u
+     WHERE lower(email) = lower(${email}) AND suspended_at IS NULL AND NOT site_admin
+       AND NOT EXISTS (SELECT 1 FROM external_identity i WHERE i.user_id = u.id) FOR UPDATE`;
+  if (!found) return undefined;
+  const { id: userId } = found;
+  await tx.prisma.user.update({ where: { id: userId }, data: { passwordHash: null, confirmed: true } });
+  await tx.prisma.token.deleteMany({ where: { userId } });
+  await tx.prisma.twoFactor.deleteMany({ where: { userId } });
+  await tx.prisma.oneTimeLink.deleteMany({ where: { userId, kind: { not: 'invitation' } } });
+  return { ...found, isNew: false };
+}
+
+async function newAccount(tx: Database, provider: SignInProvider, { username, email }: Person): Promise<Chosen> {
+  if (!provider.createsAccounts) {
+    throw new Refusal('denied', 'There is no account for you here. Ask a site administrator to let you in.');
+  }
+  const name = await freeName(tx, username);
+  const isFree =
+    email !== undefined &&
+    email.length <= 254 &&
+    (await tx.prisma.user.count({ where: { email: { equals: email, mode: 'insensitive' } } })) === 0;
+  // Where no address is known to be theirs they have one that nobody can write to.
+  const address = isFree ? email : `${randomBase62(20).toLowerCase()}@accounts.invalid`;
+  const { id } = await users.create(tx, { username: name, email: address });
+  await tx.prisma.user.update({ where: { id }, data: { confirmed: true } });
+  return { id, username: name, isNew: true };
+}
+
+const longestName = 60;
+
+/** A user name like the one asked for that nobody has. */
+async function freeName(tx: Database, asked: string): Promise<string> {
+  const plain = asked
+    .replace(/@.*$/s, '')
+    .replace(/[^A-Za-z0-9_.-]+/g, '-')
+    .replace(/^[^A-Za-z0-9]+/, '');
+  const base = plain.slice(0, longestName) || 'user';
+  for (let name = base; ; name = `${base.slice(0, longestName - 7)}-${randomBase62(6)}`) {
+    const taken = await tx.prisma.user.count({ where: { username: { equals: name, mode: 'insensitive' } } });
+    if (taken === 0) return name;
+  }
+}

@@ -1,0 +1,107 @@
+import {
+  type Claims,
+  claimAt,
+  discoveryOf,
+  foreignIssuer,
+  jwtAlgorithms,
+  KeySets,
+  type KeySource,
+  OpenidProvider,
+  type SignatureCheck,
+} from '@keystead/auth';
+import { OutsideCalls } from '@keystead/outside';
+import { Refusal } from '@keystead/refusal';
+import type { SignInProvider } from './provider';
+
+/** A provider, with the secret that it knows us by. */
+export interface ProviderClient extends SignInProvider {
+  readonly clientSecret: string;
+}
+
+/** Talks to the providers at which people sign in; keys and addresses are kept for an hour, and while it is away a day. */
+export class Openid extends OpenidProvider<ProviderClient> {
+  private readonly sets: KeySets;
+
+  constructor(clock: { now(): number }) {
+    const calls = new OutsideCalls(clock);
+    const call = (url: string, request: Parameters<OutsideCalls['call']>[2]) =>
+      calls.call('the provider', url, request);
+    const sets = new KeySets('the provider', (url, ca) => call(url, { ca }), clock);
+    super({
+      call,
+      document: async (provider) => {
+        await issuerOf(sets, provider);
+        return sets.document(sourceOf(provider));
+      },
+      clientOf: ({ issuer, caCertificate, clientId, clientSecret }) => ({
+        issuer,
+        ca: caCertificate ?? undefined,
+        clientId,
+        clientSecret,
+      }),
+    });
+    this.sets = sets;
+  }
+
+  /** The issuer as its tokens name it. Throws `upstream` where another answers there. */
+  issuer(provider: ProviderClient): Promise<string> {
+    return issuerOf(this.sets, provider);
+  }
+
+  /** Whether the provider says who answers, so that an answer without it is another's. */
+  async namesItself(provider: ProviderClient): Promise<boolean> {
+    return (await this.sets.document(sourceOf(provider))).authorization_response_iss_parameter_supported === true;
+  }
+
+  /** Whose signatures count: all of them have a public key, so that none can be confused with it. */
+  signatures(provider: ProviderClient): SignatureCheck {
+    return { algorithms: jwtAlgorithms, keys: (header) => this.sets.keys(sourceOf(provider), header) };
+  }
+}
+
+const sourceOf = ({ issuer, caCertificate }: ProviderClient): KeySource =>
+  discoveryOf(issuer, caCertificate ?? undefined);
+
+async function issuerOf(sets: KeySets, provider: ProviderClient): Promise<string> {
+  const issuer = await sets.issuer(sourceOf(provider));
+  const refusal = foreignIssuer(provider.issuer, issuer);
+  if (refusal !== undefined || issuer === undefined) throw new Refusal('upstream', refusal ?? 'no issuer');
+  return issuer;
+}
+
+/** What a provider says of a person, as far as it matters here. */
+export interface Person {
+  readonly subject: string;
+  readonly username: string;
+  /** Undefined unless the provider has checked it. */
+  readonly email: string | undefined;
+  /** Undefined where the provider is not asked for groups. */
+  readonly groups: readonly string[] | undefined;
+  readonly session: string | undefined;
+}
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
+
+/** Reads who signed in from verified claims. Throws `denied` for groups that are none. */
+export function personOf(claims: Claims, provider: SignInProvider): Person {
+  const subject = String(claims.sub);
+  const email = textOf(claimAt(claims, provider.emailClaim));
+  const isChecked = claims.email_verified === true && provider.emailClaim === 'email';
+  const { groupsClaim } = provider;
+  return {
+    subject,
+    username: textOf(claimAt(claims, provider.usernameClaim)) ?? email ?? subject,
+    email: isChecked ? email : undefined,
+    groups: groupsClaim === null ? undefined : groupsOf(claimAt(claims, groupsClaim)),
+    session: textOf(claims.sid),
+  };
+}
+
+// Who is in no group may have no claim at all: then rights given by groups end.
+function groupsOf(value: unknown): string[] {
+  const list = value === undefined ? [] : Array.isArray(value) ? value : [value];
+  if (!list.every((group) => typeof group === 'string')) {
+    throw new Refusal('denied', 'The provider sent groups that are no texts: ask whoever runs it.');
+  }
+  return [...new Set(list as string[])].filter((group) => group !== '');
+}

@@ -1,0 +1,103 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { Keyring } from '@keystead/keyring';
+import type { Database } from '../../../kernel/database/database';
+import type { SignInProvider } from './provider';
+
+/** A sign-in that leaves for a provider: what is sent along, and what holds the answer to it. */
+export interface Leaving {
+  readonly state: string;
+  readonly nonce: string;
+  /** Of the PKCE verifier, which only the provider is told, and only at the end. */
+  readonly challenge: string;
+}
+
+/** A sign-in that has come back. */
+export interface ComeBack {
+  readonly providerId: string;
+  readonly nonce: string;
+  readonly verifier: string;
+  readonly returnTo: string;
+  /** The hash of the session whose person proves again who they are. */
+  readonly sessionHash: Uint8Array<ArrayBuffer> | null;
+  readonly client: string;
+  readonly beganAtMs: number;
+}
+
+const lifetimeMs = 10 * 60_000;
+/** Random bytes in base64url: 32 of them. */
+const form = /^[\w-]{43}$/;
+
+/** Keeps a sign-in that begins in a browser, for ten minutes. */
+export async function leave(
+  db: Database,
+  keyring: Keyring,
+  provider: SignInProvider,
+  begun: { browser: string; returnTo: string; sessionHash?: Uint8Array<ArrayBuffer> },
+  nowMs: number,
+): Promise<Leaving> {
+  const state = randomBytes(32).toString('base64url');
+  await db.prisma.pendingSignIn.deleteMany({ where: { expiresAt: { lt: new Date(nowMs) } } });
+  await db.prisma.pendingSignIn.create({
+    data: {
+      stateHash: hashOf(keyring, 'state', state),
+      browserHash: hashOf(keyring, 'browser', begun.browser),
+      providerId: provider.id,
+      client: clientOf(provider),
+      returnTo: begun.returnTo,
+      sessionHash: begun.sessionHash ?? null,
+      createdAt: new Date(nowMs),
+      expiresAt: new Date(nowMs + lifetimeMs),
+    },
+  });
+  const { nonce, verifier } = derived(keyring, state);
+  return { state, nonce, challenge: createHash('sha256').update(verifier).digest('base64url') };
+}
+
+/**
+ * Takes away the sign-in that a state stands for: it counts once, and in the browser that began it alone. Undefined where
+ * there is none, or none any more.
+ */
+export async function comeBack(
+  db: Database,
+  keyring: Keyring,
+  state: string,
+  browser: string | undefined,
+  nowMs: number,
+): Promise<ComeBack | undefined> {
+  if (browser === undefined || !form.test(state) || !form.test(browser)) return undefined;
+  // Another browser takes nothing away: its own person can still come back.
+  const [row] = await db.prisma.$queryRaw<
+    {
+      provider_id: string;
+      return_to: string;
+      session_hash: Uint8Array<ArrayBuffer> | null;
+      client: string;
+      created_at: Date;
+      expires_at: Date;
+    }[]
+  >`DELETE FROM pending_sign_in
+     WHERE state_hash = ${hashOf(keyring, 'state', state)} AND browser_hash = ${hashOf(keyring, 'browser', browser)}
+    RETURNING provider_id, return_to, session_hash, client, created_at, expires_at`;
+  if (!row || row.expires_at.getTime() <= nowMs) return undefined;
+  return {
+    ...derived(keyring, state),
+    providerId: row.provider_id,
+    returnTo: row.return_to,
+    sessionHash: row.session_hash,
+    client: row.client,
+    beganAtMs: row.created_at.getTime(),
+  };
+}
+
+/** What a sign-in was begun with: after a change of it, it is no longer good. */
+export const clientOf = ({ issuer, clientId }: SignInProvider): string => JSON.stringify([issuer, clientId]);
+
+// Who reads the database finds neither; who reads the address bar cannot make them without the key.
+function derived(keyring: Keyring, state: string): { nonce: string; verifier: string } {
+  const of = (what: string) => keyring.mac(`workspace-provider-${what}`, state).toString('base64url');
+  return { nonce: of('nonce'), verifier: of('verifier') };
+}
+
+function hashOf(keyring: Keyring, what: 'state' | 'browser', text: string): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(keyring.mac(`workspace-provider-${what}`, text));
+}

@@ -1,0 +1,50 @@
+import type { Policy } from '../../../kernel/access/policy';
+import { actorOf } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
+import { endpoints, type Resource } from '../../../kernel/endpoints/endpoint';
+import { CreateProvider, UpdateProvider } from './schema';
+import { providerSerializer } from './serializer';
+import * as providers from './service';
+
+const { get, list, post, patch, remove } = endpoints({} as Policy<undefined>, providerSerializer, {
+  organizationsOf: () => [],
+});
+const admin = { siteAdmin: true } as const;
+const byId = '/admin/sign-in-providers/:provider_id';
+const load = ({ db, params }: { db: Database; params: { provider_id: string } }) =>
+  providers.find(db, params.provider_id);
+
+/** Where people sign in with an account that they have elsewhere. Decision 0120. */
+export const signInProviderResource: Resource = {
+  name: 'sign-in providers',
+  endpoints: [
+    list('/admin/sign-in-providers', {
+      ...admin,
+      summary: 'List the providers at which people sign in.',
+      run: ({ db, page }) => providers.list(db, page!),
+    }),
+    post('/admin/sign-in-providers', {
+      ...admin,
+      summary: 'Add a provider. It is asked nothing until somebody signs in.',
+      stepUp: true,
+      body: CreateProvider,
+      run: ({ db, env, body, ...call }) => providers.create(db, env.keyring, actorOf(call), body),
+    }),
+    get(byId, { ...admin, summary: 'Show a provider, without its secret.', load, run: async ({ target }) => target }),
+    patch(byId, {
+      ...admin,
+      summary: 'Change a provider. Switched off, the sessions of those who came from it end.',
+      stepUp: true,
+      body: UpdateProvider,
+      load,
+      run: ({ db, env, target, body, ...call }) => providers.update(db, env.keyring, actorOf(call), target.id, body),
+    }),
+    remove(byId, {
+      ...admin,
+      summary: 'Remove a provider. Sessions of those who came from it end; their accounts and teams stay.',
+      stepUp: true,
+      load,
+      run: ({ db, target, ...call }) => providers.remove(db, actorOf(call), target),
+    }),
+  ],
+};

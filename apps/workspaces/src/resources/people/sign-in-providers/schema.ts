@@ -1,0 +1,10 @@
+import { document, type ParsedDocument } from '@keystead/jsonapi';
+import { providerAttributes } from './attributes';
+
+export const CreateProvider = document('sign-in-providers', {
+  attributes: { ...providerAttributes.create, 'client-secret': providerAttributes.create['client-secret'].unwrap() },
+});
+export const UpdateProvider = document('sign-in-providers', { attributes: providerAttributes.update });
+
+/** What a request may say of a provider. */
+export type ProviderInput = ParsedDocument<typeof UpdateProvider>;

@@ -1,0 +1,159 @@
+import { invalid } from '@keystead/jsonapi';
+import type { Keyring } from '@keystead/keyring';
+import { type Actor, recordChange } from '../../../kernel/audit/audit';
+import { type Database, still } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+import { lockRow } from '../../../kernel/database/lock-row';
+import { endSessionsOf } from '../sessions/ended';
+import { providerAttributes } from './attributes';
+import type { SignInProvider } from './provider';
+import type { ProviderInput } from './schema';
+
+const { initial, plain, stored } = providerAttributes;
+
+const whole = {
+  omit: { clientSecret: true },
+  include: {
+    organizations: {
+      select: { organization: { select: { name: true } } },
+      orderBy: { organization: { name: 'asc' } },
+    },
+  },
+} as const;
+
+type WholeRow = Omit<SignInProvider, 'organizations'> & { organizations: { organization: { name: string } }[] };
+
+function toProvider({ organizations, ...row }: WholeRow): SignInProvider {
+  return { ...row, organizations: organizations.length === 0 ? null : organizations.map((o) => o.organization.name) };
+}
+
+/** One provider. */
+export async function find(db: Database, id: string): Promise<SignInProvider | undefined> {
+  const row = await db.prisma.signInProvider.findUnique({ where: { id }, ...whole });
+  return row === null ? undefined : toProvider(row);
+}
+
+/** All providers, oldest first. */
+export async function list(
+  db: Database,
+  page: { offset: number; size: number },
+): Promise<{ items: SignInProvider[]; total: number }> {
+  const rows = await db.prisma.signInProvider.findMany({
+    ...whole,
+    orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
+    skip: page.offset,
+    take: page.size,
+  });
+  return { items: rows.map(toProvider), total: await db.prisma.signInProvider.count() };
+}
+
+/** The client secret as it is stored. */
+const sealed = (keyring: Keyring, id: string, text: string): Uint8Array<ArrayBuffer> =>
+  new Uint8Array(keyring.seal(Buffer.from(text), cellOf(id)));
+
+const cellOf = (row: string) => ({ table: 'sign_in_provider', row, column: 'client_secret' });
+
+/** The client secret of a provider; undefined where it has gone. */
+export async function secretOf(db: Database, keyring: Keyring, id: string): Promise<string | undefined> {
+  const row = await db.prisma.signInProvider.findUnique({ where: { id }, select: { clientSecret: true } });
+  return row === null ? undefined : keyring.open(row.clientSecret, cellOf(id)).toString('utf8');
+}
+
+/** Adds a provider. Throws `invalid` for a name that is taken, and organizations that are not there. */
+export async function create(
+  db: Database,
+  keyring: Keyring,
+  actor: Actor,
+  input: ProviderInput & { clientSecret: string },
+): Promise<SignInProvider> {
+  const id = newId('sip');
+  return db.transaction(async (tx) => {
+    const { scopes, ...columns } = { ...initial, ...plain(input) };
+    await tx.prisma.signInProvider.create({
+      data: { id, ...columns, scopes: [...scopes], clientSecret: sealed(keyring, id, input.clientSecret) },
+    });
+    await setOrganizations(tx, id, input.organizations);
+    const provider = still(await find(tx, id));
+    requireGroups(provider);
+    await recordChange(tx, actor, { ...changeOf(provider, 'create'), after: shown(provider) });
+    return provider;
+  });
+}
+
+/** Changes what is named. Switched off, or with another issuer or client, its sessions end. */
+export async function update(
+  db: Database,
+  keyring: Keyring,
+  actor: Actor,
+  id: string,
+  input: ProviderInput,
+): Promise<SignInProvider> {
+  return db.transaction(async (tx) => {
+    await lockRow(tx, 'sign_in_provider', id);
+    const before = still(await find(tx, id));
+    const { scopes, ...columns } = plain(input);
+    // Subjects are names that this issuer gave: of another they may be other people's.
+    if (columns.issuer !== undefined && columns.issuer !== before.issuer) {
+      const known = await tx.prisma.externalIdentity.count({ where: { providerId: id } });
+      if (known > 0) throw invalid('issuer', 'cannot be changed once people have signed in: add another provider');
+    }
+    await tx.prisma.signInProvider.update({
+      where: { id },
+      data: {
+        ...columns,
+        ...(scopes === undefined ? {} : { scopes: [...scopes] }),
+        ...(input.clientSecret === undefined ? {} : { clientSecret: sealed(keyring, id, input.clientSecret) }),
+      },
+    });
+    await setOrganizations(tx, id, input.organizations);
+    const after = still(await find(tx, id));
+    requireGroups(after);
+    if (!after.enabled) await endSessionsOf(tx, { providerId: id });
+    await recordChange(tx, actor, { ...changeOf(after, 'update'), before: shown(before), after: shown(after) });
+    return after;
+  });
+}
+
+/** Removes a provider: sessions end, and with them who was made a site administrator by its group. */
+export async function remove(db: Database, actor: Actor, provider: SignInProvider): Promise<void> {
+  const { id } = provider;
+  await db.transaction(async (tx) => {
+    await endSessionsOf(tx, { providerId: id });
+    await tx.prisma.user.updateMany({
+      where: { siteAdminBy: id, id: { not: actor.id } },
+      data: { siteAdmin: false, siteAdminBy: null },
+    });
+    await tx.prisma.signInProvider.deleteMany({ where: { id } });
+    await recordChange(tx, actor, { ...changeOf(provider, 'delete'), before: shown(provider) });
+  });
+}
+
+function requireGroups({ siteAdminGroup, groupsClaim }: SignInProvider): void {
+  if (siteAdminGroup !== null && groupsClaim === null) {
+    throw invalid('siteAdminGroup', 'needs groups-claim: without it nobody is in any group');
+  }
+}
+
+async function setOrganizations(tx: Database, providerId: string, names?: readonly string[] | null): Promise<void> {
+  if (names === undefined) return;
+  await tx.prisma.signInProviderOrganization.deleteMany({ where: { providerId } });
+  const wanted = [...new Set(names ?? [])];
+  const found = await tx.prisma.organization.findMany({
+    where: { name: { in: wanted }, removedAt: null },
+    select: { id: true },
+  });
+  if (found.length < wanted.length) throw invalid('organizations', 'were not all found');
+  await tx.prisma.signInProviderOrganization.createMany({
+    data: found.map(({ id }) => ({ providerId, organizationId: id })),
+  });
+}
+
+const shown = (provider: SignInProvider) => ({ ...stored(provider), organizations: provider.organizations });
+
+function changeOf({ id, name }: SignInProvider, verb: string) {
+  return {
+    organizationId: null,
+    action: `sign-in-provider.${verb}`,
+    target: { type: 'sign-in-providers', id, name },
+  };
+}

@@ -1,0 +1,168 @@
+import { ProviderRefusal, verifyIdToken, withUserInfo } from '@keystead/auth';
+import type { CameBack, ComingBack, From, Leave, NewSession, ProviderSignIn } from '@keystead/console-host';
+import type { Keyring } from '@keystead/keyring';
+import { isRefusal, Refusal } from '@keystead/refusal';
+import type { Actor } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
+import type { ConsoleSessions } from '../sessions/console';
+import { accountOf } from './accounts';
+import { followGroups, type UserLimit } from './groups';
+import { endFromProvider } from './logout';
+import { Openid, type Person, type ProviderClient, personOf } from './openid';
+import { type ComeBack, clientOf, comeBack, leave } from './pending';
+import * as providers from './service';
+
+/** What sign-in by providers is made with. */
+export interface SignInParts {
+  readonly db: Database;
+  readonly keyring: Keyring;
+  readonly publicUrl: string;
+  readonly sessions: ConsoleSessions;
+  readonly userLimit: UserLimit;
+  now(): number;
+}
+
+const place = '/ui/sign-in/callback';
+/** A page of our own console, in characters that no browser reads otherwise. */
+const ownPage = /^\/ui\/(?![/\\])[\w\-.~!$&'()*+,;=:@%/?#]{0,2000}$/;
+
+const again = 'Begin again from the sign-in page.';
+
+/** People who come from a provider of theirs. Decision 0120. */
+export class SignIn implements ProviderSignIn {
+  private readonly openid: Openid;
+
+  constructor(private readonly parts: SignInParts) {
+    this.openid = new Openid(parts);
+  }
+
+  /** What the sign-in page offers. */
+  async offered(): Promise<{ method: 'oidc'; id: string; name: string }[]> {
+    const rows = await this.parts.db.prisma.signInProvider.findMany({
+      where: { enabled: true },
+      select: { id: true, name: true },
+      orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
+      take: 100,
+    });
+    return rows.map((row) => ({ method: 'oidc', ...row }));
+  }
+
+  /** Where the browser goes. Throws `missing`, or `upstream` while the provider is away. */
+  async leave({ provider: id, browser, returnTo = '/ui/', session }: Leave): Promise<string> {
+    const { db, keyring, publicUrl, sessions } = this.parts;
+    const provider = await this.client(id);
+    if (session !== undefined && (await sessions.find(session))?.['sign-in-provider']?.id !== id) {
+      throw new Refusal('denied', 'This session did not come from this provider.');
+    }
+    const url = await this.openid.requireEndpoint(provider, 'authorization_endpoint');
+    const begun = {
+      browser,
+      returnTo: ownPage.test(returnTo) ? returnTo : '/ui/',
+      sessionHash: session === undefined ? undefined : sessions.hashOf(session),
+    };
+    const { state, nonce, challenge } = await leave(db, keyring, provider, begun, this.parts.now());
+    const asked = {
+      response_type: 'code',
+      client_id: provider.clientId,
+      redirect_uri: publicUrl + place,
+      scope: provider.scopes.join(' '),
+      state,
+      nonce,
+      code_challenge: challenge,
+      code_challenge_method: 'S256',
+      ...(session === undefined ? {} : { max_age: '0', prompt: 'login' }),
+    };
+    for (const [name, value] of Object.entries(asked)) url.searchParams.set(name, value);
+    return url.href;
+  }
+
+  /** Ends what `leave` began. Throws what the person may read. */
+  async comeBack({ sent, browser }: ComingBack, { requestId }: From): Promise<CameBack> {
+    const { db, keyring } = this.parts;
+    const begun = await comeBack(db, keyring, sent.get('state') ?? '', browser, this.parts.now());
+    if (!begun) {
+      throw new Refusal(
+        'denied',
+        `This sign-in was not begun in this browser, or lately, or is over already. ${again}`,
+      );
+    }
+    const { returnTo } = begun;
+    const provider = await this.client(begun.providerId);
+    if (begun.client !== clientOf(provider))
+      throw new Refusal('denied', `The provider was changed meanwhile. ${again}`);
+    const person = await this.vouchedFor(provider, begun, sent);
+    if (begun.sessionHash !== null) {
+      await this.parts.sessions.provedAgain(begun.sessionHash, { providerId: provider.id, subject: person.subject });
+      return { returnTo };
+    }
+    return { returnTo, session: await this.enter(provider, person, requestId) };
+  }
+
+  /** Ends sessions because the provider says so. Throws `malformed`. */
+  async endSessions(providerId: string, logoutToken: string): Promise<void> {
+    const provider = await this.client(providerId);
+    await endFromProvider(this.parts.db, this.openid, provider, logoutToken, this.parts.now());
+  }
+
+  private async client(id: string): Promise<ProviderClient> {
+    const { db, keyring } = this.parts;
+    const provider = await providers.find(db, id);
+    const clientSecret = provider?.enabled ? await providers.secretOf(db, keyring, id) : undefined;
+    if (!provider || clientSecret === undefined) throw new Refusal('missing', 'There is no such provider here.');
+    return { ...provider, clientSecret };
+  }
+
+  private async vouchedFor(provider: ProviderClient, begun: ComeBack, sent: URLSearchParams): Promise<Person> {
+    const { openid } = this;
+    const issuer = await openid.issuer(provider);
+    const iss = sent.get('iss');
+    // A code of another provider would be shown to this one.
+    if (iss === null ? await openid.namesItself(provider) : iss !== issuer) {
+      throw new Refusal('denied', `Another provider answered than was asked. ${again}`);
+    }
+    const error = sent.get('error');
+    if (error !== null) {
+      throw new Refusal('denied', `The provider refused (${/^\w{1,60}$/.test(error) ? error : 'error'}). ${again}`);
+    }
+    try {
+      const code = sent.get('code') ?? '';
+      const tokens = await openid.exchange(provider, code, begun.verifier, this.parts.publicUrl + place);
+      if (tokens.idToken === undefined) throw new Refusal('invalid', 'it sent no ID token');
+      const claims = await verifyIdToken(tokens.idToken, tokens.accessToken, {
+        ...openid.signatures(provider),
+        issuer,
+        clientId: provider.clientId,
+        nonce: begun.nonce,
+        // Whoever proves again has to have done so since.
+        maxAgeSeconds: begun.sessionHash === null ? 0 : Math.max(1, (this.parts.now() - begun.beganAtMs) / 1000),
+        nowMs: this.parts.now(),
+      });
+      return personOf(withUserInfo(claims, await openid.userInfo(provider, tokens.accessToken)), provider);
+    } catch (failure) {
+      if (!isRefusal(failure) || failure.kind === 'upstream') throw failure;
+      if (failure instanceof ProviderRefusal) {
+        throw new Refusal('denied', `The provider did not take its own code (${failure.code}). ${again}`);
+      }
+      throw new Refusal('denied', `What the provider answered is not good: ${failure.message}. ${again}`, [], {
+        cause: failure,
+      });
+    }
+  }
+
+  private async enter(provider: ProviderClient, person: Person, requestId: string): Promise<NewSession> {
+    const { db, sessions, userLimit } = this.parts;
+    const inTurn = db.inTurn(`sign-in ${provider.id} ${person.subject}`);
+    const account = await inTurn.transaction(async (tx) => {
+      const found = await accountOf(tx, provider, person, requestId);
+      const actor: Actor = { type: 'users', id: found.userId, name: found.username, requestId };
+      if (person.groups !== undefined) await followGroups(tx, actor, provider, person.groups, userLimit);
+      return found;
+    });
+    const made = await sessions.createFor(
+      account,
+      { providerSession: person.session, hours: provider.sessionHours },
+      requestId,
+    );
+    return { ...made, view: made.view as object as NewSession['view'] };
+  }
+}

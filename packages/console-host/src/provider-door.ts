@@ -1,0 +1,143 @@
+import { randomBytes } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isRefusal, Refusal, usualStatus } from '@keystead/refusal';
+import { BodyTooLarge, contentPolicy, pageGuards, readBody } from '@keystead/server';
+import type { ProviderSignIn } from './provider-sign-in';
+import { isOwnPage } from './same-origin';
+import type { SessionCookie } from './session-cookie';
+import type { From } from './sessions';
+
+const root = '/ui/sign-in/';
+const named = /^\/ui\/sign-in\/([\w-]{1,64})(\/logout)?$/;
+/** A logout token lists no groups. */
+const maxFormBytes = 64 * 1024;
+
+/** What the door is built of. */
+export interface DoorParts {
+  readonly providers: ProviderSignIn;
+  readonly sessions: SessionCookie;
+  /** Binds a sign-in to the browser that began it; sent where a provider sends the browser back. */
+  readonly browsers: SessionCookie;
+  from(req: IncomingMessage): From;
+  onFault(error: unknown, req: IncomingMessage): void;
+}
+
+/**
+ * Where people leave for a provider and come back from it: `GET /ui/sign-in/:provider`, `GET /ui/sign-in/callback`; `POST`
+ * to a provider proves again who sits there; `POST …/logout` is for providers.
+ */
+export class ProviderDoor {
+  constructor(private readonly parts: DoorParts) {}
+
+  /** Whether a path is one of these. */
+  owns(path: string): boolean {
+    return path.startsWith(root);
+  }
+
+  /** Answers a path that it owns. Never throws. */
+  async answer(req: IncomingMessage, res: ServerResponse, path: string): Promise<void> {
+    const [, provider, isLogout] = named.exec(path) ?? [];
+    try {
+      if (provider === undefined) throw new Refusal('missing', 'There is no such page.');
+      if (isLogout !== undefined) return await this.logout(req, res, provider);
+      if (provider === 'callback') return await this.comeBack(req, res);
+      if (req.method === 'POST') return await this.proveAgain(req, res, provider);
+      await this.leave(req, res, provider);
+    } catch (error) {
+      if (!isRefusal(error)) this.parts.onFault(error, req);
+      if (res.headersSent || res.destroyed) res.destroy();
+      else if (req.method === 'POST') refuseProgram(res, error);
+      else refusePerson(res, error);
+    }
+  }
+
+  private async leave(req: IncomingMessage, res: ServerResponse, provider: string): Promise<void> {
+    const { providers, browsers, from } = this.parts;
+    requireMethod(req, 'GET');
+    const returnTo = queryOf(req).get('to') ?? undefined;
+    const browser = browsers.sentId(req) ?? randomBytes(32).toString('base64url');
+    const Location = await providers.leave({ provider, browser, returnTo }, from(req));
+    res.setHeader('Set-Cookie', browsers.set(req, browser, 600));
+    redirect(res, Location);
+  }
+
+  private async proveAgain(req: IncomingMessage, res: ServerResponse, provider: string): Promise<void> {
+    const { providers, sessions, browsers, from } = this.parts;
+    if (!isOwnPage(req)) throw new Refusal('denied', 'only a page of this service may ask for this');
+    const session = sessions.idOf(req);
+    if (session === undefined) throw new Refusal('unauthenticated', 'sign in first');
+    const returnTo = queryOf(req).get('to') ?? undefined;
+    const browser = browsers.sentId(req) ?? randomBytes(32).toString('base64url');
+    const location = await providers.leave({ provider, browser, returnTo, session }, from(req));
+    res.setHeader('Set-Cookie', browsers.set(req, browser, 600));
+    end(res, 200, 'application/json; charset=utf-8', JSON.stringify({ location }));
+  }
+
+  private async comeBack(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    const { providers, sessions, browsers, from } = this.parts;
+    requireMethod(req, 'GET');
+    const coming = { sent: queryOf(req), browser: browsers.sentId(req) };
+    const { session, returnTo } = await providers.comeBack(coming, from(req));
+    if (session !== undefined) res.setHeader('Set-Cookie', sessions.set(req, session.id, session.seconds));
+    redirect(res, returnTo);
+  }
+
+  private async logout(req: IncomingMessage, res: ServerResponse, provider: string): Promise<void> {
+    requireMethod(req, 'POST');
+    const { providers, from } = this.parts;
+    const bytes = await readBody(req, { limit: maxFormBytes }).catch((error) => {
+      throw error instanceof BodyTooLarge
+        ? new Refusal('too-large', error.message)
+        : new Refusal('timeout', 'the body did not come', [], { cause: error });
+    });
+    const token = new URLSearchParams(bytes.toString()).get('logout_token');
+    if (!token) throw new Refusal('malformed', 'logout_token is missing: send it as a form');
+    await providers.endSessions(provider, token, from(req));
+    res.writeHead(200, { 'Cache-Control': 'no-store', 'Content-Length': 0 }).end();
+  }
+}
+
+function requireMethod(req: IncomingMessage, method: string): void {
+  if (req.method !== method) throw new Refusal('unsupported-operation', 'method not allowed');
+}
+
+function queryOf(req: IncomingMessage): URLSearchParams {
+  const cut = req.url!.indexOf('?');
+  return new URLSearchParams(cut < 0 ? '' : req.url!.slice(cut + 1));
+}
+
+function redirect(res: ServerResponse, Location: string): void {
+  res.writeHead(303, { ...pageGuards, Location, 'Cache-Control': 'no-store', 'Content-Length': 0 }).end();
+}
+
+function end(res: ServerResponse, status: number, type: string, body: string): void {
+  const length = Buffer.byteLength(body);
+  res.writeHead(status, { ...pageGuards, 'Content-Type': type, 'Content-Length': length, 'Cache-Control': 'no-store' });
+  res.end(body);
+}
+
+const statusOf = (error: unknown): number => (isRefusal(error) ? usualStatus[error.kind] : 500);
+
+/** As OAuth says it. */
+function refuseProgram(res: ServerResponse, error: unknown): void {
+  const said = isRefusal(error) ? error.message : 'internal error';
+  const body = {
+    error: statusOf(error) >= 500 ? 'temporarily_unavailable' : 'invalid_request',
+    error_description: said,
+  };
+  end(res, statusOf(error), 'application/json; charset=utf-8', JSON.stringify(body));
+}
+
+function refusePerson(res: ServerResponse, error: unknown): void {
+  const text = isRefusal(error) ? error.message : 'Something went wrong here.';
+  res.setHeader('Content-Security-Policy', contentPolicy());
+  end(
+    res,
+    statusOf(error),
+    'text/html; charset=utf-8',
+    `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Not signed in</title></head>
+<body><main><h1>Not signed in</h1><p>${escaped(text)}</p><p><a href="/ui/">Back to the sign-in page</a></p></main></body></html>`,
+  );
+}
+
+const escaped = (text: string): string => text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
