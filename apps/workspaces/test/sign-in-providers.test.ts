@@ -345,6 +345,12 @@ describe('people who come from a provider', () => {
     expect((await session(cookie))['step-up-until']).toBeNull();
     expect((await answers({ sub: 's-8', auth_time: seconds() })).headers.location).toBe('/ui/');
     expect(Date.parse((await session(cookie))['step-up-until'])).toBe(nowMs + 5 * 60_000);
+    // The provider has begun a session of its own anew, and ends that one.
+    await answers({ sub: 's-8', auth_time: seconds(), sid: 'anew' });
+    const events = { 'http://schemas.openid.net/event/backchannel-logout': {} };
+    const logout_token = idp.sign({ aud: 'keystead', sub: undefined, sid: 'anew', events });
+    await request(workspaces.server).post(`/ui/sign-in/${id}/logout`).type('form').send({ logout_token }).expect(200);
+    await asks('account/details', cookie).expect(401);
   });
 
   it('are signed out when the provider says so', async () => {

@@ -146,10 +146,15 @@ export class ConsoleSessions {
   }
 
   /** The person of a session proved again at their provider who they are. Throws `denied` for somebody else. */
-  async provedAgain(hash: Uint8Array<ArrayBuffer>, who: { providerId: string; subject: string }): Promise<void> {
+  async provedAgain(
+    hash: Uint8Array<ArrayBuffer>,
+    who: { providerId: string; subject: string },
+    providerSession: string | undefined,
+  ): Promise<void> {
+    // The provider may have begun a session of its own anew: it is that one whose end it tells.
     const { count } = await this.parts.db.prisma.consoleSession.updateMany({
       where: { hash, identity: who },
-      data: { stepUpUntil: new Date(this.parts.now() + stepUpMinutes * 60_000) },
+      data: { stepUpUntil: new Date(this.parts.now() + stepUpMinutes * 60_000), providerSession },
     });
     if (count === 0) throw new Refusal('denied', 'Somebody else signed in at the provider than sits here.');
   }

@@ -92,7 +92,8 @@ export class SignIn implements ProviderSignIn {
       throw new Refusal('denied', `The provider was changed meanwhile. ${again}`);
     const person = await this.vouchedFor(provider, begun, sent);
     if (begun.sessionHash !== null) {
-      await this.parts.sessions.provedAgain(begun.sessionHash, { providerId: provider.id, subject: person.subject });
+      const who = { providerId: provider.id, subject: person.subject };
+      await this.parts.sessions.provedAgain(begun.sessionHash, who, person.session);
       return { returnTo };
     }
     return { returnTo, session: await this.enter(provider, person, requestId) };
