@@ -20,4 +20,11 @@ export {
 } from './one-time-code';
 export { type OpenidClient, OpenidProvider, ProviderRefusal, type ProviderTokens } from './openid-provider';
 export { newSigningKey, publicJwk, type SigningKey, signJwt } from './sign';
-export { type Claims, type JwtAlgorithm, jwtAlgorithms, type SignatureCheck, type SignatureHeader, verifySignature } from './signature';
+export {
+  type Claims,
+  type JwtAlgorithm,
+  jwtAlgorithms,
+  type SignatureCheck,
+  type SignatureHeader,
+  verifySignature,
+} from './signature';
