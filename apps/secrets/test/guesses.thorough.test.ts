@@ -8,6 +8,7 @@ import type { AnyOperation } from '../src/sdk/path';
 import { createService, type Service } from '../src/service';
 import { authenticator, methods, newMethod } from './authenticator';
 import { until } from './fresh-storage';
+import { DirectoryStandIn } from './stand-ins/ldap';
 import { startSecrets, testConfig } from './start-secrets';
 
 /** How many of so many guesses at once may be judged. */
@@ -29,12 +30,14 @@ interface Target {
 describe('every secret that can be guessed', () => {
   const clock = manualClock(Date.UTC(2027, 5, 1));
   const secrets = startSecrets({ clock });
+  const directory = new DirectoryStandIn();
   let second: Service;
   let other: Server;
   let made = 0;
   const operations = new Map<string, AnyOperation>();
 
   beforeAll(async () => {
+    await directory.start();
     for (const type of ['userpass', 'approle', 'jwt', 'kubernetes', 'ldap']) {
       await secrets.root.write(`sys/auth/${type}`, { type }).expect(204);
     }
@@ -60,6 +63,7 @@ describe('every secret that can be guessed', () => {
     other.closeAllConnections();
     await new Promise((resolve) => other.close(resolve));
     await second.close();
+    await directory.stop();
   });
 
   const send = (node: Node, verb: 'get' | 'post', path: string, body?: object, headers: Record<string, string> = {}) =>
@@ -96,6 +100,19 @@ describe('every secret that can be guessed', () => {
     'userpass/login/:username': async () => {
       const path = `auth/userpass/login/u${++made}`;
       await secrets.root.write(path.replace('login', 'users'), { password: 'right' }).expect(204);
+      const guess = async (node: Node, password: string) => (await send(node, 'post', path, { password })).status;
+      return {
+        wrong: (node) => guess(node, 'wrong'),
+        right: (node) => guess(node, 'right'),
+        refused: 400,
+        lockSeconds: 15 * 60,
+      };
+    },
+    'ldap/login/:username': async () => {
+      const username = `p${++made}`;
+      directory.entries.push({ dn: `cn=${username},dc=acme`, password: 'right', attributes: {} });
+      await secrets.root.write('auth/ldap/config', { url: directory.address, userdn: 'dc=acme' }).expect(204);
+      const path = `auth/ldap/login/${username}`;
       const guess = async (node: Node, password: string) => (await send(node, 'post', path, { password })).status;
       return {
         wrong: (node) => guess(node, 'wrong'),

@@ -6,6 +6,7 @@ import { isReading } from '../src/sdk/call';
 import { type Ask, absent, asker, type Furnished, furnish, type Said, type Sql } from './namespace-sweep';
 import { nobodys, owned, snapshot } from './namespace-sweep-rows';
 import { pathOf, slotsOf, type Visit, visitsOf } from './namespace-sweep-slots';
+import { DirectoryStandIn } from './stand-ins/ldap';
 import { SchedulerStandIn } from './stand-ins/scheduler';
 import { startSecrets } from './start-secrets';
 
@@ -17,6 +18,7 @@ describe('every operation, asked for what belongs to another namespace', () => {
   const scheduler = new SchedulerStandIn();
   let client: pg.Client;
   let ask: Ask & { close(): void };
+  const directory = new DirectoryStandIn();
   let root: Furnished;
   let one: Furnished;
   let two: Furnished;
@@ -30,12 +32,13 @@ describe('every operation, asked for what belongs to another namespace', () => {
       .spyOn(Passwords.prototype, 'matches')
       .mockImplementation(async (password, stored) => stored?.hash === password);
     await scheduler.start();
+    await directory.start();
     client = new pg.Client(secrets.database.url);
     client.on('error', () => {});
     await client.connect();
     ask = asker(secrets);
     for (const path of ['one', 'two']) await secrets.root.write(`sys/namespaces/${path}`).expect(200);
-    const parts = { ask, sql, scheduler };
+    const parts = { ask, sql, scheduler, directory };
     root = await furnish(parts, '', 'root');
     one = await furnish(parts, 'one', 'one');
     two = await furnish(parts, 'two', 'two');
@@ -45,6 +48,7 @@ describe('every operation, asked for what belongs to another namespace', () => {
     ask.close();
     await client.end();
     await scheduler.stop();
+    await directory.stop();
   });
 
   /** Reaching into another namespace that is meant: who may reach for what of whom, where, and why. */

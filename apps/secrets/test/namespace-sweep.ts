@@ -85,7 +85,12 @@ export interface Furnished {
 
 /** Furnishes a namespace as its users would, over HTTP. `path` is empty for the root namespace. */
 export async function furnish(
-  { ask, sql, scheduler }: { ask: Ask; sql: Sql; scheduler: { address: string; management: string } },
+  {
+    ask,
+    sql,
+    scheduler,
+    directory,
+  }: { ask: Ask; sql: Sql; scheduler: { address: string; management: string }; directory: { address: string } },
   path: string,
   label: string,
 ): Promise<Furnished> {
@@ -120,6 +125,7 @@ export async function furnish(
   for (const type of ['userpass', 'approle', 'jwt', 'kubernetes', 'ldap', 'cloudone']) {
     await make('write', `sys/auth/${type === 'userpass' ? name : `${name}-${type}`}`, { type });
   }
+  await make('write', `auth/${name}-ldap/config`, { url: directory.address });
   await make('write', `auth/${name}/users/${name}`, { password: name });
   const { role_id, secret_id, secret_id_accessor } = await approle(make, name);
   add('role id', 'uuid', role_id);

@@ -92,14 +92,14 @@ export class OpenidProvider<C> {
   }
 
   /** Tokens for a device whose owner has agreed. Throws `ProviderRefusal` (`authorization_pending`), or `upstream`. */
-  pollDevice(kept: C, deviceCode: string): Promise<ProviderTokens> {
-    return this.tokens(kept, { grant_type: deviceGrant, device_code: deviceCode });
+  pollDevice(kept: C, deviceCode: string, verifier: string): Promise<ProviderTokens> {
+    return this.tokens(kept, { grant_type: deviceGrant, device_code: deviceCode, code_verifier: verifier });
   }
 
   /** Begins a login that is finished on another device. */
-  async beginDevice(kept: C, scope: string): Promise<DeviceLogin> {
+  async beginDevice(kept: C, scope: string, challenge: string): Promise<DeviceLogin> {
     const url = await this.requireEndpoint(kept, 'device_authorization_endpoint');
-    const said = await this.post(kept, url, { scope });
+    const said = await this.post(kept, url, { scope, code_challenge: challenge, code_challenge_method: 'S256' });
     const text = (...names: string[]) =>
       names.map((name) => said[name]).find((value): value is string => typeof value === 'string' && value !== '');
     const complete = text('verification_uri_complete', 'verification_url_complete');

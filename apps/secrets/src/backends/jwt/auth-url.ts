@@ -4,7 +4,7 @@ import type { Call } from '../../sdk/call';
 import { secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { data } from '../../sdk/reply';
-import { authorizationUrl, beginning, browserConfig, browserRole, scopeOf } from './browser-login';
+import { authorizationUrl, beginning, browserConfig, browserRole, challengeOf, scopeOf } from './browser-login';
 import type { JwtConfig } from './config';
 import { keep } from './pending';
 import { type OidcProvider, ProviderRefusal } from './provider';
@@ -80,13 +80,13 @@ async function beginBrowser(provider: OidcProvider, found: JwtConfig, role: JwtR
 
 async function beginDevice(provider: OidcProvider, found: JwtConfig, role: JwtRole, name: string, call: Asked) {
   const { input, storage, caller, nowMs } = call;
-  const device = await provider.beginDevice(found, scopeOf(role)).catch((error) => {
+  const begun = { redirectUri: '', clientNonce: input.client_nonce ?? '', address: caller.address };
+  const pending = beginning(found, role, name, begun);
+  const device = await provider.beginDevice(found, scopeOf(role), challengeOf(pending.verifier)).catch((error) => {
     if (!(error instanceof ProviderRefusal)) throw error;
     throw new Refusal('invalid', `error authorizing device: ${error.message}`);
   });
-  const begun = { redirectUri: '', clientNonce: input.client_nonce ?? '', address: caller.address };
-  const pending = beginning(found, role, name, { ...begun, deviceCode: device.deviceCode });
-  const state = await keep(storage, pending, nowMs);
+  const state = await keep(storage, { ...pending, deviceCode: device.deviceCode }, nowMs);
   return data({
     auth_url: device.url,
     state,

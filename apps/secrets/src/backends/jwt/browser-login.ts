@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Claims, randomBase62 } from '@keystead/auth';
+import { type Claims, claimAt, randomBase62 } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
 import type { StoredLogin } from '../../sdk/backend';
 import type { BackgroundCall, Call } from '../../sdk/call';
@@ -44,7 +44,6 @@ export function beginning(found: JwtConfig, role: JwtRole, name: string, call: B
     clientNonce: call.clientNonce,
     provider: providerOf(found),
     address: call.address,
-    ...(call.deviceCode === undefined ? {} : { deviceCode: call.deviceCode }),
   };
 }
 
@@ -52,7 +51,6 @@ interface Beginning {
   readonly redirectUri: string;
   readonly clientNonce: string;
   readonly address: string;
-  readonly deviceCode?: string;
 }
 
 /** Where the browser goes to sign in. */
@@ -66,7 +64,7 @@ export async function authorizationUrl(
   const url = await provider.requireEndpoint(found, 'authorization_endpoint');
   const asked: Record<string, string> = {
     client_id: found.oidc_client_id,
-    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+    code_challenge: challengeOf(verifier),
     code_challenge_method: 'S256',
     nonce,
     redirect_uri: redirectUri,
@@ -79,6 +77,9 @@ export async function authorizationUrl(
   for (const [name, value] of Object.entries(asked)) url.searchParams.set(name, value);
   return url.href;
 }
+
+/** What of a PKCE verifier is shown. */
+export const challengeOf = (verifier: string): string => createHash('sha256').update(verifier).digest('base64url');
 
 /** `openid`, and what the role asks for besides. */
 export const scopeOf = (role: JwtRole): string => [...new Set(['openid', ...role.oidc_scopes])].join(' ');
@@ -134,7 +135,9 @@ export async function renewBrowserLogin(
   if (!tokens.idToken) return { ...loginParams(role, undefined), internal: next };
   const claims = await claimsOf(provider, found, role, tokens, { nonce: undefined, maxAgeSeconds: 0, nowMs });
   if (claims.sub !== subject) throw new Refusal('invalid', 'the provider answered for somebody else: log in again');
-  const { groupAliases } = await identityOf(claims, role, String(name), undefined, undefined);
+  // Who is in no group any more has no such claim at some providers: that must not leave them in the groups of before.
+  const grouped = role.groups_claim && claimAt(claims, role.groups_claim) === undefined;
+  const { groupAliases } = await identityOf(claims, grouped ? { ...role, groups_claim: '' } : role, String(name));
   return { ...loginParams(role, undefined), groupAliases, internal: next };
 }
 

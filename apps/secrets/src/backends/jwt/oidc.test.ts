@@ -471,6 +471,7 @@ describe('sign-in at an OpenID provider', () => {
       expect([auth_url, user_code, poll_interval]).toEqual([`${provider.address}/go`, 'ABCD-EFGH', '7']);
       await callback({ state, code: 'x' }).expect(400, /Expired or missing OAuth state/);
       await poll({ state, client_nonce: 'n' }).expect(400, /authorization_pending/);
+      expect(provider.forms.at(-2)!.get('code_challenge_method')).toBe('S256');
       provider.deviceAgreed = true;
       await poll({ state, client_nonce: 'x' }).expect(400, /invalid client_nonce/);
       const all = await Promise.all([1, 2, 3].map(() => poll({ state, client_nonce: 'n' })));
@@ -510,6 +511,13 @@ describe('sign-in at an OpenID provider', () => {
       expect(await policiesOf(token)).not.toEqual(['ops-policy']);
       await secrets.as(other).write('auth/token/renew-self', {}).expect(200);
       expect(await policiesOf(other)).not.toEqual(['ops-policy']);
+      // Some providers leave out the claim of who is in no group.
+      for (const [key] of provider.sessions) provider.sessions.set(key, { sub: 'grace', groups: ['ops'] });
+      await renew().expect(200);
+      expect(await policiesOf(token)).toEqual(['ops-policy']);
+      for (const [key] of provider.sessions) provider.sessions.set(key, { sub: 'grace' });
+      await renew().expect(200);
+      expect(await policiesOf(token)).not.toEqual(['ops-policy']);
       for (const [key] of provider.sessions) provider.sessions.set(key, { sub: 'somebody', groups: ['ops'] });
       await renew().expect(400, /for somebody else/);
       provider.down = true;

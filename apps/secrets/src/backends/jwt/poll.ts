@@ -41,12 +41,14 @@ export const pollPath = (provider: OidcProvider) =>
           provider,
           pending,
           async (config) => {
-            const tokens = await provider.pollDevice(config, pending.deviceCode ?? '').catch(async (error) => {
-              if (!(error instanceof ProviderRefusal)) throw error;
-              if (waiting.has(error.code)) throw new Refusal('invalid', error.code);
-              await forget();
-              throw new Refusal('invalid', `authorization failed: ${error.code}`);
-            });
+            const tokens = await provider
+              .pollDevice(config, pending.deviceCode ?? '', pending.verifier)
+              .catch(async (error) => {
+                if (!(error instanceof ProviderRefusal)) throw error;
+                if (waiting.has(error.code)) throw new Refusal('invalid', error.code);
+                await forget();
+                throw new Refusal('invalid', `authorization failed: ${error.code}`);
+              });
             // A device code is good for one answer; of two who ask at once the provider gave it to one.
             if (!(await forget()))
               throw new Refusal('invalid', 'Keystead login failed. Expired or missing OAuth state.');

@@ -11,8 +11,8 @@ export async function identityOf(
   claims: Claims,
   role: JwtRole,
   roleName: string,
-  caller: Caller | undefined,
-  mount: MountView | undefined,
+  caller?: Caller,
+  mount?: MountView,
 ): Promise<Login> {
   const who = await saying('error validating claims', async () => {
     checkBoundClaims(claims, role);

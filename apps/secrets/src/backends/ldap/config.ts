@@ -134,8 +134,8 @@ function checkConfig(wanted: LdapConfig): void {
       refuse(`url: ${JSON.stringify(url)} is no address of a directory: use ldap://host or ldaps://host`);
     }
   }
-  if (!/^[a-zA-Z][\w;.-]*$/.test(wanted.userattr)) refuse('userattr must be the name of an attribute');
-  if (!/^[a-zA-Z][\w;.-]*$/.test(wanted.groupattr)) refuse('groupattr must be the name of an attribute');
+  if (!/^[a-zA-Z0-9][\w;.-]*$/.test(wanted.userattr)) refuse('userattr must be the name of an attribute');
+  if (!/^[a-zA-Z0-9][\w;.-]*$/.test(wanted.groupattr)) refuse('groupattr must be the name of an attribute');
   checkTemplate('userfilter', wanted.userfilter, ['UserAttr', 'Username']);
   checkTemplate('groupfilter', wanted.groupfilter, ['UserDN', 'Username']);
   if (wanted.tls_min_version > wanted.tls_max_version) {
