@@ -9069,7 +9069,6 @@ export interface components {
         address: string;
         /** Format: date-time */
         "created-at": string;
-        instances: number;
         "modified-by-state-version-id": string;
         module: string;
         name: string;
