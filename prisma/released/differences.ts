@@ -95,6 +95,11 @@ export const differences: readonly Difference[] = [
   },
   {
     of: '0.2.0',
+    where: /\/sys\/plugins\/catalog\S* \/data\/(auth|detailed|keys): \d+ became \d+$/,
+    why: 'kinds of login came: kubernetes, ldap, oidc',
+  },
+  {
+    of: '0.2.0',
     where: /last-used-at: /,
     why: 'asking is using',
   },

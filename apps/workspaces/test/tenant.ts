@@ -138,6 +138,16 @@ export async function tenant(
   const output = (await owner.get(`state-versions/${version.id}/outputs`).expect(200)).body.data[0];
   await owner.post(`${at}/actions/unlock`, {}).expect(200);
 
+  // Made by a site administrator, for this organization alone.
+  const provider = resource('sign-in-providers', {
+    name: `${name}-provider`,
+    issuer: `https://id.${name}.test`,
+    'client-id': `${name}-client`,
+    'client-secret': `${name}-client-secret`,
+    organizations: [name],
+  });
+  const signInProvider = (await workspaces.admin.post('admin/sign-in-providers', provider).expect(201)).body.data;
+
   const oauthToken = oauthClient.relationships['oauth-tokens'].data[0].id;
   return {
     name,
@@ -177,6 +187,7 @@ export async function tenant(
       ':run_event_id': event.id,
       ':comment_id': comment.id,
       ':configuration_version_id': configuration.id,
+      ':provider_id': signInProvider.id,
       'plans/:id': planId,
       'applies/:id': applyId,
       'entitlement-sets/:id': organization.id,

@@ -96,7 +96,7 @@ interface Review {
 }
 
 function addressOf({ kubernetes_host: host = '' }: KubernetesConfig, path: string): string {
-  return host.replace(/\/+$/, '') + path;
+  return host.replace(/(?<!\/)\/+$/, '') + path;
 }
 
 async function fileText(file: string): Promise<string | undefined> {

@@ -52,7 +52,7 @@ export async function proveCode(
 }
 
 /** `userpass`, `userpass/` and `auth/userpass/` are one. */
-export const mountPath = (given: string): string => `auth/${given.replace(/^\/*(auth\/)?|\/+$/g, '')}/`;
+export const mountPath = (given: string): string => `auth/${given.replace(/^\/*(auth\/)?|(?<!\/)\/+$/g, '')}/`;
 
 async function requirePasswordMount(kernel: Kernel, mount: string, namespace: string): Promise<void> {
   await kernel.namespaces.refresh();

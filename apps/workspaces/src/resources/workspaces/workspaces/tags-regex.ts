@@ -14,7 +14,8 @@ export function requireRegex(expression: string): string | undefined {
   }
 }
 
-const atom = /\\[pP]\{[^}]*\}|\\[\s\S]|\[\^?\]?(?:\\[\s\S]|[^\]\\])*\]|\{(\d+)(?:,(\d*))?\}|[\s\S]/gu;
+// What is opened and never closed goes to the end, so that nothing is read twice.
+const atom = /\\[pP]\{[^}]*(?:\}|$)|\\[\s\S]|\[\^?\]?(?:\\[\s\S]|[^\]\\])*(?:\]|\\?$)|\{(\d+)(?:,(\d*))?\}|[\s\S]/gu;
 
 /** About how many steps an expression becomes, before any is made: every repetition counts what it repeats. */
 function stepsOf(expression: string): number {
