@@ -17,7 +17,9 @@ export interface Release {
 
 /** The versions that were recorded. */
 export const recordedVersions = (): string[] =>
-  readdirSync(__dirname, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []));
+  readdirSync(__dirname, { withFileTypes: true })
+    .flatMap((entry) => (entry.isDirectory() ? [entry.name] : []))
+    .sort((one, other) => one.localeCompare(other, 'en', { numeric: true }));
 
 /** Reads a recorded version. */
 export function readRelease(version: string): Release {

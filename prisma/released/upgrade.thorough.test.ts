@@ -34,7 +34,10 @@ describe('a released version', () => {
   });
 });
 
-describe.each(recordedVersions())('the data of version %s', (version) => {
+// All of them in the long form.
+const versions = process.env.KEYSTEAD_LONG === '1' ? recordedVersions() : recordedVersions().slice(-1);
+
+describe.each(versions)('the data of version %s', (version) => {
   const release = readRelease(version);
   const { credentials } = release;
   const box = mkdtempSync(path.join(tmpdir(), 'keystead-upgrade-'));
