@@ -113,8 +113,7 @@ export async function executeApply(executor: Executor, running: RunningJob): Pro
     await work.unpack(await inputs.planFile(), '.');
     await work.prepare();
     await work.init();
-    await work.noteApply();
-    const watched = work.watchState();
+    const watched = work.watchState(await work.noteApply());
     const ended = await work
       .run([
         'apply',
@@ -305,31 +304,28 @@ class Work {
     return bytes && isWhole(bytes) ? bytes : undefined;
   }
 
-  /** Leaves word of what goes on here. */
-  async noteApply(): Promise<void> {
+  /** Leaves word of what goes on here; answers the state that the apply begins with. */
+  async noteApply(): Promise<Buffer | undefined> {
     const state = await this.state();
     const stateMd5 = state && createHash('md5').update(state).digest('hex');
     const { job } = this.running;
     const { workerId, installation } = this.executor;
     const note: Note = { job: { ...job, variables: [] }, workerId, installation, stateMd5 };
     await this.slot.note(note);
+    return state;
   }
 
   /** Hands on what the apply has written so far, every so often, so that little is lost with the worker. */
-  watchState(): { stop(): Promise<void>; last(): Buffer | undefined } {
+  watchState(begins: Buffer | undefined): { stop(): Promise<void>; last(): Buffer | undefined } {
     const { saveState } = this.running;
-    let last: Buffer | undefined;
+    let last = begins;
     let looking: Promise<void> = Promise.resolve();
-    let begun = false;
     const look = async () => {
       const state = await this.state().catch(() => undefined);
-      const news = state !== undefined && !last?.equals(state);
-      if (news) last = state;
-      // The first look sees what the apply starts with.
-      if (news && begun) await saveState?.(state).catch(() => undefined);
-      begun = true;
+      if (state === undefined || last?.equals(state)) return;
+      last = state;
+      await saveState?.(state).catch(() => undefined);
     };
-    looking = look();
     const timer = setInterval(() => {
       looking = looking.then(look);
     }, this.executor.stateEveryMs);
