@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
 import request from 'supertest';
 import { authenticator, newMethod } from './authenticator';
 import { until } from './fresh-storage';
@@ -45,10 +46,19 @@ function browser(secrets: Secrets, url?: string) {
   };
 }
 
+/** Whatever anybody proved was too long ago. */
+async function forgetProofs(secrets: Secrets): Promise<void> {
+  const client = new pg.Client(secrets.database.url);
+  await client.connect();
+  await client.query('UPDATE console_session SET step_up_until_ms = 0');
+  await client.end();
+}
+
 const time = expect.stringMatching(/^20.*Z$/);
 
 describe('a session of the console', () => {
   const secrets = startSecrets();
+  const unproven = () => forgetProofs(secrets);
   const token = async (body: object = {}) =>
     (await secrets.root.write('auth/token/create', { policies: ['default'], ...body }).expect(200)).body.auth;
 
@@ -60,7 +70,7 @@ describe('a session of the console', () => {
       kind: 'token',
       'expires-at': time,
       'idle-ends-at': time,
-      'step-up-until': null,
+      'step-up-until': time,
       'step-up-methods': ['token'],
       policies: ['root'],
       accessor: expect.any(String),
@@ -213,6 +223,7 @@ describe('a session of the console', () => {
   it('needs the proof anew for what destroys, for five minutes, and only of pages', async () => {
     const at = browser(secrets);
     await at.signIn({ method: 'token', token: secrets.rootToken });
+    await unproven();
     await secrets.root.write('sys/mounts/gone', { type: 'kv', options: { version: '2' } }).expect(204);
     await secrets.root.write('gone/data/a', { data: { v: 1 } }).expect(200);
     const refused = await at.delete('sys/mounts/gone').expect(403);
@@ -246,9 +257,40 @@ describe('a session of the console', () => {
     await secrets.root.delete('sys/mounts/gone').expect(204);
   });
 
+  it('needs it for what makes credentials that outlive it as well', async () => {
+    await secrets.root.write('sys/auth/userpass', { type: 'userpass' }).expect(204);
+    await secrets.root.write('sys/auth/approle', { type: 'approle' }).expect(204);
+    await secrets.root.write('auth/approle/role/robot', {}).expect(204);
+    await secrets.root.write('auth/token/roles/robot', {}).expect(204);
+    const at = browser(secrets);
+    await at.signIn({ method: 'token', token: secrets.rootToken });
+    await at.write('auth/token/create', { ttl: '1m' }).expect(200);
+    await unproven();
+    const makes: [string, object][] = [
+      ['auth/token/create', { ttl: '1m' }],
+      ['auth/token/create-orphan', { ttl: '1m' }],
+      ['auth/token/create/robot', { ttl: '1m' }],
+      ['auth/userpass/users/ana', { password: 'right horse' }],
+      ['auth/approle/role/robot/secret-id', {}],
+      ['auth/approle/role/robot/custom-secret-id', { secret_id: 'chosen' }],
+    ];
+    for (const [where, body] of makes) {
+      const refused = await at.write(where, body).expect(403);
+      expect([where, refused.headers['x-keystead-step-up']]).toEqual([where, 'required']);
+    }
+    await at.stepUp({ token: secrets.rootToken });
+    for (const [where, body] of makes) {
+      expect([where, (await at.write(where, body)).status]).toEqual([where, where.includes('users/') ? 204 : 200]);
+    }
+    await unproven();
+    await at.write('auth/userpass/users/ana/password', { password: 'another' }).expect(403);
+    await secrets.root.write('auth/userpass/users/ana/password', { password: 'another' }).expect(204);
+  });
+
   it('does not ask for the proof before the right to do it', async () => {
     const at = browser(secrets);
     await at.signIn({ method: 'token', token: (await token()).client_token });
+    await unproven();
     const answer = await at.write('sys/seal').expect(403);
     expect(answer.headers['x-keystead-step-up']).toBeUndefined();
   });
@@ -257,7 +299,8 @@ describe('a session of the console', () => {
 describe('what asks for the proof anew', () => {
   const secrets = startSecrets();
 
-  it('is what nobody brings back, and nothing else', async () => {
+  it('is what nobody brings back, what makes or takes a credential, and nothing else', async () => {
+    for (const type of ['userpass', 'approle']) await secrets.root.write(`sys/auth/${type}`, { type }).expect(204);
     await secrets.root.write('sys/mounts/two', { type: 'kv', options: { version: '2' } }).expect(204);
     const declared = [...secrets.service.kernel.mounts.all()].flatMap(({ type, backend }) =>
       backend.paths.flatMap(({ pattern, operations }) =>
@@ -276,6 +319,17 @@ describe('what asks for the proof anew', () => {
       [
         ...ceremonies,
         ...root,
+        ...['create', 'create-orphan', 'create/:role'].map((pattern) => `write token/${pattern}`),
+        'write approle/role/:role_name/custom-secret-id',
+        'write approle/role/:role_name/secret-id',
+        'write userpass/users/:username',
+        'write userpass/users/:username/password',
+        'write identity/mfa/method/totp/generate',
+        'write identity/mfa/method/totp/admin-generate',
+        'write identity/mfa/method/totp/admin-destroy',
+        'delete identity/mfa/method/totp/:method_id',
+        'write system/namespaces/api-lock/lock',
+        'write system/namespaces/api-lock/lock/:path*',
         'delete kv/metadata/:path*',
         'delete system/auth/:path*',
         'delete system/mounts/:path*',
@@ -353,6 +407,7 @@ describe('a session of somebody with a password', () => {
     const keys = async () =>
       (await secrets.root.list('sys/leases/lookup/auth/people/login/ana').expect(200)).body.data.keys.length;
     const before = await keys();
+    await forgetProofs(secrets);
     await at.stepUp({ password: 'wrong' }, 401);
     expect((await at.show()).body['step-up-until']).toBeNull();
     await at.stepUp({ password: 'right horse' });
@@ -424,6 +479,9 @@ describe('the ends of a session', () => {
   it('ends the time in which a proof counts', async () => {
     const at = browser(secrets);
     await at.signIn({ method: 'token', token: secrets.rootToken });
+    await at.write('sys/leases/revoke-prefix/scheduler').expect(204);
+    minutes(6);
+    await at.write('sys/leases/revoke-prefix/scheduler').expect(403);
     await at.stepUp({ token: secrets.rootToken });
     await at.write('sys/leases/revoke-prefix/scheduler').expect(204);
     minutes(6);

@@ -44,7 +44,7 @@ describe('console sessions', () => {
       name: 'ann',
       kind: 'user',
       'is-site-admin': false,
-      'step-up-until': null,
+      'step-up-until': new Date(nowMs + 5 * MINUTE).toISOString(),
       'step-up-methods': ['password'],
     });
     const cookie = cookieOf(answer);
@@ -168,6 +168,8 @@ describe('console sessions', () => {
       await gil.post('organizations/doomed/workspaces', resource('workspaces', { name: 'w' })).expect(201)
     ).body.data;
     const cookie = await entered('gil');
+    // Signing in was a proof.
+    nowMs += 5 * MINUTE;
     const headers = { ...ours, Cookie: cookie };
     const remove = (path: string) => request(there()).delete(`/api/v2/${path}`).set(headers);
     for (const path of [`workspaces/${id}`, 'organizations/doomed', 'admin/organizations/doomed']) {
@@ -197,6 +199,58 @@ describe('console sessions', () => {
     await remove('organizations/doomed').expect(403);
     // Whoever sends a token never hears of it.
     await gil.delete('organizations/doomed').expect(204);
+  });
+
+  it('ask again who sits there before they make what outlives them, and say so to no token', async () => {
+    const hana = await workspaces.person('hana', { siteAdmin: true });
+    await workspaces.organization('lasting', {}, hana);
+    const { data: team } = (
+      await hana.post('organizations/lasting/teams', resource('teams', { name: 'deployers' })).expect(201)
+    ).body;
+    const { data: pool } = (
+      await hana.post('organizations/lasting/agent-pools', resource('agent-pools', { name: 'pool' })).expect(201)
+    ).body;
+    const makes: [string, object][] = [
+      [`users/${hana.id}/authentication-tokens`, resource('authentication-tokens', { description: 'x' })],
+      [`teams/${team.id}/authentication-token`, resource('authentication-tokens')],
+      [`teams/${team.id}/authentication-tokens`, resource('authentication-tokens', { description: 'x' })],
+      ['organizations/lasting/authentication-token', resource('authentication-tokens')],
+      ['organizations/lasting/authentication-token?token=audit-trails', resource('authentication-tokens')],
+      [`agent-pools/${pool.id}/authentication-tokens`, resource('authentication-tokens', { description: 'x' })],
+      [
+        'account/login-codes',
+        resource('login-codes', {
+          'client-id': 'keystead-cli',
+          'redirect-uri': 'http://localhost:10000/login',
+          'code-challenge': 'x'.repeat(43),
+        }),
+      ],
+      [
+        'organizations/lasting/organization-memberships',
+        resource('organization-memberships', { email: 'x@y.example' }),
+      ],
+      [`admin/users/${hana.id}/actions/reset_password`, {}],
+    ];
+    const cookie = await entered('hana');
+    const make = ([path, body]: [string, object]) =>
+      request(there())
+        .post(`/api/v2/${path}`)
+        .set({ ...ours, Cookie: cookie, 'Content-Type': 'application/vnd.api+json' })
+        .send(JSON.stringify(body));
+    nowMs += 5 * MINUTE;
+    for (const one of makes) {
+      const refused = await make(one).expect(403);
+      expect([one[0], refused.body.errors[0].code]).toEqual([one[0], 'step-up-required']);
+    }
+    const made = await workspaces.service.pool.query("SELECT 1 FROM token WHERE description = 'x'");
+    expect(made.rowCount).toBe(0);
+    await request(there())
+      .post('/ui/session/step-up')
+      .set({ ...ours, Cookie: cookie })
+      .send({ password: PASSWORD })
+      .expect(200);
+    for (const one of makes) expect([one[0], (await make(one)).status]).toEqual([one[0], expect.closeTo(201, -1)]);
+    await hana.post(...makes[0]!).expect(201);
   });
 
   it('stand for a team or an organization as well, with its rights and no more', async () => {

@@ -342,7 +342,13 @@ describe('people who come from a provider', () => {
     expect((await answers({ sub: 's-8' })).status).toBe(403);
     expect((await answers({ sub: 's-8', auth_time: seconds() - 3600 })).status).toBe(403);
     expect((await answers({ sub: 'x-1', auth_time: seconds() })).status).toBe(403);
+    expect(Date.parse((await session(cookie))['step-up-until'])).toBe(nowMs + 5 * 60_000);
+    nowMs += 5 * 60_000;
     expect((await session(cookie))['step-up-until']).toBeNull();
+    const known = await entered({ sub: 's-8', preferred_username: 'gil', auth_time: seconds() - 240 });
+    expect(Date.parse((await session(known))['step-up-until'])).toBe((seconds() + 60) * 1000);
+    const longKnown = await entered({ sub: 's-8', preferred_username: 'gil', auth_time: seconds() - 300 });
+    expect((await session(longKnown))['step-up-until']).toBeNull();
     expect((await answers({ sub: 's-8', auth_time: seconds() })).headers.location).toBe('/ui/');
     expect(Date.parse((await session(cookie))['step-up-until'])).toBe(nowMs + 5 * 60_000);
     // The provider has begun a session of its own anew, and ends that one.

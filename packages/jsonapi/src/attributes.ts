@@ -14,6 +14,11 @@ export type AttributeValue<S extends z.ZodType> = Untouched<z.input<S>>;
 type Untouched<T> = T extends Date ? T : T extends object ? { readonly [K in keyof T]: Untouched<T[K]> } : T;
 
 export const text = z.string();
+/**
+ * What opens something for whoever has it: shown once, where it is made. Whatever answers one is made by people at the console
+ * only after a proof of who they are.
+ */
+export const credential = z.string().meta({ format: 'password' });
 export const flag = z.boolean();
 /** A whole number. */
 export const whole = z.number().meta({ type: 'integer' });

@@ -21,7 +21,7 @@ export interface StepUpProps {
   readonly onDone: (proved: boolean) => void;
 }
 
-/** Asks again who sits there, before what cannot be undone. It holds for five minutes. */
+/** Asks again who sits there, before what cannot be undone or outlives the session. It holds for five minutes. */
 export function StepUp({ methods, provider, transport, onDone }: StepUpProps) {
   const [method, setMethod] = useState(methods[0] ?? 'token');
   const [proof, setProof] = useState('');
@@ -40,7 +40,9 @@ export function StepUp({ methods, provider, transport, onDone }: StepUpProps) {
   return (
     <Dialog title="Prove again that it is you" onClose={() => onDone(false)}>
       <form className="stack" onSubmit={(event) => void send(event)}>
-        <p className="second">This cannot be undone, so it needs more than an open page. It holds for five minutes.</p>
+        <p className="second">
+          This cannot be undone, or outlives your session: it needs more than an open page. It holds for five minutes.
+        </p>
         {methods.length < 2 ? null : (
           <SelectField
             label="With"

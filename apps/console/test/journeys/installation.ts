@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { stage } from '../stage';
 import { standInTool } from '../stand-in-tool';
 
@@ -7,3 +8,12 @@ export const at = stage({
   WORKSPACES_RATE_LIMIT: '0',
   WORKSPACES_WORKER_BINARY: standInTool(),
 });
+
+/** Whatever anybody proved when they signed in was too long ago. */
+export async function forgetProofs(service: 'secrets' | 'workspaces'): Promise<void> {
+  const client = new pg.Client(await at.installation.databaseUrl(service));
+  await client.connect();
+  const forgotten = service === 'secrets' ? 'step_up_until_ms = 0' : 'step_up_until = NULL';
+  await client.query(`UPDATE console_session SET ${forgotten}`);
+  await client.end();
+}

@@ -1,7 +1,7 @@
 import { describe, expect } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { journey } from '../stage';
-import { at } from './installation';
+import { at, forgetProofs } from './installation';
 
 /** What must stay text wherever it is shown. */
 const evil = '<img src=x onerror="document.title=1">';
@@ -47,6 +47,7 @@ describe('the console of the secrets service', () => {
     expect(page.url()).not.toContain('swordfish');
     await button(page, 'Delete version 1').click();
     await button(page, 'Undelete version 1').click();
+    await forgetProofs('secrets');
     await button(page, 'Destroy version 1').first().click();
     await page.getByRole('dialog').getByRole('button', { name: 'Destroy version 1' }).click();
     await page.getByRole('heading', { name: 'Prove again that it is you' }).waitFor();

@@ -3,7 +3,7 @@ import { describe, expect } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { journey } from '../stage';
 import { hostile, tarOf } from '../stand-in-tool';
-import { at } from './installation';
+import { at, forgetProofs } from './installation';
 
 const type = 'application/vnd.api+json';
 const patient = 240_000;
@@ -283,6 +283,7 @@ describe('the first day in the workspace console', () => {
       const page = await at.signedIn('workspaces', workspace(org, '/settings'));
       await button(page, 'Delete workspace').click();
       await page.getByLabel('Type web to go on').fill('web');
+      await forgetProofs('workspaces');
       await dialog(page, 'Delete workspace').click();
       await page.getByLabel('Password').fill(at.installation.firstRun().workspaces.password);
       await page.getByRole('dialog').last().getByRole('button').last().click();

@@ -94,6 +94,7 @@ async function outcomeOf(kernel: Kernel, call: RequestCall, reply: Reply, set: W
         warnings: call.warnings(true),
       });
     case 'issue': {
+      requireProof(call);
       const issued = await issueToken(kernel, call.birthplace, call.bearer?.record, reply.issue, set);
       return enveloped(call, { requestId: call.requestId, auth: issued.auth, warnings: call.warnings(true) });
     }
@@ -110,6 +111,12 @@ async function outcomeOf(kernel: Kernel, call: RequestCall, reply: Reply, set: W
     case 'secret':
       return leased(kernel, call, reply, set);
   }
+}
+
+/** A token outlives the session it is made in: no operation makes one that does not ask people at the console for a proof. */
+function requireProof({ match, verb }: RequestCall): void {
+  if (match.declared?.operations[verb]?.stepUp) return;
+  throw new Error(`${verb} ${match.declared?.pattern} makes tokens, and is not declared \`stepUp\``);
 }
 
 async function leased(

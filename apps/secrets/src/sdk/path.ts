@@ -62,7 +62,10 @@ export interface Operation<P = Readonly<Record<string, string>>, I extends z.Zod
   /** Said by every operation that callers without a token can send something to. */
   readonly judges?: Judged;
   readonly sudo?: boolean;
-  /** Destroys what nobody brings back: people at the console prove anew who they are; others are not asked. */
+  /**
+   * Destroys what nobody brings back, or makes or takes a credential that outlives the session: people at the console have to
+   * have proven, minutes ago, who they are; others are not asked.
+   */
   readonly stepUp?: boolean;
   readonly responseFormat?: ResponseFormat;
   /** Success status where it is neither 200 with a body nor 204 without. */

@@ -8290,6 +8290,7 @@ export interface components {
         "expired-at": string | null;
         /** Format: date-time */
         "last-used-at": string | null;
+        /** Format: password */
         token: string | null;
       };
       id: string;
@@ -8655,6 +8656,7 @@ export interface components {
     };
     LoginCodesResource: {
       attributes: {
+        /** Format: password */
         code: string;
         /** Format: date-time */
         "expired-at": string;
@@ -9232,6 +9234,7 @@ export interface components {
         "expired-at": string | null;
         /** Format: date-time */
         "last-used-at": string | null;
+        /** Format: password */
         token: string | null;
       };
       id: string;
@@ -9570,10 +9573,13 @@ export interface components {
     TwoFactorResource: {
       attributes: {
         enabled: boolean;
+        /** Format: password */
         "qr-code"?: string;
         "recovery-codes"?: string[];
         "recovery-codes-left": number;
+        /** Format: password */
         secret?: string;
+        /** Format: password */
         url?: string;
         verified: boolean;
       };

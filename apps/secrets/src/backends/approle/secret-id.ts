@@ -79,6 +79,7 @@ export function secretIdPaths(): Path[] {
       summary: 'The secret ids of a role.',
       write: {
         summary: 'Make a secret id.',
+        stepUp: true,
         input: SecretIdOptions,
         output: Made,
         run: (call) => make(call, randomUUID()),
@@ -97,6 +98,7 @@ export function secretIdPaths(): Path[] {
       summary: 'Secret ids chosen by the client.',
       write: {
         summary: 'Store a secret id.',
+        stepUp: true,
         input: SecretIdOptions.extend(SecretIdInput.shape),
         output: Made,
         run: (call) => make(call, requireField(call.input, 'secret_id')),

@@ -61,6 +61,7 @@ export function userPaths(passwords: Passwords): Path[] {
       },
       write: {
         summary: 'Create a user, or change what is named.',
+        stepUp: true,
         input: UserInput,
         update: 'merge',
         defaults: tokenDefaults,
@@ -88,6 +89,7 @@ export function userPaths(passwords: Passwords): Path[] {
       ...usernameParam,
       write: {
         summary: 'Change the password of a user; a lock after wrong ones ends.',
+        stepUp: true,
         input: z.object({ password: secretString().optional().describe('The new password.') }),
         async run(call) {
           const { password } = call.input;

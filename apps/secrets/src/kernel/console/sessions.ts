@@ -67,7 +67,8 @@ export class ConsoleSessions {
       usedAtMs: now,
       idleEndsAtMs: this.idleEnd(now, expiresAtMs),
       expiresAtMs,
-      stepUpUntilMs: 0,
+      // Whoever signs in has just proven who they are.
+      stepUpUntilMs: now + stepUpMs,
     };
     const sealed: Sealed = { token, by };
     set.run.push(async (tx: Tx) => {
@@ -79,6 +80,7 @@ export class ConsoleSessions {
           usedAtMs: now,
           idleEndsAtMs: session.idleEndsAtMs,
           expiresAtMs,
+          stepUpUntilMs: session.stepUpUntilMs,
           sealed: storage.barrier.sealJson(sealed, cellOf(hash)),
         },
         select: { hash: true },

@@ -109,14 +109,11 @@ export class ConsoleDoor {
   }
 
   private async withProvider(proof: ProviderSignIn, from: From): Promise<Made> {
-    const { kernel, sessions } = this.parts;
     const { namespace = '' } = proof;
-    const token = await comeBack(kernel, proof, from);
-    const made = await this.begin(token, ({ displayName }) => {
+    const token = await comeBack(this.parts.kernel, proof, from);
+    return this.begin(token, ({ displayName }) => {
       return { method: 'oidc', mount: mountPath(proof.mount), username: displayName, namespace };
     });
-    // They have just proven who they are, and have nothing here to prove it with once more.
-    return { ...made, session: await sessions.stepUp(made.session) };
   }
 
   private async withToken({ token }: Extract<SignIn, { method: 'token' }>, from: From): Promise<Made> {

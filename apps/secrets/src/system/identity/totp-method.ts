@@ -109,6 +109,7 @@ export function totpMethodPaths({ methods }: Mfa, namespaces: Namespaces): Path[
       },
       delete: {
         summary: 'Delete a method and all its secrets; refused while a login enforcement uses it.',
+        stepUp: true,
         async run({ namespace, params }) {
           return (await methods.delete(namespace.uuid, params.method_id)) ? empty : missing;
         },

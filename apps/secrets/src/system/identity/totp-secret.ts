@@ -46,6 +46,7 @@ export function totpSecretPaths(mfa: Mfa, { views }: Identity): Path[] {
       spec: 'TOTP MFA',
       write: {
         summary: 'Make a secret for the entity of the calling token, unless it has one.',
+        stepUp: true,
         input: OwnInput,
         output: Result,
         async run(call) {
@@ -61,6 +62,7 @@ export function totpSecretPaths(mfa: Mfa, { views }: Identity): Path[] {
       spec: 'TOTP MFA',
       write: {
         summary: 'Make a secret for an entity, unless it has one.',
+        stepUp: true,
         input: AdminInput,
         output: Result,
         async run(call) {
@@ -74,6 +76,7 @@ export function totpSecretPaths(mfa: Mfa, { views }: Identity): Path[] {
       spec: 'TOTP MFA',
       write: {
         summary: 'Destroy the secret of an entity, so that a new one can be made. An absent secret is no error.',
+        stepUp: true,
         input: AdminInput,
         async run(call) {
           const { method, entity } = await admin(call, 'missing entity ID');

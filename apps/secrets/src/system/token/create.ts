@@ -40,6 +40,7 @@ export function createPaths(parts: TokenParts) {
   };
   const spec = {
     summary: 'Create a token.',
+    stepUp: true,
     input: Input,
     auditClear: [
       'policies',

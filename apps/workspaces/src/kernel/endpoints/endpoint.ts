@@ -221,8 +221,8 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   /** `load` looks at nothing but the path, so it can begin while the caller is still being recognised. */
   loadsEarly?: boolean;
   /**
-   * What cannot be taken back: somebody at the console must have proved again, minutes ago, who they are. A function says
-   * for which bodies. Whoever sends a token never hears of it.
+   * What cannot be taken back, and what makes a credential that outlives the session: somebody at the console must have
+   * proved, minutes ago, who they are. A function says for which bodies. Whoever sends a token never hears of it.
    */
   stepUp?: true | ((body: Body) => boolean);
   /** A change by which nobody gains or loses a right, so that access need not be asked for again. */

@@ -30,6 +30,7 @@ export function namespacePaths(namespaces: NamespaceChanges) {
   const lock = operation<{ path?: string }>({
     summary: 'Lock a namespace with all below it; the answer has the key that unlocks it.',
     operationId: 'namespaces-lock',
+    stepUp: true,
     output: z.object({ unlock_key: z.string() }),
     run: async ({ namespace, params }) =>
       data({ unlock_key: await namespaces.lock(namespace.uuid, params.path ?? '') }),

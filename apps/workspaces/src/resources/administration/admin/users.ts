@@ -145,6 +145,7 @@ const changes: readonly AccountAction[] = [
     verb: 'grant_admin',
     summary: 'Make somebody a site administrator.',
     guarded: false,
+    stepUp: true,
     apply: set({ siteAdmin: true }),
   },
   {
@@ -165,6 +166,7 @@ const changes: readonly AccountAction[] = [
     verb: 'disable_two_factor',
     summary: "Take away somebody's second factor, for example after the loss of a device.",
     guarded: false,
+    stepUp: true,
     apply: (db, user) => db.prisma.twoFactor.deleteMany({ where: { userId: user.id } }),
   },
 ];

@@ -25,6 +25,7 @@ const createToken = post(tokensPath, {
   summary: 'Create a token for the agents of a pool. It is good for nothing else.',
   requires: 'can-update',
   idempotent: false,
+  stepUp: true,
   body: CreateAgentToken,
   load,
   run: ({ db, env, target, body, ...call }) => {

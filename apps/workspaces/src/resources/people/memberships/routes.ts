@@ -51,6 +51,7 @@ const list = inOrganization.list(inPath, {
 const create = inOrganization.post(inPath, {
   summary: 'Invite a person by e-mail address. The answer has the link that accepts the invitation, this once.',
   requires: 'can-manage-users',
+  stepUp: true,
   alwaysIncludes: ['user'],
   include,
   body: Invite,

@@ -112,7 +112,11 @@ export class ConsoleSessions {
   /** Makes a session for somebody whom a provider vouches for. */
   async createFor(
     account: { readonly userId: string; readonly username: string; readonly identityId: string },
-    { providerSession, hours }: { providerSession: string | undefined; hours: number | null },
+    {
+      providerSession,
+      hours,
+      provenAtMs,
+    }: { providerSession: string | undefined; hours: number | null; provenAtMs: number },
     requestId: string,
   ): Promise<NewConsoleSession> {
     const { db, keyring, sessionHours } = this.parts;
@@ -121,19 +125,23 @@ export class ConsoleSessions {
     const minutes = Math.min(hours ?? sessionHours, sessionHours) * 60;
     const made = await openSession(db, keyring, requestId, { id: userId, username }, now, minutes);
     const endsMs = made.expiresAt?.getTime() ?? now + minutes * 60_000;
-    return this.open({ tokenId: made.id, ownsToken: true, identityId, providerSession }, endsMs, requestId);
+    const what = { tokenId: made.id, ownsToken: true, identityId, providerSession };
+    return this.open(what, endsMs, requestId, provenAtMs);
   }
 
   private async open(
     what: { tokenId: string; ownsToken: boolean; identityId?: string; providerSession?: string },
     endsMs: number,
     requestId: string,
+    provenAtMs = this.parts.now(),
   ): Promise<NewConsoleSession> {
     const { db, keyring } = this.parts;
     const now = this.parts.now();
     const id = randomBytes(32).toString('base64url');
     const at = { createdAt: new Date(now), usedAt: new Date(now), expiresAt: new Date(endsMs) };
-    await db.prisma.consoleSession.create({ data: { hash: hashConsoleId(keyring, id), ...what, ...at } });
+    // Signing in is a proof like any other.
+    const stepUpUntil = new Date(provenAtMs + stepUpMinutes * 60_000);
+    await db.prisma.consoleSession.create({ data: { hash: hashConsoleId(keyring, id), ...what, ...at, stepUpUntil } });
     const found = await this.read(id);
     if (found === undefined) throw new Refusal('unauthenticated', '');
     await this.record('create', found, requestId);

@@ -113,6 +113,7 @@ const spend = people.action('/one-time-links/:secret', {
 const reset = people.action('/admin/users/:user_id/actions/reset_password', {
   summary: 'Make a link with which the person sets a new password.',
   siteAdmin: true,
+  stepUp: true,
   load: ({ db, params }) => users.find(db, params.user_id),
   run: async ({ db, env, target, ...call }) => {
     const secret = await createReset(db, env.keyring, actorOf(call), target, env.now());

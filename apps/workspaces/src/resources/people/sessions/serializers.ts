@@ -1,4 +1,4 @@
-import { flag, hasOne, instant, serializer, text, toOne, whole } from '@keystead/jsonapi';
+import { credential, flag, hasOne, instant, serializer, text, toOne, whole } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { View } from '../../../kernel/endpoints/endpoint';
 import type { Token } from '../tokens/service';
@@ -6,7 +6,7 @@ import type { OpenedLink } from './links';
 import type { TwoFactorState } from './two-factor';
 
 const sessionAttributes = {
-  token: text.nullable(),
+  token: credential.nullable(),
   'created-at': instant,
   'last-used-at': instant.nullable(),
   'expired-at': instant.nullable(),
@@ -34,10 +34,10 @@ const twoFactorAttributes = {
   enabled: flag,
   verified: flag,
   'recovery-codes-left': whole,
-  secret: text.optional(),
-  url: text.optional(),
-  'qr-code': text.optional(),
-  'recovery-codes': z.array(text).optional(),
+  secret: credential.optional(),
+  url: credential.optional(),
+  'qr-code': credential.optional(),
+  'recovery-codes': z.array(credential).optional(),
 };
 
 const twoFactorRelations = { user: hasOne('users') };

@@ -1,4 +1,4 @@
-import { instant, serializer, text } from '@keystead/jsonapi';
+import { credential, instant, serializer } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { type Endpoint, endpoints, type Raw, type View } from '../../../kernel/endpoints/endpoint';
 import { requireFreshSession } from '../tokens/fresh-session';
@@ -9,7 +9,7 @@ import { createLoginCode, exchangeCode, type LoginCode, problemOf } from './tool
 const formBytes = 16 * 1024;
 
 const codeAttributes = {
-  code: text,
+  code: credential,
   'expired-at': instant,
 };
 
@@ -86,6 +86,7 @@ const makeCode = post('/account/login-codes', {
   summary: 'Make the code that the tool exchanges for a token of the caller.',
   tokens: ['user'],
   idempotent: false,
+  stepUp: true,
   body: NewLoginCode,
   run: async ({ db, env, principal, body }) => {
     await requireFreshSession(db, principal, env.now());

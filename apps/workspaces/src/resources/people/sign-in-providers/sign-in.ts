@@ -113,7 +113,7 @@ export class SignIn implements ProviderSignIn {
     return { ...provider, clientSecret };
   }
 
-  private async vouchedFor(provider: ProviderClient, begun: ComeBack, sent: URLSearchParams): Promise<Person> {
+  private async vouchedFor(provider: ProviderClient, begun: ComeBack, sent: URLSearchParams): Promise<ProvenPerson> {
     const { openid } = this;
     const issuer = await openid.issuer(provider);
     const iss = sent.get('iss');
@@ -138,7 +138,8 @@ export class SignIn implements ProviderSignIn {
         maxAgeSeconds: begun.sessionHash === null ? 0 : Math.max(1, (this.parts.now() - begun.beganAtMs) / 1000),
         nowMs: this.parts.now(),
       });
-      return personOf(withUserInfo(claims, await openid.userInfo(provider, tokens.accessToken)), provider);
+      const person = personOf(withUserInfo(claims, await openid.userInfo(provider, tokens.accessToken)), provider);
+      return { ...person, provenAtMs: provenAt(claims, this.parts.now()) };
     } catch (failure) {
       if (!isRefusal(failure) || failure.kind === 'upstream') throw failure;
       if (failure instanceof ProviderRefusal) {
@@ -150,7 +151,7 @@ export class SignIn implements ProviderSignIn {
     }
   }
 
-  private async enter(provider: ProviderClient, person: Person, requestId: string): Promise<NewSession> {
+  private async enter(provider: ProviderClient, person: ProvenPerson, requestId: string): Promise<NewSession> {
     const { db, sessions, userLimit } = this.parts;
     const inTurn = db.inTurn(`sign-in ${provider.id} ${person.subject}`);
     const account = await inTurn.transaction(async (tx) => {
@@ -161,9 +162,19 @@ export class SignIn implements ProviderSignIn {
     });
     const made = await sessions.createFor(
       account,
-      { providerSession: person.session, hours: provider.sessionHours },
+      { providerSession: person.session, hours: provider.sessionHours, provenAtMs: person.provenAtMs },
       requestId,
     );
     return { ...made, view: made.view as object as NewSession['view'] };
   }
+}
+
+/** Somebody, and when they last proved to their provider who they are. */
+interface ProvenPerson extends Person {
+  readonly provenAtMs: number;
+}
+
+/** A provider that knows its person from before says when it was; one that says nothing asked just now. */
+function provenAt({ auth_time }: Readonly<Record<string, unknown>>, now: number): number {
+  return typeof auth_time === 'number' ? Math.min(auth_time * 1000, now) : now;
 }

@@ -32,6 +32,7 @@ const create = ofPeople.post('/users/:user_id/authentication-tokens', {
   summary: 'Create an API token for the caller. Its text is in this answer only.',
   tokens: ['user'],
   idempotent: false,
+  stepUp: true,
   body: CreateToken,
   load: async ({ principal, params }) => (principal.id === params.user_id ? principal : undefined),
   run: async ({ db, env, target, body, ...call }) => {
@@ -62,6 +63,7 @@ const creating = (path: '/teams/:team_id/authentication-token' | '/teams/:team_i
       'Create a token of the team: one more, with a description, or without one the one that takes the place of the last.',
     requires: 'can-update-api-token',
     idempotent: false,
+    stepUp: true,
     body: CreateToken,
     load: ({ db, params }) => teams.find(db, params.team_id),
     run: ({ db, env, target, body, ...call }) => {
@@ -120,6 +122,7 @@ const createForOrganization = ofOrganizations.post('/organizations/:organization
   ...owners,
   summary: "Create the organization's token; the one before ends at once.",
   idempotent: false,
+  stepUp: true,
   body: CreateToken,
   run: ({ db, env, target, body, query, ...call }) => {
     const holder = { kind: kindOf(query), organizationId: target.id };

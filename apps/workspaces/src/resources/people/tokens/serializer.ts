@@ -1,4 +1,4 @@
-import { hasOne, instant, serializer, sometimes, text, toOne } from '@keystead/jsonapi';
+import { credential, hasOne, instant, serializer, sometimes, text, toOne } from '@keystead/jsonapi';
 import type { View } from '../../../kernel/endpoints/endpoint';
 import type { Token } from './service';
 
@@ -6,7 +6,7 @@ const tokenAttributes = {
   'created-at': instant,
   'last-used-at': instant.nullable(),
   description: text.nullable(),
-  token: text.nullable(),
+  token: credential.nullable(),
   'expired-at': instant.nullable(),
 };
 

@@ -1,0 +1,129 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { type JsonSchema, jsonSchema } from '../src/openapi/json-schema';
+import { isReading } from '../src/sdk/call';
+import { startSecrets } from './start-secrets';
+import { authOf, everyVisit, mountEveryKind, type Visit } from './visits';
+
+/** Names under which answers show what opens something. */
+const telling =
+  /(^|_)(token|secret|secret_id|secret_key|password|otp|barcode|recovery_codes|unlock_key|keys|keys_base64)$/;
+
+const elsewhere = 'of another system, by which this service asks there: nobody gets it back';
+const random = 'random text, which opens nothing until somebody puts it somewhere';
+const withSession = 'leased to the token of the session, and ended with it';
+const proof = 'a proof that is shown to be judged';
+
+/** Operations of callers with a token that show or take what opens something, and need no proof of who sits there: why not. */
+const exempt: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    'write cloudone/config': elsewhere,
+    'write cloudtwo/config/root': elsewhere,
+    'write scheduler/config/access': elsewhere,
+    'write jwt/config': elsewhere,
+    'write oidc/config': elsewhere,
+    'write kubernetes/config': elsewhere,
+    'write ldap/config': elsewhere,
+    'read cloudone/config': 'a mask in its place',
+    'read cloudtwo/creds/:name': withSession,
+    'write cloudtwo/creds/:name': withSession,
+    'read cloudtwo/sts/:name': withSession,
+    'write cloudtwo/sts/:name': withSession,
+    'read scheduler/creds/:name': withSession,
+    'read system/policies/password/:name/generate': random,
+    ...Object.fromEntries(
+      [
+        'rekey/recovery-key-backup',
+        'rekey-recovery-key/backup',
+        'rekey/backup',
+        'rotate/recovery/backup',
+        'rotate/root/backup',
+      ].map((at) => [`read system/${at}`, 'encrypted for their holders']),
+    ),
+    'read system/generate-root-token/attempt': 'shows neither again: both stay empty',
+    'read identity/mfa/method/:method_id': 'how many there are',
+    'read identity/mfa/method/totp/:method_id': 'how many there are',
+    'read system/plugins/catalog': 'names of kinds',
+    'read approle/role/:role_name': 'whether one is needed',
+    'read kubernetes/config': 'public keys',
+    'write approle/role/:role_name/secret-id/lookup': proof,
+    'write approle/role/:role_name/secret-id/destroy': proof,
+    'delete approle/role/:role_name/secret-id/destroy': proof,
+    'write system/wrapping/rewrap': proof,
+    'write system/capabilities': proof,
+    'write system/capabilities-self': proof,
+    'write system/policies/explain': proof,
+    'write system/namespaces/api-lock/unlock': proof,
+    'write system/namespaces/api-lock/unlock/:path*': proof,
+  }),
+);
+
+function namesIn(schema: unknown): string[] {
+  if (typeof schema !== 'object' || schema === null) return [];
+  const {
+    properties = {},
+    anyOf = [],
+    items,
+  } = schema as { properties?: JsonSchema; anyOf?: unknown[]; items?: unknown };
+  return [
+    ...Object.keys(properties),
+    ...[...Object.values(properties), ...anyOf, items].flatMap((inner) => namesIn(inner)),
+  ];
+}
+
+/** What an operation shows or takes that opens something, by name. */
+function credentialsOf({ verb, operation: { output, input } }: Visit): string[] {
+  const shown = output === undefined ? [] : namesIn(jsonSchema(output, 'output')).filter((name) => telling.test(name));
+  const { properties = {} } = (input === undefined ? {} : jsonSchema(input, 'input')) as { properties?: JsonSchema };
+  const taken = Object.entries(properties).filter(([, field]) => (field as JsonSchema).format === 'password');
+  // Where names are listed, `keys` are names.
+  return [...shown.filter((name) => name !== 'keys' || !isReading(verb)), ...taken.map(([name]) => name)];
+}
+
+describe('what makes credentials that outlive a session', () => {
+  const secrets = startSecrets();
+  let visits: (Visit & { readonly kind: string; readonly credentials: readonly string[] })[] = [];
+
+  beforeAll(async () => {
+    await mountEveryKind(secrets);
+    await secrets.root.write('sys/auth/oidc', { type: 'oidc' }).expect(204);
+    const types = new Map(
+      [...secrets.service.kernel.mounts.all()].flatMap(({ type, backend }) =>
+        backend.paths.map((one) => [one, type] as const),
+      ),
+    );
+    visits = everyVisit(secrets)
+      .filter((visit) => authOf(visit) === 'token')
+      .map((visit) => ({
+        ...visit,
+        kind: `${visit.verb} ${types.get(visit.declared)}/${visit.declared.pattern}`,
+        credentials: credentialsOf(visit),
+      }));
+  });
+
+  it('asks people at the console for a proof, or says why not', () => {
+    const found = visits.filter(({ credentials }) => credentials.length > 0);
+    expect(found.length).toBeGreaterThan(20);
+    const silent = found.filter(({ kind, operation }) => !operation.stepUp && !exempt.has(kind));
+    expect([...new Set(silent.map(({ kind, credentials }) => `${kind}: ${credentials}`))]).toEqual([]);
+  });
+
+  it('is exempt only where there is something to be exempt from', () => {
+    const needed = new Set(
+      visits.filter((one) => one.credentials.length > 0 && !one.operation.stepUp).map(({ kind }) => kind),
+    );
+    expect([...exempt.keys()].filter((kind) => !needed.has(kind))).toEqual([]);
+  });
+
+  it('makes a token nowhere else: an operation that does and asks for no proof is a fault', async () => {
+    const tokens = [...secrets.service.kernel.mounts.all()].find(({ type }) => type === 'token')!;
+    const declared = tokens.backend.paths.find(({ pattern }) => pattern === 'create')!;
+    const write = declared.operations.write as { stepUp?: boolean };
+    write.stepUp = false;
+    try {
+      await secrets.root.write('auth/token/create', {}).expect(500);
+    } finally {
+      write.stepUp = true;
+    }
+    await secrets.root.write('auth/token/create', {}).expect(200);
+  });
+});

@@ -1,0 +1,80 @@
+import { describe, expect, it } from '@jest/globals';
+import { attributesSchema } from '@keystead/jsonapi';
+import type { Endpoint } from '../src/kernel/endpoints/endpoint';
+import { resources } from '../src/resources/registry';
+
+const endpoints = resources.flatMap((resource) => resource.endpoints);
+const nameOf = ({ method, path }: Endpoint) => `${method} ${path}`;
+
+type Schema = { readonly type?: string; readonly format?: string; readonly items?: Schema };
+const attributesOf = ({ serializer }: Endpoint): [string, Schema][] =>
+  Object.entries((attributesSchema(serializer?.spec.shape ?? {}).properties ?? {}) as Record<string, Schema>);
+const isCredential = (schema: Schema): boolean => (schema.items ?? schema).format === 'password';
+
+const given = 'the password is in the request';
+const nobody = 'nobody is known there: the proof is in the request';
+/** Operations that answer a new credential and need no proof of who sits there: why not. */
+const exempt: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    'POST /session': nobody,
+    'POST /oauth2/token': nobody,
+    'POST /account/two-factor': given,
+    'POST /account/two-factor/actions/verify': 'shows no secret: it was shown when the factor was begun',
+  }),
+);
+
+/** Attributes that are named like credentials and are none: why not. */
+const innocent: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    'avatar-url': 'an address that all may know',
+    'repository-http-url': 'an address that all may know',
+    'source-url': 'an address that all may know',
+    'webhook-url': 'an address that all may know',
+    'vcs-commit-url': 'an address that all may know',
+    'http-url': 'an address that all may know',
+    'api-url': 'an address that all may know',
+    'callback-url': 'an address that all may know',
+    url: 'an address that all may know',
+    key: 'a name',
+    secret: 'always null: what was given is not shown',
+    'rsa-public-key': 'public',
+    'hosted-state-download-url': 'opens one state, for minutes',
+    'hosted-json-state-download-url': 'opens one state, for minutes',
+    'hosted-state-upload-url': 'opens one upload, for minutes',
+    'hosted-json-state-upload-url': 'opens one upload, for minutes',
+    'upload-url': 'opens one upload, for minutes',
+    'log-read-url': 'opens one log, for minutes',
+  }),
+);
+
+describe('what makes credentials that outlive a session', () => {
+  const answers = (endpoint: Endpoint): boolean =>
+    endpoint.documentMeta !== undefined ||
+    attributesOf(endpoint).some(([, schema]) => isCredential(schema)) ||
+    Object.values(endpoint.answers).some(({ schema }) => Object.hasOwn(Object(schema?.properties), 'access_token'));
+  const making = endpoints.filter(
+    (endpoint) => endpoint.method !== 'GET' && endpoint.shows !== 'nothing' && answers(endpoint),
+  );
+
+  it('asks people at the console for a proof, or says why not', () => {
+    expect(making.length).toBeGreaterThan(10);
+    const silent = making.filter((endpoint) => endpoint.stepUp !== true && !exempt.has(nameOf(endpoint)));
+    expect(silent.map(nameOf)).toEqual([]);
+  });
+
+  it('is exempt only where there is something to be exempt from', () => {
+    const needed = new Set(making.filter(({ stepUp }) => stepUp !== true).map(nameOf));
+    expect([...exempt.keys()].filter((name) => !needed.has(name))).toEqual([]);
+  });
+
+  it('is declared as such wherever its name tells', () => {
+    const telling = /(^|-)(token|secret|password|code|codes|key|link|url)$/;
+    const untold = endpoints.flatMap((endpoint) =>
+      attributesOf(endpoint)
+        .filter(([name, schema]) => telling.test(name) && schema.type === 'string' && !isCredential(schema))
+        .filter(([name]) => !innocent.has(name))
+        .map(([name]) => `${nameOf(endpoint)}: ${name}`),
+    );
+    expect(untold).toEqual([]);
+  });
+});
