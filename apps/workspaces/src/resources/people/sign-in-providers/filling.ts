@@ -1,0 +1,228 @@
+import { type Actor, type Change, recordChange, recordChanges } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+import { lockRow } from '../../../kernel/database/lock-row';
+import * as memberships from '../memberships/service';
+import { addMembers, removeMembers } from '../teams/members';
+import * as teams from '../teams/service';
+
+/** How many people a plan allows, by organization; null is no limit. */
+export type UserLimit = (db: Database, organizationName: string) => Promise<number | null>;
+
+/** Whose groups fill teams: what they give is marked with its id, and taken again by it alone. */
+export interface Source {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** A team that somebody belongs in. */
+export interface Wanted {
+  readonly userId: string;
+  readonly teamId: string;
+}
+
+/**
+ * Puts people into the teams that a source wants them in, and out of those that it had put them into. What somebody gave by
+ * hand stays. A number of statements that depends on teams, not on people. Call it in a transaction.
+ */
+export async function fillTeams(
+  tx: Database,
+  actor: Actor,
+  source: Source,
+  userIds: readonly string[],
+  wanted: readonly Wanted[],
+  userLimit: UserLimit,
+): Promise<void> {
+  const everybody = [...new Set(userIds)];
+  await tx.prisma.$queryRaw`SELECT 1 FROM user_account WHERE id = ANY(${everybody}) ORDER BY id FOR UPDATE`;
+  await takeOut(tx, actor, source, everybody, wanted);
+  for (const [teamId, people] of byTeam(wanted)) await putInto(tx, actor, source, teamId, people, userLimit);
+  await leaveOrganizations(tx, actor, source, everybody);
+}
+
+function byTeam(wanted: readonly Wanted[]): [string, string[]][] {
+  const teams = new Map<string, string[]>();
+  for (const { teamId, userId } of wanted) {
+    const people = teams.get(teamId);
+    if (people) people.push(userId);
+    else teams.set(teamId, [userId]);
+  }
+  return [...teams].sort(([one], [other]) => (one < other ? -1 : 1));
+}
+
+async function takeOut(
+  tx: Database,
+  actor: Actor,
+  { id }: Source,
+  userIds: string[],
+  wanted: readonly Wanted[],
+): Promise<void> {
+  const given = await tx.prisma.$queryRaw<{ teamId: string; membershipId: string; userId: string }[]>`
+    SELECT tm.team_id AS "teamId", m.id AS "membershipId", m.user_id AS "userId"
+      FROM team_member tm JOIN membership m ON m.id = tm.membership_id
+     WHERE tm.provider_id = ${id} AND m.user_id = ANY(${userIds}) ORDER BY tm.team_id`;
+  const stays = new Set(wanted.map(({ teamId, userId }) => `${teamId} ${userId}`));
+  const over = given.filter(({ teamId, userId }) => !stays.has(`${teamId} ${userId}`));
+  for (const teamId of new Set(over.map((one) => one.teamId))) {
+    await lockRow(tx, 'team', teamId);
+    const team = await teams.find(tx, teamId);
+    if (team === undefined) continue;
+    const leaving = over.filter((one) => one.teamId === teamId);
+    // An organization without an owner could never be changed again: the last one stays, as if put there by hand.
+    const goes = new Set(leaving.map(({ userId }) => userId));
+    if (team.isOwners && team.userIds.every((userId) => goes.has(userId))) leaving.shift();
+    if (leaving.length === 0) continue;
+    await removeMembers(
+      tx,
+      actor,
+      team,
+      leaving.map(({ membershipId }) => membershipId),
+    );
+  }
+}
+
+async function putInto(
+  tx: Database,
+  actor: Actor,
+  source: Source,
+  teamId: string,
+  people: readonly string[],
+  userLimit: UserLimit,
+): Promise<void> {
+  const [at] = await tx.prisma.$queryRaw<{ organizationId: string; organizationName: string }[]>`
+    SELECT o.id AS "organizationId", o.name AS "organizationName"
+      FROM team t JOIN organization o ON o.id = t.organization_id WHERE t.id = ${teamId} AND o.removed_at IS NULL`;
+  if (!at) return;
+  const membershipIds = await membersOf(tx, actor, source, at, people, userLimit);
+  const known = await tx.prisma.teamMember.findMany({
+    where: { teamId, membershipId: { in: membershipIds } },
+    select: { membershipId: true },
+  });
+  const there = new Set(known.map(({ membershipId }) => membershipId));
+  const added = membershipIds.filter((id) => !there.has(id));
+  const team = added.length === 0 ? undefined : await teams.find(tx, teamId);
+  if (team === undefined) return;
+  await addMembers(tx, actor, team, added);
+  await tx.prisma.$executeRaw`
+    UPDATE team_member SET provider_id = ${source.id} WHERE team_id = ${teamId} AND membership_id = ANY(${added})`;
+}
+
+/** The memberships of people in an organization, made where there is room for more. */
+async function membersOf(
+  tx: Database,
+  actor: Actor,
+  source: Source,
+  { organizationId, organizationName }: { organizationId: string; organizationName: string },
+  people: readonly string[],
+  userLimit: UserLimit,
+): Promise<string[]> {
+  const known = await tx.prisma.$queryRaw<{ id: string; userId: string; status: string }[]>`
+    SELECT id, user_id AS "userId", status FROM membership
+     WHERE organization_id = ${organizationId} AND user_id = ANY(${[...people]})`;
+  for (const { id, status } of known) if (status !== 'active') await memberships.activate(tx, actor, id);
+  const there = new Set(known.map(({ userId }) => userId));
+  const missing = [...new Set(people)].filter((id) => !there.has(id));
+  const room = missing.length === 0 ? 0 : await roomIn(tx, organizationId, await userLimit(tx, organizationName));
+  const joining = missing.slice(0, room);
+  const rows = joining.map((userId) => ({
+    id: newId('ou'),
+    organizationId,
+    userId,
+    status: 'active',
+    providerId: source.id,
+  }));
+  if (rows.length > 0) {
+    await tx.prisma.membership.createMany({ data: rows });
+    const names = await namesOf(tx, joining);
+    const change = changeOf(organizationId, 'create');
+    await recordChanges(
+      tx,
+      actor,
+      rows.map(({ id, userId }) => ({ ...change(id, names.get(userId)), after: { provider: source.name } })),
+    );
+  }
+  return [...known.map(({ id }) => id), ...rows.map(({ id }) => id)];
+}
+
+async function roomIn(tx: Database, organizationId: string, limit: number | null): Promise<number> {
+  if (limit === null) return Number.POSITIVE_INFINITY;
+  await lockRow(tx, 'organization', organizationId);
+  return Math.max(0, limit - (await tx.prisma.membership.count({ where: { organizationId } })));
+}
+
+/** Memberships that came with a group end with the last team that did. */
+async function leaveOrganizations(tx: Database, actor: Actor, source: Source, userIds: string[]): Promise<void> {
+  const over = await tx.prisma.$queryRaw<{ id: string; organizationId: string; userId: string }[]>`
+    DELETE FROM membership m
+     WHERE user_id = ANY(${userIds}) AND provider_id = ${source.id}
+       AND NOT EXISTS (SELECT 1 FROM team_member tm WHERE tm.membership_id = m.id)
+    RETURNING id, organization_id AS "organizationId", user_id AS "userId"`;
+  const names = await namesOf(
+    tx,
+    over.map(({ userId }) => userId),
+  );
+  await recordChanges(
+    tx,
+    actor,
+    over.map(({ id, organizationId, userId }) => ({
+      ...changeOf(organizationId, 'delete')(id, names.get(userId)),
+      before: { provider: source.name },
+    })),
+  );
+}
+
+async function namesOf(tx: Database, userIds: string[]): Promise<ReadonlyMap<string, string>> {
+  if (userIds.length === 0) return new Map();
+  const rows = await tx.prisma.$queryRaw<{ id: string; username: string }[]>`
+    SELECT id, username FROM user_account WHERE id = ANY(${userIds})`;
+  return new Map(rows.map(({ id, username }) => [id, username]));
+}
+
+const changeOf =
+  (organizationId: string, verb: string) =>
+  (id: string, name: string | undefined): Change => ({
+    organizationId,
+    action: `membership.${verb}`,
+    target: { type: 'organization-memberships', id, name },
+  });
+
+/**
+ * Lets a source decide who of some people administers the site: it takes away what it gave, except from the last
+ * administrator there is, and nothing that somebody gave by hand.
+ */
+export async function fillSiteAdmins(
+  tx: Database,
+  actor: Actor,
+  { id, name }: Source,
+  userIds: readonly string[],
+  belonging: ReadonlySet<string>,
+): Promise<void> {
+  const people = await tx.prisma.$queryRaw<
+    { id: string; username: string; siteAdmin: boolean; siteAdminBy: string | null }[]
+  >`
+    SELECT id, username, site_admin AS "siteAdmin", site_admin_by AS "siteAdminBy" FROM user_account
+     WHERE id = ANY(${[...userIds]}) ORDER BY id FOR UPDATE`;
+  for (const person of people) {
+    const grants = belonging.has(person.id) && !person.siteAdmin;
+    const revokes = !belonging.has(person.id) && person.siteAdmin && person.siteAdminBy === id;
+    if (!grants && !revokes) continue;
+    if (revokes && (await isLastSiteAdmin(tx, person.id))) continue;
+    await tx.prisma.user.update({
+      where: { id: person.id },
+      data: { siteAdmin: grants, siteAdminBy: grants ? id : null },
+    });
+    await recordChange(tx, actor, {
+      organizationId: null,
+      action: `user.${grants ? 'grant' : 'revoke'}-admin`,
+      target: { type: 'users', id: person.id, name: person.username },
+      after: { provider: name },
+    });
+  }
+}
+
+/** Whether nobody else administers the site. The others cannot stop doing so before the transaction ends. */
+export async function isLastSiteAdmin(tx: Database, userId: string): Promise<boolean> {
+  const others = await tx.prisma.$queryRaw<unknown[]>`
+    SELECT 1 FROM user_account WHERE site_admin AND suspended_at IS NULL AND id <> ${userId} ORDER BY id FOR UPDATE`;
+  return others.length === 0;
+}
