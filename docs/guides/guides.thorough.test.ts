@@ -106,6 +106,9 @@ const own: readonly RegExp[] = [
   /\/api\/v2\/[a-z/-]+\/[a-z]+-[A-Za-z0-9]{16}(\/|$)/,
   /\/api\/v2\/(state-versions|configuration-versions)\/.*\/upload\//,
   /\/api\/v2\/(runs|team-workspaces)$/,
+  // The guide switches on what is off in an installation that nobody has set up, and off again.
+  /\/api\/v2\/admin\/scim-settings$/,
+  /\/scim\/v2\/(Users|Groups)\/sc[ug]-[A-Za-z0-9]{16}$/,
   // An id that was never given: nothing has it.
   /\/api\/v2\/[a-z/-]+\/(\/|$)/,
 ];
@@ -118,7 +121,7 @@ function touchesOthers({ method, url, headers, data }: Request): boolean {
   if (headers.some((header) => /Namespace: guide-/.test(header))) return false;
   // What is made is named in the body; what is its own in a drawer is private to the token.
   return (
-    !/"name": "guide-/.test(data) &&
+    !/"(name|description|userName|displayName)": "guide-/.test(data) &&
     !/@-/.test(data) &&
     !/\/v1\/cubbyhole\/(careful|anything|notes\/first)/.test(pathname)
   );

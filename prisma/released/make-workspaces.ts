@@ -114,6 +114,7 @@ export async function makeWorkspaces(
       organizations: [kept],
     }),
   );
+  await makeDirectory(address, make, people.team);
   const pool = await id(`${under}/agent-pools`, 'agent-pools', { name: kept, 'organization-scoped': false });
   const agent = await make(
     'POST',
@@ -225,6 +226,22 @@ async function makePeople(address: string, make: Make) {
     token: made.data.attributes.token as string,
     invitation: await invite('invited', []),
   };
+}
+
+/** A directory that keeps a person, and a group that fills a team. */
+async function makeDirectory(address: string, make: Make, team: string): Promise<void> {
+  await make('PATCH', 'admin/scim-settings', document('scim-settings', { enabled: true }));
+  const token = await make('POST', 'admin/scim-tokens', document('authentication-tokens', { description: kept }));
+  const headers = {
+    Authorization: `Bearer ${token.data.attributes.token}`,
+    'Content-Type': 'application/scim+json',
+  };
+  const add = async (kind: 'Users' | 'Groups', body: object): Promise<string> =>
+    (await insist(address, { method: 'POST', path: `/scim/v2/${kind}`, body, headers })).id;
+  const user = await add('Users', { userName: `${kept}-directory`, externalId: kept, title: kept });
+  const group = await add('Groups', { displayName: kept, members: [{ value: user }] });
+  const link = document('scim-group-mappings', { 'scim-group-id': group });
+  await make('POST', `admin/teams/${team}/scim-group-mapping`, link);
 }
 
 /** Variables of both kinds, plain and sensitive, on a workspace and in sets. */

@@ -50,6 +50,7 @@ const unasked: readonly (readonly [RegExp, string])[] = [
   [/^\/app\/|openapi/, 'is the same for everybody, whatever is stored'],
   [/\/(metrics|host-info|in-flight-req)$/, 'says how the process is'],
   [/^\/sys\/monitor$/, 'goes on for ever'],
+  [/^\/scim\/v2\//, 'is asked by a directory alone'],
 ];
 
 const ofWorkspace = `filter[organization][name]=${kept}&filter[workspace][name]=${kept}`;

@@ -12,6 +12,7 @@ import { openS3 } from './kernel/blobs/s3-objects';
 import type { Database } from './kernel/database/database';
 import { openDatabase } from './kernel/database/open-database';
 import { Outage } from './kernel/database/outage';
+import { dialectsOf } from './kernel/endpoints/dialect';
 import type { Environment } from './kernel/endpoints/environment';
 import { EventStreams } from './kernel/endpoints/event-streams';
 import { Fragments } from './kernel/endpoints/fragments';
@@ -153,6 +154,7 @@ export async function createService(config: Config, parts: ServiceOverrides = {}
     kernel: { db, env, includables: includablesOf(resources), fragments: new Fragments() },
     inside: new Routes(endpoints.filter((endpoint) => !endpoint.outside)),
     outside: new Routes(endpoints.filter((endpoint) => endpoint.outside)),
+    dialectAt: dialectsOf(endpoints),
     trustedProxies: config.trustedProxies,
     log,
     outage,

@@ -265,6 +265,47 @@ const ofProvider = (body?: Example['body'], more: Partial<Example> = {}): Making
     return { at: { provider_id: made.id }, body, ...more };
   };
 };
+/** A token for the directory, which is switched on. */
+const directory = async (world: World): Promise<string> => {
+  await world.root('PATCH', 'admin/scim-settings', resource('scim-settings', { enabled: true, paused: false }));
+  const body = resource('authentication-tokens', { description: world.fresh() });
+  return (await world.root('POST', 'admin/scim-tokens', body)).attributes.token;
+};
+/** A person or a group of the directory, called with its token. */
+const inDirectory = (
+  kind: 'Users' | 'Groups',
+  body?: (name: string) => Example['body'],
+  more: Partial<Example> = {},
+): Making => {
+  return async (world) => {
+    const token = await directory(world);
+    const name = world.fresh();
+    const about = kind === 'Users' ? { userName: name } : { displayName: name };
+    const { id } = await world.as(token, 'POST', `/scim/v2/${kind}`, about);
+    const param = kind === 'Users' ? 'scim_user_id' : 'scim_group_id';
+    return { at: { [param]: id }, token, body: body?.(name), ...more };
+  };
+};
+const addingToDirectory = (kind: 'Users' | 'Groups', key: string): Making => {
+  return async (world) => ({
+    token: await directory(world),
+    body: () => ({ [key]: world.fresh() }),
+  });
+};
+const operation = (path: string, value: (n: number) => unknown) => (n: number) => ({
+  Operations: [{ op: 'replace', path, value: value(n) }],
+});
+/** A team, linked with a group of the directory unless told. */
+const ofLinkedTeam = (isLinked: boolean, body?: Example['body'], more: Partial<Example> = {}): Making => {
+  return async (world) => {
+    const token = await directory(world);
+    const { id } = await world.as(token, 'POST', '/scim/v2/Groups', { displayName: world.fresh() });
+    const at = { team_id: (await team(world)).id as string };
+    const link = resource('scim-group-mappings', { 'scim-group-id': id });
+    if (isLinked) await world.root('POST', `admin/teams/${at.team_id}/scim-group-mapping`, link);
+    return { at, body: isLinked ? body : () => link, ...more };
+  };
+};
 const newVersion = (type: string): Making => {
   const attributes = (n: number) => ({ version: version(n), url: 'https://example.com/t.zip', sha: 'ab' });
   return () => ({ body: (n) => resource(type, attributes(n)) });
@@ -698,6 +739,31 @@ export const examples: Readonly<Record<string, Making>> = {
     resource('sign-in-providers', { 'links-accounts': n % 2 === 0 }),
   ),
   'DELETE /admin/sign-in-providers/:provider_id': ofProvider(undefined, once),
+  'PATCH /admin/scim-settings': () => ({ body: () => resource('scim-settings', { enabled: true }) }),
+  'DELETE /admin/scim-settings': () => ({}),
+  'POST /admin/scim-tokens': () => ({ body: description('authentication-tokens') }),
+  'DELETE /admin/scim-tokens/:scim_token_id': async (world) => {
+    const body = resource('authentication-tokens', { description: world.fresh() });
+    return { at: { scim_token_id: (await world.root('POST', 'admin/scim-tokens', body)).id }, ...once };
+  },
+  'POST /admin/teams/:team_id/scim-group-mapping': ofLinkedTeam(false, undefined, taken),
+  'PATCH /admin/teams/:team_id/scim-group-mapping': ofLinkedTeam(true, (n) =>
+    resource('scim-group-mappings', { 'scim-sync-paused': n % 2 === 0 }),
+  ),
+  'DELETE /admin/teams/:team_id/scim-group-mapping': ofLinkedTeam(true, undefined, once),
+  'POST /scim/v2/Users': addingToDirectory('Users', 'userName'),
+  'PUT /scim/v2/Users/:scim_user_id': inDirectory('Users', (userName) => (n) => ({ userName, title: `t${n}` })),
+  'PATCH /scim/v2/Users/:scim_user_id': inDirectory('Users', () => operation('active', (n) => n % 2 === 0)),
+  'DELETE /scim/v2/Users/:scim_user_id': inDirectory('Users', undefined, once),
+  'POST /scim/v2/Groups': addingToDirectory('Groups', 'displayName'),
+  'PUT /scim/v2/Groups/:scim_group_id': inDirectory('Groups', (displayName) => (n) => ({
+    displayName,
+    externalId: `${displayName}-${n}`,
+  })),
+  'PATCH /scim/v2/Groups/:scim_group_id': inDirectory('Groups', (name) =>
+    operation('displayName', (n) => `${name}-${n}`),
+  ),
+  'DELETE /scim/v2/Groups/:scim_group_id': inDirectory('Groups', undefined, once),
   'POST /admin/infra-versions': newVersion('infra-versions'),
   'PATCH /admin/infra-versions/:version_id': ofVersion('infra-versions', (n) =>
     resource('infra-versions', { deprecated: n % 2 === 0 }),

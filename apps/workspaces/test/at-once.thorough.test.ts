@@ -38,7 +38,8 @@ describe('every writing operation, called by many at once about one object', () 
     new Promise<Answer>((resolve, reject) => {
       const isJson = typeof body === 'object' && !Buffer.isBuffer(body);
       const form = typeof body === 'string' ? 'application/x-www-form-urlencoded' : 'application/octet-stream';
-      const headers: Record<string, string> = { 'Content-Type': isJson ? 'application/vnd.api+json' : form };
+      const json = path.startsWith('/scim/') ? 'application/scim+json' : 'application/vnd.api+json';
+      const headers: Record<string, string> = { 'Content-Type': isJson ? json : form };
       if (token !== '') headers.Authorization = `Bearer ${token}`;
       const sentMs = performance.now();
       const text = isJson ? JSON.stringify(body) : body;
@@ -66,9 +67,18 @@ describe('every writing operation, called by many at once about one object', () 
   let organization = '';
   const worker = fakeWorker(workspaces);
   const as: World['as'] = async (token, method, path, body) => {
-    const { status, text } = await send(nodes[0]!, method, `/api/v2/${path}`, token, body);
+    const { status, text } = await send(
+      nodes[0]!,
+      method,
+      path.startsWith('/') ? path : `/api/v2/${path}`,
+      token,
+      body,
+    );
     if (status >= 300) throw new Error(`${method} ${path} was answered ${status}: ${text}`);
-    const { data, meta } = text === '' ? { data: undefined, meta: undefined } : JSON.parse(text);
+    const answer = text === '' ? {} : JSON.parse(text);
+    // What is no document is its own resource.
+    if (path.startsWith('/')) return answer;
+    const { data, meta } = answer;
     return meta === undefined || Array.isArray(data) ? data : { ...data, meta };
   };
   const world: World = {

@@ -67,7 +67,7 @@ describe('what a request may cost', () => {
   const send = (endpoint: Endpoint, token: string | undefined, body: string) => {
     const test = request(workspaces.server)[endpoint.method.toLowerCase() as 'post'](pathOf(endpoint));
     if (token !== undefined) test.set('Authorization', `Bearer ${token}`);
-    return test.set('Content-Type', 'application/vnd.api+json').send(body);
+    return test.set('Content-Type', endpoint.dialect?.mediaTypes[0] ?? 'application/vnd.api+json').send(body);
   };
 
   it.each([

@@ -79,7 +79,7 @@ export type Spoken = Pick<Workspaces, 'admin' | 'as' | 'person' | 'organization'
 /** A client of a server, or of an address, with a token; `watch` is told every answer. */
 export function clientOf(server: () => Server | string, token: string | undefined, watch?: AnswerSchemas): Client {
   const send = (method: 'get' | 'post' | 'patch' | 'put' | 'delete', path: string, body?: unknown): Test => {
-    const url = path.startsWith('/api/') || path.startsWith('/.') ? path : `/api/v2/${path.replace(/^\//, '')}`;
+    const url = /^\/(api\/|\.|scim\/|oauth2\/|app\/)/.test(path) ? path : `/api/v2/${path.replace(/^\//, '')}`;
     const test = request(server())[method](url).set('Accept', JSON_API);
     if (token !== undefined) {
       test.set('Authorization', `Bearer ${token}`);

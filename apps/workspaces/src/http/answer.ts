@@ -4,6 +4,7 @@ import { type ErrorObject, errorObjects, StepUpRequired, statusOf } from '@keyst
 import { isConnectionLoss } from '@keystead/postgres';
 import { Refusal } from '@keystead/refusal';
 import { BodyAborted, BodyLate, BodyTooLarge, GateFull } from '@keystead/server';
+import type { Dialect } from '../kernel/endpoints/dialect';
 import type { Raw } from '../kernel/endpoints/endpoint';
 import type { RateVerdict } from '../kernel/endpoints/rate-limit';
 import type { EndpointResponse } from '../kernel/endpoints/run-endpoint';
@@ -110,27 +111,34 @@ export function asRefusal(error: unknown): Refusal | undefined {
   return undefined;
 }
 
-/** Writes the error document of a refusal, or of a fault when there is none. */
+/** Writes the error document of a refusal, or of a fault when there is none, in the dialect of the path. */
 export function sendRefusal(
   res: ServerResponse,
   refusal: Refusal | undefined,
   headers: string[],
-  options: Parameters<typeof errorObjects>[1] = {},
+  options: Parameters<typeof errorObjects>[1] & { dialect?: Dialect } = {},
 ): void {
+  const spoken = options.dialect?.refusal(refusal);
   const fault: ErrorObject[] = [{ status: '500', title: 'internal server error' }];
   const errors = refusal === undefined ? fault : errorObjects(refusal, options);
-  const status = refusal === undefined ? 500 : statusOf(refusal.kind);
+  const status = spoken?.status ?? (refusal === undefined ? 500 : statusOf(refusal.kind));
   if (status === 503) {
     headers.push('Retry-After', '1');
   }
   if (refusal instanceof StepUpRequired) {
     headers.push('X-Keystead-Step-Up', 'required');
   }
-  sendText(res, status, JSON_API, JSON.stringify({ errors }), headers);
+  const type = options.dialect?.mediaTypes[0] ?? JSON_API;
+  sendText(res, status, type, spoken?.text ?? JSON.stringify({ errors }), headers);
 }
 
 /** The answer to one request too many; its status is a number, as clients have always seen it. */
-export function sendLimited(res: ServerResponse, headers: string[]): void {
-  const error = { detail: "You have exceeded the API's rate limit.", status: 429, title: 'Too many requests' };
+export function sendLimited(res: ServerResponse, headers: string[], dialect?: Dialect): void {
+  const detail = "You have exceeded the API's rate limit.";
+  if (dialect !== undefined) {
+    sendRefusal(res, new Refusal('limited', detail), headers, { dialect });
+    return;
+  }
+  const error = { detail, status: 429, title: 'Too many requests' };
   sendText(res, 429, JSON_API, JSON.stringify({ errors: [error] }), headers);
 }

@@ -16,6 +16,7 @@ import {
 } from '@keystead/server';
 import type express from 'express';
 import type { Outage } from '../kernel/database/outage';
+import type { DialectAt } from '../kernel/endpoints/dialect';
 import type { Endpoint } from '../kernel/endpoints/endpoint';
 import type { AuthenticatedCaller, SiteSettings } from '../kernel/endpoints/environment';
 import { RateLimit, type RateVerdict } from '../kernel/endpoints/rate-limit';
@@ -32,6 +33,7 @@ export interface AppParts {
   readonly kernel: Kernel;
   readonly inside: Routes;
   readonly outside: Routes;
+  readonly dialectAt: DialectAt;
   readonly trustedProxies: TrustedProxies;
   readonly log: Logger;
   readonly outage: Outage;
@@ -74,6 +76,7 @@ export function buildApp(parts: AppParts): express.Express {
     let rate = UNLIMITED;
     let request: Request | undefined;
     let leave: (() => void) | undefined;
+    const dialect = parts.dialectAt(req.url ?? '/');
     try {
       if (parts.silence.lasts) throw silent();
       const url = req.url ?? '/';
@@ -91,7 +94,7 @@ export function buildApp(parts: AppParts): express.Express {
       const address = clientAddress(req, parts.trustedProxies);
       rate = limitFor(principal === undefined ? address : `${principal.kind} ${principal.id}`, settings);
       if (!rate.allowed) {
-        return sendLimited(res, commonHeaders(fixed, id, rate));
+        return sendLimited(res, commonHeaders(fixed, id, rate), dialect);
       }
       if (match === undefined) throw new Refusal('unsupported-path', '');
       const turn = async (): Promise<void> => {
@@ -132,7 +135,7 @@ export function buildApp(parts: AppParts): express.Express {
         res.destroy();
         return;
       }
-      const options = { pointers: request?.pointers, reasons: env.reasons };
+      const options = { pointers: request?.pointers, reasons: env.reasons, dialect };
       sendRefusal(res, refusal, commonHeaders(fixed, id, rate), options);
     } finally {
       leave?.();

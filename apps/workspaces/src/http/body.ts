@@ -6,14 +6,14 @@ import { bodyBytes, bodyValues, type Endpoint, type LargeBody, unknownBody } fro
 
 const DEEPEST = 64;
 
-const ACCEPTED = new Set(['application/vnd.api+json', 'application/json']);
+const ACCEPTED = ['application/vnd.api+json', 'application/json'] as const;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-function requireMediaType(header: string | undefined): void {
+function requireMediaType(header: string | undefined, accepted: readonly [string, ...string[]]): void {
   const type = (header ?? '').split(';', 1)[0]!.trim().toLowerCase();
-  if (!ACCEPTED.has(type)) {
-    throw new Refusal('media-type', 'send application/vnd.api+json');
+  if (!accepted.includes(type)) {
+    throw new Refusal('media-type', `send ${accepted[0]}`);
   }
 }
 
@@ -63,7 +63,7 @@ function requireSound(value: unknown, at: string): void {
  */
 export async function readJson(
   req: IncomingMessage,
-  { largeBody }: Pick<Endpoint, 'largeBody'>,
+  { largeBody, dialect }: Pick<Endpoint, 'largeBody' | 'dialect'>,
   known: boolean,
   turn: () => Promise<unknown>,
 ): Promise<unknown> {
@@ -73,7 +73,7 @@ export async function readJson(
   if (bytes.length === 0) {
     return undefined;
   }
-  requireMediaType(req.headers['content-type']);
+  requireMediaType(req.headers['content-type'], dialect?.mediaTypes ?? ACCEPTED);
   await lookOver(bytes, known ? bodyValues : unknownBody.values);
   try {
     const large = bytes.length > bodyBytes;

@@ -13,6 +13,7 @@ import { moduleProducerResource } from './organizations/organizations/module-pro
 import { organizationResource } from './organizations/organizations/routes';
 import { subscriptionResource } from './organizations/subscriptions/routes';
 import { membershipResource } from './people/memberships/routes';
+import { scimResource } from './people/scim/admin-routes';
 import { sessionResource } from './people/sessions/routes';
 import { signInProviderResource } from './people/sign-in-providers/routes';
 import { teamResource } from './people/teams/routes';
@@ -50,6 +51,7 @@ const described: readonly Resource[] = [
   tokenResource,
   sessionResource,
   signInProviderResource,
+  scimResource,
   projectResource,
   sshKeyResource,
   oauthResource,

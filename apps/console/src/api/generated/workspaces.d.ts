@@ -783,6 +783,178 @@ export interface paths {
       };
     };
   };
+  "/api/v2/admin/scim-groups": {
+    /** List the groups of the directory, by name. */
+    get: {
+      parameters: {
+        query?: {
+          "page[number]"?: number;
+          "page[size]"?: number;
+          q?: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["ScimGroupsResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/admin/scim-settings": {
+    /** Show whether a directory keeps people and groups by SCIM. */
+    get: {
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["ScimSettingsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Switch SCIM off. Accounts and teams stay as they are. */
+    delete: {
+      responses: {
+        204: {
+        };
+      };
+    };
+    /** Let a directory keep people and groups, or make it pause; what is left out stays. */
+    patch: {
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                enabled?: true;
+                paused?: boolean;
+                "sign-in-provider-id"?: string | null;
+                "site-admin-group-scim-id"?: string | null;
+              };
+              id?: string;
+              type: "scim-settings";
+            };
+          };
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["ScimSettingsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/admin/scim-tokens": {
+    /** List the tokens of directories, without their texts. */
+    get: {
+      parameters: {
+        query?: {
+          "page[number]"?: number;
+          "page[size]"?: number;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["AuthenticationTokensResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Make a token for a directory. Its text is in this answer only. */
+    post: {
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                description: string;
+                /** Format: date-time */
+                "expired-at"?: string | null;
+              };
+              id?: string;
+              type: "authentication-tokens";
+            };
+          };
+        };
+      };
+      responses: {
+        201: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["AuthenticationTokensResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/admin/scim-tokens/{scim_token_id}": {
+    /** Show a token of a directory, without its text. */
+    get: {
+      parameters: {
+        path: {
+          scim_token_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["AuthenticationTokensResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** End a token of a directory, at once and everywhere. */
+    delete: {
+      parameters: {
+        path: {
+          scim_token_id: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
   "/api/v2/admin/sign-in-providers": {
     /** List the providers at which people sign in. */
     get: {
@@ -931,6 +1103,90 @@ export interface paths {
               };
             };
           };
+        };
+      };
+    };
+  };
+  "/api/v2/admin/teams/{team_id}/scim-group-mapping": {
+    /** Show which group of the directory fills a team. */
+    get: {
+      parameters: {
+        path: {
+          team_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["ScimGroupMappingsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Let a group of the directory fill a team, beside those whom somebody put into it. */
+    post: {
+      parameters: {
+        path: {
+          team_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                "scim-group-id": string;
+              };
+              id?: string;
+              type: "scim-group-mappings";
+            };
+          };
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+    /** Take a link away, and out of the team whom it gave. */
+    delete: {
+      parameters: {
+        path: {
+          team_id: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+    /** Let a link rest, so that the team keeps whom it has, or go on. */
+    patch: {
+      parameters: {
+        path: {
+          team_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                "scim-sync-paused": boolean;
+              };
+              id?: string;
+              type: "scim-group-mappings";
+            };
+          };
+        };
+      };
+      responses: {
+        204: {
         };
       };
     };
@@ -9225,6 +9481,42 @@ export interface components {
         workspace: components["schemas"]["WorkspacesToOne"];
       };
       type: "run-triggers";
+    };
+    ScimGroupMappingsResource: {
+      attributes: {
+        "scim-group-id": string;
+        "scim-group-name": string;
+        "scim-sync-paused": boolean;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      type: "scim-group-mappings";
+    };
+    ScimGroupsResource: {
+      attributes: {
+        name: string;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      type: "scim-groups";
+    };
+    ScimSettingsResource: {
+      attributes: {
+        enabled: boolean;
+        paused: boolean;
+        "sign-in-provider-id": string | null;
+        "site-admin-group-display-name": string | null;
+        "site-admin-group-scim-id": string | null;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      type: "scim-settings";
     };
     SessionsResource: {
       attributes: {

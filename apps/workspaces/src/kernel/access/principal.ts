@@ -1,11 +1,14 @@
-/** Kinds of token that may call this service; agent tokens may not, and those for audit trails may read these alone. */
-export type PrincipalKind = 'user' | 'team' | 'organization' | 'audit-trails';
+/**
+ * Kinds of token that may call this service; agent tokens may not, those for audit trails may read these alone, and that of
+ * a directory keeps people and groups by SCIM alone.
+ */
+export type PrincipalKind = 'user' | 'team' | 'organization' | 'audit-trails' | 'scim';
 
 /**
  * Who is calling, as the token says; read from the database for each request, never remembered.
  *
  * `id` names the user, team or organization (its `org-…` id). A token of another kind than a person's belongs to
- * `organizationId`. `siteAdmin` and `twoFactor` are only ever true for users.
+ * `organizationId`, but for a directory's. `siteAdmin` and `twoFactor` are only ever true for users.
  */
 export interface Principal {
   readonly kind: PrincipalKind;

@@ -27,7 +27,13 @@ export interface Change {
   readonly after?: Readonly<Record<string, unknown>>;
 }
 
-const kinds = { user: 'users', team: 'teams', organization: 'organizations', 'audit-trails': 'organizations' } as const;
+const kinds = {
+  user: 'users',
+  team: 'teams',
+  organization: 'organizations',
+  'audit-trails': 'organizations',
+  scim: 'system',
+} as const;
 
 /** The actor of a request. */
 export function actorOf({ principal, request }: { principal: Principal; request: { readonly id: string } }): Actor {

@@ -7,6 +7,8 @@ type LockableTable =
   | 'organization'
   | 'project'
   | 'run_phase'
+  | 'scim_group'
+  | 'scim_user'
   | 'sign_in_provider'
   | 'ssh_key'
   | 'state_version'

@@ -4,6 +4,7 @@ import type { Policy, Rule } from '../access/policy';
 import type { Principal, PrincipalKind } from '../access/principal';
 import type { Database } from '../database/database';
 import type { Edition } from '../installation/edition';
+import type { Dialect } from './dialect';
 import type { Environment, SiteSettings } from './environment';
 
 /** What serializers know besides the item: who asks, and how the service is set up. */
@@ -126,6 +127,8 @@ export interface Endpoint {
   /** Below `/api/v2`, unless `outside`. */
   readonly path: string;
   readonly outside: boolean;
+  /** Undefined: JSON:API. */
+  readonly dialect?: Dialect;
   readonly summary: string;
   /** Title of the section of the specification it implements. */
   readonly spec?: string;
@@ -238,6 +241,8 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   documentMeta?: (item: T) => Record<string, unknown> | undefined;
   /** Path outside `/api/v2`. */
   outside?: boolean;
+  /** It takes bodies and refuses as another standard than JSON:API has it. */
+  dialect?: Dialect;
 }
 
 /** What the endpoints of a resource share. */
@@ -292,6 +297,7 @@ function declare(
     method,
     path,
     outside: given.outside ?? false,
+    dialect: given.dialect,
     summary: given.summary,
     spec: given.spec,
     auth: given.auth ?? (given.link === undefined ? 'token' : 'optional'),

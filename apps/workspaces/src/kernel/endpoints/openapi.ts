@@ -92,18 +92,23 @@ function successOf(endpoint: Endpoint, answers: AnswerSchemas): Json {
 }
 
 /** The body in the document: its shape, or the media type of one that is streamed. */
-function bodyOf({ body, takes }: Endpoint): Json {
-  if (body !== undefined) return { requestBody: { required: !body.optional, content: content(body.jsonSchema()) } };
+function bodyOf({ body, takes, dialect }: Endpoint): Json {
+  if (body !== undefined) {
+    const schema = body.jsonSchema();
+    const types = dialect && Object.fromEntries(dialect.mediaTypes.map((type) => [type, { schema }]));
+    return { requestBody: { required: !body.optional, content: types ?? content(schema) } };
+  }
   const schema = { type: 'string', format: 'binary' };
   return takes === undefined ? {} : { requestBody: { content: { [takes]: { schema } } } };
 }
 
 function operation(area: string, declared: Endpoint, endpoint: Endpoint, answers: AnswerSchemas): Json {
-  const { summary, auth } = endpoint;
+  const { summary, auth, dialect } = endpoint;
+  const refusal = dialect && { [dialect.mediaTypes[0]]: { schema: dialect.refusalSchema } };
   const refused = Object.fromEntries(
     failureStatuses(endpoint).map((status) => [
       status,
-      { description: failureOf(status, endpoint), content: content(ref('Errors')) },
+      { description: failureOf(status, endpoint), content: refusal ?? content(ref('Errors')) },
     ]),
   );
   const others = Object.entries(endpoint.answers).map(([status, { description, type, schema }]) => {

@@ -10,6 +10,11 @@ const exceptions: ReadonlyMap<string, string> = new Map(
     // The same of the caller, or of everybody, has the plain name.
     'GET /organization-memberships': 'organization_memberships_list_own',
     'GET /organizations/:organization_name/feature-sets': 'organizations_feature_sets_list',
+    // Lists in a form of their own.
+    'GET /scim/v2/Users': 'scim_v2_users_list',
+    'GET /scim/v2/Groups': 'scim_v2_groups_list',
+    'GET /scim/v2/ResourceTypes': 'scim_v2_resource_types_list',
+    'GET /scim/v2/Schemas': 'scim_v2_schemas_list',
     'GET /runs/:run_id/stream': 'runs_stream',
     'GET /workspaces/:workspace_id/runs/stream': 'workspaces_runs_stream',
     'GET /organizations/:organization_name/runs/stream': 'organizations_runs_stream',
@@ -39,6 +44,8 @@ export function operationId({ method, path, shows, streams }: Pick<Endpoint, 'me
   const words = [...nouns.slice(isScope ? 1 : 0), verb, ...(way === undefined ? [] : ['by', way])];
   return words
     .join('_')
+    .replace(/(?<=[a-z])[A-Z]/g, '_$&')
+    .toLowerCase()
     .replace(/[^a-z0-9]+/g, '_')
     .replace(/^_/, '');
 }

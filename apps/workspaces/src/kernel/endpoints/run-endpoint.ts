@@ -10,7 +10,7 @@ import {
 } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { Access } from '../access/access';
-import type { Principal } from '../access/principal';
+import type { Principal, PrincipalKind } from '../access/principal';
 import { isSigned, type LinkVerb } from '../blobs/signed-urls';
 import type { Database } from '../database/database';
 import type { Call, Endpoint, Includable, Listed, Raw, View } from './endpoint';
@@ -64,10 +64,15 @@ export interface EndpointResponse {
 
 const nobody: Principal = { kind: 'user', id: '', name: '', tokenId: '', siteAdmin: false, twoFactor: false };
 
+/** Kinds of token that are good for one thing, and for nothing that everybody may ask. */
+const forOneThing: readonly PrincipalKind[] = ['audit-trails', 'scim'];
+
 function refuseUnlessFor(endpoint: Endpoint, env: Environment, principal: Principal): void {
   const wrongEdition = endpoint.edition !== undefined && endpoint.edition !== env.edition;
-  const asked = endpoint.auth === 'token' || principal.kind === 'audit-trails';
+  const asked = endpoint.auth === 'token' || forOneThing.includes(principal.kind);
   const wrongToken = asked && !endpoint.tokens.includes(principal.kind);
+  // Who speaks the dialect has one kind of token: any other is none to them.
+  if (!wrongEdition && wrongToken && endpoint.dialect !== undefined) throw new Refusal('unauthenticated', '');
   if (wrongEdition || wrongToken || (endpoint.siteAdmin && !principal.siteAdmin)) {
     throw new Refusal('missing', '');
   }

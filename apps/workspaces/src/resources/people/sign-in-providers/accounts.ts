@@ -6,6 +6,7 @@ import { newId } from '../../../kernel/database/ids';
 import * as users from '../users/service';
 import type { Person } from './openid';
 import type { SignInProvider } from './provider';
+import { provisionedFor } from './provisioned';
 
 /** The account that an identity leads to. */
 export interface FoundAccount {
@@ -15,8 +16,8 @@ export interface FoundAccount {
 }
 
 /**
- * The account of a person that a provider vouches for: the one its subject led to before, else one with the address that
- * the provider has checked, where it may link them, else a new one. Throws `denied` with what the person can do.
+ * The account of a person that a provider vouches for: the one its subject led to before, else the one that the directory
+ * keeps for it, else one with the address that the provider has checked, where it may link them, else a new one. Throws `denied` with what the person can do.
  * Call it with its turn for that subject.
  */
 export async function accountOf(
@@ -34,7 +35,10 @@ export async function accountOf(
     if (known.user.suspendedAt !== null) throw new Refusal('denied', 'This account is suspended.');
     return { identityId: known.id, userId: known.userId, username: known.user.username };
   }
-  const user = (await linkable(tx, provider, person)) ?? (await newAccount(tx, provider, person));
+  const user =
+    (await kept(tx, provider, subject)) ??
+    (await linkable(tx, provider, person)) ??
+    (await newAccount(tx, provider, person));
   const identityId = newId('ei');
   await tx.prisma.externalIdentity.create({
     data: { id: identityId, providerId: provider.id, subject, userId: user.id },
@@ -47,6 +51,14 @@ export async function accountOf(
     after: { provider: provider.name, subject },
   });
   return { identityId, userId: user.id, username: user.username };
+}
+
+async function kept(tx: Database, provider: SignInProvider, subject: string): Promise<Chosen | undefined> {
+  const found = await provisionedFor(tx, provider, subject);
+  if (!found) return undefined;
+  const { suspendedAt } = await tx.prisma.user.findUniqueOrThrow({ where: { id: found.id } });
+  if (suspendedAt !== null) throw new Refusal('denied', 'This account is suspended.');
+  return { ...found, isNew: false };
 }
 
 interface Chosen {
@@ -83,22 +95,34 @@ async function newAccount(tx: Database, provider: SignInProvider, { username, em
   if (!provider.createsAccounts) {
     throw new Refusal('denied', 'There is no account for you here. Ask a site administrator to let you in.');
   }
+  return { ...(await addAccount(tx, username, email)), isNew: true };
+}
+
+/** Adds an account without a password, with a name like the one asked for, and with the address where nobody has it. */
+export async function addAccount(
+  tx: Database,
+  username: string,
+  email: string | undefined,
+): Promise<{ id: string; username: string }> {
   const name = await freeName(tx, username);
-  const isFree =
-    email !== undefined &&
-    email.length <= 254 &&
-    (await tx.prisma.user.count({ where: { email: { equals: email, mode: 'insensitive' } } })) === 0;
   // Where no address is known to be theirs they have one that nobody can write to.
+  const isFree = email !== undefined && (await isFreeAddress(tx, email));
   const address = isFree ? email : `${randomBase62(20).toLowerCase()}@accounts.invalid`;
   const { id } = await users.create(tx, { username: name, email: address });
   await tx.prisma.user.update({ where: { id }, data: { confirmed: true } });
-  return { id, username: name, isNew: true };
+  return { id, username: name };
+}
+
+/** Whether nobody has an address yet. */
+export async function isFreeAddress(tx: Database, email: string): Promise<boolean> {
+  if (email.length > 254) return false;
+  return (await tx.prisma.user.count({ where: { email: { equals: email, mode: 'insensitive' } } })) === 0;
 }
 
 const longestName = 60;
 
 /** A user name like the one asked for that nobody has. */
-async function freeName(tx: Database, asked: string): Promise<string> {
+export async function freeName(tx: Database, asked: string): Promise<string> {
   const plain = asked
     .replace(/@.*$/s, '')
     .replace(/[^A-Za-z0-9_.-]+/g, '-')

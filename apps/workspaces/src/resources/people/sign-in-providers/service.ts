@@ -21,6 +21,9 @@ const whole = {
   },
 } as const;
 
+/** Rows of other kinds stand for what has settings of its own. */
+const kind = 'oidc';
+
 type WholeRow = Omit<SignInProvider, 'organizations'> & { organizations: { organization: { name: string } }[] };
 
 function toProvider({ organizations, ...row }: WholeRow): SignInProvider {
@@ -29,7 +32,7 @@ function toProvider({ organizations, ...row }: WholeRow): SignInProvider {
 
 /** One provider. */
 export async function find(db: Database, id: string): Promise<SignInProvider | undefined> {
-  const row = await db.prisma.signInProvider.findUnique({ where: { id }, ...whole });
+  const row = await db.prisma.signInProvider.findUnique({ where: { id, kind }, ...whole });
   return row === null ? undefined : toProvider(row);
 }
 
@@ -40,11 +43,12 @@ export async function list(
 ): Promise<{ items: SignInProvider[]; total: number }> {
   const rows = await db.prisma.signInProvider.findMany({
     ...whole,
+    where: { kind },
     orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
     skip: page.offset,
     take: page.size,
   });
-  return { items: rows.map(toProvider), total: await db.prisma.signInProvider.count() };
+  return { items: rows.map(toProvider), total: await db.prisma.signInProvider.count({ where: { kind } }) };
 }
 
 /** The client secret as it is stored. */

@@ -10,6 +10,7 @@ import { followGroups, type UserLimit } from './groups';
 import { endFromProvider } from './logout';
 import { Openid, type Person, type ProviderClient, personOf } from './openid';
 import { type ComeBack, clientOf, comeBack, leave } from './pending';
+import { isProvisioned } from './provisioned';
 import * as providers from './service';
 
 /** What sign-in by providers is made with. */
@@ -39,7 +40,7 @@ export class SignIn implements ProviderSignIn {
   /** What the sign-in page offers. */
   async offered(): Promise<{ method: 'oidc'; id: string; name: string }[]> {
     const rows = await this.parts.db.prisma.signInProvider.findMany({
-      where: { enabled: true },
+      where: { enabled: true, kind: 'oidc' },
       select: { id: true, name: true },
       orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
       take: 100,
@@ -157,7 +158,8 @@ export class SignIn implements ProviderSignIn {
     const account = await inTurn.transaction(async (tx) => {
       const found = await accountOf(tx, provider, person, requestId);
       const actor: Actor = { type: 'users', id: found.userId, name: found.username, requestId };
-      if (person.groups !== undefined) await followGroups(tx, actor, provider, person.groups, userLimit);
+      const decides = person.groups !== undefined && !(await isProvisioned(tx, provider.id, found.userId));
+      if (decides) await followGroups(tx, actor, provider, person.groups!, userLimit);
       return found;
     });
     const made = await sessions.createFor(

@@ -24,7 +24,7 @@ type TokenColumns = [
   userId: string | null,
   teamId: string | null,
   organizationId: string | null,
-  name: string,
+  name: string | null,
   siteAdmin: boolean | null,
   twoFactor: boolean,
   createdAtMs: number,
@@ -49,7 +49,7 @@ SELECT k.key, json_build_array(t.id, t.kind, t.user_id, t.team_id, o.id, coalesc
   LEFT JOIN two_factor f ON f.user_id = t.user_id
   LEFT JOIN team g ON g.id = t.team_id
   LEFT JOIN organization o ON o.id = coalesce(t.organization_id, g.organization_id)
- WHERE t.kind IN ('user', 'session', 'team', 'organization', 'audit-trails') AND u.suspended_at IS NULL
+ WHERE t.kind IN ('user', 'session', 'team', 'organization', 'audit-trails', 'scim') AND u.suspended_at IS NULL
    AND (t.kind IN ('user', 'session') OR o.removed_at IS NULL)`,
   quick: true,
 };
@@ -182,10 +182,11 @@ function recognised(columns: TokenColumns): Recognised {
   const isSession = kind === 'session';
   const principal: Principal = {
     kind: isSession ? 'user' : (kind as Principal['kind']),
-    id: (userId ?? teamId ?? organizationId)!,
-    name,
+    id: userId ?? teamId ?? organizationId ?? kind,
+    // A directory's token is nobody's.
+    name: name ?? kind,
     tokenId: id,
-    organizationId: userId === null ? organizationId! : undefined,
+    organizationId: userId === null ? (organizationId ?? undefined) : undefined,
     siteAdmin: siteAdmin ?? false,
     twoFactor,
     session: isSession ? { startedAtMs: createdAtMs, idleSinceMs: usedAtMs ?? createdAtMs, longestRestMs } : undefined,

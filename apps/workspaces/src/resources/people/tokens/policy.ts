@@ -19,6 +19,8 @@ function manages(access: Access, token: JudgedToken): boolean {
     case 'organization':
     case 'audit-trails':
       return ownsOrganization(access, token.organizationId ?? '');
+    case 'scim':
+      return access.principal.siteAdmin;
     case 'agent':
       return access.can(token.organizationId ?? '', 'manage-agent-pools');
   }

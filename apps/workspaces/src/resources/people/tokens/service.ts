@@ -6,8 +6,11 @@ import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
 import { hashSecret, newSecret } from './secret';
 
-/** Kinds of credential; `agent` is good for nothing on this interface, `audit-trails` reads these of its organization. */
-export type TokenKind = 'user' | 'session' | 'team' | 'organization' | 'audit-trails' | 'agent';
+/**
+ * Kinds of credential; `agent` is good for nothing on this interface, `audit-trails` reads these of its organization, with
+ * `scim` a directory keeps people and groups.
+ */
+export type TokenKind = 'user' | 'session' | 'team' | 'organization' | 'audit-trails' | 'agent' | 'scim';
 
 /** Kinds of which an organization has one token each. */
 export type OrganizationTokenKind = 'organization' | 'audit-trails';
@@ -188,6 +191,14 @@ export async function listOfPool(
   page: TokenPage | undefined,
 ): Promise<{ items: Token[]; total: number }> {
   return listed(db, { agentPoolId, kind: 'agent' }, page);
+}
+
+/** The tokens of directories, oldest first. */
+export async function listOfDirectories(
+  db: Database,
+  page: TokenPage | undefined,
+): Promise<{ items: Token[]; total: number }> {
+  return listed(db, { kind: 'scim' }, page);
 }
 
 /** The tokens of a team, oldest first. */

@@ -1,0 +1,61 @@
+import { Refusal } from '@keystead/refusal';
+import { type Actor, recordChange } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
+import { freeName, isFreeAddress } from '../sign-in-providers/accounts';
+import { isLastSiteAdmin } from '../sign-in-providers/filling';
+
+/** The address of a person: the primary one, else the one for work, else the first that is one. */
+export function addressOf(attributes: Readonly<Record<string, unknown>>): string | undefined {
+  const emails = (attributes.emails as Readonly<Record<string, unknown>>[] | undefined) ?? [];
+  const good = emails.filter(({ value }) => typeof value === 'string' && /^[^\s@]+@[^\s@]+$/.test(value));
+  const chosen = good.find(({ primary }) => primary === true) ?? good.find(({ type }) => type === 'work') ?? good[0];
+  return chosen?.value as string | undefined;
+}
+
+/**
+ * Suspends an account and ends at once whatever opens it: sessions, tokens, links, codes. Answers whether it was in force
+ * until now. Throws `denied` for the last site administrator.
+ */
+export async function suspend(tx: Database, actor: Actor, userId: string, nowMs: number): Promise<boolean> {
+  const [user] = await tx.prisma.$queryRaw<{ username: string; siteAdmin: boolean; suspendedAt: Date | null }[]>`
+    SELECT username, site_admin AS "siteAdmin", suspended_at AS "suspendedAt" FROM user_account
+     WHERE id = ${userId} FOR UPDATE`;
+  if (!user) return false;
+  if (user.siteAdmin && user.suspendedAt === null && (await isLastSiteAdmin(tx, userId))) {
+    throw new Refusal('denied', 'Somebody has to stay a site administrator.');
+  }
+  await tx.prisma.token.deleteMany({ where: { userId } });
+  await tx.prisma.oneTimeLink.deleteMany({ where: { userId, kind: { not: 'invitation' } } });
+  await tx.prisma.loginCode.deleteMany({ where: { userId } });
+  if (user.suspendedAt !== null) return false;
+  await tx.prisma.user.update({ where: { id: userId }, data: { suspendedAt: new Date(nowMs) } });
+  await recordChange(tx, actor, {
+    organizationId: null,
+    action: 'user.suspend',
+    target: { type: 'users', id: userId, name: user.username },
+  });
+  return true;
+}
+
+/** Ends a suspension that came from the directory; what a site administrator suspended stays so. */
+export async function resume(tx: Database, { userId, suspends }: { userId: string; suspends: boolean }): Promise<void> {
+  if (suspends) await tx.prisma.user.update({ where: { id: userId }, data: { suspendedAt: null } });
+}
+
+/**
+ * Gives an account the name and the address that the directory has changed, where nobody else has them. An account with a
+ * password keeps its address: a new one would open it by a way past the provider.
+ */
+export async function nameAccount(
+  tx: Database,
+  userId: string,
+  { userName, email }: { userName?: string; email?: string },
+): Promise<void> {
+  const user = await tx.prisma.user.findUniqueOrThrow({ where: { id: userId } });
+  const wanted = userName?.replace(/@.*$/s, '').toLowerCase();
+  const data: { username?: string; email?: string } = {};
+  if (userName !== undefined && wanted !== user.username.toLowerCase()) data.username = await freeName(tx, userName);
+  const isNew = email !== undefined && email.toLowerCase() !== user.email.toLowerCase();
+  if (isNew && user.passwordHash === null && (await isFreeAddress(tx, email))) data.email = email;
+  if (Object.keys(data).length > 0) await tx.prisma.user.update({ where: { id: userId }, data });
+}

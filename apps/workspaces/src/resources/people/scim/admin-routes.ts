@@ -1,0 +1,203 @@
+import { document, flag, invalid, serializer, text } from '@keystead/jsonapi';
+import { z } from 'zod';
+import type { Policy } from '../../../kernel/access/policy';
+import { actorOf } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
+import { type Endpoint, endpoints, type Resource, type View } from '../../../kernel/endpoints/endpoint';
+import { tokenSerializer } from '../tokens/serializer';
+import * as tokens from '../tokens/service';
+import * as groups from './groups';
+import * as links from './links';
+import { directoryEndpoints } from './routes';
+import * as settings from './settings';
+import { userLimitOf } from './sync';
+
+const admin = { siteAdmin: true, edition: 'self-hosted' } as const;
+const nobodys = { organizationsOf: () => [] };
+
+const settingAttributes = {
+  enabled: flag,
+  paused: flag,
+  'site-admin-group-scim-id': text.nullable(),
+  'site-admin-group-display-name': text.nullable(),
+  'sign-in-provider-id': text.nullable(),
+};
+
+const settingSerializer = serializer<settings.ScimSettings, View, typeof settingAttributes>({
+  type: 'scim-settings',
+  shape: settingAttributes,
+  id: () => 'scim',
+  attributes: (given) => ({
+    enabled: given.enabled,
+    paused: given.paused,
+    'site-admin-group-scim-id': given.siteAdminGroupId,
+    'site-admin-group-display-name': given.siteAdminGroupName,
+    'sign-in-provider-id': given.signInProviderId,
+  }),
+});
+
+const id = z.string().min(1).max(64);
+const UpdateSettings = document('scim-settings', {
+  untyped: true,
+  attributes: {
+    enabled: z.literal(true, 'can only be switched on so: DELETE switches it off').optional(),
+    paused: z.boolean().optional(),
+    'site-admin-group-scim-id': id.nullish(),
+    'sign-in-provider-id': id.nullish(),
+  },
+});
+
+const setting = endpoints({} as Policy<undefined>, settingSerializer, nobodys);
+const settingEndpoints: readonly Endpoint[] = [
+  setting.get('/admin/scim-settings', {
+    ...admin,
+    summary: 'Show whether a directory keeps people and groups by SCIM.',
+    run: ({ db }) => settings.find(db),
+  }),
+  setting.patch('/admin/scim-settings', {
+    ...admin,
+    summary: 'Let a directory keep people and groups, or make it pause; what is left out stays.',
+    stepUp: true,
+    body: UpdateSettings,
+    run: ({ db, env, body, ...call }) => settings.update(db, actorOf(call), body, userLimitOf(env)),
+  }),
+  setting.remove('/admin/scim-settings', {
+    ...admin,
+    summary: 'Switch SCIM off. Accounts and teams stay as they are.',
+    stepUp: true,
+    run: ({ db, ...call }) => settings.disable(db, actorOf(call)),
+  }),
+];
+
+const dayMs = 86_400_000;
+const shortestDays = 29;
+const longestDays = 365;
+const CreateScimToken = document('authentication-tokens', {
+  attributes: {
+    description: z.string().trim().min(1).max(255),
+    'expired-at': z.iso
+      .datetime({ offset: true, error: 'is not a valid date' })
+      .transform((when) => new Date(when))
+      .nullish(),
+  },
+  otherTypes: ['authentication-token', ''],
+});
+
+/** When a token of a directory ends: after a year, unless told; it must live for a month, and cannot for longer than a year. */
+function endOf(asked: Date | null | undefined, nowMs: number): Date {
+  const days = asked ? (asked.getTime() - nowMs) / dayMs : longestDays;
+  if (days < shortestDays || days > longestDays) {
+    throw invalid('expiredAt', `must be between ${shortestDays} and ${longestDays} days from now`);
+  }
+  return asked ?? new Date(nowMs + longestDays * dayMs);
+}
+
+const token = endpoints({} as Policy<undefined>, tokenSerializer, nobodys);
+const byToken = '/admin/scim-tokens/:scim_token_id';
+const loadToken = async ({ db, params }: { db: Database; params: { scim_token_id: string } }) => {
+  const [found] = await tokens.findMany(db, [params.scim_token_id]);
+  return found?.kind === 'scim' ? found : undefined;
+};
+const tokenEndpoints: readonly Endpoint[] = [
+  token.list('/admin/scim-tokens', {
+    ...admin,
+    summary: 'List the tokens of directories, without their texts.',
+    run: ({ db, page }) => tokens.listOfDirectories(db, page),
+  }),
+  token.post('/admin/scim-tokens', {
+    ...admin,
+    summary: 'Make a token for a directory. Its text is in this answer only.',
+    stepUp: true,
+    idempotent: false,
+    body: CreateScimToken,
+    run: ({ db, env, body, ...call }) => {
+      const input = { description: body.description, expiredAt: endOf(body.expiredAt, env.now()) };
+      return tokens.create(db, env.keyring, actorOf(call), { kind: 'scim' }, input, env.now());
+    },
+  }),
+  token.get(byToken, {
+    ...admin,
+    summary: 'Show a token of a directory, without its text.',
+    load: loadToken,
+    run: async ({ target }) => target,
+  }),
+  token.remove(byToken, {
+    ...admin,
+    summary: 'End a token of a directory, at once and everywhere.',
+    load: loadToken,
+    run: ({ db, target, ...call }) => tokens.remove(db, actorOf(call), target),
+  }),
+];
+
+const groupAttributes = { name: text };
+const groupSerializer = serializer<groups.ScimGroup, View, typeof groupAttributes>({
+  type: 'scim-groups',
+  shape: groupAttributes,
+  id: (group) => group.id,
+  attributes: ({ displayName }) => ({ name: displayName }),
+});
+const group = endpoints({} as Policy<undefined>, groupSerializer, nobodys);
+const groupEndpoints: readonly Endpoint[] = [
+  group.list('/admin/scim-groups', {
+    ...admin,
+    summary: 'List the groups of the directory, by name.',
+    query: { q: 'Part of a name, in any case.' },
+    run: ({ db, query, page }) => groups.list(db, { q: query.get('q') }, page!),
+  }),
+];
+
+const linkAttributes = { 'scim-group-id': text, 'scim-group-name': text, 'scim-sync-paused': flag };
+const linkSerializer = serializer<links.Link, View, typeof linkAttributes>({
+  type: 'scim-group-mappings',
+  shape: linkAttributes,
+  id: ({ teamId }) => teamId,
+  attributes: ({ groupId, groupName, paused }) => ({
+    'scim-group-id': groupId,
+    'scim-group-name': groupName,
+    'scim-sync-paused': paused,
+  }),
+});
+const otherTypes = ['scim-group-mapping', ''];
+const CreateLink = document('scim-group-mappings', { otherTypes, attributes: { 'scim-group-id': id } });
+const UpdateLink = document('scim-group-mappings', { otherTypes, attributes: { 'scim-sync-paused': z.boolean() } });
+const link = endpoints({} as Policy<undefined>, linkSerializer, nobodys);
+const ofTeam = '/admin/teams/:team_id/scim-group-mapping';
+type OfTeam = { db: Database; params: { team_id: string } };
+const loadTeam = ({ db, params }: OfTeam) => links.findTeam(db, params.team_id);
+const loadLink = ({ db, params }: OfTeam) => links.find(db, params.team_id);
+const linkEndpoints: readonly Endpoint[] = [
+  link.get(ofTeam, {
+    ...admin,
+    summary: 'Show which group of the directory fills a team.',
+    load: loadLink,
+    run: async ({ target }) => target,
+  }),
+  link.command('POST')(ofTeam, {
+    ...admin,
+    summary: 'Let a group of the directory fill a team, beside those whom somebody put into it.',
+    body: CreateLink,
+    load: loadTeam,
+    run: ({ db, env, target, body, ...call }) =>
+      links.create(db, actorOf(call), target, body.scimGroupId, userLimitOf(env)),
+  }),
+  link.command('PATCH')(ofTeam, {
+    ...admin,
+    summary: 'Let a link rest, so that the team keeps whom it has, or go on.',
+    body: UpdateLink,
+    load: loadLink,
+    run: ({ db, env, target, body, ...call }) =>
+      links.pause(db, actorOf(call), target, body.scimSyncPaused, userLimitOf(env)),
+  }),
+  link.remove(ofTeam, {
+    ...admin,
+    summary: 'Take a link away, and out of the team whom it gave.',
+    load: loadLink,
+    run: ({ db, env, target, ...call }) => links.remove(db, actorOf(call), target, userLimitOf(env)),
+  }),
+];
+
+/** People and groups of a directory, by SCIM 2.0. Decision 0124. */
+export const scimResource: Resource = {
+  name: 'directory',
+  endpoints: [...settingEndpoints, ...tokenEndpoints, ...groupEndpoints, ...linkEndpoints, ...directoryEndpoints],
+};

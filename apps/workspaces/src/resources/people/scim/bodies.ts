@@ -1,0 +1,65 @@
+import type { BodyShape } from '@keystead/jsonapi';
+import { groupAttributes, type ScimAttribute, userAttributes } from './attributes';
+import { type Operation, readOperations } from './patch';
+import { readValues, type ScimValues } from './values';
+
+const text = { type: 'string', maxLength: 1024 };
+
+function schemaOf({ kind, parts = [] }: ScimAttribute): Record<string, unknown> {
+  const properties = Object.fromEntries(
+    // Validators take a property of this name for a reference.
+    parts
+      .filter((part) => part !== '$ref')
+      .map((part) => [part, part === 'primary' ? { type: 'boolean' } : part === 'manager' ? {} : text]),
+  );
+  const types = {
+    text,
+    flag: { type: 'boolean' },
+    complex: { type: 'object', properties },
+    plural: { type: 'array', items: { type: 'object', properties } },
+    given: {},
+  };
+  return types[kind];
+}
+
+const shape = (attributes: readonly ScimAttribute[]): BodyShape<ScimValues> => ({
+  optional: false,
+  parse: (raw) => ({ value: readValues(raw, attributes), pointers: new Map() }),
+  jsonSchema: () => ({
+    type: 'object',
+    required: attributes.filter(({ required }) => required).map(({ name }) => name),
+    properties: Object.fromEntries(attributes.map((one) => [one.name, schemaOf(one)])),
+  }),
+});
+
+/** A person, whole. */
+export const UserBody = shape(userAttributes);
+/** A group, whole. */
+export const GroupBody = shape(groupAttributes);
+
+/** Changes of either. */
+export const PatchBody: BodyShape<Operation[]> = {
+  optional: false,
+  parse: (raw) => ({ value: readOperations(raw), pointers: new Map() }),
+  jsonSchema: () => ({
+    type: 'object',
+    required: ['Operations'],
+    properties: {
+      schemas: { type: 'array', items: { type: 'string' } },
+      Operations: {
+        type: 'array',
+        minItems: 1,
+        maxItems: 1000,
+        items: {
+          type: 'object',
+          required: ['op'],
+          properties: {
+            op: { type: 'string', enum: ['add', 'replace', 'remove'] },
+            path: { type: 'string', maxLength: 512 },
+            value: {},
+          },
+        },
+      },
+    },
+  }),
+};

@@ -1,0 +1,167 @@
+import { named, type ScimAttribute, urns } from './attributes';
+import { ScimRefusal } from './dialect';
+import { readLiteral } from './filter';
+import { isObject, mostValues, readPart, readValue, type ScimValues, shortened } from './values';
+
+/** One change that a client asks for. */
+export interface Operation {
+  readonly op: 'add' | 'replace' | 'remove';
+  /** What it is about; undefined where nothing is named and the value names it. */
+  readonly path: string | undefined;
+  readonly value: unknown;
+}
+
+/** Where a path leads: an attribute, those of its values that a filter chooses, a part of them. */
+export interface Place {
+  readonly attribute: ScimAttribute;
+  readonly filter?: { readonly part: string; readonly value: string };
+  readonly part?: string;
+}
+
+const mostOperations = 1000;
+
+/** Reads the operations of a PATCH. */
+export function readOperations(sent: unknown): Operation[] {
+  const body = isObject(sent) ? sent : {};
+  const key = Object.keys(body).find((name) => name.toLowerCase() === 'operations');
+  const list = key === undefined ? undefined : body[key];
+  if (!Array.isArray(list) || list.length === 0) throw syntax('Operations must be a list with something in it.');
+  if (list.length > mostOperations) throw syntax(`Operations must be at most ${mostOperations}.`);
+  return list.map((one: unknown) => {
+    const { op, path, value } = isObject(one) ? one : {};
+    const word = typeof op === 'string' ? op.toLowerCase() : '';
+    if (word !== 'add' && word !== 'replace' && word !== 'remove') throw syntax('op must be add, replace or remove.');
+    if (path !== undefined && (typeof path !== 'string' || path === '' || path.length > 512)) {
+      throw new ScimRefusal('invalidPath', 'path must be a text of at most 512 characters.');
+    }
+    if (word === 'remove' && path === undefined) throw new ScimRefusal('noTarget', 'remove needs a path.');
+    if (word !== 'remove' && value === undefined) throw syntax(`${word} needs a value.`);
+    return { op: word, path, value };
+  });
+}
+
+/** Splits operations without a path into one for each attribute that their value names. */
+export function namedOperations(operations: readonly Operation[]): (Operation & { path: string })[] {
+  return operations.flatMap(({ op, path, value }) => {
+    if (path !== undefined) return [{ op, path, value }];
+    if (!isObject(value)) throw syntax('Without a path the value must be an object.');
+    return Object.entries(value).map(([name, inner]) => ({ op, path: name, value: inner }));
+  });
+}
+
+const form = /^([A-Za-z$][\w$-]*)(?:\[\s*([A-Za-z$]\w*)\s+eq\s+("(?:[^"\\]|\\.)*")\s*\])?(?:\.([A-Za-z$]\w*))?$/i;
+
+/** Where a path leads. Throws `invalidPath` where that is nowhere. */
+export function placeOf(path: string, attributes: readonly ScimAttribute[]): Place {
+  const nowhere = () => new ScimRefusal('invalidPath', `${shortened(path)} leads nowhere.`);
+  const at = withoutUrn(path, attributes);
+  if ('attribute' in at) return at;
+  const [, name, filterPart, literal, part] = form.exec(at.rest) ?? [];
+  const attribute = name === undefined ? undefined : named(attributes, name);
+  if (attribute === undefined) throw nowhere();
+  const parts = (attribute.parts ?? []).map((one) => ({ name: one }));
+  const known = part === undefined ? undefined : named(parts, part)?.name;
+  if (part !== undefined && known === undefined) throw nowhere();
+  if (filterPart === undefined) return { attribute, part: known };
+  const filtered = named(parts, filterPart)?.name;
+  const value = readLiteral(literal!);
+  if (attribute.kind !== 'plural' || filtered === undefined || value === undefined) throw nowhere();
+  return { attribute, filter: { part: filtered, value }, part: known };
+}
+
+/** An attribute of the extension is named after its schema, as in `urn:…:User:department`; others may be. */
+function withoutUrn(path: string, attributes: readonly ScimAttribute[]): Place | { rest: string } {
+  const small = path.toLowerCase();
+  const extension = named(attributes, urns.enterprise);
+  const prefix = urns.enterprise.toLowerCase();
+  if (extension !== undefined && small.startsWith(prefix)) {
+    const rest = path.slice(prefix.length);
+    if (rest === '') return { attribute: extension };
+    const part = /^[:.](\w+)(?:\.value)?$/.exec(rest)?.[1];
+    const known =
+      part &&
+      named(
+        (extension.parts ?? []).map((name) => ({ name })),
+        part,
+      )?.name;
+    if (!known) throw new ScimRefusal('invalidPath', `${shortened(path)} leads nowhere.`);
+    return { attribute: extension, part: known };
+  }
+  for (const urn of [urns.user, urns.group]) {
+    if (small.startsWith(`${urn.toLowerCase()}:`)) return { rest: path.slice(urn.length + 1) };
+  }
+  return { rest: path };
+}
+
+/** Does one operation to what a resource says. What the service gives itself cannot be changed, and is sent back unasked. */
+export function applyTo(
+  values: ScimValues,
+  { op, path, value }: Operation & { path: string },
+  attributes: readonly ScimAttribute[],
+  isImplied: boolean,
+): void {
+  const place = placeOf(path, attributes);
+  const { attribute, part } = place;
+  const { name, kind } = attribute;
+  if (kind === 'given') {
+    if (isImplied) return;
+    throw new ScimRefusal('mutability', `${name} cannot be changed.`);
+  }
+  if (kind === 'plural') {
+    applyToList(values, op, place, value);
+  } else if (kind === 'complex') {
+    const now = (values[name] as ScimValues | undefined) ?? {};
+    const next = part === undefined ? { ...now, ...asObject(name, readValue(attribute, value)) } : { ...now };
+    if (part !== undefined) setOrDelete(next, part, op === 'remove' ? undefined : readPart(path, part, value));
+    const isGone = (op === 'remove' && part === undefined) || Object.keys(next).length === 0;
+    setOrDelete(values, name, isGone ? undefined : next);
+  } else {
+    setOrDelete(values, name, op === 'remove' ? undefined : readValue(attribute, value));
+  }
+}
+
+function applyToList(values: ScimValues, op: Operation['op'], { attribute, filter, part }: Place, value: unknown) {
+  const { name } = attribute;
+  const now = (values[name] as ScimValues[] | undefined) ?? [];
+  const isMeant = (one: ScimValues) =>
+    filter === undefined || String(one[filter.part] ?? '').toLowerCase() === filter.value.toLowerCase();
+  const put = (list: ScimValues[]) => {
+    // Now, and not at the end: many operations could make it long.
+    if (list.length > mostValues) throw new ScimRefusal('invalidValue', `${name} has more than ${mostValues} values.`);
+    setOrDelete(values, name, list.length === 0 ? undefined : list);
+  };
+  if (op === 'remove') {
+    if (part === undefined) return put(now.filter((one) => !isMeant(one)));
+    return put(now.map((one) => (isMeant(one) ? without(one, part) : one)));
+  }
+  if (part === undefined && filter === undefined) {
+    const given = (readValue(attribute, value) as ScimValues[] | undefined) ?? [];
+    const texts = new Set(now.map((one) => JSON.stringify(one)));
+    return put(op === 'replace' ? given : [...now, ...given.filter((one) => !texts.has(JSON.stringify(one)))]);
+  }
+  const change: ScimValues =
+    part === undefined
+      ? (readValue(attribute, [value]) as ScimValues[])[0]!
+      : { [part]: readPart(`${name}.${part}`, part, value) };
+  // Directories replace the value of a type that is not there yet.
+  const next = now.some(isMeant)
+    ? now.map((one) => (isMeant(one) ? { ...one, ...change } : one))
+    : [...now, { ...(filter && { [filter.part]: filter.value }), ...change }];
+  put(next);
+}
+
+const without = (values: ScimValues, part: string): ScimValues =>
+  Object.fromEntries(Object.entries(values).filter(([name]) => name !== part));
+
+function setOrDelete(values: ScimValues, name: string, value: unknown): void {
+  if (value === undefined) delete values[name];
+  else values[name] = value;
+}
+
+function asObject(name: string, value: unknown): ScimValues {
+  if (value === undefined) return {};
+  if (!isObject(value)) throw new ScimRefusal('invalidValue', `${name} must be an object.`);
+  return value;
+}
+
+const syntax = (message: string): ScimRefusal => new ScimRefusal('invalidSyntax', message);

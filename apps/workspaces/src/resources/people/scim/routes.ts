@@ -1,0 +1,270 @@
+import { Refusal } from '@keystead/refusal';
+import type { Policy } from '../../../kernel/access/policy';
+import { actorOf } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
+import { type Call, type Endpoint, endpoints, type Raw } from '../../../kernel/endpoints/endpoint';
+import type { Environment } from '../../../kernel/endpoints/environment';
+import { userAttributes } from './attributes';
+import { GroupBody, PatchBody, UserBody } from './bodies';
+import { scim } from './dialect';
+import { resourceTypes, schemas, serviceProviderConfig } from './discovery';
+import { readFilter } from './filter';
+import { membersOf } from './group-members';
+import * as groups from './groups';
+import { applyTo, namedOperations, type Operation } from './patch';
+import * as settings from './settings';
+import { answer, answerList, choosing, isAsked, listing, showGroup, showUser, windowOf } from './show';
+import { userLimitOf } from './sync';
+import * as users from './users';
+import { readValues } from './values';
+
+const { raw } = endpoints({} as Policy<undefined>, undefined, { organizationsOf: () => [] });
+
+const spoken = { dialect: scim, outside: true, tokens: ['scim'], edition: 'self-hosted' } as const;
+const [type] = scim.mediaTypes;
+const resource = { type, schema: { type: 'object' } };
+const found = { 200: { description: 'The resource.', ...resource } };
+const made = { 201: { description: 'The resource, with its id.', ...resource } };
+const listed = { 200: { description: 'A page of resources.', ...resource } };
+const done = { 204: { description: 'Done.' } };
+
+type AnyCall = Call<string, unknown, unknown>;
+
+/** What a change is made with, where the directory may make one now. */
+async function keepingOf({ db, env, principal, request }: Pick<AnyCall, 'db' | 'env' | 'principal' | 'request'>) {
+  const actor = actorOf({ principal, request });
+  return { db, actor, settings: await settings.requireOn(db), userLimit: userLimitOf(env), nowMs: env.now() };
+}
+
+const users_ = '/scim/v2/Users';
+const user = `${users_}/:scim_user_id` as const;
+const groups_ = '/scim/v2/Groups';
+const group = `${groups_}/:scim_group_id` as const;
+
+const loadUser = async ({ db, params }: { db: Database; params: { scim_user_id: string } }) => {
+  await settings.requireOn(db);
+  return users.find(db, params.scim_user_id);
+};
+const loadGroup = async ({ db, params }: { db: Database; params: { scim_group_id: string } }) => {
+  await settings.requireOn(db);
+  return groups.find(db, params.scim_group_id);
+};
+
+const userEndpoints: readonly Endpoint[] = [
+  raw('GET')(users_, {
+    ...spoken,
+    summary: 'List the people of the directory.',
+    query: listing,
+    answers: listed,
+    async run({ db, env, query }) {
+      await settings.requireOn(db);
+      const { offset, size } = windowOf(query);
+      const filter = readFilter(query.get('filter'), ['userName', 'externalId']);
+      const { items, total } = await users.list(db, filter, { offset, size });
+      return answerList(
+        items.map((one) => showUser(one, env.publicUrl)),
+        total,
+        offset,
+        query,
+      );
+    },
+  }),
+  raw('POST')(users_, {
+    ...spoken,
+    summary: 'Add a person, with an account.',
+    turns: false,
+    query: choosing,
+    body: UserBody,
+    answers: made,
+    run: async (call) => {
+      const one = await users.create(await keepingOf(call), call.body);
+      return answer(201, showUser(one, call.env.publicUrl), call.query);
+    },
+  }),
+  raw('GET')(user, {
+    ...spoken,
+    summary: 'Show a person of the directory.',
+    query: choosing,
+    answers: found,
+    load: loadUser,
+    run: async ({ env, target, query }) => answer(200, showUser(target, env.publicUrl), query),
+  }),
+  raw('PUT')(user, {
+    ...spoken,
+    summary: 'Replace what the directory says of a person.',
+    query: choosing,
+    body: UserBody,
+    answers: found,
+    load: loadUser,
+    run: async (call) => {
+      const one = await users.update(await keepingOf(call), call.target.id, () => call.body);
+      return answer(200, showUser(one, call.env.publicUrl), call.query);
+    },
+  }),
+  raw('PATCH')(user, {
+    ...spoken,
+    summary: 'Change what the directory says of a person; no longer active, they are out at once.',
+    query: choosing,
+    body: PatchBody,
+    answers: found,
+    load: loadUser,
+    run: async (call) => {
+      const one = await users.update(await keepingOf(call), call.target.id, (before) => patched(before, call.body));
+      return answer(200, showUser(one, call.env.publicUrl), call.query);
+    },
+  }),
+  raw('DELETE')(user, {
+    ...spoken,
+    summary: 'Take a person out of the directory. Their account stays, suspended.',
+    answers: done,
+    load: loadUser,
+    async run(call): Promise<Raw> {
+      await users.remove(await keepingOf(call), call.target);
+      return { status: 204, headers: {} };
+    },
+  }),
+];
+
+/** What is said of a person after some changes. */
+function patched({ userName, externalId, active, attributes }: users.ScimUser, operations: readonly Operation[]) {
+  const values = { userName, ...(externalId === null ? {} : { externalId }), active, ...attributes };
+  const isNamed = new Set(operations.map(({ path }) => path));
+  for (const operation of namedOperations(operations)) {
+    applyTo(values, operation, userAttributes, !isNamed.has(operation.path));
+  }
+  return readValues(values, userAttributes);
+}
+
+/** A group as the query wants it: who is in it is looked up where it is asked for. */
+async function shownGroup(db: Database, env: Environment, one: groups.ScimGroup, query: AnyCall['query']) {
+  const members = isAsked(query, 'members') ? await membersOf(db, [one.id]) : undefined;
+  return showGroup(one, members, env.publicUrl);
+}
+
+/** With their members, of whom there may be thousands, groups come in shorter pages. */
+const fewGroups = 20;
+
+const groupEndpoints: readonly Endpoint[] = [
+  raw('GET')(groups_, {
+    ...spoken,
+    summary: `List the groups of the directory; at most ${fewGroups} on a page unless members are left out.`,
+    query: { ...listing, filter: 'One comparison for equality: displayName eq "operators".' },
+    answers: listed,
+    async run({ db, env, query }) {
+      await settings.requireOn(db);
+      const isWhole = isAsked(query, 'members');
+      const { offset, size } = windowOf(query, isWhole ? fewGroups : undefined);
+      const filter = readFilter(query.get('filter'), ['displayName', 'externalId']);
+      const { items, total } = await groups.list(db, { filter }, { offset, size });
+      const members = isWhole
+        ? await membersOf(
+            db,
+            items.map(({ id }) => id),
+          )
+        : undefined;
+      const shown = items.map((one) =>
+        showGroup(
+          one,
+          members?.filter(({ groupId }) => groupId === one.id),
+          env.publicUrl,
+        ),
+      );
+      return answerList(shown, total, offset, query);
+    },
+  }),
+  raw('POST')(groups_, {
+    ...spoken,
+    summary: 'Add a group.',
+    turns: false,
+    query: choosing,
+    body: GroupBody,
+    answers: made,
+    run: async (call) => {
+      const one = await groups.create(await keepingOf(call), call.body);
+      return answer(201, await shownGroup(call.db, call.env, one, call.query), call.query);
+    },
+  }),
+  raw('GET')(group, {
+    ...spoken,
+    summary: 'Show a group of the directory.',
+    query: choosing,
+    answers: found,
+    load: loadGroup,
+    run: async ({ db, env, target, query }) => answer(200, await shownGroup(db, env, target, query), query),
+  }),
+  raw('PUT')(group, {
+    ...spoken,
+    summary: 'Replace a group, and who is in it.',
+    query: choosing,
+    body: GroupBody,
+    answers: found,
+    load: loadGroup,
+    run: async (call) => {
+      const one = await groups.replace(await keepingOf(call), call.target.id, call.body);
+      return answer(200, await shownGroup(call.db, call.env, one, call.query), call.query);
+    },
+  }),
+  raw('PATCH')(group, {
+    ...spoken,
+    summary: 'Change a group, or who is in it.',
+    body: PatchBody,
+    answers: done,
+    load: loadGroup,
+    async run(call): Promise<Raw> {
+      await groups.patch(await keepingOf(call), call.target.id, call.body);
+      return { status: 204, headers: {} };
+    },
+  }),
+  raw('DELETE')(group, {
+    ...spoken,
+    summary: 'Remove a group. Teams that it filled lose whom it gave them.',
+    answers: done,
+    load: loadGroup,
+    async run(call): Promise<Raw> {
+      await groups.remove(await keepingOf(call), call.target);
+      return { status: 204, headers: {} };
+    },
+  }),
+];
+
+const json = (body: unknown): Raw => ({ status: 200, headers: { 'Content-Type': type }, body: JSON.stringify(body) });
+
+/** A list of what the service has, and each of it by its id. */
+function catalogue(name: 'ResourceTypes' | 'Schemas', all: (url: string) => readonly { id: string }[]): Endpoint[] {
+  const what = name === 'Schemas' ? 'schemas' : 'kinds of resources';
+  return [
+    raw('GET')(`/scim/v2/${name}`, {
+      ...spoken,
+      summary: `List the ${what}.`,
+      answers: listed,
+      run: async ({ env, query }) => {
+        const items = all(env.publicUrl);
+        return answerList(items as readonly Record<string, unknown>[], items.length, 0, query);
+      },
+    }),
+    raw('GET')(`/scim/v2/${name}/:scim_name`, {
+      ...spoken,
+      summary: `Show one of the ${what}.`,
+      answers: found,
+      run: async ({ env, params }) => {
+        const one = all(env.publicUrl).find(({ id }) => id === params.scim_name);
+        if (one === undefined) throw new Refusal('missing', '');
+        return json(one);
+      },
+    }),
+  ];
+}
+
+/** What directories call. Decision 0124. */
+export const directoryEndpoints: readonly Endpoint[] = [
+  raw('GET')('/scim/v2/ServiceProviderConfig', {
+    ...spoken,
+    summary: 'Say what of SCIM there is.',
+    answers: found,
+    run: async ({ env }) => json(serviceProviderConfig(env.publicUrl)),
+  }),
+  ...catalogue('ResourceTypes', resourceTypes),
+  ...catalogue('Schemas', schemas),
+  ...userEndpoints,
+  ...groupEndpoints,
+];

@@ -1,0 +1,107 @@
+import { invalid } from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
+import { type Actor, recordChange } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
+import type { UserLimit } from '../sign-in-providers/filling';
+import { directory, syncEverybody } from './sync';
+
+const id = 'scim';
+
+/** Whether a directory keeps people and groups here. */
+export interface ScimSettings {
+  readonly enabled: boolean;
+  /** What is there stays; nothing is taken from the directory meanwhile. */
+  readonly paused: boolean;
+  readonly siteAdminGroupId: string | null;
+  readonly siteAdminGroupName: string | null;
+  /** Where the directory's people sign in. */
+  readonly signInProviderId: string | null;
+}
+
+const off: ScimSettings = {
+  enabled: false,
+  paused: false,
+  siteAdminGroupId: null,
+  siteAdminGroupName: null,
+  signInProviderId: null,
+};
+
+/** The settings. */
+export async function find(db: Database): Promise<ScimSettings> {
+  const row = await db.prisma.scimSetting.findUnique({
+    where: { id },
+    include: { siteAdminGroup: { select: { displayName: true } } },
+  });
+  if (row === null) return off;
+  const { siteAdminGroup, id: _, ...settings } = row;
+  return { ...settings, siteAdminGroupName: siteAdminGroup?.displayName ?? null };
+}
+
+/** What a request may say of the settings; what is left out stays. */
+export interface SettingsInput {
+  readonly enabled?: boolean;
+  readonly paused?: boolean;
+  readonly siteAdminGroupScimId?: string | null;
+  readonly signInProviderId?: string | null;
+}
+
+/** Changes the settings. Throws `invalid` for a group or a provider that is not there. */
+export async function update(
+  db: Database,
+  actor: Actor,
+  { enabled, paused, siteAdminGroupScimId: siteAdminGroupId, signInProviderId }: SettingsInput,
+  userLimit: UserLimit,
+): Promise<ScimSettings> {
+  return db.transaction(async (tx) => {
+    const before = await find(tx);
+    if (siteAdminGroupId && (await tx.prisma.scimGroup.count({ where: { id: siteAdminGroupId } })) === 0) {
+      throw invalid('siteAdminGroupScimId', 'is no group of the directory');
+    }
+    const elsewhere = { id: signInProviderId ?? '', kind: { not: directory.id } };
+    if (signInProviderId && (await tx.prisma.signInProvider.count({ where: elsewhere })) === 0) {
+      throw invalid('signInProviderId', 'is no provider at which people sign in');
+    }
+    const data = { enabled, paused, siteAdminGroupId, signInProviderId };
+    await tx.prisma.scimSetting.upsert({ where: { id }, create: { id, ...data }, update: data });
+    // Stands for the directory wherever something says who gave it.
+    const row = { id: directory.id, kind: directory.id, name: directory.name, enabled: enabled ?? before.enabled };
+    await tx.prisma.signInProvider.upsert({ where: { id: row.id }, create: row, update: { enabled: row.enabled } });
+    const after = await find(tx);
+    if (after.siteAdminGroupId !== before.siteAdminGroupId || (before.paused && !after.paused)) {
+      await syncEverybody(tx, actor, userLimit);
+    }
+    await recordChange(tx, actor, {
+      organizationId: null,
+      action: 'scim-settings.update',
+      target: { type: 'scim-settings', id },
+      before: { ...before },
+      after: { ...after },
+    });
+    return after;
+  });
+}
+
+/** Switches it off: accounts, teams and what the directory said stay, and its tokens are good for nothing. */
+export async function disable(db: Database, actor: Actor): Promise<void> {
+  await db.transaction(async (tx) => {
+    const before = await find(tx);
+    if (!before.enabled) return;
+    await tx.prisma.scimSetting.update({ where: { id }, data: { enabled: false, paused: false } });
+    await tx.prisma.signInProvider.update({ where: { id: directory.id }, data: { enabled: false } });
+    await recordChange(tx, actor, {
+      organizationId: null,
+      action: 'scim-settings.update',
+      target: { type: 'scim-settings', id },
+      before: { ...before },
+      after: { ...before, enabled: false, paused: false },
+    });
+  });
+}
+
+/** The settings, where a directory may change something now. Throws `denied`. */
+export async function requireOn(db: Database): Promise<ScimSettings> {
+  const settings = await find(db);
+  if (!settings.enabled) throw new Refusal('denied', 'SCIM is switched off here.');
+  if (settings.paused) throw new Refusal('denied', 'SCIM is paused here.');
+  return settings;
+}

@@ -1,0 +1,105 @@
+import { named, type ScimAttribute } from './attributes';
+import { ScimRefusal } from './dialect';
+
+/** What a resource says, by the names of its attributes as the schema has them. */
+export type ScimValues = Record<string, unknown>;
+
+const longestText = 1024;
+/** Most values of an attribute that has several. */
+export const mostValues = 100;
+/** Of all that a directory says of one person, as JSON. */
+const largest = 32_768;
+
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/**
+ * Reads what a client says of a resource. Names count in any case. What the service gives itself is passed over, an attribute
+ * that is null or an empty list is not there, all that is unknown is refused by name.
+ */
+export function readValues(sent: unknown, attributes: readonly ScimAttribute[]): ScimValues {
+  if (!isObject(sent)) throw new ScimRefusal('invalidSyntax', 'Send an object.');
+  const values: ScimValues = {};
+  for (const [key, value] of Object.entries(sent)) {
+    const attribute = named(attributes, key);
+    if (attribute === undefined) throw new ScimRefusal('invalidValue', `${shortened(key)} is no attribute here.`);
+    if (attribute.kind === 'given') continue;
+    const read = readValue(attribute, value);
+    if (read !== undefined) values[attribute.name] = read;
+  }
+  for (const { name, required } of attributes) {
+    if (required && values[name] === undefined) throw new ScimRefusal('invalidValue', `${name} is missing.`);
+  }
+  if (JSON.stringify({ ...values, members: undefined }).length > largest) {
+    throw new ScimRefusal('invalidValue', `The attributes are larger than ${largest} characters.`);
+  }
+  return values;
+}
+
+/** Reads the value of one attribute; undefined for none. */
+export function readValue(attribute: ScimAttribute, value: unknown): unknown {
+  const { name, kind } = attribute;
+  if (value === null || value === undefined) return undefined;
+  switch (kind) {
+    case 'flag':
+      return readFlag(name, value);
+    case 'complex':
+      return readParts(attribute, value);
+    case 'plural': {
+      // One value may come without a list.
+      const list = Array.isArray(value) ? value : [value];
+      if (list.length > mostValues && name !== 'members') throw bad(name, `has more than ${mostValues} values`);
+      return list.length === 0 ? undefined : list.map((one) => readParts(attribute, one));
+    }
+    default:
+      return readText(name, value);
+  }
+}
+
+function readText(name: string, value: unknown): string | undefined {
+  if (typeof value !== 'string') throw bad(name, 'must be a text');
+  if (value.length > longestText) throw bad(name, `is longer than ${longestText} characters`);
+  return value === '' ? undefined : value;
+}
+
+/** Some directories send the word instead. */
+function readFlag(name: string, value: unknown): boolean {
+  if (typeof value === 'boolean') return value;
+  const word = typeof value === 'string' ? value.toLowerCase() : '';
+  if (word === 'true' || word === 'false') return word === 'true';
+  throw bad(name, 'must be true or false');
+}
+
+function readParts({ name, parts = [] }: ScimAttribute, value: unknown): ScimValues {
+  if (!isObject(value)) throw bad(name, 'must be an object');
+  const known = parts.map((part) => ({ name: part }));
+  const read: ScimValues = {};
+  for (const [key, inner] of Object.entries(value)) {
+    const part = named(known, key)?.name;
+    if (part === undefined) throw bad(name, `has no part ${shortened(key)}`);
+    const one = readPart(`${name}.${part}`, part, inner);
+    if (one !== undefined) read[part] = one;
+  }
+  return read;
+}
+
+/** Reads a part of a value: `primary` is a switch, a manager may be an object of texts, all else is text. */
+export function readPart(at: string, part: string, value: unknown): unknown {
+  if (value === null || value === undefined) return undefined;
+  if (part === 'primary') return readFlag(at, value);
+  if (part === 'manager' && isObject(value)) {
+    const inner = {
+      name: 'manager',
+      kind: 'complex',
+      parts: ['value', '$ref', 'displayName'],
+      description: '',
+    } as const;
+    return readParts(inner, value);
+  }
+  return readText(at, value);
+}
+
+/** A name as an error may repeat it. */
+export const shortened = (name: string): string => JSON.stringify(name.slice(0, 100));
+
+const bad = (name: string, message: string) => new ScimRefusal('invalidValue', `${name} ${message}.`);

@@ -1,0 +1,29 @@
+import type { Database } from '../../../kernel/database/database';
+import type { SignInProvider } from './provider';
+
+/**
+ * The account that the directory keeps for a subject of the provider its people sign in at; undefined where it keeps none,
+ * and of every other provider. The directory's own id of a person is that subject, or at a SAML provider, which knows people
+ * by it, also their user name. Somebody removed from the directory keeps theirs, suspended.
+ */
+export async function provisionedFor(
+  tx: Database,
+  { id, kind }: Pick<SignInProvider, 'id' | 'kind'>,
+  subject: string,
+): Promise<{ id: string; username: string } | undefined> {
+  const [found] = await tx.prisma.$queryRaw<{ id: string; username: string }[]>`
+    SELECT u.id, u.username
+      FROM scim_user s JOIN user_account u ON u.id = s.user_id
+     WHERE EXISTS (SELECT 1 FROM scim_setting WHERE enabled AND sign_in_provider_id = ${id})
+       AND (s.external_id = ${subject} OR (${kind === 'saml'} AND lower(s.user_name) = lower(${subject})))
+     ORDER BY s.removed_at IS NULL DESC, s.external_id = ${subject} DESC LIMIT 1`;
+  return found;
+}
+
+/** Whether the directory decides about somebody's teams, so that their groups at the provider do not. */
+export async function isProvisioned(tx: Database, providerId: string, userId: string): Promise<boolean> {
+  const [found] = await tx.prisma.$queryRaw<unknown[]>`
+    SELECT 1 FROM scim_user s JOIN scim_setting d ON d.enabled AND d.sign_in_provider_id = ${providerId}
+     WHERE s.user_id = ${userId} AND s.removed_at IS NULL`;
+  return found !== undefined;
+}
